@@ -1,0 +1,228 @@
+"""VCRC, LPCRC and ICRC, and the XOR masks from which hardware computes them in parallel.
+
+All three take the bytes in wire order, the least significant bit of each byte first, start
+from all ones and are complemented at the end. A register is written reflected: bit 0 holds the
+coefficient of the highest power, so the low byte goes on the wire first. Checked on captured
+packets.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+from typing import Final
+
+from anycrc import CRC
+
+from .codes import LNH
+from .headers import BTH, GRH, LRH
+
+__all__ = [
+    "ICRC_BYTES",
+    "ICRC_INIT",
+    "ICRC_POLY",
+    "ICRC_POLY_REFLECTED",
+    "ICRC_RESIDUE",
+    "ICRC_WIDTH",
+    "LPCRC_BYTES",
+    "VCRC_BYTES",
+    "VCRC_INIT",
+    "VCRC_POLY",
+    "VCRC_POLY_REFLECTED",
+    "VCRC_RESIDUE",
+    "VCRC_WIDTH",
+    "crc_step_masks",
+    "icrc",
+    "icrc_good",
+    "icrc_masked",
+    "invert_vcrc",
+    "lpcrc",
+    "lpcrc_good",
+    "vcrc",
+    "vcrc_good",
+    "vcrc_with_vl",
+]
+
+VCRC_WIDTH: Final = 16
+VCRC_BYTES: Final = 2
+LPCRC_BYTES: Final = 2
+
+VCRC_POLY: Final = 0x100B
+"""x^16 + x^12 + x^3 + x + 1, for VCRC and LPCRC alike (IBTA vol 1, 7.8)."""
+
+VCRC_POLY_REFLECTED: Final = 0xD008
+VCRC_INIT: Final = 0xFFFF
+
+VCRC_RESIDUE: Final = 0x556F
+"""The register after a good packet and its VCRC, before the complement."""
+
+ICRC_WIDTH: Final = 32
+ICRC_BYTES: Final = 4
+
+ICRC_POLY: Final = 0x04C11DB7
+"""The generator of Ethernet's CRC-32 (IBTA vol 1, 7.8)."""
+
+ICRC_POLY_REFLECTED: Final = 0xEDB88320
+ICRC_INIT: Final = 0xFFFFFFFF
+
+ICRC_RESIDUE: Final = 0xDEBB20E3
+"""The register after a good masked packet and its ICRC, before the complement."""
+
+_crc16 = CRC(VCRC_WIDTH, VCRC_POLY, VCRC_INIT, True, True, 0xFFFF)
+_crc16_linear = CRC(VCRC_WIDTH, VCRC_POLY, 0, True, True, 0)
+
+
+def vcrc(data: bytes) -> bytes:
+    """The two VCRC bytes, in wire order, of a packet from LRH byte 0 to the last byte before
+    the VCRC. Nothing is masked (IBTA vol 1, 7.8).
+
+    Raises:
+        ValueError: no data.
+    """
+    if not data:
+        raise ValueError("CRC of 0 bytes, allowed 1 and above")
+    register: int = _crc16.calc(data)
+    return register.to_bytes(VCRC_BYTES, "little")
+
+
+def vcrc_good(packet: bytes) -> bool:
+    """True if the last two bytes are the VCRC of the bytes before them."""
+    return len(packet) > VCRC_BYTES and vcrc(packet[:-VCRC_BYTES]) == packet[-VCRC_BYTES:]
+
+
+def invert_vcrc(vcrc_bytes: bytes) -> bytes:
+    """The one's complement of a VCRC: what ends a packet that is marked bad."""
+    return bytes(byte ^ 0xFF for byte in vcrc_bytes)
+
+
+def lpcrc(data: bytes) -> bytes:
+    """The two LPCRC bytes, in wire order, of a link packet's bytes Op to FCCL (IBTA vol 1, 7.9.4).
+
+    Raises:
+        ValueError: no data.
+    """
+    return vcrc(data)
+
+
+def lpcrc_good(link_packet: bytes) -> bool:
+    """True if the last two bytes are the LPCRC of the bytes before them."""
+    return vcrc_good(link_packet)
+
+
+@lru_cache(maxsize=4096)
+def _vl_deltas(covered_bytes: int) -> tuple[int, ...]:
+    first_nibble = LRH["vl"].lsb_in_span
+    rest = bytes(covered_bytes - 1)
+    return tuple(_crc16_linear.calc(bytes([delta << first_nibble]) + rest) for delta in range(16))
+
+
+def vcrc_with_vl(vcrc_bytes: bytes, old_vl: int, new_vl: int, covered_bytes: int) -> bytes:
+    """The VCRC after a switch rewrote LRH.VL, without running over the packet again.
+
+    A CRC is linear: changing the VL XORs a constant into it that depends only on the bits
+    changed and on ``covered_bytes``, the bytes that the VCRC covers (PktLen * 4). An inverted
+    VCRC stays inverted.
+
+    Raises:
+        ValueError: a VL outside 0..15, no bytes covered, or a VCRC that is not 2 bytes.
+    """
+    LRH["vl"].check(old_vl, LRH.name)
+    LRH["vl"].check(new_vl, LRH.name)
+    if covered_bytes < 1:
+        raise ValueError(f"covered_bytes {covered_bytes}, allowed 1 and above")
+    if len(vcrc_bytes) != VCRC_BYTES:
+        raise ValueError(f"VCRC of {len(vcrc_bytes)} bytes, allowed {VCRC_BYTES}")
+    register = int.from_bytes(vcrc_bytes, "little") ^ _vl_deltas(covered_bytes)[old_vl ^ new_vl]
+    return register.to_bytes(VCRC_BYTES, "little")
+
+
+# The masks of IBTA vol 1, 7.8: what a switch (VL, FECN, BECN) or a router (LRH and the
+# variant fields of the GRH) may rewrite on the way counts as ones.
+_BTH_VARIANT = BTH["fecn"].byte
+
+
+def _ones(data: bytes, *names: str) -> bytes:
+    layout = GRH if len(data) == GRH.size_bytes else LRH
+    for name in names:
+        data = layout[name].write(data, layout[name].max)
+    return data
+
+
+def _masked_head(packet: bytes) -> bytes:
+    """The masked bytes from the LRH to BTH byte 4."""
+    lnh = LRH["lnh"].read(packet)
+    if lnh == LNH.IBA_LOCAL:
+        bth = LRH.size_bytes
+    elif lnh == LNH.IBA_GLOBAL:
+        bth = LRH.size_bytes + GRH.size_bytes
+    else:
+        raise ValueError(f"LRH.lnh: value {lnh} is a raw packet, which has no ICRC, allowed 2..3")
+    if len(packet) < bth + BTH.size_bytes:
+        raise ValueError(f"ICRC: headers need {bth + BTH.size_bytes} bytes, got {len(packet)}")
+    if lnh == LNH.IBA_LOCAL:
+        route = _ones(packet[: LRH.size_bytes], "vl")
+    else:
+        grh = packet[LRH.size_bytes : bth]
+        route = b"\xff" * LRH.size_bytes + _ones(grh, "t_class", "flow_label", "hop_lmt")
+    return route + packet[bth : bth + _BTH_VARIANT] + b"\xff"
+
+
+def icrc_masked(packet: bytes) -> bytes:
+    """The packet, LRH to last payload or pad byte, as the ICRC sees it (IBTA vol 1, 7.8).
+
+    Ones stand in place of LRH.VL where there is no GRH, of the whole LRH and of GRH.TClass,
+    FlowLabel and HopLmt where there is one, and of BTH byte 4 (FECN, BECN, Resv6a) always.
+
+    Raises:
+        ValueError: a raw packet, or one too short for its headers.
+    """
+    head = _masked_head(packet)
+    return head + packet[len(head) :]
+
+
+def icrc(packet: bytes) -> bytes:
+    """The four ICRC bytes, in wire order, of a packet from the LRH to the last payload or pad byte.
+
+    Raises:
+        ValueError: a raw packet, or one too short for its headers.
+    """
+    head = _masked_head(packet)
+    register = zlib.crc32(memoryview(packet)[len(head) :], zlib.crc32(head))
+    return register.to_bytes(ICRC_BYTES, "little")
+
+
+def icrc_good(packet: bytes) -> bool:
+    """True if the last four bytes are the ICRC of the bytes before them.
+
+    Raises:
+        ValueError: a raw packet, or one too short for its headers.
+    """
+    return icrc(packet[:-ICRC_BYTES]) == packet[-ICRC_BYTES:]
+
+
+def crc_step_masks(poly_reflected: int, width: int, data_bits: int) -> list[tuple[int, int]]:
+    """XOR masks that advance a reflected CRC register by ``data_bits`` bits in one step.
+
+    Returns ``width`` pairs, for the next state's bits 0 upwards: bit i of the next state is the
+    parity of ``state & state_mask`` XOR the parity of ``data & data_mask``. Bit j of a data mask
+    is the bit taken j-th: the least significant bit of the first byte is bit 0, so that ``data``
+    is ``int.from_bytes(chunk, "little")``. No complement is part of it.
+
+    Raises:
+        ValueError: a width or number of data bits below 1, or a polynomial wider than the width.
+    """
+    if width < 1:
+        raise ValueError(f"width {width}, allowed 1 and above")
+    if data_bits < 1:
+        raise ValueError(f"data_bits {data_bits}, allowed 1 and above")
+    if not 0 <= poly_reflected < 1 << width:
+        raise ValueError(f"poly_reflected {poly_reflected:#x} does not fit {width} bits")
+    # Each register bit as the set of inputs it XORs: state in the low bits, data above them.
+    register = [1 << bit for bit in range(width)]
+    for bit in range(data_bits):
+        feedback = register[0] ^ 1 << (width + bit)
+        register = [*register[1:], 0]
+        for index in range(width):
+            if poly_reflected >> index & 1:
+                register[index] ^= feedback
+    return [(inputs & ((1 << width) - 1), inputs >> width) for inputs in register]

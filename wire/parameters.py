@@ -1,0 +1,134 @@
+"""What a node or a fabric is built with. RTL and golden model are made from the same record.
+
+Every illegal combination raises ValueError naming the parameter, its value and what is allowed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .codes import MTU, max_pkt_len, mtu_bytes, mtu_code
+from .packet import blocks_of_words
+
+__all__ = [
+    "AdapterParameters",
+    "FabricParameters",
+    "LinkParameters",
+    "NodeParameters",
+    "SwitchParameters",
+]
+
+_MTUS = tuple(mtu_bytes(code) for code in MTU)
+_MAX_BLOCKS = 4095
+_VL15_BLOCKS = 10
+
+
+def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} {value!r}: expected one of {', '.join(map(repr, allowed))}")
+
+
+def _between(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ValueError(f"{name} {value}: expected {low}..{high}")
+
+
+def _largest_blocks(mtu: int) -> int:
+    return blocks_of_words(max_pkt_len(mtu_code(mtu)))
+
+
+def _buffer(name: str, blocks: int, mtu: int) -> None:
+    _between(name, blocks, _largest_blocks(mtu), _MAX_BLOCKS)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchParameters:
+    """A switch: external ports 1..`ports`, one input buffer a VL at each."""
+
+    ports: int = 8
+    vls: int = 1
+    mtu: int = 2048
+    buffer_blocks: int = 512
+    """64-byte blocks of buffer for each data VL of each port."""
+    vl15_blocks: int = _VL15_BLOCKS
+    queueing: Literal["voq", "fifo"] = "voq"
+    readers: int = 2
+    """Packets that one input can send at once (`voq`; `fifo` has one)."""
+    lft_size: int = 1024
+
+    def __post_init__(self) -> None:
+        _between("ports", self.ports, 2, 64)
+        _one_of("vls", self.vls, (1, 2, 4, 8))
+        _one_of("mtu", self.mtu, _MTUS)
+        _one_of("queueing", self.queueing, ("voq", "fifo"))
+        _buffer("buffer_blocks", self.buffer_blocks, self.mtu)
+        _between("vl15_blocks", self.vl15_blocks, _largest_blocks(256), 255)
+        _between("readers", self.readers, 1, 2)
+        _between("lft_size", self.lft_size, 2, 0xC000)
+        if self.queueing == "fifo" and self.readers != 1:
+            raise ValueError(f"readers {self.readers}: expected 1 with queueing 'fifo'")
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterParameters:
+    """A channel adapter with one port and a packet interface behind it."""
+
+    vls: int = 1
+    mtu: int = 2048
+    receive_blocks: int = 512
+    send_blocks: int = 128
+    vl15_blocks: int = _VL15_BLOCKS
+
+    def __post_init__(self) -> None:
+        _one_of("vls", self.vls, (1, 2, 4, 8))
+        _one_of("mtu", self.mtu, _MTUS)
+        _buffer("receive_blocks", self.receive_blocks, self.mtu)
+        _buffer("send_blocks", self.send_blocks, self.mtu)
+        _between("vl15_blocks", self.vl15_blocks, _largest_blocks(256), 255)
+
+
+NodeParameters = SwitchParameters | AdapterParameters
+
+
+@dataclass(frozen=True, slots=True)
+class LinkParameters:
+    """A cable between two ports. Direction 0 is from `a` to `b`."""
+
+    a: str
+    a_port: int
+    b: str
+    b_port: int
+    flight: int = 1
+    """Flight time in cycles, the same in both directions."""
+
+
+@dataclass(frozen=True, slots=True)
+class FabricParameters:
+    """Nodes by name, in order (a node's index is its place), and links.
+
+    Every adapter is connected; a switch port may be left open (its link is never up). Link widths
+    are registers of the ports, not parameters.
+    """
+
+    nodes: dict[str, NodeParameters] = field(default_factory=dict)
+    links: tuple[LinkParameters, ...] = ()
+
+    def __post_init__(self) -> None:
+        used: set[tuple[str, int]] = set()
+        for link in self.links:
+            _between(f"flight of link {link.a}[{link.a_port}]-{link.b}[{link.b_port}]", link.flight, 1, 4096)
+            for name, port in ((link.a, link.a_port), (link.b, link.b_port)):
+                if name not in self.nodes:
+                    raise ValueError(f"link to {name}[{port}]: no such node; there are {', '.join(self.nodes)}")
+                node = self.nodes[name]
+                _between(f"port of {name} in a link", port, 1, self.port_count(node))
+                if (name, port) in used:
+                    raise ValueError(f"port {name}[{port}] is used by two links: expected one")
+                used.add((name, port))
+        for name, node in self.nodes.items():
+            if isinstance(node, AdapterParameters) and (name, 1) not in used:
+                raise ValueError(f"adapter {name} has no link: expected one")
+
+    @staticmethod
+    def port_count(node: NodeParameters) -> int:
+        """External ports of a node."""
+        return node.ports if isinstance(node, SwitchParameters) else 1

@@ -1,0 +1,126 @@
+"""The register bus: addresses and fields.
+
+A node has one bus of 32-bit words with a 24-bit word address: `page << 16 | offset`. Page 0 holds
+the node's own registers, pages 1..64 those of its ports, `LFT_PAGE` the linear forwarding table,
+`SL_TO_VL_PAGE + in_port - 1` the SL-to-VL tables.
+"""
+
+from enum import IntEnum
+
+__all__ = [
+    "ADDRESS_BITS",
+    "COUNTER_WIDTHS",
+    "DATA_BITS",
+    "LFT_PAGE",
+    "NO_ROUTE",
+    "SL_TO_VL_PAGE",
+    "Counter",
+    "NodeRegister",
+    "PortRegister",
+    "lft_address",
+    "node_address",
+    "port_address",
+    "sl_to_vl_address",
+]
+
+ADDRESS_BITS = 24
+DATA_BITS = 32
+LFT_PAGE = 0x80
+SL_TO_VL_PAGE = 0xC0
+
+NO_ROUTE = 255
+"""LFT entry of a LID without a route; every entry's value at reset."""
+
+
+class NodeRegister(IntEnum):
+    """Offsets in page 0."""
+
+    NUM_PORTS = 0x00  # read only; an adapter has 1
+    LINEAR_FDB_TOP = 0x01  # switch; at reset the size of the LFT less one
+    LID = 0x02  # adapter; 0 at reset
+    LMC = 0x03  # adapter; 0..7, 0 at reset
+
+
+class PortRegister(IntEnum):
+    """Offsets in a port's page, below those of `Counter`."""
+
+    STATE = 0x00  # read: PortState; write: Down, Armed or Active (others ignored)
+    WIDTH = 0x01  # link width code: 1 is 1X, 2 is 4X (reset)
+    NEIGHBOR_MTU = 0x02  # MTU code 1..5; at reset that of the node's MTU; larger than it is ignored
+    OPERATIONAL_VLS = 0x03  # code 1..4 for 1, 2, 4, 8 data VLs; at reset all the node has; more is ignored
+    FCP_THRESHOLD = 0x04  # blocks, 12 bits; at reset the node's MTU / 64
+    FCP_PERIOD = 0x05  # cycles, 1..2^24 - 1; 48,488 at reset
+    FC_WATCHDOG = 0x06  # cycles, 1..2^24 - 1; 400,000 at reset
+    LINK_DOWN_TIMEOUT = 0x07  # cycles, 1..2^24 - 1; 2,500,000 at reset (10 ms at 4 ns)
+    TICK = 0x08  # PortSamplesControl.Tick, 8 bits: PortXmitWait ticks last TICK + 1 cycles; 0x1F at reset
+    LOCAL_PHY_ERRORS = 0x09  # 4 bits; 15 at reset
+    OVERRUN_ERRORS = 0x0A  # 4 bits; 15 at reset
+
+
+class Counter(IntEnum):
+    """Port counters (IBTA vol 1, 16.1.3.5): offsets in a port's page. They stop at all ones."""
+
+    SYMBOL_ERROR = 0x20
+    LINK_ERROR_RECOVERY = 0x21
+    LINK_DOWNED = 0x22
+    RCV_ERRORS = 0x23
+    RCV_REMOTE_PHYSICAL_ERRORS = 0x24
+    RCV_SWITCH_RELAY_ERRORS = 0x25
+    XMIT_DISCARDS = 0x26
+    LOCAL_LINK_INTEGRITY_ERRORS = 0x29
+    EXCESSIVE_BUFFER_OVERRUN_ERRORS = 0x2A
+    VL15_DROPPED = 0x2B
+    XMIT_DATA = 0x2C
+    RCV_DATA = 0x2D
+    XMIT_PKTS = 0x2E
+    RCV_PKTS = 0x2F
+    XMIT_WAIT = 0x30
+
+
+COUNTER_WIDTHS: dict[Counter, int] = {
+    Counter.SYMBOL_ERROR: 16,
+    Counter.LINK_ERROR_RECOVERY: 8,
+    Counter.LINK_DOWNED: 8,
+    Counter.RCV_ERRORS: 16,
+    Counter.RCV_REMOTE_PHYSICAL_ERRORS: 16,
+    Counter.RCV_SWITCH_RELAY_ERRORS: 16,
+    Counter.XMIT_DISCARDS: 16,
+    Counter.LOCAL_LINK_INTEGRITY_ERRORS: 4,
+    Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: 4,
+    Counter.VL15_DROPPED: 16,
+    Counter.XMIT_DATA: 32,
+    Counter.RCV_DATA: 32,
+    Counter.XMIT_PKTS: 32,
+    Counter.RCV_PKTS: 32,
+    Counter.XMIT_WAIT: 32,
+}
+"""Width of each counter in bits."""
+
+
+def node_address(register: NodeRegister) -> int:
+    """Bus address of a node's own register."""
+    return int(register)
+
+
+def port_address(port: int, register: PortRegister | Counter) -> int:
+    """Bus address of a register of port 1..64."""
+    if not 1 <= port <= 64:
+        raise ValueError(f"port {port}: expected 1..64")
+    return port << 16 | int(register)
+
+
+def lft_address(lid: int) -> int:
+    """Bus address of the LFT entry of a unicast LID; the entry is an output port in 8 bits."""
+    if not 0 <= lid <= 0xFFFF:
+        raise ValueError(f"LID {lid}: expected 0..65535")
+    return LFT_PAGE << 16 | lid
+
+
+def sl_to_vl_address(in_port: int, out_port: int, sl: int) -> int:
+    """Bus address of the SL-to-VL entry of (in, out, SL); the entry is a VL in 4 bits.
+
+    At reset SL s maps to data VL s modulo the node's data VLs.
+    """
+    if not (1 <= in_port <= 64 and 1 <= out_port <= 64 and 0 <= sl <= 15):
+        raise ValueError(f"in {in_port}, out {out_port}, SL {sl}: expected ports 1..64, SL 0..15")
+    return (SL_TO_VL_PAGE + in_port - 1) << 16 | out_port << 4 | sl

@@ -1,0 +1,86 @@
+"""The stimulus: all that acts on a fabric from outside, the same for every engine.
+
+Control operations act on registers, links and hosts, at most one in a cycle. Packets are posted at
+adapters, one list for each adapter and slot. docs/pipeline.md says what each does in which cycle.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["ROW_MAX", "Control", "Injection", "Operation", "Post", "Trigger"]
+
+ROW_MAX = 0xFFF
+"""`last` row of an injection that acts to the packet's end."""
+
+
+class Operation(IntEnum):
+    """Control operations; `target` is a node's index, or a link's (for INJECT: link << 1 | direction)."""
+
+    BUS_WRITE = 1  # args: address, data
+    BUS_READ = 2  # args: address
+    INJECT = 3  # args: Injection.args()
+    LINK_DOWN = 4
+    LINK_UP = 5
+    RECV_STALL = 6  # args: mask of stalled slots (bit s is slot s)
+
+
+class Control(NamedTuple):
+    """One control operation: given in `cycle`."""
+
+    cycle: int
+    operation: int
+    target: int
+    args: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+
+class Post(NamedTuple):
+    """A packet for an adapter to send: from `cycle` on, on `slot` of node index `node`."""
+
+    cycle: int
+    node: int
+    slot: int
+    words: tuple[int, ...]
+    """LRH..ICRC in 32-bit words, first byte highest."""
+
+
+class Trigger(IntEnum):
+    """What an armed injection waits for."""
+
+    DATA = 0
+    LINK = 1
+    IDLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """An error to inject: row := (row AND keep) XOR flip.
+
+    `keep` and `flip` are 36-bit: K bits (lane 0 highest) above 32 data bits (lane 0 highest).
+    """
+
+    trigger: Trigger
+    first: int = 0
+    last: int = ROW_MAX
+    at_end: bool = False
+    keep: int = (1 << 36) - 1
+    flip: int = 0
+
+    def args(self) -> tuple[int, int, int, int]:
+        """As a control operation's arguments."""
+        head = self.trigger | self.at_end << 2 | self.first << 4 | self.last << 16
+        mask = 0xFFFF_FFFF
+        return head, self.keep & mask, self.flip & mask, self.keep >> 32 | self.flip >> 32 << 4
+
+    @classmethod
+    def of(cls, args: tuple[int, int, int, int]) -> "Injection":
+        """From a control operation's arguments."""
+        head, keep, flip, k = args
+        return cls(
+            trigger=Trigger(head & 3),
+            at_end=bool(head >> 2 & 1),
+            first=head >> 4 & ROW_MAX,
+            last=head >> 16 & ROW_MAX,
+            keep=(k & 15) << 32 | keep,
+            flip=(k >> 4 & 15) << 32 | flip,
+        )

@@ -1,0 +1,106 @@
+"""The trace: what every engine emits and the comparison compares.
+
+A record is (cycle, source, kind, five 32-bit words). On file it is 32 bytes, little-endian: cycle
+(64 bits), source (16), kind (16), words a..e. docs/pipeline.md says with which cycle each kind is
+stamped. Records are ordered by cycle, then source, then kind.
+"""
+
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+__all__ = ["LINK_SOURCE", "RECORD", "WORDS", "Kind", "LinkResult", "Record", "Verdict", "link_source", "port_source"]
+
+RECORD = Struct("<QHH5I")
+WORDS = 5
+LINK_SOURCE = 0x8000
+
+
+class Kind(IntEnum):
+    """Kinds of records, with their words; unused words are 0. `a = x | y << 8` gives bit places."""
+
+    RX_DATA = 1
+    """A packet was received: a = verdict | vl << 8 | delimiter << 16 (0 cut, 1 EGP, 2 EBP);
+    b = PktLen (0 if the header was not processed) | end index k << 16; c = DLID << 16 | SL
+    (0 if the header was not processed); d = blocks taken from the buffer (0 if not accepted)."""
+    RX_FCP = 2
+    """A link packet was received: a = result | op << 8 | vl << 16; b = FCTBS << 16 | FCCL, as
+    received (all 0 but the result for MALFORMED)."""
+    STATE = 3
+    """a = the new PortState."""
+    SCRAP = 4
+    """A queued packet known to be bad was dropped unsent: a = slot | input << 16; b = PktLen.
+    The source is the output port."""
+    TX_DATA = 5
+    """A packet was sent: a = slot | marked bad << 8 | input << 16; b = PktLen | end row e << 16;
+    c = low 32 bits of w_0; d = CRC-32 (zlib) of the 4(e+1) symbol bytes SDP..EGP/EBP; e = bytes
+    0..3 of the LRH as sent, byte 0 highest."""
+    TX_FCP = 6
+    """A flow control packet was sent: a = op | vl << 8; b = FCTBS << 16 | FCCL."""
+    TX_DISCARD = 7
+    """A packet was swallowed in part or whole: a = slot | input << 16; b = PktLen | end row e << 16."""
+    SEND = 8
+    """An adapter took a packet from its host: a = slot; b = PktLen."""
+    DELIVER = 9
+    """An adapter gave a packet to its host: a = slot; b = PktLen; c = low 32 bits of the first
+    word's cycle; d = CRC-32 (zlib) of the bytes LRH..ICRC."""
+    INJECT = 10
+    """An injected error began to act: a = trigger | row << 8."""
+    BUS_READ = 11
+    """a = address; b = value. The source is port 0 of the node."""
+
+
+class Verdict(IntEnum):
+    """What became of a received packet (docs/pipeline.md, 3.2 and 3.3)."""
+
+    GOOD = 0
+    PHYSICAL = 1
+    REMOTE = 2
+    NOT_ACTIVE = 3
+    LVER = 4
+    LENGTH = 5
+    DLID = 6
+    VL = 7
+    VL15_HEADER = 8
+    NO_ROUTE = 9
+    LOOP = 10
+    VL_MAP = 11
+    VL15_DROPPED = 12
+    OVERRUN = 13
+
+
+class LinkResult(IntEnum):
+    """What became of a received link packet (docs/pipeline.md, 6.1)."""
+
+    GOOD = 0
+    MALFORMED = 1
+    LPCRC = 2
+    OP = 3
+    VL = 4
+    IGNORED = 5
+    """VL not operational, in Initialize."""
+
+
+class Record(NamedTuple):
+    """One line of the trace."""
+
+    cycle: int
+    source: int
+    kind: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    d: int = 0
+    e: int = 0
+
+
+def port_source(node: int, port: int) -> int:
+    """Source number of a port (0: the node itself) of the node with this index."""
+    if not (0 <= node < 128 and 0 <= port < 256):
+        raise ValueError(f"node {node}, port {port}: expected node 0..127, port 0..255")
+    return node << 8 | port
+
+
+def link_source(link: int, direction: int) -> int:
+    """Source number of a direction (0 from a to b, 1 back) of the link with this index."""
+    return LINK_SOURCE | link << 1 | direction
