@@ -1,0 +1,50 @@
+# make demo   set up, then run the main job
+# make test   set up, then lint, type check and every test
+# make lint   set up, then lint and type check only
+# make setup  the environment in .venv and the Debian packages it needs
+# make lock   choose the dependencies' versions anew from pyproject.toml
+# make clean  remove what was built (not .venv)
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+# Arguments for pytest, for example: make test PYTEST_ARGS="-k crc"
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint setup lock clean system
+
+demo: setup
+	$(BIN)/ironband run jam
+
+test: lint
+	$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+setup: system $(STAMP)
+
+# Asks the system every time: it takes a fraction of a second, and packages come and go without us.
+system:
+	@$(PYTHON) scripts/system_packages.py
+
+$(STAMP): pyproject.toml requirements.lock | system
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Universal: one file for every Python and platform that pyproject.toml allows.
+lock: | $(STAMP)
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --quiet \
+		--custom-compile-command "make lock" --output-file requirements.lock
+
+clean:
+	rm -rf sim_build out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

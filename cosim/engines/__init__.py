@@ -1,0 +1,1 @@
+"""The engines that can run a scenario, and how each is built."""

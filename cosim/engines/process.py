@@ -1,0 +1,72 @@
+"""Running a tool so that nothing of it outlives us."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+__all__ = ["ProcessTimeout", "run_logged"]
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+_GRACE_SECONDS = 2.0
+
+
+class ProcessTimeout(Exception):
+    """A tool ran longer than it was given, and was ended."""
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this process when the one that started it dies, whatever the cause."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run_logged(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: Path,
+    timeout_seconds: float | None = None,
+) -> int:
+    """Run COMMAND with its output appended to LOG; return its exit status.
+
+    The command gets a process group of its own, which is ended on any exception, Ctrl-C included.
+
+    Raises:
+        ProcessTimeout: it ran longer than TIMEOUT_SECONDS.
+    """
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+        )
+        try:
+            return process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            raise ProcessTimeout(f"{Path(command[0]).name} ran longer than {timeout_seconds:g} s") from None
+        finally:
+            _end_group(process)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of PROCESS's group: ask, wait a little, then kill."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None and number == signal.SIGTERM:
+            # The leader is gone; anything it left behind has no work to finish.
+            continue
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
