@@ -18,6 +18,10 @@ from .codes import LNH
 from .headers import BTH, GRH, LRH
 
 __all__ = [
+    "FINGERPRINT_INIT",
+    "FINGERPRINT_POLY",
+    "FINGERPRINT_POLY_REFLECTED",
+    "FINGERPRINT_WIDTH",
     "ICRC_BYTES",
     "ICRC_INIT",
     "ICRC_POLY",
@@ -32,6 +36,7 @@ __all__ = [
     "VCRC_RESIDUE",
     "VCRC_WIDTH",
     "crc_step_masks",
+    "fingerprint",
     "icrc",
     "icrc_good",
     "icrc_masked",
@@ -68,6 +73,14 @@ ICRC_INIT: Final = 0xFFFFFFFF
 ICRC_RESIDUE: Final = 0xDEBB20E3
 """The register after a good masked packet and its ICRC, before the complement."""
 
+FINGERPRINT_WIDTH: Final = 32
+FINGERPRINT_POLY: Final = 0x1EDC6F41
+"""CRC-32C. A packet ends in its own CRC-32, over which another CRC-32 would be nearly constant."""
+
+FINGERPRINT_POLY_REFLECTED: Final = 0x82F63B78
+FINGERPRINT_INIT: Final = 0xFFFF_FFFF
+
+_fingerprint = CRC(FINGERPRINT_WIDTH, FINGERPRINT_POLY, FINGERPRINT_INIT, True, True, 0xFFFF_FFFF)
 _crc16 = CRC(VCRC_WIDTH, VCRC_POLY, VCRC_INIT, True, True, 0xFFFF)
 _crc16_linear = CRC(VCRC_WIDTH, VCRC_POLY, 0, True, True, 0)
 
@@ -226,3 +239,11 @@ def crc_step_masks(poly_reflected: int, width: int, data_bits: int) -> list[tupl
             if poly_reflected >> index & 1:
                 register[index] ^= feedback
     return [(inputs & ((1 << width) - 1), inputs >> width) for inputs in register]
+
+
+def fingerprint(data: bytes | memoryview, before: int | None = None) -> int:
+    """What the trace records of a packet's bytes: their CRC-32C, complemented.
+
+    ``before`` is the fingerprint of the bytes before these, to go on from.
+    """
+    return int(_fingerprint.calc(data) if before is None else _fingerprint.calc(data, before))

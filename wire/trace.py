@@ -33,7 +33,7 @@ class Kind(IntEnum):
     The source is the output port."""
     TX_DATA = 5
     """A packet was sent: a = slot | marked bad << 8 | input << 16; b = PktLen | end row e << 16;
-    c = low 32 bits of w_0; d = CRC-32 (zlib) of the 4(e+1) symbol bytes SDP..EGP/EBP; e = bytes
+    c = low 32 bits of w_0; d = fingerprint (`wire.crc`) of the 4(e+1) symbol bytes SDP..EGP/EBP; e = bytes
     0..3 of the LRH as sent, byte 0 highest."""
     TX_FCP = 6
     """A flow control packet was sent: a = op | vl << 8; b = FCTBS << 16 | FCCL."""
@@ -43,7 +43,7 @@ class Kind(IntEnum):
     """An adapter took a packet from its host: a = slot; b = PktLen."""
     DELIVER = 9
     """An adapter gave a packet to its host: a = slot; b = PktLen; c = low 32 bits of the first
-    word's cycle; d = CRC-32 (zlib) of the bytes LRH..ICRC."""
+    word's cycle; d = fingerprint of the bytes LRH..ICRC."""
     INJECT = 10
     """An injected error began to act: a = trigger | row << 8."""
     BUS_READ = 11

@@ -1,6 +1,7 @@
 """VCRC, LPCRC and ICRC agree with captured packets and catch every single wrong bit."""
 
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,18 @@ def test_a_packet_of_nothing_but_a_crc_is_not_good():
 def test_errors_name_the_value_and_what_is_allowed(act, message):
     with pytest.raises(ValueError, match=message):
         act()
+
+
+def test_the_fingerprint_sees_a_payload_that_the_icrc_hides() -> None:
+    packets = [
+        build_ud_send(slid=1, dlid=2, dest_qp=2, src_qp=3, q_key=4, payload=payload).data
+        for payload in (bytes(64), bytes(63) + b"\1")
+    ]
+    assert crc.fingerprint(b"123456789") == 0xE3069283
+    assert crc.fingerprint(packets[0]) != crc.fingerprint(packets[1])
+    assert zlib.crc32(packets[0]) == zlib.crc32(packets[1]), "why it is not a CRC-32"
+
+
+@given(st.binary(), st.binary())
+def test_a_fingerprint_goes_on_from_that_of_the_bytes_before(head: bytes, tail: bytes) -> None:
+    assert crc.fingerprint(tail, crc.fingerprint(head)) == crc.fingerprint(head + tail)
