@@ -1,0 +1,137 @@
+"""VCRC, LPCRC, ICRC and the trace's fingerprint, a row in each cycle (IBTA vol 1, 7.8 and 7.9.4)."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.row import RowSignature
+from wire.codes import LNH
+from wire.crc import (
+    FINGERPRINT_POLY_REFLECTED,
+    FINGERPRINT_WIDTH,
+    ICRC_INIT,
+    ICRC_POLY_REFLECTED,
+    ICRC_RESIDUE,
+    ICRC_WIDTH,
+    VCRC_INIT,
+    VCRC_POLY_REFLECTED,
+    VCRC_RESIDUE,
+    VCRC_WIDTH,
+    crc_step_masks,
+    icrc_masked,
+)
+from wire.headers import BTH, GRH, LRH
+from wire.symbols import LANES
+
+__all__ = ["IcrcCheck", "VcrcCheck", "fingerprint_step", "icrc_step", "lanes_of", "vcrc_step"]
+
+
+def lanes_of(row_data: Value) -> list[Value]:
+    """The four bytes of a row's 32 data bits, lane 0 first."""
+    return [row_data[8 * lane : 8 * lane + 8] for lane in reversed(range(LANES))]
+
+
+def _step(poly_reflected: int, width: int, state: Value, taken: list[Value]) -> Value:
+    word = Cat(*taken)
+    masks = crc_step_masks(poly_reflected, width, len(word))
+    return Cat(((state & of_state).xor() ^ (word & of_data).xor()) for of_state, of_data in masks)
+
+
+def vcrc_step(state: Value, taken: list[Value]) -> Value:
+    """The 16-bit VCRC (or LPCRC) register after these bytes, first byte on the wire first.
+
+    The register starts from `wire.crc.VCRC_INIT`; its complement, low byte first, is the VCRC.
+    """
+    return _step(VCRC_POLY_REFLECTED, VCRC_WIDTH, state, taken)
+
+
+def icrc_step(state: Value, taken: list[Value]) -> Value:
+    """The 32-bit ICRC register after these bytes, first byte on the wire first."""
+    return _step(ICRC_POLY_REFLECTED, ICRC_WIDTH, state, taken)
+
+
+def fingerprint_step(state: Value, taken: list[Value]) -> Value:
+    """The 32-bit register of the trace's fingerprint after these bytes.
+
+    It starts from `wire.crc.FINGERPRINT_INIT`; its complement is the fingerprint.
+    """
+    return _step(FINGERPRINT_POLY_REFLECTED, FINGERPRINT_WIDTH, state, taken)
+
+
+class VcrcCheck(wiring.Component):
+    """Says of every row whether, taken as an end row, it closes its packet with a right VCRC or LPCRC.
+
+    A packet begins with any row that has a control symbol on lane 0, of which lanes 1..3 count.
+
+    Members:
+        row: the wires, in cycle c.
+        good: the row at c is an end row whose lanes 0..2 end with the right CRC; in cycle c+1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"row": In(RowSignature()), "good": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the check."""
+        m = Module()
+        lanes = lanes_of(self.row.data)
+        state = Signal(VCRC_WIDTH)
+        first = vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes[1:])
+        with m.If(self.row.valid):
+            m.d.sync += [
+                state.eq(Mux(self.row.k[LANES - 1], first, vcrc_step(state, lanes))),
+                self.good.eq(vcrc_step(state, lanes[:3]) == VCRC_RESIDUE),
+            ]
+        return m
+
+
+def _icrc_masks(lnh: LNH) -> dict[int, int]:
+    """What counts as ones in each row (by index) of a packet with this LNH: 32 bits, lane 0 highest."""
+    packet = LRH.pack(lnh=lnh) + bytes(GRH.size_bytes + BTH.size_bytes)
+    # A symbol stands before byte 0; the zeros behind complete the last row.
+    ones = bytes(1) + bytes(a ^ b for a, b in zip(icrc_masked(packet), packet, strict=True)) + bytes(3)
+    rows = [int.from_bytes(ones[at : at + LANES], "big") for at in range(0, len(ones) - 3, LANES)]
+    return {index: mask for index, mask in enumerate(rows) if mask}
+
+
+class IcrcCheck(wiring.Component):
+    """Says of every row whether, taken as an end row, it closes its packet with a right ICRC.
+
+    The masks (IBTA vol 1, 7.8) are those of LNH 2 and 3; of other packets `good` means nothing.
+
+    Members:
+        row: the wires, in cycle c.
+        index: the index in its packet of the row at c, 0 on the first.
+        good: lane 0 of the row at c is the last byte of the right ICRC; in cycle c+1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"row": In(RowSignature()), "index": In(12), "good": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the check."""
+        m = Module()
+        local, with_grh = _icrc_masks(LNH.IBA_LOCAL), _icrc_masks(LNH.IBA_GLOBAL)
+        lnh_at = LRH["lnh"].lsb_in_span + 8 * (LRH["dlid"].byte - LRH["lnh"].byte)
+        lnh_on_wires = self.row.data[lnh_at]
+        lnh = Signal()
+        has_grh = Signal()
+        is_first = self.row.k[LANES - 1]
+        m.d.comb += has_grh.eq(Mux(is_first, lnh_on_wires, lnh))
+
+        ones = Signal(8 * LANES)
+        with m.Switch(Mux(is_first, 0, self.index)):
+            for index in sorted({*local, *with_grh}):
+                with m.Case(index):
+                    m.d.comb += ones.eq(Mux(has_grh, with_grh.get(index, 0), local.get(index, 0)))
+
+        lanes = lanes_of(self.row.data | ones)
+        state = Signal(ICRC_WIDTH)
+        first = icrc_step(Const(ICRC_INIT, ICRC_WIDTH), lanes[1:])
+        with m.If(self.row.valid):
+            m.d.sync += [
+                lnh.eq(has_grh),
+                state.eq(Mux(is_first, first, icrc_step(state, lanes))),
+                self.good.eq(icrc_step(state, lanes[:1]) == ICRC_RESIDUE),
+            ]
+        return m

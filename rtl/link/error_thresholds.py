@@ -1,0 +1,83 @@
+"""The two counters that move when errors pile up (docs/pipeline.md, section 10)."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["BufferOverruns", "LinkIntegrity"]
+
+THRESHOLD_BITS = 4
+
+
+class LinkIntegrity(wiring.Component):
+    """LocalLinkIntegrityErrors: physical errors beyond a threshold.
+
+    Members:
+        error: a physical error in this cycle.
+        threshold: LOCAL_PHY_ERRORS.
+        exceeded: this error exceeds it; the count starts again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"error": In(1), "threshold": In(THRESHOLD_BITS), "exceeded": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the count."""
+        m = Module()
+        count = Signal(THRESHOLD_BITS)
+        m.d.comb += self.exceeded.eq(self.error & (count >= self.threshold))
+        with m.If(self.exceeded):
+            m.d.sync += count.eq(0)
+        with m.Elif(self.error):
+            m.d.sync += count.eq(count + 1)
+        return m
+
+
+class BufferOverruns(wiring.Component):
+    """ExcessiveBufferOverrunErrors: consecutive flow control periods with an overrun each.
+
+    Members:
+        overrun: a packet found no room, in this cycle.
+        period_over: this is the last cycle of a period.
+        restart: the next cycle is the first of a period, whatever became of the one before.
+        clear: no period counts any more; given with `restart`.
+        threshold: OVERRUN_ERRORS; 0 for never.
+        exceeded: the threshold is reached, in the first cycle of the next period.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "overrun": In(1),
+                "period_over": In(1),
+                "restart": In(1),
+                "clear": In(1),
+                "threshold": In(THRESHOLD_BITS),
+                "exceeded": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the count of periods."""
+        m = Module()
+        seen = Signal()  # an overrun in this period so far
+        with m.If(self.period_over | self.restart):
+            m.d.sync += seen.eq(0)
+        with m.Elif(self.overrun):
+            m.d.sync += seen.eq(1)
+
+        judge = Signal()  # a period has just ended, `spoilt` if it had an overrun
+        spoilt = Signal()
+        m.d.sync += [judge.eq(self.period_over), spoilt.eq(seen | self.overrun)]
+
+        periods = Signal(THRESHOLD_BITS)
+        reached = Signal(THRESHOLD_BITS + 1)
+        m.d.comb += [
+            reached.eq(periods + 1),
+            self.exceeded.eq(judge & spoilt & (self.threshold != 0) & (reached >= self.threshold)),
+        ]
+        with m.If(self.clear | self.exceeded | (judge & ~spoilt)):
+            m.d.sync += periods.eq(0)
+        with m.Elif(judge & ~periods.all()):
+            m.d.sync += periods.eq(reached)
+        return m

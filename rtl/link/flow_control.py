@@ -1,0 +1,154 @@
+"""Credits and when to announce them (IBTA vol 1, 7.9.4; docs/pipeline.md, section 6)."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.link_packet import FlowControlFields
+from rtl.link.timer import Timer
+from wire.codes import PortState
+from wire.flow_control import CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp
+
+__all__ = ["CREDIT_BITS", "FREE_BITS", "FlowControl"]
+
+CREDIT_BITS = FLOW_CONTROL["fccl"].width
+"""All counts of blocks are modulo 4096."""
+
+FREE_BITS = CREDIT_BITS + 1
+"""Free blocks of a buffer."""
+
+
+class FlowControl(wiring.Component):
+    """The credit registers of every data VL, and the choice of the next flow control packet.
+
+    Args:
+        vls: data VLs.
+        timer_bits: width of the period.
+
+    Members:
+        state, operational: the port's state, and the mask of its operational data VLs.
+        initializing, arming: Initialize or Armed is the state of the next cycle.
+        good, fields: a good link packet, `good` being the mask of its VL.
+        accept, accept_need: mask of the VL on which a packet is accepted, and its blocks.
+        sent, sent_need: mask of the VL on which a packet passes the transmit stage, and its blocks.
+        free: free blocks of each VL's receive buffer.
+        threshold: FCP_THRESHOLD in blocks.
+        period: FCP_PERIOD in cycles; `period_written` starts it anew.
+        period_over: this is the last cycle of a period; `due` shows in the next.
+        cl, tbs: credit limit and blocks sent of each VL.
+        urgent, changed: some VL is.
+        grant: the packet chosen is sent; cycle g.
+        packet: what the packet chosen holds; cycle g.
+    """
+
+    def __init__(self, vls: int, timer_bits: int) -> None:
+        self._vls = vls
+        per_vl = data.ArrayLayout(unsigned(CREDIT_BITS), vls)
+        super().__init__(
+            {
+                "state": In(PortState),
+                "operational": In(vls),
+                "initializing": In(1),
+                "arming": In(1),
+                "good": In(vls),
+                "fields": In(FlowControlFields),
+                "accept": In(vls),
+                "accept_need": In(7),
+                "sent": In(vls),
+                "sent_need": In(7),
+                "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
+                "threshold": In(CREDIT_BITS),
+                "period": In(timer_bits),
+                "period_written": In(1),
+                "period_over": Out(1),
+                "cl": Out(per_vl),
+                "tbs": Out(per_vl),
+                "urgent": Out(1),
+                "changed": Out(1),
+                "grant": In(1),
+                "packet": Out(FlowControlFields),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build registers, flags and choice."""
+        m = Module()
+
+        # The period, which runs in every state but Down.
+        m.submodules.timer = timer = Timer(len(self.period))
+        m.d.comb += [
+            timer.length.eq(self.period),
+            timer.run.eq(self.state != PortState.DOWN),
+            timer.restart.eq(self.initializing | self.period_written),
+            self.period_over.eq(timer.last),
+        ]
+        set_due = self.period_over | self.initializing | self.arming
+        announces = (self.state != PortState.DOWN) & (self.state != PortState.ACTIVE_DEFER)
+
+        # Each VL's registers and flags.
+        urgent = Signal(self._vls)
+        changed = Signal(self._vls)
+        chosen = Signal(self._vls)
+        taken = Signal(self._vls)
+        m.d.comb += taken.eq(Mux(self.grant, chosen, 0))
+        announced = []
+        for vl in range(self._vls):
+            cl, tbs = self.cl[vl], self.tbs[vl]
+            abr = Signal(CREDIT_BITS, name=f"abr_{vl}")
+            last = Signal(CREDIT_BITS, name=f"last_{vl}")
+            due = Signal(name=f"due_{vl}")
+            announce = Signal(CREDIT_BITS, name=f"announce_{vl}")
+            room = Mux(self.free[vl] > CREDIT_WINDOW, CREDIT_WINDOW, self.free[vl])
+            m.d.comb += announce.eq(abr + room)
+            announced.append(announce)
+
+            with m.If(self.good[vl]):
+                m.d.sync += [cl.eq(self.fields.fccl), abr.eq(self.fields.fctbs)]
+            with m.If(self.accept[vl]):
+                m.d.sync += abr.eq(abr + self.accept_need)
+            with m.If(self.sent[vl]):
+                m.d.sync += tbs.eq(tbs + self.sent_need)
+            with m.If(taken[vl]):
+                m.d.sync += [last.eq(announce), due.eq(0)]
+            with m.If(set_due & self.operational[vl]):
+                m.d.sync += due.eq(1)
+            with m.If(self.initializing):
+                m.d.sync += [cl.eq(0), tbs.eq(0), abr.eq(0), last.eq(0)]
+
+            growth = Signal(CREDIT_BITS, name=f"growth_{vl}")
+            speaks = announces & self.operational[vl]
+            m.d.comb += growth.eq(announce - last)
+            m.d.sync += [
+                urgent[vl].eq(speaks & (due | (growth > self.threshold))),
+                changed[vl].eq(speaks & (growth != 0)),
+            ]
+
+        # The choice: the first at or above the pointer among the urgent, else among the changed.
+        candidates = Signal(self._vls)
+        not_passed = Signal(self._vls, init=(1 << self._vls) - 1)  # the VLs at or above the pointer
+        ahead = Signal(self._vls)
+        preferred = Signal(self._vls)
+        m.d.comb += [
+            self.urgent.eq(urgent.any()),
+            self.changed.eq(changed.any()),
+            candidates.eq(Mux(self.urgent, urgent, changed)),
+            ahead.eq(candidates & not_passed),
+            preferred.eq(Mux(ahead.any(), ahead, candidates)),
+            chosen.eq(preferred & -preferred),
+        ]
+        with m.If(self.grant):
+            m.d.sync += not_passed.eq(~(chosen | (chosen - 1)))
+
+        packet = self.packet
+        number = Cat(
+            Cat(chosen[vl] for vl in range(self._vls) if vl >> bit & 1).any()
+            for bit in range((self._vls - 1).bit_length())
+        )
+        m.d.comb += [
+            packet.op.eq(Mux(self.state == PortState.INITIALIZE, FlowControlOp.INIT, FlowControlOp.NORMAL)),
+            packet.vl.eq(number),
+        ]
+        for vl in range(self._vls):
+            with m.If(chosen[vl]):
+                m.d.comb += [packet.fctbs.eq(self.tbs[vl]), packet.fccl.eq(announced[vl])]
+        return m

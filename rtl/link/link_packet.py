@@ -1,0 +1,95 @@
+"""Checks of a received link packet (docs/pipeline.md, section 6.1)."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.lrh import HEAD_BITS
+from rtl.link.receive import ReceivedRow
+from wire.codes import PortState
+from wire.flow_control import FLOW_CONTROL, FlowControlOp
+from wire.trace import LinkResult
+
+__all__ = ["FlowControlFields", "LinkPacketCheck", "LinkPacketResult"]
+
+
+FlowControlFields = data.StructLayout(
+    {
+        "fccl": FLOW_CONTROL["fccl"].width,
+        "vl": FLOW_CONTROL["vl"].width,
+        "fctbs": FLOW_CONTROL["fctbs"].width,
+        "op": FLOW_CONTROL["op"].width,
+    }
+)
+"""The four bytes of a flow control packet before its LPCRC, last field in the lowest bits."""
+
+
+LinkPacketResult = data.StructLayout(
+    {
+        "valid": 1,
+        "result": LinkResult,
+        "fields": FlowControlFields,
+    }
+)
+"""What became of a link packet whose row 1 was at c, in cycle c+2; `fields` are 0 if malformed."""
+
+
+class LinkPacketCheck(wiring.Component):
+    """Judges link packets.
+
+    Args:
+        vls: data VLs.
+
+    Members:
+        received, head: see `rtl.link.receive.Receiver`.
+        lpcrc_good: see `rtl.link.crc.VcrcCheck`, in the cycle of `received`.
+        state, operational: the port's state, and the mask of its operational data VLs.
+        good: a good link packet with these `fields`; cycle c+1.
+        result: the packet's record; cycle c+2.
+    """
+
+    def __init__(self, vls: int) -> None:
+        super().__init__(
+            {
+                "received": In(ReceivedRow),
+                "head": In(HEAD_BITS),
+                "lpcrc_good": In(1),
+                "state": In(PortState),
+                "operational": In(vls),
+                "good": Out(1),
+                "fields": Out(FlowControlFields),
+                "result": Out(LinkPacketResult),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the checks."""
+        m = Module()
+        fields = self.fields
+        m.d.comb += fields.as_value().eq(Cat(self.received.data[24:32], self.head))
+        is_operational = self.operational.bit_select(fields.vl, 1)
+        is_set_up = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
+
+        result = Signal(LinkResult)
+        with m.If(self.received.malformed):
+            m.d.comb += result.eq(LinkResult.MALFORMED)
+        with m.Elif(~self.lpcrc_good):
+            m.d.comb += result.eq(LinkResult.LPCRC)
+        with m.Elif(fields.op > FlowControlOp.INIT):
+            m.d.comb += result.eq(LinkResult.OP)
+        with m.Elif(~is_operational & is_set_up):
+            m.d.comb += result.eq(LinkResult.VL)
+        with m.Elif(~is_operational):
+            m.d.comb += result.eq(LinkResult.IGNORED)
+        with m.Else():
+            m.d.comb += result.eq(LinkResult.GOOD)
+        m.d.comb += self.good.eq(self.received.link_end & (result == LinkResult.GOOD))
+
+        m.d.sync += [
+            self.result.valid.eq(self.received.link_end | self.received.malformed),
+            self.result.result.eq(result),
+            self.result.fields.eq(fields),
+        ]
+        with m.If(self.received.malformed):
+            m.d.sync += self.result.fields.eq(0)
+        return m

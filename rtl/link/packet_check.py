@@ -1,0 +1,264 @@
+"""Checks of a received packet's header and its verdict (docs/pipeline.md, sections 3.2 to 3.4)."""
+
+from typing import Literal
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.lrh import HEAD_BITS, head_field, route_field
+from rtl.link.receive import ReceivedRow
+from wire.codes import (
+    LID_MULTICAST_MAX,
+    LID_MULTICAST_MIN,
+    LID_PERMISSIVE,
+    LID_RESERVED,
+    LNH,
+    LVER,
+    MIN_PKT_LEN_IBA,
+    MIN_PKT_LEN_RAW,
+    VL15,
+    PortState,
+    max_pkt_len,
+    mtu_code,
+)
+from wire.trace import Verdict
+
+__all__ = ["PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow"]
+
+
+PacketHeader = data.StructLayout(
+    {
+        "valid": 1,
+        "slot": 4,
+        "vl": 4,
+        "sl": 4,
+        "lnh": 2,
+        "dlid": 16,
+        "n": 11,
+        "need": 7,
+    }
+)
+"""The header of a packet that has just been processed, in cycle h+1.
+
+`slot` is the VL, or the number of data VLs for VL15; `need` counts blocks (right for every
+packet that fits the largest MTU).
+"""
+
+
+StoreRow = data.StructLayout(
+    {
+        "valid": 1,
+        "data": 32,
+        "index": 12,
+        "first": 1,
+        "last": 1,
+        "bad": 1,
+        "accepted": 1,
+        "slot": 4,
+        "n": 11,
+        "need": 7,
+    }
+)
+"""The row received at c, presented to the buffer at c+2 (docs/pipeline.md, section 3.4).
+
+`slot` holds from row 0 on; it is none of the port's if the VL is not. `accepted` (with `n` and
+`need`) is meaningful from h+2 on and 0 on row 0; rows of packets not accepted are presented too.
+`last` is high once for every packet, `bad` means anything with it. A packet cut without a row has
+one all the same.
+"""
+
+
+PacketVerdict = data.StructLayout(
+    {
+        "valid": 1,
+        "verdict": Verdict,
+        "vl": 4,
+        "delimiter": 2,
+        "k": 12,
+        "n": 11,
+        "dlid": 16,
+        "sl": 4,
+        "need": 7,
+    }
+)
+"""What became of a packet, in cycle c_e+2.
+
+`delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row. `n`,
+`dlid`, `sl` are 0 if the header was not processed, `need` if the packet was not accepted.
+"""
+
+
+class PacketCheck(wiring.Component):
+    """Judges packets, first by their header, then by their end.
+
+    Args:
+        kind: what the port belongs to; an adapter checks the ICRC, and the DLID against its own.
+        vls: data VLs.
+        mtu: the MTU that the port is built for (MTUCap), in bytes.
+
+    Members:
+        received, head: see `rtl.link.receive.Receiver`.
+        vcrc_good, icrc_good: see `rtl.link.crc`, in the cycle of `received`.
+        state, operational: the port's state, and the mask of its operational data VLs.
+        lid, lmc: the adapter's own.
+        header, relay, accept: in cycle h+1, see `rtl.link.port.LinkPort`.
+        write: rows to the receive buffer.
+        verdict: packets received.
+    """
+
+    def __init__(self, kind: Literal["switch", "adapter"], vls: int, mtu: int) -> None:
+        self._kind = kind
+        self._vls = vls
+        self._max_words = max_pkt_len(mtu_code(mtu))
+        super().__init__(
+            {
+                "received": In(ReceivedRow),
+                "head": In(HEAD_BITS),
+                "vcrc_good": In(1),
+                "icrc_good": In(1),
+                "state": In(PortState),
+                "operational": In(vls),
+                "lid": In(16),
+                "lmc": In(3),
+                "header": Out(PacketHeader),
+                "relay": In(Verdict),
+                "accept": Out(1),
+                "write": Out(StoreRow),
+                "verdict": Out(PacketVerdict),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the checks."""
+        m = Module()
+        received, header = self.received, self.header
+
+        # Cycle h+1: the header.
+        route = Cat(received.data, self.head)
+        is_vl15 = Signal()
+        m.d.comb += [
+            header.valid.eq(received.header),
+            header.vl.eq(route_field(route, "vl")),
+            header.sl.eq(route_field(route, "sl")),
+            header.lnh.eq(route_field(route, "lnh")),
+            header.dlid.eq(route_field(route, "dlid")),
+            header.n.eq(route_field(route, "pkt_len")),
+            # ceil((4n + 2) / 64)
+            header.need.eq(header.n[4:] + 1),
+            is_vl15.eq(header.vl == VL15),
+            header.slot.eq(self._slot(header.vl)),
+        ]
+
+        outcome = Signal(Verdict)
+        m.d.comb += [
+            outcome.eq(self._header_outcome(m, is_vl15)),
+            self.accept.eq(header.valid & (outcome == Verdict.GOOD)),
+        ]
+
+        # From cycle h+2 on: the packet as its header made it.
+        packet = Signal(PacketHeader)
+        foreseen = Signal(Verdict)
+        accepted = Signal()
+        vl = Signal(4)
+        with m.If(received.first):
+            first_vl = head_field(self.head, "vl")
+            m.d.sync += [
+                packet.valid.eq(0),
+                packet.slot.eq(self._slot(first_vl)),
+                accepted.eq(0),
+                vl.eq(first_vl),
+            ]
+        with m.If(header.valid):
+            m.d.sync += [packet.eq(header), foreseen.eq(outcome), accepted.eq(self.accept)]
+
+        # Cycle c_e + 1: the end.
+        ended = Signal()
+        physical = Signal()
+        at_length = Signal()
+        final = Signal(Verdict)
+        m.d.comb += [
+            ended.eq(received.end | received.cut),
+            at_length.eq(received.index == packet.n),
+            physical.eq(received.cut | (~received.marked_bad & ~self.vcrc_good)),
+        ]
+        if self._kind == "adapter":
+            has_icrc = packet.valid & at_length & (packet.lnh >= LNH.IBA_LOCAL)
+            with m.If(~received.marked_bad & has_icrc & ~self.icrc_good):
+                m.d.comb += physical.eq(1)
+        with m.If(physical):
+            m.d.comb += final.eq(Verdict.PHYSICAL)
+        with m.Elif(received.marked_bad):
+            m.d.comb += final.eq(Verdict.REMOTE)
+        with m.Elif(~packet.valid):
+            m.d.comb += final.eq(Verdict.LENGTH)
+        with m.Elif(foreseen != Verdict.GOOD):
+            m.d.comb += final.eq(foreseen)
+        with m.Elif(~at_length):
+            m.d.comb += final.eq(Verdict.LENGTH)
+        with m.Else():
+            m.d.comb += final.eq(Verdict.GOOD)
+
+        # Two cycles after the wires: the row to the buffer, the verdict.
+        write, verdict = self.write, self.verdict
+        delimiter = Mux(received.cut, 0, Mux(received.marked_bad, 2, 1))
+        m.d.sync += [
+            write.valid.eq(received.first | received.body | ended),
+            write.data.eq(received.data),
+            write.index.eq(received.index),
+            write.first.eq(received.first),
+            write.last.eq(ended),
+            write.bad.eq(final != Verdict.GOOD),
+            verdict.valid.eq(ended),
+            verdict.verdict.eq(final),
+            verdict.delimiter.eq(delimiter),
+        ]
+        with m.If(received.cut):
+            m.d.sync += write.data[24:].eq(0)
+        m.d.comb += [
+            write.accepted.eq(accepted),
+            write.slot.eq(packet.slot),
+            write.n.eq(packet.n),
+            write.need.eq(packet.need),
+            verdict.vl.eq(vl),
+            verdict.k.eq(write.index),
+            verdict.n.eq(Mux(packet.valid, packet.n, 0)),
+            verdict.dlid.eq(Mux(packet.valid, packet.dlid, 0)),
+            verdict.sl.eq(Mux(packet.valid, packet.sl, 0)),
+            verdict.need.eq(Mux(accepted, packet.need, 0)),
+        ]
+        return m
+
+    def _slot(self, vl: Value) -> Value:
+        return Mux(vl == VL15, self._vls, vl)
+
+    def _header_outcome(self, m: Module, is_vl15: Signal) -> Signal:
+        """The verdict that the header alone gives, in the order of sections 3.2 (4) and 3.3."""
+        header = self.header
+        receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
+        is_iba = header.lnh >= LNH.IBA_LOCAL
+        too_short = header.n < Mux(is_iba, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW)
+        is_multicast = (header.dlid >= LID_MULTICAST_MIN) & (header.dlid <= LID_MULTICAST_MAX)
+        if self._kind == "switch":
+            bad_dlid = header.dlid == LID_RESERVED
+        else:
+            is_own = ((header.dlid ^ self.lid) >> self.lmc) == 0
+            bad_dlid = ~(is_multicast | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
+        is_operational = self.operational.bit_select(header.vl, 1)
+
+        outcome = Signal(Verdict)
+        with m.If(~receives_data & ~is_vl15):
+            m.d.comb += outcome.eq(Verdict.NOT_ACTIVE)
+        with m.Elif(route_field(Cat(self.received.data, self.head), "lver") != LVER):
+            m.d.comb += outcome.eq(Verdict.LVER)
+        with m.Elif(too_short | (header.n > self._max_words)):
+            m.d.comb += outcome.eq(Verdict.LENGTH)
+        with m.Elif(bad_dlid):
+            m.d.comb += outcome.eq(Verdict.DLID)
+        with m.Elif(Mux(is_vl15, is_multicast, ~is_operational)):
+            m.d.comb += outcome.eq(Verdict.VL)
+        with m.Elif(is_vl15 & (header.lnh != LNH.IBA_LOCAL)):
+            m.d.comb += outcome.eq(Verdict.VL15_HEADER)
+        with m.Else():
+            m.d.comb += outcome.eq(self.relay)
+        return outcome

@@ -1,0 +1,112 @@
+"""The port state machine (IBTA vol 1, 7.2; docs/pipeline.md, section 5)."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.timer import Timer
+from wire.codes import PortState
+
+__all__ = ["PortStateMachine"]
+
+
+class PortStateMachine(wiring.Component):
+    """The state of a port. Inputs act in the cycle in which they are given; the state shows in the next.
+
+    Args:
+        timer_bits: width of the time-out.
+
+    Members:
+        up: the physical link is up.
+        write: PortState of a register write in this cycle, else NO_CHANGE.
+        good_init, good_normal: a good link packet with Op 1, with Op 0.
+        good_data: a data packet, not on VL15, got the verdict GOOD (ActiveTrigger).
+        timeout: LINK_DOWN_TIMEOUT in cycles; `timeout_written` starts it anew.
+        state: the state.
+        changed: `state` differs from that of the cycle before.
+        initializing, arming: the state of the next cycle is entered: Initialize, Armed.
+        link_downed, link_recovered: the link failed; it came back in time. The counters move in the
+            next cycle.
+    """
+
+    def __init__(self, timer_bits: int) -> None:
+        super().__init__(
+            {
+                "up": In(1),
+                "write": In(PortState),
+                "good_init": In(1),
+                "good_normal": In(1),
+                "good_data": In(1),
+                "timeout": In(timer_bits),
+                "timeout_written": In(1),
+                "state": Out(PortState, init=PortState.DOWN),
+                "changed": Out(1),
+                "initializing": Out(1),
+                "arming": Out(1),
+                "link_downed": Out(1),
+                "link_recovered": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the state machine."""
+        m = Module()
+        state = self.state
+        following = Signal.like(state)
+        m.d.comb += following.eq(state)
+        m.d.sync += [state.eq(following), self.changed.eq(following != state)]
+
+        m.submodules.timer = timer = Timer(len(self.timeout))
+        m.d.comb += [
+            timer.length.eq(self.timeout),
+            timer.run.eq(state == PortState.ACTIVE_DEFER),
+            timer.restart.eq(~timer.run | self.timeout_written),
+        ]
+
+        # ActiveEnable: the other end is no longer in Initialize.
+        active_enable = Signal()
+        with m.If(((state == PortState.ARMED) | (state == PortState.ACTIVE)) & self.good_normal):
+            m.d.sync += active_enable.eq(1)
+        with m.If(self.initializing):
+            m.d.sync += active_enable.eq(0)
+
+        write_down = self.write == PortState.DOWN
+        with m.Switch(state):
+            # The link is not up, or has to start again; once it is up we leave.
+            with m.Case(PortState.DOWN), m.If(self.up):
+                m.d.comb += [following.eq(PortState.INITIALIZE), self.initializing.eq(1)]
+
+            # SMPs and flow control pass, no data; the Subnet Manager arms the port.
+            with m.Case(PortState.INITIALIZE):
+                with m.If(~self.up):
+                    m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
+                with m.Elif(write_down):
+                    m.d.comb += following.eq(PortState.DOWN)
+                with m.Elif(self.write == PortState.ARMED):
+                    m.d.comb += [following.eq(PortState.ARMED), self.arming.eq(1)]
+
+            # Data is received and not yet sent; the Subnet Manager or a first good packet activates.
+            with m.Case(PortState.ARMED):
+                with m.If(~self.up):
+                    m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
+                with m.Elif(write_down | self.good_init):
+                    m.d.comb += following.eq(PortState.DOWN)
+                with m.Elif(active_enable & ((self.write == PortState.ACTIVE) | self.good_data)):
+                    m.d.comb += following.eq(PortState.ACTIVE)
+
+            # Everything passes, until the link fails or somebody takes the port down.
+            with m.Case(PortState.ACTIVE):
+                with m.If(~self.up):
+                    m.d.comb += following.eq(PortState.ACTIVE_DEFER)
+                with m.Elif(write_down | self.good_init):
+                    m.d.comb += following.eq(PortState.DOWN)
+
+            # The link failed a moment ago; it comes back, or the time is up.
+            with m.Case(PortState.ACTIVE_DEFER):
+                with m.If(self.up):
+                    m.d.comb += [following.eq(PortState.ACTIVE), self.link_recovered.eq(1)]
+                with m.Elif(timer.last):
+                    m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
+                with m.Elif(write_down):
+                    m.d.comb += following.eq(PortState.DOWN)
+        return m

@@ -1,0 +1,169 @@
+"""Framing: from rows to packets (docs/pipeline.md, section 3.1)."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.lrh import HEAD_BITS, ROUTE_BITS, route_field
+from rtl.link.row import RowSignature
+from wire.symbols import Control
+
+__all__ = ["ReceivedRow", "Receiver"]
+
+
+ReceivedRow = data.StructLayout(
+    {
+        "data": 32,
+        "index": 12,
+        "first": 1,
+        "body": 1,
+        "header": 1,
+        "end": 1,
+        "marked_bad": 1,
+        "cut": 1,
+        "link_end": 1,
+        "malformed": 1,
+        "symbol_error": 1,
+        "bad_packet": 1,
+    }
+)
+"""What the row at c was found to be, in cycle c+1.
+
+Of a data packet: its row 0 (`first`), a row within (`body`; `header` with it if that is row 1
+and the header is to be processed), its end row (`end`, with `marked_bad` for EBP), or the row
+at which it is `cut`. Of a link packet: its end row (`link_end`), or `malformed`.
+`index` is that of the row (0 for row 0), `data` the row's.
+"""
+
+
+class Receiver(wiring.Component):
+    """Follows the rows of one port.
+
+    Members:
+        row: the wires, in cycle c.
+        enabled: the port receives in cycle c; else a packet being received is cut.
+        index: the index of the row on the wires, if it belongs to a packet that has begun; cycle c.
+        route: bytes 0..6 of the LRH when its row 1 is on the wires; cycle c.
+        received: what the row was; cycle c+1.
+        head: bytes 0..2 of the packet, from cycle c+1 of its row 0 to that of the next packet's.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "row": In(RowSignature()),
+                "enabled": In(1),
+                "index": Out(12),
+                "route": Out(ROUTE_BITS),
+                "received": Out(ReceivedRow),
+                "head": Out(HEAD_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the framing."""
+        m = Module()
+        row, found = self.row, self.received
+
+        # The row's class.
+        first_lane, last_lane = row.data[24:32], row.data[0:8]
+        start_data = Signal()
+        start_link = Signal()
+        clean = Signal()
+        end = Signal()
+        marked_bad = Signal()
+        violation = Signal()
+        opens = Signal()
+        m.d.comb += [
+            start_data.eq((row.k == 0b1000) & (first_lane == Control.SDP)),
+            start_link.eq((row.k == 0b1000) & (first_lane == Control.SLP)),
+            clean.eq(row.k == 0),
+            marked_bad.eq(last_lane == Control.EBP),
+            end.eq((row.k == 0b0001) & ((last_lane == Control.EGP) | marked_bad)),
+            violation.eq(~(start_data | start_link | clean | end)),
+            opens.eq(row.k[3] & ((first_lane == Control.SDP) | (first_lane == Control.SLP))),
+        ]
+
+        # The length of the packet, to stop one that has no end.
+        m.d.comb += self.route.eq(Cat(row.data, self.head))
+        row_1_length = route_field(self.route, "pkt_len")
+        length = Signal.like(row_1_length)
+        full = Signal()  # the row on the wires is at index `length` or beyond
+        in_row_1 = Signal()
+
+        m.d.sync += [
+            found.eq(0),
+            found.data.eq(row.data),
+            found.index.eq(self.index),
+        ]
+
+        def begin() -> None:
+            """Take the row as row 0 of a packet, if it is one."""
+            with m.If(start_data | start_link):
+                m.d.sync += [
+                    self.head.eq(row.data),
+                    self.index.eq(1),
+                    in_row_1.eq(1),
+                    found.first.eq(start_data),
+                    found.index.eq(0),
+                ]
+            with m.If(start_data):
+                m.next = "DATA"
+            with m.If(start_link):
+                m.next = "LINK"
+
+        with m.FSM():
+            # Between packets; a packet's row 0, or one that claims to be, takes us out.
+            with m.State("IDLE"), m.If(self.enabled & row.valid):
+                begin()
+                with m.If(end | violation):
+                    m.d.sync += found.symbol_error.eq(1)
+                    with m.If(opens):
+                        m.d.sync += found.bad_packet.eq(1)
+                        m.next = "DISCARD"
+
+            # Inside a data packet; its end row takes us out, or what cuts it.
+            with m.State("DATA"):
+                with m.If(~self.enabled):
+                    m.d.sync += found.cut.eq(1)
+                    m.next = "IDLE"
+                with m.Elif(row.valid):
+                    m.d.sync += [self.index.eq(self.index + 1), in_row_1.eq(0)]
+                    with m.If(in_row_1):
+                        m.d.sync += [length.eq(row_1_length), full.eq(row_1_length <= 2)]
+                    with m.Else():
+                        m.d.sync += full.eq(self.index + 1 >= length)
+                    with m.If(end):
+                        m.d.sync += [found.end.eq(1), found.marked_bad.eq(marked_bad)]
+                        m.next = "IDLE"
+                    with m.Elif(clean & in_row_1 & (row_1_length >= 2)):
+                        m.d.sync += [found.body.eq(1), found.header.eq(1)]
+                    with m.Elif(clean & ~in_row_1 & ~full):
+                        m.d.sync += found.body.eq(1)
+                    with m.Else():
+                        m.d.sync += [found.cut.eq(1), found.symbol_error.eq(violation)]
+                        m.next = "DISCARD"
+
+            # At row 1 of a link packet, which should be its end; whatever it is takes us out.
+            with m.State("LINK"):
+                with m.If(~self.enabled):
+                    m.next = "IDLE"
+                with m.Elif(row.valid):
+                    m.d.sync += [
+                        found.link_end.eq(end & ~marked_bad),
+                        found.malformed.eq(~end | marked_bad),
+                        found.symbol_error.eq(violation),
+                    ]
+                    m.next = "DISCARD"
+                    with m.If(end):
+                        m.next = "IDLE"
+
+            # In what is left of a packet that was cut; an end or the next packet takes us out.
+            with m.State("DISCARD"):
+                with m.If(~self.enabled):
+                    m.next = "IDLE"
+                with m.Elif(row.valid):
+                    begin()
+                    with m.If(end):
+                        m.next = "IDLE"
+        return m

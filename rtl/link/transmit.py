@@ -1,0 +1,203 @@
+"""The transmit stage (docs/pipeline.md, section 8.2)."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.crc import lanes_of, vcrc_step
+from rtl.link.flow_control_sender import FlowControlSender
+from rtl.link.idle import IdleData
+from rtl.link.link_packet import FlowControlFields
+from rtl.link.row import RowSignature
+from wire.codes import VL15, PortState
+from wire.crc import VCRC_INIT, VCRC_WIDTH
+from wire.symbols import LANES, Control, idle_row
+
+__all__ = ["SendRow", "SentRow", "Transmitter"]
+
+
+SendRow = data.StructLayout(
+    {
+        "valid": 1,
+        "data": 32,
+        "first": 1,
+        "last": 1,
+        "bad": 1,
+        "slot": 4,
+        "oversize": 1,
+        "n": 11,
+        "need": 7,
+        "input": 6,
+    }
+)
+"""A row of a data packet on its way to the wires, in cycle x_r + 1.
+
+`last` is the packet's end row (also an early one), `bad` means anything with it. `slot`,
+`oversize`, `n`, `need` (blocks) and `input` (number of the input, for the trace) hold from
+row 0 to the end row.
+"""
+
+
+SentRow = data.StructLayout(
+    {
+        "valid": 1,
+        "index": 12,
+        "first": 1,
+        "last": 1,
+        "bad": 1,
+        "refused": 1,
+        "slot": 4,
+        "n": 11,
+        "input": 6,
+        "link": 1,
+        "fields": FlowControlFields,
+    }
+)
+"""What passed the transmit stage, while it is on the wires (w_r).
+
+Of a data packet: `valid` for each row, sent or refused, with `index`, `first`, `last` and,
+with `last`, `bad`; `refused` once one of its rows was. `link` stands at row 1 of a flow
+control packet of which no row was refused, with its `fields`.
+"""
+
+
+class Transmitter(wiring.Component):
+    """Puts data packets, flow control packets and idle data on the wires.
+
+    Args:
+        vls: data VLs.
+
+    Members:
+        send: rows of data packets, in cycle x_r + 1.
+        grant, packet: a flow control packet, in cycle g.
+        state, operational: the port's state, and the mask of its operational data VLs.
+        wide, phase: the port is 4X; the cycle modulo 4.
+        sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 1.
+        packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
+            refused in part or whole; cycle x_e + 1. `index` is that of the row in the stage.
+        tx: the wires.
+        on_wires: what `tx` carries.
+    """
+
+    def __init__(self, vls: int) -> None:
+        self._vls = vls
+        super().__init__(
+            {
+                "send": In(SendRow),
+                "grant": In(1),
+                "packet": In(FlowControlFields),
+                "state": In(PortState),
+                "operational": In(vls),
+                "wide": In(1),
+                "phase": In(2),
+                "sent": Out(vls),
+                "packet_sent": Out(1),
+                "packet_discarded": Out(1),
+                "index": Out(12),
+                "tx": Out(RowSignature()),
+                "on_wires": Out(SentRow),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the stage."""
+        m = Module()
+        send = self.send
+
+        # May the row pass?
+        is_vl15 = Signal()
+        management_passes = Signal()
+        data_passes = Signal()
+        refused_before = Signal()
+        refused = Signal()
+        m.d.comb += [
+            is_vl15.eq(send.slot == self._vls),
+            management_passes.eq(
+                (self.state == PortState.INITIALIZE)
+                | (self.state == PortState.ARMED)
+                | (self.state == PortState.ACTIVE)
+            ),
+            data_passes.eq(
+                (self.state == PortState.ACTIVE) & self.operational.bit_select(send.slot, 1) & ~send.oversize
+            ),
+            refused.eq((refused_before & ~send.first) | ~Mux(is_vl15, management_passes, data_passes)),
+        ]
+
+        # The place in the packet.
+        following = Signal.like(self.index)
+        m.d.comb += self.index.eq(Mux(send.first, 0, following))
+        with m.If(send.valid):
+            m.d.sync += [refused_before.eq(refused), following.eq(self.index + 1)]
+
+        m.d.comb += [
+            self.packet_sent.eq(send.valid & send.last & ~refused),
+            self.packet_discarded.eq(send.valid & send.last & refused),
+        ]
+        with m.If(send.valid & send.first & ~refused):
+            m.d.comb += self.sent.eq(1 << send.slot)
+
+        # The row: a new VL, a new VCRC.
+        vl = Mux(is_vl15, VL15, send.slot)
+        head = Cat(send.data[:20], vl[:4], Const(Control.SDP, 8))
+        crc = Signal(VCRC_WIDTH)
+        closing = vcrc_step(crc, lanes_of(send.data)[:1])
+        vcrc = Mux(send.bad, closing, ~closing)
+        delimiter = Mux(send.bad, Control.EBP, Control.EGP)
+        end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], send.data[24:])
+        with m.If(send.valid):
+            with m.If(send.first):
+                m.d.sync += crc.eq(vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:]))
+            with m.Else():
+                m.d.sync += crc.eq(vcrc_step(crc, lanes_of(send.data)))
+
+        # A flow control packet comes at no time when a data packet does.
+        m.submodules.flow_control = flow_control = FlowControlSender()
+        link_refused = Signal()
+        m.d.comb += [
+            flow_control.grant.eq(self.grant),
+            flow_control.packet.eq(self.packet),
+            flow_control.wide.eq(self.wide),
+        ]
+        with m.If(flow_control.first):
+            m.d.sync += link_refused.eq(~management_passes)
+        link_passes = management_passes & (flow_control.first | ~link_refused)
+
+        # To the wires.
+        m.submodules.idle = idle = IdleData()
+        tx = Signal(8 * LANES, init=idle_row(0).data)
+        tx_k = Signal(LANES)
+        m.d.sync += [tx.eq(idle.following.replicate(LANES)), tx_k.eq(0)]
+        with m.If(send.valid & ~refused):
+            m.d.sync += tx_k.eq(Cat(send.last, Const(0, LANES - 2), send.first))
+            with m.If(send.first):
+                m.d.sync += tx.eq(head)
+            with m.Elif(send.last):
+                m.d.sync += tx.eq(end)
+            with m.Else():
+                m.d.sync += tx.eq(send.data)
+        with m.If((flow_control.first | flow_control.last) & link_passes):
+            m.d.sync += [
+                tx.eq(flow_control.data),
+                tx_k.eq(Cat(flow_control.last, Const(0, LANES - 2), flow_control.first)),
+            ]
+        m.d.comb += [
+            self.tx.data.eq(tx),
+            self.tx.k.eq(tx_k),
+            self.tx.valid.eq(self.wide | (self.phase == 0)),
+        ]
+
+        on_wires = self.on_wires
+        m.d.sync += [
+            on_wires.valid.eq(send.valid),
+            on_wires.index.eq(self.index),
+            on_wires.first.eq(send.first),
+            on_wires.last.eq(send.last),
+            on_wires.bad.eq(send.bad),
+            on_wires.refused.eq(refused),
+            on_wires.slot.eq(send.slot),
+            on_wires.n.eq(send.n),
+            on_wires.input.eq(send.input),
+            on_wires.link.eq(flow_control.last & link_passes),
+            on_wires.fields.eq(flow_control.fields),
+        ]
+        return m

@@ -1,0 +1,53 @@
+"""The flow control watchdog of a port (IBTA vol 1, 7.9.4; docs/pipeline.md, section 6.1)."""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.timer import Timer
+from wire.codes import PortState
+
+__all__ = ["Watchdog"]
+
+
+class Watchdog(wiring.Component):
+    """Watches that every operational VL receives flow control packets in Armed and Active.
+
+    Args:
+        vls: data VLs.
+        timer_bits: width of the length.
+
+    Members:
+        state, operational: the port's state, and the mask of its operational data VLs.
+        good: mask of the VL of a good link packet in this cycle.
+        length: FC_WATCHDOG in cycles; `written` starts all VLs anew.
+        expired: mask of VLs that have been without one for too long; LinkErrorRecovery moves in the
+            next cycle.
+    """
+
+    def __init__(self, vls: int, timer_bits: int) -> None:
+        self._vls = vls
+        super().__init__(
+            {
+                "state": In(PortState),
+                "operational": In(vls),
+                "good": In(vls),
+                "length": In(timer_bits),
+                "written": In(1),
+                "expired": Out(vls),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build a timer for each VL."""
+        m = Module()
+        watching = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
+        for vl in range(self._vls):
+            m.submodules[f"vl_{vl}"] = timer = Timer(len(self.length))
+            m.d.comb += [
+                timer.length.eq(self.length),
+                timer.run.eq(watching & self.operational[vl]),
+                timer.restart.eq(~timer.run | self.good[vl] | self.written),
+                self.expired[vl].eq(timer.last & ~self.good[vl]),
+            ]
+        return m

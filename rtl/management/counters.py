@@ -1,0 +1,64 @@
+"""A port's counters (IBTA vol 1, 16.1.3.5; docs/pipeline.md, section 10)."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, Counter
+
+__all__ = ["AMOUNTS", "COUNTER_VALUES", "COUNTS", "PortCounters"]
+
+COUNTS = data.StructLayout({counter.name: 1 for counter in Counter})
+"""Which counters move in a cycle."""
+
+AMOUNTS = data.StructLayout(
+    {
+        Counter.LINK_ERROR_RECOVERY.name: 4,  # the watchdogs of 8 VLs at once
+        Counter.XMIT_DATA.name: 12,
+        Counter.RCV_DATA.name: 12,
+    }
+)
+"""By how much those counters move that do not move by 1."""
+
+COUNTER_VALUES = data.StructLayout({counter.name: width for counter, width in COUNTER_WIDTHS.items()})
+
+
+class PortCounters(wiring.Component):
+    """The counters of one port. They stop at all ones.
+
+    Members:
+        counts, amounts: what is counted in this cycle, visible in the next.
+        write, offset, wdata: sets the counter at this offset, whatever is counted in the cycle. A value
+            that the counter cannot hold is ignored.
+        values: the counters.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "counts": In(COUNTS),
+                "amounts": In(AMOUNTS),
+                "write": In(1),
+                "offset": In(16),
+                "wdata": In(DATA_BITS),
+                "values": Out(COUNTER_VALUES),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the counters."""
+        m = Module()
+        varying = dict(iter(AMOUNTS))
+        for counter, width in COUNTER_WIDTHS.items():
+            value = self.values[counter.name]
+            following = Signal(width + 1, name=f"{counter.name}_following")
+            amount = self.amounts[counter.name] if counter.name in varying else 1
+            m.d.comb += following.eq(value + amount)
+            with m.If(self.counts[counter.name]):
+                m.d.sync += value.eq(following)
+                with m.If(following[width]):
+                    m.d.sync += value.eq((1 << width) - 1)
+            fits = ~self.wdata[width:].any() if width < DATA_BITS else 1
+            with m.If(self.write & (self.offset == counter) & fits):
+                m.d.sync += value.eq(self.wdata)
+        return m

@@ -1,0 +1,160 @@
+"""A port's registers (`wire.registers.PortRegister`; docs/pipeline.md, section 10)."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.management.bus import PortAccess
+from rtl.management.counters import COUNTER_VALUES
+from wire.codes import (
+    LinkWidth,
+    PortState,
+    data_vls,
+    max_pkt_len,
+    mtu_code,
+    operational_vls,
+)
+from wire.registers import Counter, PortRegister
+
+__all__ = ["TIMER_BITS", "PortRegisters"]
+
+TIMER_BITS: Final = 24
+"""Width of the lengths of timers."""
+
+# Values at reset, as `wire.registers.PortRegister` gives them.
+_FCP_PERIOD = 48_488
+_FC_WATCHDOG = 400_000
+_LINK_DOWN_TIMEOUT = 2_500_000
+_TICK = 0x1F
+_LOCAL_PHY_ERRORS = 15
+_OVERRUN_ERRORS = 15
+
+_BLOCK_BYTES = 64
+
+
+class PortRegisters(wiring.Component):
+    """Registers of one port, and what its page of the bus reads.
+
+    An access in cycle c+1 is one that was given on the bus at c: a register written is visible at
+    c+2, a read answers in `reg_rdata` at c+3 with what was visible at c+2.
+
+    Args:
+        vls: data VLs of the port.
+        mtu: MTU in bytes that the port is built for.
+
+    Members:
+        reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
+        state: the port's state, to be read.
+        counters: the port's counters, to be read.
+        state_write: the PortState written in this cycle, else NO_CHANGE.
+        wide: WIDTH is 4X.
+        operational: mask of operational data VLs.
+        max_words: the largest PktLen for NEIGHBOR_MTU.
+        fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
+            overrun_errors: the registers.
+        fcp_period_written, fc_watchdog_written, link_down_timeout_written, tick_written: the timer
+            starts anew with the next cycle.
+    """
+
+    def __init__(self, vls: int, mtu: int) -> None:
+        self._vls = vls
+        self._mtu = mtu
+        super().__init__(
+            {
+                "reg": In(PortAccess),
+                "reg_rdata": Out(32),
+                "state": In(PortState),
+                "counters": In(COUNTER_VALUES),
+                "state_write": Out(PortState),
+                "wide": Out(1, init=1),
+                "operational": Out(vls, init=(1 << vls) - 1),
+                "max_words": Out(11, init=max_pkt_len(mtu_code(mtu))),
+                "fcp_threshold": Out(12, init=mtu // _BLOCK_BYTES),
+                "fcp_period": Out(TIMER_BITS, init=_FCP_PERIOD),
+                "fc_watchdog": Out(TIMER_BITS, init=_FC_WATCHDOG),
+                "link_down_timeout": Out(TIMER_BITS, init=_LINK_DOWN_TIMEOUT),
+                "tick": Out(8, init=_TICK),
+                "local_phy_errors": Out(4, init=_LOCAL_PHY_ERRORS),
+                "overrun_errors": Out(4, init=_OVERRUN_ERRORS),
+                "fcp_period_written": Out(1),
+                "fc_watchdog_written": Out(1),
+                "link_down_timeout_written": Out(1),
+                "tick_written": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the registers and the read path."""
+        m = Module()
+        reg, value = self.reg, self.reg.wdata
+        most_vls = operational_vls(self._vls)
+        most_mtu = mtu_code(self._mtu)
+        operational_code = Signal(3, init=most_vls)
+        mtu = Signal(3, init=most_mtu)
+
+        def writes(register: PortRegister, allowed: Value) -> Value:
+            return reg.select & reg.write & (reg.offset == register) & allowed
+
+        # Writes; what is not allowed is ignored.
+        state_allowed = (value == PortState.DOWN) | (value == PortState.ARMED) | (value == PortState.ACTIVE)
+        with m.If(writes(PortRegister.STATE, state_allowed)):
+            m.d.comb += self.state_write.eq(value)
+        with m.If(writes(PortRegister.WIDTH, (value == LinkWidth.X1) | (value == LinkWidth.X4))):
+            m.d.sync += self.wide.eq(value == LinkWidth.X4)
+        for code in range(1, most_mtu + 1):
+            with m.If(writes(PortRegister.NEIGHBOR_MTU, value == code)):
+                m.d.sync += [mtu.eq(code), self.max_words.eq(max_pkt_len(code))]
+        for code in range(1, most_vls + 1):
+            with m.If(writes(PortRegister.OPERATIONAL_VLS, value == code)):
+                m.d.sync += [operational_code.eq(code), self.operational.eq((1 << data_vls(code)) - 1)]
+        for register, target in (
+            (PortRegister.FCP_THRESHOLD, self.fcp_threshold),
+            (PortRegister.LOCAL_PHY_ERRORS, self.local_phy_errors),
+            (PortRegister.OVERRUN_ERRORS, self.overrun_errors),
+        ):
+            with m.If(writes(register, ~value[len(target) :].any())):
+                m.d.sync += target.eq(value)
+        for register, target, written, least in (
+            (PortRegister.FCP_PERIOD, self.fcp_period, self.fcp_period_written, 1),
+            (PortRegister.FC_WATCHDOG, self.fc_watchdog, self.fc_watchdog_written, 1),
+            (PortRegister.LINK_DOWN_TIMEOUT, self.link_down_timeout, self.link_down_timeout_written, 1),
+            (PortRegister.TICK, self.tick, self.tick_written, 0),
+        ):
+            allowed = ~value[len(target) :].any() & (value >= least)
+            with m.If(writes(register, allowed)):
+                m.d.comb += written.eq(1)
+                m.d.sync += target.eq(value)
+
+        # Reads: the offset in the cycle after the access, the answer in the next.
+        reads = Signal()
+        offset = Signal(8)
+        m.d.sync += [
+            reads.eq(reg.select & reg.read & ~reg.offset[len(offset) :].any()),
+            offset.eq(reg.offset),
+            self.reg_rdata.eq(0),
+        ]
+        width_code = Signal(2)
+        m.d.comb += width_code.eq(LinkWidth.X1)
+        with m.If(self.wide):
+            m.d.comb += width_code.eq(LinkWidth.X4)
+        readable: dict[int, Value] = {
+            PortRegister.STATE: self.state,
+            PortRegister.WIDTH: width_code,
+            PortRegister.NEIGHBOR_MTU: mtu,
+            PortRegister.OPERATIONAL_VLS: operational_code,
+            PortRegister.FCP_THRESHOLD: self.fcp_threshold,
+            PortRegister.FCP_PERIOD: self.fcp_period,
+            PortRegister.FC_WATCHDOG: self.fc_watchdog,
+            PortRegister.LINK_DOWN_TIMEOUT: self.link_down_timeout,
+            PortRegister.TICK: self.tick,
+            PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
+            PortRegister.OVERRUN_ERRORS: self.overrun_errors,
+            **{counter: self.counters[counter.name] for counter in Counter},
+        }
+        with m.If(reads), m.Switch(offset):
+            for address, register_value in readable.items():
+                with m.Case(address):
+                    m.d.sync += self.reg_rdata.eq(register_value)
+        return m

@@ -1,0 +1,77 @@
+"""LocalLinkIntegrityErrors and ExcessiveBufferOverrunErrors."""
+
+import pytest
+
+from tests.rtl.link.bench import PortBench, data_rows, link_rows
+from wire.codes import PortState
+from wire.registers import Counter, PortRegister
+from wire.symbols import Row
+from wire.trace import Verdict
+
+
+@pytest.mark.parametrize("threshold", [0, 2, 15])
+def test_physical_errors_beyond_the_threshold_are_link_integrity_errors(threshold: int) -> None:
+    port = PortBench()
+    port.activate()
+    port.watch = Counter.LOCAL_LINK_INTEGRITY_ERRORS
+    port.write(9, PortRegister.LOCAL_PHY_ERRORS, threshold)
+    good = data_rows()
+    vcrc_error = [*good[:-1], Row(good[-1].data ^ 0x100, 1)]
+    good_link = link_rows()
+    lpcrc_error = [good_link[0], Row(good_link[1].data ^ 0x100, 1)]
+    malformed = [good_link[0], good[2]]
+    marked_bad = data_rows(good=False)
+    cycle, errors = 12, []
+    for index in range(40):
+        rows = (vcrc_error, lpcrc_error, malformed, good, marked_bad, good_link)[index % 6]
+        cycle = port.receive(cycle, rows)
+        if index % 6 < 3:
+            errors.append(cycle - 1)
+    port.run(cycle + 5)
+    exceeding = errors[threshold :: threshold + 1][:15]  # the counter has 4 bits
+    assert port.counts(Counter.LOCAL_LINK_INTEGRITY_ERRORS) == [
+        (ended + 3, count) for count, ended in enumerate(exceeding, 1)
+    ]
+
+
+PERIOD = 40
+
+
+def overruns(*cycles: int, threshold: int = 2, start: int = 22) -> PortBench:
+    """A port whose periods start in `start`, with overruns in the trace in these cycles."""
+    port = PortBench()
+    port.activate()
+    port.watch = Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS
+    port.write(9, PortRegister.OVERRUN_ERRORS, threshold)
+    port.write(start - 2, PortRegister.FCP_PERIOD, PERIOD)
+    for cycle in cycles:
+        c_0 = cycle - 12
+        port.receive(c_0, data_rows())
+        port.pulse(c_0 + 2, relay=Verdict.OVERRUN)
+    return port
+
+
+def test_overruns_in_so_many_periods_on_end_count() -> None:
+    port = overruns(61, 101, 120, 142)  # periods 22..61, 62..101, 102..141, 142..181
+    port.run(200)
+    assert port.counts(Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS) == [(103, 1), (183, 2)]
+
+
+def test_a_period_without_one_starts_the_count_again() -> None:
+    port = overruns(61, 110, 190)
+    port.run(240)
+    assert port.counts(Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS) == []
+
+
+def test_a_threshold_of_0_never_counts() -> None:
+    port = overruns(30, 70, 110, threshold=0)
+    port.run(200)
+    assert port.counts(Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS) == []
+
+
+def test_entering_initialize_starts_the_count_again() -> None:
+    port = overruns(40, 100)
+    port.write(65, PortRegister.STATE, PortState.DOWN)  # Initialize from 68: periods 68..107, 108..147
+    port.write(72, PortRegister.STATE, PortState.ARMED)
+    port.run(170)
+    assert port.counts(Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS) == []

@@ -1,0 +1,157 @@
+"""A port's registers on the bus."""
+
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.management.port_registers import PortRegisters
+from wire.codes import PortState, max_pkt_len
+from wire.registers import Counter, PortRegister
+
+AT_RESET = {
+    PortRegister.WIDTH: 2,
+    PortRegister.NEIGHBOR_MTU: 4,
+    PortRegister.OPERATIONAL_VLS: 3,
+    PortRegister.FCP_THRESHOLD: 32,
+    PortRegister.FCP_PERIOD: 48_488,
+    PortRegister.FC_WATCHDOG: 400_000,
+    PortRegister.LINK_DOWN_TIMEOUT: 2_500_000,
+    PortRegister.TICK: 31,
+    PortRegister.LOCAL_PHY_ERRORS: 15,
+    PortRegister.OVERRUN_ERRORS: 15,
+}
+
+ALLOWED = {
+    PortRegister.WIDTH: [1, 2],
+    PortRegister.NEIGHBOR_MTU: [1, 2, 3, 4],
+    PortRegister.OPERATIONAL_VLS: [1, 2, 3],
+    PortRegister.FCP_THRESHOLD: [0, 1, 0xFFF],
+    PortRegister.FCP_PERIOD: [1, 0xFFFFFF],
+    PortRegister.FC_WATCHDOG: [1, 0xFFFFFF],
+    PortRegister.LINK_DOWN_TIMEOUT: [1, 0xFFFFFF],
+    PortRegister.TICK: [0, 255],
+    PortRegister.LOCAL_PHY_ERRORS: [0, 15],
+    PortRegister.OVERRUN_ERRORS: [0, 15],
+}
+
+IGNORED = {
+    PortRegister.WIDTH: [0, 3, 4, 0x80000002],
+    PortRegister.NEIGHBOR_MTU: [0, 5, 6, 0x101],
+    PortRegister.OPERATIONAL_VLS: [0, 4, 5, 0x101],
+    PortRegister.FCP_THRESHOLD: [0x1000, 1 << 31],
+    PortRegister.FCP_PERIOD: [0, 1 << 24],
+    PortRegister.FC_WATCHDOG: [0, 1 << 24],
+    PortRegister.LINK_DOWN_TIMEOUT: [0, 1 << 24],
+    PortRegister.TICK: [256],
+    PortRegister.LOCAL_PHY_ERRORS: [16],
+    PortRegister.OVERRUN_ERRORS: [16],
+}
+
+Access = dict[str, int] | None
+
+
+def run(accesses: list[Access], outputs: tuple[str, ...] = ()) -> tuple[list[int], list[tuple[int, ...]]]:
+    """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage."""
+    dut = PortRegisters(vls=4, mtu=2048)
+    answers: list[int] = []
+    seen: list[tuple[int, ...]] = []
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(dut.state, PortState.ARMED)
+        ctx.set(dut.counters, {counter.name: 2 + index % 8 for index, counter in enumerate(Counter)})
+        for access in accesses:
+            ctx.set(dut.reg, {"select": 1, **access} if access else {})
+            answers.append(ctx.get(dut.reg_rdata))
+            seen.append(tuple(int(ctx.get(getattr(dut, name))) for name in outputs))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(drive)
+    simulator.run()
+    return answers, seen
+
+
+def read(offset: int) -> Access:
+    return {"read": 1, "offset": offset}
+
+
+def write(offset: int, value: int) -> Access:
+    return {"write": 1, "offset": offset, "wdata": value}
+
+
+def test_values_at_reset() -> None:
+    answers, _ = run([*(read(register) for register in AT_RESET), None, None])
+    assert answers[2:] == list(AT_RESET.values())
+    assert answers[:2] == [0, 0]
+
+
+def test_state_and_counters_can_be_read() -> None:
+    answers, _ = run([read(PortRegister.STATE), *(read(counter) for counter in Counter), None, None])
+    assert answers[2:] == [PortState.ARMED, *(2 + index % 8 for index in range(len(Counter)))]
+
+
+def test_other_offsets_read_0() -> None:
+    offsets = (0x0B, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    answers, _ = run([*(read(offset) for offset in offsets), None, None])
+    assert not any(answers)
+
+
+def test_another_ports_access_is_none_of_ours() -> None:
+    answers, _ = run(
+        [
+            {"select": 0, "write": 1, "offset": PortRegister.TICK, "wdata": 5},
+            {"select": 0, "read": 1, "offset": PortRegister.TICK},
+            read(PortRegister.TICK),
+            None,
+            None,
+        ]
+    )
+    assert answers == [0, 0, 0, 0, AT_RESET[PortRegister.TICK]]
+
+
+@pytest.mark.parametrize("register", ALLOWED)
+def test_what_is_allowed_is_taken_and_all_else_ignored(register: PortRegister) -> None:
+    for value in ALLOWED[register]:
+        assert run([write(register, value), read(register), None, None])[0][-1] == value
+    for value in IGNORED[register]:
+        assert run([write(register, value), read(register), None, None])[0][-1] == AT_RESET[register]
+
+
+def test_a_read_sees_a_write_given_in_the_cycle_before() -> None:
+    tick = PortRegister.TICK
+    answers, _ = run([read(tick), write(tick, 1), read(tick), write(tick, 2), read(tick), None, None])
+    assert answers[2::2] == [31, 1, 2]
+
+
+def test_only_down_armed_and_active_can_be_written_to_the_state() -> None:
+    _, seen = run([write(PortRegister.STATE, value) for value in range(10)], ("state_write",))
+    assert [state for (state,) in seen] == [0, 1, 0, 3, 4, 0, 0, 0, 0, 0]
+
+
+def test_a_timer_starts_anew_when_its_length_is_written() -> None:
+    names = ("fcp_period_written", "fc_watchdog_written", "link_down_timeout_written", "tick_written")
+    registers = (
+        PortRegister.FCP_PERIOD,
+        PortRegister.FC_WATCHDOG,
+        PortRegister.LINK_DOWN_TIMEOUT,
+        PortRegister.TICK,
+    )
+    _, seen = run([*(write(register, 9) for register in registers), write(PortRegister.FCP_PERIOD, 0)], names)
+    assert seen == [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)]
+
+
+def test_codes_become_masks_and_lengths() -> None:
+    _, seen = run(
+        [
+            None,
+            write(PortRegister.OPERATIONAL_VLS, 1),
+            write(PortRegister.NEIGHBOR_MTU, 1),
+            write(PortRegister.WIDTH, 1),
+            None,
+        ],
+        ("operational", "max_words", "wide"),
+    )
+    assert seen[0] == (0b1111, max_pkt_len(4), 1)
+    assert seen[-1] == (0b0001, max_pkt_len(1), 0)
