@@ -7,10 +7,20 @@ clocks it uses), and its parent refers to that.
 
 A component that reaches past its signature, for example one that reads a signal of its parent directly, is
 converted as a part of its parent, as Amaranth would.
+
+Conversion costs several times what elaboration does, so a component is converted only if none like it was. Like
+means that conversion would read the same: everything that can be reached from the elaborated fragment and its
+ports (see `_fingerprint`). A component needs no care for that, and has no way to be taken for another.
 """
 
 from __future__ import annotations
 
+import gc
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from amaranth.back import rtlil
@@ -21,11 +31,41 @@ from amaranth.lib import wiring
 __all__ = ["convert_apart"]
 
 _TOP_ATTRIBUTE = "attribute \\top 1\n"
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, range))
+_NOT_CONVERTED = frozenset(
+    (
+        "src_loc",  # left out of the text
+        "duid",  # tells signals apart, as the numbers in a fingerprint do
+        "origins",  # for finding a fragment by its elaboratable
+        "generated",  # for finding parts of a fragment by name
+        "domains_propagated_up",  # for error messages
+        "_decoder",  # for simulators' waves
+        "_MustUse__used",
+        "_MustUse__context",
+    )
+)
+"""Attributes of Amaranth's objects that do not show in what they are converted to."""
+
 _Ports = dict[str, tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A component that was converted: its module's name and RTLIL text, and what its fingerprint knows by id."""
+
+    name: str
+    text: str
+    known_by_id: tuple[object, ...]
+
+
+_Modules = dict[bytes, _Module]
+"""Modules by fingerprint, submodules before those that have them."""
 
 
 def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> str:
     """RTLIL text of a design, the top module first; modules below it are named by their path, dots between.
+
+    Of components that are alike the first has a module, of which the others are instances.
 
     Args:
         elaboratable: the design.
@@ -41,16 +81,28 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
         ports = _signature_ports(elaboratable)
         if ports is None:
             raise TypeError(f"the signature of {type(elaboratable).__name__} has a member that is no whole signal")
-    design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
-    texts: list[str] = []
-    top = _convert_below(design, design.fragment, name, texts)
-    assert top is design.fragment
-    whole = Design(design.fragment, design.ports, hierarchy=(name,))
-    return "\n".join([_text(whole), *reversed(texts)])
+    modules: _Modules = {}
+    with _garbage_left():
+        design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
+        _convert_below(design, design.fragment, name, modules)
+        whole = _text(Design(design.fragment, design.ports, hierarchy=(name,)))
+    return "\n".join([whole, *(module.text for module in reversed(modules.values()))])
 
 
-def _convert_below(design: Any, fragment: Any, path: str, texts: list[str]) -> Any:
-    """Convert the components below FRAGMENT into TEXTS, and put an instance in the place of each."""
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """No garbage collection: it would search a large design, alive to the end, again and again (half of all time)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _convert_below(design: Any, fragment: Any, path: str, modules: _Modules) -> None:
+    """Convert the components below FRAGMENT that MODULES lacks, and put an instance in the place of each."""
     for index, (subfragment, given_name, source) in enumerate(fragment.subfragments):
         if type(subfragment) is not Fragment:
             continue
@@ -58,15 +110,58 @@ def _convert_below(design: Any, fragment: Any, path: str, texts: list[str]) -> A
         below = f"{path}.{name}"
         # Asked first: what crosses the boundary is known of the whole design as it was.
         ports = _boundary_ports(design, subfragment)
-        _convert_below(design, subfragment, below, texts)
+        _convert_below(design, subfragment, below, modules)
         if ports is None:
             continue
-        alone = Design(subfragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(below,))
-        texts.append(_text(alone).replace(_TOP_ATTRIBUTE, ""))
+        fingerprint, known_by_id = _fingerprint(subfragment, ports)
+        if fingerprint not in modules:
+            alone = Design(subfragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(below,))
+            modules[fingerprint] = _Module(below, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
         kinds = {PortDirection.Input: "i", PortDirection.Output: "o"}
         connections = [(kinds[direction], port, signal) for port, (signal, direction) in ports.items()]
-        fragment.subfragments[index] = (Instance(below, *connections), given_name or name, source)
-    return fragment
+        instance = Instance(modules[fingerprint].name, *connections)
+        fragment.subfragments[index] = (instance, given_name or name, source)
+
+
+def _fingerprint(fragment: Any, ports: _Ports) -> tuple[bytes, tuple[object, ...]]:
+    """A digest that two fragments share only if their conversion is the same but for paths in module names.
+
+    It is taken of all that FRAGMENT and PORTS lead to: contents of containers and attributes of Amaranth's objects
+    except those _NOT_CONVERTED. Each object has the number of its first appearance, so that two signals of one
+    name stay two. Below FRAGMENT its submodules have become instances, told by the names of their modules.
+
+    An object of another kind, such as a class, is known by its id, which holds as long as the object does: those
+    are returned too. Where this tells apart what is alike, one more module is converted, and merged by its text.
+    """
+    tokens: list[str] = []
+    known_by_id: list[object] = []
+    numbers: dict[int, int] = {}
+    stack: list[Any] = [fragment, ports]
+    while stack:
+        thing = stack.pop()
+        kind = type(thing)
+        if kind in _PLAIN:
+            tokens.append(repr(thing))
+            continue
+        if id(thing) in numbers:
+            tokens.append(f"#{numbers[id(thing)]}")
+            continue
+        numbers[id(thing)] = len(numbers)
+        if isinstance(thing, (list, tuple)):
+            tokens.append(f"{kind.__qualname__} of {len(thing)}")
+            stack += thing
+        elif isinstance(thing, dict):
+            tokens.append(f"{kind.__qualname__} of {len(thing)}")
+            stack += thing.keys()
+            stack += thing.values()
+        elif kind.__module__.startswith("amaranth.") and not isinstance(thing, (type, Enum)):
+            attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
+            tokens.append(f"{kind.__qualname__} with {' '.join(attributes)}")
+            stack += attributes.values()
+        else:
+            known_by_id.append(thing)
+            tokens.append(f"id {id(thing)}")
+    return hashlib.sha256("\n".join(tokens).encode()).digest(), tuple(known_by_id)
 
 
 def _text(design: Any) -> str:

@@ -38,6 +38,10 @@ _VERILATOR_FLAGS = [
     "-Wno-PROCASSINIT",
     "-Wno-DECLFILENAME",
     "-Wno-TIMESCALEMOD",
+    "-Wno-CASEINCOMPLETE",
+    "-Wno-UNSIGNED",
+    "-Wno-ASCRANGE",
+    "-Wno-INITIALDLY",
 ]
 _CXX_FLAGS = "-std=gnu++20 -fcoroutines"
 # The wheel's makefile lacks the first, without which larger designs do not link.
@@ -181,5 +185,5 @@ def _tool(command: Sequence[str], directory: Path, environment: Mapping[str, str
     log = directory / _LOG
     if run_logged(command, cwd=directory, env=environment, log=log) != 0:
         said = log.read_text(errors="replace").splitlines()
-        errors = [line for line in said if "error" in line.lower()][:5] or said[-5:]
+        errors = [line for line in said if "error" in line.lower() or line.startswith("%Warning")][:5] or said[-5:]
         raise BuildFailed("\n".join([f"{Path(command[0]).name} failed:", *errors]))

@@ -7,10 +7,10 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["ProcessTimeout", "run_logged"]
+__all__ = ["ProcessTimeout", "run_logged", "running"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -26,20 +26,19 @@ def _die_with_parent() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run_logged(
+@contextlib.contextmanager
+def running(
     command: Sequence[str],
     *,
     cwd: Path,
     env: Mapping[str, str],
     log: Path,
-    timeout_seconds: float | None = None,
-) -> int:
-    """Run COMMAND with its output appended to LOG; return its exit status.
+    pass_fds: Sequence[int] = (),
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run COMMAND beside the body of the `with` block, with its output appended to LOG.
 
-    The command gets a process group of its own, which is ended on any exception, Ctrl-C included.
-
-    Raises:
-        ProcessTimeout: it ran longer than TIMEOUT_SECONDS.
+    The command gets a process group of its own, which is ended when the block is left, whatever the cause.
+    It inherits the file descriptors PASS_FDS, under their numbers.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -51,13 +50,32 @@ def run_logged(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=_die_with_parent,
+            pass_fds=pass_fds,
         )
+        try:
+            yield process
+        finally:
+            _end_group(process)
+
+
+def run_logged(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: Path,
+    timeout_seconds: float | None = None,
+) -> int:
+    """Run COMMAND to its end, as `running` does; return its exit status.
+
+    Raises:
+        ProcessTimeout: it ran longer than TIMEOUT_SECONDS.
+    """
+    with running(command, cwd=cwd, env=env, log=log) as process:
         try:
             return process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             raise ProcessTimeout(f"{Path(command[0]).name} ran longer than {timeout_seconds:g} s") from None
-        finally:
-            _end_group(process)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -1,13 +1,20 @@
 """Verilog export: like modules merge, unlike ones do not."""
 
+import itertools
 import re
+import shutil
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from cosim.engines.export import merge_modules, to_verilog
+from cosim.engines import boundaries, export
+from cosim.engines.boundaries import convert_apart
+from cosim.engines.export import merge_modules, node_verilog, to_verilog
+from rtl.adapter.adapter import Adapter
+from rtl.switch.switch import Switch
+from wire.parameters import AdapterParameters, SwitchParameters
 
 
 class Port(wiring.Component):
@@ -136,6 +143,162 @@ def test_component_that_reaches_past_its_signature_still_gets_its_signals():
 
     text = to_verilog(Reaching(), "top")
     assert re.search(r"\.secret\(secret\)", text) or modules_of(text) == ["top"]
+
+
+def without_likeness(monkeypatch):
+    """Have every component converted, whatever it is like."""
+    numbers = itertools.count()
+    monkeypatch.setattr(boundaries, "_fingerprint", lambda fragment, ports: (str(next(numbers)).encode(), ()))
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """Paths of the modules that Amaranth was made to convert."""
+    paths = []
+    convert = boundaries._text
+
+    def recorded(design):
+        paths.append(".".join(design.hierarchy))
+        return convert(design)
+
+    monkeypatch.setattr(boundaries, "_text", recorded)
+    return paths
+
+
+def test_like_components_are_converted_once(converted):
+    convert_apart(Chain([Pair() for _ in range(4)], "pair"), "fabric")
+    assert converted == ["fabric.pair_0.first", "fabric.pair_0", "fabric"]
+
+
+@pytest.mark.parametrize(
+    ("node", "parameters"),
+    [
+        (Switch, SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=8)),
+        (Switch, SwitchParameters(ports=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1)),
+        (Adapter, AdapterParameters(mtu=256, receive_blocks=8, send_blocks=8)),
+    ],
+    ids=["switch", "fifo switch", "adapter"],
+)
+def test_node_is_the_same_as_with_each_of_its_components_converted(node, parameters, monkeypatch, converted):
+    quick = merge_modules(convert_apart(node(parameters), "node"))
+    assert len(converted) == len(re.findall(r"^module ", quick, re.M))
+    without_likeness(monkeypatch)
+    assert merge_modules(convert_apart(node(parameters), "node")) == quick
+
+
+class Hidden(wiring.Component):
+    """What it computes is in a closure: neither its class nor its attributes tell."""
+
+    d: In(8)
+    q: Out(8)
+
+    def __init__(self, compute):
+        self.compute = compute
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        same_name = [Signal(8, name="part"), Signal(8, name="part")]
+        m.d.sync += [same_name[0].eq(self.d), same_name[1].eq(~self.d)]
+        m.d.comb += self.q.eq(self.compute(*same_name))
+        return m
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda a, b: a - b, lambda a, b: b - a),
+        (lambda a, b: a + b, lambda a, b: a + a),
+        (lambda a, b: a[0:4], lambda a, b: a[1:5]),
+        (lambda a, b: a + 2, lambda a, b: a + 3),
+        (lambda a, b: a >> 1, lambda a, b: a.as_signed() >> 1),
+    ],
+    ids=["order", "one for both", "slice", "constant", "sign"],
+)
+def test_components_that_differ_only_inside_stay_apart(one, other):
+    text = to_verilog(Chain([Hidden(one), Hidden(other), Hidden(one)]), "switch")
+    assert modules_of(text) == ["switch", "switch_port", "switch_port_2"]
+    types = {instance: module for module, instance in re.findall(r"^  (switch_\w+) (port_\d) \(", text, re.M)}
+    assert types["port_0"] == types["port_2"] != types["port_1"]
+
+
+def test_components_on_different_clock_edges_stay_apart():
+    class TwoEdges(wiring.Component):
+        d: In(8)
+        q: Out(16)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.domains.falling = ClockDomain(clk_edge="neg")
+            m.d.comb += ClockSignal("falling").eq(ClockSignal())
+            stages = [Port(), Port()]
+            m.submodules.rising_port = stages[0]
+            m.submodules.falling_port = DomainRenamer("falling")(stages[1])
+            m.d.comb += [stage.d.eq(self.d) for stage in stages]
+            m.d.comb += [self.q[:8].eq(stages[0].q), self.q[8:].eq(stages[1].q)]
+            return m
+
+    text = to_verilog(TwoEdges(), "top")
+    assert len(modules_of(text)) == 3
+    assert "always @(negedge falling_clk)" in text
+
+
+SMALL = SwitchParameters(ports=2)
+
+
+class Bare:
+    """Stands in for a component of rtl/."""
+
+    __module__ = "rtl.bare"
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+
+
+@pytest.fixture
+def exports(monkeypatch, tmp_path):
+    """Parameters and names of what is exported, in a build cache and a checkout of the test's own."""
+    monkeypatch.setenv("IRONBAND_SIM_BUILD", str(tmp_path / "build"))
+    for folder in ("rtl", "wire", "cosim/engines"):
+        shutil.copytree(export._ROOT / folder, tmp_path / folder)
+    monkeypatch.setattr(export, "_ROOT", tmp_path)
+    seen = []
+
+    def recorded(component, name):
+        seen.append((component.parameters, name))
+        return f"module {name}; // {component.parameters}"
+
+    monkeypatch.setattr(export, "to_verilog", recorded)
+    return seen
+
+
+def test_unchanged_component_is_exported_once(exports):
+    text = node_verilog(Bare, SMALL, "switch")
+    assert node_verilog(Bare, SMALL, "switch") == text
+    assert exports == [(SMALL, "switch")]
+
+
+def test_another_parameter_or_name_is_another_export(exports):
+    other = SwitchParameters(ports=2, vl15_blocks=11)
+    texts = {node_verilog(Bare, SMALL), node_verilog(Bare, other), node_verilog(Bare, SMALL, "switch")}
+    assert len(texts) == 3
+    assert exports == [(SMALL, "top"), (other, "top"), (SMALL, "switch")]
+
+
+@pytest.mark.parametrize("file", ["rtl/link/crc.py", "wire/crc.py", "cosim/engines/boundaries.py"])
+def test_component_is_exported_again_after_a_change_of_code(exports, tmp_path, file):
+    node_verilog(Bare, SMALL)
+    with (tmp_path / file).open("a") as code:
+        code.write("\n")
+    node_verilog(Bare, SMALL)
+    assert exports == [(SMALL, "top")] * 2
+
+
+def test_component_that_more_than_hardware_decides_is_not_kept():
+    with pytest.raises(ValueError, match=r"component \S*test_export.Port: expected one of rtl/"):
+        node_verilog(Port, SMALL)
+    with pytest.raises(ValueError, match=r"parameters 8: expected a record of wire.parameters"):
+        node_verilog(Switch, 8)
 
 
 def test_net_names_stay_readable_and_no_source_paths_leak():

@@ -1,0 +1,128 @@
+"""What the subcommands share: options, JSON results, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from cosim.engines.build import BuildFailed
+from cosim.engines.cache import BuildDirectoryError
+from cosim.engines.process import ProcessTimeout
+from cosim.engines.run import SimulationFailed
+from cosim.engines.toolchain import SimulatorMissing
+from cosim.output import OutputError, whole_file
+from cosim.scenario_file import ScenarioError
+from cosim.simulation import ENGINES, EngineError
+
+__all__ = ["input_errors", "json_option", "progress_bar", "sim_option", "waves_option", "work_directory", "write_json"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+STDOUT = "-"
+
+
+def sim_option(command: _Command) -> _Command:
+    """`--sim ENGINE`."""
+    return click.option(
+        "--sim",
+        type=click.Choice(ENGINES),
+        default=ENGINES[0],
+        show_default=True,
+        help="What simulates: a Verilog simulator, Amaranth's own, or the golden model alone.",
+    )(command)
+
+
+def json_option(command: _Command) -> _Command:
+    """`--json FILE|-`."""
+    return click.option(
+        "--json",
+        "json_file",
+        metavar="FILE|-",
+        help="Write the results as JSON to FILE, or in place of the text to standard output.",
+    )(command)
+
+
+def waves_option(command: _Command) -> _Command:
+    """`--waves FILE`."""
+    return click.option(
+        "--waves",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Record waves to FILE: .fst on verilator and icarus, .vcd on amaranth.",
+    )(command)
+
+
+@contextmanager
+def input_errors() -> Iterator[None]:
+    """Turn errors of the input and of the machine into one line and status 2."""
+    try:
+        yield
+    except (
+        ScenarioError,
+        OutputError,
+        EngineError,
+        SimulatorMissing,
+        BuildFailed,
+        BuildDirectoryError,
+        SimulationFailed,
+        ProcessTimeout,
+    ) as error:
+        raise click.ClickException(str(error).partition("\n")[0]) from error
+
+
+@contextmanager
+def work_directory() -> Iterator[Path]:
+    """A temporary directory for the runs of the engines."""
+    try:
+        directory = tempfile.TemporaryDirectory(prefix="ironband-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise OutputError(f"directory {tempfile.gettempdir()}: cannot be written: {error.strerror}") from None
+    with directory as path:
+        yield Path(path)
+
+
+def write_json(target: str, results: dict[str, Any]) -> None:
+    """Write results to a file, or to standard output for `-`."""
+    text = json.dumps(results, indent=2, ensure_ascii=False) + "\n"
+    if target == STDOUT:
+        sys.stdout.write(text)
+        return
+    path = Path(target)
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def progress_bar(title: str, cycles: int, console: Console) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, nothing in a pipe; gives a function that takes the cycle reached.
+
+    The bar is drawn by the console that prints the text, which keeps the two apart; if that is no terminal but
+    standard error is one, there.
+    """
+    if console.quiet or not console.is_terminal:
+        console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda cycle: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=cycles)
+        step = max(1, cycles // 1_000)
+        shown = 0
+
+        def advance(cycle: int) -> None:
+            nonlocal shown
+            if cycle >= shown + step:
+                shown = cycle
+                progress.update(task, completed=cycle)
+
+        yield advance

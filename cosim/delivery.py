@@ -1,0 +1,108 @@
+"""End to end: what hosts receive is what hosts sent, in order, once, unchanged.
+
+Independent of the golden model: it knows only the packets that were posted and those that came out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cosim.mail import Delivery
+from cosim.topology import Topology
+from cosim.traffic import Packet, slot_of_vl
+
+__all__ = ["DeliveryCheck", "Fault"]
+
+_ALL_BUT_VL = 0x0FFF_FFFF
+"""Of the packet's first word: switches rewrite LRH.VL."""
+
+_Content = tuple[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A delivery that should not have been: when, where and what is wrong with it."""
+
+    cycle: int
+    host: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"cycle {self.cycle}, {self.host}: {self.text}"
+
+
+class DeliveryCheck:
+    """Follows the deliveries of a run.
+
+    Only packets under way are held: one that a later one of its flow overtakes is lost.
+
+    Attributes:
+        expected: packets that hosts offered so far and that should arrive.
+        delivered: packets that arrived as they should.
+        lost: packets that were overtaken.
+        fault_count: deliveries that should not have been.
+        faults: the first of them.
+    """
+
+    KEPT_FAULTS = 20
+
+    def __init__(self, topology: Topology, packets: Iterator[Packet]) -> None:
+        self._topology = topology
+        self._hosts = list(topology.fabric.nodes)
+        self._packets = packets
+        self._next = next(packets, None)
+        self._under_way: dict[_Content, Packet] = {}
+        self._flows: dict[int, deque[_Content]] = {}
+        self.expected = 0
+        self.delivered = 0
+        self.lost = 0
+        self.fault_count = 0
+        self.faults: list[Fault] = []
+
+    @property
+    def under_way(self) -> int:
+        """Packets offered, not delivered and not known to be lost."""
+        return len(self._under_way)
+
+    def advance(self, cycle: int) -> None:
+        """Take note of the packets offered until `cycle`."""
+        while self._next is not None and self._next.cycle <= cycle:
+            packet = self._next
+            if packet.destination is not None:
+                content = _content(packet.destination, packet.words)
+                self._under_way[content] = packet
+                self._flows.setdefault(packet.flow, deque()).append(content)
+                self.expected += 1
+            self._next = next(self._packets, None)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Check one delivery."""
+        self.advance(delivery.cycle)
+        host = self._hosts[delivery.node]
+        content = _content(host, delivery.words)
+        packet = self._under_way.pop(content, None)
+        if packet is None:
+            text = (
+                f"got a packet of {len(delivery.words)} words that is changed, not meant for it, late or a second one"
+            )
+            self._fault(Fault(delivery.cycle, host, f"{text}: {delivery.words[0]:08x} {delivery.words[1]:08x} ..."))
+            return
+        waiting = self._flows[packet.flow]
+        while (first := waiting.popleft()) != content:
+            del self._under_way[first]
+            self.lost += 1
+        self.delivered += 1
+        slot = slot_of_vl(packet.final_vl, self._topology.fabric.nodes[host].vls)
+        if delivery.slot != slot:
+            self._fault(Fault(delivery.cycle, host, f"got a packet on slot {delivery.slot}, expected {slot}"))
+
+    def _fault(self, fault: Fault) -> None:
+        self.fault_count += 1
+        if len(self.faults) < self.KEPT_FAULTS:
+            self.faults.append(fault)
+
+
+def _content(host: str, words: tuple[int, ...]) -> _Content:
+    return host, (words[0] & _ALL_BUT_VL, *words[1:])

@@ -1,0 +1,17 @@
+"""Drivers for cocotb tests: packets, registers, errors and rows of a fabric, as cocotb users know them."""
+
+from cosim.drivers.adapter import AdapterDriver
+from cosim.drivers.control import ControlDriver
+from cosim.drivers.fabric import FabricDriver
+from cosim.drivers.monitor import TraceMonitor
+from cosim.drivers.row import RowDriver, RowFrame, RowMonitor
+
+__all__ = [
+    "AdapterDriver",
+    "ControlDriver",
+    "FabricDriver",
+    "RowDriver",
+    "RowFrame",
+    "RowMonitor",
+    "TraceMonitor",
+]

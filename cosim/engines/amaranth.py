@@ -1,0 +1,168 @@
+"""A scenario on Amaranth's own simulator: no Verilog, no compiler, Python plays the stimulus cycle by cycle."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+from amaranth.sim import Simulator
+
+from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
+from cosim.harness import CYCLE_NS
+from cosim.mail import Delivery
+from wire.stimulus import Post
+from wire.trace import WORDS, Record
+
+__all__ = ["simulate"]
+
+_WORD_MASK = 0xFFFF_FFFF
+
+
+def simulate(
+    make: Callable[[], Any],
+    spec: RunSpec,
+    work_dir: Path,
+    waves: Path | None,
+    on_delivery: OnDelivery | None,
+    progress: Progress,
+) -> Generator[Record, None, None]:
+    """Run a specification on the component with `FabricSignature` that MAKE makes; see `cosim.engines.base.Engine`.
+
+    Raises:
+        WavesUnsupported: WAVES is not a .vcd file.
+    """
+    if waves is not None and waves.suffix != ".vcd":
+        raise WavesUnsupported(f"waves {waves}: amaranth writes .vcd files")
+    stimulus = Stimulus(spec)
+    component = make()
+    bench = _Bench(component, stimulus, spec.cycles)
+    simulator = Simulator(component)
+    simulator.add_clock(CYCLE_NS * 1e-9)
+    simulator.add_testbench(bench.play)
+    if waves is None:
+        yield from _records(simulator, bench, on_delivery, progress)
+        return
+    waves.parent.mkdir(parents=True, exist_ok=True)
+    partial = waves.with_suffix(".part.vcd")
+    try:
+        with simulator.write_vcd(str(partial)):
+            yield from _records(simulator, bench, on_delivery, progress)
+        partial.replace(waves)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _records(
+    simulator: Simulator, bench: _Bench, on_delivery: OnDelivery | None, progress: Progress
+) -> Generator[Record, None, None]:
+    while bench.cycle < bench.cycles:
+        simulator.advance()
+        if not bench.records and not bench.deliveries:
+            continue
+        progress(bench.cycle)
+        if on_delivery is not None:
+            for delivery in bench.deliveries:
+                on_delivery(delivery)
+        bench.deliveries.clear()
+        yield from bench.records
+        bench.records.clear()
+    progress(bench.cycles)
+
+
+class _Bench:
+    """Plays the stimulus and collects what comes of it, as cosim/players.v does.
+
+    Attributes:
+        cycle: the first cycle not finished.
+        records, deliveries: of the cycles since the caller last cleared them.
+    """
+
+    def __init__(self, component: Any, stimulus: Stimulus, cycles: int) -> None:
+        self.cycle = 0
+        self.cycles = cycles
+        self.records: list[Record] = []
+        self.deliveries: list[Delivery] = []
+        self._component = component
+        self._stimulus = stimulus
+        self._streams = [_Stream(source) for source in component.send]
+        self._stream_of = dict(zip(component.ports.streams, self._streams, strict=True))
+        self._arriving: list[list[int]] = [[] for _host in component.ports.hosts]
+
+    async def play(self, context: Any) -> None:
+        """The testbench: one round a cycle."""
+        while self.cycle < self.cycles:
+            self._give_control(context)
+            for post in self._stimulus.posts_until(self.cycle):
+                self._stream_of[post.node, post.slot].posts.append(post)
+            for stream in self._streams:
+                stream.offer(context)
+            self._collect(context)
+            for stream in self._streams:
+                stream.advance(context)
+            await context.tick()
+            self.cycle += 1
+
+    def _give_control(self, context: Any) -> None:
+        control = self._component.control
+        given = next(self._stimulus.controls_until(self.cycle), None)
+        context.set(control.valid, given is not None)
+        if given is not None:
+            context.set(control.operation, given.operation)
+            context.set(control.target, given.target)
+            context.set(control.args, sum(arg << 32 * place for place, arg in enumerate(given.args)))
+
+    def _collect(self, context: Any) -> None:
+        ports = self._component.ports
+        for index, sink in enumerate(self._component.recv):
+            if not context.get(sink.valid):
+                continue
+            words = self._arriving[index]
+            words.append(context.get(sink.data))
+            if context.get(sink.last):
+                self.deliveries.append(Delivery(self.cycle, ports.hosts[index], context.get(sink.slot), tuple(words)))
+                words.clear()
+        valid = context.get(self._component.trace_valid)
+        while valid:
+            slot = (valid & -valid).bit_length() - 1
+            valid &= valid - 1
+            payload = context.get(self._component.trace[slot])
+            words = [payload >> 32 * place & _WORD_MASK for place in range(WORDS)]
+            self.records.append(Record(self.cycle, *ports.trace[slot], *words))
+
+
+class _Stream:
+    """One packet stream into the fabric.
+
+    Attributes:
+        posts: those whose cycle has come, the current one first.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.posts: deque[Post] = deque()
+        self._source = source
+        self._taken = 0
+        self._offered = False
+
+    def offer(self, context: Any) -> None:
+        """Put the current packet and its next word on the wires."""
+        if not self.posts:
+            if self._offered:
+                context.set(self._source.valid, 0)
+                self._offered = False
+            return
+        words = self.posts[0].words
+        if not self._offered or self._taken == 0:
+            context.set(self._source.valid, 1)
+            context.set(self._source.length, len(words))
+            self._offered = True
+        context.set(self._source.data, words[self._taken])
+
+    def advance(self, context: Any) -> None:
+        """Go on to the next word if this one was taken."""
+        if self._offered and context.get(self._source.ready):
+            self._taken += 1
+            if self._taken == len(self.posts[0].words):
+                self.posts.popleft()
+                self._taken = 0

@@ -1,0 +1,36 @@
+"""The cocotb test that a simulator runs for a session: it does what the session orders, window by window.
+
+An order is a line of JSON: the doorbells to ring, and the cycle to stop at. The answer is that cycle, once the
+clock has paused there. When the orders end, so does the simulation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+__all__ = ["ANSWERS", "ORDERS", "session"]
+
+ORDERS = "IRONBAND_ORDERS"
+ANSWERS = "IRONBAND_ANSWERS"
+"""Environment variables with the numbers of the two pipes' file descriptors."""
+
+
+@cocotb.test()
+async def session(dut: Any) -> None:
+    """Run windows of cycles until the orders end."""
+    with os.fdopen(int(os.environ[ORDERS])) as orders, os.fdopen(int(os.environ[ANSWERS]), "w") as answers:
+        for line in orders:
+            order = json.loads(line)
+            dut.controls_posted.value = order["controls"]
+            dut.posted.value = sum(count << 32 * stream for stream, count in enumerate(order["packets"]))
+            dut.stop.value = order["stop"]
+            # At time 0, the first value of `paused` may look like an edge.
+            while int(dut.cycle.value) != order["stop"]:
+                await RisingEdge(dut.paused)
+            answers.write(f"{order['stop']}\n")
+            answers.flush()

@@ -1,0 +1,241 @@
+"""A scenario on a simulator under cocotb: feed the stimulus ahead of time, read the trace behind it.
+
+Time goes in windows. While the simulator runs one, the next one's stimulus is written to the players' files; the
+records of the one before are read when it has paused. Windows decide nothing about the result: whatever may act
+in a window is posted before it begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from subprocess import Popen
+
+from cosim.design import Design
+from cosim.drivers.description import Description
+from cosim.engines import regression
+from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
+from cosim.engines.build import Build, build
+from cosim.engines.icarus import with_whole_assignments
+from cosim.engines.in_simulator import ANSWERS, ORDERS
+from cosim.engines.process import running
+from cosim.engines.run import LOG, RESULTS, SimulationFailed, TestResult, read_results, simulation_environment, tail
+from cosim.engines.toolchain import Simulator
+from cosim.harness import NO_DELIVERIES, PUBLIC, TOP, sources
+from cosim.mail import DELIVERY_FILE, TRACE_FILE, DeliveryReader, Outbox, TraceReader
+from wire.parameters import FabricParameters
+from wire.trace import Record
+
+__all__ = ["build_design", "run_cocotb", "simulate"]
+
+_TEST_MODULE = "cosim.engines.in_simulator"
+_FIRST_WINDOW = 1024
+_LAST_WINDOW = 1 << 16
+_WINDOW_SECONDS = 0.5
+_EXIT_SECONDS = 30.0
+
+
+def build_design(simulator: Simulator, design: Design, waves: bool = False) -> Build:
+    """The compiled harness of a design.
+
+    Raises:
+        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.engines.build.build`.
+    """
+    verilog = with_whole_assignments(design.verilog) if simulator == "icarus" else design.verilog
+    return build(simulator, sources(design.ports, verilog), TOP, public=PUBLIC, waves=waves)
+
+
+def simulate(
+    simulator: Simulator,
+    design: Design,
+    spec: RunSpec,
+    work_dir: Path,
+    waves: Path | None,
+    on_delivery: OnDelivery | None,
+    progress: Progress,
+) -> Generator[Record, None, None]:
+    """Run a specification on a simulator; see `cosim.engines.base.Engine`.
+
+    The trace is left in work_dir/trace.bin when the run is exhausted.
+
+    Raises:
+        SimulationFailed: the simulator ended early.
+        WavesUnsupported: WAVES is not an .fst file.
+    """
+    if waves is not None and waves.suffix != ".fst":
+        raise WavesUnsupported(f"waves {waves}: {simulator} writes .fst files")
+    stimulus = Stimulus(spec)
+    compiled = build_design(simulator, design, waves is not None)
+    with _run_dir(work_dir) as run_dir:
+        partial_waves = run_dir / "waves.fst" if waves else None
+        with ExitStack() as stack:
+            outbox = stack.enter_context(Outbox(run_dir, design.ports))
+            plusargs = [] if on_delivery else [f"+{NO_DELIVERIES}"]
+            process = stack.enter_context(_Simulator.started(compiled, run_dir, plusargs, partial_waves))
+            yield from _windows(process, outbox, stimulus, spec.cycles, run_dir, on_delivery, progress)
+            process.finish()
+        (run_dir / TRACE_FILE).replace(work_dir / TRACE_FILE)
+        if waves is not None and partial_waves is not None:
+            waves.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(partial_waves, waves)
+
+
+def run_cocotb(
+    simulator: Simulator,
+    design: Design,
+    parameters: FabricParameters,
+    test_module: str,
+    testcase: str,
+    run_dir: Path,
+    *,
+    seed: int | None = None,
+    waves: Path | None = None,
+) -> TestResult:
+    """Run a cocotb test on a design; see `cosim.simulation.run_cocotb`."""
+    compiled = build_design(simulator, design, waves is not None)
+    run_dir.mkdir(parents=True, exist_ok=True)
+    Description.of(parameters, design.ports).write(run_dir)
+    (result,) = regression.run(compiled, test_module, run_dir, testcase=re.escape(testcase), seed=seed, waves=waves)
+    return result
+
+
+def _windows(
+    simulator: _Simulator,
+    outbox: Outbox,
+    stimulus: Stimulus,
+    cycles: int,
+    run_dir: Path,
+    on_delivery: OnDelivery | None,
+    progress: Progress,
+) -> Generator[Record, None, None]:
+    """Run all windows, yielding the records of each while the next one runs."""
+    window = _FIRST_WINDOW
+    stop = min(window, cycles)
+    _post(outbox, stimulus, stop)
+    simulator.order(stop, outbox)
+    started = time.monotonic()
+    trace = deliveries = None
+    try:
+        while True:
+            following = min(stop + window, cycles)
+            _post(outbox, stimulus, following)
+            reached = simulator.answer()
+            if time.monotonic() - started < _WINDOW_SECONDS:
+                window = min(2 * window, _LAST_WINDOW)
+            trace = trace or TraceReader(run_dir / TRACE_FILE)
+            if on_delivery is not None:
+                deliveries = deliveries or DeliveryReader(run_dir / DELIVERY_FILE)
+            # Drawn before the simulator writes on: what is there now is exactly the finished windows'.
+            records, delivered = trace.new(), deliveries.new() if deliveries else []
+            stop = following
+            if reached < cycles:
+                started = time.monotonic()
+                simulator.order(stop, outbox)
+            progress(reached)
+            if on_delivery is not None:
+                for delivery in delivered:
+                    on_delivery(delivery)
+            yield from records
+            if reached == cycles:
+                return
+    finally:
+        for reader in (trace, deliveries):
+            if reader is not None:
+                reader.close()
+
+
+def _post(outbox: Outbox, stimulus: Stimulus, cycle: int) -> None:
+    """Post all that may act in CYCLE or before."""
+    for control in stimulus.controls_until(cycle):
+        outbox.control(control)
+    for post in stimulus.posts_until(cycle):
+        outbox.packet(post)
+    outbox.flush()
+
+
+class _Simulator:
+    """A simulator that runs `in_simulator` and takes orders."""
+
+    def __init__(self, process: Popen[bytes], orders: int, answers: int, run_dir: Path) -> None:
+        self._process = process
+        self._orders = os.fdopen(orders, "w")
+        self._answers = os.fdopen(answers)
+        self._run_dir = run_dir
+
+    @classmethod
+    @contextmanager
+    def started(cls, compiled: Build, run_dir: Path, plusargs: list[str], waves: Path | None) -> Iterator[_Simulator]:
+        """Started in RUN_DIR; ended when the block is left."""
+        orders_in, orders_out = os.pipe()
+        answers_in, answers_out = os.pipe()
+        variables = simulation_environment(compiled, _TEST_MODULE, results=run_dir / RESULTS)
+        variables |= {ORDERS: str(orders_in), ANSWERS: str(answers_out)}
+        fds = (orders_in, answers_out)
+        command = compiled.command(plusargs, waves)
+        with running(command, cwd=run_dir, env=variables, log=run_dir / LOG, pass_fds=fds) as process:
+            for fd in fds:
+                os.close(fd)
+            simulator = cls(process, orders_out, answers_in, run_dir)
+            try:
+                yield simulator
+            finally:
+                simulator.close()
+
+    def order(self, stop: int, outbox: Outbox) -> None:
+        """Run to cycle STOP with all that the outbox holds."""
+        order = {"stop": stop, "controls": outbox.controls, "packets": outbox.packets}
+        try:
+            print(json.dumps(order), file=self._orders, flush=True)
+        except BrokenPipeError:
+            raise self._failure() from None
+
+    def answer(self) -> int:
+        """Wait for the pause that was ordered; its cycle."""
+        line = self._answers.readline()
+        if not line:
+            raise self._failure()
+        return int(line)
+
+    def finish(self) -> None:
+        """End the simulation and demand its results."""
+        self._orders.close()
+        status = self._process.wait(_EXIT_SECONDS)
+        read_results(self._run_dir / RESULTS)
+        if status != 0:
+            raise SimulationFailed(f"the simulator ended with status {status}\n{tail(self._run_dir / LOG)}")
+
+    def close(self) -> None:
+        """Close our ends of the pipes."""
+        for end in (self._orders, self._answers):
+            try:
+                end.close()
+            except BrokenPipeError:
+                continue
+
+    def _failure(self) -> SimulationFailed:
+        """Why the simulator ended before its time."""
+        status = self._process.wait(_EXIT_SECONDS)
+        return SimulationFailed(f"the simulator ended early, status {status}\n{tail(self._run_dir / LOG)}")
+
+
+@contextmanager
+def _run_dir(work_dir: Path) -> Iterator[Path]:
+    """A fresh directory for a simulation's files, removed in the end unless the simulation failed by itself."""
+    work_dir.mkdir(parents=True, exist_ok=True)
+    run_dir = work_dir.resolve() / ".simulation"
+    shutil.rmtree(run_dir, ignore_errors=True)
+    run_dir.mkdir()
+    try:
+        yield run_dir
+    except SimulationFailed:
+        # Its log is what the user is pointed at.
+        (run_dir / LOG).replace(work_dir / LOG)
+        raise
+    finally:
+        shutil.rmtree(run_dir, ignore_errors=True)

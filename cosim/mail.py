@@ -1,0 +1,217 @@
+"""The mail between Python and a running simulation: files that one side appends to and the other reads along.
+
+Stimulus goes in by `Outbox`: one file of control operations, one file of packets for each stream. The players
+in the simulation read only what a doorbell register says is there, so a file may grow while they read it.
+Deliveries and trace records come out by files that `DeliveryReader` and `TraceReader` follow.
+
+Going in, numbers are big-endian, as `$fread` takes them; coming out, little-endian, as `%u` gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from struct import Struct
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self
+
+from cosim.ports import FabricPorts
+from wire.stimulus import Control, Post
+from wire.trace import RECORD, Record
+
+__all__ = [
+    "CHUNK_WORDS",
+    "CONTROL",
+    "CONTROL_FILE",
+    "DELIVERY_FILE",
+    "DELIVERY_HEAD",
+    "POST_HEAD",
+    "TRACE_FILE",
+    "Delivery",
+    "DeliveryReader",
+    "Outbox",
+    "TraceReader",
+    "pack_words",
+    "stream_file",
+    "unpack_words",
+]
+
+CONTROL_FILE = "control.bin"
+DELIVERY_FILE = "deliveries.bin"
+TRACE_FILE = "trace.bin"
+
+CONTROL = Struct(">QHH4I")
+"""A control operation: cycle, operation, target, args from the last to the first."""
+
+POST_HEAD = Struct(">QI")
+"""A packet in a stream's file: the cycle it is posted for and its words, which follow."""
+
+DELIVERY_HEAD = Struct("<QHHI")
+"""A delivered packet: cycle of the last word, node index, slot, words, which follow in whole chunks."""
+
+_WORD_BYTES = 4
+CHUNK_WORDS = 16
+"""Words of a packet that the simulation writes at once; the last chunk's rest is not meaningful."""
+
+
+def stream_file(index: int) -> str:
+    """Name of the packet file of stream INDEX."""
+    return f"send.{index}.bin"
+
+
+def pack_words(words: Sequence[int]) -> bytes:
+    """Bytes of a packet from its 32-bit words, first byte highest."""
+    return _words_layout(len(words)).pack(*words)
+
+
+def unpack_words(packet: bytes) -> tuple[int, ...]:
+    """The 32-bit words of a packet, first byte highest.
+
+    Raises:
+        ValueError: it is no whole number of words.
+    """
+    if len(packet) % _WORD_BYTES:
+        raise ValueError(f"packet of {len(packet)} bytes: expected a multiple of {_WORD_BYTES}")
+    return _words_layout(len(packet) // _WORD_BYTES).unpack(packet)
+
+
+@cache
+def _words_layout(count: int) -> Struct:
+    return Struct(f">{count}I")
+
+
+class Delivery(NamedTuple):
+    """A packet that an adapter gave to its host."""
+
+    cycle: int
+    """Of its last word, as the DELIVER record's stamp."""
+    node: int
+    slot: int
+    words: tuple[int, ...]
+    """LRH..ICRC in 32-bit words, first byte highest."""
+
+
+class Outbox:
+    """Appends stimulus to the files that the players read.
+
+    Attributes:
+        controls: control operations posted so far.
+        packets: packets posted so far, for each stream.
+
+    What is posted may be counted in a doorbell only after `flush`.
+    """
+
+    def __init__(self, folder: Path, ports: FabricPorts) -> None:
+        self.controls = 0
+        self.packets = [0] * len(ports.streams)
+        self._folder = folder
+        self._index = {stream: index for index, stream in enumerate(ports.streams)}
+        self._control_file = (folder / CONTROL_FILE).open("wb")
+        self._stream_files: dict[int, BinaryIO] = {}
+
+    def control(self, control: Control) -> None:
+        """Post a control operation; one with a cycle in the past acts as soon as it is read."""
+        self._control_file.write(
+            CONTROL.pack(control.cycle, control.operation, control.target, *reversed(control.args))
+        )
+        self.controls += 1
+
+    def packet(self, post: Post) -> None:
+        """Post a packet; one with a cycle in the past is valid as soon as it is read.
+
+        Raises:
+            KeyError: the node has no such slot.
+        """
+        index = self._index[post.node, post.slot]
+        file = self._stream_files.get(index)
+        if file is None:
+            file = self._stream_files[index] = (self._folder / stream_file(index)).open("wb")
+        file.write(POST_HEAD.pack(post.cycle, len(post.words)) + pack_words(post.words))
+        self.packets[index] += 1
+
+    def flush(self) -> None:
+        """Make all that was posted readable."""
+        self._control_file.flush()
+        for file in self._stream_files.values():
+            file.flush()
+
+    def close(self) -> None:
+        """Flush and close the files."""
+        self._control_file.close()
+        for file in self._stream_files.values():
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Follower:
+    """Reads a file that grows, in whole entries."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._rest = b""
+
+    def read(self) -> bytes:
+        """What was left over last time and all that has come since."""
+        return self._rest + self._file.read()
+
+    def keep(self, rest: bytes) -> None:
+        """Hand back what does not make a whole entry yet."""
+        self._rest = rest
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class DeliveryReader:
+    """Follows the deliveries of a simulation."""
+
+    def __init__(self, path: Path) -> None:
+        self._follower = _Follower(path)
+
+    def new(self) -> list[Delivery]:
+        """The packets delivered since the last call, in order of (cycle, node)."""
+        data = self._follower.read()
+        found = []
+        at = 0
+        while at + DELIVERY_HEAD.size <= len(data):
+            cycle, node, slot, count = DELIVERY_HEAD.unpack_from(data, at)
+            body = at + DELIVERY_HEAD.size
+            end = body + -(-count // CHUNK_WORDS) * CHUNK_WORDS * _WORD_BYTES
+            if end > len(data):
+                break
+            words = memoryview(data)[body : body + count * _WORD_BYTES].cast("I")
+            found.append(Delivery(cycle, node, slot, tuple(words)))
+            at = end
+        self._follower.keep(data[at:])
+        # The simulation decides the order of collectors within a cycle.
+        return sorted(found, key=lambda delivery: delivery[:2])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._follower.close()
+
+
+class TraceReader:
+    """Follows the trace of a simulation."""
+
+    def __init__(self, path: Path) -> None:
+        self._follower = _Follower(path)
+
+    def new(self) -> Iterator[Record]:
+        """The records written since the last call."""
+        data = self._follower.read()
+        whole = len(data) - len(data) % RECORD.size
+        self._follower.keep(data[whole:])
+        return map(Record._make, RECORD.iter_unpack(memoryview(data)[:whole]))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._follower.close()

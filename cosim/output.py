@@ -1,0 +1,57 @@
+"""Files for the user: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["OutputError", "output_directory", "whole_file"]
+
+
+class OutputError(Exception):
+    """A place that cannot be written; the text is one line naming it and why."""
+
+
+def output_directory(path: Path) -> Path:
+    """The directory, made if absent, and known to be writable.
+
+    Raises:
+        OutputError: it is not.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise OutputError(f"directory {path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to, renamed to it at the end; on any exception nothing is left.
+
+    Raises:
+        OutputError: the directory cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files that only their owner may read.
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        try:
+            temporary.replace(path)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+"""Scenario files: finding them, reading them, and saying in one line what is wrong with one."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from cosim.scenario import Scenario
+
+__all__ = ["ScenarioError", "load_scenario", "packaged_scenarios", "parse_scenario"]
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot run; the text is one line: file, place in it, value, what was allowed."""
+
+
+def packaged_scenarios() -> dict[str, Path]:
+    """Scenarios that come with Ironband, by name."""
+    folder = Path(str(resources.files("cosim") / "scenarios"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def load_scenario(name_or_path: str) -> Scenario:
+    """The scenario in a file, or the packaged one of that name.
+
+    Raises:
+        ScenarioError: there is none, it cannot be read, or it is not a scenario.
+    """
+    packaged = packaged_scenarios()
+    path = Path(name_or_path)
+    if name_or_path in packaged and not path.is_file():
+        path = packaged[name_or_path]
+    elif not path.exists() and path.suffix != ".toml" and path.parent == Path():
+        raise ScenarioError(f"scenario {name_or_path!r}: no such file, and Ironband comes with: {', '.join(packaged)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{name_or_path}: byte {error.start} is not UTF-8, expected a TOML file") from None
+    return parse_scenario(text, name_or_path, name=path.stem)
+
+
+def parse_scenario(text: str, file: str, name: str = "scenario") -> Scenario:
+    """The scenario of a TOML text; `file` is what errors call it.
+
+    Raises:
+        ScenarioError: malformed TOML, or not a scenario.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{file}: {error}") from None
+    if "name" in table:
+        raise ScenarioError(f"{file}: name: unknown key")
+    try:
+        # As JSON, for a strict validation takes an array for a tuple there.
+        return Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
+    except ValidationError as error:
+        raise ScenarioError(f"{file}: {_first_error(error)}") from None
+
+
+def _first_error(error: ValidationError) -> str:
+    """The first of pydantic's errors in one line: place, value, what was allowed."""
+    first = error.errors()[0]
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    place = _place(first["loc"])
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "missing":
+        text = f"{place}: missing, it must be given"
+    elif first["type"] == "extra_forbidden":
+        text = f"{place}: unknown key"
+    elif isinstance(first["input"], dict | BaseModel):
+        text = f"{place}: {message}" if place else message
+    else:
+        text = f"{place}: {first['input']!r}: {message[:1].lower()}{message[1:]}"
+    return " ".join(f"{text}{more}".split())
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    """`links[0].width` for ("links", 0, "width")."""
+    place = ""
+    for step in loc:
+        if isinstance(step, int):
+            place += f"[{step}]"
+        elif step not in ("int", "float") and not step.startswith("tuple["):
+            place += f".{step}" if place else step
+    return place

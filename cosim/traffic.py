@@ -1,0 +1,300 @@
+"""Packets to send: the flows of a scenario, and random traffic for `ironband check`.
+
+Everything is a lazily drawn function of a seed, so that the same traffic can be given to several engines.
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import attrgetter
+from random import Random
+
+from cosim.scenario import Flow, Scenario
+from cosim.topology import Port, Topology
+from wire.codes import LNH, Q_KEY_SMI, QP_SMI, VL15, max_pkt_len, mtu_code
+from wire.crc import ICRC_BYTES
+from wire.headers import BTH, DETH, LRH, RWH
+from wire.packet import WORD_BYTES, build_raw, build_ud_send, rows_of_words
+from wire.stimulus import Post
+
+__all__ = [
+    "Packet",
+    "RandomTraffic",
+    "random_packets",
+    "scenario_packets",
+    "slot_of_vl",
+    "ud_packet_words",
+    "words_of",
+]
+
+_DEST_QP = 0x10
+_Q_KEY = 0x1234_5678
+_ETHER_TYPE = 0x88B5  # for local experiments (IEEE 802)
+_IDENTITY = struct.Struct(">II")
+_UD_OVERHEAD = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes + ICRC_BYTES
+_VL15_PAYLOAD = 256
+_PSNS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet of a flow, on its way into a host.
+
+    Attributes:
+        flow: number of the flow; packets of one flow are delivered in the order of `sequence`.
+        sequence: 0, 1, ... in the flow.
+        cycle: the cycle from which the host offers it to its adapter.
+        source: name of the sending host.
+        destination: name of the host that should get it; None if it should get nowhere.
+        slot: slot of the source on which it is posted.
+        final_vl: VL on the last link, 15 for VL15.
+        words: LRH..ICRC in 32-bit words, first byte highest.
+    """
+
+    flow: int
+    sequence: int
+    cycle: int
+    source: str
+    destination: str | None
+    slot: int
+    final_vl: int
+    words: tuple[int, ...]
+
+    @property
+    def payload_bytes(self) -> int:
+        """Payload of a UD packet without GRH, without padding."""
+        pad_cnt = self.words[LRH.size_bytes // WORD_BYTES] >> 20 & 3
+        return len(self.words) * WORD_BYTES - _UD_OVERHEAD - pad_cnt
+
+    def post(self, topology: Topology) -> Post:
+        """As stimulus."""
+        return Post(self.cycle, topology.index[self.source], self.slot, self.words)
+
+
+def words_of(data: bytes) -> tuple[int, ...]:
+    """32-bit words of whole words of bytes, first byte highest."""
+    return struct.unpack(f">{len(data) // WORD_BYTES}I", data)
+
+
+def slot_of_vl(vl: int, node_vls: int) -> int:
+    """Slot of a VL: data VL v is slot v, VL15 the one after the data VLs (docs/pipeline.md, 1)."""
+    return node_vls if vl == VL15 else vl
+
+
+def ud_packet_words(
+    random: Random,
+    *,
+    slid: int,
+    dlid: int,
+    sl: int,
+    vl: int,
+    flow: int,
+    sequence: int,
+    size: int,
+    grh: bool = False,
+) -> tuple[int, ...]:
+    """A UD SEND Only packet of `size` payload bytes, as words.
+
+    Source QP and PSN hold flow and sequence, and so does the payload as far as it goes; random bytes follow,
+    so that no two packets are alike.
+    """
+    identity = _IDENTITY.pack(flow, sequence)
+    packet = build_ud_send(
+        slid=slid,
+        dlid=dlid,
+        vl=vl,
+        sl=sl,
+        dest_qp=QP_SMI if vl == VL15 else _DEST_QP,
+        src_qp=QP_SMI if vl == VL15 else flow,
+        q_key=Q_KEY_SMI if vl == VL15 else _Q_KEY,
+        psn=sequence % _PSNS,
+        grh={"hop_lmt": 1} if grh else None,
+        payload=(identity + random.randbytes(max(0, size - len(identity))))[:size],
+    )
+    return words_of(packet.data)
+
+
+def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: int) -> Iterator[Packet]:
+    """The packets of all flows, by cycle; `start` is the cycle from which traffic may start."""
+    flows = (
+        _flow_packets(scenario, topology, number, flow, start, Random(f"{seed}/{number}"))
+        for number, flow in enumerate(scenario.flows)
+    )
+    return heapq.merge(*flows, key=attrgetter("cycle"))
+
+
+def _flow_packets(
+    scenario: Scenario, topology: Topology, number: int, flow: Flow, start: int, random: Random
+) -> Iterator[Packet]:
+    path = topology.path(flow.source, flow.destination)
+    if path is None:
+        raise ValueError(f"no way from {flow.source} to {flow.destination}")
+    vl = topology.vl(path[0], flow.sl)
+    pace = topology.pace(path[0])
+    cycle = Fraction(start + flow.start)
+    sequence = 0
+    while cycle < start + scenario.cycles and (flow.count is None or sequence < flow.count):
+        words = ud_packet_words(
+            random,
+            slid=topology.lids[flow.source],
+            dlid=topology.lids[flow.destination],
+            sl=flow.sl,
+            vl=vl,
+            flow=number,
+            sequence=sequence,
+            size=random.randint(*flow.sizes),
+        )
+        yield Packet(
+            flow=number,
+            sequence=sequence,
+            cycle=int(cycle),
+            source=flow.source,
+            destination=flow.destination,
+            slot=vl,
+            final_vl=topology.vl(path[-1], flow.sl),
+            words=words,
+        )
+        sequence += 1
+        if flow.rate is not None:
+            cycle += Fraction(rows_of_words(len(words)) * pace) / Fraction(flow.rate)
+
+
+@dataclass(frozen=True)
+class RandomTraffic:
+    """What random traffic is like.
+
+    Attributes:
+        seed: all of it follows from this.
+        start: the first cycle.
+        end: no packet is posted at or after this cycle.
+        load: mean fraction of its time that the busiest link is asked to carry.
+        strays: also send packets that some port must refuse.
+    """
+
+    seed: int
+    start: int
+    end: int
+    load: float
+    strays: bool
+
+
+_BURST = (1, 1, 1, 2, 3, 5, 8, 16)
+_PHASE_CYCLES = (1_000, 8_000)
+_PHASE_LOADS = (0.1, 0.5, 1.0, 1.0, 2.0)
+"""Multiples of the load in the phases of a host, about 1 on the mean."""
+
+_SHORT = 64
+"""Payload bytes of most packets: much happens in few cycles."""
+
+_VL15_SHARE = 0.03
+_STRAY_SHARE = 0.02
+_RAW_SHARE = 0.03
+_GRH_SHARE = 0.05
+
+
+def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
+    """Random traffic between all hosts, by cycle: random sizes, SLs, destinations, bursts and pauses.
+
+    A host's rate is scaled so that no host's link is asked for more than `load` on the mean, whatever the
+    widths.
+    """
+    hosts = list(topology.lids)
+    speed = {host: 1 / topology.pace(Port(host, 1)) for host in hosts}
+    asked = {
+        host: sum(speed[s] * speed[host] / (sum(speed.values()) - speed[s]) for s in hosts if s != host)
+        for host in hosts
+    }
+    scale = min(1.0, *(speed[host] / asked[host] for host in hosts))
+    sources = (_host_packets(topology, traffic, source, speed, traffic.load * scale) for source in range(len(hosts)))
+    return heapq.merge(*sources, key=attrgetter("cycle"))
+
+
+def _host_packets(
+    topology: Topology, traffic: RandomTraffic, number: int, speed: dict[str, float], load: float
+) -> Iterator[Packet]:
+    hosts = list(topology.lids)
+    source = hosts[number]
+    random = Random(f"{traffic.seed}/packets/{source}")
+    others = [host for host in hosts if host != source]
+    weights = [speed[host] for host in others]
+    pace = topology.pace(Port(source, 1))
+    sequences: dict[int, int] = {}
+    cycle = float(traffic.start)
+    phase_end, phase_load = cycle, load
+    while cycle < traffic.end:
+        if cycle >= phase_end:
+            phase_end = cycle + random.randint(*_PHASE_CYCLES)
+            phase_load = load * random.choice(_PHASE_LOADS)
+        destination = random.choices(others, weights)[0]
+        sl = random.randrange(16)
+        management = random.random() < _VL15_SHARE
+        rows = 0
+        for _ in range(random.choice(_BURST)):
+            packet = _random_packet(topology, random, source, destination, sl, int(cycle), management, sequences)
+            # A raw packet has no ICRC that could be wrong; VL15 has no credits that a stray could cost.
+            plain = packet.words[0] >> 16 & 3 == LNH.IBA_LOCAL and not management
+            if traffic.strays and plain and random.random() < _STRAY_SHARE:
+                packet = _stray(topology, random, packet)
+            yield packet
+            rows += rows_of_words(len(packet.words))
+        cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
+
+
+def _random_packet(
+    topology: Topology,
+    random: Random,
+    source: str,
+    destination: str,
+    sl: int,
+    cycle: int,
+    management: bool,
+    sequences: dict[int, int],
+) -> Packet:
+    path = topology.path(source, destination)
+    if path is None:
+        raise ValueError(f"no way from {source} to {destination}")
+    vl = VL15 if management else topology.vl(path[0], sl)
+    final_vl = VL15 if management else topology.vl(path[-1], sl)
+    # One flow for each way through the fabric on which the order is kept: (source, destination, SL or VL15).
+    flow = (topology.lids[source] << 7 | topology.lids[destination]) << 5 | (16 if management else sl)
+    sequence = sequences[flow] = sequences.get(flow, -1) + 1
+    mtu = _VL15_PAYLOAD if management else min(topology.mtu(port) for port in path)
+    lids = {"slid": topology.lids[source], "dlid": topology.lids[destination]}
+    short = random.randint(0, _SHORT)
+    size = random.choice((0, short, short, short, random.randint(0, mtu), mtu))
+    if not management and random.random() < _RAW_SHARE:
+        payload = (_IDENTITY.pack(flow, sequence) + random.randbytes(mtu))[: 8 + size // 4 * 4]
+        header = RWH.record({"ether_type": _ETHER_TYPE})
+        words = words_of(build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data)
+    else:
+        grh = not management and random.random() < _GRH_SHARE
+        words = ud_packet_words(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh)
+    node_vls = topology.fabric.nodes[source].vls
+    return Packet(flow, sequence, cycle, source, destination, slot_of_vl(vl, node_vls), final_vl, words)
+
+
+def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+    """The packet made into one that never arrives: no such LID, back to its sender, LVer, too long, bad ICRC."""
+    words = list(packet.words)
+    match random.randrange(6):
+        case 0:
+            words[0] = words[0] & 0xFFFF_0000 | 0
+        case 1:
+            words[0] = words[0] & 0xFFFF_0000 | random.randrange(len(topology.lids) + 1, 0xFFFF)
+        case 2:
+            words[0] = words[0] & 0xFFFF_0000 | topology.lids[packet.source]
+        case 3:
+            words[0] ^= random.randrange(1, 16) << 24
+        case 4:
+            longest = max_pkt_len(mtu_code(topology.fabric.nodes[packet.source].mtu))
+            words += [random.getrandbits(32) for _ in range(longest - len(words))]
+            words[1] = words[1] & 0xF800_FFFF | len(words) << 16
+        case _:
+            words[-1] ^= 1 << random.randrange(32)
+    return Packet(
+        packet.flow, packet.sequence, packet.cycle, packet.source, None, packet.slot, packet.final_vl, tuple(words)
+    )

@@ -1,0 +1,85 @@
+"""The bytes of a packet, with their CRCs computed at most once."""
+
+from typing import Final
+from zlib import crc32
+
+from wire.codes import LNH
+from wire.crc import ICRC_INIT, ICRC_RESIDUE, fingerprint, invert_vcrc, vcrc, vcrc_with_vl
+from wire.headers import BTH, GRH, LRH
+from wire.layout import Layout
+from wire.symbols import Control
+
+__all__ = ["Content"]
+
+_SDP: Final = bytes([Control.SDP])
+_EGP: Final = bytes([Control.EGP])
+_EBP: Final = bytes([Control.EBP])
+
+
+def _ones(layout: Layout, *names: str) -> bytes:
+    data = bytes(layout.size_bytes)
+    for name in names:
+        data = layout[name].write(data, layout[name].max)
+    return data
+
+
+# What counts as ones in the ICRC (IBTA vol 1, 7.8), by place in the packet.
+_BTH_MASK = _ones(BTH, "fecn", "becn", "resv6a")
+_LOCAL_MASK: Final = _ones(LRH, "vl") + _BTH_MASK
+_GLOBAL_MASK: Final = b"\xff" * LRH.size_bytes + _ones(GRH, "t_class", "flow_label", "hop_lmt") + _BTH_MASK
+
+
+class Content:
+    """Bytes LRH..ICRC, or as far as they came: 4k bytes for a packet with end row k.
+
+    The VL is left out (its four bits are 0): it changes at every hop, and nothing else does.
+
+    Attributes:
+        data: the bytes, shared by all the nodes that the packet crosses.
+    """
+
+    __slots__ = ("_fingerprint", "_fingerprint_of", "_icrc_good", "_vcrc", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = bytes([data[0] & 0x0F]) + data[1:]
+        self._vcrc = b""
+        self._fingerprint = 0
+        self._fingerprint_of: tuple[int, bool] | None = None
+        self._icrc_good: bool | None = None
+
+    def with_vl(self, vl: int) -> bytes:
+        """The bytes as they are on a link, on that VL."""
+        return bytes([vl << 4 | self.data[0]]) + self.data[1:]
+
+    def head(self, vl: int) -> int:
+        """LRH bytes 0..3 on that VL, byte 0 highest."""
+        return vl << 28 | int.from_bytes(self.data[:4], "big")
+
+    def vcrc(self, vl: int) -> bytes:
+        """The two VCRC bytes on that VL, in wire order."""
+        if not self._vcrc:
+            self._vcrc = vcrc(self.data)
+        return vcrc_with_vl(self._vcrc, 0, vl, len(self.data)) if vl else self._vcrc
+
+    def fingerprint(self, vl: int, bad: bool) -> int:
+        """Fingerprint of all symbol bytes SDP..EGP, or SDP..EBP with the VCRC inverted if bad."""
+        if self._fingerprint_of != (vl, bad):
+            check = self.vcrc(vl)
+            tail = invert_vcrc(check) + _EBP if bad else check + _EGP
+            self._fingerprint = fingerprint(_SDP + self.with_vl(vl) + tail)
+            self._fingerprint_of = (vl, bad)
+        return self._fingerprint
+
+    def icrc_good(self) -> bool:
+        """True if the last four bytes are the ICRC of a packet with IBA transport (section 3.2).
+
+        The masks stand at their places in the packet, however short it is.
+        """
+        if self._icrc_good is None:
+            mask = _LOCAL_MASK if self.data[1] & 3 == LNH.IBA_LOCAL else _GLOBAL_MASK
+            size = min(len(mask), len(self.data))
+            ones = int.from_bytes(mask[:size], "big")
+            head = (int.from_bytes(self.data[:size], "big") | ones).to_bytes(size, "big")
+            register = crc32(memoryview(self.data)[size:], crc32(head))
+            self._icrc_good = register == ICRC_RESIDUE ^ ICRC_INIT
+        return self._icrc_good

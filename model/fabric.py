@@ -1,0 +1,160 @@
+"""A fabric of switches and adapters: the golden model's public interface."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from wire.parameters import FabricParameters, SwitchParameters
+from wire.stimulus import Control, Injection, Operation, Post
+from wire.trace import Record, link_source, port_source
+
+from .adapter import Adapter, Delivery
+from .kernel import DECIDE, FLAGS, Kernel
+from .link import Cable
+from .registers import Bus
+from .switch import Switch
+
+__all__ = ["Delivery", "Fabric", "Posts"]
+
+Posts = Iterable[Post] | Mapping[tuple[int, int], Iterable[Post]]
+"""Packets to post: in order of their cycles, or by (node, slot), each in order of its cycles."""
+
+
+class Fabric:
+    """A fabric under simulation.
+
+    Memory does not grow with the length of a run: controls and posts are consumed as they are
+    needed. A stream of a mapping is asked for a packet when the one before it has left.
+
+    Raises:
+        ValueError: a control or post out of order, or for a node, link or slot that is not there.
+    """
+
+    def __init__(
+        self,
+        parameters: FabricParameters,
+        controls: Iterable[Control] = (),
+        posts: Posts = (),
+        on_deliver: Callable[[Delivery], None] | None = None,
+    ) -> None:
+        self._kernel = kernel = Kernel()
+        self._names = list(parameters.nodes)
+        self._nodes: list[Switch | Adapter] = [
+            Switch(kernel, node, index)
+            if isinstance(node, SwitchParameters)
+            else Adapter(kernel, node, index, on_deliver)
+            for index, node in enumerate(parameters.nodes.values())
+        ]
+        self._buses = [Bus(kernel, node, port_source(index, 0)) for index, node in enumerate(self._nodes)]
+        self._cables: list[Cable] = []
+        for index, link in enumerate(parameters.links):
+            cable = Cable(kernel, link.flight)
+            cable.connect(
+                self._nodes[self._names.index(link.a)].ports[link.a_port - 1],
+                self._nodes[self._names.index(link.b)].ports[link.b_port - 1],
+                (link_source(index, 0), link_source(index, 1)),
+            )
+            self._cables.append(cable)
+        self._controls = iter(controls)
+        self._next_control(0)
+        self._pending: dict[tuple[int, int], deque[Post]] = {}
+        self._post(posts)
+
+    def run(self, until: int) -> Iterator[Record]:
+        """Simulate the cycles below `until` that have not been, yielding their records in order."""
+        return self._kernel.run(until)
+
+    # Control operations.
+
+    def _next_control(self, earliest: int) -> None:
+        control = next(self._controls, None)
+        if control is None:
+            return
+        if control.cycle < earliest:
+            raise ValueError(f"control in cycle {control.cycle}: expected {earliest} or later")
+        self._kernel.at(control.cycle, FLAGS, self._control, control)
+
+    def _control(self, control: Control) -> None:
+        args, target = control.args, control.target
+        match control.operation:
+            case Operation.BUS_WRITE:
+                self._bus(target).write(args[0], args[1])
+            case Operation.BUS_READ:
+                self._bus(target).read(args[0])
+            case Operation.INJECT:
+                self._cable(target >> 1).directions[target & 1].injector.inject(Injection.of(args))
+            case Operation.LINK_DOWN:
+                self._cable(target).set_up(False)
+            case Operation.LINK_UP:
+                self._cable(target).set_up(True)
+            case Operation.RECV_STALL:
+                host = self._adapter(target).host
+                self._kernel.at(control.cycle + 1, DECIDE, host.stall, args[0])
+            case _:
+                raise ValueError(f"control operation {control.operation}: expected 1..6")
+        self._next_control(control.cycle + 1)
+
+    def _bus(self, node: int) -> Bus:
+        if not 0 <= node < len(self._buses):
+            raise ValueError(f"control for node {node}: expected 0..{len(self._buses) - 1}")
+        return self._buses[node]
+
+    def _cable(self, link: int) -> Cable:
+        if not 0 <= link < len(self._cables):
+            raise ValueError(f"control for link {link}: expected 0..{len(self._cables) - 1}")
+        return self._cables[link]
+
+    def _adapter(self, node: int) -> Adapter:
+        adapter = self._nodes[node] if 0 <= node < len(self._nodes) else None
+        if not isinstance(adapter, Adapter):
+            adapters = [index for index, other in enumerate(self._nodes) if isinstance(other, Adapter)]
+            raise ValueError(f"node {node} is no adapter: expected one of {adapters}")
+        return adapter
+
+    # Packets.
+
+    def _post(self, posts: Posts) -> None:
+        if isinstance(posts, Mapping):
+            for (node, slot), stream in posts.items():
+                self._adapter(node).post(slot, self._checked(node, slot, iter(stream)))
+        elif isinstance(posts, Sequence):
+            for post in posts:
+                self._pending.setdefault((post.node, post.slot), deque()).append(post)
+            for (node, slot), queue in self._pending.items():
+                self._adapter(node).post(slot, self._checked(node, slot, iter(queue)))
+        else:
+            self._posts = iter(posts)
+            self._next_post(next(self._posts, None))
+
+    def _next_post(self, post: Post | None) -> None:
+        if post is not None:
+            self._kernel.at(post.cycle, FLAGS, self._posted, post)
+
+    def _posted(self, post: Post) -> None:
+        """Hand over all packets posted in the current cycle, and look for the next."""
+        now = self._kernel.now
+        following: Post | None = post
+        while following is not None and following.cycle == now:
+            key = following.node, following.slot
+            self._pending.setdefault(key, deque()).append(following)
+            self._adapter(following.node).post(following.slot, self._drain(key))
+            following = next(self._posts, None)
+        if following is not None and following.cycle < now:
+            raise ValueError(f"post in cycle {following.cycle}: expected {now} or later")
+        self._next_post(following)
+
+    def _drain(self, key: tuple[int, int]) -> Iterator[Post]:
+        queue = self._pending[key]
+        while queue:
+            yield queue.popleft()
+
+    @staticmethod
+    def _checked(node: int, slot: int, stream: Iterator[Post]) -> Iterator[Post]:
+        last = 0
+        for post in stream:
+            if (post.node, post.slot) != (node, slot) or post.cycle < last:
+                raise ValueError(
+                    f"post for node {post.node} slot {post.slot} in cycle {post.cycle}: "
+                    f"expected node {node} slot {slot}, cycle {last} or later"
+                )
+            last = post.cycle
+            yield post

@@ -1,0 +1,190 @@
+"""A port: the link side of one input and one output (docs/pipeline.md, sections 3 to 6, 8 and 10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from wire.codes import VL15, PortState, max_pkt_len, mtu_code
+from wire.registers import Counter
+from wire.trace import Kind, Record, Verdict
+
+from .buffer import Buffer
+from .counters import Counters
+from .flow_control import FlowControl
+from .kernel import UPDATE, Kernel
+from .matcher import Matcher
+from .packet import Packet
+from .packet_check import VERDICT_COUNTERS, header_rejection, verdict_of
+from .port_state import PortStateMachine
+from .receive import Receiver
+from .transmit import LinkOutput
+
+if TYPE_CHECKING:
+    from .link import Cable, Direction
+    from .queues import Input
+
+__all__ = ["LinkPort", "PortOwner"]
+
+_TICK_AT_RESET = 0x1F + 1
+_LOCAL_PHY_ERRORS_AT_RESET = 15
+_RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
+
+
+class PortOwner(Protocol):
+    """What a port asks the node that it is in."""
+
+    checks_icrc: bool
+    """Final destination of packets: a channel adapter."""
+    dlid_counter: Counter
+    """The counter of DLID rejections."""
+
+    def dlid_good(self, packet: Packet) -> bool:
+        """Row c of the table in section 3.3."""
+
+    def relay(self, port: LinkPort, packet: Packet) -> Verdict:
+        """Rows f to j; for GOOD, the packet's route is set (output, slot, oversize, late)."""
+
+    def joins_at_header(self) -> bool:
+        """An accepted packet joins with its header, unless it is late; else if its verdict is GOOD."""
+
+
+class LinkPort:
+    """One port. Created by its node, which adds inputs and matching.
+
+    Attributes:
+        state: PortState as visible in the current cycle.
+        operational: number of operational data VLs.
+        largest: largest PktLen for MTUCap.
+        largest_out: largest PktLen for NeighborMTU.
+        mtu_code, neighbor_mtu: MTUCap and NeighborMTU.
+        local_phy_errors: LOCAL_PHY_ERRORS.
+        source: of this port's records.
+    """
+
+    def __init__(
+        self, kernel: Kernel, owner: PortOwner, source: int, index: int, vls: int, mtu: int, matcher: Matcher
+    ) -> None:
+        self.kernel = kernel
+        self.source = source
+        self.index = index
+        self.vls = vls
+        self.matcher = matcher
+        self.state = PortState.DOWN
+        self.operational = vls
+        self.mtu_code: int = mtu_code(mtu)
+        self.neighbor_mtu: int = self.mtu_code
+        self.largest = self.largest_out = max_pkt_len(self.mtu_code)
+        self.local_phy_errors = _LOCAL_PHY_ERRORS_AT_RESET
+        self.cable: Cable | None = None
+        self.wire_out: Direction | None = None
+        self.counters = Counters(kernel, _TICK_AT_RESET)
+        self.output = LinkOutput(self, index)
+        self.flow = FlowControl(self, mtu // 64)
+        self.state_machine = PortStateMachine(self)
+        self.receiver = Receiver(self)
+        self.input: Input
+        self.buffer: Buffer
+        self._owner = owner
+        self._physical_errors = 0
+
+    def connect(self, cable: Cable, out: Direction, into: Direction) -> None:
+        """Plug in a cable."""
+        self.cable = cable
+        self.wire_out = out
+        self.receiver.connect(into)
+
+    def set_pitch(self, pitch: int) -> None:
+        """WIDTH was written, visible in the current cycle: 1 for 4X, 4 for 1X."""
+        if pitch == self.output.pitch:
+            return
+        self.output.pitch = pitch
+        if self.wire_out:
+            self.wire_out.set_pitch(pitch)
+        self.matcher.wake(1 << self.index)
+
+    def set_operational(self, vls: int) -> None:
+        """OPERATIONAL_VLS was written, visible in the current cycle."""
+        self.operational = vls
+        self.flow.operational_changed()
+        self.output.recheck()
+        self.matcher.wake(1 << self.index)
+
+    def freed(self, slot: int) -> None:
+        """Blocks of the receive buffer returned, visible in the current cycle."""
+        if slot < self.vls:
+            self.flow.announcement_changed()
+
+    def header(self, packet: Packet) -> None:
+        """A header is processed; what it changes is visible in the current cycle (section 3.3)."""
+        owner = self._owner
+        rejection = header_rejection(packet, owner.dlid_good(packet), self.largest, self.operational)
+        packet.slot_in = self.vls if packet.vl == VL15 else packet.vl
+        packet.input = self.index
+        packet.rejection = rejection or owner.relay(self, packet)
+        packet.not_active = packet.vl != VL15 and self.state not in _RECEIVING_STATES
+        if packet.rejection or packet.not_active:
+            packet.late = False
+            return
+        packet.accepted = True
+        if packet.slot_in < self.vls:
+            self.flow.accept(packet)
+        self.buffer.take(packet)
+        if owner.joins_at_header() and not packet.late:
+            self.input.join(packet)
+
+    def join(self, packet: Packet) -> None:
+        """A late packet joins its queue in the current cycle (section 3.5)."""
+        self.input.join(packet)
+
+    def verdict(self, packet: Packet) -> None:
+        """A packet's verdict is in the trace in the current cycle (section 3.2)."""
+        owner, counters, kernel = self._owner, self.counters, self.kernel
+        packet.rows = None
+        verdict = verdict_of(packet, owner.checks_icrc)
+        kernel.record(
+            Record(
+                kernel.now,
+                self.source,
+                Kind.RX_DATA,
+                verdict | packet.vl << 8 | packet.delimiter << 16,
+                packet.n | packet.k << 16,
+                packet.dlid << 16 | packet.sl if packet.n else 0,
+                packet.need if packet.accepted else 0,
+            )
+        )
+        counters.received(packet.k)
+        if verdict != Verdict.GOOD:
+            self._count(verdict)
+        elif packet.vl != VL15:
+            self.state_machine.good_packet()
+        if packet.accepted:
+            self._settle(packet, verdict)
+
+    def _count(self, verdict: Verdict) -> None:
+        if verdict == Verdict.DLID:
+            self.counters.add_after(1, self._owner.dlid_counter)
+        elif verdict in VERDICT_COUNTERS:
+            self.counters.add_after(1, VERDICT_COUNTERS[verdict])
+        if verdict == Verdict.PHYSICAL:
+            self.physical_error()
+        if verdict == Verdict.OVERRUN:
+            self.flow.overrun()
+
+    def _settle(self, packet: Packet, verdict: Verdict) -> None:
+        """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
+        if not packet.joined:
+            if verdict == Verdict.GOOD and not self._owner.joins_at_header():
+                self.input.join(packet)
+            else:
+                self.kernel.at(self.kernel.now + 1, UPDATE, self.buffer.give_back, packet)
+        elif verdict != Verdict.GOOD:
+            packet.bad = True
+            if packet.sending and packet.k < packet.n:
+                self.matcher.outputs[packet.output].end_early(packet.sending, packet.k)
+
+    def physical_error(self) -> None:
+        """Count towards LocalLinkIntegrityErrors (section 10)."""
+        self._physical_errors += 1
+        if self._physical_errors > self.local_phy_errors:
+            self._physical_errors = 0
+            self.counters.add_after(1, Counter.LOCAL_LINK_INTEGRITY_ERRORS)

@@ -1,0 +1,155 @@
+"""The register bus of a node (docs/pipeline.md, section 10; addresses in wire/registers.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.codes import LinkWidth, PortState, data_vls, max_pkt_len, operational_vls
+from wire.registers import Counter, PortRegister
+from wire.trace import Kind, Record
+
+from .kernel import DECIDE, RECEIVE, UPDATE, Kernel
+
+if TYPE_CHECKING:
+    from .port import LinkPort
+
+__all__ = ["Bus", "RegisterFile", "read_port", "write_port"]
+
+WRITE_LATENCY = 2
+READ_LATENCY = 2
+ANSWER_LATENCY = 4
+PAGE_BITS = 16
+_OFFSET_MASK = (1 << PAGE_BITS) - 1
+_TIMER_MAX = (1 << 24) - 1
+_COUNTERS = frozenset(Counter)
+
+
+class RegisterFile:
+    """What a node answers to its bus. An address that is not defined reads 0 and takes no write."""
+
+    ports: list[LinkPort]
+
+    def read_node(self, page: int, offset: int) -> int:
+        """A word outside the ports' pages."""
+        raise NotImplementedError
+
+    def write_node(self, page: int, offset: int, value: int) -> None:
+        """Write a word outside the ports' pages; it is visible in the current cycle."""
+        raise NotImplementedError
+
+
+class Bus:
+    """A node's bus. Operations are given in the current cycle."""
+
+    def __init__(self, kernel: Kernel, file: RegisterFile, source: int) -> None:
+        self._kernel = kernel
+        self._file = file
+        self._source = source
+
+    def write(self, address: int, value: int) -> None:
+        """A bus write."""
+        page, offset = address >> PAGE_BITS, address & _OFFSET_MASK
+        phase = UPDATE
+        if 1 <= page <= len(self._file.ports):
+            if offset == PortRegister.STATE:
+                phase = RECEIVE  # the state machine looks at it one cycle before it shows
+            elif offset in _COUNTERS:
+                phase = DECIDE  # an increment of that cycle is lost
+        self._kernel.at(self._kernel.now + WRITE_LATENCY, phase, self._write, (page, offset, value))
+
+    def _write(self, operation: tuple[int, int, int]) -> None:
+        page, offset, value = operation
+        if 1 <= page <= len(self._file.ports):
+            write_port(self._file.ports[page - 1], offset, value)
+        else:
+            self._file.write_node(page, offset, value)
+
+    def read(self, address: int) -> None:
+        """A bus read."""
+        self._kernel.at(self._kernel.now + READ_LATENCY, DECIDE, self._read, address)
+
+    def _read(self, address: int) -> None:
+        page, offset = address >> PAGE_BITS, address & _OFFSET_MASK
+        if 1 <= page <= len(self._file.ports):
+            value = read_port(self._file.ports[page - 1], offset)
+        else:
+            value = self._file.read_node(page, offset)
+        answered = self._kernel.now + ANSWER_LATENCY - READ_LATENCY
+        self._kernel.record(Record(answered, self._source, Kind.BUS_READ, address, value))
+
+
+def read_port(port: LinkPort, offset: int) -> int:
+    """A word of a port's page, as visible in the current cycle."""
+    flow = port.flow
+    match offset:
+        case PortRegister.STATE:
+            return port.state
+        case PortRegister.WIDTH:
+            return LinkWidth.X4 if port.output.pitch == 1 else LinkWidth.X1
+        case PortRegister.NEIGHBOR_MTU:
+            return port.neighbor_mtu
+        case PortRegister.OPERATIONAL_VLS:
+            return operational_vls(port.operational)
+        case PortRegister.FCP_THRESHOLD:
+            return flow.threshold
+        case PortRegister.FCP_PERIOD:
+            return flow.period
+        case PortRegister.FC_WATCHDOG:
+            return flow.watchdog
+        case PortRegister.LINK_DOWN_TIMEOUT:
+            return port.state_machine.timeout
+        case PortRegister.TICK:
+            return port.counters.xmit_wait.tick - 1
+        case PortRegister.LOCAL_PHY_ERRORS:
+            return port.local_phy_errors
+        case PortRegister.OVERRUN_ERRORS:
+            return flow.overrun_errors
+    if offset in _COUNTERS:
+        return port.counters.read(port.kernel.now, Counter(offset))
+    return 0
+
+
+def write_port(port: LinkPort, offset: int, value: int) -> None:
+    """Write a word of a port's page; it is visible in the current cycle (a state shows in it)."""
+    flow = port.flow
+    match offset:
+        case PortRegister.STATE:
+            if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
+                port.state_machine.write(value)
+        case PortRegister.WIDTH:
+            if value in (LinkWidth.X1, LinkWidth.X4):
+                port.set_pitch(1 if value == LinkWidth.X4 else 4)
+        case PortRegister.NEIGHBOR_MTU:
+            if 1 <= value <= port.mtu_code:
+                port.neighbor_mtu = value
+                port.largest_out = max_pkt_len(value)
+        case PortRegister.OPERATIONAL_VLS:
+            if 1 <= value <= operational_vls(port.vls):
+                port.set_operational(data_vls(value))
+        case PortRegister.FCP_THRESHOLD:
+            if value < 1 << 12:
+                flow.threshold = value
+                flow.announcement_changed()
+        case PortRegister.FCP_PERIOD:
+            if 1 <= value <= _TIMER_MAX:
+                flow.period = value
+                flow.period_written()
+        case PortRegister.FC_WATCHDOG:
+            if 1 <= value <= _TIMER_MAX:
+                flow.watchdog = value
+                flow.watchdog_written()
+        case PortRegister.LINK_DOWN_TIMEOUT:
+            if 1 <= value <= _TIMER_MAX:
+                port.state_machine.timeout = value
+                port.state_machine.timeout_written()
+        case PortRegister.TICK:
+            if value < 1 << 8:
+                port.counters.xmit_wait.set_tick(port.kernel.now, value + 1)
+        case PortRegister.LOCAL_PHY_ERRORS:
+            if value < 1 << 4:
+                port.local_phy_errors = value
+        case PortRegister.OVERRUN_ERRORS:
+            if value < 1 << 4:
+                flow.overrun_errors = value
+        case _ if offset in _COUNTERS:
+            port.counters.write(port.kernel.now, Counter(offset), value)

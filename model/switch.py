@@ -1,0 +1,127 @@
+"""A switch: routes, and the crossing of its ports (docs/pipeline.md, sections 3.3, 3.5 and 10)."""
+
+from functools import partial
+
+from wire.codes import LID_MULTICAST_MIN, VL15
+from wire.parameters import SwitchParameters
+from wire.registers import LFT_PAGE, NO_ROUTE, SL_TO_VL_PAGE, Counter, NodeRegister
+from wire.trace import Verdict, port_source
+
+from .buffer import Buffer
+from .kernel import UPDATE, Kernel
+from .matcher import Matcher
+from .packet import Packet
+from .port import LinkPort
+from .queues import FifoInput, VoqInput
+from .registers import RegisterFile
+
+__all__ = ["Switch"]
+
+_SL_COUNT = 16
+
+
+class Switch(RegisterFile):
+    """A switch with ports 1..P; `ports[i]` is port i+1.
+
+    Attributes:
+        ports: its link ports.
+    """
+
+    checks_icrc = False
+    dlid_counter = Counter.RCV_SWITCH_RELAY_ERRORS
+
+    def __init__(self, kernel: Kernel, parameters: SwitchParameters, node: int) -> None:
+        ports, vls = parameters.ports, parameters.vls
+        self._kernel = kernel
+        self._vls = vls
+        self._top = parameters.lft_size - 1
+        self._lft = [NO_ROUTE] * parameters.lft_size
+        row = [sl % vls for sl in range(_SL_COUNT)]
+        self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
+        matcher = Matcher(kernel, ports, vls)
+        self.ports = [
+            LinkPort(kernel, self, port_source(node, index + 1), index, vls, parameters.mtu, matcher)
+            for index in range(ports)
+        ]
+        for port in self.ports:
+            matcher.add_output(port.output)
+        blocks = [parameters.buffer_blocks] * vls + [parameters.vl15_blocks]
+        for port in self.ports:
+            port.buffer = Buffer(kernel, blocks, parameters.readers, port.freed)
+            if parameters.queueing == "fifo":
+                port.input = FifoInput(port.index, matcher, port.buffer, vls + 1)
+            else:
+                port.input = VoqInput(port.index, matcher, port.buffer, parameters.readers, ports, vls + 1)
+            matcher.inputs.append(port.input)
+            port.output.inputs = matcher.inputs
+
+    # What a port asks (sections 3.3 and 3.5).
+
+    def joins_at_header(self) -> bool:
+        """Cut-through: yes."""
+        return True
+
+    def dlid_good(self, packet: Packet) -> bool:
+        """Row c: DLID 0 is nobody's."""
+        return packet.dlid != 0
+
+    def relay(self, port: LinkPort, packet: Packet) -> Verdict:
+        """Rows f to j, and the route of a packet to which none applies."""
+        dlid = packet.dlid
+        is_management = packet.vl == VL15
+        free = port.buffer.free[packet.slot_in]
+        entry = self._lft[dlid] if dlid < len(self._lft) and dlid <= self._top else NO_ROUTE
+        no_route = dlid >= LID_MULTICAST_MIN or not 1 <= entry <= len(self.ports)
+        if is_management:
+            if no_route or entry == port.index + 1 or packet.need > free:
+                return Verdict.VL15_DROPPED
+            slot = self._vls
+        else:
+            if no_route:
+                return Verdict.NO_ROUTE
+            if entry == port.index + 1:
+                return Verdict.LOOP
+            slot = self._sl_to_vl[port.index][entry - 1][packet.sl]
+            if slot >= self.ports[entry - 1].operational:
+                return Verdict.VL_MAP
+            if packet.need > free:
+                return Verdict.OVERRUN
+        out = self.ports[entry - 1]
+        packet.output = out.index
+        packet.slot = slot
+        packet.oversize = packet.n > out.largest_out
+        packet.late = port.output.pitch != 1 and out.output.pitch == 1
+        return Verdict.GOOD
+
+    # Registers (section 10).
+
+    def read_node(self, page: int, offset: int) -> int:
+        """Page 0, the LFT, the SL-to-VL tables."""
+        if page == 0:
+            if offset == NodeRegister.NUM_PORTS:
+                return len(self.ports)
+            return self._top if offset == NodeRegister.LINEAR_FDB_TOP else 0
+        if page == LFT_PAGE:
+            return self._lft[offset] if offset < len(self._lft) else 0
+        table = self._table(page, offset)
+        return table[offset & 0xF] if table else 0
+
+    def write_node(self, page: int, offset: int, value: int) -> None:
+        """An LFT entry is looked up a cycle before the rest of the header's checks."""
+        if page == 0:
+            if offset == NodeRegister.LINEAR_FDB_TOP and value <= 0xFFFF:
+                self._top = value
+        elif page == LFT_PAGE:
+            if offset < len(self._lft) and value <= 0xFF:
+                self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_lft, offset, value))
+        elif (table := self._table(page, offset)) and value < _SL_COUNT:
+            table[offset & 0xF] = value
+
+    def _write_lft(self, lid: int, value: int, _: None) -> None:
+        self._lft[lid] = value
+
+    def _table(self, page: int, offset: int) -> list[int] | None:
+        source, output = page - SL_TO_VL_PAGE, offset >> 4
+        if 0 <= source < len(self.ports) and 1 <= output <= len(self.ports):
+            return self._sl_to_vl[source][output - 1]
+        return None

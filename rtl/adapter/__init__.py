@@ -1,0 +1,1 @@
+"""The channel adapter: a port and the packet interface behind it."""

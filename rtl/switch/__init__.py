@@ -1,0 +1,1 @@
+"""The switch: route, buffer, queues, matching, crossbar."""

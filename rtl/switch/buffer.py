@@ -1,0 +1,202 @@
+"""The packet buffer of one input: pools of 64-byte blocks, one for each slot.
+
+A pool's free blocks form a list, linked through the memory `next` and in one chain from reset on. A
+packet takes a prefix of that list, so its blocks are linked in order before its first row arrives:
+it is written along the list, and only when it has ended does the list's head move behind its last
+block. A packet that is not accepted, or cancelled, therefore needs no undoing. Each pool has one
+block more than it counts, so that the first rows can be stored before acceptance is known and the
+list is never empty.
+
+`free` is the count of the contract, which takes a packet's full `need` at acceptance and returns it
+with the release; a packet that ends early occupies fewer blocks for a while than it is charged for.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.packet_check import StoreRow
+
+__all__ = ["ROWS_OF_BLOCK", "Buffer", "BufferReadSignature", "StoredRow", "block_bits", "release_layout"]
+
+ROWS_OF_BLOCK = 16
+
+_ROW_BITS = 4
+
+StoredRow = data.StructLayout(
+    {
+        "data": 32,
+        "last": 1,
+        "bad": 1,
+    }
+)
+"""A row as stored: `last` marks the packet's end row (also an early one), `bad` goes with it."""
+
+
+def block_bits(pools: Sequence[int]) -> int:
+    """Bits of a block's number in a buffer of pools of these numbers of blocks."""
+    return (sum(pools) + len(pools) - 1).bit_length()
+
+
+def release_layout(bits: int) -> data.StructLayout:
+    """A packet's blocks on their way back: the chain `first`..`last` of pool `slot`, charged as `need`."""
+    return data.StructLayout({"valid": 1, "slot": 4, "need": 7, "first": bits, "last": bits})
+
+
+class BufferReadSignature(wiring.Signature):
+    """One reader's access, seen from the buffer. All answers come in the cycle after.
+
+    Members:
+        block, row: the row to read.
+        stored: that row.
+        next: the block behind `block` in its packet.
+        bad, end: if `block` is the first of its packet, and the packet has ended: it is bad; its last
+            block. `bad` is 0 before.
+    """
+
+    def __init__(self, bits: int) -> None:
+        super().__init__(
+            {
+                "block": In(bits),
+                "row": In(_ROW_BITS),
+                "stored": Out(StoredRow),
+                "next": Out(bits),
+                "bad": Out(1),
+                "end": Out(bits),
+            }
+        )
+
+
+class Buffer(wiring.Component):
+    """Rows of one input's packets (docs/pipeline.md, section 3.4).
+
+    Members:
+        write: rows received, two cycles after the wires. A row stored in a cycle is seen by reads
+            of the next cycle on, the verdict likewise.
+        accept, accept_slot, accept_need: a packet is accepted; charged to `free` in the next cycle.
+        cancel: with `write.last` of an accepted packet: it gives its blocks back at once.
+        first: the first block of the packet being written, from the cycle after its row 0 on.
+        free: free blocks of each slot.
+        reads: one interface for each reader.
+        release: a packet's blocks return; seen in `free` in the next cycle.
+    """
+
+    def __init__(self, pools: Sequence[int], readers: int) -> None:
+        self.pools = tuple(pools)
+        self.blocks = sum(pools) + len(pools)
+        self.bits = block_bits(pools)
+        super().__init__(
+            {
+                "write": In(StoreRow),
+                "accept": In(1),
+                "accept_slot": In(4),
+                "accept_need": In(7),
+                "cancel": In(1),
+                "first": Out(self.bits),
+                "free": Out(data.ArrayLayout(unsigned(13), len(self.pools))),
+                "reads": Out(BufferReadSignature(self.bits)).array(readers),
+                "release": In(release_layout(self.bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Writer, memories, readers, pools."""
+        m = Module()
+        bits = self.bits
+        ends = list(accumulate(blocks + 1 for blocks in self.pools))
+        starts = [0, *ends[:-1]]
+        blocks = self.blocks
+
+        m.submodules.next = following = Memory(
+            shape=unsigned(bits), depth=blocks, init=[(block + 1) % blocks for block in range(blocks)]
+        )
+        link = following.write_port()
+        walk = following.read_port()
+
+        # Writer: row 0 goes to the head of its slot's free list, then along the list.
+        write = self.write
+        heads = Array(Signal(bits, init=start, name=f"head_{slot}") for slot, start in enumerate(starts))
+        ended = Signal()  # a packet ended in the last cycle: the list's new head is on the walk port
+        ended_slot = Signal(4)
+        current = Signal(bits)
+        block = Signal(bits)
+        slot = Signal(4)  # a VL that has no slot writes to the last one's spare block
+        m.d.comb += slot.eq(Mux(write.slot < len(self.pools), write.slot, len(self.pools) - 1))
+        with m.If(write.valid & write.first):
+            m.d.comb += block.eq(Mux(ended & (ended_slot == slot), walk.data, heads[slot]))
+        with m.Elif(write.valid & (write.index[:_ROW_BITS] == 0)):
+            m.d.comb += block.eq(walk.data)
+        with m.Else():
+            m.d.comb += block.eq(current)
+        # The walk port reads again in every cycle: a release may yet link the block behind.
+        m.d.comb += walk.addr.eq(block)
+        m.d.sync += current.eq(block)
+        with m.If(write.valid & write.first):
+            m.d.sync += self.first.eq(block)
+
+        ending = Signal()
+        m.d.comb += ending.eq(write.valid & write.last & write.accepted)
+        m.d.sync += [ended.eq(ending & ~self.cancel), ended_slot.eq(slot)]
+        with m.If(ended):
+            m.d.sync += heads[ended_slot].eq(walk.data)
+
+        # Before acceptance is known, rows 0 and 1 go to the spare block.
+        store = Signal()
+        m.d.comb += store.eq(write.valid & (write.accepted | (write.index[1:] == 0)))
+
+        # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
+        verdict_layout = data.StructLayout({"bad": 1, "end": bits})
+        m.submodules.verdicts = verdicts = Memory(shape=verdict_layout, depth=blocks, init=[])
+        judge = verdicts.write_port()
+        m.d.comb += [
+            judge.en.eq((write.valid & write.first) | ending),
+            judge.addr.eq(Mux(write.first, block, self.first)),
+            judge.data.bad.eq(~write.first & write.bad),
+            judge.data.end.eq(block),
+        ]
+
+        # Readers: each has a copy of the rows.
+        for number, reader in enumerate(self.reads):
+            rows = Memory(shape=StoredRow, depth=blocks * ROWS_OF_BLOCK, init=[])
+            m.submodules[f"rows_{number}"] = rows
+            store_port = rows.write_port()
+            row_port = rows.read_port()
+            next_port = following.read_port()
+            verdict_port = verdicts.read_port()
+            m.d.comb += [
+                store_port.en.eq(store),
+                store_port.addr.eq(Cat(write.index[:_ROW_BITS], block)),
+                store_port.data.data.eq(write.data),
+                store_port.data.last.eq(write.last),
+                store_port.data.bad.eq(write.bad),
+                row_port.addr.eq(Cat(reader.row, reader.block)),
+                reader.stored.eq(row_port.data),
+                next_port.addr.eq(reader.block),
+                reader.next.eq(next_port.data),
+                verdict_port.addr.eq(reader.block),
+                reader.bad.eq(verdict_port.data.bad),
+                reader.end.eq(verdict_port.data.end),
+            ]
+
+        # Pools: a release appends its chain to the free list.
+        release = self.release
+        tails = Array(Signal(bits, init=end - 1, name=f"tail_{slot}") for slot, end in enumerate(ends))
+        m.d.comb += [
+            link.en.eq(release.valid),
+            link.addr.eq(tails[release.slot]),
+            link.data.eq(release.first),
+        ]
+        with m.If(release.valid):
+            m.d.sync += tails[release.slot].eq(release.last)
+        for slot, capacity in enumerate(self.pools):
+            free = Signal(13, init=capacity, name=f"free_{slot}")
+            charged = Mux(self.accept & (self.accept_slot == slot), self.accept_need, 0)
+            cancelled = Mux(self.cancel & (write.slot == slot), write.need, 0)
+            released = Mux(release.valid & (release.slot == slot), release.need, 0)
+            m.d.sync += free.eq(free + released + cancelled - charged)
+            m.d.comb += self.free[slot].eq(free)
+        return m

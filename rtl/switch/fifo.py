@@ -1,0 +1,96 @@
+"""One queue for each input slot: the plain input-queued switch, with its head-of-line blocking."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
+
+from rtl.switch.eligibility import data_eligible
+from rtl.switch.queueing import QueueingSignature
+from rtl.switch.queues import PacketQueues, packet_layout
+from rtl.switch.rotation import any_of, behind, first_from
+
+__all__ = ["FifoQueues"]
+
+
+class FifoQueues(wiring.Component):
+    """One queue for each slot of the input; see `QueueingSignature`. Where a packet goes is in its key."""
+
+    def __init__(self, block_bits: int, blocks: int, outputs: int, vls: int) -> None:
+        self.block_bits = block_bits
+        self.blocks = blocks
+        self.outputs = outputs
+        self.vls = vls
+        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, vls))})
+
+    def elaborate(self, platform: object) -> Module:
+        """Join, requests, grant."""
+        m = Module()
+        port = self.queueing
+        outputs, vls = self.outputs, self.vls
+        slots = vls + 1
+        key_layout = data.StructLayout({"need": 7, "oversize": 1, "output": range(outputs), "slot": 4})
+        m.submodules.queues = queues = PacketQueues(slots, self.blocks, packet_layout(self.block_bits, key_layout))
+
+        packet = port.packet
+        m.d.comb += [
+            queues.join.eq(port.join),
+            queues.join_queue.eq(packet.pool),
+            queues.join_packet.first.eq(port.first),
+            queues.join_packet.pool.eq(packet.pool),
+            queues.join_packet.words.eq(packet.words),
+            queues.join_packet.key.need.eq(packet.need),
+            queues.join_packet.key.oversize.eq(packet.oversize),
+            queues.join_packet.key.output.eq(packet.output),
+            queues.join_packet.key.slot.eq(packet.slot),
+        ]
+
+        # Each queue's head: masks of its output and slot, and whether it could go.
+        to_output = [Signal(outputs, name=f"to_output_{queue}") for queue in range(slots)]
+        to_slot = [Signal(slots, name=f"to_slot_{queue}") for queue in range(slots)]
+        ready = Signal(slots)
+        for queue in range(slots):
+            key = queues.keys[queue]
+            blocked = Array(port.facts[output].blocked for output in range(outputs))[key.output]
+            swallow = Array(port.facts[output].swallow for output in range(outputs))[key.output]
+            credit = Array(
+                Array(port.facts[output].credit[vl] for vl in range(vls))[key.slot] for output in range(outputs)
+            )[key.output]
+            fit = data_eligible(swallow.bit_select(key.slot, 1), credit, key.need, key.oversize)
+            with m.If(queues.visible[queue]):
+                m.d.comb += [
+                    to_output[queue].eq(1 << key.output),
+                    to_slot[queue].eq(1 << key.slot),
+                    ready[queue].eq(~blocked & ((key.slot == vls) | fit)),
+                ]
+        m.d.comb += port.heads.eq(any_of(to_output))
+        for slot in range(slots):
+            m.d.comb += port.requests[slot].eq(
+                any_of(Mux(ready[queue] & to_slot[queue][slot], to_output[queue], 0) for queue in range(slots))
+            )
+
+        # Grant: of the queues with a head for it, each data VL's in turn.
+        fitting = Signal(slots)
+        chosen = Signal(vls)
+        place = Signal(vls)
+        m.d.comb += [
+            fitting.eq(
+                Cat(
+                    ready[queue]
+                    & (to_output[queue] & port.grant_output).any()
+                    & (to_slot[queue] & port.grant_slot).any()
+                    for queue in range(slots)
+                )
+            ),
+            chosen.eq(first_from(fitting[:vls], place)),
+            queues.take.eq(Cat(chosen, fitting[vls])),
+        ]
+        with m.If(chosen.any()):
+            m.d.sync += place.eq(behind(chosen))
+        m.d.comb += [
+            port.granted.first.eq(queues.taken.first),
+            port.granted.pool.eq(queues.taken.pool),
+            port.granted.words.eq(queues.taken.words),
+            port.granted.need.eq(queues.taken.key.need),
+            port.granted.oversize.eq(queues.taken.key.oversize),
+        ]
+        return m

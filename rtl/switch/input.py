@@ -1,0 +1,144 @@
+"""The input side of a switch port: route, then store until sent."""
+
+from typing import Literal
+
+from amaranth.hdl import Module, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.packet_check import PacketHeader, StoreRow
+from rtl.switch.eligibility import send_facts_layout
+from rtl.switch.forwarding_table import ForwardingWrite
+from rtl.switch.queueing import routed_layout
+from rtl.switch.reader import PassingRow
+from rtl.switch.route import PortFacts, Route
+from rtl.switch.sl_to_vl import SlToVlAccess
+from rtl.switch.store import PacketStore
+from wire.parameters import SwitchParameters
+from wire.trace import Verdict
+
+__all__ = ["Input"]
+
+
+class Input(wiring.Component):
+    """What becomes of one port's received packets until they reach an output.
+
+    Members:
+        port, lookup_dlid, header, relay, forwarding_top, forwarding_write, sl_to_vl, sl_to_vl_rdata,
+            own_wide, route_facts (`Route.outputs`): see `Route`.
+        accept: the port accepts the packet, in the cycle of `header`.
+        write, free: see `Buffer`.
+        send_facts (`PacketStore.facts`), heads, requests, available, grant_output, grant_slot, busy,
+            holds, rows, rows_to: see `PacketStore`.
+    """
+
+    def __init__(self, parameters: SwitchParameters) -> None:
+        self.parameters = parameters
+        ports, vls = parameters.ports, parameters.vls
+        super().__init__(
+            {
+                "port": In(7),
+                "phase": In(2),
+                "lookup_dlid": In(16),
+                "header": In(PacketHeader),
+                "relay": Out(Verdict),
+                "accept": In(1),
+                "write": In(StoreRow),
+                "free": Out(data.ArrayLayout(unsigned(13), vls + 1)),
+                "forwarding_top": In(16),
+                "forwarding_write": In(ForwardingWrite),
+                "sl_to_vl": In(SlToVlAccess),
+                "sl_to_vl_rdata": Out(4),
+                "own_wide": In(1),
+                "route_facts": In(data.ArrayLayout(PortFacts, ports)),
+                "send_facts": In(data.ArrayLayout(send_facts_layout(vls), ports)),
+                "heads": Out(ports),
+                "requests": Out(data.ArrayLayout(ports, vls + 1)),
+                "available": Out(1),
+                "grant_output": In(ports),
+                "grant_slot": In(vls + 1),
+                "busy": Out(ports),
+                "holds": Out(ports),
+                "rows": Out(PassingRow).array(parameters.readers),
+                "rows_to": Out(ports).array(parameters.readers),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Header, joining, store."""
+        m = Module()
+        parameters = self.parameters
+        ports, vls = parameters.ports, parameters.vls
+        header = self.header
+        write = self.write
+        queueing: Literal["voq", "fifo"] = parameters.queueing
+        pools = [parameters.buffer_blocks] * vls + [parameters.vl15_blocks]
+        m.submodules.route = route = Route(ports, vls, parameters.lft_size)
+        m.submodules.store = store = PacketStore(pools, ports, queueing, parameters.readers)
+
+        # Header (cycle h+1).
+        m.d.comb += [
+            route.port.eq(self.port),
+            route.lookup_dlid.eq(self.lookup_dlid),
+            route.header.eq(header),
+            route.forwarding_top.eq(self.forwarding_top),
+            route.forwarding_write.eq(self.forwarding_write),
+            route.sl_to_vl.eq(self.sl_to_vl),
+            route.own_wide.eq(self.own_wide),
+            route.outputs.eq(self.route_facts),
+            route.free.eq(store.free),
+            self.relay.eq(route.relay),
+            self.sl_to_vl_rdata.eq(route.sl_to_vl_rdata),
+        ]
+
+        # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
+        # (section 3.5). A packet that ends before that is cancelled.
+        packet = Signal(routed_layout(ports))
+        at_once = Signal()
+        waiting = Signal()
+        enough = Signal(11)
+        in_time = Signal()
+        m.d.sync += at_once.eq(self.accept & ~route.slower)
+        with m.If(self.accept):
+            m.d.sync += [
+                packet.pool.eq(header.slot),
+                packet.words.eq(header.n),
+                packet.need.eq(header.need),
+                packet.oversize.eq(route.oversize),
+                packet.output.eq(route.output),
+                packet.slot.eq(route.slot),
+                waiting.eq(route.slower),
+                enough.eq(header.n - (header.n >> 2)),
+            ]
+        with m.Elif(write.valid & ((write.index == enough) | write.last)):
+            m.d.sync += waiting.eq(0)
+        m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~write.last)
+
+        # Store, queues, readers.
+        m.d.comb += [
+            store.phase.eq(self.phase),
+            store.write.eq(write),
+            store.accept.eq(self.accept),
+            store.accept_slot.eq(header.slot),
+            store.accept_need.eq(header.need),
+            store.cancel.eq(waiting & write.valid & write.last),
+            store.join.eq(at_once | (waiting & in_time)),
+            store.packet.eq(packet),
+            store.facts.eq(self.send_facts),
+            store.grant_output.eq(self.grant_output),
+            store.grant_slot.eq(self.grant_slot),
+            self.free.eq(store.free),
+            self.heads.eq(store.heads),
+            self.requests.eq(store.requests),
+            self.available.eq(store.available),
+            self.busy.eq(store.busy),
+            self.holds.eq(store.holds),
+        ]
+        for output in range(ports):
+            m.d.comb += store.wide[output].eq(self.route_facts[output].wide)
+        for reader in range(parameters.readers):
+            m.d.comb += [
+                self.rows[reader].eq(store.rows[reader]),
+                self.rows_to[reader].eq(store.rows_to[reader]),
+            ]
+        return m

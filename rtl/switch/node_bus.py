@@ -1,0 +1,74 @@
+"""The register bus at its node: stage, answer and record (docs/pipeline.md, section 10)."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.debug.trace import TraceSignature
+from rtl.management.bus import BusSignature
+from wire.registers import DATA_BITS
+from wire.trace import Kind
+
+__all__ = ["BUS_KINDS", "NodeAccess", "NodeBus"]
+
+BUS_KINDS: Final = (Kind.BUS_READ,)
+"""What slot i of the node bus's trace holds."""
+
+NodeAccess = data.StructLayout(
+    {
+        "write": 1,
+        "read": 1,
+        "offset": 16,
+        "page": 8,
+        "wdata": DATA_BITS,
+    }
+)
+"""An access in the cycle after it was given on the bus (c+1)."""
+
+
+class NodeBus(wiring.Component):
+    """Registers the bus for the whole node.
+
+    Members:
+        bus: from the master.
+        access: the access, a cycle later (c+1).
+        answer: the value read, two cycles after that (c+3).
+        trace: slots in the order of `BUS_KINDS`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "bus": In(BusSignature()),
+                "access": Out(NodeAccess),
+                "answer": In(DATA_BITS),
+                "trace": Out(TraceSignature(len(BUS_KINDS))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Four stages."""
+        m = Module()
+        bus = self.bus
+        address = [Signal.like(bus.addr, name=f"address_{stage}") for stage in (1, 2, 3, 4)]
+        reading = [Signal(name=f"reading_{stage}") for stage in (1, 2, 3, 4)]
+        for given, stages in ((bus.addr, address), (bus.read, reading)):
+            m.d.sync += [after.eq(before) for before, after in zip([given, *stages], stages, strict=False)]
+        m.d.sync += [
+            self.access.write.eq(bus.write),
+            self.access.wdata.eq(bus.wdata),
+            bus.rdata.eq(self.answer),
+        ]
+        record = self.trace.payload[0]
+        m.d.comb += [
+            self.access.read.eq(reading[0]),
+            self.access.offset.eq(address[0][:16]),
+            self.access.page.eq(address[0][16:]),
+            bus.rvalid.eq(reading[-1]),
+            self.trace.valid.eq(reading[-1]),
+            record[0].eq(address[-1]),
+            record[1].eq(bus.rdata),
+        ]
+        return m

@@ -1,0 +1,60 @@
+"""What the queues of an input offer, whatever their order (docs/pipeline.md, sections 4 and 7)."""
+
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.switch.eligibility import send_facts_layout
+
+__all__ = ["QueueingSignature", "granted_layout", "routed_layout"]
+
+
+def granted_layout(block_bits: int) -> data.StructLayout:
+    """A head that has been granted; see `routed_layout`."""
+    return data.StructLayout({"first": block_bits, "pool": 4, "words": 11, "need": 7, "oversize": 1})
+
+
+def routed_layout(outputs: int) -> data.StructLayout:
+    """A packet that joins its queue.
+
+    `pool`: the slot it came in on. `words`: PktLen. `need`: blocks. `output`
+    (number, from 0) and `slot`: where it goes.
+    """
+    return data.StructLayout(
+        {
+            "pool": 4,
+            "words": 11,
+            "need": 7,
+            "oversize": 1,
+            "output": range(outputs),
+            "slot": 4,
+        }
+    )
+
+
+class QueueingSignature(wiring.Signature):
+    """The queues of one input, seen from them.
+
+    Members:
+        join, packet, first: a packet joins (cycle e); its first block.
+        facts: of each output, see `send_facts_layout`.
+        heads: mask of outputs for which a head is visible.
+        requests: for each slot, the mask of outputs for which there is a head that could go if
+            input and output were available.
+        grant_output, grant_slot: one-hot, the request granted in this cycle (g); none if 0.
+        granted: the head that goes, in the same cycle.
+    """
+
+    def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
+        super().__init__(
+            {
+                "join": In(1),
+                "packet": In(routed_layout(outputs)),
+                "first": In(block_bits),
+                "facts": In(data.ArrayLayout(send_facts_layout(vls), outputs)),
+                "heads": Out(outputs),
+                "requests": Out(data.ArrayLayout(outputs, vls + 1)),
+                "grant_output": In(outputs),
+                "grant_slot": In(vls + 1),
+                "granted": Out(granted_layout(block_bits)),
+            }
+        )

@@ -1,0 +1,138 @@
+"""The packets of one input: their buffer, their queues and the readers that take them out."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from amaranth.hdl import Cat, Module, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect
+
+from rtl.link.packet_check import StoreRow
+from rtl.switch.buffer import Buffer, block_bits
+from rtl.switch.eligibility import send_facts_layout
+from rtl.switch.fifo import FifoQueues
+from rtl.switch.queueing import routed_layout
+from rtl.switch.reader import PassingRow, Reader
+from rtl.switch.rotation import any_of, lowest, number_of, select
+from rtl.switch.voq import VirtualOutputQueues
+
+__all__ = ["PacketStore"]
+
+
+class PacketStore(wiring.Component):
+    """Buffer, queues and readers of one input.
+
+    `pools` are the buffer's blocks of each slot, the data VLs' first.
+
+    Members:
+        phase: the cycle modulo 4.
+        write, accept, accept_slot, accept_need, cancel, free: see `Buffer`.
+        join, packet: a packet joins its queue (cycle e); the one written last.
+        facts, heads, requests, grant_output, grant_slot: see `QueueingSignature`; a request is granted
+            only if `available`.
+        wide: mask of 4X outputs.
+        available: some reader is.
+        busy, holds: masks of outputs, see `Reader`.
+        rows, rows_to: of each reader, see `Reader`.
+    """
+
+    def __init__(
+        self,
+        pools: Sequence[int],
+        outputs: int,
+        queueing: Literal["voq", "fifo"] = "voq",
+        readers: int = 1,
+    ) -> None:
+        self.pools = tuple(pools)
+        self.outputs = outputs
+        self.vls = len(self.pools) - 1
+        self.queueing = queueing
+        self.readers = readers
+        self.block_bits = block_bits(self.pools)
+        super().__init__(
+            {
+                "phase": In(2),
+                "write": In(StoreRow),
+                "accept": In(1),
+                "accept_slot": In(4),
+                "accept_need": In(7),
+                "cancel": In(1),
+                "free": Out(data.ArrayLayout(unsigned(13), len(self.pools))),
+                "join": In(1),
+                "packet": In(routed_layout(outputs)),
+                "facts": In(data.ArrayLayout(send_facts_layout(self.vls), outputs)),
+                "heads": Out(outputs),
+                "requests": Out(data.ArrayLayout(outputs, self.vls + 1)),
+                "grant_output": In(outputs),
+                "grant_slot": In(self.vls + 1),
+                "wide": In(outputs),
+                "available": Out(1),
+                "busy": Out(outputs),
+                "holds": Out(outputs),
+                "rows": Out(PassingRow).array(readers),
+                "rows_to": Out(outputs).array(readers),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Buffer, queues, readers, release."""
+        m = Module()
+        m.submodules.buffer = buffer = Buffer(self.pools, self.readers)
+        m.d.comb += [
+            buffer.write.eq(self.write),
+            buffer.accept.eq(self.accept),
+            buffer.accept_slot.eq(self.accept_slot),
+            buffer.accept_need.eq(self.accept_need),
+            buffer.cancel.eq(self.cancel),
+            self.free.eq(buffer.free),
+        ]
+
+        kind = VirtualOutputQueues if self.queueing == "voq" else FifoQueues
+        m.submodules.queues = kind(self.block_bits, buffer.blocks, self.outputs, self.vls)
+        queues = m.submodules.queues.queueing
+        m.d.comb += [
+            queues.join.eq(self.join),
+            queues.packet.eq(self.packet),
+            queues.first.eq(buffer.first),
+            queues.facts.eq(self.facts),
+            queues.grant_output.eq(self.grant_output),
+            queues.grant_slot.eq(self.grant_slot),
+            self.heads.eq(queues.heads),
+            self.requests.eq(queues.requests),
+        ]
+
+        # The lowest-numbered available reader takes the head that is granted.
+        readers = [Reader(self.block_bits, self.outputs) for _ in range(self.readers)]
+        for number, reader in enumerate(readers):
+            m.submodules[f"reader_{number}"] = reader
+            connect(m, reader.memory, buffer.reads[number])
+            m.d.comb += [
+                self.rows[number].eq(reader.row),
+                self.rows_to[number].eq(reader.row_to),
+            ]
+        taker = lowest(Cat(reader.available for reader in readers))
+        for number, reader in enumerate(readers):
+            m.d.comb += [
+                reader.phase.eq(self.phase),
+                reader.grant.eq(taker[number] & self.grant_output.any()),
+                reader.job.first.eq(queues.granted.first),
+                reader.job.pool.eq(queues.granted.pool),
+                reader.job.words.eq(queues.granted.words),
+                reader.job.need.eq(queues.granted.need),
+                reader.job.oversize.eq(queues.granted.oversize),
+                reader.job.to.eq(self.grant_output),
+                reader.job.slot.eq(number_of(self.grant_slot)),
+                reader.job.wide.eq((self.grant_output & self.wide).any()),
+            ]
+        m.d.comb += [
+            self.available.eq(taker.any()),
+            self.busy.eq(any_of(reader.busy for reader in readers)),
+            self.holds.eq(any_of(reader.holds for reader in readers)),
+        ]
+
+        # One packet's blocks return in a cycle, the lowest-numbered reader's first.
+        releaser = lowest(Cat(reader.release.valid for reader in readers))
+        m.d.comb += buffer.release.eq(select(releaser, [reader.release for reader in readers]))
+        for number, reader in enumerate(readers):
+            m.d.comb += reader.released.eq(releaser[number])
+        return m

@@ -1,0 +1,220 @@
+"""The switch (docs/architecture.md)."""
+
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.debug.trace import TraceSignature
+from rtl.link.port import PORT_KINDS, LinkPort
+from rtl.link.row import RowSignature
+from rtl.management.bus import BusSignature
+from rtl.switch.crossbar import Crossbar
+from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
+from rtl.switch.input import Input
+from rtl.switch.matcher import Matcher
+from rtl.switch.node_bus import BUS_KINDS, NodeBus
+from rtl.switch.output import Output
+from rtl.switch.rotation import any_of
+from rtl.switch.switch_registers import SwitchRegisters
+from wire.parameters import SwitchParameters
+from wire.registers import LFT_PAGE, SL_TO_VL_PAGE
+from wire.trace import Kind
+
+__all__ = ["Switch"]
+
+_SWITCH_PORT_KINDS: Final = tuple(sorted({*PORT_KINDS, Kind.SCRAP}))
+
+
+class Switch(wiring.Component):
+    """A switch of ports 1..P.
+
+    Members:
+        rx, tx: rows from and to the wires of port i + 1; `up`: bit i says that its link is up.
+        bus: the register bus.
+        trace: records, slots as in `trace_slots`.
+
+    Attributes:
+        trace_slots: (port, kind) of each slot of the trace.
+    """
+
+    def __init__(self, parameters: SwitchParameters) -> None:
+        self.parameters = parameters
+        ports = parameters.ports
+        self.trace_slots: list[tuple[int, Kind]] = [(0, kind) for kind in BUS_KINDS]
+        for port in range(1, ports + 1):
+            self.trace_slots += [(port, kind) for kind in _SWITCH_PORT_KINDS]
+        super().__init__(
+            {
+                "rx": In(RowSignature()).array(ports),
+                "tx": Out(RowSignature()).array(ports),
+                "up": In(ports),
+                "bus": In(BusSignature()),
+                "trace": Out(TraceSignature(len(self.trace_slots))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Ports, inputs, matcher, crossbar, outputs, registers."""
+        m = Module()
+        parameters = self.parameters
+        vls, readers = parameters.vls, parameters.readers
+        numbers = range(parameters.ports)
+        ports = [LinkPort("switch", vls, parameters.mtu) for _ in numbers]
+        inputs = [Input(parameters) for _ in numbers]
+        outputs = [Output(vls) for _ in numbers]
+        for i in numbers:
+            m.submodules[f"port_{i}"] = ports[i]
+            m.submodules[f"input_{i}"] = inputs[i]
+            m.submodules[f"output_{i}"] = outputs[i]
+
+        phase = Signal(2)
+        m.d.sync += phase.eq(phase + 1)
+
+        # Wires to inputs.
+        for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
+            connect(m, flipped(self.rx[i]), port.rx)
+            connect(m, port.tx, flipped(self.tx[i]))
+            m.d.comb += [
+                port.phase.eq(phase),
+                port.up.eq(self.up[i]),
+                side.port.eq(i + 1),
+                side.phase.eq(phase),
+                side.own_wide.eq(port.wide),
+                side.lookup_dlid.eq(port.lookup_dlid),
+                side.header.eq(port.header),
+                port.relay.eq(side.relay),
+                side.accept.eq(port.accept),
+                side.write.eq(port.write),
+            ]
+            m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(vls)]
+            for o, (other, output) in enumerate(zip(ports, outputs, strict=True)):
+                m.d.comb += [
+                    side.route_facts[o].operational.eq(other.operational),
+                    side.route_facts[o].max_words.eq(other.max_words),
+                    side.route_facts[o].wide.eq(other.wide),
+                    side.send_facts[o].eq(output.facts),
+                ]
+
+        # Inputs to outputs.
+        m.submodules.matcher = matcher = Matcher(parameters.ports, parameters.ports, vls)
+        m.submodules.crossbar = crossbar = Crossbar(parameters.ports, readers, parameters.ports)
+        m.d.comb += [
+            matcher.inputs_available.eq(Cat(side.available for side in inputs)),
+            matcher.outputs_available.eq(Cat(output.available for output in outputs)),
+            matcher.urgent.eq(Cat(port.fcp_urgent for port in ports)),
+            matcher.changed.eq(Cat(port.fcp_changed for port in ports)),
+        ]
+        for i, side in enumerate(inputs):
+            m.d.comb += [
+                matcher.requests[i].eq(side.requests),
+                side.grant_output.eq(matcher.output_of[i]),
+                side.grant_slot.eq(matcher.slot_of[i]),
+            ]
+            for reader in range(readers):
+                m.d.comb += [
+                    crossbar.rows[i * readers + reader].eq(side.rows[reader]),
+                    crossbar.rows_to[i * readers + reader].eq(side.rows_to[reader]),
+                ]
+        held = Signal(parameters.ports)
+        busy = Signal(parameters.ports)
+        heads = Signal(parameters.ports)
+        m.d.comb += [
+            held.eq(any_of(side.holds for side in inputs)),
+            busy.eq(any_of(side.busy for side in inputs)),
+            heads.eq(any_of(side.heads for side in inputs)),
+        ]
+
+        # Outputs to wires.
+        for o, (port, output) in enumerate(zip(ports, outputs, strict=True)):
+            m.d.comb += [
+                output.phase.eq(phase),
+                output.state.eq(port.state),
+                output.operational.eq(port.operational),
+                output.wide.eq(port.wide),
+                output.cl.eq(port.cl),
+                output.tbs.eq(port.tbs),
+                output.held.eq(held[o]),
+                output.busy.eq(busy[o]),
+                output.head.eq(heads[o]),
+                output.flow_control.eq(matcher.flow_control[o]),
+                port.fcp_grant.eq(matcher.flow_control[o]),
+                port.send.eq(crossbar.sends[o]),
+                port.waiting.eq(output.waiting),
+            ]
+
+        # Registers and tables.
+        m.submodules.bus = bus = NodeBus()
+        m.submodules.registers = registers = SwitchRegisters(parameters.ports, parameters.lft_size)
+        connect(m, flipped(self.bus), bus.bus)
+        access = bus.access
+
+        forwarding_write = Signal(ForwardingWrite)
+        of_forwarding = Signal()
+        m.d.comb += [
+            of_forwarding.eq((access.page == LFT_PAGE) & (access.offset < parameters.lft_size)),
+            forwarding_write.valid.eq(of_forwarding & access.write & (access.wdata[8:] == 0)),
+            forwarding_write.lid.eq(access.offset),
+            forwarding_write.port.eq(access.wdata),
+        ]
+        # The bus has a copy of the LFT to itself.
+        m.submodules.forwarding = forwarding = ForwardingTable(parameters.lft_size)
+        reading_forwarding = Signal(2)
+        m.d.comb += forwarding.write.eq(forwarding_write)
+        m.d.sync += [
+            forwarding.lid.eq(access.offset),
+            reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
+        ]
+
+        m.d.comb += [
+            registers.access.select.eq(access.page == 0),
+            registers.access.write.eq(access.write),
+            registers.access.read.eq(access.read),
+            registers.access.offset.eq(access.offset),
+            registers.access.wdata.eq(access.wdata),
+        ]
+        for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
+            small = access.wdata[4:] == 0
+            m.d.comb += [
+                port.reg.eq(registers.access),
+                port.reg.select.eq(access.page == i + 1),
+                side.forwarding_top.eq(registers.forwarding_top),
+                side.forwarding_write.eq(forwarding_write),
+                side.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),
+                side.sl_to_vl.write.eq(access.write & small),
+                side.sl_to_vl.read.eq(access.read),
+                side.sl_to_vl.offset.eq(access.offset),
+                side.sl_to_vl.vl.eq(access.wdata),
+            ]
+        m.d.comb += bus.answer.eq(
+            any_of(
+                [
+                    registers.rdata,
+                    forwarding.port & reading_forwarding[1].replicate(8),
+                    *(port.reg_rdata for port in ports),
+                    *(side.sl_to_vl_rdata for side in inputs),
+                ]
+            )
+        )
+
+        # Trace: port by port in the order of kinds, a scrapped packet at its output.
+        slots = {(0, kind): (bus.trace, slot) for slot, kind in enumerate(BUS_KINDS)}
+        for number, port in enumerate(ports, start=1):
+            slots |= {(number, kind): (port.trace, slot) for slot, kind in enumerate(PORT_KINDS)}
+        for slot, (number, kind) in enumerate(self.trace_slots):
+            record = self.trace.payload[slot]
+            if kind == Kind.SCRAP:
+                scrapped = crossbar.scrapped[number - 1]
+                m.d.comb += [
+                    self.trace.valid[slot].eq(scrapped.valid),
+                    record[0].eq(scrapped.slot | scrapped.input << 16),
+                    record[1].eq(scrapped.n),
+                ]
+            else:
+                trace, place = slots[number, kind]
+                m.d.comb += [
+                    self.trace.valid[slot].eq(trace.valid[place]),
+                    record.eq(trace.payload[place]),
+                ]
+        return m

@@ -1,0 +1,244 @@
+"""The command: what it prints, what it writes, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cosim.cli import main
+
+COMMAND = [sys.executable, "-c", "import sys; from cosim.cli import main; sys.exit(main())"]
+
+FIRST_LINES = """\
+The traffic jam
+2 links Active, traffic may start at cycle 1,127 (4,508 ns).
+
+      cycle             ns  place    credits left  event
+      1,127          4,508  A[1]      15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes
+"""
+
+LOOPED = """
+cycles = 50_000_000
+[hosts.A]
+[hosts.B]
+[[links]]
+ends = ["A", "B"]
+[[flows]]
+from = "A"
+to = "B"
+rate = 0.9
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_empty_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def one_line_error(capsys, *arguments: str) -> str:
+    """Run a command that must end with status 2 and one line on standard error."""
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.err.endswith("\n")
+    (line,) = output.err.splitlines()
+    assert line.startswith("ironband: ")
+    return line.removeprefix("ironband: ")
+
+
+def test_run_tells_the_story_of_the_jam(capsys):
+    assert main(["run", "jam", "--sim", "model"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(FIRST_LINES)
+    sends = [line.split() for line in told.splitlines() if "A[1]" in line and "sends packet" in line]
+    assert [(words[3], words[5]) for words in sends] == [("10", "2"), ("5", "1"), ("0", "0"), ("0", "0"), ("0", "0")]
+    for line in (
+        "packets sent                      5",
+        "packets delivered                 5",
+        "packets dropped                   0",
+        "mismatches                        -",
+        "Without credits the same buffers would have dropped 2 of 5 packets.",
+        "wrote out/jam/jam.svg",
+        "wrote out/jam/jam.png",
+    ):
+        assert line in told.splitlines()
+    assert sorted(path.name for path in Path("out/jam").iterdir()) == ["jam.png", "jam.svg"]
+
+
+def test_credits_go_two_one_zero_in_the_results(capsys):
+    assert main(["run", "jam", "--sim", "model", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    sends = [event for event in results["events"] if event["event"] == "send" and event["place"] == "A[1]"]
+    assert [event["credits_left_packets"] for event in sends] == [2, 1, 0, 0, 0]
+    assert [event["packet"] for event in results["events"] if event["event"] == "deliver"] == [
+        f"0/{number}" for number in range(5)
+    ]
+    assert results["events"][0]["time_ns"] == results["events"][0]["cycle"] * 4
+    assert results["held"]
+    assert results["mismatches"] is None
+    assert results["without_credits"]["dropped_packets"] == 2
+    assert results["counters"]["S[1]"]["rcv_pkts"] == 5
+    assert results["counters"]["A[1]"]["xmit_wait"] > 0
+
+
+def test_json_goes_to_a_file_beside_the_text(capsys):
+    assert main(["run", "jam", "--sim", "model", "--json", "jam.json", "--out", "pictures", "--seed", "3"]) == 0
+    assert "packets sent" in capsys.readouterr().out
+    assert json.loads(Path("jam.json").read_text())["seed"] == 3
+    assert sorted(path.name for path in Path("pictures").iterdir()) == ["jam.png", "jam.svg"]
+
+
+def test_a_scenario_may_ask_for_the_trace(capsys):
+    text = LOOPED.replace("50_000_000", "500") + "[record]\ntrace = true\nfirst = 2\nlast = 1\n"
+    Path("short.toml").write_text(text)
+    assert main(["run", "short.toml", "--sim", "model"]) == 0
+    assert Path("out/short/trace.bin").stat().st_size % 32 == 0
+    assert Path("out/short/trace.bin").stat().st_size > 0
+    told = capsys.readouterr().out
+    assert " events left out\n" in told
+    assert "wrote out/short/trace.bin" in told
+
+
+def test_check_tells_what_it_compared(capsys):
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--ports", "3"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("ironband check --ports 3 --vls 2 --mtu 256 --queueing voq --cycles 8000 --seed 1 ")
+    for word in ("packets sent", "packets delivered", "errors given", "mismatches            -"):
+        assert word in told
+
+
+def test_check_gives_json(capsys):
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--no-errors", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["held"]
+    assert results["mtu_bytes"] == 256
+    assert results["errors_given"] == {}
+    assert results["delivered_packets"] > 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["check", "--help"], []])
+def test_help_is_help(capsys, arguments):
+    assert main(arguments) == 0
+    assert "Usage: ironband" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("ironband, version ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fly"], "No such command 'fly'."),
+        (["run"], "Missing argument 'SCENARIO'."),
+        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: jam"),
+        (["run", "jam", "--fast"], "No such option '--fast'."),
+        (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
+        (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
+        (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
+        (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
+        (["check", "--cycles", "100"], "cycles 100: expected more than"),
+        (["run", "jam", "--sim", "model", "--waves", "jam.fst"], "model"),
+        (["run", "jam", "--sim", "model", "--json", "nowhere/jam.json"], "nowhere/jam.json: cannot be written"),
+        (["run", "jam", "--sim", "model", "--out", "/proc/jam"], "directory /proc/jam: cannot be written"),
+    ],
+)
+def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
+    assert message in one_line_error(capsys, *arguments)
+
+
+def test_malformed_toml_is_one_line_and_status_2(capsys):
+    Path("broken.toml").write_text("cycles = = 3\n")
+    assert one_line_error(capsys, "run", "broken.toml") == "broken.toml: Invalid value (at line 1, column 10)"
+
+
+def test_a_flow_to_a_node_that_is_not_there_is_one_line_and_status_2(capsys):
+    Path("broken.toml").write_text(LOOPED.replace('to = "B"', 'to = "C"'))
+    line = one_line_error(capsys, "run", "broken.toml")
+    assert line == "broken.toml: flows[0].to: no host 'C'; there are A, B"
+
+
+def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda tool, path=None: None)
+    assert "iverilog is missing" in one_line_error(capsys, "run", "jam", "--sim", "icarus")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing_behind(number, status, tmp_path):
+    Path("long.toml").write_text(LOOPED + "[record]\ntrace = true\n")
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    with subprocess.Popen(
+        [*COMMAND, "run", "long.toml", "--sim", "model"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not list(Path("out/long").glob(".trace-*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert errors == ("ironband: interrupted\n" if number == signal.SIGINT else "")
+    assert list(Path("out/long").iterdir()) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    command = f"{' '.join(map(repr, COMMAND))} run jam --sim model | head -n 1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "The traffic jam\n"
+    assert ended.stderr == ""
+
+
+def story(capsys, *options: str) -> list[str]:
+    """What a run of the jam prints, without the lines that say what was compared."""
+    assert main(["run", "jam", *options]) == 0
+    told = capsys.readouterr().out.splitlines()
+    return [line for line in told if not line.startswith(("cycles compared", "mismatches"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sim", ["verilator", "icarus", "amaranth"])
+def test_every_engine_tells_the_same_story(capsys, sim):
+    assert story(capsys, "--sim", sim) == story(capsys, "--sim", "model")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sim", ["verilator", "icarus", "amaranth"])
+def test_rtl_and_model_do_not_differ_in_the_jam(capsys, sim):
+    assert main(["run", "jam", "--sim", sim, "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["mismatches"] == 0
+    assert results["cycles_compared"] == results["cycles"] > 3_000
+    assert results["records_compared"] > 100
+
+
+@pytest.mark.slow
+def test_waves_are_recorded_on_request(capsys):
+    assert main(["run", "jam", "--waves", "waves/jam.fst"]) == 0
+    assert "wrote waves/jam.fst" in capsys.readouterr().out
+    assert Path("waves/jam.fst").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sim", "cycles", "more"),
+    [
+        ("verilator", 60_000, ["--ports", "3", "--vls", "4", "--mtu", "512"]),
+        ("icarus", 15_000, ["--ports", "2", "--queueing", "fifo"]),
+    ],
+)
+def test_the_check_holds(capsys, sim, cycles, more):
+    assert main(["check", "--sim", sim, "--cycles", str(cycles), *more, "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["mismatches"], results["cycles_compared"], results["faults"]) == (0, cycles, [])
+    assert results["delivered_packets"] > 50
+    assert results["injections_acted"] > 5

@@ -1,0 +1,126 @@
+"""Mail formats: what Python writes is what a player reads, and files are read only as far as they are whole."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from cosim.mail import (
+    CONTROL_FILE,
+    DELIVERY_HEAD,
+    Delivery,
+    DeliveryReader,
+    Outbox,
+    TraceReader,
+    pack_words,
+    stream_file,
+    unpack_words,
+)
+from cosim.ports import FabricPorts
+from cosim.trace_file import read_trace, write_trace
+from wire.stimulus import Control, Operation, Post
+from wire.trace import RECORD, Kind, Record
+
+PORTS = FabricPorts(streams=((0, 0), (0, 1), (2, 0)), hosts=(0, 2), trace=())
+
+
+def test_control_operation_has_its_first_argument_lowest(tmp_path: Path) -> None:
+    with Outbox(tmp_path, PORTS) as outbox:
+        outbox.control(Control(7, Operation.INJECT, 3, (1, 2, 3, 4)))
+        assert outbox.controls == 1
+    vector = int.from_bytes((tmp_path / CONTROL_FILE).read_bytes(), "big")
+    assert vector & (1 << 128) - 1 == 1 | 2 << 32 | 3 << 64 | 4 << 96
+    assert vector >> 128 == 7 << 32 | Operation.INJECT << 16 | 3
+
+
+def test_each_stream_has_a_file_of_its_own(tmp_path: Path) -> None:
+    with Outbox(tmp_path, PORTS) as outbox:
+        outbox.packet(Post(5, 2, 0, (0x01020304, 0xFFFFFFFF)))
+        outbox.packet(Post(9, 2, 0, (1, 2, 3)))
+        assert outbox.packets == [0, 0, 2]
+    expected = struct.pack(">QIII", 5, 2, 0x01020304, 0xFFFFFFFF) + struct.pack(">QI3I", 9, 3, 1, 2, 3)
+    assert (tmp_path / stream_file(2)).read_bytes() == expected
+    assert not (tmp_path / stream_file(0)).exists()
+
+
+def test_post_for_a_slot_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with Outbox(tmp_path, PORTS) as outbox, pytest.raises(KeyError):
+        outbox.packet(Post(0, 2, 1, (1, 2)))
+
+
+def test_flushed_post_can_be_read_before_the_file_is_closed(tmp_path: Path) -> None:
+    with Outbox(tmp_path, PORTS) as outbox:
+        outbox.packet(Post(0, 0, 1, (1, 2)))
+        outbox.flush()
+        assert len((tmp_path / stream_file(1)).read_bytes()) == 12 + 8
+
+
+def test_bytes_and_words_are_the_same_packet() -> None:
+    assert unpack_words(bytes(range(8))) == (0x00010203, 0x04050607)
+    assert pack_words(unpack_words(bytes(range(8)))) == bytes(range(8))
+    with pytest.raises(ValueError, match="packet of 6 bytes: expected a multiple of 4"):
+        unpack_words(bytes(6))
+
+
+def delivery_bytes(cycle: int, node: int, slot: int, words: list[int]) -> bytes:
+    rest = [0xDEAD] * (-len(words) % 16)
+    return DELIVERY_HEAD.pack(cycle, node, slot, len(words)) + struct.pack(f"<{len(words + rest)}I", *words, *rest)
+
+
+@pytest.mark.parametrize("size", [2, 16, 17, 1055])
+def test_delivery_is_read_once_it_is_whole(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "deliveries"
+    words = list(range(size))
+    data = delivery_bytes(100, 3, 1, words)
+    path.write_bytes(data[:-1])
+    reader = DeliveryReader(path)
+    assert reader.new() == []
+    with path.open("ab") as file:
+        file.write(data[-1:])
+    assert reader.new() == [Delivery(100, 3, 1, tuple(words))]
+    assert reader.new() == []
+    reader.close()
+
+
+def test_deliveries_of_a_cycle_are_ordered_by_node(tmp_path: Path) -> None:
+    path = tmp_path / "deliveries"
+    path.write_bytes(delivery_bytes(9, 2, 0, [1, 2]) + delivery_bytes(9, 1, 0, [3, 4]) + delivery_bytes(10, 0, 0, [5]))
+    reader = DeliveryReader(path)
+    assert [delivery.node for delivery in reader.new()] == [1, 2, 0]
+    reader.close()
+
+
+def test_trace_is_read_in_whole_records(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    records = [Record(1, 2, Kind.SEND, 3, 4), Record(1 << 40, 0x8001, Kind.INJECT, 1, 2, 3, 4, 5)]
+    data = b"".join(RECORD.pack(*record) for record in records)
+    path.write_bytes(data[:40])
+    reader = TraceReader(path)
+    assert list(reader.new()) == records[:1]
+    with path.open("ab") as file:
+        file.write(data[40:])
+    assert list(reader.new()) == records[1:]
+    reader.close()
+
+
+def test_trace_file_gives_back_what_it_was_given(tmp_path: Path) -> None:
+    records = [Record(cycle, 256, Kind.STATE, cycle % 5) for cycle in range(10_000)]
+    write_trace(tmp_path / "trace.bin", records)
+    assert list(read_trace(tmp_path / "trace.bin")) == records
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.bin"]
+
+
+def test_trace_file_that_was_interrupted_is_not_there(tmp_path: Path) -> None:
+    def interrupted():
+        yield Record(1, 256, Kind.STATE, 2)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_trace(tmp_path / "trace.bin", interrupted())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cut_trace_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "trace.bin").write_bytes(bytes(33))
+    with pytest.raises(ValueError, match=r"trace\.bin ends inside a record: expected a multiple of 32 bytes"):
+        list(read_trace(tmp_path / "trace.bin"))

@@ -1,0 +1,60 @@
+"""The picture of a run is a picture, says what it shows, and is the same for the same run."""
+
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from cosim.event import Event
+from cosim.output import OutputError
+from cosim.picture import Picture
+from cosim.topology import Port
+from tests.cosim.jam_trace import jam
+from tests.cosim.test_story import story_of
+
+
+@pytest.fixture(scope="module")
+def picture() -> Picture:
+    run = jam()
+    picture = Picture(run.topology, run.scenario.title, run.scenario.symbol_time_ns, run.start)
+    for event in story_of(run)[0]:
+        picture.add(event)
+    return picture
+
+
+def test_it_is_written_as_svg_and_png(picture, tmp_path):
+    picture.save(tmp_path / "jam.svg", tmp_path / "jam.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jam.png", "jam.svg"]
+    with Image.open(tmp_path / "jam.png") as image:
+        assert image.size[0] > 1000
+        assert len(image.convert("RGB").getcolors(1 << 24)) > 100
+    words = " ".join("".join(text.itertext()) for text in ElementTree.parse(tmp_path / "jam.svg").iter())
+    for shown in ("The traffic jam", "blocks of 64 bytes", "waits for credits", "room for 15", "µs", "cycle"):
+        assert shown in words
+
+
+def test_the_same_run_gives_the_same_file(picture, tmp_path):
+    picture.save(tmp_path / "one.svg")
+    picture.save(tmp_path / "two.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+def test_a_run_without_events_can_be_drawn(tmp_path):
+    run = jam()
+    Picture(run.topology, "Nothing", 4.0, 0).save(tmp_path / "nothing.svg")
+    assert (tmp_path / "nothing.svg").stat().st_size > 0
+
+
+def test_a_long_run_is_drawn_by_its_beginning(tmp_path):
+    picture = Picture(jam().topology, "Long", 4.0, 0)
+    for cycle in range(10_000):
+        picture.add(Event(cycle, Port("A", 1), "credit", "", vl=0, credit_blocks=cycle % 7))
+    assert picture.cut_off
+    picture.save(tmp_path / "long.svg")
+    assert "Long, the beginning" in (tmp_path / "long.svg").read_text()
+
+
+def test_a_place_that_cannot_be_written_is_named_and_nothing_is_left(picture, tmp_path):
+    with pytest.raises(OutputError, match="cannot be written"):
+        picture.save(tmp_path / "nowhere" / "jam.svg")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,223 @@
+"""The whole model: order, determinism, conservation, and rows against whole packets."""
+
+import random
+from collections import Counter as Tally
+from itertools import pairwise
+
+import pytest
+
+from model.fabric import Fabric
+from model.kernel import DECIDE
+from model.packet import Transmission
+from wire.codes import VL15, PortState
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.registers import Counter, PortRegister
+from wire.stimulus import ROW_MAX, Control, Injection, Operation, Post, Trigger
+from wire.trace import Kind, Verdict
+
+
+def saturate(bench, ready, seed, packets, slots=1):
+    """Each adapter posts packets to random others."""
+    rng = random.Random(seed)
+    for source in range(1, bench.ports + 1):
+        for _ in range(packets):
+            target = rng.choice([port for port in range(1, bench.ports + 1) if port != source])
+            slot = rng.randrange(slots)
+            bench.post(ready, source, target, slot, sl=slot, payload=4 * rng.randrange(64), seed=rng.random())
+    return bench
+
+
+@pytest.mark.parametrize("queueing", ["voq", "fifo"])
+def test_on_good_links_every_packet_arrives_once_and_in_order(star, ready, queueing):
+    readers = 1 if queueing == "fifo" else 2
+    bench = saturate(star(8, vls=2, queueing=queueing, readers=readers), ready, 1, 120, slots=2)
+    bench.run(60_000)
+    posted: dict[tuple[int, int, int], list[bytes]] = {}
+    for post in bench.posts:
+        data = b"".join(word.to_bytes(4, "big") for word in post.words)
+        flow = (int.from_bytes(data[6:8], "big"), int.from_bytes(data[2:4], "big"), post.slot)
+        posted.setdefault(flow, []).append(data[4:])
+    arrived: dict[tuple[int, int, int], list[bytes]] = {}
+    for delivery in bench.delivered:
+        data = delivery.data
+        flow = (int.from_bytes(data[6:8], "big"), int.from_bytes(data[2:4], "big"), delivery.slot)
+        arrived.setdefault(flow, []).append(data[4:])
+    assert arrived == posted
+
+
+def test_on_bad_links_every_packet_arrives_or_an_error_says_why(star, ready):
+    bench = saturate(star(4), ready, 2, 150)
+    rng = random.Random(3)
+    for i in range(120):
+        flip = 1 << rng.randrange(36)
+        injection = Injection(Trigger.DATA, first=rng.randrange(2, 30), last=ROW_MAX, flip=flip)
+        bench.inject(ready + 100 + 60 * i, rng.randrange(4), rng.randrange(2), injection)
+    bench.run(60_000)
+    lost = Tally(Verdict(record.a & 0xFF) for record in bench.of(Kind.RX_DATA) if record.a & 0xFF)
+    scraps = len(bench.of(Kind.SCRAP))
+    # A packet damaged on its way in is bad twice, where it was damaged and as REMOTE, or scrapped.
+    assert len(bench.delivered) + lost[Verdict.PHYSICAL] == len(bench.posts)
+    assert lost[Verdict.REMOTE] + scraps <= lost[Verdict.PHYSICAL]
+    assert set(lost) == {Verdict.PHYSICAL, Verdict.REMOTE}
+
+
+def test_records_are_ordered_and_a_run_repeats(star, ready):
+    first, again = (saturate(star(4), ready, 5, 40).run(20_000).records for _ in range(2))
+    assert first == again
+    assert all(a[:3] < b[:3] for a, b in pairwise(first))
+
+
+def test_a_run_in_pieces_is_one_run(star, ready):
+    whole = saturate(star(3), ready, 6, 30).run(9000).records
+    pieces = saturate(star(3), ready, 6, 30)
+    for until in range(0, 9001, 7):
+        pieces.run(until)
+    assert pieces.run(9000).records == whole
+
+
+def test_posts_may_come_as_a_list_an_iterator_or_streams(star, ready):
+    bench = saturate(star(3), ready, 7, 20, slots=1)
+    streams = {(node, 0): [post for post in bench.posts if post.node == node] for node in (1, 2, 3)}
+    controls = sorted(bench.controls)
+    runs = [
+        list(Fabric(bench.parameters, controls, posts).run(9000))
+        for posts in (bench.posts, iter(sorted(bench.posts, key=lambda post: post.cycle)), streams)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_idle_cycles_cost_nothing(star):
+    """A hundred thousand million cycles of idle links, but for their flow control."""
+    bench = star(2)
+    for node, port in ((0, 1), (0, 2), (1, 1), (2, 1)):
+        bench.write_port(node, port, PortRegister.FCP_PERIOD, (1 << 24) - 1)
+        bench.write_port(node, port, PortRegister.FC_WATCHDOG, (1 << 24) - 1)
+    bench.run(10**9)
+    assert 200 < len(bench.records) < 1000
+
+
+def test_a_packet_crosses_two_switches(star):
+    nodes = {
+        "s": SwitchParameters(2),
+        "t": SwitchParameters(2),
+        "a": AdapterParameters(),
+        "b": AdapterParameters(),
+    }
+    links = (LinkParameters("a", 1, "s", 1), LinkParameters("s", 2, "t", 1, 3), LinkParameters("t", 2, "b", 1))
+    words = star.words(1, 2, payload=256)
+    controls = [Control(i, Operation.BUS_WRITE, node, (0x80 << 16 | 2, 2, 0, 0)) for i, node in enumerate((0, 1))]
+    controls.append(Control(2, Operation.BUS_WRITE, 3, (2, 2, 0, 0)))
+    for state, cycle in ((PortState.ARMED, 100), (PortState.ACTIVE, 200)):
+        for node, port in ((0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (3, 1)):
+            cycle += 1
+            controls.append(Control(cycle, Operation.BUS_WRITE, node, (port << 16, state, 0, 0)))
+    delivered = []
+    records = list(
+        Fabric(FabricParameters(nodes, links), controls, [Post(500, 2, 0, words)], delivered.append).run(2000)
+    )
+    starts = [record.c for record in records if record.kind == Kind.TX_DATA]
+    assert [later - earlier for earlier, later in pairwise(starts)] == [1 + 7, 3 + 7]
+    assert len(delivered) == 1
+
+
+@pytest.mark.parametrize(
+    ("controls", "posts", "message"),
+    [
+        ([Control(5, 1, 0), Control(5, 1, 0)], [], "control in cycle 5: expected 6"),
+        ([Control(5, 1, 7)], [], "control for node 7: expected 0..2"),
+        ([Control(5, 4, 7)], [], "control for link 7: expected 0..1"),
+        ([Control(5, 9, 0)], [], "control operation 9"),
+        ([], [Post(1, 0, 0, (1,) * 8)], "node 0 is no adapter"),
+        ([], iter([Post(9, 1, 0, (1,) * 8), Post(8, 1, 0, (1,) * 8)]), "post in cycle 8: expected 9"),
+    ],
+)
+def test_stimulus_that_makes_no_sense_is_refused(star, controls, posts, message):
+    with pytest.raises(ValueError, match=message):
+        list(Fabric(star(2).parameters, controls, posts).run(100))
+
+
+def stormy(star, ready, seed):
+    """Random traffic, errors, cable pulls and state changes on a random star."""
+    rng = random.Random(seed)
+    ports, vls, queueing = rng.choice([2, 3, 4]), rng.choice([1, 2, 4]), rng.choice(["voq", "fifo"])
+    bench = star(
+        ports,
+        flight=rng.choice([1, 2, 7, 40, 300]),
+        vls=vls,
+        mtu=256,
+        buffer_blocks=rng.choice([7, 12, 40]),
+        queueing=queueing,
+        readers=1 if queueing == "fifo" else 2,
+        adapter={"mtu": 256, "receive_blocks": rng.choice([7, 30])},
+    )
+    ends = [end for port in range(1, ports + 1) for end in ((0, port), (port, 1))]
+    for node, port in ends:
+        bench.write_port(node, port, PortRegister.FCP_PERIOD, rng.randrange(300, 2000))
+        bench.write_port(node, port, PortRegister.FCP_THRESHOLD, rng.randrange(8))
+        bench.write_port(node, port, PortRegister.FC_WATCHDOG, rng.randrange(400, 5000))
+        bench.write_port(node, port, PortRegister.LINK_DOWN_TIMEOUT, rng.randrange(20, 2000))
+        if node == 0 and rng.random() < 0.4:
+            bench.write_port(0, port, PortRegister.WIDTH, 1)
+            bench.write_port(port, 1, PortRegister.WIDTH, 1)
+    for source in range(1, ports + 1):
+        for slot in range(vls + 1):
+            cycle = ready
+            for i in range(rng.randrange(12)):
+                cycle += rng.randrange(800)
+                vl = VL15 if slot == vls else slot
+                target = rng.randrange(1, ports + 2)
+                bench.post(cycle, source, target, slot, payload=rng.choice([0, 8, 100, 256]), sl=slot, vl=vl, seed=i)
+    events = rng.sample(range(ready, 8000), 160)
+    for cycle in events[: rng.choice([0, 100])]:
+        flip = rng.choice([1 << rng.randrange(36), 0x8_FB00_0000, 0x8_5C00_0000, 0x1_0000_00FD, rng.getrandbits(36)])
+        keep = rng.choice([0, (1 << 36) - 1])
+        row = rng.choice([0, 0, 1, 1, 2, rng.randrange(70)])
+        last = rng.choice([row, ROW_MAX])
+        injection = Injection(rng.choice(list(Trigger)), row, last, rng.random() < 0.3, keep, flip)
+        bench.inject(cycle, rng.randrange(ports), rng.randrange(2), injection)
+    for cycle in events[100 : rng.choice([100, 110])]:
+        link = rng.randrange(ports)
+        bench.link(cycle, link, False)
+        bench.link(next(c for c in range(cycle + rng.randrange(1, 400), 9000) if c not in events), link, True)
+        break
+    for cycle in events[110 : rng.choice([110, 130])]:
+        node, port = rng.choice(ends)
+        register, values = rng.choice([(PortRegister.STATE, [1, 3, 4]), (PortRegister.OPERATIONAL_VLS, [1, 2])])
+        bench.write_port(node, port, register, rng.choice(values), cycle)
+    for i, (node, port) in enumerate(ends * 2):
+        state = PortState.ARMED if i < len(ends) else PortState.ACTIVE
+        bench.write_port(node, port, PortRegister.STATE, state, 9500 + 40 * i)
+    for i, (node, port) in enumerate(ends):
+        for j, counter in enumerate(Counter):
+            bench.read_port(node, port, counter, 14_000 + 20 * i + j)
+    return bench
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_packet_taken_whole_is_what_its_rows_would_have_been(star, ready, seed, monkeypatch):
+    """Two ways through the receiver: rows by the framing table always, or only where it matters."""
+    quick = stormy(star, ready, seed).run(15_000).records
+    monkeypatch.setattr(Transmission, "irregular", True)
+    by_rows = stormy(star, ready, seed).run(15_000).records
+    assert quick == by_rows
+
+
+@pytest.mark.parametrize("seed", range(100, 115))
+def test_what_the_matching_passes_over_would_have_chosen_nothing(star, ready, seed):
+    """A pass over all outputs in every cycle, and flags computed in every cycle, change nothing."""
+    quick = stormy(star, ready, seed).run(15_000).records
+    thorough = stormy(star, ready, seed).run(0)
+    kernel = thorough.fabric._kernel
+    ports = [port for node in thorough.fabric._nodes for port in node.ports]
+    hosts = [node.host for node in thorough.fabric._nodes if hasattr(node, "host")]
+
+    def everywhere(_):
+        for port in ports:
+            port.matcher.wake(1 << port.index)
+            port.flow.announcement_changed()
+        for host in hosts:
+            host.stall(~host.open_slots)
+        kernel.at(kernel.now + 1, DECIDE, everywhere)
+
+    kernel.at(0, DECIDE, everywhere)
+    assert thorough.run(15_000).records == quick

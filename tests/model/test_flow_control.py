@@ -1,0 +1,123 @@
+"""Credits and flow control packets (docs/pipeline.md, section 6)."""
+
+from wire.registers import Counter, PortRegister
+from wire.stimulus import Injection, Trigger
+from wire.trace import Kind, LinkResult
+
+MTU_256 = {"mtu": 256}
+
+
+def test_a_packet_without_credits_waits_and_goes_when_they_return(star, ready):
+    """Room for two packets of 5 blocks at the receiver; the host stalls, then takes them."""
+    bench = star(2, adapter={"receive_blocks": 12, **MTU_256}, mtu=256)
+    bench.stall(ready, 2, 0b01)
+    for _ in range(4):
+        bench.post(ready + 10, 1, 2, payload=252)
+    bench.stall(5000, 2, 0)
+    bench.run(4999)
+    assert len(bench.of(Kind.TX_DATA, 0, 2)) == 2
+    bench.run(8000)
+    sent = bench.of(Kind.TX_DATA, 0, 2)
+    assert len(sent) == len(bench.delivered) == 4
+    credits = [record for record in bench.of(Kind.RX_FCP, 0, 2) if record.cycle > 5000]
+    # Credits in the cycle of RX_FCP, granted in it, on the wire three later.
+    assert sent[2].c == credits[0].cycle + 3
+
+
+def test_a_stalled_flow_never_overruns_the_receiver(star, ready):
+    bench = star(2, adapter={"receive_blocks": 7, **MTU_256}, mtu=256, buffer_blocks=7)
+    for i in range(30):
+        bench.post(ready + 10, 1, 2, payload=4 * (i % 60))
+    bench.stall(1500, 2, 1)
+    bench.stall(2500, 2, 0)
+    bench.run(9000)
+    assert len(bench.delivered) == 30
+    assert {record.a & 0xFF for record in bench.of(Kind.RX_DATA)} == {0}
+
+
+def test_initialize_announces_with_op_1_and_armed_with_op_0(star, ready):
+    bench = star(2).run(ready)
+    ops = [record.a & 0xFF for record in bench.of(Kind.TX_FCP, 0, 1, since=0)]
+    assert ops == [1, 0]
+    first = bench.of(Kind.TX_FCP, 0, 1, since=0)[0]
+    # Initialize visible at 1, flags at 2, granted at 2, row 1 on the wire 4 later.
+    assert first.cycle == 6
+    assert first.b & 0xFFF == 512
+
+
+def test_an_idle_link_repeats_its_credits_every_period(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.FCP_PERIOD, 500, ready)
+    bench.run(4000)
+    sent = [record.cycle for record in bench.of(Kind.TX_FCP, 0, 1)]
+    # Visible at 1002, due at 1502 + i * 500, flags one later, granted at once, row 1 at g + 4.
+    assert sent == [ready + 2 + 500 * i + 1 + 4 for i in range(1, 6)]
+
+
+def test_a_lost_flow_control_packet_heals_with_the_next(star, ready):
+    bench = star(2, adapter={"receive_blocks": 7, **MTU_256}, mtu=256)
+    bench.write_port(2, 1, PortRegister.FCP_PERIOD, 1000, ready)
+    bench.post(ready + 10, 1, 2, payload=252)
+    bench.post(ready + 10, 1, 2, payload=252)
+    bench.inject(ready + 30, 1, 1, Injection(Trigger.LINK, first=1, last=1, flip=1 << 20))
+    bench.run(4000)
+    results = [record.a & 0xFF for record in bench.of(Kind.RX_FCP, 0, 2)]
+    assert LinkResult.LPCRC in results
+    assert len(bench.delivered) == 2
+    lost, healed = bench.of(Kind.TX_DATA, 0, 2)
+    assert healed.c > ready + 1000
+    assert lost.c < ready + 100
+
+
+def test_only_a_change_beyond_the_threshold_goes_before_data(star, ready):
+    """Adapter 2 sends back to back, and receives: its announcements wait for the gaps, or do not."""
+    gaps = {}
+    for threshold in (4095, 0):
+        bench = star(2)
+        bench.write_port(2, 1, PortRegister.FCP_THRESHOLD, threshold, ready)
+        for i in range(10):
+            bench.post(ready + 10, 1, 2, payload=252, seed=i)
+            bench.post(ready + 10, 2, 1, payload=252, seed=i)
+        bench.run(3000)
+        starts = [record.c for record in bench.of(Kind.TX_DATA, 2)]
+        gaps[threshold] = starts[-1] - starts[0]
+    assert gaps[4095] < gaps[0]
+
+
+def test_the_watchdog_counts_a_silent_link_in_linkerrorrecovery(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.FC_WATCHDOG, 300, ready)  # visible at 1002
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, ready + 299)  # as visible at 1301
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, ready + 300)
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, ready + 600)
+    bench.run(2000)
+    assert bench.values() == [0, 1, 2]
+
+
+def test_regular_flow_control_keeps_the_watchdog_quiet(star, ready):
+    bench = star(2)
+    bench.write_port(1, 1, PortRegister.FCP_PERIOD, 250, ready - 100)
+    bench.write_port(0, 1, PortRegister.FC_WATCHDOG, 300, ready)
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, 5000)
+    bench.run(5100)
+    assert bench.values() == [0]
+
+
+def test_a_link_packet_for_a_vl_that_is_not_operational_is_an_error_once_armed(star, ready):
+    bench = star(2, vls=2)
+    bench.write_port(0, 1, PortRegister.OPERATIONAL_VLS, 1, ready)
+    bench.write_port(1, 1, PortRegister.FCP_PERIOD, 100, ready + 1)
+    bench.read_port(0, 1, Counter.RCV_ERRORS, ready + 198)
+    bench.run(ready + 210)
+    results = [record.a & 0xFF for record in bench.of(Kind.RX_FCP, 0, 1)]
+    assert results == [LinkResult.GOOD, LinkResult.VL]
+    assert bench.values() == [1]
+
+
+def test_vls_take_turns(star, ready):
+    bench = star(2, vls=4)
+    for vl in range(4):
+        for i in range(3):
+            bench.post(ready, 1, 2, slot=vl, sl=vl, payload=252, seed=i)
+    bench.run(4000)
+    assert [delivery.slot for delivery in bench.delivered] == [0, 1, 2, 3] * 3

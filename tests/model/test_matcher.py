@@ -1,0 +1,186 @@
+"""Queues and matching against a reading of sections 4 and 7 that makes every pass in every cycle."""
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from model.buffer import Buffer
+from model.kernel import UPDATE, Kernel
+from model.matcher import Matcher, Output
+from model.packet import Packet
+from model.queues import FifoInput, VoqInput
+
+WINDOW, MODULUS = 2048, 4096
+
+
+@dataclass
+class Load:
+    """Packets (join cycle, input, output, slot, queue, n, need) and credits (cycle, output, slot, room)."""
+
+    inputs: int
+    vls: int
+    readers: int
+    fifo: bool
+    narrow: set[int]
+    packets: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
+    credits: list[tuple[int, int, int, int]] = field(default_factory=list)
+    cycles: int = 3000
+
+
+def random_load(seed: int, fifo: bool) -> Load:
+    rng = random.Random(seed)
+    inputs, vls = rng.choice([2, 3, 5]), rng.choice([1, 2, 4])
+    readers = 1 if fifo else rng.choice([1, 2])
+    narrow = {output for output in range(inputs) if rng.random() < 0.2}
+    load = Load(inputs, vls, readers, fifo, narrow)
+    for source in range(inputs):
+        cycle = 0
+        for _ in range(60):
+            cycle += rng.choice([1, 2, 8, 40])
+            output, slot = rng.randrange(inputs), rng.randrange(vls + 1)
+            queue = vls if slot == vls else rng.randrange(vls)
+            n = rng.randrange(5, 12)
+            load.packets.append((cycle, source, output, slot, queue if fifo else slot, n, rng.randrange(1, 9)))
+    for cycle in range(0, load.cycles, 9):
+        room = rng.choice([0, 4, 30, WINDOW, WINDOW + 5])
+        load.credits.append((cycle, rng.randrange(inputs), rng.randrange(vls), room))
+    return load
+
+
+def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
+    """(cycle, output, input, place of the packet in the load), straight from the contract."""
+    size, vls = load.inputs, load.vls
+    queues: dict[tuple[int, ...], list[int]] = {}
+    for place, (_, source, output, slot, queue, _, _) in enumerate(load.packets):
+        key = (source, queue) if load.fifo else (source, output, slot)
+        queues.setdefault(key, []).append(place)
+    granted: dict[int, int] = {}
+    output_free = [0] * size
+    reader_free = [[0] * load.readers for _ in range(size)]
+    in_ptr, vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size, [0] * size
+    room = [[0] * vls for _ in range(size)]
+    credits = {cycle: (output, slot, value) for cycle, output, slot, value in load.credits}
+    result = []
+    for g in range(load.cycles):
+        if g in credits:
+            output, slot, value = credits[g]
+            room[output][slot] = value
+        heads: dict[tuple[int, int, int], dict[int, int]] = {}
+        for queue in queues.values():
+            waiting = [place for place in queue if place not in granted]
+            before = [granted[place] for place in queue if place in granted]
+            if not waiting:
+                continue
+            joined, source, output, slot, number, _, need = load.packets[waiting[0]]
+            visible = joined + 1 if all(cycle < joined for cycle in before) else before[-1] + 3
+            if g < visible or min(reader_free[source]) > g:
+                continue
+            if slot < vls and (room[output][slot] - need) % MODULUS > WINDOW:
+                continue
+            heads.setdefault((source, output, slot), {})[number] = waiting[0]
+        offers: dict[int, list[tuple[int, int]]] = {}
+        for output in range(size):
+            if output_free[output] > g or (output in load.narrow and g % 4 != 1):
+                continue
+            slots = [vls] + [(vl_ptr[output] + turn) % vls for turn in range(vls)]
+            sources = [(in_ptr[output] + turn) % size for turn in range(size)]
+            for slot in slots:
+                source = next((i for i in sources if (i, output, slot) in heads), None)
+                if source is not None:
+                    offers.setdefault(source, []).append((output, slot))
+                    break
+        for source, offered in offers.items():
+            output, slot = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
+            candidates = heads[source, output, slot]
+            number = min(candidates, key=lambda q: (q - queue_ptr[source]) % vls if slot < vls else 0)
+            place = candidates[number]
+            n = load.packets[place][5]
+            granted[place] = g
+            result.append((g, output, source, place))
+            last_read = g + 1 + n * (4 if output in load.narrow else 1)
+            output_free[output] = last_read
+            reader = min(r for r in range(load.readers) if reader_free[source][r] <= g)
+            reader_free[source][reader] = last_read
+            in_ptr[output], out_ptr[source] = (source + 1) % size, (output + 1) % size
+            if slot < vls:
+                vl_ptr[output] = (slot + 1) % vls
+                queue_ptr[source] = (number + 1) % vls
+    return result
+
+
+class LoggedOutput(Output):
+    """An output that writes its grants down."""
+
+    def __init__(self, kernel, matcher, index, load, log):
+        super().__init__(index, load.vls)
+        self.pitch = 4 if index in load.narrow else 1
+        self.rooms = [0] * load.vls
+        self.kernel, self.matcher, self.log = kernel, matcher, log
+
+    def room(self, slot):
+        return self.rooms[slot]
+
+    def grant(self, packet, reader):
+        now = self.kernel.now
+        self.log.append((now, self.index, packet.input, packet.dlid))
+        self.kernel.at(now + 1 + self.pitch * packet.n, UPDATE, self.done, (packet.input, reader))
+
+    def done(self, sender):
+        source, reader = sender
+        self.matcher.inputs[source].reader_available(reader)
+        self.matcher.output_available(self.index)
+
+    def credit(self, change):
+        slot, value = change
+        self.rooms[slot] = value
+        self.matcher.wake(1 << self.index)
+
+
+def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
+    kernel = Kernel()
+    matcher = Matcher(kernel, load.inputs, load.vls)
+    log: list[tuple[int, int, int, int]] = []
+    for index in range(load.inputs):
+        matcher.add_output(LoggedOutput(kernel, matcher, index, load, log))
+    slots = load.vls + 1
+    for index in range(load.inputs):
+        buffer = Buffer(kernel, [4000] * slots, load.readers, print)
+        if load.fifo:
+            matcher.inputs.append(FifoInput(index, matcher, buffer, slots))
+        else:
+            matcher.inputs.append(VoqInput(index, matcher, buffer, load.readers, load.inputs, slots))
+    for cycle, output, slot, value in load.credits:
+        kernel.at(cycle, UPDATE, matcher.outputs[output].credit, (slot, value))
+    for place, (cycle, source, output, slot, queue, n, need) in enumerate(load.packets):
+        packet = Packet()
+        packet.input, packet.output, packet.slot, packet.slot_in = source, output, slot, queue
+        packet.n, packet.need, packet.dlid = n, need, place
+        kernel.at(cycle, UPDATE, matcher.inputs[source].join, packet)
+    list(kernel.run(load.cycles))
+    return log
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_grants_are_those_of_a_pass_in_every_cycle(seed, fifo):
+    load = random_load(seed, fifo)
+    expected = grants_by_passes(load)
+    assert len(expected) > 50
+    assert sorted(grants_by_events(load)) == sorted(expected)
+
+
+def test_two_readers_done_at_once_release_one_after_the_other():
+    kernel = Kernel()
+    freed = []
+    buffer = Buffer(kernel, [10, 10], 2, lambda slot: freed.append((kernel.now, slot)))
+    packets = [Packet(), Packet()]
+    for slot, packet in enumerate(packets):
+        packet.slot_in, packet.need = slot, 3
+        buffer.take(packet)
+    for reader in (1, 0):
+        kernel.at(5, UPDATE, lambda _, reader=reader: buffer.ask(reader, 6))
+        kernel.at(7, UPDATE, lambda _, reader=reader: buffer.release(reader, packets[reader]))
+    list(kernel.run(20))
+    assert freed == [(7, 0), (8, 1)]
+    assert buffer.free == [10, 10]

@@ -1,0 +1,135 @@
+"""Port states (docs/pipeline.md, section 5)."""
+
+from wire.codes import PortState
+from wire.registers import Counter, PortRegister
+from wire.trace import Kind, Verdict
+
+DOWN, INITIALIZE, ARMED, ACTIVE, DEFER = (
+    PortState.DOWN,
+    PortState.INITIALIZE,
+    PortState.ARMED,
+    PortState.ACTIVE,
+    PortState.ACTIVE_DEFER,
+)
+
+
+def states(bench, node, port=1, since=0):
+    return [(record.cycle, record.a) for record in bench.of(Kind.STATE, node, port, since=since)]
+
+
+def test_a_connected_port_leaves_down_in_cycle_1(star):
+    bench = star(2, bring_up=False).run(100)
+    assert states(bench, 0) == states(bench, 1) == [(1, INITIALIZE)]
+
+
+def test_a_write_shows_two_cycles_later(star):
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.STATE, ARMED, 50)
+    bench.run(100)
+    assert states(bench, 0) == [(1, INITIALIZE), (52, ARMED)]
+
+
+def test_active_needs_an_op_0_packet_received_in_armed(star):
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.STATE, ARMED, 50)
+    bench.write_port(0, 1, PortRegister.STATE, ACTIVE, 80)  # the other end still says Op 1
+    bench.run(200)
+    assert states(bench, 0)[-1] == (52, ARMED)
+
+
+def test_active_is_taken_once_activeenable_is_visible_where_the_write_is_looked_at(star):
+    """Both armed at 52; flags 53, Op 0 granted 53, row 1 on the wire 57, here 58, visible 60."""
+    for given, active in ((58, False), (59, True)):
+        bench = star(2, bring_up=False)
+        bench.write_port(0, 1, PortRegister.STATE, ARMED, 49)
+        bench.write_port(1, 1, PortRegister.STATE, ARMED, 50)
+        bench.write_port(0, 1, PortRegister.STATE, ACTIVE, given)
+        bench.run(200)
+        (enabling,) = [record for record in bench.of(Kind.RX_FCP, 0, since=50) if record.a == 0]
+        assert enabling.cycle == 60
+        assert (states(bench, 0)[-1] == (given + 2, ACTIVE)) is active
+
+
+def test_a_good_data_packet_makes_an_armed_port_active(star):
+    bench = star(2, bring_up=False)
+    for cycle, node, port, state in (
+        (50, 0, 1, ARMED),
+        (51, 1, 1, ARMED),
+        (90, 1, 1, ACTIVE),
+    ):
+        bench.write_port(node, port, PortRegister.STATE, state, cycle)
+    bench.post(200, 1, 2, payload=12)
+    bench.run(500)
+    (received,) = bench.of(Kind.RX_DATA, 0, since=0)
+    assert received.a & 0xFF == Verdict.GOOD
+    assert states(bench, 0)[-1] == (received.cycle + 1, ACTIVE)
+
+
+def test_one_end_written_down_takes_the_other_down_by_remote_init(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.STATE, DOWN, ready)
+    bench.run(2000)
+    assert states(bench, 0, since=ready) == [(1002, DOWN), (1003, INITIALIZE)]
+    # Initialize 1003, flags and grant 1004, row 1 on the wire 1008, there 1009, shows 1011. Then
+    # the other end begins anew too, and its Op 1 finds a port in Initialize.
+    assert states(bench, 1, since=ready) == [(1011, DOWN), (1012, INITIALIZE)]
+
+
+def test_a_short_loss_of_the_link_is_deferred_and_a_long_one_takes_the_port_down(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_TIMEOUT, 100, ready - 1)
+    bench.link(ready, 0, False)
+    bench.link(ready + 60, 0, True)
+    bench.link(ready + 200, 0, False)
+    bench.link(ready + 400, 0, True)
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, 1900)
+    bench.read_port(0, 1, Counter.LINK_DOWNED, 1901)
+    bench.run(2000)
+    assert states(bench, 0, since=ready) == [
+        (ready + 2, DEFER),
+        (ready + 62, ACTIVE),
+        (ready + 202, DEFER),
+        (ready + 302, DOWN),
+        (ready + 402, INITIALIZE),
+    ]
+    assert bench.values() == [1, 1]
+
+
+def test_a_packet_cut_by_the_link_ends_early_and_the_rest_never_comes(star, ready):
+    bench = star(2)
+    bench.post(ready, 1, 2, payload=252)
+    bench.link(ready + 120, 0, False)
+    bench.link(ready + 130, 0, True)
+    bench.post(ready + 500, 1, 2, payload=252, seed=1)
+    bench.run(3000)
+    n = len(bench.words(1, 2, payload=252))
+    (sent,) = [record for record in bench.of(Kind.TX_DATA, 0, 2) if record.a >> 8 & 1]
+    cut = bench.of(Kind.RX_DATA, 0, 1)[0]
+    start = ready + 1 + n + 2 + 1 + 3 + 1
+    assert (cut.a, cut.b, cut.cycle) == (Verdict.PHYSICAL, n | (ready + 121 - start) << 16, ready + 121 + 2)
+    assert sent.b >> 16 == ready + 121 - start
+    # The sender's port was ActiveDefer from row 1122 - (w_0 - 1) on.
+    (discarded,) = bench.of(Kind.TX_DISCARD, 1)
+    assert discarded.b == n | n << 16
+    assert len(bench.delivered) == 1
+
+
+def test_in_down_all_packets_are_swallowed(star, ready):
+    bench = star(2)
+    bench.link(ready, 1, False)
+    bench.write_port(0, 2, PortRegister.STATE, DOWN, ready + 10)
+    bench.post(ready + 100, 1, 2, payload=252)
+    bench.run(2000)
+    assert states(bench, 0, 2, since=ready)[-1] == (ready + 12, DOWN)
+    assert len(bench.of(Kind.TX_DISCARD, 0, 2)) == 1
+
+
+def test_in_activedefer_packets_wait(star, ready):
+    bench = star(2)
+    bench.link(ready, 1, False)
+    bench.post(ready + 100, 1, 2, payload=252)
+    bench.link(ready + 900, 1, True)
+    bench.run(3000)
+    (sent,) = bench.of(Kind.TX_DATA, 0, 2)
+    assert sent.c == ready + 902 + 3
+    assert len(bench.delivered) == 1

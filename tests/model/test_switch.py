@@ -1,0 +1,264 @@
+"""Relaying (docs/pipeline.md, sections 3 to 8)."""
+
+from itertools import pairwise
+
+import pytest
+
+from wire.codes import VL15
+from wire.registers import Counter, PortRegister, lft_address, sl_to_vl_address
+from wire.stimulus import Injection, Trigger
+from wire.trace import Kind, Verdict
+
+HALF = 8  # payload bytes of a packet of 10 words
+
+
+def relayed(star):
+    """(first row in, first row out) of the packets that adapter 1 sent through port 2."""
+    sent = [record.c for record in star.of(Kind.TX_DATA, 1)]
+    out = [record.c for record in star.of(Kind.TX_DATA, 0, 2)]
+    return list(zip((cycle + star.flight for cycle in sent), out, strict=True))
+
+
+@pytest.mark.parametrize("flight", [1, 5])
+def test_the_first_row_crosses_an_idle_switch_in_seven_cycles(star, ready, flight):
+    bench = star(2, flight=flight)
+    bench.post(ready, 1, 2, payload=256)
+    bench.run(2000)
+    assert [out - into for into, out in relayed(bench)] == [7]
+
+
+def test_a_packet_travels_from_host_to_host(star, ready):
+    bench = star(2)
+    bench.post(ready, 1, 2, payload=HALF)
+    bench.run(2000)
+    (delivery,) = bench.delivered
+    words = bench.words(1, 2, payload=HALF)
+    assert delivery.data == b"".join(word.to_bytes(4, "big") for word in words)
+    # Taken at 1000, received by row n at c_n = 1001 + 10, joined 2 later, head, grant, read, wire.
+    (first,) = [record.c for record in bench.of(Kind.TX_DATA, 1)]
+    assert first == ready + 1 + 10 + 2 + 1 + 3
+    # Joins with its verdict, 2 cycles after its end row; word 0 leaves with row 1.
+    end = first + 1 + 7 + 10 + 1
+    assert delivery.first == end + 2 + 1 + 1 + 1 + 2
+    assert delivery.cycle == delivery.first + 10 - 1
+
+
+def test_packets_of_one_flow_follow_each_other_without_a_gap(star, ready):
+    bench = star(2)
+    for _ in range(5):
+        bench.post(ready, 1, 2, payload=256)
+    bench.run(3000)
+    starts = [record.c for record in bench.of(Kind.TX_DATA, 0, 2)]
+    n = len(bench.words(1, 2, payload=256))
+    # Two flow control packets may stand between them, one row pair each; the reads overlap by one.
+    assert all(later - earlier - (n + 1) in (0, 2) for earlier, later in pairwise(starts))
+
+
+def test_the_lft_decides_the_output_and_its_absence_is_a_relay_error(star, ready):
+    bench = star(3)
+    bench.write(0, lft_address(2), 3, ready)
+    bench.post(ready + 10, 1, 2, payload=HALF)  # to port 3, whose adapter has another LID
+    bench.post(ready + 200, 1, 9, payload=HALF)
+    bench.post(ready + 400, 1, 1, payload=HALF)
+    bench.read_port(0, 1, Counter.RCV_SWITCH_RELAY_ERRORS, 1900)
+    bench.run(2000)
+    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [
+        Verdict.GOOD,
+        Verdict.NO_ROUTE,
+        Verdict.LOOP,
+    ]
+    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 3)] == [Verdict.DLID]
+    assert bench.values() == [2]
+
+
+def test_the_sl_to_vl_table_moves_a_packet_to_another_vl(star, ready):
+    bench = star(2, vls=4)
+    bench.write(0, sl_to_vl_address(1, 2, 5), 3, ready)
+    bench.write(0, sl_to_vl_address(1, 2, 6), 7, ready + 1)
+    bench.post(ready + 10, 1, 2, slot=2, sl=5, payload=HALF)
+    bench.post(ready + 100, 1, 2, slot=2, sl=6, payload=HALF)
+    bench.run(2000)
+    assert [record.a & 0xFF for record in bench.of(Kind.TX_DATA, 0, 2)] == [3]
+    assert [record.a >> 8 & 0xF for record in bench.of(Kind.RX_DATA, 2)] == [3]
+    assert bench.of(Kind.RX_DATA, 0, 1)[1].a & 0xFF == Verdict.VL_MAP
+    (delivery,) = bench.delivered
+    assert delivery.data[0] >> 4 == 3
+
+
+def test_a_voq_switch_does_not_hold_a_packet_behind_one_for_a_stalled_output(star, ready):
+    delivered = {}
+    for queueing in ("voq", "fifo"):
+        bench = star(
+            3, queueing=queueing, readers=1, mtu=256, buffer_blocks=60, adapter={"mtu": 256, "receive_blocks": 7}
+        )
+        bench.stall(ready, 2, 0b11)
+        for _ in range(4):
+            bench.post(ready + 10, 1, 2, payload=256)
+        bench.post(ready + 20, 1, 3, payload=256)
+        bench.run(8000)
+        delivered[queueing] = [delivery.node for delivery in bench.delivered]
+    assert delivered == {"voq": [3], "fifo": []}
+
+
+def test_vl15_needs_no_credits_and_goes_first(star, ready):
+    bench = star(2, mtu=256, buffer_blocks=7, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready, 2, 0b01)
+    for _ in range(4):
+        bench.post(ready + 10, 1, 2, payload=256)
+    bench.post(ready + 1500, 1, 2, slot=1, vl=VL15, payload=256)
+    bench.run(4000)
+    assert [delivery.slot for delivery in bench.delivered] == [1]
+    assert bench.delivered[0].data[0] >> 4 == VL15
+
+
+def test_vl15_without_room_is_dropped(star, ready):
+    bench = star(2, mtu=256, adapter={"mtu": 256, "vl15_blocks": 7})
+    bench.stall(ready, 2, 0b11)
+    for _ in range(3):
+        bench.post(ready + 10, 1, 2, slot=1, vl=VL15, payload=256)
+    bench.read_port(2, 1, Counter.VL15_DROPPED, 3990)
+    bench.run(4000)
+    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.GOOD] + [Verdict.VL15_DROPPED] * 2
+    assert bench.values() == [2]
+
+
+def test_a_packet_larger_than_the_neighbour_takes_is_swallowed(star, ready):
+    bench = star(2)
+    bench.write_port(0, 2, PortRegister.NEIGHBOR_MTU, 1, ready)
+    bench.post(ready + 10, 1, 2, payload=512)
+    bench.post(ready + 20, 1, 2, payload=256)
+    bench.read_port(0, 2, Counter.XMIT_DISCARDS, 2900)
+    bench.run(3000)
+    assert [record.b & 0xFFFF for record in bench.of(Kind.TX_DISCARD, 0, 2)] == [len(bench.words(1, 2, payload=512))]
+    assert len(bench.delivered) == 1
+    assert bench.values() == [1]
+
+
+@pytest.mark.parametrize("narrow", [{1}, {2}, {1, 2}])
+def test_a_1x_link_sends_a_row_in_every_fourth_cycle(star, ready, narrow):
+    bench = star(2)
+    for port in sorted(narrow):
+        bench.write_port(0, port, PortRegister.WIDTH, 1, ready - 20 + 2 * port)
+        bench.write_port(port, 1, PortRegister.WIDTH, 1, ready - 19 + 2 * port)
+    bench.post(ready, 1, 2, payload=256)
+    bench.run(4000)
+    n = len(bench.words(1, 2, payload=256))
+    for node, port, width in ((1, 1, 1), (0, 2, 2)):
+        (record,) = bench.of(Kind.TX_DATA, node, port)
+        pitch = 4 if width in narrow else 1
+        assert record.cycle - record.c == pitch * n
+        assert pitch == 1 or record.c % 4 == 0
+    (delivery,) = bench.delivered
+    assert delivery.data == b"".join(word.to_bytes(4, "big") for word in bench.words(1, 2, payload=256))
+
+
+def test_from_1x_to_4x_a_packet_waits_so_that_its_output_never_runs_dry(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.WIDTH, 1, ready - 10)
+    bench.write_port(1, 1, PortRegister.WIDTH, 1, ready - 9)
+    bench.post(ready, 1, 2, payload=256)
+    bench.run(4000)
+    n = len(bench.words(1, 2, payload=256))
+    ((into, out),) = relayed(bench)
+    joined = into + 4 * (n - n // 4) + 2
+    assert out == joined + 1 + 3
+
+
+def test_an_early_end_frees_the_output_for_the_next_packet(star, ready):
+    """The row after row 20 is destroyed on the way in: cut there, sent with EBP as row 20."""
+    bench = star(2)
+    bench.inject(ready, 0, 1, Injection(Trigger.DATA, first=20, last=20, flip=8 << 32))
+    bench.post(ready + 10, 1, 2, payload=256)
+    bench.post(ready + 10, 1, 2, payload=256, seed=1)
+    bench.read_port(2, 1, Counter.RCV_REMOTE_PHYSICAL_ERRORS, 2900)
+    bench.read_port(0, 1, Counter.SYMBOL_ERROR, 2901)
+    bench.run(3000)
+    first, second = bench.of(Kind.TX_DATA, 0, 2)
+    assert (first.a >> 8 & 1, first.b >> 16) == (1, 20)
+    assert second.a >> 8 & 1 == 0
+    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.PHYSICAL, Verdict.GOOD]
+    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.REMOTE, Verdict.GOOD]
+    assert len(bench.delivered) == 1
+    assert bench.values() == [1, 1]
+
+
+def test_a_packet_known_to_be_bad_before_its_grant_is_scrapped(star, ready):
+    """Adapter 2's port takes a long packet from adapter 3; adapter 1's bad one waits meanwhile."""
+    bench = star(3)
+    bench.inject(ready, 0, 1, Injection(Trigger.DATA, first=5, last=5, flip=1))
+    bench.post(ready + 10, 3, 2, payload=2048)
+    bench.post(ready + 700, 1, 2, payload=64)
+    bench.run(3000)
+    (scrap,) = bench.of(Kind.SCRAP, 0, 2)
+    assert scrap.a >> 16 == 0
+    assert [record.a >> 16 for record in bench.of(Kind.TX_DATA, 0, 2)] == [2]
+
+
+def test_a_late_packet_that_turns_bad_before_it_joins_is_cancelled(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.WIDTH, 1, ready - 10)
+    bench.write_port(1, 1, PortRegister.WIDTH, 1, ready - 9)
+    bench.inject(ready, 0, 1, Injection(Trigger.DATA, first=5, last=5, flip=8 << 32))
+    bench.post(ready + 10, 1, 2, payload=256)
+    bench.run(4000)
+    (received,) = bench.of(Kind.RX_DATA, 0, 1)
+    assert (received.a & 0xFF, received.d > 0) == (Verdict.PHYSICAL, True)
+    assert not bench.of(Kind.TX_DATA, 0, 2)
+    assert not bench.of(Kind.SCRAP, 0, 2)
+    # Its blocks came back: what the port announces is what it received and all of its buffer.
+    last = bench.of(Kind.TX_FCP, 0, 1)[-1]
+    assert last.b & 0xFFF == 512 + received.d
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 20, 0])
+def test_blocks_of_an_early_end_return_when_its_last_row_has_been_read(star, ready, cut):
+    """EBP takes the place of row n - cut; 0 is an undamaged packet."""
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.FCP_THRESHOLD, 0, ready)
+    n = len(bench.words(1, 2, payload=256))
+    if cut:
+        row = n - cut
+        injection = Injection(Trigger.DATA, first=row, last=row, keep=0xF_FFFF_FF00, flip=1 << 32 | 0xFE)
+        bench.inject(ready + 1, 0, 1, injection)
+    bench.post(ready + 10, 1, 2, payload=256)
+    bench.run(2000)
+    (sent,) = bench.of(Kind.TX_DATA, 0, 2)
+    (announced,) = [record for record in bench.of(Kind.TX_FCP, 0, 1) if record.cycle > sent.c]
+    first_read = sent.c - 2
+    asked = first_read + n - cut + 2 if cut else first_read + n + 1
+    # Free one later, flags one later, granted at once, row 1 on the wire 4 later.
+    assert announced.cycle == asked + 1 + 1 + 4
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 20, 0])
+def test_an_output_is_available_once_the_last_row_is_read(star, ready, cut):
+    bench = star(3)
+    n = len(bench.words(1, 2, payload=256))
+    if cut:
+        row = n - cut
+        injection = Injection(Trigger.DATA, first=row, last=row, keep=0xF_FFFF_FF00, flip=1 << 32 | 0xFE)
+        bench.inject(ready, 0, 1, injection)
+    bench.post(ready + 10, 1, 2, payload=256)
+    bench.post(ready + 14, 3, 2, payload=256)
+    bench.run(2000)
+    first, second = bench.of(Kind.TX_DATA, 0, 2)
+    available = first.c - 2 + (min(n, n - cut + 2) if cut else n)
+    assert second.c == available + 3
+
+
+def test_an_output_that_scraps_waits_again_from_the_cycle_of_its_scrap_on(star, ready):
+    """Ticks of one cycle. Behind the first packet stand a bad one, and one that has no credits."""
+    bench = star(3, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready, 2, 1)
+    bench.write_port(0, 2, PortRegister.TICK, 0, ready + 1)
+    bench.inject(ready + 2, 0, 1, Injection(Trigger.DATA, first=5, last=5, flip=1))
+    bench.post(ready + 100, 3, 2, payload=252)
+    bench.post(ready + 101, 3, 2, payload=252)
+    bench.post(ready + 180, 1, 2, payload=64)
+    bench.read_port(0, 2, Counter.XMIT_WAIT, 1800 - 2)
+    bench.run(2000)
+    (scrap,) = bench.of(Kind.SCRAP, 0, 2)
+    (sent,) = bench.of(Kind.TX_DATA, 0, 2)
+    assert scrap.cycle == sent.c - 2 + (sent.b >> 16) + 3
+    # The cycle in which the first packet was granted counts too: it was a visible head.
+    assert bench.values() == [1 + 1800 - scrap.cycle]

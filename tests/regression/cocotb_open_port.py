@@ -1,0 +1,174 @@
+"""Regressions on a switch port that is driven symbol by symbol."""
+
+import cocotb
+
+from cosim.drivers import FabricDriver, RowDriver, RowMonitor
+from tests.regression.fabrics import OPEN
+from tests.regression.subnet import bring_up, counter, port_state, set_state, ud_packet
+from wire.codes import PortState
+from wire.crc import invert_vcrc
+from wire.flow_control import FlowControlOp, FlowControlPacket
+from wire.registers import Counter, lft_address
+from wire.symbols import Control, Row, frame_data_packet, frame_link_packet
+from wire.trace import Kind, LinkResult, Verdict
+
+VLS = OPEN.nodes["sw0"].vls
+CREDITS = 100
+PATIENCE = 500
+
+
+def flow_control(op: FlowControlOp, vl: int = 0, fctbs: int = 0, fccl: int = CREDITS) -> list[Row]:
+    return frame_link_packet(FlowControlPacket(op, fctbs, vl, fccl).encode())
+
+
+async def activate(fabric: FabricDriver, driver: RowDriver) -> None:
+    """Take the open port to Active, as its neighbour."""
+    await bring_up(fabric)
+    await set_state(fabric, "sw0", 1, PortState.ARMED)
+    await fabric.cycles(10)
+    for vl in range(VLS):
+        await driver.send(flow_control(FlowControlOp.NORMAL, vl))
+    await fabric.cycles(10)
+    await set_state(fabric, "sw0", 1, PortState.ACTIVE)
+    await fabric.control.write("sw0", lft_address(1), 1)
+    assert await port_state(fabric, "sw0", 1) == PortState.ACTIVE
+
+
+async def started(dut) -> tuple[FabricDriver, RowDriver, RowMonitor]:
+    """A fabric whose open port is in Initialize."""
+    fabric = await FabricDriver.start(dut)
+    driver, monitor = fabric.open_port("sw0", 1)
+    await fabric.cycles(3)
+    assert await port_state(fabric, "sw0", 1) == PortState.INITIALIZE
+    return fabric, driver, monitor
+
+
+@cocotb.test()
+async def port_in_initialize_offers_its_whole_buffer(dut):
+    _fabric, _driver, monitor = await started(dut)
+    for vl in range(VLS):
+        frame = await monitor.recv(PATIENCE)
+        packet = FlowControlPacket.decode(frame.body)
+        assert packet == FlowControlPacket(FlowControlOp.INIT, 0, vl, OPEN.nodes["sw0"].buffer_blocks)
+
+
+@cocotb.test()
+async def armed_port_sends_normal_flow_control(dut):
+    fabric, driver, monitor = await started(dut)
+    await activate(fabric, driver)
+    operations = []
+    while monitor.count():
+        operations.append(FlowControlPacket.decode((await monitor.recv()).body).op)
+    assert operations == [FlowControlOp.INIT] * VLS + [FlowControlOp.NORMAL] * VLS
+
+
+@cocotb.test()
+async def packet_is_forwarded_as_it_was_sent(dut):
+    fabric, driver, monitor = await started(dut)
+    await activate(fabric, driver)
+    packet = ud_packet("h0", "h1", 100)
+    driver.send_nowait(frame_data_packet(packet.wire))
+    assert await fabric.adapters["h1"].recv(PATIENCE) == packet.data
+    answer = ud_packet("h1", "h0", 256)
+    await fabric.adapters["h1"].send(answer.data)
+    frame = await monitor.recv_data(PATIENCE)
+    assert frame.good
+    assert frame.body == answer.wire
+
+
+@cocotb.test()
+async def row_after_row_is_taken_at_full_speed(dut):
+    fabric, driver, _monitor = await started(dut)
+    await activate(fabric, driver)
+    packets = [ud_packet("h0", "h1", 0, psn=psn) for psn in range(10)]
+    for packet in packets:
+        driver.send_nowait(frame_data_packet(packet.wire))
+    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in packets] == [p.data for p in packets]
+
+
+@cocotb.test()
+async def switch_latency_is_seven_cycles(dut):
+    fabric, driver, _monitor = await started(dut)
+    await activate(fabric, driver)
+    received = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
+    sent = fabric.monitor(kinds=[Kind.TX_DATA], ports=[("sw0", 2)])
+    driver.send_nowait(frame_data_packet(ud_packet("h0", "h1", 256).wire))
+    ended, end_row = (record := await received.recv(PATIENCE)).cycle - 2, record.b >> 16
+    assert (await sent.recv(PATIENCE)).c - (ended - end_row) == 7
+
+
+@cocotb.test()
+async def damaged_packet_leaves_marked_bad_or_not_at_all(dut):
+    fabric, driver, _monitor = await started(dut)
+    await activate(fabric, driver)
+    verdicts = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1), ("h1", 1)])
+    packet = ud_packet("h0", "h1", 200)
+    rows = frame_data_packet(packet.data + invert_vcrc(packet.wire[-2:]))
+    await driver.send(rows)
+    at_switch, at_host = [await verdicts.recv(PATIENCE) for _end in range(2)]
+    assert at_switch.a & 0xFF == Verdict.PHYSICAL
+    assert at_host.a & 0xFF == Verdict.REMOTE
+    assert fabric.adapters["h1"].count() == 0
+
+
+@cocotb.test()
+async def packet_cut_short_is_an_error(dut):
+    fabric, driver, _monitor = await started(dut)
+    await activate(fabric, driver)
+    verdicts = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
+    rows = frame_data_packet(ud_packet("h0", "h1", 200).wire)
+    good = ud_packet("h0", "h1", 64)
+    # The next packet begins inside this one: that ends it, and is lost with it.
+    driver.send_nowait(rows[:20] + frame_data_packet(good.wire))
+    record = await verdicts.recv(PATIENCE)
+    assert (record.a & 0xFF, record.b >> 16) == (Verdict.PHYSICAL, 20)
+    await fabric.cycles(100)
+    driver.send_nowait(frame_data_packet(good.wire))
+    assert await fabric.adapters["h1"].recv(PATIENCE) == good.data
+
+
+@cocotb.test()
+async def symbol_error_is_counted(dut):
+    fabric, driver, _monitor = await started(dut)
+    await driver.send([Row(Control.EGP << 16, 0b0100), Row(0, 0), Row(Control.COM << 24, 0b1000)])
+    await fabric.cycles(10)
+    assert await counter(fabric, "sw0", 1, Counter.SYMBOL_ERROR) == 2
+    assert await counter(fabric, "sw0", 1, Counter.RCV_ERRORS) == 0
+
+
+@cocotb.test()
+async def damaged_link_packet_changes_nothing(dut):
+    fabric, driver, _monitor = await started(dut)
+    received = fabric.monitor(kinds=[Kind.RX_FCP], ports=[("sw0", 1)])
+    rows = flow_control(FlowControlOp.INIT)
+    await driver.send([Row(rows[0].data ^ 1, rows[0].k), rows[1]])
+    record = await received.recv(PATIENCE)
+    assert record.a & 0xFF == LinkResult.LPCRC
+    assert await counter(fabric, "sw0", 1, Counter.RCV_ERRORS) == 1
+
+
+@cocotb.test()
+async def neighbour_that_starts_anew_takes_the_port_down(dut):
+    fabric, driver, _monitor = await started(dut)
+    await activate(fabric, driver)
+    await driver.send(flow_control(FlowControlOp.INIT))
+    await fabric.cycles(10)
+    assert await port_state(fabric, "sw0", 1) == PortState.INITIALIZE
+    assert await counter(fabric, "sw0", 1, Counter.LINK_DOWNED) == 0
+
+
+@cocotb.test()
+async def packet_without_credits_waits_for_them(dut):
+    fabric, driver, monitor = await started(dut)
+    await activate(fabric, driver)
+    packet = ud_packet("h1", "h0", 256)
+    assert CREDITS // packet.blocks == 20
+    for _packet in range(21):
+        await fabric.adapters["h1"].send(packet.data)
+    for _packet in range(20):
+        assert (await monitor.recv_data(5000)).good
+    await fabric.cycles(2000)
+    frames = [await monitor.recv() for _frame in range(monitor.count())]
+    assert all(frame.start is Control.SLP for frame in frames)
+    await driver.send(flow_control(FlowControlOp.NORMAL, fccl=CREDITS + packet.blocks))
+    assert (await monitor.recv_data(PATIENCE)).body == packet.wire

@@ -1,0 +1,33 @@
+"""The cocotb regressions, each test in a simulation of its own, on every simulator."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from cosim.simulation import cocotb_tests, run_cocotb
+from tests.regression.fabrics import OPEN, OPEN_PORTS, STAR
+
+pytestmark = pytest.mark.slow
+
+SIMULATORS = ["verilator", "icarus"]
+STAR_TESTS = "tests.regression.cocotb_star"
+OPEN_PORT_TESTS = "tests.regression.cocotb_open_port"
+
+
+def seed() -> int:
+    chosen = random.randrange(1 << 31)
+    print(f"COCOTB_RANDOM_SEED={chosen}")
+    return chosen
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize("testcase", cocotb_tests(STAR_TESTS))
+def test_star(testcase: str, simulator: str, tmp_path: Path) -> None:
+    run_cocotb(simulator, STAR, STAR_TESTS, testcase, tmp_path, seed=seed())
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize("testcase", cocotb_tests(OPEN_PORT_TESTS))
+def test_open_port(testcase: str, simulator: str, tmp_path: Path) -> None:
+    run_cocotb(simulator, OPEN, OPEN_PORT_TESTS, testcase, tmp_path, open_ports=OPEN_PORTS, seed=seed())

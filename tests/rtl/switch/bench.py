@@ -1,0 +1,207 @@
+"""A small fabric in Amaranth's simulator: a switch with an adapter at each of its first ports."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.sim import Simulator
+
+from rtl.adapter.adapter import Adapter
+from rtl.switch.switch import Switch
+from wire.codes import PortState
+from wire.parameters import AdapterParameters, SwitchParameters
+from wire.registers import NodeRegister, PortRegister, lft_address, node_address, port_address
+from wire.trace import Kind
+
+SWITCH = -1
+FLIGHT = 1
+
+
+class Event(NamedTuple):
+    """A record of the trace, its node an adapter's number or SWITCH."""
+
+    cycle: int
+    node: int
+    port: int
+    kind: Kind
+    words: tuple[int, ...]
+
+
+@dataclass
+class _Stream:
+    packets: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    at: int = 0
+
+
+class Fabric:
+    """Adapter i has LID i + 1 and sits at port i + 1 of the switch.
+
+    `rows[node, port]` collects (cycle, data, k) of every row on that port's receive wires if the port is in
+    `watched`.
+    """
+
+    def __init__(
+        self,
+        switch: SwitchParameters,
+        adapter: AdapterParameters,
+        adapters: int,
+        watched: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.switch = Switch(switch)
+        self.adapters = [Adapter(adapter) for _ in range(adapters)]
+        self.nodes: dict[int, Any] = dict(enumerate(self.adapters)) | {SWITCH: self.switch}
+        self.slots = adapter.vls + 1
+        self.streams: dict[tuple[int, int], _Stream] = defaultdict(_Stream)
+        self.actions: dict[int, list[Callable[[Any], None]]] = defaultdict(list)
+        self.events: list[Event] = []
+        self.delivered: dict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
+        self.answers: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self.flips = {(node, 1): Signal(32, name=f"flip_{node}") for node in range(adapters)}
+        self.flips |= {(SWITCH, port): Signal(32, name=f"flip_switch_{port}") for port in range(1, adapters + 1)}
+        self.rows: dict[tuple[int, int], list[tuple[int, int, int]]] = {key: [] for key in watched}
+
+    def write(self, cycle: int, node: int, address: int, value: int) -> None:
+        """Give a bus write in a cycle."""
+        bus = self.nodes[node].bus
+
+        def give(ctx: Any) -> None:
+            ctx.set(bus.addr, address)
+            ctx.set(bus.wdata, value)
+            ctx.set(bus.write, 1)
+
+        self.actions[cycle].append(give)
+        self.actions[cycle + 1].insert(0, lambda ctx: ctx.set(bus.write, 0))
+
+    def read(self, cycle: int, node: int, address: int) -> None:
+        """Give a bus read in a cycle; `answers` has what comes."""
+        bus = self.nodes[node].bus
+
+        def give(ctx: Any) -> None:
+            ctx.set(bus.addr, address)
+            ctx.set(bus.read, 1)
+
+        self.actions[cycle].append(give)
+        self.actions[cycle + 1].insert(0, lambda ctx: ctx.set(bus.read, 0))
+
+    def stall(self, cycle: int, node: int, mask: int) -> None:
+        """Stall slots of a host from a cycle on."""
+        self.actions[cycle].append(lambda ctx: ctx.set(self.adapters[node].recv_stall, mask))
+
+    def flip(self, cycle: int, node: int, port: int, mask: int) -> None:
+        """Flip data bits of the row that arrives at a port in a cycle."""
+        self.actions[cycle].append(lambda ctx: ctx.set(self.flips[node, port], mask))
+        self.actions[cycle + 1].insert(0, lambda ctx: ctx.set(self.flips[node, port], 0))
+
+    def post(self, cycle: int, node: int, slot: int, words: tuple[int, ...]) -> None:
+        """Let a host offer a packet from a cycle on."""
+        self.streams[node, slot].packets.append((cycle, words))
+
+    def bring_up(self, cycle: int, registers: dict[tuple[int, int], dict[int, int]] | None = None) -> int:
+        """Give LIDs and routes, then Armed and Active to every port, from a cycle on.
+
+        `registers` are values by offset for the ports (node, port) named. Returns the cycle from which data flows.
+        """
+        count = len(self.adapters)
+        ends = [(node, 1) for node in range(count)] + [(SWITCH, port) for port in range(1, count + 1)]
+        writes = [(node, node_address(NodeRegister.LID), node + 1) for node in range(count)]
+        writes += [(SWITCH, lft_address(port), port) for port in range(1, count + 1)]
+        for (node, port), values in (registers or {}).items():
+            writes += [(node, port << 16 | offset, value) for offset, value in values.items()]
+        writes += [(node, port_address(port, PortRegister.STATE), PortState.ARMED) for node, port in ends]
+        for write in writes:
+            self.write(cycle, *write)
+            cycle += 2
+        cycle += 60  # flow control packets travel, which enables Active
+        for node, port in ends:
+            self.write(cycle, node, port_address(port, PortRegister.STATE), PortState.ACTIVE)
+            cycle += 2
+        return cycle + 60
+
+    def run(self, cycles: int) -> list[Event]:
+        """Simulate from cycle 0 and return the trace."""
+        m = Module()
+        m.submodules.switch = self.switch
+        for number, adapter in enumerate(self.adapters):
+            m.submodules[f"adapter_{number}"] = adapter
+            for tx, rx, end in (
+                (adapter.tx, self.switch.rx[number], (SWITCH, number + 1)),
+                (self.switch.tx[number], adapter.rx, (number, 1)),
+            ):
+                on_link = Signal(32, name=f"link_{number}_{end[0] == SWITCH:d}")
+                m.d.sync += [on_link.eq(tx.data), rx.k.eq(tx.k), rx.valid.eq(tx.valid)]
+                m.d.comb += rx.data.eq(on_link ^ self.flips[end])
+            m.d.comb += adapter.up.eq(1)
+        m.d.comb += self.switch.up.eq((1 << len(self.adapters)) - 1)
+
+        streams = {
+            (node, slot): adapter.send[slot] for node, adapter in enumerate(self.adapters) for slot in range(self.slots)
+        }
+        notable = Signal()
+        m.d.comb += notable.eq(
+            Cat(
+                *(node.trace.valid for node in self.nodes.values()),
+                *(node.bus.rvalid for node in self.nodes.values()),
+                *(adapter.recv.valid for adapter in self.adapters),
+                *(stream.valid for stream in streams.values()),
+            ).any()
+        )
+
+        async def bench(ctx: Any) -> None:
+            words: dict[int, list[int]] = defaultdict(list)
+            for cycle in range(cycles):
+                for action in self.actions.get(cycle, ()):
+                    action(ctx)
+                for key, stream in self.streams.items():
+                    wires = streams[key]
+                    offered = bool(stream.packets) and stream.packets[0][0] <= cycle
+                    ctx.set(wires.valid, offered)
+                    if offered:
+                        packet = stream.packets[0][1]
+                        ctx.set(wires.length, len(packet))
+                        ctx.set(wires.data, packet[stream.at])
+                if ctx.get(notable):
+                    self._look(ctx, cycle, words)
+                    for key, stream in self.streams.items():
+                        if ctx.get(streams[key].ready):
+                            stream.at += 1
+                            if stream.at == len(stream.packets[0][1]):
+                                stream.packets.pop(0)
+                                stream.at = 0
+                for (node, port), seen in self.rows.items():
+                    rx = self.nodes[node].rx
+                    rx = rx[port - 1] if node == SWITCH else rx
+                    if ctx.get(rx.valid):
+                        seen.append((cycle, ctx.get(rx.data), ctx.get(rx.k)))
+                await ctx.tick()
+
+        simulator = Simulator(m)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(bench)
+        simulator.run()
+        return self.events
+
+    def _look(self, ctx: Any, cycle: int, words: dict[int, list[int]]) -> None:
+        for number, node in self.nodes.items():
+            valid = ctx.get(node.trace.valid)
+            for slot, (port, kind) in enumerate(node.trace_slots):
+                if valid >> slot & 1:
+                    record = ctx.get(node.trace.payload[slot].as_value())
+                    fields = tuple(record >> 32 * place & 0xFFFFFFFF for place in range(5))
+                    self.events.append(Event(cycle, number, port, kind, fields))
+            if ctx.get(node.bus.rvalid):
+                self.answers[number].append((cycle, ctx.get(node.bus.rdata)))
+        for number, adapter in enumerate(self.adapters):
+            if ctx.get(adapter.recv.valid):
+                if ctx.get(adapter.recv.first):
+                    words[number] = []
+                words[number].append(ctx.get(adapter.recv.data))
+                if ctx.get(adapter.recv.last):
+                    self.delivered[number].append((ctx.get(adapter.recv.slot), tuple(words[number])))
+
+    def of(self, kind: Kind, node: int | None = None) -> list[Event]:
+        """The records of a kind, of one node or all."""
+        return [event for event in self.events if event.kind == kind and node in (None, event.node)]

@@ -1,0 +1,252 @@
+"""Packets in and out of one input's store: every row, in the cycle of docs/pipeline.md, section 8.1."""
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.switch.store import PacketStore
+from wire.packet import blocks_of_words
+
+POOLS = (20, 6)
+OUTPUTS = 3
+WIDE = 0b011
+CYCLES = 4000
+
+
+@dataclass
+class Packet:
+    n: int
+    end: int  # index of its end row
+    bad: bool
+    slot: int
+    output: int
+    accepted: bool
+    number: int
+    cycle_of_end: int = 10**9  # in which its end row is stored
+    joined: bool = False
+
+    @property
+    def need(self) -> int:
+        return blocks_of_words(self.n)
+
+    def row(self, index: int) -> int:
+        return self.number << 12 | index
+
+
+@dataclass
+class Reading:
+    """One reader's packet, row by row."""
+
+    packet: Packet
+    first_read: int
+    step: int
+    row: int = 0
+
+    def reads(self, cycle: int) -> bool:
+        return cycle >= self.first_read and (cycle - self.first_read) % self.step == 0
+
+
+@dataclass
+class Reference:
+    """What the store must do in each cycle, given what was stored and granted."""
+
+    readers: list[Reading | None]
+    free: list[int] = field(default_factory=lambda: list(POOLS))
+    rows: dict[int, list[tuple[int, int, int, bool, bool, bool]]] = field(default_factory=lambda: defaultdict(list))
+    releases: dict[int, tuple[int, Packet]] = field(default_factory=dict)  # by reader: asked for in cycle y
+    aborts: dict[int, int] = field(default_factory=dict)  # by reader: its last busy cycle
+    scraps: int = 0
+
+    def available(self, cycle: int) -> int | None:
+        """The reader that a grant in this cycle goes to."""
+        for number, reading in enumerate(self.readers):
+            if reading is None:
+                return number
+            if reading.reads(cycle) and reading.row == reading.packet.n:
+                return number
+        return None
+
+    def held(self, cycle: int) -> set[int]:
+        held = set()
+        for reading in self.readers:
+            if reading is not None and not (reading.reads(cycle) and reading.row == reading.packet.n):
+                held.add(reading.packet.output)
+        return held
+
+    def step(self, cycle: int) -> None:
+        """What happens in a cycle but for a grant."""
+        for number in sorted(self.releases):
+            asked, packet = self.releases[number]
+            if asked <= cycle:
+                self.free[packet.slot] += packet.need
+                del self.releases[number]
+                break
+        for number, reading in enumerate(self.readers):
+            if reading is None:
+                continue
+            packet = reading.packet
+            if number in self.aborts:
+                self.releases[number] = (cycle + 1, packet)
+                del self.aborts[number]
+                self.readers[number] = None
+            elif reading.reads(cycle):
+                row = reading.row
+                scrap = row == 0 and packet.bad and packet.cycle_of_end < cycle
+                last = row == packet.end
+                bad = last and packet.bad
+                self.rows[cycle + 1].append((number, packet.output, packet.row(row), last, bad, scrap))
+                reading.row += 1
+                self.scraps += scrap
+                if scrap or (last and row < packet.n):
+                    self.aborts[number] = cycle + 1
+                elif row == packet.n:
+                    self.releases[number] = (cycle + 1, packet)
+                    self.readers[number] = None
+
+
+@pytest.mark.parametrize(("queueing", "readers", "seed"), [("voq", 2, 0), ("voq", 1, 1), ("fifo", 1, 2)])
+@pytest.mark.parametrize("eager", [True, False])
+def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, seed: int, eager: bool) -> None:
+    print(f"seed {seed}")
+    grant_chance, bad_chance = (0.8, 0.2) if eager else (0.02, 0.6)
+    rng = random.Random(seed)
+    dut = PacketStore(POOLS, OUTPUTS, queueing, readers)
+    reference = Reference([None] * readers)
+    queues: dict[tuple[int, int], list[Packet]] = defaultdict(list)
+    counts: dict[str, int] = defaultdict(int)
+    to_write: list[tuple[Packet, int]] = []  # rows of the packet being received
+    packet: Packet | None = None
+    ends: list[Packet] = []
+
+    async def bench(ctx: Any) -> None:
+        nonlocal packet, to_write
+        number = 0
+        joining: Packet | None = None
+        idle = 0
+        narrow = False
+        ctx.set(dut.wide, WIDE)
+        for output in range(OUTPUTS):
+            ctx.set(dut.facts[output].swallow, 1)
+        for cycle in range(CYCLES):
+            ctx.set(dut.phase, cycle % 4)
+            for signal in (dut.accept, dut.cancel, dut.join, dut.write.valid, dut.grant_output):
+                ctx.set(signal, 0)
+            assert [ctx.get(dut.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
+
+            # What the readers give.
+            seen = []
+            for reader in range(readers):
+                to = ctx.get(dut.rows_to[reader])
+                if to:
+                    row = dut.rows[reader]
+                    scrap = bool(ctx.get(row.scrap))
+                    last = bool(ctx.get(row.last))
+                    bad = last and bool(ctx.get(row.bad))
+                    seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
+            expected = reference.rows.pop(cycle, [])
+            assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
+            assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
+
+            # A grant, if the input and the output are available.
+            held = reference.held(cycle)
+            assert {output for output in range(OUTPUTS) if ctx.get(dut.holds) >> output & 1} == held
+            taker = reference.available(cycle)
+            assert bool(ctx.get(dut.available)) == (taker is not None), f"cycle {cycle}"
+            choices = [
+                (output, slot)
+                for output in range(OUTPUTS)
+                for slot in range(2)
+                if ctx.get(dut.requests[slot]) >> output & 1
+                and output not in held
+                and (WIDE >> output & 1 or cycle % 4 == 1)
+            ]
+            granted = None
+            if choices and taker is not None and rng.random() < grant_chance:
+                output, slot = rng.choice(choices)
+                ctx.set(dut.grant_output, 1 << output)
+                ctx.set(dut.grant_slot, 1 << slot)
+                queue = queues[slot, output if queueing == "voq" else 0]
+                assert queue[0].output == output, "a head of another output was requested"
+                granted = queue.pop(0)
+
+            # A packet comes in, row by row.
+            free_now = list(reference.free)
+            reference.step(cycle)
+            if granted is not None and taker is not None:
+                step = 1 if WIDE >> granted.output & 1 else 4
+                assert reference.readers[taker] is None
+                reference.readers[taker] = Reading(granted, cycle + 1, step)
+            if joining is not None:
+                ctx.set(dut.join, 1)
+                ctx.set(dut.packet.pool, joining.slot)
+                ctx.set(dut.packet.words, joining.n)
+                ctx.set(dut.packet.need, joining.need)
+                ctx.set(dut.packet.output, joining.output)
+                ctx.set(dut.packet.slot, joining.slot)
+                joining.joined = True
+                queues[joining.slot, joining.output if queueing == "voq" else 0].append(joining)
+                joining = None
+            if packet is None and idle == 0:
+                n = rng.choice((5, 6, 14, 15, 16, 17, 31, 32, rng.randrange(5, 80)))
+                slot = int(rng.random() < 0.2)
+                end = n if rng.random() < 0.7 else rng.randrange(1, n)
+                bad = end < n or rng.random() < bad_chance
+                packet = Packet(n, end, bad, slot, rng.randrange(OUTPUTS), False, number)
+                number += 1
+                to_write = [(packet, row) for row in range(end + 1)]
+                narrow = rng.random() < 0.2
+                arrival = cycle
+            elif packet is None:
+                idle -= 1
+            if packet is not None:
+                since = cycle - arrival
+                header_at = 3 if narrow else 0
+                if since == header_at and packet.end > 1 and packet.need <= free_now[packet.slot]:
+                    packet.accepted = rng.random() < 0.9
+                    if packet.accepted:
+                        ctx.set(dut.accept, 1)
+                        ctx.set(dut.accept_slot, packet.slot)
+                        ctx.set(dut.accept_need, packet.need)
+                        reference.free[packet.slot] -= packet.need
+                        if not narrow:
+                            joining = packet
+                if not narrow or since % 4 == 0:
+                    _, row = to_write.pop(0)
+                    last = row == packet.end
+                    write = dut.write
+                    ctx.set(write.valid, 1)
+                    ctx.set(write.data, packet.row(row))
+                    ctx.set(write.index, row)
+                    ctx.set(write.first, row == 0)
+                    ctx.set(write.last, last)
+                    ctx.set(write.bad, packet.bad)
+                    ctx.set(write.accepted, packet.accepted and row > 0)
+                    ctx.set(write.slot, packet.slot)
+                    ctx.set(write.n, packet.n)
+                    ctx.set(write.need, packet.need)
+                    if last:
+                        # Of narrow packets all that is good joins when it is whole, the rest is cancelled.
+                        packet.cycle_of_end = cycle
+                        if packet.accepted and narrow and packet.bad:
+                            counts["cancelled"] += 1
+                            ctx.set(dut.cancel, 1)
+                            reference.free[packet.slot] += packet.need
+                        elif packet.accepted and narrow:
+                            joining = packet
+                        ends.append(packet)
+                        packet = None
+                        idle = rng.choice((0, 0, 0, 1, 5, 30))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    taken = [packet for packet in ends if packet.accepted]
+    assert len(taken) > 40
+    assert counts["cancelled"] > 0
+    assert eager or reference.scraps > 10

@@ -1,0 +1,287 @@
+"""A whole switch between adapters, in Amaranth's simulator."""
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.rtl.switch.bench import FLIGHT, SWITCH, Event, Fabric
+from wire.codes import VL15, PortState
+from wire.packet import build_ud_send
+from wire.parameters import AdapterParameters, SwitchParameters
+from wire.registers import (
+    Counter,
+    NodeRegister,
+    PortRegister,
+    lft_address,
+    node_address,
+    port_address,
+    sl_to_vl_address,
+)
+from wire.symbols import Control
+from wire.trace import Kind, Verdict
+
+LATENCY = 7
+MTU = 256
+X1 = 1
+X4 = 2
+
+
+def make(adapters: int = 2, vls: int = 1, watched: Any = (), **switch: Any) -> Fabric:
+    parameters = {"ports": max(2, adapters), "vls": vls, "mtu": MTU, "buffer_blocks": 16, "lft_size": 16} | switch
+    blocks = parameters["buffer_blocks"]
+    return Fabric(
+        SwitchParameters(**parameters),
+        AdapterParameters(vls=vls, mtu=parameters["mtu"], receive_blocks=blocks, send_blocks=blocks),
+        adapters,
+        watched,
+    )
+
+
+def words(source: int, destination: int, size: int = 16, *, vl: int = 0, sl: int = 0, psn: int = 0) -> tuple[int, ...]:
+    """A packet from adapter to adapter; `size` is that of its payload in bytes."""
+    content = bytes((psn * 31 + place) & 0xFF for place in range(size))
+    packet = build_ud_send(
+        slid=source + 1, dlid=destination + 1, dest_qp=1, src_qp=2, q_key=3, payload=content, vl=vl, sl=sl, psn=psn
+    )
+    return tuple(int.from_bytes(packet.data[place : place + 4]) for place in range(0, len(packet.data), 4))
+
+
+def starts(rows: list[tuple[int, int, int]], control: Control) -> list[int]:
+    return [cycle for cycle, data, k in rows if k == 0b1000 and data >> 24 == control]
+
+
+def verdicts(events: list[Event]) -> list[Verdict]:
+    return [Verdict(event.words[0] & 0xFF) for event in events]
+
+
+def test_a_packet_passes_an_idle_switch_in_seven_cycles() -> None:
+    fabric = make(watched=[(SWITCH, 1), (1, 1)])
+    ready = fabric.bring_up(5)
+    for number, size in enumerate((0, 4, 100, MTU)):
+        fabric.post(ready + 150 * number, 0, 0, words(0, 1, size))
+    fabric.run(ready + 700)
+    into, out = starts(fabric.rows[SWITCH, 1], Control.SDP), starts(fabric.rows[1, 1], Control.SDP)
+    assert len(into) == 4
+    assert [after - FLIGHT - before for before, after in zip(into, out, strict=True)] == [LATENCY] * 4
+
+    # TX_DATA names the cycle of row 0 on the wires and is stamped with that of the end row.
+    sent = fabric.of(Kind.TX_DATA, SWITCH)
+    assert [event.words[2] for event in sent] == [cycle - FLIGHT for cycle in out]
+    assert all(event.cycle == event.words[2] + (event.words[1] >> 16) for event in sent)
+
+
+@pytest.mark.parametrize(("queueing", "vls", "seed"), [("voq", 2, 0), ("fifo", 2, 1)])
+def test_packets_arrive_whole_and_in_order(queueing: str, vls: int, seed: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    fabric = make(3, vls, queueing=queueing, readers=1 if queueing == "fifo" else 2)
+    ready = fabric.bring_up(5)
+    sent: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    for psn in range(24):
+        source, vl = rng.randrange(3), rng.randrange(vls)
+        destination = rng.choice([node for node in range(3) if node != source])
+        packet = words(source, destination, rng.choice((0, 20, rng.randrange(MTU + 1))) & ~3, vl=vl, sl=vl, psn=psn)
+        fabric.post(ready + rng.randrange(100), source, vl, packet)
+        sent.setdefault((source, destination), []).append(packet)
+    fabric.run(ready + 800)
+    for node in range(3):
+        arrived = fabric.delivered[node]
+        for source in range(3):
+            for vl in range(vls):
+                expected = [packet for packet in sent.get((source, node), []) if packet[0] >> 28 == vl]
+                flow = [packet for slot, packet in arrived if packet[1] & 0xFFFF == source + 1 and slot == vl]
+                assert flow == expected
+    assert not fabric.of(Kind.SCRAP)
+    assert {verdict for event in fabric.of(Kind.RX_DATA) for verdict in verdicts([event])} == {Verdict.GOOD}
+    places = [(event.cycle, event.node, event.port, event.kind) for event in fabric.events if event.node == SWITCH]
+    assert places == sorted(places)
+
+
+def test_vl15_needs_neither_credits_nor_an_active_port() -> None:
+    fabric = make()
+    for port in (1, 2):
+        fabric.write(5 + 2 * port, SWITCH, lft_address(port), port)
+        fabric.write(5 + 2 * port, port - 1, node_address(NodeRegister.LID), port)
+    packet = words(0, 1, 256, vl=VL15)
+    fabric.post(20, 0, 1, packet)
+    fabric.run(300)
+    assert fabric.delivered[1] == [(1, packet)]
+    assert {event.words[0] for event in fabric.of(Kind.STATE)} <= {PortState.INITIALIZE}
+
+
+def test_a_packet_without_credits_waits_and_others_pass_it() -> None:
+    fabric = make(3, watched=[(1, 1)])
+    ready = fabric.bring_up(5)
+    fabric.stall(ready, 1, 0b11)
+    # Packets of 5 blocks: the buffer of adapter 1 takes three, that of the switch three, one stays behind.
+    for psn in range(7):
+        fabric.post(ready, 0, 0, words(0, 1, MTU, psn=psn))
+    other = words(2, 0, 64)
+    fabric.post(ready + 500, 2, 0, other)
+    fabric.read(ready + 720, SWITCH, port_address(2, Counter.XMIT_WAIT))
+    fabric.stall(ready + 721, 1, 0)
+    fabric.run(ready + 1250)
+    begun = starts(fabric.rows[1, 1], Control.SDP)
+    assert [cycle > ready + 720 for cycle in begun] == [False] * 3 + [True] * 4
+    assert [packet for _, packet in fabric.delivered[1]] == [words(0, 1, MTU, psn=psn) for psn in range(7)]
+    assert fabric.delivered[0] == [(0, other)]
+    ((_, waited),) = fabric.answers[SWITCH]
+    assert waited > 10
+
+
+def test_in_fifo_a_packet_without_credits_holds_those_behind_it() -> None:
+    arrived = {}
+    for queueing in ("voq", "fifo"):
+        fabric = make(3, queueing=queueing, readers=1)
+        ready = fabric.bring_up(5)
+        fabric.stall(ready, 1, 0b11)
+        for psn in range(4):
+            fabric.post(ready, 0, 0, words(0, 1, MTU, psn=psn))
+        fabric.post(ready, 0, 0, words(0, 2, 64))
+        fabric.run(ready + 480)
+        arrived[queueing] = len(fabric.delivered[2])
+    assert arrived == {"voq": 1, "fifo": 0}
+
+
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_packets_pass_between_1x_and_4x(narrow: int) -> None:
+    fabric = make(watched=[(SWITCH, 1), (SWITCH, 2), (0, 1), (1, 1)])
+    width = {PortRegister.WIDTH: X1}
+    ready = fabric.bring_up(5, {(narrow, 1): width, (SWITCH, narrow + 1): width})
+    packets = [words(0, 1, size, psn=size) for size in (0, 100, MTU)]
+    for packet in packets:
+        fabric.post(ready, 0, 0, packet)
+    fabric.run(ready + 900)
+    assert [packet for _, packet in fabric.delivered[1]] == packets
+    into, out = fabric.rows[SWITCH, 1], fabric.rows[1, 1]
+    begun, sent = starts(into, Control.SDP), starts(out, Control.SDP)
+    if narrow == 0:
+        # Row d, without which the output might run dry, leaves 7 cycles after it came or later.
+        n = len(packets[0])
+        d = n - n // 4
+        assert sent[0] - FLIGHT == begun[0] + 4 * d + 2 + 1 + 1 + 2
+        assert all(cycle % 4 == FLIGHT for cycle, _, _ in into[200:])
+    else:
+        assert all((cycle - FLIGHT) % 4 == 0 for cycle in sent)
+        assert LATENCY <= sent[0] - FLIGHT - begun[0] < LATENCY + 4
+
+
+def test_what_cannot_be_relayed_is_counted_and_dropped() -> None:
+    fabric = make()
+    ready = fabric.bring_up(5)
+    fabric.write(ready - 8, SWITCH, lft_address(5), 1)
+    fabric.write(ready - 6, SWITCH, lft_address(6), 2)
+    fabric.write(ready - 4, SWITCH, sl_to_vl_address(1, 2, 9), 1)
+    for place, (dlid, sl) in enumerate([(4, 0), (15, 0), (16, 0), (5, 0), (6, 9), (6, 0)]):
+        fabric.post(ready + 60 * place, 0, 0, words(0, dlid - 1, sl=sl))
+    for place, dlid in enumerate([4, 5]):
+        fabric.post(ready + 400 + 60 * place, 0, 1, words(0, dlid - 1, vl=VL15))
+    fabric.read(ready + 600, SWITCH, port_address(1, Counter.RCV_SWITCH_RELAY_ERRORS))
+    fabric.read(ready + 602, SWITCH, port_address(1, Counter.VL15_DROPPED))
+    fabric.write(ready + 610, SWITCH, node_address(NodeRegister.LINEAR_FDB_TOP), 5)
+    fabric.post(ready + 610, 0, 0, words(0, 5))
+    fabric.run(ready + 700)
+    received = fabric.of(Kind.RX_DATA, SWITCH)
+    assert verdicts(received) == [
+        Verdict.NO_ROUTE,
+        Verdict.NO_ROUTE,
+        Verdict.NO_ROUTE,
+        Verdict.LOOP,
+        Verdict.VL_MAP,
+        Verdict.GOOD,
+        Verdict.VL15_DROPPED,
+        Verdict.VL15_DROPPED,
+        Verdict.NO_ROUTE,
+    ]
+    assert len(fabric.of(Kind.TX_DATA, SWITCH)) == 1
+    assert [value for _, value in fabric.answers[SWITCH]] == [5, 2]
+
+
+def test_registers_and_tables_are_read_back_after_four_cycles() -> None:
+    fabric = make(ports=3, vls=4, lft_size=20)
+    reads = [
+        (node_address(NodeRegister.NUM_PORTS), 3),
+        (node_address(NodeRegister.LINEAR_FDB_TOP), 19),
+        (lft_address(7), 255),
+        (lft_address(20), 0),
+        (sl_to_vl_address(3, 2, 6), 2),
+        (sl_to_vl_address(2, 3, 6), 15),
+        (sl_to_vl_address(2, 4, 6), 0),
+        (port_address(3, PortRegister.WIDTH), X4),
+        (lft_address(3), 2),
+        (lft_address(4), 255),
+        (0x40_0000 | PortRegister.STATE, 0),
+    ]
+    fabric.write(4, SWITCH, sl_to_vl_address(2, 3, 6), 15)
+    fabric.write(6, SWITCH, lft_address(3), 2)
+    fabric.write(8, SWITCH, lft_address(4), 0x102)
+    fabric.write(9, SWITCH, lft_address(20), 1)
+    for place, (address, _) in enumerate(reads):
+        fabric.read(10 + place, SWITCH, address)
+    fabric.run(40)
+    assert fabric.answers[SWITCH] == [(14 + place, value) for place, (_, value) in enumerate(reads)]
+    assert [(event.cycle, *event.words[:2]) for event in fabric.of(Kind.BUS_READ)] == [
+        (14 + place, *read) for place, read in enumerate(reads)
+    ]
+
+
+def test_a_write_is_seen_by_the_read_of_the_next_cycle() -> None:
+    fabric = make()
+    places = [(lft_address(3), 7), (sl_to_vl_address(1, 2, 3), 5), (node_address(NodeRegister.LINEAR_FDB_TOP), 9)]
+    for place, (address, value) in enumerate(places):
+        fabric.write(10 * place + 5, SWITCH, address, value)
+        fabric.read(10 * place + 6, SWITCH, address)
+    fabric.run(40)
+    assert [value for _, value in fabric.answers[SWITCH]] == [value for _, value in places]
+
+
+def test_a_packet_that_goes_bad_on_its_way_leaves_marked_bad() -> None:
+    fabric = make(watched=[(SWITCH, 1)])
+    ready = fabric.bring_up(5)
+    packet = words(0, 1, 200)
+    fabric.post(ready, 0, 0, packet)
+    fabric.post(ready + 200, 0, 0, words(0, 1, 8))
+    # The host's words, the buffer and the link take a fixed time: the packet is on the switch's wires by then.
+    row_0 = ready + 1 + len(packet) + 2 + 1 + 1 + 2 + FLIGHT
+    fabric.flip(row_0 + 20, SWITCH, 1, 1)
+    fabric.run(ready + 450)
+    assert starts(fabric.rows[SWITCH, 1], Control.SDP)[0] == row_0
+    assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.PHYSICAL, Verdict.GOOD]
+    assert [event.words[0] >> 8 & 1 for event in fabric.of(Kind.TX_DATA, SWITCH)] == [1, 0]
+    assert verdicts(fabric.of(Kind.RX_DATA, 1)) == [Verdict.REMOTE, Verdict.GOOD]
+    assert len(fabric.delivered[1]) == 1
+
+
+def test_a_packet_known_to_be_bad_before_it_is_sent_is_scrapped() -> None:
+    fabric = make(3, watched=[(SWITCH, 1)])
+    ready = fabric.bring_up(5)
+    fabric.post(ready, 2, 0, words(2, 1, MTU))
+    packet = words(0, 1, 8)
+    fabric.post(ready + 66, 0, 0, packet)
+    row_0 = ready + 66 + 1 + len(packet) + 2 + 1 + 1 + 2 + FLIGHT
+    fabric.flip(row_0 + 4, SWITCH, 1, 1)
+    fabric.run(ready + 250)
+    assert starts(fabric.rows[SWITCH, 1], Control.SDP) == [row_0]
+    (scrapped,) = fabric.of(Kind.SCRAP)
+    (sent,) = fabric.of(Kind.TX_DATA, SWITCH)
+    # Granted with the other packet's last read; that row is on the wires when row 0's verdict is read.
+    end_on_wires = sent.cycle
+    assert (scrapped.port, scrapped.words) == (2, (0, len(packet), 0, 0, 0))
+    assert scrapped.cycle == end_on_wires + 1
+    assert len(fabric.delivered[1]) == 1
+
+
+def test_a_packet_beyond_the_neighbor_mtu_is_swallowed() -> None:
+    fabric = make(mtu=512, buffer_blocks=32)
+    ready = fabric.bring_up(5, {(SWITCH, 2): {PortRegister.NEIGHBOR_MTU: 1}})
+    large = words(0, 1, 400)
+    fabric.post(ready, 0, 0, large)
+    fabric.post(ready, 0, 0, words(0, 1, 256))
+    fabric.read(ready + 440, SWITCH, port_address(2, Counter.XMIT_DISCARDS))
+    fabric.run(ready + 450)
+    (discarded,) = fabric.of(Kind.TX_DISCARD)
+    assert (discarded.node, discarded.port) == (SWITCH, 2)
+    assert discarded.words[:2] == (0, len(large) | len(large) << 16)
+    assert fabric.delivered[1] == [(0, words(0, 1, 256))]
+    assert [value for _, value in fabric.answers[SWITCH]] == [1]
