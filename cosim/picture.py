@@ -168,6 +168,7 @@ class Picture:
             axes.grid(axis="x", color=_GRID, linewidth=0.6)
             axes.set_axisbelow(True)
         self._draw_time(buffers)
+        _freeze_layout(figure)
         return figure
 
     def _draw_packets(self, axes: Axes, lanes: list[Port]) -> None:
@@ -254,3 +255,12 @@ class Picture:
         micro.set_xlabel(f"µs since traffic may start (a cycle is {self._symbol_time_ns:g} ns)")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda cycle, _: f"{cycle:,.0f}"))
         axes.set_xlabel("cycle")
+
+
+def _freeze_layout(figure: Figure) -> None:
+    """Lay the figure out now, to four digits: the solver's last ones are not the same from run to run."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        left, bottom, width, height = axes.get_position().bounds
+        axes.set_position((round(left, 4), round(bottom, 4), round(width, 4), round(height, 4)))

@@ -160,6 +160,4 @@ def run_cocotb(
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.engines.build.build`.
     """
     design = fabric_design(parameters, open_ports)
-    return session.run_cocotb(
-        simulator, design, parameters, test_module, testcase, run_dir, seed=seed, waves=waves
-    )
+    return session.run_cocotb(simulator, design, parameters, test_module, testcase, run_dir, seed=seed, waves=waves)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,10 @@ class FabricDriver:
     async def _deliver(self) -> None:
         """Hand deliveries to their adapters as they come."""
         while True:
-            before = self._mailbox.read("delivered")
+            known = self._mailbox.read("delivered")
             for delivery in self._deliveries.new():
                 self._by_node[delivery.node].deliver(delivery)
-            await self._mailbox.until(lambda before=before: self._mailbox.read("delivered") != before, "delivered")
+            await self._mailbox.until(partial(self._delivered_since, known), "delivered")
+
+    def _delivered_since(self, known: int) -> bool:
+        return self._mailbox.read("delivered") != known

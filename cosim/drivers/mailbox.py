@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,7 +69,7 @@ class Mailbox:
         await Timer(count * CYCLE_NS, "ns")
 
 
-async def within(cycles: int | None, awaited: Awaitable[_T], what: str) -> _T:
+async def within(cycles: int | None, awaited: Coroutine[Any, Any, _T], what: str) -> _T:
     """Wait for something for a number of cycles, or for ever.
 
     Raises:
@@ -78,6 +78,6 @@ async def within(cycles: int | None, awaited: Awaitable[_T], what: str) -> _T:
     if cycles is None:
         return await awaited
     try:
-        return await with_timeout(awaited, cycles * CYCLE_NS, "ns")  # type: ignore[type-var, return-value]
+        return await with_timeout(awaited, cycles * CYCLE_NS, "ns")
     except SimTimeoutError:
         raise TimeoutError(f"{what}: nothing in {cycles} cycles") from None

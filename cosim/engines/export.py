@@ -9,23 +9,19 @@ most of those that are alike. Here is decided what is the same: it rests on the 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
-from importlib import metadata
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from amaranth.back import verilog
 
+from cosim.engines import whole_assignments
 from cosim.engines.boundaries import convert_apart
 from cosim.engines.cache import cached
 
-__all__ = ["merge_modules", "node_verilog", "to_verilog"]
-
-_Parameters = TypeVar("_Parameters")
+__all__ = ["merge_modules", "to_verilog"]
 
 _MODULE = re.compile(r"^(?P<attributes>(?:attribute [^\n]*\n)*)module \\(?P<name>\S+)\n(?P<body>.*?)^end$", re.M | re.S)
 _SUBMODULE = re.compile(r"^(?P<head>\s*cell )\\(?P<type>\S+)(?P<tail> \\\S+)$", re.M)
@@ -35,10 +31,6 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_]+")
 _LONE_ASSIGNMENT = re.compile(r"^  always @\*\n(?P<assignment>    [^\n]+ = [^\n]+;\n)", re.M)
 _WAKING_REGISTER = re.compile(r"^  reg (?P<name>\\\$auto\$verilog_backend\S+ ) = 0;\n", re.M)
 _VERILOG_FILE = "design.v"
-_ROOT = Path(__file__).resolve().parents[2]
-_HARDWARE = "rtl"
-_CODE = (_HARDWARE, "wire", "cosim/engines/boundaries.py", "cosim/engines/export.py")
-"""What decides the Verilog of a component of rtl/, beside its parameters and the tools."""
 
 
 @dataclass(frozen=True)
@@ -123,54 +115,11 @@ def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None) -> st
 
     def fill(directory: Any) -> None:
         text: str = verilog._convert_rtlil_text(merged, strip_internal_attrs=True)
-        (directory / _VERILOG_FILE).write_text(_wake_processes(text))
+        (directory / _VERILOG_FILE).write_text(whole_assignments.with_whole_assignments(_wake_processes(text)))
 
-    key = {"rtlil": merged, "yosys": _yosys_version(), "waking": [_LONE_ASSIGNMENT.pattern, _WAKING_REGISTER.pattern]}
+    code = [Path(file).read_text() for file in (__file__, whole_assignments.__file__)]
+    key = {"rtlil": merged, "yosys": _yosys_version(), "code": code}
     return (cached("verilog", key, fill) / _VERILOG_FILE).read_text()
-
-
-def node_verilog(make: Callable[[_Parameters], Any], parameters: _Parameters, name: str = "top") -> str:
-    """Verilog text of a component of rtl/ made from a record of wire.parameters, top module NAME.
-
-    The text is kept in the build cache for as long as the code and tools that it comes from are the same: what is
-    there already costs no elaboration.
-
-    Args:
-        make: the component's class.
-        parameters: all that it is made from.
-        name: name of the top module.
-
-    Raises:
-        ValueError: MAKE is not of rtl/, or PARAMETERS is no record, so that something else may decide the text.
-        BuildDirectoryError: the build output cannot be written.
-    """
-    if make.__module__.partition(".")[0] != _HARDWARE:
-        raise ValueError(f"component {make.__module__}.{make.__qualname__}: expected one of {_HARDWARE}/")
-    if not is_dataclass(parameters):
-        raise ValueError(f"parameters {parameters!r}: expected a record of wire.parameters")
-
-    def fill(directory: Path) -> None:
-        (directory / _VERILOG_FILE).write_text(to_verilog(make(parameters), name))
-
-    key = {
-        "component": f"{make.__module__}.{make.__qualname__}",
-        "parameters": repr(parameters),
-        "name": name,
-        "code": _code_digest(),
-        "amaranth": metadata.version("amaranth"),
-        "yosys": _yosys_version(),
-    }
-    return (cached("node", key, fill) / _VERILOG_FILE).read_text()
-
-
-def _code_digest() -> str:
-    digest = hashlib.sha256()
-    for place in _CODE:
-        path = _ROOT / place
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-            text = file.read_bytes()
-            digest.update(f"{file.relative_to(_ROOT)} {len(text)}\n".encode() + text)
-    return digest.hexdigest()
 
 
 def _wake_processes(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import model.fabric
 from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
 from cosim.mail import Delivery, unpack_words
-from wire.trace import Record
+from wire.trace import Kind, Record
 
 __all__ = ["simulate"]
 
@@ -30,16 +30,22 @@ def simulate(
     if waves is not None:
         raise WavesUnsupported(f"waves {waves}: the model has no wires to record")
     stimulus = Stimulus(spec)
+    delivered: dict[tuple[int, int], Delivery] = {}
 
     def deliver(packet: model.fabric.Delivery) -> None:
-        if on_delivery is not None:
-            on_delivery(Delivery(packet.cycle, packet.node, packet.slot, unpack_words(packet.data)))
+        words = unpack_words(packet.data)
+        delivered[packet.cycle, packet.node] = Delivery(packet.cycle, packet.node, packet.slot, words)
 
     fabric = model.fabric.Fabric(
-        spec.parameters, stimulus.controls_until(spec.cycles), stimulus.posts_until(spec.cycles), deliver
+        spec.parameters,
+        stimulus.controls_until(spec.cycles),
+        stimulus.posts_until(spec.cycles),
+        None if on_delivery is None else deliver,
     )
     for count, record in enumerate(fabric.run(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:
             progress(record.cycle)
+        if on_delivery is not None and record.kind == Kind.DELIVER:
+            on_delivery(delivered.pop((record.cycle, record.source >> 8)))
         yield record
     progress(spec.cycles)

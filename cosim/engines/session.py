@@ -22,7 +22,6 @@ from cosim.drivers.description import Description
 from cosim.engines import regression
 from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
 from cosim.engines.build import Build, build
-from cosim.engines.icarus import with_whole_assignments
 from cosim.engines.in_simulator import ANSWERS, ORDERS
 from cosim.engines.process import running
 from cosim.engines.run import LOG, RESULTS, SimulationFailed, TestResult, read_results, simulation_environment, tail
@@ -47,8 +46,7 @@ def build_design(simulator: Simulator, design: Design, waves: bool = False) -> B
     Raises:
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.engines.build.build`.
     """
-    verilog = with_whole_assignments(design.verilog) if simulator == "icarus" else design.verilog
-    return build(simulator, sources(design.ports, verilog), TOP, public=PUBLIC, waves=waves)
+    return build(simulator, sources(design.ports, design.verilog), TOP, public=PUBLIC, waves=waves)
 
 
 def simulate(

@@ -2,16 +2,15 @@
 
 import itertools
 import re
-import shutil
 
 import pytest
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from cosim.engines import boundaries, export
+from cosim.engines import boundaries
 from cosim.engines.boundaries import convert_apart
-from cosim.engines.export import merge_modules, node_verilog, to_verilog
+from cosim.engines.export import merge_modules, to_verilog
 from rtl.adapter.adapter import Adapter
 from rtl.switch.switch import Switch
 from wire.parameters import AdapterParameters, SwitchParameters
@@ -241,64 +240,6 @@ def test_components_on_different_clock_edges_stay_apart():
     text = to_verilog(TwoEdges(), "top")
     assert len(modules_of(text)) == 3
     assert "always @(negedge falling_clk)" in text
-
-
-SMALL = SwitchParameters(ports=2)
-
-
-class Bare:
-    """Stands in for a component of rtl/."""
-
-    __module__ = "rtl.bare"
-
-    def __init__(self, parameters):
-        self.parameters = parameters
-
-
-@pytest.fixture
-def exports(monkeypatch, tmp_path):
-    """Parameters and names of what is exported, in a build cache and a checkout of the test's own."""
-    monkeypatch.setenv("IRONBAND_SIM_BUILD", str(tmp_path / "build"))
-    for folder in ("rtl", "wire", "cosim/engines"):
-        shutil.copytree(export._ROOT / folder, tmp_path / folder)
-    monkeypatch.setattr(export, "_ROOT", tmp_path)
-    seen = []
-
-    def recorded(component, name):
-        seen.append((component.parameters, name))
-        return f"module {name}; // {component.parameters}"
-
-    monkeypatch.setattr(export, "to_verilog", recorded)
-    return seen
-
-
-def test_unchanged_component_is_exported_once(exports):
-    text = node_verilog(Bare, SMALL, "switch")
-    assert node_verilog(Bare, SMALL, "switch") == text
-    assert exports == [(SMALL, "switch")]
-
-
-def test_another_parameter_or_name_is_another_export(exports):
-    other = SwitchParameters(ports=2, vl15_blocks=11)
-    texts = {node_verilog(Bare, SMALL), node_verilog(Bare, other), node_verilog(Bare, SMALL, "switch")}
-    assert len(texts) == 3
-    assert exports == [(SMALL, "top"), (other, "top"), (SMALL, "switch")]
-
-
-@pytest.mark.parametrize("file", ["rtl/link/crc.py", "wire/crc.py", "cosim/engines/boundaries.py"])
-def test_component_is_exported_again_after_a_change_of_code(exports, tmp_path, file):
-    node_verilog(Bare, SMALL)
-    with (tmp_path / file).open("a") as code:
-        code.write("\n")
-    node_verilog(Bare, SMALL)
-    assert exports == [(SMALL, "top")] * 2
-
-
-def test_component_that_more_than_hardware_decides_is_not_kept():
-    with pytest.raises(ValueError, match=r"component \S*test_export.Port: expected one of rtl/"):
-        node_verilog(Port, SMALL)
-    with pytest.raises(ValueError, match=r"parameters 8: expected a record of wire.parameters"):
-        node_verilog(Switch, 8)
 
 
 def test_net_names_stay_readable_and_no_source_paths_leak():

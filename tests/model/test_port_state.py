@@ -133,3 +133,20 @@ def test_in_activedefer_packets_wait(star, ready):
     (sent,) = bench.of(Kind.TX_DATA, 0, 2)
     assert sent.c == ready + 902 + 3
     assert len(bench.delivered) == 1
+
+
+def test_a_row_is_refused_by_the_state_in_its_own_cycle_alone(star, ready):
+    """A 1X flow control packet: Down for one cycle, around that of row 1 in the stage."""
+
+    def sent(down):
+        bench = star(2)
+        bench.write_port(0, 1, PortRegister.WIDTH, 1, ready)
+        bench.write_port(1, 1, PortRegister.WIDTH, 1, ready + 1)
+        bench.write_port(0, 1, PortRegister.FCP_PERIOD, 200, ready + 2)
+        if down:
+            bench.write_port(0, 1, PortRegister.STATE, DOWN, down - 2)
+        return [record.cycle for record in bench.run(ready + 300).of(Kind.TX_FCP, 0) if record.a == 0]
+
+    (undisturbed,) = sent(None)
+    in_stage = undisturbed - 1
+    assert [sent(in_stage + shift) == [undisturbed] for shift in (-3, -1, 0, 1)] == [True, True, False, True]

@@ -1,7 +1,8 @@
-"""Verilog as Icarus runs it fast.
+"""Nets that continuous assignments drive in parts, turned into nets driven whole.
 
-A net that several continuous assignments drive in parts is resolved by Icarus in eight strengths, bit by bit,
-which costs an Amaranth design six sevenths of its speed. Here such a net gets one assignment of all its bits.
+Amaranth writes an assignment for each part of a signal. Icarus resolves such a net in eight strengths, bit by bit,
+which costs a design six sevenths of its speed; Verilator makes two and a half times as much C++ of it. Here such a
+net gets one assignment of all its bits.
 """
 
 from __future__ import annotations

@@ -1,0 +1,131 @@
+"""A whole fabric: every engine gives the same trace, the golden model's, and a broken fabric is noticed."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cosim.compare import Names, compare
+from cosim.engines.base import Run
+from cosim.fabric import fabric_design
+from cosim.mail import Delivery, unpack_words
+from cosim.simulation import RunSpec, UnknownEngine, build, run
+from tests.regression.fabrics import STAR
+from wire.codes import PortState
+from wire.packet import build_ud_send
+from wire.parameters import FabricParameters
+from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address, port_address
+from wire.stimulus import Control, Injection, Operation, Post, Trigger
+from wire.trace import Kind, Record
+
+SEED = random.randrange(1 << 32)
+HOSTS = ("h0", "h1", "h2")
+START = 300
+
+
+def controls(seed: int, cycles: int) -> Iterator[Control]:
+    choose = random.Random(seed)
+    nodes = list(STAR.nodes)
+    writes = [(nodes.index(host), node_address(NodeRegister.LID), 1 + i) for i, host in enumerate(HOSTS)]
+    writes += [(0, lft_address(1 + i), 1 + i) for i in range(len(HOSTS))]
+    ends = [end for i, host in enumerate(HOSTS) for end in ((nodes.index(host), 1), (0, i + 1))]
+    for cycle, (node, address, value) in enumerate(writes):
+        yield Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0))
+    for start, state in ((100, PortState.ARMED), (200, PortState.ACTIVE)):
+        for place, (node, port) in enumerate(ends):
+            address = port_address(port, PortRegister.STATE)
+            yield Control(start + place, Operation.BUS_WRITE, node, (address, state, 0, 0))
+    for cycle in range(START, cycles, 60):
+        node, port = choose.choice(ends)
+        stall = Control(cycle, Operation.RECV_STALL, nodes.index(choose.choice(HOSTS)), (choose.randrange(8), 0, 0, 0))
+        damage = Injection(Trigger(choose.randrange(3)), choose.randrange(4), flip=1 << choose.randrange(36))
+        yield choose.choice(
+            [
+                stall,
+                stall._replace(args=(0, 0, 0, 0)),
+                Control(cycle, Operation.INJECT, choose.randrange(6), damage.args()),
+                Control(cycle, Operation.BUS_READ, node, (port_address(port, choose.choice(list(Counter))), 0, 0, 0)),
+            ]
+        )
+
+
+def posts(seed: int, cycles: int) -> Iterator[Post]:
+    choose = random.Random(seed)
+    nodes = list(STAR.nodes)
+    cycle = START
+    while cycle < cycles:
+        source, to = choose.sample(range(3), 2)
+        vl = choose.randrange(2)
+        payload = choose.randbytes(choose.choice([0, 4, 60, 256]))
+        packet = build_ud_send(
+            slid=1 + source, dlid=1 + to, sl=vl, vl=vl, dest_qp=2, src_qp=2, q_key=1, payload=payload
+        )
+        yield Post(cycle, nodes.index(HOSTS[source]), vl, unpack_words(packet.data))
+        cycle += choose.choice([0, 10, 40])
+
+
+def spec(seed: int, cycles: int) -> RunSpec:
+    return RunSpec(STAR, controls(seed, cycles), posts(seed + 1, cycles), cycles)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "cycles"), [("verilator", 30_000), ("icarus", 2_000), ("amaranth", 2_000)])
+def test_engine_gives_the_golden_models_trace(engine: str, cycles: int, tmp_path: Path) -> None:
+    print(f"seed {SEED}")
+    expected: list[Delivery] = []
+    seen: list[Delivery] = []
+    kinds = set()
+
+    def noted(records: Run) -> Iterator[Record]:
+        for record in records:
+            kinds.add(record.kind)
+            yield record
+
+    with (
+        run("model", spec(SEED, cycles), tmp_path / "model", on_delivery=expected.append) as model,
+        run(engine, spec(SEED, cycles), tmp_path / engine, on_delivery=seen.append) as hardware,
+    ):
+        comparison = compare(model, noted(hardware))
+    assert comparison.difference is None
+    assert comparison.records > cycles / 20
+    assert expected == seen
+    assert len(seen) > cycles / 200
+    assert kinds >= {Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, Kind.TX_DATA, Kind.TX_FCP, Kind.SEND, Kind.DELIVER}
+    assert kinds >= {Kind.INJECT, Kind.BUS_READ}
+
+
+def test_a_wrong_buffer_is_noticed(tmp_path: Path) -> None:
+    """The model with a switch one block smaller than the hardware's: the credits it grants give it away."""
+    nodes = {name: replace(node, buffer_blocks=17) if name == "sw0" else node for name, node in STAR.nodes.items()}
+    other = replace(spec(1, 400), parameters=FabricParameters(nodes, STAR.links))
+    with (
+        run("model", other, tmp_path / "model") as model,
+        run("amaranth", spec(1, 400), tmp_path / "amaranth") as hardware,
+    ):
+        difference = compare(model, hardware).difference
+    assert difference is not None
+    assert difference.kind == Kind.TX_FCP
+    report = difference.report(Names(STAR), "pytest")
+    assert "differs in FCCL 17 / 16" in report
+
+
+@pytest.mark.slow
+def test_places_of_the_trace_are_in_order() -> None:
+    slots = fabric_design(STAR).ports.trace
+    assert list(slots) == sorted(set(slots))
+    assert sum(kind == Kind.INJECT for _source, kind in slots) == 2 * len(STAR.links)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["verilator", "icarus", "amaranth", "model"])
+def test_build_ahead_makes_the_run_quick(engine: str, tmp_path: Path) -> None:
+    build(engine, STAR)
+    with run(engine, spec(1, 5), tmp_path) as records:
+        assert [record.kind for record in records] == [Kind.STATE] * 2 * len(STAR.links)
+
+
+def test_build_for_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(UnknownEngine, match="engine 'vcs': expected one of verilator, icarus, amaranth, model"):
+        build("vcs", STAR)

@@ -1,0 +1,61 @@
+"""Compares the RTL in the current directory with the golden model there: `check OPTIONS` or `stimulus NAME`.
+
+Exit status as `ironband` has it: 0 held, 1 a difference, 2 anything else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from stimuli import STIMULI
+
+from cosim.cli import main as ironband
+from cosim.compare import Names, compare
+from cosim.simulation import run
+
+_ENGINE = "icarus"
+
+
+def compare_stimulus(name: str) -> int:
+    """Compare on a stimulus of stimuli.py, and say where the sides part."""
+    spec = STIMULI[name]
+    with (
+        tempfile.TemporaryDirectory(prefix="ironband-") as directory,
+        run(_ENGINE, spec(), Path(directory) / _ENGINE) as seen,
+        run("model", spec(), Path(directory) / "model") as expected,
+    ):
+        comparison = compare(expected, seen)
+    difference = comparison.difference
+    if difference is None:
+        print(f"{name}: {comparison.records} records are the same")
+        return 0
+    print(difference.report(Names(spec().parameters), f"comparison.py stimulus {name}", seen_by=_ENGINE))
+    return 1
+
+
+def main(arguments: list[str]) -> int:
+    """Run a comparison, if the packages are those of the current directory."""
+    for package in ("wire", "rtl", "model", "cosim"):
+        origin = importlib.import_module(package).__file__
+        if origin is None or Path(origin).parents[1] != Path.cwd():
+            print(f"{package} was imported from {origin}, expected {Path.cwd()}", file=sys.stderr)
+            return 2
+    match arguments:
+        case ["check", *options]:
+            return ironband(["check", "--sim", _ENGINE, *options])
+        case ["stimulus", name]:
+            return compare_stimulus(name)
+    print(f"{arguments}: expected check OPTIONS or stimulus NAME", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Exception:  # a design that does not elaborate, too, is no difference
+        traceback.print_exc()
+        sys.exit(2)

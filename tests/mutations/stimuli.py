@@ -1,0 +1,331 @@
+"""Small stimuli, each for one mechanism that random traffic reaches late or never.
+
+A switch `S` with hosts `H1`, `H2`, ... at its ports 1, 2, ..., whose LIDs are the ports' numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from random import Random
+from typing import Final
+
+from cosim.injection import link_error, one_a_cycle
+from cosim.simulation import RunSpec
+from cosim.traffic import ud_packet_words
+from wire.codes import MTU, VL15, LinkWidth, PortState
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.registers import (
+    Counter,
+    NodeRegister,
+    PortRegister,
+    lft_address,
+    node_address,
+    port_address,
+    sl_to_vl_address,
+)
+from wire.stimulus import Control, Injection, Operation, Post, Trigger
+from wire.symbols import Control as Symbol
+
+__all__ = ["STIMULI"]
+
+SWITCH = 0
+ARMED_AT = 60
+ACTIVE_AT = 110
+START = 150
+"""From here on every port is Active and has the credits of its neighbour."""
+
+_END_AT_ROW_20 = Injection(Trigger.DATA, 20, 20, keep=(1 << 36) - 1 ^ 0x1_0000_00FF, flip=1 << 32 | Symbol.EGP)
+"""EGP on lane 3."""
+
+
+@dataclass
+class Star:
+    """A switch and its hosts, brought up, and what else acts on them.
+
+    Attributes:
+        switch, host: what they are built with.
+        lids: LIDs that have a route, if more than there are ports; those beyond lead to port 2.
+        top: LinearFDBTop, if it is not the number of ports.
+        activate: bring the ports from Armed to Active.
+    """
+
+    switch: SwitchParameters
+    host: AdapterParameters
+    lids: int = 0
+    top: int = 0
+    activate: bool = True
+    _controls: list[Control] = field(default_factory=list)
+    _posts: list[Post] = field(default_factory=list)
+    _sequence: int = 0
+
+    def __post_init__(self) -> None:
+        """Bring the star up."""
+        ports = self.ports
+        self.write(0, SWITCH, node_address(NodeRegister.LINEAR_FDB_TOP), self.top or len(ports))
+        for lid in range(1, max(self.lids, len(ports)) + 1):
+            self.write(0, SWITCH, lft_address(lid), lid if lid in ports else 2)
+        for port in ports:
+            self.write(0, port, node_address(NodeRegister.LID), port)
+        self.set_state(ARMED_AT, PortState.ARMED)
+        if self.activate:
+            self.set_state(ACTIVE_AT, PortState.ACTIVE)
+
+    @property
+    def ports(self) -> range:
+        """Ports of the switch; also the hosts' node indices and LIDs."""
+        return range(1, self.switch.ports + 1)
+
+    def write(self, cycle: int, node: int, address: int, value: int) -> None:
+        """A bus write."""
+        self._controls.append(Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0)))
+
+    def read(self, cycle: int, node: int, address: int) -> None:
+        """A bus read."""
+        self._controls.append(Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0)))
+
+    def set_register(self, cycle: int, port: int, register: PortRegister, value: int) -> None:
+        """A write to both ends of a port's link, in neighbouring cycles."""
+        self.write(cycle, SWITCH, port_address(port, register), value)
+        self.write(cycle, port, port_address(1, register), value)
+
+    def set_state(self, cycle: int, state: PortState) -> None:
+        """A new state for every port."""
+        for port in self.ports:
+            self.set_register(cycle, port, PortRegister.STATE, state)
+
+    def stall(self, cycle: int, host: int) -> None:
+        """The host takes no packets."""
+        every_slot = (1 << self.host.vls + 1) - 1
+        self._controls.append(Control(cycle, Operation.RECV_STALL, host, (every_slot, 0, 0, 0)))
+
+    def resume(self, cycle: int, host: int) -> None:
+        """The host takes packets again."""
+        self._controls.append(Control(cycle, Operation.RECV_STALL, host))
+
+    def inject(self, cycle: int, host: int, injection: Injection) -> None:
+        """An error on a host's link, on the way to the switch."""
+        self._controls.append(Control(cycle, Operation.INJECT, (host - 1) << 1, injection.args()))
+
+    def link(self, cycle: int, host: int, *, up: bool) -> None:
+        """A host's link goes down or comes up."""
+        self._controls.append(Control(cycle, Operation.LINK_UP if up else Operation.LINK_DOWN, host - 1))
+
+    def post(self, cycle: int, source: int, dlid: int, size: int, *, vl: int = 0, icrc_error: int = 0) -> None:
+        """A packet of `size` payload bytes on the SL of the VL's number, with bits of its ICRC flipped."""
+        self._sequence += 1
+        words = ud_packet_words(
+            Random(self._sequence),
+            slid=source,
+            dlid=dlid,
+            sl=vl,
+            vl=vl,
+            flow=source,
+            sequence=self._sequence,
+            size=size,
+        )
+        slot = self.host.vls if vl == VL15 else vl
+        self._posts.append(Post(cycle, source, slot, (*words[:-1], words[-1] ^ icrc_error)))
+
+    def spec(self, cycles: int) -> RunSpec:
+        """All of it, for a run of so many cycles."""
+        by_cycle = attrgetter("cycle")
+        links = tuple(LinkParameters(f"H{port}", 1, "S", port) for port in self.ports)
+        nodes = {"S": self.switch, **{f"H{port}": self.host for port in self.ports}}
+        controls = list(one_a_cycle(iter(sorted(self._controls, key=by_cycle))))
+        return RunSpec(FabricParameters(nodes, links), controls, sorted(self._posts, key=by_cycle), cycles)
+
+
+PAIR: Final = SwitchParameters(ports=2, vls=1, mtu=256, buffer_blocks=12, readers=1, lft_size=16)
+TRIO: Final = SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=24, readers=1, lft_size=16)
+SMALL: Final = AdapterParameters(vls=1, mtu=256, receive_blocks=6, send_blocks=48)
+
+
+def _pair(**options: int) -> Star:
+    return Star(PAIR, SMALL, **options)
+
+
+def credits_run_out() -> RunSpec:
+    """A host that takes nothing: packets wait for credits in the switch, and go on when it takes them again."""
+    star = _pair()
+    star.stall(START, 2)
+    for size in (60, 100, 30, 0, 200, 90, 10):
+        star.post(START + 5, 1, 2, size)
+    star.post(START + 5, 1, 2, 40, vl=VL15)
+    star.resume(START + 250, 2)
+    for counter in (Counter.XMIT_DATA, Counter.XMIT_WAIT):
+        star.read(START + 640, SWITCH, port_address(2, counter))
+    return star.spec(START + 650)
+
+
+def bad_packets() -> RunSpec:
+    """Packets that turn out to be bad while they are being sent: early ends, wrong VCRCs, bad ICRCs."""
+    star = _pair()
+    late = START
+    for injection in (
+        link_error("bit_flip", row=30, bit=3),
+        _END_AT_ROW_20,
+        link_error("truncate", row=25),
+    ):
+        star.inject(late, 1, injection)
+        star.post(late + 2, 1, 2, 160)
+        star.post(late + 2, 1, 2, 20)
+        late += 120
+    star.post(late, 1, 2, 30, icrc_error=1)
+    return star.spec(late + 100)
+
+
+def bad_packets_wait() -> RunSpec:
+    """Bad packets that have to wait, so that they are known to be bad before they are sent."""
+    star = _pair()
+    star.stall(START, 2)
+    star.post(START, 1, 2, 256)
+    cycle = START + 110
+    for _ in range(3):
+        star.post(cycle, 1, 2, 180)
+        # An adapter sends a packet when it has the whole of it.
+        star.inject(cycle + 50, 1, link_error("bit_flip", row=50, bit=3))
+        cycle += 70
+    cycle += 50
+    star.resume(cycle, 2)
+    for _ in range(3):
+        star.post(cycle, 1, 2, 240)
+    return star.spec(cycle + 450)
+
+
+def flow_control_heals() -> RunSpec:
+    """A lost packet costs credits until a flow control packet tells what was sent; one of those is lost too."""
+    star = _pair()
+    for port in star.ports:
+        star.set_register(START, port, PortRegister.FCP_PERIOD, 90)
+    star.inject(START + 10, 1, link_error("lost_packet"))
+    star.post(START + 12, 1, 2, 100)
+    star.inject(START + 60, 1, link_error("lost_flow_control"))
+    star.post(START + 150, 1, 2, 100)
+    return star.spec(START + 400)
+
+
+def states() -> RunSpec:
+    """Ports activated too early, and a port taken Down, which takes its neighbour with it."""
+    star = _pair(activate=False)
+    star.set_state(ARMED_AT + 4, PortState.ACTIVE)
+    star.set_state(ACTIVE_AT, PortState.ACTIVE)
+    star.write(START + 20, SWITCH, port_address(2, PortRegister.STATE), PortState.DOWN)
+    return star.spec(START + 100)
+
+
+def slow_to_fast() -> RunSpec:
+    """From a 1X link to a 4X one."""
+    star = _pair()
+    star.set_register(0, 1, PortRegister.WIDTH, LinkWidth.X1)
+    for size in (10, 61, 120):
+        star.post(START, 1, 2, size)
+    return star.spec(START + 500)
+
+
+def counters_end() -> RunSpec:
+    """Counters that are near their end when packets move them."""
+    star = _pair()
+    ends = {Counter.RCV_PKTS: 0xFFFF_FFFE, Counter.RCV_DATA: 0xFFFF_FFF0, Counter.RCV_ERRORS: 0xFFFF}
+    for counter, value in ends.items():
+        star.write(START, SWITCH, port_address(1, counter), value)
+    star.inject(START + 10, 1, link_error("bit_flip", row=12))
+    for _ in range(4):
+        star.post(START + 15, 1, 2, 24)
+    for counter in ends:
+        star.read(START + 200, SWITCH, port_address(1, counter))
+    return star.spec(START + 220)
+
+
+def deep_buffers() -> RunSpec:
+    """A receiver with more room than flow control can announce: 2048 blocks are the most."""
+    star = Star(PAIR, replace(SMALL, receive_blocks=2100))
+    star.stall(START, 2)
+    for _ in range(4):
+        star.post(START, 1, 2, 0)
+    return star.spec(START + 120)
+
+
+def relay() -> RunSpec:
+    """Another VL on the way out, a LID above LinearFDBTop, and a packet larger than the next link takes."""
+    star = Star(
+        replace(PAIR, vls=2, mtu=512, buffer_blocks=24),
+        replace(SMALL, vls=2, mtu=512, receive_blocks=24),
+        lids=3,
+        top=2,
+    )
+    for sl in range(2):
+        star.write(0, SWITCH, sl_to_vl_address(1, 2, sl), 1 - sl)
+    star.write(0, SWITCH, port_address(1, PortRegister.NEIGHBOR_MTU), MTU.MTU_256)
+    star.post(START, 1, 2, 50, vl=0)
+    star.post(START + 40, 1, 2, 50, vl=1)
+    star.post(START + 80, 1, 3, 50, vl=1)
+    star.post(START, 2, 1, 360, vl=1)
+    return star.spec(START + 270)
+
+
+def crowd() -> RunSpec:
+    """Three hosts send to each other on both VLs, all the time."""
+    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
+    random = Random(1)
+    for number in range(24):
+        for source, targets in ((1, (3, 2, 3)), (2, (3, 1, 3)), (3, (1, 2))):
+            size = random.choice((0, 20, 44, 80))
+            star.post(START, source, targets[number % len(targets)], size, vl=number // 3 % 2)
+    return star.spec(START + 600)
+
+
+def two_readers() -> RunSpec:
+    """Two packets of one input, to a 1X and a 4X output, that end at the same time."""
+    star = Star(replace(TRIO, vls=1, readers=2), replace(SMALL, receive_blocks=24))
+    star.set_register(0, 2, PortRegister.WIDTH, LinkWidth.X1)
+    for size in (64, *(0, 4, 8), 64, *(4, 4, 12)):
+        star.post(START, 1, 2 if size == 64 else 3, size)
+    return star.spec(START + 200)
+
+
+def two_outputs() -> RunSpec:
+    """An input with packets for two outputs, whose links come back at the same time."""
+    star = Star(replace(TRIO, vls=1), replace(SMALL, receive_blocks=24))
+    for host in (2, 3):
+        star.link(START + host, host, up=False)
+        star.link(START + 90 + host, host, up=True)
+        for _ in range(3):
+            star.post(START, 1, host, 0)
+    return star.spec(START + 160)
+
+
+def two_queues() -> RunSpec:
+    """A FIFO input with packets on both VLs for the same output and VL."""
+    switch = replace(PAIR, vls=2, buffer_blocks=24, queueing="fifo")
+    star = Star(switch, replace(SMALL, vls=2))
+    star.write(0, SWITCH, sl_to_vl_address(1, 2, 1), 0)
+    star.stall(START, 2)
+    star.post(START, 1, 2, 256)
+    for vl in (0, 1):
+        for size in (100, 20, 40):
+            star.post(START, 1, 2, size, vl=vl)
+    star.resume(START + 330, 2)
+    return star.spec(START + 650)
+
+
+STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
+    stimulus.__name__: stimulus
+    for stimulus in (
+        credits_run_out,
+        bad_packets,
+        bad_packets_wait,
+        flow_control_heals,
+        states,
+        slow_to_fast,
+        counters_end,
+        deep_buffers,
+        relay,
+        crowd,
+        two_readers,
+        two_outputs,
+        two_queues,
+    )
+}
+"""By name; each call makes the same stimulus anew."""
