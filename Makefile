@@ -19,8 +19,8 @@ demo: setup
 	$(BIN)/ironband run jam
 
 test: lint
-	$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
-	$(BIN)/pytest -m slow $(PYTEST_ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m slow $(PYTEST_ARGS)
 
 lint: setup
 	$(BIN)/ruff check .
