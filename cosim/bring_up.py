@@ -12,6 +12,7 @@ from cosim.topology import Port, Topology
 from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
 from wire.parameters import SwitchParameters
 from wire.registers import (
+    PORT_RESET_VALUES,
     Counter,
     NodeRegister,
     PortRegister,
@@ -34,8 +35,8 @@ __all__ = [
     "write",
 ]
 
-FCP_PERIOD_AT_RESET = 48_488
-"""Cycles between two periodic flow control packets of a VL (wire.registers, FCP_PERIOD)."""
+FCP_PERIOD_AT_RESET = PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
+"""Cycles between two periodic flow control packets of a VL."""
 
 BUS_READ_CYCLES = 4
 """Cycles from a read being given to its value in the trace (section 10)."""

@@ -19,8 +19,9 @@ from cosim.injection import random_controls
 from cosim.scenario import Host, Link, PortSettings, Scenario, Switch
 from cosim.topology import Port, Topology
 from cosim.traffic import RandomTraffic, random_packets
-from wire.codes import max_pkt_len, mtu_code
+from wire.codes import MTU, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
+from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.stimulus import Control
 from wire.trace import LINK_SOURCE, Kind, Record, Verdict
 
@@ -30,9 +31,17 @@ Widths = Literal["mixed", "4X", "1X"]
 
 _DRAIN_SHARE = 0.05
 _FLIGHTS = (1, 2, 3, 8, 25, 40)
-_FCP_PERIODS = (400, 3_000, 48_488)
+_FCP_PERIODS = (400, 3_000, PORT_RESET_VALUES[PortRegister.FCP_PERIOD])
 _LINK_DOWN_TIMEOUT = 400
 _MAX_BUFFER_PACKETS = 5
+_STRAY_BLOCKS = 1
+_MOST_BLOCKS = 4_095
+_DEEP_BUFFER = 2_049
+"""Blocks of a buffer of which not all can be announced at once."""
+
+_DEEP_SHARE = 0.1
+_VLS = (1, 2, 4, 8)
+_MTUS = tuple(mtu_bytes(code) for code in MTU)
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,8 @@ class CheckOptions:
 
     Attributes:
         ports: ports of the switch, each with an adapter.
-        vls: data VLs of all nodes.
-        mtu: MTU in bytes of all nodes.
+        vls: data VLs of the switch; some hosts have less.
+        mtu: MTU in bytes of the switch; that of some hosts is smaller.
         queueing: of the switch.
         cycles: length of the run from reset.
         seed: of all that is random.
@@ -122,10 +131,18 @@ def check_scenario(options: CheckOptions) -> Scenario:
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
     def blocks() -> int:
-        return min(4_095, random.randint(largest, _MAX_BUFFER_PACKETS * largest))
+        # Room for a stray that is too long: a host would wait for ever for more than there is.
+        least = largest + _STRAY_BLOCKS
+        if random.random() < _DEEP_SHARE:
+            return random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
+        return min(_MOST_BLOCKS, random.randint(least, _MAX_BUFFER_PACKETS * least))
 
-    def adapter() -> Host:
-        return Host(vls=options.vls, mtu=options.mtu, receive_blocks=blocks(), send_blocks=blocks())
+    def adapter(vls: int, mtu: int) -> Host:
+        return Host(vls=vls, mtu=mtu, receive_blocks=blocks(), send_blocks=blocks())
+
+    def other(most: int, choices: tuple[int, ...]) -> int:
+        """What a host has: mostly the most, sometimes less, so that links differ in VLs and MTU."""
+        return random.choice((most, most, *(choice for choice in choices if choice <= most)))
 
     widths = [options.widths] * options.ports if options.widths != "mixed" else _mixed(random, options.ports)
 
@@ -142,7 +159,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
             at=end,
             fcp_threshold=random.choice((0, 1, largest // 2, largest, 2 * largest)),
             fcp_period=random.choice(_FCP_PERIODS) + random.randint(0, 200),
-            fc_watchdog=random.choice((5_000, 400_000)),
+            fc_watchdog=random.choice((5_000, PORT_RESET_VALUES[PortRegister.FC_WATCHDOG])),
             link_down_timeout=_LINK_DOWN_TIMEOUT + random.randint(0, 2_000),
             tick=random.choice((0, 1, 7, 31, 255)),
             local_phy_errors=random.choice((0, 1, 15)),
@@ -158,13 +175,16 @@ def check_scenario(options: CheckOptions) -> Scenario:
         readers=1 if options.queueing == "fifo" else random.choice((1, 2)),
     )
     numbers = range(1, options.ports + 1)
+    # The first host has all VLs and the whole MTU.
+    first = adapter(options.vls, options.mtu)
+    others = [adapter(other(options.vls, _VLS), other(options.mtu, _MTUS)) for _ in numbers[1:]]
     return Scenario(
         name="check",
         cycles=options.cycles,
         seed=options.seed,
         sl_to_vl=tuple(random.randrange(8) for _ in range(16)),
         switches={"S": switch},
-        hosts={f"H{port}": adapter() for port in numbers},
+        hosts={f"H{port}": host for port, host in zip(numbers, (first, *others), strict=True)},
         links=tuple(link(port) for port in numbers),
         ports=tuple(settings(end) for port in numbers for end in (f"S[{port}]", f"H{port}")),
     )

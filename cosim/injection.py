@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
 
-from cosim.bring_up import activate, arm, initial_exchange
+from cosim.bring_up import activate, arm, initial_exchange, write
 from cosim.scenario import ErrorKind, Scenario
 from cosim.topology import Port, Topology
 from wire import registers
-from wire.codes import PortState
+from wire.codes import VL15, PortState, mtu_code, operational_vls
+from wire.parameters import SwitchParameters
+from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
 
@@ -151,7 +153,7 @@ _RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "stray_symbol": _random_symbol,
 }
 
-RANDOM_KINDS: Final = (*_RANDOM, "link_down", "port_down")
+RANDOM_KINDS: Final = (*_RANDOM, "link_down", "port_down", "register_slip", "counter_write")
 """Errors that random_controls gives, as counted by it."""
 
 _ERROR_GAP = (50, 6_000)
@@ -159,7 +161,11 @@ _ERROR_GAP = (50, 6_000)
 
 _LINK_DOWN_GAP = (5_000, 30_000)
 _LINK_DOWN_CYCLES = (1, 3_000)
-_PORT_DOWN_GAP = (10_000, 60_000)
+_PORT_DOWN_GAP = (3_000, 60_000)
+_SLIP_GAP = (1_000, 15_000)
+_SLIP_CYCLES = (100, 4_000)
+_COUNTER_GAP = (1_000, 20_000)
+_NEAR_THE_END = 8
 _SWEEP_CYCLES = 4_096
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
@@ -186,6 +192,8 @@ def random_controls(
             ),
             _random_link_downs(topology, Random(f"{seed}/links"), start, end, count),
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
+            _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
+            _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
             _sweeps(topology, start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
@@ -251,6 +259,59 @@ def _random_port_downs(
         address = registers.port_address(port.number, registers.PortRegister.STATE)
         count["port_down"] += 1
         yield Control(cycle, Operation.BUS_WRITE, topology.index[port.node], (address, PortState.DOWN, 0, 0))
+
+
+def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    """A wrong value in a table or register for a while: packets are refused or swallowed, none goes astray."""
+    until = start
+    for cycle in _times(random, _SLIP_GAP, start, end):
+        if cycle < until:
+            continue
+        node, address, wrong, right = _slip(topology, random)
+        until = cycle + random.randint(*_SLIP_CYCLES)
+        count["register_slip"] += 1
+        yield write(cycle, node, address, wrong)
+        yield write(until, node, address, right)
+
+
+def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
+    """(node, address, wrong value, right value) of an LFT entry or its top, an SL-to-VL entry, or a port's limits."""
+    port = random.choice(topology.linked_ports())
+    node = topology.fabric.nodes[port.node]
+    index = topology.index[port.node]
+    if isinstance(node, SwitchParameters) and random.random() < 0.7:
+        table = topology.tables[port.node]
+        lid = random.choice(sorted(table))
+        top = max(table)
+        sl = random.randrange(16)
+        out = random.choice([one for one in topology.linked_ports() if one.node == port.node])
+        no_vl = random.choice((VL15, *range(topology.vls(out), VL15)))
+        return random.choice(
+            (
+                (index, registers.lft_address(lid), random.choice((0, node.ports + 1, registers.NO_ROUTE)), table[lid]),
+                (index, registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP), random.randrange(top), top),
+                (index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, topology.vl(out, sl)),
+            )
+        )
+    if random.random() < 0.5:
+        right = int(mtu_code(topology.mtu(port)))
+        return index, registers.port_address(port.number, PortRegister.NEIGHBOR_MTU), random.randint(1, right), right
+    right = operational_vls(topology.vls(port))
+    return index, registers.port_address(port.number, PortRegister.OPERATIONAL_VLS), random.randint(1, right), right
+
+
+def _random_counter_writes(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Counters set to 0 or close to their end, where they must stop."""
+    ports = topology.linked_ports()
+    for cycle in _times(random, _COUNTER_GAP, start, end):
+        port = random.choice(ports)
+        counter = random.choice(list(registers.Counter))
+        last = (1 << registers.COUNTER_WIDTHS[counter]) - 1
+        count["counter_write"] += 1
+        value = random.choice((0, last - random.randrange(_NEAR_THE_END)))
+        yield write(cycle, topology.index[port.node], registers.port_address(port.number, counter), value)
 
 
 def _sweeps(topology: Topology, start: int, end: int) -> Iterator[Control]:

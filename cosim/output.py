@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["OutputError", "output_directory", "whole_file"]
+__all__ = ["OutputError", "output_directory", "output_file", "whole_file"]
 
 
 class OutputError(Exception):
@@ -30,15 +30,39 @@ def output_directory(path: Path) -> Path:
     return path
 
 
+def output_file(path: Path) -> Path:
+    """The path of a file that is written later, known to be writable.
+
+    Raises:
+        OutputError: it is a directory, or its directory is absent or cannot be written.
+    """
+    target = path.resolve()
+    if target.is_dir():
+        raise OutputError(f"{path}: cannot be written: Is a directory")
+    if not _is_special(target):
+        try:
+            with tempfile.TemporaryFile(dir=target.parent):
+                pass
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to, renamed to it at the end; on any exception nothing is left.
 
+    A symbolic link stays one. A device or a pipe, which has no other name to be made under, is written itself.
+
     Raises:
         OutputError: the directory cannot be written.
     """
+    target = path.resolve()
+    if _is_special(target):
+        yield target
+        return
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     os.close(handle)
@@ -50,8 +74,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         try:
-            temporary.replace(path)
+            temporary.replace(target)
         except OSError as error:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether there is something other than a file or a directory, such as /dev/null."""
+    return path.exists() and not path.is_file() and not path.is_dir()

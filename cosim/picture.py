@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,7 @@ _STYLE: Any = {
     "axes.edgecolor": _INK,
     "axes.labelcolor": _INK,
     "text.color": _INK,
+    "text.parse_math": False,
     "xtick.color": _INK,
     "ytick.color": _INK,
     "hatch.linewidth": 0.6,
@@ -144,7 +146,9 @@ class Picture:
         Raises:
             OutputError: one cannot be written.
         """
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+            # A title may be in any script; the font draws what it lacks as boxes.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
             figure = self._draw()
             for path in paths:
                 # Without a date the same run gives the same file.

@@ -9,7 +9,7 @@ import math
 import re
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from cosim.topology import Topology
 from wire.codes import MTU, LinkWidth, mtu_bytes
@@ -64,6 +64,16 @@ class _Table(BaseModel):
 
 
 Cycles = Annotated[int, Field(ge=0, lt=MAX_CYCLES)]
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("expected characters that can be printed, on one line")
+    return text
+
+
+Label = Annotated[str, AfterValidator(_printable)]
+"""Text for the story and the picture."""
 
 
 class Switch(_Table):
@@ -140,7 +150,7 @@ class Link(_Table):
 class Flow(_Table):
     """`[[flows]]`: packets from one host to another, all on one SL, delivered in order."""
 
-    name: str | None = None
+    name: Label | None = None
     source: str = Field(alias="from")
     destination: str = Field(alias="to")
     sl: int = Field(default=0, ge=0, le=15)
@@ -237,7 +247,7 @@ class Scenario(_Table):
     """A whole scenario. Cycles in it count from the one in which traffic may start."""
 
     name: str = "scenario"
-    title: str = ""
+    title: Label = ""
     symbol_time_ns: float = Field(default=4.0, gt=0, le=1000)
     cycles: int = Field(gt=0, lt=MAX_CYCLES)
     seed: int = Field(default=0, ge=0, lt=1 << 64)
@@ -275,6 +285,8 @@ class Scenario(_Table):
 
     @model_validator(mode="after")
     def _whole(self) -> Scenario:
+        if not self.hosts:
+            raise ValueError("hosts: none given, expected at least one")
         _check_references(self)
         try:
             fabric = self.fabric

@@ -33,11 +33,12 @@ def load_scenario(name_or_path: str) -> Scenario:
     """
     packaged = packaged_scenarios()
     path = Path(name_or_path)
-    if name_or_path in packaged and not path.is_file():
-        path = packaged[name_or_path]
-    elif not path.exists() and path.suffix != ".toml" and path.parent == Path():
-        raise ScenarioError(f"scenario {name_or_path!r}: no such file, and Ironband comes with: {', '.join(packaged)}")
     try:
+        if name_or_path in packaged and not path.is_file():
+            path = packaged[name_or_path]
+        elif not path.exists() and path.suffix != ".toml" and path.parent == Path():
+            known = ", ".join(packaged)
+            raise ScenarioError(f"scenario {name_or_path!r}: no such file, and Ironband comes with: {known}")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
@@ -54,8 +55,11 @@ def parse_scenario(text: str, file: str, name: str = "scenario") -> Scenario:
     """
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Most often a TOMLDecodeError; an integer of thousands of digits is a plain ValueError.
         raise ScenarioError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
     if "name" in table:
         raise ScenarioError(f"{file}: name: unknown key")
     try:

@@ -8,14 +8,24 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import attrgetter
 from random import Random
 
 from cosim.scenario import Flow, Scenario
 from cosim.topology import Port, Topology
-from wire.codes import LNH, Q_KEY_SMI, QP_SMI, VL15, max_pkt_len, mtu_code
+from wire.codes import (
+    LID_MULTICAST_MAX,
+    LID_MULTICAST_MIN,
+    LID_PERMISSIVE,
+    LNH,
+    Q_KEY_SMI,
+    QP_SMI,
+    VL15,
+    max_pkt_len,
+    mtu_code,
+)
 from wire.crc import ICRC_BYTES
 from wire.headers import BTH, DETH, LRH, RWH
 from wire.packet import WORD_BYTES, build_raw, build_ud_send, rows_of_words
@@ -38,6 +48,7 @@ _IDENTITY = struct.Struct(">II")
 _UD_OVERHEAD = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes + ICRC_BYTES
 _VL15_PAYLOAD = 256
 _PSNS = 1 << 24
+_PKT_LEN_MAX = LRH["pkt_len"].max
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +246,10 @@ def _host_packets(
         rows = 0
         for _ in range(random.choice(_BURST)):
             packet = _random_packet(topology, random, source, destination, sl, int(cycle), management, sequences)
-            # A raw packet has no ICRC that could be wrong; VL15 has no credits that a stray could cost.
-            plain = packet.words[0] >> 16 & 3 == LNH.IBA_LOCAL and not management
+            # A raw packet has no ICRC that could be wrong.
+            plain = packet.words[0] >> 16 & 3 == LNH.IBA_LOCAL
             if traffic.strays and plain and random.random() < _STRAY_SHARE:
-                packet = _stray(topology, random, packet)
+                packet = (_vl15_stray if management else _stray)(topology, random, packet)
             yield packet
             rows += rows_of_words(len(packet.words))
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
@@ -278,9 +289,13 @@ def _random_packet(
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
-    """The packet made into one that never arrives: no such LID, back to its sender, LVer, too long, bad ICRC."""
+    """The packet made into one that never arrives.
+
+    No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, a wrong ICRC.
+    """
     words = list(packet.words)
-    match random.randrange(6):
+    longest = max_pkt_len(mtu_code(topology.fabric.nodes[packet.source].mtu))
+    match random.randrange(7):
         case 0:
             words[0] = words[0] & 0xFFFF_0000 | 0
         case 1:
@@ -290,11 +305,30 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
         case 3:
             words[0] ^= random.randrange(1, 16) << 24
         case 4:
-            longest = max_pkt_len(mtu_code(topology.fabric.nodes[packet.source].mtu))
-            words += [random.getrandbits(32) for _ in range(longest - len(words))]
-            words[1] = words[1] & 0xF800_FFFF | len(words) << 16
+            words += [random.getrandbits(32) for _ in range(longest + random.randint(1, 8) - len(words))]
+            words[1] = _with_pkt_len(words[1], len(words))
+        case 5:
+            length = len(words)
+            lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
+            words[1] = _with_pkt_len(words[1], random.choice(sorted(lies)))
         case _:
             words[-1] ^= 1 << random.randrange(32)
-    return Packet(
-        packet.flow, packet.sequence, packet.cycle, packet.source, None, packet.slot, packet.final_vl, tuple(words)
-    )
+    return replace(packet, destination=None, words=tuple(words))
+
+
+def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+    """The VL15 packet made into one that never arrives: to a multicast or the permissive LID, or with a GRH."""
+    words = list(packet.words)
+    match random.randrange(3):
+        case 0:
+            words[0] = words[0] & 0xFFFF_0000 | random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX)
+        case 1:
+            words[0] = words[0] & 0xFFFF_0000 | LID_PERMISSIVE
+        case _:
+            words[0] |= LNH.IBA_GLOBAL << 16
+    return replace(packet, destination=None, words=tuple(words))
+
+
+def _with_pkt_len(word: int, pkt_len: int) -> int:
+    """The second word of an LRH with another PktLen."""
+    return word & ~(_PKT_LEN_MAX << 16) | pkt_len << 16

@@ -49,7 +49,7 @@ class Delivery(NamedTuple):
     data: bytes
 
 
-class HostOutput(Output):
+class _HostOutput(Output):
     """The host's side of an adapter: 4X pace, no credits, no flow control."""
 
     def __init__(self, kernel: Kernel, matcher: Matcher, vls: int, deliver: Callable[[DataTransmission], None]) -> None:
@@ -137,7 +137,7 @@ class Adapter(RegisterFile):
         self._arbitrated_at = -1
         # Link to host.
         inward = Matcher(kernel, 1, vls)
-        self.host = HostOutput(kernel, inward, vls, self._deliver)
+        self.host = _HostOutput(kernel, inward, vls, self._deliver)
         inward.add_output(self.host)
         receive_blocks = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
         port.buffer = Buffer(kernel, receive_blocks, 1, port.freed)

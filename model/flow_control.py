@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from wire.codes import PortState
 from wire.crc import LPCRC_BYTES, lpcrc_good
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp, credit_limit
-from wire.registers import Counter
+from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind, LinkResult, Record
 
-from .kernel import FLAGS, RECEIVE, UPDATE
+from .kernel import FLAGS, RECEIVE, STATE
 from .packet import LinkTransmission, Packet
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class FlowControl:
         self.tbs = [0] * vls
         self.credit_limit = [0] * vls
         self.abr = [0] * vls
-        self.period = 48_488
+        self.period = PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
         self.threshold = threshold
-        self.watchdog = 400_000
-        self.overrun_errors = 15
+        self.watchdog = PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]
+        self.overrun_errors = PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]
         self._port = port
         self._kernel = port.kernel
         self._last = [0] * vls  # FCCL most recently sent
@@ -197,7 +197,8 @@ class FlowControl:
         starts = [start for start in self._watched_from if start >= 0]
         if starts:
             self._watch_at = min(starts) + self.watchdog
-            self._kernel.at(self._watch_at, UPDATE, self._watch_over)
+            # Before a write of this cycle, after its link packets.
+            self._kernel.at(self._watch_at, STATE, self._watch_over)
 
     def _watch_over(self, _: None) -> None:
         if self._watch_at == self._kernel.now:

@@ -41,7 +41,6 @@ class Direction:
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
         self.injector = Injector(self, cable.kernel, source)
-        self._sender = sender
         self._receiver = receiver.receiver
         self._kernel = cable.kernel
         self._changed: dict[int, Row] = {}  # injected rows by the cycle in which they enter

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wire.codes import VL15, PortState, max_pkt_len, mtu_code
-from wire.registers import Counter
+from wire.packet import BLOCK_BYTES
+from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind, Record, Verdict
 
 from .buffer import Buffer
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LinkPort", "PortOwner"]
 
-_TICK_AT_RESET = 0x1F + 1
-_LOCAL_PHY_ERRORS_AT_RESET = 15
 _RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
 
 
@@ -74,12 +73,12 @@ class LinkPort:
         self.mtu_code: int = mtu_code(mtu)
         self.neighbor_mtu: int = self.mtu_code
         self.largest = self.largest_out = max_pkt_len(self.mtu_code)
-        self.local_phy_errors = _LOCAL_PHY_ERRORS_AT_RESET
+        self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.cable: Cable | None = None
         self.wire_out: Direction | None = None
-        self.counters = Counters(kernel, _TICK_AT_RESET)
+        self.counters = Counters(kernel, PORT_RESET_VALUES[PortRegister.TICK] + 1)
         self.output = LinkOutput(self, index)
-        self.flow = FlowControl(self, mtu // 64)
+        self.flow = FlowControl(self, mtu // BLOCK_BYTES)
         self.state_machine = PortStateMachine(self)
         self.receiver = Receiver(self)
         self.input: Input

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp
-from wire.registers import Counter
+from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind, Record
 
 from .kernel import STATE
@@ -25,7 +25,7 @@ class PortStateMachine:
     """
 
     def __init__(self, port: LinkPort) -> None:
-        self.timeout = 2_500_000
+        self.timeout = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
         self._port = port
         self._kernel = port.kernel
         self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Receiver"]
 
-HEADER_LATENCY = 2
+_HEADER_LATENCY = 2
 """Cycles from row 1 until what the header changes is visible."""
-VERDICT_LATENCY = 2
+_VERDICT_LATENCY = 2
 """Cycles from the end row to the verdict."""
-LINK_LATENCY = 2
+_LINK_LATENCY = 2
 """Cycles from row 1 of a link packet until what it changes is visible."""
 _ERROR_LATENCY = 3
 """Cycles from a row to its errors in the counters."""
@@ -131,9 +131,9 @@ class Receiver:
         sending.whole = True
         row_1 = sending.w0 + sending.pitch + self._wire.flight
         if sending.is_link:
-            self._kernel.at(row_1 + LINK_LATENCY, RECEIVE, self._whole_link_packet, sending)
+            self._kernel.at(row_1 + _LINK_LATENCY, RECEIVE, self._whole_link_packet, sending)
         else:
-            self._kernel.at(row_1 + HEADER_LATENCY, RECEIVE, self._whole_header, sending)
+            self._kernel.at(row_1 + _HEADER_LATENCY, RECEIVE, self._whole_header, sending)
             if sending.finished:
                 self._expect_end(sending)
 
@@ -144,7 +144,7 @@ class Receiver:
 
     def _expect_end(self, sending: Transmission) -> None:
         last = self._wire.last_arrival(sending)
-        self._kernel.at(last + VERDICT_LATENCY, UPDATE, self._whole_end, sending)
+        self._kernel.at(last + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
 
     def _whole_link_packet(self, sending: LinkTransmission) -> None:
         if not sending.whole or sending.arrived:
@@ -199,7 +199,7 @@ class Receiver:
 
     def _join_late(self, packet: Packet, arrives: int) -> None:
         """Plan for a packet to join after its row d = n - floor(n/4)."""
-        packet.join_at = arrives + VERDICT_LATENCY
+        packet.join_at = arrives + _VERDICT_LATENCY
         self._kernel.at(packet.join_at, DECIDE, self._join, packet)
 
     def _join(self, packet: Packet) -> None:
@@ -246,14 +246,14 @@ class Receiver:
                 if packet is None:
                     packet = self._arriving(sending)
                     if rows > 1:
-                        header_at = arrives + sending.pitch + HEADER_LATENCY
+                        header_at = arrives + sending.pitch + _HEADER_LATENCY
                         self._kernel.at(header_at, RECEIVE, self._header, packet)
                 packet.rows = packet_rows
                 packet.source = None
                 if rows == 1:
                     packet.n = 0
                     packet.dlid &= 0xFF00
-                elif packet.join_at >= cycle + VERDICT_LATENCY:
+                elif packet.join_at >= cycle + _VERDICT_LATENCY:
                     packet.join_at = -1
                 self._state, self._row, self._packet = _State.DATA, rows, packet
             else:
@@ -358,7 +358,7 @@ class Receiver:
                 return
             packet.dlid |= data >> 24
             packet.set_length(n)
-            self._kernel.at(now + HEADER_LATENCY, RECEIVE, self._header, packet)
+            self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._header, packet)
         elif row >= packet.n:
             self._end(row, CUT, now)
             self._state = _State.DISCARD
@@ -381,11 +381,11 @@ class Receiver:
         if delimiter == CUT:
             assert packet.rows is not None
             packet.content = Content(self._body(packet.rows, k) + b"\0")
-        self._kernel.at(cycle + VERDICT_LATENCY, UPDATE, self._port.verdict, packet)
+        self._kernel.at(cycle + _VERDICT_LATENCY, UPDATE, self._port.verdict, packet)
 
     def _feed_link(self, data: int, kind: _RowClass) -> None:
         flow = self._port.flow
-        latest = self._kernel.now + LINK_LATENCY
+        latest = self._kernel.now + _LINK_LATENCY
         if kind is not _RowClass.END or data & 0xFF == Control.EBP:
             self._kernel.at(latest, RECEIVE, flow.receive_malformed)
             self._state = _State.IDLE if kind is _RowClass.END else _State.DISCARD

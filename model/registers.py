@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Bus", "RegisterFile", "read_port", "write_port"]
 
-WRITE_LATENCY = 2
-READ_LATENCY = 2
-ANSWER_LATENCY = 4
-PAGE_BITS = 16
-_OFFSET_MASK = (1 << PAGE_BITS) - 1
+_WRITE_LATENCY = 2
+_READ_LATENCY = 2
+_ANSWER_LATENCY = 4
+_PAGE_BITS = 16
+_OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
 _COUNTERS = frozenset(Counter)
 
@@ -48,14 +48,14 @@ class Bus:
 
     def write(self, address: int, value: int) -> None:
         """A bus write."""
-        page, offset = address >> PAGE_BITS, address & _OFFSET_MASK
+        page, offset = address >> _PAGE_BITS, address & _OFFSET_MASK
         phase = UPDATE
         if 1 <= page <= len(self._file.ports):
             if offset == PortRegister.STATE:
                 phase = RECEIVE  # the state machine looks at it one cycle before it shows
             elif offset in _COUNTERS:
                 phase = DECIDE  # an increment of that cycle is lost
-        self._kernel.at(self._kernel.now + WRITE_LATENCY, phase, self._write, (page, offset, value))
+        self._kernel.at(self._kernel.now + _WRITE_LATENCY, phase, self._write, (page, offset, value))
 
     def _write(self, operation: tuple[int, int, int]) -> None:
         page, offset, value = operation
@@ -66,15 +66,15 @@ class Bus:
 
     def read(self, address: int) -> None:
         """A bus read."""
-        self._kernel.at(self._kernel.now + READ_LATENCY, DECIDE, self._read, address)
+        self._kernel.at(self._kernel.now + _READ_LATENCY, DECIDE, self._read, address)
 
     def _read(self, address: int) -> None:
-        page, offset = address >> PAGE_BITS, address & _OFFSET_MASK
+        page, offset = address >> _PAGE_BITS, address & _OFFSET_MASK
         if 1 <= page <= len(self._file.ports):
             value = read_port(self._file.ports[page - 1], offset)
         else:
             value = self._file.read_node(page, offset)
-        answered = self._kernel.now + ANSWER_LATENCY - READ_LATENCY
+        answered = self._kernel.now + _ANSWER_LATENCY - _READ_LATENCY
         self._kernel.record(Record(answered, self._source, Kind.BUS_READ, address, value))
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .port import LinkPort
     from .queues import Input
 
-__all__ = ["READ_TO_STAGE", "READ_TO_WIRE", "LinkOutput"]
+__all__ = ["READ_TO_WIRE", "LinkOutput"]
 
-READ_TO_STAGE = 1
+_READ_TO_STAGE = 1
 READ_TO_WIRE = 2
 _CYCLE_MASK = 0xFFFF_FFFF
 _DATA_STATES = frozenset({PortState.ACTIVE})
@@ -67,7 +67,7 @@ class LinkOutput(Output):
             kernel.at(g + 3, UPDATE, self._scrap, sending)
         else:
             sending.last_read = self._busy_until = g + 1 + sending.pitch * packet.n
-            kernel.at(g + 1 + READ_TO_STAGE, DECIDE, self._launch, sending)
+            kernel.at(g + 1 + _READ_TO_STAGE, DECIDE, self._launch, sending)
             kernel.at(sending.last_read, UPDATE, self._read_last, sending)
 
     def grant_flow_control(self) -> None:
@@ -76,7 +76,7 @@ class LinkOutput(Output):
         g = kernel.now
         self._port.matcher.available &= ~(1 << self.index)
         sending = self._port.flow.send(self.pitch)
-        kernel.at(g + 1 + READ_TO_STAGE, DECIDE, self._launch, sending)
+        kernel.at(g + 1 + _READ_TO_STAGE, DECIDE, self._launch, sending)
         kernel.at(g + 1 + sending.pitch, UPDATE, self._port.matcher.output_available, self.index)
         kernel.at(sending.w0 + sending.pitch, UPDATE, self._finish, sending)
 

@@ -1,6 +1,6 @@
-"""VCRC, LPCRC and ICRC, and the XOR masks from which hardware computes them in parallel.
+"""VCRC, LPCRC, ICRC and the trace's fingerprint, and the XOR masks from which hardware computes them in parallel.
 
-All three take the bytes in wire order, the least significant bit of each byte first, start
+All take the bytes in wire order, the least significant bit of each byte first, start
 from all ones and are complemented at the end. A register is written reflected: bit 0 holds the
 coefficient of the highest power, so the low byte goes on the wire first. Checked on captured
 packets.

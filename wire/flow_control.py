@@ -14,8 +14,6 @@ from .symbols import LINK_PACKET_BYTES
 __all__ = [
     "CREDIT_MODULUS",
     "CREDIT_WINDOW",
-    "FCP_PERIOD_SYMBOLS",
-    "FCP_WATCHDOG_SYMBOLS",
     "FLOW_CONTROL",
     "FlowControlError",
     "FlowControlFault",
@@ -37,12 +35,6 @@ CREDIT_MODULUS: Final = 1 << FLOW_CONTROL["fctbs"].width
 
 CREDIT_WINDOW: Final = CREDIT_MODULUS // 2
 """The most blocks a receiver may announce, so that a comparison modulo 4096 has one meaning."""
-
-FCP_PERIOD_SYMBOLS: Final = 65_536
-"""Longest time, in symbol times, between two flow control packets of an operational data VL."""
-
-FCP_WATCHDOG_SYMBOLS: Final = 400_000
-"""Symbol times without a good flow control packet after which the link goes to recovery."""
 
 
 class FlowControlOp(IntEnum):

@@ -6,6 +6,7 @@ the node's own registers, pages 1..64 those of its ports, `LFT_PAGE` the linear 
 """
 
 from enum import IntEnum
+from typing import Final
 
 __all__ = [
     "ADDRESS_BITS",
@@ -13,6 +14,7 @@ __all__ = [
     "DATA_BITS",
     "LFT_PAGE",
     "NO_ROUTE",
+    "PORT_RESET_VALUES",
     "SL_TO_VL_PAGE",
     "Counter",
     "NodeRegister",
@@ -48,13 +50,28 @@ class PortRegister(IntEnum):
     WIDTH = 0x01  # link width code: 1 is 1X, 2 is 4X (reset)
     NEIGHBOR_MTU = 0x02  # MTU code 1..5; at reset that of the node's MTU; larger than it is ignored
     OPERATIONAL_VLS = 0x03  # code 1..4 for 1, 2, 4, 8 data VLs; at reset all the node has; more is ignored
-    FCP_THRESHOLD = 0x04  # blocks, 12 bits; at reset the node's MTU / 64
-    FCP_PERIOD = 0x05  # cycles, 1..2^24 - 1; 48,488 at reset
-    FC_WATCHDOG = 0x06  # cycles, 1..2^24 - 1; 400,000 at reset
-    LINK_DOWN_TIMEOUT = 0x07  # cycles, 1..2^24 - 1; 2,500,000 at reset (10 ms at 4 ns)
-    TICK = 0x08  # PortSamplesControl.Tick, 8 bits: PortXmitWait ticks last TICK + 1 cycles; 0x1F at reset
-    LOCAL_PHY_ERRORS = 0x09  # 4 bits; 15 at reset
-    OVERRUN_ERRORS = 0x0A  # 4 bits; 15 at reset
+    FCP_THRESHOLD = 0x04  # blocks, 12 bits; at reset the node's MTU in blocks
+    FCP_PERIOD = 0x05  # cycles, 1..2^24 - 1
+    FC_WATCHDOG = 0x06  # cycles, 1..2^24 - 1
+    LINK_DOWN_TIMEOUT = 0x07  # cycles, 1..2^24 - 1
+    TICK = 0x08  # PortSamplesControl.Tick, 8 bits: PortXmitWait ticks last TICK + 1 cycles
+    LOCAL_PHY_ERRORS = 0x09  # 4 bits
+    OVERRUN_ERRORS = 0x0A  # 4 bits
+
+
+PORT_RESET_VALUES: Final[dict[PortRegister, int]] = {
+    PortRegister.FCP_PERIOD: 48_488,
+    PortRegister.FC_WATCHDOG: 400_000,
+    PortRegister.LINK_DOWN_TIMEOUT: 2_500_000,  # 10 ms at 4 ns
+    PortRegister.TICK: 0x1F,
+    PortRegister.LOCAL_PHY_ERRORS: 15,
+    PortRegister.OVERRUN_ERRORS: 15,
+}
+"""Values at reset of the port registers that have the same one in every node.
+
+A VL's flow control packets may be 65,536 symbol times apart at most, and after 400,000 without a
+good one the link goes to recovery (IBTA vol 1, 7.9.4).
+"""
 
 
 class Counter(IntEnum):

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 __all__ = [
     "IDLE_LFSR_BITS",
     "IDLE_LFSR_SEED",
+    "IDLE_LFSR_STEPS",
     "IDLE_LFSR_TAPS",
     "IDLE_PERIOD",
     "LANES",
@@ -204,6 +205,9 @@ IDLE_LFSR_SEED: Final = 0x7FF
 IDLE_LFSR_TAPS: Final = (10, 8)
 """State bits whose XOR is shifted in at bit 0: x^11 + x^9 + 1."""
 
+IDLE_LFSR_STEPS: Final = 8
+"""Shifts in a row. They and the seed are a choice: receivers pass over idle data."""
+
 IDLE_PERIOD: Final = (1 << IDLE_LFSR_BITS) - 1
 """Rows after which idle data repeats."""
 
@@ -214,7 +218,7 @@ def _idle_table() -> bytes:
     high, low = IDLE_LFSR_TAPS
     for _ in range(IDLE_PERIOD):
         table.append(state >> IDLE_LFSR_BITS - 8)
-        for _ in range(8):
+        for _ in range(IDLE_LFSR_STEPS):
             state = (state << 1 | (state >> high ^ state >> low) & 1) & IDLE_PERIOD
     return bytes(table)
 

@@ -78,7 +78,7 @@ class LinkResult(IntEnum):
     OP = 3
     VL = 4
     IGNORED = 5
-    """VL not operational, in Initialize."""
+    """VL not operational, and the port neither Armed nor Active."""
 
 
 class Record(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.output import output_directory
+from cosim.scenario import MAX_CYCLES
 from wire.codes import MTU, mtu_bytes
 
 __all__ = ["check"]
@@ -36,9 +38,15 @@ _MTUS = tuple(str(mtu_bytes(code)) for code in MTU)
 @click.option("--vls", type=click.Choice(("1", "2", "4", "8")), default="2", show_default=True, help="Data VLs.")
 @click.option("--mtu", type=click.Choice(_MTUS), default="256", show_default=True, help="MTU in bytes.")
 @click.option("--queueing", type=click.Choice(("voq", "fifo")), default="voq", show_default=True, help="Of the switch.")
-@click.option("--cycles", type=click.IntRange(1), default=20_000, show_default=True, help="Length of the run.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="All that is random follows from it."
+    "--cycles", type=click.IntRange(1, MAX_CYCLES - 1), default=20_000, show_default=True, help="Length of the run."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 64) - 1),
+    default=1,
+    show_default=True,
+    help="All that is random follows from it.",
 )
 @click.option(
     "--widths", type=click.Choice(("mixed", "4X", "1X")), default="mixed", show_default=True, help="Of the links."
@@ -73,6 +81,8 @@ def check(
     Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors are random and follow from
     the seed. Exit status 1 at the first difference, or if a host got what it should not.
     """
+    if math.isnan(load):
+        raise click.UsageError("Invalid value for '--load': nan is not in the range 0<x<=1.")
     options = CheckOptions(
         ports=ports,
         vls=int(vls),

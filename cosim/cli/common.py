@@ -19,7 +19,7 @@ from cosim.engines.cache import BuildDirectoryError
 from cosim.engines.process import ProcessTimeout
 from cosim.engines.run import SimulationFailed
 from cosim.engines.toolchain import SimulatorMissing
-from cosim.output import OutputError, whole_file
+from cosim.output import OutputError, output_file, whole_file
 from cosim.scenario_file import ScenarioError
 from cosim.simulation import ENGINES, EngineError
 
@@ -47,8 +47,17 @@ def json_option(command: _Command) -> _Command:
         "--json",
         "json_file",
         metavar="FILE|-",
+        callback=_writable,
         help="Write the results as JSON to FILE, or in place of the text to standard output.",
     )(command)
+
+
+def _writable(context: click.Context, parameter: click.Parameter, target: str | None) -> str | None:
+    """A run may take hours: whether its results can be written is seen before."""
+    if target is not None and target != STDOUT:
+        with input_errors():
+            output_file(Path(target))
+    return target
 
 
 def waves_option(command: _Command) -> _Command:
@@ -96,8 +105,7 @@ def write_json(target: str, results: dict[str, Any]) -> None:
     if target == STDOUT:
         sys.stdout.write(text)
         return
-    path = Path(target)
-    with whole_file(path) as temporary:
+    with whole_file(Path(target)) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -63,7 +64,9 @@ def run(scenario: str, sim: str, waves: Path | None, out: Path | None, json_file
         directory = output_directory(out or Path("out") / loaded.name)
         if waves is not None:
             output_directory(waves.parent)
-        replay = f"ironband run {scenario} --sim {sim}" + (f" --seed {seed}" if seed is not None else "")
+        replay = shlex.join(["ironband", "run", scenario, "--sim", sim])
+        if seed is not None:
+            replay += f" --seed {seed}"
         console = Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
         results = _run(loaded, seed, sim, waves, directory, replay, console)
         if json_file is not None:

@@ -12,6 +12,7 @@ from amaranth.sim import Simulator
 from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
 from cosim.harness import CYCLE_NS
 from cosim.mail import Delivery
+from cosim.output import whole_file
 from wire.stimulus import Post
 from wire.trace import WORDS, Record
 
@@ -44,14 +45,8 @@ def simulate(
     if waves is None:
         yield from _records(simulator, bench, on_delivery, progress)
         return
-    waves.parent.mkdir(parents=True, exist_ok=True)
-    partial = waves.with_suffix(".part.vcd")
-    try:
-        with simulator.write_vcd(str(partial)):
-            yield from _records(simulator, bench, on_delivery, progress)
-        partial.replace(waves)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(waves) as temporary, simulator.write_vcd(str(temporary)):
+        yield from _records(simulator, bench, on_delivery, progress)
 
 
 def _records(

@@ -186,4 +186,4 @@ def _tool(command: Sequence[str], directory: Path, environment: Mapping[str, str
     if run_logged(command, cwd=directory, env=environment, log=log) != 0:
         said = log.read_text(errors="replace").splitlines()
         errors = [line for line in said if "error" in line.lower() or line.startswith("%Warning")][:5] or said[-5:]
-        raise BuildFailed("\n".join([f"{Path(command[0]).name} failed:", *errors]))
+        raise BuildFailed(f"{Path(command[0]).name} failed: " + "\n".join(errors))

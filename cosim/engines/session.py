@@ -28,6 +28,7 @@ from cosim.engines.run import LOG, RESULTS, SimulationFailed, TestResult, read_r
 from cosim.engines.toolchain import Simulator
 from cosim.harness import NO_DELIVERIES, PUBLIC, TOP, sources
 from cosim.mail import DELIVERY_FILE, TRACE_FILE, DeliveryReader, Outbox, TraceReader
+from cosim.output import whole_file
 from wire.parameters import FabricParameters
 from wire.trace import Record
 
@@ -80,8 +81,8 @@ def simulate(
             process.finish()
         (run_dir / TRACE_FILE).replace(work_dir / TRACE_FILE)
         if waves is not None and partial_waves is not None:
-            waves.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(partial_waves, waves)
+            with whole_file(waves) as temporary:
+                shutil.move(partial_waves, temporary)
 
 
 def run_cocotb(

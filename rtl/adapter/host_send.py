@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.debug.trace import TraceSignature
+from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import StoreRow
 from rtl.switch.rotation import behind, first_from, number_of, select
 from wire.symbols import Control
@@ -48,7 +49,7 @@ class HostSend(wiring.Component):
         super().__init__(
             {
                 "streams": Out(HostStreamSignature()).array(self.slots),
-                "free": In(data.ArrayLayout(unsigned(13), self.slots)),
+                "free": In(data.ArrayLayout(unsigned(FREE_BITS), self.slots)),
                 "accept": Out(1),
                 "accept_slot": Out(4),
                 "accept_need": Out(7),

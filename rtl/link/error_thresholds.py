@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["BufferOverruns", "LinkIntegrity"]
 
-THRESHOLD_BITS = 4
+_THRESHOLD_BITS = 4
 
 
 class LinkIntegrity(wiring.Component):
@@ -19,12 +19,12 @@ class LinkIntegrity(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({"error": In(1), "threshold": In(THRESHOLD_BITS), "exceeded": Out(1)})
+        super().__init__({"error": In(1), "threshold": In(_THRESHOLD_BITS), "exceeded": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the count."""
         m = Module()
-        count = Signal(THRESHOLD_BITS)
+        count = Signal(_THRESHOLD_BITS)
         m.d.comb += self.exceeded.eq(self.error & (count >= self.threshold))
         with m.If(self.exceeded):
             m.d.sync += count.eq(0)
@@ -52,7 +52,7 @@ class BufferOverruns(wiring.Component):
                 "period_over": In(1),
                 "restart": In(1),
                 "clear": In(1),
-                "threshold": In(THRESHOLD_BITS),
+                "threshold": In(_THRESHOLD_BITS),
                 "exceeded": Out(1),
             }
         )
@@ -70,8 +70,8 @@ class BufferOverruns(wiring.Component):
         spoilt = Signal()
         m.d.sync += [judge.eq(self.period_over), spoilt.eq(seen | self.overrun)]
 
-        periods = Signal(THRESHOLD_BITS)
-        reached = Signal(THRESHOLD_BITS + 1)
+        periods = Signal(_THRESHOLD_BITS)
+        reached = Signal(_THRESHOLD_BITS + 1)
         m.d.comb += [
             reached.eq(periods + 1),
             self.exceeded.eq(judge & spoilt & (self.threshold != 0) & (reached >= self.threshold)),

@@ -4,11 +4,9 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_TAPS
+from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS
 
 __all__ = ["IdleData"]
-
-_SHIFTS = 8
 
 
 class IdleData(wiring.Component):
@@ -22,12 +20,12 @@ class IdleData(wiring.Component):
         super().__init__({"following": Out(8)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build the LFSR, eight shifts a cycle."""
+        """Build the LFSR: a row's shifts in every cycle."""
         m = Module()
         state = Signal(IDLE_LFSR_BITS, init=IDLE_LFSR_SEED)
         high, low = IDLE_LFSR_TAPS
         bits = list(state)
-        for _ in range(_SHIFTS):
+        for _ in range(IDLE_LFSR_STEPS):
             bits = [bits[high] ^ bits[low], *bits[:-1]]
         m.d.sync += state.eq(Cat(*bits))
         m.d.comb += self.following.eq(Cat(*bits[-8:]))

@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.timer import Timer
 
-__all__ = ["TICK_BITS", "XmitWait"]
+__all__ = ["XmitWait"]
 
-TICK_BITS = 8
+_TICK_BITS = 8
 
 
 class XmitWait(wiring.Component):
@@ -22,12 +22,12 @@ class XmitWait(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({"waiting": In(1), "tick": In(TICK_BITS), "tick_written": In(1), "waited": Out(1)})
+        super().__init__({"waiting": In(1), "tick": In(_TICK_BITS), "tick_written": In(1), "waited": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the tick and what is seen of it."""
         m = Module()
-        m.submodules.timer = timer = Timer(TICK_BITS + 1)
+        m.submodules.timer = timer = Timer(_TICK_BITS + 1)
         m.d.comb += [
             timer.length.eq(self.tick + 1),
             timer.run.eq(1),

@@ -16,22 +16,13 @@ from wire.codes import (
     mtu_code,
     operational_vls,
 )
-from wire.registers import Counter, PortRegister
+from wire.packet import BLOCK_BYTES
+from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 
 __all__ = ["TIMER_BITS", "PortRegisters"]
 
 TIMER_BITS: Final = 24
 """Width of the lengths of timers."""
-
-# Values at reset, as `wire.registers.PortRegister` gives them.
-_FCP_PERIOD = 48_488
-_FC_WATCHDOG = 400_000
-_LINK_DOWN_TIMEOUT = 2_500_000
-_TICK = 0x1F
-_LOCAL_PHY_ERRORS = 15
-_OVERRUN_ERRORS = 15
-
-_BLOCK_BYTES = 64
 
 
 class PortRegisters(wiring.Component):
@@ -71,13 +62,13 @@ class PortRegisters(wiring.Component):
                 "wide": Out(1, init=1),
                 "operational": Out(vls, init=(1 << vls) - 1),
                 "max_words": Out(11, init=max_pkt_len(mtu_code(mtu))),
-                "fcp_threshold": Out(12, init=mtu // _BLOCK_BYTES),
-                "fcp_period": Out(TIMER_BITS, init=_FCP_PERIOD),
-                "fc_watchdog": Out(TIMER_BITS, init=_FC_WATCHDOG),
-                "link_down_timeout": Out(TIMER_BITS, init=_LINK_DOWN_TIMEOUT),
-                "tick": Out(8, init=_TICK),
-                "local_phy_errors": Out(4, init=_LOCAL_PHY_ERRORS),
-                "overrun_errors": Out(4, init=_OVERRUN_ERRORS),
+                "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
+                "fcp_period": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FCP_PERIOD]),
+                "fc_watchdog": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]),
+                "link_down_timeout": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]),
+                "tick": Out(8, init=PORT_RESET_VALUES[PortRegister.TICK]),
+                "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
+                "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
                 "fcp_period_written": Out(1),
                 "fc_watchdog_written": Out(1),
                 "link_down_timeout_written": Out(1),

@@ -19,6 +19,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import StoreRow
 
 __all__ = ["ROWS_OF_BLOCK", "Buffer", "BufferReadSignature", "StoredRow", "block_bits", "release_layout"]
@@ -97,7 +98,7 @@ class Buffer(wiring.Component):
                 "accept_need": In(7),
                 "cancel": In(1),
                 "first": Out(self.bits),
-                "free": Out(data.ArrayLayout(unsigned(13), len(self.pools))),
+                "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
                 "reads": Out(BufferReadSignature(self.bits)).array(readers),
                 "release": In(release_layout(self.bits)),
             }
@@ -193,7 +194,7 @@ class Buffer(wiring.Component):
         with m.If(release.valid):
             m.d.sync += tails[release.slot].eq(release.last)
         for slot, capacity in enumerate(self.pools):
-            free = Signal(13, init=capacity, name=f"free_{slot}")
+            free = Signal(FREE_BITS, init=capacity, name=f"free_{slot}")
             charged = Mux(self.accept & (self.accept_slot == slot), self.accept_need, 0)
             cancelled = Mux(self.cancel & (write.slot == slot), write.need, 0)
             released = Mux(release.valid & (release.slot == slot), release.need, 0)

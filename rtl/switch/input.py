@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import PacketHeader, StoreRow
 from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.forwarding_table import ForwardingWrite
@@ -44,7 +45,7 @@ class Input(wiring.Component):
                 "relay": Out(Verdict),
                 "accept": In(1),
                 "write": In(StoreRow),
-                "free": Out(data.ArrayLayout(unsigned(13), vls + 1)),
+                "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "forwarding_top": In(16),
                 "forwarding_write": In(ForwardingWrite),
                 "sl_to_vl": In(SlToVlAccess),

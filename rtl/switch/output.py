@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.flow_control import CREDIT_BITS
 from rtl.switch.eligibility import send_facts_layout
 from wire.codes import PortState
 
@@ -33,7 +34,7 @@ class Output(wiring.Component):
 
     def __init__(self, vls: int) -> None:
         self.vls = vls
-        per_vl = data.ArrayLayout(unsigned(12), vls)
+        per_vl = data.ArrayLayout(unsigned(CREDIT_BITS), vls)
         super().__init__(
             {
                 "phase": In(2),

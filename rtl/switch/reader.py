@@ -8,7 +8,7 @@ from rtl.switch.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
 
 __all__ = ["PassingRow", "Reader", "job_layout"]
 
-X1_PHASE = 2
+_X1_PHASE = 2
 """Cycle modulo 4 in which rows for a 1X output are read: two before they are on the wire."""
 
 
@@ -101,7 +101,7 @@ class Reader(wiring.Component):
         reading = Signal()
         last_read = Signal()
         m.d.comb += [
-            turn.eq(active & (job.wide | (self.phase == X1_PHASE))),
+            turn.eq(active & (job.wide | (self.phase == _X1_PHASE))),
             reading.eq(turn & ~end),
             last_read.eq(turn & (row == job.words)),
             memory.block.eq(block),

@@ -4,6 +4,7 @@ from amaranth.hdl import Array, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
 from rtl.switch.sl_to_vl import SlToVl, SlToVlAccess
@@ -63,7 +64,7 @@ class Route(wiring.Component):
                 "forwarding_top": In(16),
                 "own_wide": In(1),
                 "outputs": In(data.ArrayLayout(PortFacts, ports)),
-                "free": In(data.ArrayLayout(unsigned(13), vls + 1)),
+                "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "forwarding_write": In(ForwardingWrite),
                 "sl_to_vl": In(SlToVlAccess),
                 "sl_to_vl_rdata": Out(4),

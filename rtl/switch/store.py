@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
+from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import StoreRow
 from rtl.switch.buffer import Buffer, block_bits
 from rtl.switch.eligibility import send_facts_layout
@@ -57,7 +58,7 @@ class PacketStore(wiring.Component):
                 "accept_slot": In(4),
                 "accept_need": In(7),
                 "cancel": In(1),
-                "free": Out(data.ArrayLayout(unsigned(13), len(self.pools))),
+                "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
                 "facts": In(data.ArrayLayout(send_facts_layout(self.vls), outputs)),

@@ -142,9 +142,14 @@ def test_the_version_is_that_of_the_package(capsys):
         (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
         (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
         (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
+        (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
         (["check", "--cycles", "100"], "cycles 100: expected more than"),
+        (["check", "--cycles", str(1 << 40)], "Invalid value for '--cycles': 1099511627776 is not in the range"),
+        (["check", "--seed", str(1 << 64)], "Invalid value for '--seed': 18446744073709551616 is not in the range"),
+        (["run", "x" * 300], "File name too long"),
         (["run", "jam", "--sim", "model", "--waves", "jam.fst"], "model"),
         (["run", "jam", "--sim", "model", "--json", "nowhere/jam.json"], "nowhere/jam.json: cannot be written"),
+        (["run", "jam", "--sim", "model", "--json", "."], ".: cannot be written: Is a directory"),
         (["run", "jam", "--sim", "model", "--out", "/proc/jam"], "directory /proc/jam: cannot be written"),
     ],
 )
@@ -163,18 +168,67 @@ def test_a_flow_to_a_node_that_is_not_there_is_one_line_and_status_2(capsys):
     assert line == "broken.toml: flows[0].to: no host 'C'; there are A, B"
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"cycles = {'9' * 5000}", "broken.toml: Exceeds the limit"),
+        (f"cycles = {'[' * 5000}", "broken.toml: nested too deeply, expected a scenario"),
+        ("cycles = 5", "broken.toml: hosts: none given, expected at least one"),
+        ('title = "two\\nlines"\ncycles = 5', "broken.toml: title: 'two\\nlines': expected characters"),
+    ],
+)
+def test_what_is_no_scenario_is_one_line_and_status_2(capsys, text, message):
+    Path("broken.toml").write_text(text)
+    assert one_line_error(capsys, "run", "broken.toml").startswith(message)
+
+
+def test_results_that_cannot_be_written_end_a_run_before_it_begins(capsys):
+    assert "nowhere/x.json: cannot be written" in one_line_error(capsys, "run", "jam", "--json", "nowhere/x.json")
+    assert not Path("out").exists()
+
+
+def test_a_full_disk_is_one_line_and_status_2():
+    for arguments in (["run", "jam", "--sim", "model"], ["--help"]):
+        with Path("/dev/full").open("w") as full:
+            ended = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (2, "ironband: No space left on device\n")
+
+
+def test_a_device_or_a_link_stays_one(capsys):
+    os.mkfifo("pipe")
+    Path("link.json").symlink_to("file.json")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert main(["check", "--sim", "model", "--cycles", "8000", "--json", "pipe"]) == 0
+        read, _ = reader.communicate(timeout=60)
+    assert json.loads(read)["held"]
+    assert Path("pipe").is_fifo()
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--json", "link.json"]) == 0
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("file.json").read_text())["held"]
+
+
+def test_a_title_may_be_in_any_script(capsys):
+    title = "$x_{$ 交通 \N{AUTOMOBILE}"
+    Path("title.toml").write_text(f'title = "{title}"\n' + LOOPED.replace("50_000_000", "300"))
+    assert main(["run", "title.toml", "--sim", "model"]) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith(title)
+    assert output.err == ""
+
+
 def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda tool, path=None: None)
     assert "iverilog is missing" in one_line_error(capsys, "run", "jam", "--sim", "icarus")
 
 
+@pytest.mark.parametrize("sim", ["model", pytest.param("amaranth", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_leaves_nothing_behind(number, status, tmp_path):
+def test_an_interrupted_run_leaves_nothing_behind(number, status, sim, tmp_path):
     Path("long.toml").write_text(LOOPED + "[record]\ntrace = true\n")
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
     (tmp_path / "tmp").mkdir()
     with subprocess.Popen(
-        [*COMMAND, "run", "long.toml", "--sim", "model"],
+        [*COMMAND, "run", "long.toml", "--sim", sim],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -183,6 +237,9 @@ def test_an_interrupted_run_leaves_nothing_behind(number, status, tmp_path):
         deadline = time.monotonic() + 60
         while process.poll() is None and not list(Path("out/long").glob(".trace-*")) and time.monotonic() < deadline:
             time.sleep(0.05)
+        if sim == "amaranth":
+            # Into the elaboration, whose objects complain when nobody uses them.
+            time.sleep(1)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == status

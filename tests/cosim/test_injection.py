@@ -5,15 +5,19 @@ from itertools import pairwise
 
 import pytest
 
+from cosim.bring_up import bring_up
 from cosim.check import CheckOptions, check_experiment
 from cosim.injection import RANDOM_KINDS, link_error, one_a_cycle, random_controls, scenario_controls
 from cosim.scenario_file import parse_scenario
 from cosim.topology import Topology
 from wire.flow_control import FlowControlPacket
 from wire.packet import build_ud_send
+from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
+
+_LIMITS = (PortRegister.NEIGHBOR_MTU, PortRegister.OPERATIONAL_VLS)
 
 
 def through(rows: list[Row], injection: Injection) -> list[Row]:
@@ -124,10 +128,28 @@ def test_random_errors_are_of_every_kind_and_counted():
     controls = list(random_controls(experiment.topology, 1, 0, 1_000_000, errors=True, injected=counted))
     assert set(counted) == set(RANDOM_KINDS)
     operations = Counter(control.operation for control in controls)
-    assert operations[Operation.INJECT] == sum(counted.values()) - counted["link_down"] - counted["port_down"]
+    others = ("link_down", "port_down", "register_slip", "counter_write")
+    assert operations[Operation.INJECT] == sum(counted.values()) - sum(counted[kind] for kind in others)
     assert operations[Operation.LINK_DOWN] == operations[Operation.LINK_UP] == counted["link_down"]
     cycles = [control.cycle for control in controls]
     assert all(later > earlier for earlier, later in pairwise(cycles))
+
+
+def test_a_register_that_slipped_is_right_again_afterwards():
+    topology = check_experiment(CheckOptions(ports=3, vls=4, mtu=1024, cycles=30_000)).topology
+    values = {(w.target, w.args[0]): w.args[1] for w in bring_up(topology).controls}
+    slipped = set()
+    for one in random_controls(topology, 1, 0, 1_000_000, errors=True):
+        address = one.target, one.args[0]
+        is_state_or_counter = 0 < one.args[0] >> 16 <= 64 and one.args[0] & 0xFFFF not in _LIMITS
+        if one.operation != Operation.BUS_WRITE or is_state_or_counter:
+            continue
+        if address in slipped:
+            assert one.args[1] == values.get(address, one.args[1])
+            slipped.remove(address)
+        else:
+            slipped.add(address)
+    assert len(slipped) <= 1, "two at once"
 
 
 def test_without_errors_hosts_still_pause_and_counters_are_still_read():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosim.scenario import Link, Scenario
+from cosim.scenario import Host, Link, Scenario
 from cosim.scenario_file import ScenarioError, load_scenario, packaged_scenarios, parse_scenario
 from wire.parameters import SwitchParameters
 from wire.registers import PortRegister
@@ -169,5 +169,5 @@ def test_every_error_is_one_line():
 
 
 def test_a_scenario_can_be_made_without_a_file():
-    scenario = Scenario(cycles=10, hosts={}, switches={})
-    assert scenario.fabric.nodes == {}
+    scenario = Scenario(cycles=10, hosts={"A": Host(), "B": Host()}, links=(Link(ends=("A", "B")),))
+    assert list(scenario.fabric.nodes) == ["A", "B"]

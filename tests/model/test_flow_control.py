@@ -94,6 +94,15 @@ def test_the_watchdog_counts_a_silent_link_in_linkerrorrecovery(star, ready):
     assert bench.values() == [0, 1, 2]
 
 
+def test_a_watchdog_that_expires_as_its_length_is_written_counts(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.FC_WATCHDOG, 1, ready)  # visible at 1002
+    bench.write_port(0, 1, PortRegister.FC_WATCHDOG, 300, ready + 5)  # visible at 1007
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, ready + 10)
+    bench.run(ready + 20)
+    assert bench.values() == [5]
+
+
 def test_regular_flow_control_keeps_the_watchdog_quiet(star, ready):
     bench = star(2)
     bench.write_port(1, 1, PortRegister.FCP_PERIOD, 250, ready - 100)

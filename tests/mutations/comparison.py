@@ -5,6 +5,7 @@ Exit status as `ironband` has it: 0 held, 1 a difference, 2 anything else.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 import tempfile
@@ -54,6 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # Elaboration makes many objects and little garbage.
+    gc.disable()
     try:
         sys.exit(main(sys.argv[1:]))
     except Exception:  # a design that does not elaborate, too, is no difference

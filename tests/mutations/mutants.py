@@ -7,7 +7,7 @@ from wire.trace import Kind
 
 __all__ = ["MUTANTS"]
 
-CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "2000", "--seed", "1")
+CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "1")
 
 
 def stimulus(name: str) -> tuple[str, ...]:
@@ -213,8 +213,9 @@ MUTANTS: Final = (
         "switch/queues.py",
         "tail_write.en.eq(self.join)",
         "tail_write.en.eq(self.join & empty)",
-        CHECK,
+        stimulus("credits_run_out"),
         Kind.TX_DATA,
+        "H1[1]",
     ),
     # The buffer.
     Mutant(
@@ -258,7 +259,7 @@ MUTANTS: Final = (
         "switch/route.py",
         "forwarding.lid.eq(self.lookup_dlid)",
         "forwarding.lid.eq(self.lookup_dlid + 1)",
-        CHECK,
+        stimulus("relay"),
         Kind.RX_DATA,
     ),
     Mutant(

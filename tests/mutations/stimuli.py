@@ -31,9 +31,9 @@ from wire.symbols import Control as Symbol
 __all__ = ["STIMULI"]
 
 SWITCH = 0
-ARMED_AT = 60
-ACTIVE_AT = 110
-START = 150
+ARMED_AT = 40
+ACTIVE_AT = 70
+START = 86
 """From here on every port is Active and has the credits of its neighbour."""
 
 _END_AT_ROW_20 = Injection(Trigger.DATA, 20, 20, keep=(1 << 36) - 1 ^ 0x1_0000_00FF, flip=1 << 32 | Symbol.EGP)
@@ -150,13 +150,13 @@ def credits_run_out() -> RunSpec:
     """A host that takes nothing: packets wait for credits in the switch, and go on when it takes them again."""
     star = _pair()
     star.stall(START, 2)
-    for size in (60, 100, 30, 0, 200, 90, 10):
+    for size in (60, 100, 30, 0, 20, 10):
         star.post(START + 5, 1, 2, size)
     star.post(START + 5, 1, 2, 40, vl=VL15)
-    star.resume(START + 250, 2)
+    star.resume(START + 150, 2)
     for counter in (Counter.XMIT_DATA, Counter.XMIT_WAIT):
-        star.read(START + 640, SWITCH, port_address(2, counter))
-    return star.spec(START + 650)
+        star.read(START + 310, SWITCH, port_address(2, counter))
+    return star.spec(START + 320)
 
 
 def bad_packets() -> RunSpec:
@@ -168,10 +168,11 @@ def bad_packets() -> RunSpec:
         _END_AT_ROW_20,
         link_error("truncate", row=25),
     ):
-        star.inject(late, 1, injection)
-        star.post(late + 2, 1, 2, 160)
-        star.post(late + 2, 1, 2, 20)
-        late += 120
+        star.post(late, 1, 2, 160)
+        star.post(late, 1, 2, 20)
+        # An adapter sends a packet when it has the whole of it.
+        star.inject(late + 30, 1, injection)
+        late += 90
     star.post(late, 1, 2, 30, icrc_error=1)
     return star.spec(late + 100)
 
@@ -184,26 +185,24 @@ def bad_packets_wait() -> RunSpec:
     cycle = START + 110
     for _ in range(3):
         star.post(cycle, 1, 2, 180)
-        # An adapter sends a packet when it has the whole of it.
-        star.inject(cycle + 50, 1, link_error("bit_flip", row=50, bit=3))
-        cycle += 70
-    cycle += 50
+        star.inject(cycle + 55, 1, link_error("bit_flip", row=50, bit=3))
+        cycle += 60
+    cycle += 20
     star.resume(cycle, 2)
     for _ in range(3):
         star.post(cycle, 1, 2, 240)
-    return star.spec(cycle + 450)
+    return star.spec(cycle + 350)
 
 
 def flow_control_heals() -> RunSpec:
-    """A lost packet costs credits until a flow control packet tells what was sent; one of those is lost too."""
+    """A lost packet costs credits until a flow control packet tells what was sent; the first of those is lost too."""
     star = _pair()
     for port in star.ports:
-        star.set_register(START, port, PortRegister.FCP_PERIOD, 90)
-    star.inject(START + 10, 1, link_error("lost_packet"))
-    star.post(START + 12, 1, 2, 100)
-    star.inject(START + 60, 1, link_error("lost_flow_control"))
-    star.post(START + 150, 1, 2, 100)
-    return star.spec(START + 400)
+        star.set_register(START, port, PortRegister.FCP_PERIOD, 60)
+    star.inject(START, 1, link_error("lost_packet"))
+    star.post(START, 1, 2, 20)
+    star.inject(START + 40, 1, link_error("lost_flow_control"))
+    return star.spec(START + 140)
 
 
 def states() -> RunSpec:
@@ -212,16 +211,15 @@ def states() -> RunSpec:
     star.set_state(ARMED_AT + 4, PortState.ACTIVE)
     star.set_state(ACTIVE_AT, PortState.ACTIVE)
     star.write(START + 20, SWITCH, port_address(2, PortRegister.STATE), PortState.DOWN)
-    return star.spec(START + 100)
+    return star.spec(START + 50)
 
 
 def slow_to_fast() -> RunSpec:
     """From a 1X link to a 4X one."""
     star = _pair()
     star.set_register(0, 1, PortRegister.WIDTH, LinkWidth.X1)
-    for size in (10, 61, 120):
-        star.post(START, 1, 2, size)
-    return star.spec(START + 500)
+    star.post(START, 1, 2, 10)
+    return star.spec(START + 90)
 
 
 def counters_end() -> RunSpec:
@@ -234,8 +232,8 @@ def counters_end() -> RunSpec:
     for _ in range(4):
         star.post(START + 15, 1, 2, 24)
     for counter in ends:
-        star.read(START + 200, SWITCH, port_address(1, counter))
-    return star.spec(START + 220)
+        star.read(START + 105, SWITCH, port_address(1, counter))
+    return star.spec(START + 115)
 
 
 def deep_buffers() -> RunSpec:
@@ -262,18 +260,18 @@ def relay() -> RunSpec:
     star.post(START + 40, 1, 2, 50, vl=1)
     star.post(START + 80, 1, 3, 50, vl=1)
     star.post(START, 2, 1, 360, vl=1)
-    return star.spec(START + 270)
+    return star.spec(START + 220)
 
 
 def crowd() -> RunSpec:
     """Three hosts send to each other on both VLs, all the time."""
     star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
     random = Random(1)
-    for number in range(24):
+    for number in range(12):
         for source, targets in ((1, (3, 2, 3)), (2, (3, 1, 3)), (3, (1, 2))):
             size = random.choice((0, 20, 44, 80))
             star.post(START, source, targets[number % len(targets)], size, vl=number // 3 % 2)
-    return star.spec(START + 600)
+    return star.spec(START + 250)
 
 
 def two_readers() -> RunSpec:
@@ -297,17 +295,16 @@ def two_outputs() -> RunSpec:
 
 
 def two_queues() -> RunSpec:
-    """A FIFO input with packets on both VLs for the same output and VL."""
+    """A FIFO input with packets on both VLs for the same output and VL, whose link comes back."""
     switch = replace(PAIR, vls=2, buffer_blocks=24, queueing="fifo")
     star = Star(switch, replace(SMALL, vls=2))
     star.write(0, SWITCH, sl_to_vl_address(1, 2, 1), 0)
-    star.stall(START, 2)
-    star.post(START, 1, 2, 256)
+    star.link(START, 2, up=False)
     for vl in (0, 1):
-        for size in (100, 20, 40):
+        for size in (0, 20, 40):
             star.post(START, 1, 2, size, vl=vl)
-    star.resume(START + 330, 2)
-    return star.spec(START + 650)
+    star.link(START + 120, 2, up=True)
+    return star.spec(START + 230)
 
 
 STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {

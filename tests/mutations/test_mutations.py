@@ -53,7 +53,10 @@ class Comparisons:
 @pytest.fixture(scope="module")
 def outcome_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Subject], Outcome]]:
     """What the comparison of a subject said; those of all selected tests run ahead."""
-    with tempfile.TemporaryDirectory(prefix="ironband-") as directory, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="ironband-") as directory,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
+    ):
         comparisons = Comparisons(Path(directory).resolve(), pool)
         if "PYTEST_XDIST_WORKER" not in os.environ:
             for item in request.session.items:
