@@ -20,6 +20,7 @@ from wire.codes import (
     LID_MULTICAST_MIN,
     LID_PERMISSIVE,
     LNH,
+    MTU,
     Q_KEY_SMI,
     QP_SMI,
     VL15,
@@ -49,6 +50,8 @@ _UD_OVERHEAD = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes + ICRC_BYTES
 _VL15_PAYLOAD = 256
 _PSNS = 1 << 24
 _PKT_LEN_MAX = LRH["pkt_len"].max
+_MOST_WORDS = max_pkt_len(MTU.MTU_4096)
+"""What the packet interface of an adapter takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +307,10 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
             words[0] = words[0] & 0xFFFF_0000 | topology.lids[packet.source]
         case 3:
             words[0] ^= random.randrange(1, 16) << 24
-        case 4:
+        case 4 if longest < _MOST_WORDS:
             words += [random.getrandbits(32) for _ in range(longest + random.randint(1, 8) - len(words))]
             words[1] = _with_pkt_len(words[1], len(words))
-        case 5:
+        case 4 | 5:
             length = len(words)
             lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
             words[1] = _with_pkt_len(words[1], random.choice(sorted(lies)))
