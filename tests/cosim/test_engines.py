@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -136,12 +137,18 @@ def test_run_that_is_left_leaves_nothing(name: str, tmp_path: Path) -> None:
     with Run(on(name), random_spec(1, 10**6), tmp_path, tmp_path / "waves.fst", None) as records:
         next(iter(records))
     assert list(tmp_path.iterdir()) == []
-    assert children() == []
+    assert children(os.getpid()) == []
 
 
-def children() -> list[str]:
-    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-l"], capture_output=True, text=True, check=False)
-    return [line for line in found.stdout.splitlines() if not line.endswith("pgrep")]
+def children(parent: int) -> list[Path]:
+    """Processes of this parent, as folders of /proc."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may end while we look
+            # The name, in parentheses, may hold anything; behind it come the state and the parent.
+            if int((process / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(process)
+    return found
 
 
 @pytest.mark.parametrize("name", SIMULATORS)
@@ -163,11 +170,10 @@ with Run(on({name!r}), RunSpec(PARAMETERS, [], posts, 10**12), Path({str(tmp_pat
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
-        simulators = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
+        running = children(process.pid)
         process.send_signal(signal.SIGINT)
         process.wait(10)
     deadline = time.monotonic() + 5
-    running = [Path("/proc") / number for number in simulators.stdout.split()]
     assert running
     while any(path.exists() for path in running):
         assert time.monotonic() < deadline, "the simulator outlived its run"
@@ -180,8 +186,8 @@ def test_simulator_that_dies_is_reported_with_its_log(name: str, tmp_path: Path)
     with Run(on(name), random_spec(1, 10**6), tmp_path, None, None) as run_to_die:
         records = iter(run_to_die)
         next(records)
-        (pid,) = [line.split()[0] for line in children()]
-        os.kill(int(pid), signal.SIGKILL)
+        (simulator,) = children(os.getpid())
+        os.kill(int(simulator.name), signal.SIGKILL)
         with pytest.raises(SimulationFailed, match="the simulator ended early"):
             deque(records, maxlen=0)
     assert [path.name for path in tmp_path.iterdir()] == ["sim.log"]
