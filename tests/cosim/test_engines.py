@@ -168,11 +168,14 @@ with Run(on({name!r}), RunSpec(PARAMETERS, [], posts, 10**12), Path({str(tmp_pat
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "running\n"
-        running = children(process.pid)
-        process.send_signal(signal.SIGINT)
-        process.wait(10)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "running\n"
+            running = children(process.pid)
+            process.send_signal(signal.SIGINT)
+            process.wait(10)
+        finally:
+            process.kill()
     deadline = time.monotonic() + 5
     assert running
     while any(path.exists() for path in running):
