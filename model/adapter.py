@@ -83,6 +83,12 @@ class _HostOutput(Output):
         self._deliver(sending)
         self._matcher.inputs[0].buffer.release(sending.reader, sending.packet)
 
+    def head_shown(self) -> None:
+        """A host has no PortXmitWait to count."""
+
+    def rest(self) -> None:
+        """A host has no PortXmitWait to count."""
+
     def stall(self, mask: int) -> None:
         """Heads of these slots wait, from the current cycle on."""
         self.open_slots = ~mask & (1 << self.vls + 1) - 1

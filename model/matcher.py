@@ -8,10 +8,11 @@ that are awake. What sleeps would have chosen nothing.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from .kernel import DECIDE, MATCH, Kernel
-from .packet import DataTransmission, Packet
+from .packet import Packet
 
 if TYPE_CHECKING:
     from .queues import Input
@@ -22,7 +23,7 @@ _NARROW_PHASE = 1
 """A 1X output is available in cycles g with g mod 4 = 1."""
 
 
-class Output:
+class Output(ABC):
     """What the matching sees of an output.
 
     Attributes:
@@ -42,25 +43,23 @@ class Output:
         self.in_ptr = 0
         self.vl_ptr = 0
 
+    @abstractmethod
     def room(self, slot: int) -> int | None:
         """(CL - TBS) mod 4096 of a data slot, or None if its heads need no credits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def grant(self, packet: Packet, reader: int) -> None:
         """Send a packet, granted in the current cycle."""
-        raise NotImplementedError
 
+    @abstractmethod
     def grant_flow_control(self) -> None:
         """Send a flow control packet, granted in the current cycle."""
-        raise NotImplementedError
 
-    def end_early(self, sending: DataTransmission, k: int) -> None:
-        """A packet under way ends with row k < n, which is yet to be read (section 8.1)."""
-        raise NotImplementedError
-
+    @abstractmethod
     def head_shown(self) -> None:
         """Another head for this output is visible from the current cycle on."""
 
+    @abstractmethod
     def rest(self) -> None:
         """No packet was granted in the current cycle."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 from wire.crc import lpcrc
@@ -108,7 +109,7 @@ class Packet:
         self.need = blocks_of_words(n)
 
 
-class Transmission:
+class Transmission(ABC):
     """A packet on a port's wires (sections 8.1 and 8.2).
 
     Attributes:
@@ -139,8 +140,9 @@ class Transmission:
             return idle(self.w0 + index * self.pitch)
         return self._sent_row(index)
 
+    @abstractmethod
     def _sent_row(self, index: int) -> Row:
-        raise NotImplementedError
+        """A row that was not refused."""
 
 
 class DataTransmission(Transmission):

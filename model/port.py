@@ -179,7 +179,9 @@ class LinkPort:
         elif verdict != Verdict.GOOD:
             packet.bad = True
             if packet.sending and packet.k < packet.n:
-                self.matcher.outputs[packet.output].end_early(packet.sending, packet.k)
+                output = self.matcher.outputs[packet.output]
+                assert isinstance(output, LinkOutput)  # to a host go only packets that are GOOD
+                output.end_early(packet.sending, packet.k)
 
     def physical_error(self) -> None:
         """Count towards LocalLinkIntegrityErrors (section 10)."""

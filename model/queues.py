@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ def may_start(packet: Packet, room: int | None) -> bool:
     return room is None or packet.oversize or (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW
 
 
-class Input:
+class Input(ABC):
     """One input: queues, readers and the rotation over outputs. Subclasses say which queue is whose.
 
     Attributes:
@@ -43,13 +44,13 @@ class Input:
         self._queues: list[deque[Packet]] = [deque() for _ in range(queues)]
         self._shown: list[int] = [0] * len(matcher.outputs)  # heads visible for each output
 
+    @abstractmethod
     def queue_of(self, packet: Packet) -> int:
         """Number of the queue that a packet joins."""
-        raise NotImplementedError
 
+    @abstractmethod
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The first eligible head for (output, slot), of those visible."""
-        raise NotImplementedError
 
     def join(self, packet: Packet) -> None:
         """A packet joins its queue in the current cycle, before this cycle's matching."""
@@ -97,12 +98,13 @@ class Input:
         if self.outputs:
             self._matcher.wake(self.outputs)
 
+    @abstractmethod
     def _expose(self, packet: Packet) -> None:
-        raise NotImplementedError
+        """Make a head known to `head`."""
 
+    @abstractmethod
     def _conceal(self, packet: Packet) -> bool:
         """Take a head away; true if another one is visible for its output and slot."""
-        raise NotImplementedError
 
 
 class VoqInput(Input):

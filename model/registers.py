@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from wire.codes import LinkWidth, PortState, data_vls, max_pkt_len, operational_vls
@@ -24,18 +25,18 @@ _TIMER_MAX = (1 << 24) - 1
 _COUNTERS = frozenset(Counter)
 
 
-class RegisterFile:
+class RegisterFile(ABC):
     """What a node answers to its bus. An address that is not defined reads 0 and takes no write."""
 
     ports: list[LinkPort]
 
+    @abstractmethod
     def read_node(self, page: int, offset: int) -> int:
         """A word outside the ports' pages."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_node(self, page: int, offset: int, value: int) -> None:
         """Write a word outside the ports' pages; it is visible in the current cycle."""
-        raise NotImplementedError
 
 
 class Bus:

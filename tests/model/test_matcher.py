@@ -126,6 +126,15 @@ class LoggedOutput(Output):
         self.log.append((now, self.index, packet.input, packet.dlid))
         self.kernel.at(now + 1 + self.pitch * packet.n, UPDATE, self.done, (packet.input, reader))
 
+    def grant_flow_control(self):
+        raise AssertionError("no VL of these loads has anything to announce")
+
+    def head_shown(self):
+        """Waiting is not counted here."""
+
+    def rest(self):
+        """Waiting is not counted here."""
+
     def done(self, sender):
         source, reader = sender
         self.matcher.inputs[source].reader_available(reader)
