@@ -37,6 +37,9 @@ def controls(seed: int, cycles: int) -> Iterator[Control]:
         for place, (node, port) in enumerate(ends):
             address = port_address(port, PortRegister.STATE)
             yield Control(start + place, Operation.BUS_WRITE, node, (address, state, 0, 0))
+    # Whatever the seed: one damaged idle row and one read.
+    yield Control(START - 2, Operation.INJECT, 0, Injection(Trigger.IDLE, 0, flip=1).args())
+    yield Control(START - 1, Operation.BUS_READ, 0, (port_address(1, Counter.SYMBOL_ERROR), 0, 0, 0))
     for cycle in range(START, cycles, 60):
         node, port = choose.choice(ends)
         stall = Control(cycle, Operation.RECV_STALL, nodes.index(choose.choice(HOSTS)), (choose.randrange(8), 0, 0, 0))
