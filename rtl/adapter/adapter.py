@@ -76,6 +76,7 @@ class Adapter(wiring.Component):
             no_room.eq(
                 Cat((header.slot == slot) & (header.need > received.free[slot]) for slot in range(vls + 1)).any()
             ),
+            port.refused.eq(no_room),
             port.relay.eq(Mux(no_room, Mux(header.vl == VL15, Verdict.VL15_DROPPED, Verdict.OVERRUN), Verdict.GOOD)),
             received.phase.eq(phase),
             received.write.eq(arrived),
@@ -100,7 +101,8 @@ class Adapter(wiring.Component):
             to_host.inputs_available.eq(received.available),
             to_host.outputs_available.eq(~received.holds),
             received.grant_output.eq(to_host.output_of[0]),
-            received.grant_slot.eq(to_host.slot_of[0]),
+            received.grant_slots.eq(to_host.slot_of),
+            received.granted.eq(to_host.matched),
             host_receive.row.eq(received.rows[0]),
             host_receive.row_valid.eq(received.rows_to[0]),
         ]
@@ -138,11 +140,10 @@ class Adapter(wiring.Component):
         row = posted.rows[0]
         m.d.comb += [
             output.phase.eq(phase),
-            output.state.eq(port.state),
-            output.operational.eq(port.operational),
+            output.state_next.eq(port.state_next),
+            output.operational_next.eq(port.operational_next),
             output.wide.eq(port.wide),
-            output.cl.eq(port.cl),
-            output.tbs.eq(port.tbs),
+            output.credit.eq(port.credit),
             output.held.eq(posted.holds),
             output.busy.eq(posted.busy),
             output.head.eq(posted.heads),
@@ -154,7 +155,8 @@ class Adapter(wiring.Component):
             to_link.urgent.eq(port.fcp_urgent),
             to_link.changed.eq(port.fcp_changed),
             posted.grant_output.eq(to_link.output_of[0]),
-            posted.grant_slot.eq(to_link.slot_of[0]),
+            posted.grant_slots.eq(to_link.slot_of),
+            posted.granted.eq(to_link.matched),
             port.fcp_grant.eq(to_link.flow_control),
             port.waiting.eq(output.waiting),
             port.send.valid.eq(posted.rows_to[0]),

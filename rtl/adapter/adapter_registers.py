@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.bus import PortAccess
-from rtl.switch.rotation import select
+from rtl.rotation import select
 from wire.registers import NodeRegister
 
 __all__ = ["AdapterRegisters"]

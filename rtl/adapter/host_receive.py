@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.debug.trace import TraceSignature
 from rtl.link.crc import fingerprint_step, lanes_of
 from rtl.switch.reader import PassingRow
+from rtl.widths import SLOT_BITS
 from wire.crc import FINGERPRINT_INIT, FINGERPRINT_WIDTH
 from wire.trace import Kind
 
@@ -29,7 +30,7 @@ class HostWordSignature(wiring.Signature):
     """
 
     def __init__(self) -> None:
-        super().__init__({"valid": Out(1), "data": Out(32), "first": Out(1), "last": Out(1), "slot": Out(4)})
+        super().__init__({"valid": Out(1), "data": Out(32), "first": Out(1), "last": Out(1), "slot": Out(SLOT_BITS)})
 
 
 class HostReceive(wiring.Component):

@@ -7,9 +7,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.debug.trace import TraceSignature
-from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import StoreRow
-from rtl.switch.rotation import behind, first_from, number_of, select
+from rtl.rotation import RotatingChoice, number_of, select
+from rtl.widths import FREE_BITS, LENGTH_BITS, NEED_BITS, SLOT_BITS
 from wire.symbols import Control
 from wire.trace import Kind
 
@@ -30,7 +30,7 @@ class HostStreamSignature(wiring.Signature):
     """
 
     def __init__(self) -> None:
-        super().__init__({"valid": In(1), "length": In(11), "data": In(32), "ready": Out(1)})
+        super().__init__({"valid": In(1), "length": In(LENGTH_BITS), "data": In(32), "ready": Out(1)})
 
 
 class HostSend(wiring.Component):
@@ -51,8 +51,8 @@ class HostSend(wiring.Component):
                 "streams": Out(HostStreamSignature()).array(self.slots),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), self.slots)),
                 "accept": Out(1),
-                "accept_slot": Out(4),
-                "accept_need": Out(7),
+                "accept_slot": Out(SLOT_BITS),
+                "accept_need": Out(NEED_BITS),
                 "write": Out(StoreRow),
                 "trace": Out(TraceSignature(len(SEND_KINDS))),
             }
@@ -65,13 +65,16 @@ class HostSend(wiring.Component):
 
         # Cycle a: the first stream in turn whose packet fits.
         taking = Signal()  # words are being taken
-        place = Signal(self.slots)
+        m.submodules.turn = turn = RotatingChoice(self.slots)
         needs = [stream.length[4:] + 1 for stream in self.streams]
         fitting = Cat(self.streams[slot].valid & (needs[slot] <= self.free[slot]) for slot in slots)
         chosen = Signal(self.slots)
-        length = Signal(11)
+        length = Signal(LENGTH_BITS)
         m.d.comb += [
-            chosen.eq(Mux(taking, 0, first_from(fitting, place))),
+            turn.requests.eq(fitting),
+            turn.serve.eq(self.accept),
+            turn.served.eq(chosen),
+            chosen.eq(Mux(taking, 0, turn.chosen)),
             length.eq(select(chosen, [stream.length for stream in self.streams])),
             self.accept.eq(chosen.any()),
             self.accept_slot.eq(number_of(chosen)),
@@ -85,7 +88,6 @@ class HostSend(wiring.Component):
         word = Array(stream.data for stream in self.streams)[row.slot]
         with m.If(self.accept):
             m.d.sync += [
-                place.eq(behind(chosen)),
                 taking.eq(1),
                 row.valid.eq(1),
                 row.index.eq(0),

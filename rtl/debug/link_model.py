@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.debug.trace import TraceSignature
 from rtl.link.row import RowSignature
+from rtl.widths import INDEX_BITS
 from wire.stimulus import Trigger
 from wire.symbols import Control
 from wire.trace import Kind
@@ -58,7 +59,7 @@ class Injector(wiring.Component):
                 "changed_row": Out(RowSignature()),
                 "acts": Out(1),
                 "trigger": Out(Trigger),
-                "index": Out(12),
+                "index": Out(INDEX_BITS),
             }
         )
 

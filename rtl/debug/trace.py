@@ -20,7 +20,8 @@ class TraceSignature(wiring.Signature):
 
     Members:
         valid: bit i says that slot i has a record in this cycle.
-        payload: the record's words, see `RECORD_LAYOUT`.
+        payload: the words of each slot's record, see `RECORD_LAYOUT`. A signal for each: one of all would be wider
+            than Amaranth converts from 59 ports on.
 
     Raises:
         ValueError: fewer than one slot.
@@ -29,4 +30,4 @@ class TraceSignature(wiring.Signature):
     def __init__(self, slots: int) -> None:
         if slots < 1:
             raise ValueError(f"slots {slots}: expected 1 and above")
-        super().__init__({"valid": Out(slots), "payload": Out(data.ArrayLayout(RECORD_LAYOUT, slots))})
+        super().__init__({"valid": Out(slots), "payload": Out(RECORD_LAYOUT).array(slots)})

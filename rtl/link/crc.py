@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.row import RowSignature
+from rtl.widths import INDEX_BITS
 from wire.codes import LNH
 from wire.crc import (
     FINGERPRINT_POLY_REFLECTED,
@@ -106,7 +107,7 @@ class IcrcCheck(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({"row": In(RowSignature()), "index": In(12), "good": Out(1)})
+        super().__init__({"row": In(RowSignature()), "index": In(INDEX_BITS), "good": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the check."""

@@ -1,21 +1,17 @@
 """Credits and when to announce them (IBTA vol 1, 7.9.4; docs/pipeline.md, section 6)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.link_packet import FlowControlFields
 from rtl.link.timer import Timer
+from rtl.rotation import RotatingChoice, number_of
+from rtl.widths import CREDIT_BITS, FREE_BITS, NEED_BITS
 from wire.codes import PortState
-from wire.flow_control import CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp
+from wire.flow_control import CREDIT_WINDOW, FlowControlOp
 
-__all__ = ["CREDIT_BITS", "FREE_BITS", "FlowControl"]
-
-CREDIT_BITS = FLOW_CONTROL["fccl"].width
-"""All counts of blocks are modulo 4096."""
-
-FREE_BITS = CREDIT_BITS + 1
-"""Free blocks of a buffer."""
+__all__ = ["FlowControl"]
 
 
 class FlowControl(wiring.Component):
@@ -36,6 +32,8 @@ class FlowControl(wiring.Component):
         period: FCP_PERIOD in cycles; `period_written` starts it anew.
         period_over: this is the last cycle of a period; `due` shows in the next.
         cl, tbs: credit limit and blocks sent of each VL.
+        credit: the CL of the next cycle less the TBS of this one, of each VL. A packet that moves TBS keeps
+            its output for longer than that.
         urgent, changed: some VL is.
         grant: the packet chosen is sent; cycle g.
         packet: what the packet chosen holds; cycle g.
@@ -53,9 +51,9 @@ class FlowControl(wiring.Component):
                 "good": In(vls),
                 "fields": In(FlowControlFields),
                 "accept": In(vls),
-                "accept_need": In(7),
+                "accept_need": In(NEED_BITS),
                 "sent": In(vls),
-                "sent_need": In(7),
+                "sent_need": In(NEED_BITS),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "threshold": In(CREDIT_BITS),
                 "period": In(timer_bits),
@@ -63,6 +61,7 @@ class FlowControl(wiring.Component):
                 "period_over": Out(1),
                 "cl": Out(per_vl),
                 "tbs": Out(per_vl),
+                "credit": Out(per_vl),
                 "urgent": Out(1),
                 "changed": Out(1),
                 "grant": In(1),
@@ -102,6 +101,7 @@ class FlowControl(wiring.Component):
             m.d.comb += announce.eq(abr + room)
             announced.append(announce)
 
+            m.d.comb += self.credit[vl].eq(Mux(self.good[vl], self.fields.fccl - tbs, cl - tbs))
             with m.If(self.good[vl]):
                 m.d.sync += [cl.eq(self.fields.fccl), abr.eq(self.fields.fctbs)]
             with m.If(self.accept[vl]):
@@ -123,30 +123,21 @@ class FlowControl(wiring.Component):
                 changed[vl].eq(speaks & (growth != 0)),
             ]
 
-        # The choice: the first at or above the pointer among the urgent, else among the changed.
-        candidates = Signal(self._vls)
-        not_passed = Signal(self._vls, init=(1 << self._vls) - 1)  # the VLs at or above the pointer
-        ahead = Signal(self._vls)
-        preferred = Signal(self._vls)
+        # The choice, in turn: among the urgent, else among the changed.
+        m.submodules.turn = turn = RotatingChoice(self._vls)
         m.d.comb += [
             self.urgent.eq(urgent.any()),
             self.changed.eq(changed.any()),
-            candidates.eq(Mux(self.urgent, urgent, changed)),
-            ahead.eq(candidates & not_passed),
-            preferred.eq(Mux(ahead.any(), ahead, candidates)),
-            chosen.eq(preferred & -preferred),
+            turn.requests.eq(Mux(self.urgent, urgent, changed)),
+            turn.serve.eq(self.grant),
+            turn.served.eq(chosen),
+            chosen.eq(turn.chosen),
         ]
-        with m.If(self.grant):
-            m.d.sync += not_passed.eq(~(chosen | (chosen - 1)))
 
         packet = self.packet
-        number = Cat(
-            Cat(chosen[vl] for vl in range(self._vls) if vl >> bit & 1).any()
-            for bit in range((self._vls - 1).bit_length())
-        )
         m.d.comb += [
             packet.op.eq(Mux(self.state == PortState.INITIALIZE, FlowControlOp.INIT, FlowControlOp.NORMAL)),
-            packet.vl.eq(number),
+            packet.vl.eq(number_of(chosen)),
         ]
         for vl in range(self._vls):
             with m.If(chosen[vl]):

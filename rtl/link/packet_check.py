@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.lrh import HEAD_BITS, head_field, route_field
 from rtl.link.receive import ReceivedRow
+from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, SL_BITS, SLOT_BITS, VL_BITS
 from wire.codes import (
     LID_MULTICAST_MAX,
     LID_MULTICAST_MIN,
@@ -30,13 +31,13 @@ __all__ = ["PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow"]
 PacketHeader = data.StructLayout(
     {
         "valid": 1,
-        "slot": 4,
-        "vl": 4,
-        "sl": 4,
+        "slot": SLOT_BITS,
+        "vl": VL_BITS,
+        "sl": SL_BITS,
         "lnh": 2,
         "dlid": 16,
-        "n": 11,
-        "need": 7,
+        "n": LENGTH_BITS,
+        "need": NEED_BITS,
     }
 )
 """The header of a packet that has just been processed, in cycle h+1.
@@ -50,14 +51,14 @@ StoreRow = data.StructLayout(
     {
         "valid": 1,
         "data": 32,
-        "index": 12,
+        "index": INDEX_BITS,
         "first": 1,
         "last": 1,
         "bad": 1,
         "accepted": 1,
-        "slot": 4,
-        "n": 11,
-        "need": 7,
+        "slot": SLOT_BITS,
+        "n": LENGTH_BITS,
+        "need": NEED_BITS,
     }
 )
 """The row received at c, presented to the buffer at c+2 (docs/pipeline.md, section 3.4).
@@ -73,13 +74,13 @@ PacketVerdict = data.StructLayout(
     {
         "valid": 1,
         "verdict": Verdict,
-        "vl": 4,
+        "vl": VL_BITS,
         "delimiter": 2,
-        "k": 12,
-        "n": 11,
+        "k": INDEX_BITS,
+        "n": LENGTH_BITS,
         "dlid": 16,
-        "sl": 4,
-        "need": 7,
+        "sl": SL_BITS,
+        "need": NEED_BITS,
     }
 )
 """What became of a packet, in cycle c_e+2.
@@ -102,7 +103,7 @@ class PacketCheck(wiring.Component):
         vcrc_good, icrc_good: see `rtl.link.crc`, in the cycle of `received`.
         state, operational: the port's state, and the mask of its operational data VLs.
         lid, lmc: the adapter's own.
-        header, relay, accept: in cycle h+1, see `rtl.link.port.LinkPort`.
+        header, relay, refused, accept: in cycle h+1, see `rtl.link.port.LinkPort`.
         write: rows to the receive buffer.
         verdict: packets received.
     """
@@ -123,6 +124,7 @@ class PacketCheck(wiring.Component):
                 "lmc": In(3),
                 "header": Out(PacketHeader),
                 "relay": In(Verdict),
+                "refused": In(1),
                 "accept": Out(1),
                 "write": Out(StoreRow),
                 "verdict": Out(PacketVerdict),
@@ -150,17 +152,16 @@ class PacketCheck(wiring.Component):
             header.slot.eq(self._slot(header.vl)),
         ]
 
-        outcome = Signal(Verdict)
-        m.d.comb += [
-            outcome.eq(self._header_outcome(m, is_vl15)),
-            self.accept.eq(header.valid & (outcome == Verdict.GOOD)),
-        ]
+        # The node's objection is the last to be known.
+        objection = self._objection(m, is_vl15)
+        outcome = Mux(objection == Verdict.GOOD, self.relay, objection)
+        m.d.comb += self.accept.eq(header.valid & (objection == Verdict.GOOD) & ~self.refused)
 
         # From cycle h+2 on: the packet as its header made it.
         packet = Signal(PacketHeader)
         foreseen = Signal(Verdict)
         accepted = Signal()
-        vl = Signal(4)
+        vl = Signal(VL_BITS)
         with m.If(received.first):
             first_vl = head_field(self.head, "vl")
             m.d.sync += [
@@ -232,8 +233,8 @@ class PacketCheck(wiring.Component):
     def _slot(self, vl: Value) -> Value:
         return Mux(vl == VL15, self._vls, vl)
 
-    def _header_outcome(self, m: Module, is_vl15: Signal) -> Signal:
-        """The verdict that the header alone gives, in the order of sections 3.2 (4) and 3.3."""
+    def _objection(self, m: Module, is_vl15: Signal) -> Signal:
+        """The port's own objection to a header, in the order of sections 3.2 (4) and 3.3, else GOOD."""
         header = self.header
         receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         is_iba = header.lnh >= LNH.IBA_LOCAL
@@ -246,19 +247,17 @@ class PacketCheck(wiring.Component):
             bad_dlid = ~(is_multicast | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
         is_operational = self.operational.bit_select(header.vl, 1)
 
-        outcome = Signal(Verdict)
+        objection = Signal(Verdict)
         with m.If(~receives_data & ~is_vl15):
-            m.d.comb += outcome.eq(Verdict.NOT_ACTIVE)
+            m.d.comb += objection.eq(Verdict.NOT_ACTIVE)
         with m.Elif(route_field(Cat(self.received.data, self.head), "lver") != LVER):
-            m.d.comb += outcome.eq(Verdict.LVER)
+            m.d.comb += objection.eq(Verdict.LVER)
         with m.Elif(too_short | (header.n > self._max_words)):
-            m.d.comb += outcome.eq(Verdict.LENGTH)
+            m.d.comb += objection.eq(Verdict.LENGTH)
         with m.Elif(bad_dlid):
-            m.d.comb += outcome.eq(Verdict.DLID)
+            m.d.comb += objection.eq(Verdict.DLID)
         with m.Elif(Mux(is_vl15, is_multicast, ~is_operational)):
-            m.d.comb += outcome.eq(Verdict.VL)
+            m.d.comb += objection.eq(Verdict.VL)
         with m.Elif(is_vl15 & (header.lnh != LNH.IBA_LOCAL)):
-            m.d.comb += outcome.eq(Verdict.VL15_HEADER)
-        with m.Else():
-            m.d.comb += outcome.eq(self.relay)
-        return outcome
+            m.d.comb += objection.eq(Verdict.VL15_HEADER)
+        return objection

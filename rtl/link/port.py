@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.debug.trace import TraceSignature
 from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.error_thresholds import BufferOverruns, LinkIntegrity
-from rtl.link.flow_control import CREDIT_BITS, FREE_BITS, FlowControl
+from rtl.link.flow_control import FlowControl
 from rtl.link.link_packet import LinkPacketCheck
 from rtl.link.lrh import route_field
 from rtl.link.packet_check import PacketCheck, PacketHeader, StoreRow
@@ -23,6 +23,7 @@ from rtl.link.xmit_wait import XmitWait
 from rtl.management.bus import PortAccess
 from rtl.management.counters import PortCounters
 from rtl.management.port_registers import TIMER_BITS, PortRegisters
+from rtl.widths import CREDIT_BITS, FREE_BITS, LENGTH_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import Counter
@@ -50,14 +51,17 @@ class LinkPort(wiring.Component):
         up: the physical link is up.
         phase: the cycle modulo 4.
         lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h.
-        header: the header in cycle h+1; `relay`, in the same cycle, is the node's objection to it
-            (section 3.3, rows f to j; 0 for none), `accept` says that the packet is accepted.
+        header: the header in cycle h+1; `refused`, in the same cycle, says that the node objects to it,
+            `relay` is its objection (section 3.3, rows f to j; 0 for none), `accept` says that the packet is
+            accepted.
         write: rows to the receive buffer, two cycles after the wires.
         free: free blocks of each data VL's receive buffer, as visible.
         state, operational, wide: the port's state, the mask of its operational data VLs, and whether
             it is 4X.
-        max_words: largest PktLen that NeighborMTU lets out.
+        neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         cl, tbs: credit limit and blocks sent of each data VL, as visible.
+        state_next, operational_next, credit: what decides who may send in the next cycle; see
+            `rtl.link.flow_control.FlowControl` for the credit of each data VL.
         fcp_urgent, fcp_changed: some VL has a flow control packet to send; `fcp_grant` (cycle g) sends one.
         send: rows from the transmit buffer in cycle x_r + 1.
         waiting: a head for this output is visible and no packet keeps the output busy.
@@ -81,15 +85,20 @@ class LinkPort(wiring.Component):
                 "lookup_dlid": Out(16),
                 "header": Out(PacketHeader),
                 "relay": In(Verdict),
+                "refused": In(1),
                 "accept": Out(1),
                 "write": Out(StoreRow),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "state": Out(PortState),
                 "operational": Out(vls),
                 "wide": Out(1),
-                "max_words": Out(11),
+                "neighbor_mtu": Out(3),
+                "max_words": Out(LENGTH_BITS),
+                "state_next": Out(PortState),
+                "operational_next": Out(vls),
                 "cl": Out(per_vl),
                 "tbs": Out(per_vl),
+                "credit": Out(per_vl),
                 "fcp_urgent": Out(1),
                 "fcp_changed": Out(1),
                 "fcp_grant": In(1),
@@ -120,8 +129,11 @@ class LinkPort(wiring.Component):
         state, operational = port_state.state, registers.operational
         m.d.comb += [
             self.state.eq(state),
+            self.state_next.eq(port_state.state_next),
             self.operational.eq(operational),
+            self.operational_next.eq(registers.operational_next),
             self.wide.eq(registers.wide),
+            self.neighbor_mtu.eq(registers.neighbor_mtu),
             self.max_words.eq(registers.max_words),
             registers.reg.eq(self.reg),
             self.reg_rdata.eq(registers.reg_rdata),
@@ -143,6 +155,7 @@ class LinkPort(wiring.Component):
             packet_check.lmc.eq(self.lmc),
             self.header.eq(packet_check.header),
             packet_check.relay.eq(self.relay),
+            packet_check.refused.eq(self.refused),
             self.accept.eq(packet_check.accept),
             self.write.eq(packet_check.write),
             link_packet_check.received.eq(receiver.received),
@@ -190,6 +203,7 @@ class LinkPort(wiring.Component):
             flow_control.period_written.eq(registers.fcp_period_written),
             self.cl.eq(flow_control.cl),
             self.tbs.eq(flow_control.tbs),
+            self.credit.eq(flow_control.credit),
             self.fcp_urgent.eq(flow_control.urgent),
             self.fcp_changed.eq(flow_control.changed),
             flow_control.grant.eq(self.fcp_grant),

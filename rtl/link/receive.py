@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.lrh import HEAD_BITS, ROUTE_BITS, route_field
 from rtl.link.row import RowSignature
+from rtl.widths import INDEX_BITS
 from wire.symbols import Control
 
 __all__ = ["ReceivedRow", "Receiver"]
@@ -14,7 +15,7 @@ __all__ = ["ReceivedRow", "Receiver"]
 ReceivedRow = data.StructLayout(
     {
         "data": 32,
-        "index": 12,
+        "index": INDEX_BITS,
         "first": 1,
         "body": 1,
         "header": 1,
@@ -53,7 +54,7 @@ class Receiver(wiring.Component):
             {
                 "row": In(RowSignature()),
                 "enabled": In(1),
-                "index": Out(12),
+                "index": Out(INDEX_BITS),
                 "route": Out(ROUTE_BITS),
                 "received": Out(ReceivedRow),
                 "head": Out(HEAD_BITS),

@@ -9,6 +9,7 @@ from rtl.link.flow_control_sender import FlowControlSender
 from rtl.link.idle import IdleData
 from rtl.link.link_packet import FlowControlFields
 from rtl.link.row import RowSignature
+from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
 from wire.crc import VCRC_INIT, VCRC_WIDTH
 from wire.symbols import LANES, Control, idle_row
@@ -23,10 +24,10 @@ SendRow = data.StructLayout(
         "first": 1,
         "last": 1,
         "bad": 1,
-        "slot": 4,
+        "slot": SLOT_BITS,
         "oversize": 1,
-        "n": 11,
-        "need": 7,
+        "n": LENGTH_BITS,
+        "need": NEED_BITS,
         "input": 6,
     }
 )
@@ -41,13 +42,13 @@ row 0 to the end row.
 SentRow = data.StructLayout(
     {
         "valid": 1,
-        "index": 12,
+        "index": INDEX_BITS,
         "first": 1,
         "last": 1,
         "bad": 1,
         "refused": 1,
-        "slot": 4,
-        "n": 11,
+        "slot": SLOT_BITS,
+        "n": LENGTH_BITS,
         "input": 6,
         "link": 1,
         "fields": FlowControlFields,
@@ -93,7 +94,7 @@ class Transmitter(wiring.Component):
                 "sent": Out(vls),
                 "packet_sent": Out(1),
                 "packet_discarded": Out(1),
-                "index": Out(12),
+                "index": Out(INDEX_BITS),
                 "tx": Out(RowSignature()),
                 "on_wires": Out(SentRow),
             }

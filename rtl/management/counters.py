@@ -1,6 +1,6 @@
 """A port's counters (IBTA vol 1, 16.1.3.5; docs/pipeline.md, section 10)."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -46,19 +46,25 @@ class PortCounters(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the counters."""
+        """Build the counters. What a cycle counts is added in the next, in which it already shows."""
         m = Module()
         varying = dict(iter(AMOUNTS))
+        amounts = Signal(AMOUNTS)
+        m.d.sync += amounts.eq(self.amounts)
         for counter, width in COUNTER_WIDTHS.items():
+            kept = Signal(width, name=f"{counter.name}_kept")
+            counted = Signal(name=f"{counter.name}_counted")
             value = self.values[counter.name]
-            following = Signal(width + 1, name=f"{counter.name}_following")
-            amount = self.amounts[counter.name] if counter.name in varying else 1
-            m.d.comb += following.eq(value + amount)
-            with m.If(self.counts[counter.name]):
-                m.d.sync += value.eq(following)
-                with m.If(following[width]):
-                    m.d.sync += value.eq((1 << width) - 1)
+            if counter.name in varying:
+                following = Signal(width + 1, name=f"{counter.name}_following")
+                m.d.comb += [
+                    following.eq(kept + Mux(counted, amounts[counter.name], 0)),
+                    value.eq(following | following[width].replicate(width)),
+                ]
+            else:
+                m.d.comb += value.eq(kept + (counted & ~kept.all()))
+            m.d.sync += [kept.eq(value), counted.eq(self.counts[counter.name])]
             fits = ~self.wdata[width:].any() if width < DATA_BITS else 1
             with m.If(self.write & (self.offset == counter) & fits):
-                m.d.sync += value.eq(self.wdata)
+                m.d.sync += [kept.eq(self.wdata), counted.eq(0)]
         return m

@@ -2,12 +2,14 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.bus import PortAccess
 from rtl.management.counters import COUNTER_VALUES
+from rtl.rotation import select
+from rtl.widths import LENGTH_BITS
 from wire.codes import (
     LinkWidth,
     PortState,
@@ -41,8 +43,8 @@ class PortRegisters(wiring.Component):
         counters: the port's counters, to be read.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         wide: WIDTH is 4X.
-        operational: mask of operational data VLs.
-        max_words: the largest PktLen for NEIGHBOR_MTU.
+        operational, operational_next: mask of operational data VLs, now and in the next cycle.
+        neighbor_mtu, max_words: the code, and the largest PktLen for it.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
         fcp_period_written, fc_watchdog_written, link_down_timeout_written, tick_written: the timer
@@ -61,7 +63,9 @@ class PortRegisters(wiring.Component):
                 "state_write": Out(PortState),
                 "wide": Out(1, init=1),
                 "operational": Out(vls, init=(1 << vls) - 1),
-                "max_words": Out(11, init=max_pkt_len(mtu_code(mtu))),
+                "operational_next": Out(vls),
+                "neighbor_mtu": Out(3, init=mtu_code(mtu)),
+                "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
                 "fcp_period": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FCP_PERIOD]),
                 "fc_watchdog": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]),
@@ -83,7 +87,6 @@ class PortRegisters(wiring.Component):
         most_vls = operational_vls(self._vls)
         most_mtu = mtu_code(self._mtu)
         operational_code = Signal(3, init=most_vls)
-        mtu = Signal(3, init=most_mtu)
 
         def writes(register: PortRegister, allowed: Value) -> Value:
             return reg.select & reg.write & (reg.offset == register) & allowed
@@ -96,10 +99,13 @@ class PortRegisters(wiring.Component):
             m.d.sync += self.wide.eq(value == LinkWidth.X4)
         for code in range(1, most_mtu + 1):
             with m.If(writes(PortRegister.NEIGHBOR_MTU, value == code)):
-                m.d.sync += [mtu.eq(code), self.max_words.eq(max_pkt_len(code))]
+                m.d.sync += [self.neighbor_mtu.eq(code), self.max_words.eq(max_pkt_len(code))]
+        m.d.comb += self.operational_next.eq(self.operational)
+        m.d.sync += self.operational.eq(self.operational_next)
         for code in range(1, most_vls + 1):
             with m.If(writes(PortRegister.OPERATIONAL_VLS, value == code)):
-                m.d.sync += [operational_code.eq(code), self.operational.eq((1 << data_vls(code)) - 1)]
+                m.d.sync += operational_code.eq(code)
+                m.d.comb += self.operational_next.eq((1 << data_vls(code)) - 1)
         for register, target in (
             (PortRegister.FCP_THRESHOLD, self.fcp_threshold),
             (PortRegister.LOCAL_PHY_ERRORS, self.local_phy_errors),
@@ -118,14 +124,7 @@ class PortRegisters(wiring.Component):
                 m.d.comb += written.eq(1)
                 m.d.sync += target.eq(value)
 
-        # Reads: the offset in the cycle after the access, the answer in the next.
-        reads = Signal()
-        offset = Signal(8)
-        m.d.sync += [
-            reads.eq(reg.select & reg.read & ~reg.offset[len(offset) :].any()),
-            offset.eq(reg.offset),
-            self.reg_rdata.eq(0),
-        ]
+        # Reads: what is read in the cycle after the access, the answer in the next.
         width_code = Signal(2)
         m.d.comb += width_code.eq(LinkWidth.X1)
         with m.If(self.wide):
@@ -133,7 +132,7 @@ class PortRegisters(wiring.Component):
         readable: dict[int, Value] = {
             PortRegister.STATE: self.state,
             PortRegister.WIDTH: width_code,
-            PortRegister.NEIGHBOR_MTU: mtu,
+            PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
             PortRegister.OPERATIONAL_VLS: operational_code,
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
             PortRegister.FCP_PERIOD: self.fcp_period,
@@ -144,8 +143,9 @@ class PortRegisters(wiring.Component):
             PortRegister.OVERRUN_ERRORS: self.overrun_errors,
             **{counter: self.counters[counter.name] for counter in Counter},
         }
-        with m.If(reads), m.Switch(offset):
-            for address, register_value in readable.items():
-                with m.Case(address):
-                    m.d.sync += self.reg_rdata.eq(register_value)
+        reads = Signal(len(readable))
+        m.d.sync += [
+            reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),
+            self.reg_rdata.eq(select(reads, readable.values())),
+        ]
         return m

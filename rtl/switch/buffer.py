@@ -19,14 +19,19 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import StoreRow
+from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = ["ROWS_OF_BLOCK", "Buffer", "BufferReadSignature", "StoredRow", "block_bits", "release_layout"]
 
 ROWS_OF_BLOCK = 16
 
-_ROW_BITS = 4
+NO_COLLISION = {"no_rw_check": 1}
+"""Attribute of a memory of which no word counts that is read while it is written: synthesis need not keep
+the old one."""
+
+_BLOCK_RAM = {"ram_style": "block"}
+"""Attribute of a memory that is small enough for distributed RAM, and read too often for it."""
 
 StoredRow = data.StructLayout(
     {
@@ -45,7 +50,7 @@ def block_bits(pools: Sequence[int]) -> int:
 
 def release_layout(bits: int) -> data.StructLayout:
     """A packet's blocks on their way back: the chain `first`..`last` of pool `slot`, charged as `need`."""
-    return data.StructLayout({"valid": 1, "slot": 4, "need": 7, "first": bits, "last": bits})
+    return data.StructLayout({"valid": 1, "slot": SLOT_BITS, "need": NEED_BITS, "first": bits, "last": bits})
 
 
 class BufferReadSignature(wiring.Signature):
@@ -63,7 +68,7 @@ class BufferReadSignature(wiring.Signature):
         super().__init__(
             {
                 "block": In(bits),
-                "row": In(_ROW_BITS),
+                "row": In(ROW_BITS),
                 "stored": Out(StoredRow),
                 "next": Out(bits),
                 "bad": Out(1),
@@ -94,8 +99,8 @@ class Buffer(wiring.Component):
             {
                 "write": In(StoreRow),
                 "accept": In(1),
-                "accept_slot": In(4),
-                "accept_need": In(7),
+                "accept_slot": In(SLOT_BITS),
+                "accept_need": In(NEED_BITS),
                 "cancel": In(1),
                 "first": Out(self.bits),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
@@ -113,7 +118,10 @@ class Buffer(wiring.Component):
         blocks = self.blocks
 
         m.submodules.next = following = Memory(
-            shape=unsigned(bits), depth=blocks, init=[(block + 1) % blocks for block in range(blocks)]
+            shape=unsigned(bits),
+            depth=blocks,
+            init=[(block + 1) % blocks for block in range(blocks)],
+            attrs=NO_COLLISION | _BLOCK_RAM,
         )
         link = following.write_port()
         walk = following.read_port()
@@ -122,14 +130,14 @@ class Buffer(wiring.Component):
         write = self.write
         heads = Array(Signal(bits, init=start, name=f"head_{slot}") for slot, start in enumerate(starts))
         ended = Signal()  # a packet ended in the last cycle: the list's new head is on the walk port
-        ended_slot = Signal(4)
+        ended_slot = Signal(SLOT_BITS)
         current = Signal(bits)
         block = Signal(bits)
-        slot = Signal(4)  # a VL that has no slot writes to the last one's spare block
+        slot = Signal(SLOT_BITS)  # a VL that has no slot writes to the last one's spare block
         m.d.comb += slot.eq(Mux(write.slot < len(self.pools), write.slot, len(self.pools) - 1))
         with m.If(write.valid & write.first):
             m.d.comb += block.eq(Mux(ended & (ended_slot == slot), walk.data, heads[slot]))
-        with m.Elif(write.valid & (write.index[:_ROW_BITS] == 0)):
+        with m.Elif(write.valid & (write.index[:ROW_BITS] == 0)):
             m.d.comb += block.eq(walk.data)
         with m.Else():
             m.d.comb += block.eq(current)
@@ -151,7 +159,7 @@ class Buffer(wiring.Component):
 
         # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
         verdict_layout = data.StructLayout({"bad": 1, "end": bits})
-        m.submodules.verdicts = verdicts = Memory(shape=verdict_layout, depth=blocks, init=[])
+        m.submodules.verdicts = verdicts = Memory(shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION)
         judge = verdicts.write_port()
         m.d.comb += [
             judge.en.eq((write.valid & write.first) | ending),
@@ -162,7 +170,7 @@ class Buffer(wiring.Component):
 
         # Readers: each has a copy of the rows.
         for number, reader in enumerate(self.reads):
-            rows = Memory(shape=StoredRow, depth=blocks * ROWS_OF_BLOCK, init=[])
+            rows = Memory(shape=StoredRow, depth=blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
             m.submodules[f"rows_{number}"] = rows
             store_port = rows.write_port()
             row_port = rows.read_port()
@@ -170,7 +178,7 @@ class Buffer(wiring.Component):
             verdict_port = verdicts.read_port()
             m.d.comb += [
                 store_port.en.eq(store),
-                store_port.addr.eq(Cat(write.index[:_ROW_BITS], block)),
+                store_port.addr.eq(Cat(write.index[:ROW_BITS], block)),
                 store_port.data.data.eq(write.data),
                 store_port.data.last.eq(write.last),
                 store_port.data.bad.eq(write.bad),
@@ -195,9 +203,11 @@ class Buffer(wiring.Component):
             m.d.sync += tails[release.slot].eq(release.last)
         for slot, capacity in enumerate(self.pools):
             free = Signal(FREE_BITS, init=capacity, name=f"free_{slot}")
-            charged = Mux(self.accept & (self.accept_slot == slot), self.accept_need, 0)
             cancelled = Mux(self.cancel & (write.slot == slot), write.need, 0)
             released = Mux(release.valid & (release.slot == slot), release.need, 0)
-            m.d.sync += free.eq(free + released + cancelled - charged)
+            back = free + released + cancelled
+            # Acceptance is the last to be known: what it leaves is subtracted meanwhile.
+            charged = self.accept & (self.accept_slot == slot)
+            m.d.sync += free.eq(Mux(charged, back - self.accept_need, back))
             m.d.comb += self.free[slot].eq(free)
         return m

@@ -5,17 +5,18 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.transmit import SendRow
+from rtl.rotation import number_of, select
 from rtl.switch.reader import PassingRow
-from rtl.switch.rotation import number_of, select
+from rtl.widths import LENGTH_BITS, SLOT_BITS
 
 __all__ = ["Crossbar", "CrossbarOutput", "Scrapped"]
 
 Scrapped = data.StructLayout(
     {
         "valid": 1,
-        "slot": 4,
+        "slot": SLOT_BITS,
         "input": 6,
-        "n": 11,
+        "n": LENGTH_BITS,
     }
 )
 """A packet dropped unsent at an output, in cycle x_0 + 2."""

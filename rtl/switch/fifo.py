@@ -4,10 +4,11 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
+from rtl.rotation import RotatingChoice, any_of, select
 from rtl.switch.eligibility import data_eligible
 from rtl.switch.queueing import QueueingSignature
 from rtl.switch.queues import PacketQueues, packet_layout
-from rtl.switch.rotation import any_of, behind, first_from
+from rtl.widths import NEED_BITS, SLOT_BITS
 
 __all__ = ["FifoQueues"]
 
@@ -28,7 +29,7 @@ class FifoQueues(wiring.Component):
         port = self.queueing
         outputs, vls = self.outputs, self.vls
         slots = vls + 1
-        key_layout = data.StructLayout({"need": 7, "oversize": 1, "output": range(outputs), "slot": 4})
+        key_layout = data.StructLayout({"need": NEED_BITS, "oversize": 1, "output": range(outputs), "slot": SLOT_BITS})
         m.submodules.queues = queues = PacketQueues(slots, self.blocks, packet_layout(self.block_bits, key_layout))
 
         packet = port.packet
@@ -44,23 +45,29 @@ class FifoQueues(wiring.Component):
             queues.join_packet.key.slot.eq(packet.slot),
         ]
 
+        # Whether a head could go is known when its cycle begins.
+        able = Signal(slots)
+        for queue in range(slots):
+            key = queues.following[queue]
+            facts = [port.facts[output] for output in range(outputs)]
+            blocked = Array(of_output.blocked for of_output in facts)[key.output]
+            swallow = Array(of_output.swallow for of_output in facts)[key.output]
+            credit = Array(Array(of_output.credit[vl] for vl in range(vls))[key.slot] for of_output in facts)[
+                key.output
+            ]
+            fit = data_eligible(swallow.bit_select(key.slot, 1), credit, key.need, key.oversize)
+            m.d.sync += able[queue].eq(~blocked & ((key.slot == vls) | fit))
+
         # Each queue's head: masks of its output and slot, and whether it could go.
         to_output = [Signal(outputs, name=f"to_output_{queue}") for queue in range(slots)]
         to_slot = [Signal(slots, name=f"to_slot_{queue}") for queue in range(slots)]
         ready = Signal(slots)
+        m.d.comb += ready.eq(queues.visible & able)
         for queue in range(slots):
-            key = queues.keys[queue]
-            blocked = Array(port.facts[output].blocked for output in range(outputs))[key.output]
-            swallow = Array(port.facts[output].swallow for output in range(outputs))[key.output]
-            credit = Array(
-                Array(port.facts[output].credit[vl] for vl in range(vls))[key.slot] for output in range(outputs)
-            )[key.output]
-            fit = data_eligible(swallow.bit_select(key.slot, 1), credit, key.need, key.oversize)
             with m.If(queues.visible[queue]):
                 m.d.comb += [
-                    to_output[queue].eq(1 << key.output),
-                    to_slot[queue].eq(1 << key.slot),
-                    ready[queue].eq(~blocked & ((key.slot == vls) | fit)),
+                    to_output[queue].eq(1 << queues.keys[queue].output),
+                    to_slot[queue].eq(1 << queues.keys[queue].slot),
                 ]
         m.d.comb += port.heads.eq(any_of(to_output))
         for slot in range(slots):
@@ -69,28 +76,27 @@ class FifoQueues(wiring.Component):
             )
 
         # Grant: of the queues with a head for it, each data VL's in turn.
+        m.submodules.turn = turn = RotatingChoice(vls)
+        grant_slot = select(port.grant_output, [port.grant_slots[output] for output in range(outputs)])
         fitting = Signal(slots)
-        chosen = Signal(vls)
-        place = Signal(vls)
         m.d.comb += [
             fitting.eq(
                 Cat(
-                    ready[queue]
-                    & (to_output[queue] & port.grant_output).any()
-                    & (to_slot[queue] & port.grant_slot).any()
+                    ready[queue] & (to_output[queue] & port.grant_output).any() & (to_slot[queue] & grant_slot).any()
                     for queue in range(slots)
                 )
             ),
-            chosen.eq(first_from(fitting[:vls], place)),
-            queues.take.eq(Cat(chosen, fitting[vls])),
+            turn.requests.eq(fitting),
+            turn.serve.eq(turn.requests.any()),
+            turn.served.eq(turn.chosen),
+            queues.take.eq(Cat(turn.chosen, fitting[vls])),
         ]
-        with m.If(chosen.any()):
-            m.d.sync += place.eq(behind(chosen))
         m.d.comb += [
             port.granted.first.eq(queues.taken.first),
             port.granted.pool.eq(queues.taken.pool),
             port.granted.words.eq(queues.taken.words),
             port.granted.need.eq(queues.taken.key.need),
             port.granted.oversize.eq(queues.taken.key.oversize),
+            port.granted.slot.eq(1 << queues.taken.key.slot),
         ]
         return m

@@ -1,6 +1,6 @@
 """The linear forwarding table: DLID to output port (IBTA vol 1, 14.2.5.10 and 18.2.4.3)."""
 
-from amaranth.hdl import Module, unsigned
+from amaranth.hdl import Module
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -20,29 +20,46 @@ ForwardingWrite = data.StructLayout(
 
 
 class ForwardingTable(wiring.Component):
-    """One copy of the linear forwarding table, with one reader.
+    """One copy of the linear forwarding table of a switch of `ports` ports, with one reader.
 
     Members:
         write: seen by lookups of the next cycle on.
         lid: the LID looked up, below `size` (others yield anything).
-        port: its entry, in the cycle after.
+        port: its entry, in the cycle after. All that follows belongs to that cycle.
+        known, output: the entry is one of the switch's ports, and that port's output (from 0).
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, ports: int) -> None:
         self.size = size
-        super().__init__({"write": In(ForwardingWrite), "lid": In(16), "port": Out(8)})
+        self.ports = ports
+        super().__init__(
+            {
+                "write": In(ForwardingWrite),
+                "lid": In(16),
+                "port": Out(8),
+                "known": Out(1),
+                "output": Out(range(ports)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
-        """One block RAM."""
+        """One block RAM. What an entry means is stored with it: its clock-to-output time is long enough."""
         m = Module()
-        m.submodules.memory = memory = Memory(shape=unsigned(8), depth=self.size, init=[NO_ROUTE] * self.size)
+        entry = data.StructLayout({"port": 8, "known": 1, "output": range(self.ports)})
+        unknown = {"port": NO_ROUTE, "known": 0, "output": 0}
+        m.submodules.memory = memory = Memory(shape=entry, depth=self.size, init=[unknown] * self.size)
         write = memory.write_port()
         read = memory.read_port()
+        port = self.write.port
         m.d.comb += [
             write.addr.eq(self.write.lid),
-            write.data.eq(self.write.port),
+            write.data.port.eq(port),
+            write.data.known.eq((port != 0) & (port <= self.ports)),
+            write.data.output.eq(port - 1),
             write.en.eq(self.write.valid),
             read.addr.eq(self.lid),
-            self.port.eq(read.data),
+            self.port.eq(read.data.port),
+            self.known.eq(read.data.known),
+            self.output.eq(read.data.output),
         ]
         return m

@@ -6,7 +6,6 @@ from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import PacketHeader, StoreRow
 from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.forwarding_table import ForwardingWrite
@@ -15,6 +14,7 @@ from rtl.switch.reader import PassingRow
 from rtl.switch.route import PortFacts, Route
 from rtl.switch.sl_to_vl import SlToVlAccess
 from rtl.switch.store import PacketStore
+from rtl.widths import FREE_BITS, LENGTH_BITS, PORT_BITS, VL_BITS
 from wire.parameters import SwitchParameters
 from wire.trace import Verdict
 
@@ -25,12 +25,12 @@ class Input(wiring.Component):
     """What becomes of one port's received packets until they reach an output.
 
     Members:
-        port, lookup_dlid, header, relay, forwarding_top, forwarding_write, sl_to_vl, sl_to_vl_rdata,
-            own_wide, route_facts (`Route.outputs`): see `Route`.
+        port, lookup_dlid, header, relay, refused, forwarding_top, forwarding_write, sl_to_vl,
+            sl_to_vl_rdata, own_wide, route_facts (`Route.outputs`): see `Route`.
         accept: the port accepts the packet, in the cycle of `header`.
         write, free: see `Buffer`.
-        send_facts (`PacketStore.facts`), heads, requests, available, grant_output, grant_slot, busy,
-            holds, rows, rows_to: see `PacketStore`.
+        send_facts (`PacketStore.facts`), heads, requests, available, grant_output, grant_slots, granted,
+            busy, holds, rows, rows_to: see `PacketStore`.
     """
 
     def __init__(self, parameters: SwitchParameters) -> None:
@@ -38,18 +38,19 @@ class Input(wiring.Component):
         ports, vls = parameters.ports, parameters.vls
         super().__init__(
             {
-                "port": In(7),
+                "port": In(PORT_BITS),
                 "phase": In(2),
                 "lookup_dlid": In(16),
                 "header": In(PacketHeader),
                 "relay": Out(Verdict),
+                "refused": Out(1),
                 "accept": In(1),
                 "write": In(StoreRow),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "forwarding_top": In(16),
                 "forwarding_write": In(ForwardingWrite),
                 "sl_to_vl": In(SlToVlAccess),
-                "sl_to_vl_rdata": Out(4),
+                "sl_to_vl_rdata": Out(VL_BITS),
                 "own_wide": In(1),
                 "route_facts": In(data.ArrayLayout(PortFacts, ports)),
                 "send_facts": In(data.ArrayLayout(send_facts_layout(vls), ports)),
@@ -57,7 +58,8 @@ class Input(wiring.Component):
                 "requests": Out(data.ArrayLayout(ports, vls + 1)),
                 "available": Out(1),
                 "grant_output": In(ports),
-                "grant_slot": In(vls + 1),
+                "grant_slots": In(data.ArrayLayout(vls + 1, ports)),
+                "granted": In(1),
                 "busy": Out(ports),
                 "holds": Out(ports),
                 "rows": Out(PassingRow).array(parameters.readers),
@@ -89,6 +91,7 @@ class Input(wiring.Component):
             route.outputs.eq(self.route_facts),
             route.free.eq(store.free),
             self.relay.eq(route.relay),
+            self.refused.eq(route.refused),
             self.sl_to_vl_rdata.eq(route.sl_to_vl_rdata),
         ]
 
@@ -97,10 +100,10 @@ class Input(wiring.Component):
         packet = Signal(routed_layout(ports))
         at_once = Signal()
         waiting = Signal()
-        enough = Signal(11)
+        enough = Signal(LENGTH_BITS)
         in_time = Signal()
         m.d.sync += at_once.eq(self.accept & ~route.slower)
-        with m.If(self.accept):
+        with m.If(header.valid):
             m.d.sync += [
                 packet.pool.eq(header.slot),
                 packet.words.eq(header.n),
@@ -108,9 +111,10 @@ class Input(wiring.Component):
                 packet.oversize.eq(route.oversize),
                 packet.output.eq(route.output),
                 packet.slot.eq(route.slot),
-                waiting.eq(route.slower),
                 enough.eq(header.n - (header.n >> 2)),
             ]
+        with m.If(self.accept):
+            m.d.sync += waiting.eq(route.slower)
         with m.Elif(write.valid & ((write.index == enough) | write.last)):
             m.d.sync += waiting.eq(0)
         m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~write.last)
@@ -127,7 +131,8 @@ class Input(wiring.Component):
             store.packet.eq(packet),
             store.facts.eq(self.send_facts),
             store.grant_output.eq(self.grant_output),
-            store.grant_slot.eq(self.grant_slot),
+            store.grant_slots.eq(self.grant_slots),
+            store.granted.eq(self.granted),
             self.free.eq(store.free),
             self.heads.eq(store.heads),
             self.requests.eq(store.requests),

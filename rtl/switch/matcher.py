@@ -4,14 +4,17 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.switch.rotation import behind, first_from, select
+from rtl.rotation import RotatingChoice, behind, first_from, select
 from rtl.switch.vl_arbiter import VlArbiter
 
-__all__ = ["Accept", "Grant", "Matcher"]
+__all__ = ["Grant", "Matcher"]
 
 
 class Grant(wiring.Component):
     """One output: what it sends if it is available, and the input to which it offers a grant.
+
+    An output whose offer was accepted is not available in the next cycle, so its pointers have that
+    cycle to move on.
 
     Members:
         eligible: for each slot, the mask of inputs with an eligible head.
@@ -20,7 +23,7 @@ class Grant(wiring.Component):
         offer: the input, one-hot; none if there is nothing to send.
         slot: its slot, one-hot, whenever there is an offer.
         flow_control: a flow control packet is sent instead.
-        accepted: the input accepts.
+        accepted: the input that accepts, one-hot, or none.
     """
 
     def __init__(self, inputs: int, vls: int) -> None:
@@ -35,7 +38,7 @@ class Grant(wiring.Component):
                 "offer": Out(inputs),
                 "slot": Out(vls + 1),
                 "flow_control": Out(1),
-                "accepted": In(1),
+                "accepted": In(inputs),
             }
         )
 
@@ -44,44 +47,34 @@ class Grant(wiring.Component):
         m = Module()
         vls = self.vls
         m.submodules.vl_arbiter = vl_arbiter = VlArbiter(vls)
+        accepted = Signal(self.inputs)
+        slot_before = Signal(vls + 1)
         place = Signal(self.inputs)
+        m.d.sync += [accepted.eq(self.accepted), slot_before.eq(self.slot)]
+        with m.If(accepted.any()):
+            m.d.sync += place.eq(behind(m, accepted))
+        m.d.comb += [
+            vl_arbiter.serve.eq(accepted.any() & ~slot_before[vls]),
+            vl_arbiter.served.eq(slot_before[:vls]),
+        ]
+
+        # The input is chosen for VL15 and for data at the same time as between the two.
         vl15 = Signal()
         some_data = Signal()
         candidates = Signal(self.inputs)
         m.d.comb += [
             vl15.eq(self.eligible[vls].any()),
             vl_arbiter.eligible.eq(Cat(self.eligible[vl].any() for vl in range(vls))),
-            vl_arbiter.taken.eq(self.accepted & ~vl15),
             some_data.eq(vl_arbiter.eligible.any()),
+            candidates.eq(select(vl_arbiter.chosen, [self.eligible[vl] for vl in range(vls)])),
+        ]
+        to_vl15 = first_from(m, self.eligible[vls], place)
+        to_data = first_from(m, candidates, place)
+        m.d.comb += [
             self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
             self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
-            candidates.eq(select(self.slot, [self.eligible[slot] for slot in range(vls + 1)])),
-            self.offer.eq(Mux(self.available & ~self.flow_control, first_from(candidates, place), 0)),
+            self.offer.eq(Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)),
         ]
-        with m.If(self.accepted):
-            m.d.sync += place.eq(behind(self.offer))
-        return m
-
-
-class Accept(wiring.Component):
-    """One input: which offer it accepts.
-
-    Members:
-        offers: mask of the outputs that offer a grant.
-        accepted: one of them, one-hot.
-    """
-
-    def __init__(self, outputs: int) -> None:
-        self.outputs = outputs
-        super().__init__({"offers": In(outputs), "accepted": Out(outputs)})
-
-    def elaborate(self, platform: object) -> Module:
-        """A rotating choice."""
-        m = Module()
-        place = Signal(self.outputs)
-        m.d.comb += self.accepted.eq(first_from(self.offers, place))
-        with m.If(self.accepted.any()):
-            m.d.sync += place.eq(behind(self.accepted))
         return m
 
 
@@ -91,9 +84,12 @@ class Matcher(wiring.Component):
     Members:
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
             but for what is available.
-        inputs_available, outputs_available: masks.
+        inputs_available, outputs_available: masks. An output that was matched in a cycle is not
+            available in the next.
         urgent, changed: masks of outputs with flow control packets to send.
-        output_of, slot_of: for each input the output and the slot it sends to, one-hot, or none.
+        matched: mask of inputs that send.
+        output_of: for each input the output that it sends to, one-hot, or none.
+        slot_of: for each output its slot, one-hot; anything if it is not matched.
         flow_control: mask of outputs that send a flow control packet.
     """
 
@@ -109,8 +105,9 @@ class Matcher(wiring.Component):
                 "outputs_available": In(outputs),
                 "urgent": In(outputs),
                 "changed": In(outputs),
+                "matched": Out(inputs),
                 "output_of": Out(data.ArrayLayout(outputs, inputs)),
-                "slot_of": Out(data.ArrayLayout(slots, inputs)),
+                "slot_of": Out(data.ArrayLayout(slots, outputs)),
                 "flow_control": Out(outputs),
             }
         )
@@ -120,10 +117,9 @@ class Matcher(wiring.Component):
         m = Module()
         inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
         grants = [Grant(self.inputs, self.vls) for _ in outputs]
-        accepts = [Accept(self.outputs) for _ in inputs]
-        m.submodules += [*grants, *accepts]
-
+        accepts = [RotatingChoice(self.outputs) for _ in inputs]
         for number, grant in enumerate(grants):
+            m.submodules[f"grant_{number}"] = grant
             for slot in slots:
                 column = Cat(self.requests[i][slot][number] for i in inputs)
                 m.d.comb += grant.eligible[slot].eq(column & self.inputs_available)
@@ -131,13 +127,17 @@ class Matcher(wiring.Component):
                 grant.available.eq(self.outputs_available[number]),
                 grant.urgent.eq(self.urgent[number]),
                 grant.changed.eq(self.changed[number]),
-                grant.accepted.eq(Cat(accept.accepted[number] for accept in accepts).any()),
+                grant.accepted.eq(Cat(accept.chosen[number] for accept in accepts)),
                 self.flow_control[number].eq(grant.flow_control),
+                self.slot_of[number].eq(grant.slot),
             ]
         for number, accept in enumerate(accepts):
+            m.submodules[f"accept_{number}"] = accept
             m.d.comb += [
-                accept.offers.eq(Cat(grant.offer[number] for grant in grants)),
-                self.output_of[number].eq(accept.accepted),
-                self.slot_of[number].eq(select(accept.accepted, [grant.slot for grant in grants])),
+                accept.requests.eq(Cat(grant.offer[number] for grant in grants)),
+                accept.serve.eq(self.matched[number]),
+                accept.served.eq(accept.chosen),
+                self.matched[number].eq(accept.requests.any()),
+                self.output_of[number].eq(accept.chosen),
             ]
         return m

@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.flow_control import CREDIT_BITS
 from rtl.switch.eligibility import send_facts_layout
+from rtl.widths import CREDIT_BITS
 from wire.codes import PortState
 
 __all__ = ["Output"]
@@ -23,8 +23,8 @@ class Output(wiring.Component):
 
     Members:
         phase: the cycle modulo 4.
-        state, operational, wide, cl, tbs: of the port, see `rtl.link.port.LinkPort`.
-        facts: what heads must know, see `send_facts_layout`.
+        state_next, operational_next, wide, credit: of the port, see `rtl.link.port.LinkPort`.
+        facts: what heads must know for the next cycle, see `send_facts_layout`.
         held: a reader holds this output. `busy`: a reader is serving it.
         head: some input has a visible head for it.
         available: it takes a grant in this cycle.
@@ -38,11 +38,10 @@ class Output(wiring.Component):
         super().__init__(
             {
                 "phase": In(2),
-                "state": In(PortState),
-                "operational": In(vls),
+                "state_next": In(PortState),
+                "operational_next": In(vls),
                 "wide": In(1),
-                "cl": In(per_vl),
-                "tbs": In(per_vl),
+                "credit": In(per_vl),
                 "facts": Out(send_facts_layout(vls)),
                 "held": In(1),
                 "busy": In(1),
@@ -57,19 +56,17 @@ class Output(wiring.Component):
         """Facts, availability, waiting."""
         m = Module()
         m.d.comb += [
-            self.facts.blocked.eq(self.state == PortState.ACTIVE_DEFER),
-            self.facts.swallow.eq(Mux(self.state == PortState.ACTIVE, ~self.operational, ~0)),
+            self.facts.blocked.eq(self.state_next == PortState.ACTIVE_DEFER),
+            self.facts.swallow.eq(Mux(self.state_next == PortState.ACTIVE, ~self.operational_next, ~0)),
+            self.facts.credit.eq(self.credit),
         ]
-        for vl in range(self.vls):
-            m.d.comb += self.facts.credit[vl].eq(self.cl[vl] - self.tbs[vl])
 
-        left = Signal(range(_FLOW_CONTROL_X1 + 1))
+        taken = Signal(_FLOW_CONTROL_X1)  # bit i: a flow control packet has the output i cycles from now
+        m.d.sync += taken.eq(taken >> 1)
         with m.If(self.flow_control):
-            m.d.sync += left.eq(Mux(self.wide, _FLOW_CONTROL_X4, _FLOW_CONTROL_X1))
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += taken.eq(Mux(self.wide, (1 << _FLOW_CONTROL_X4) - 1, (1 << _FLOW_CONTROL_X1) - 1))
         m.d.comb += [
-            self.available.eq(~self.held & (left == 0) & (self.wide | (self.phase == _X1_GRANT_PHASE))),
+            self.available.eq(~self.held & ~taken[0] & (self.wide | (self.phase == _X1_GRANT_PHASE))),
             self.waiting.eq(self.head & ~self.busy),
         ]
         return m

@@ -4,13 +4,23 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.switch.eligibility import send_facts_layout
+from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
 
 __all__ = ["QueueingSignature", "granted_layout", "routed_layout"]
 
 
-def granted_layout(block_bits: int) -> data.StructLayout:
-    """A head that has been granted; see `routed_layout`."""
-    return data.StructLayout({"first": block_bits, "pool": 4, "words": 11, "need": 7, "oversize": 1})
+def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
+    """A head that has been granted; see `routed_layout`. `slot` is one-hot."""
+    return data.StructLayout(
+        {
+            "first": block_bits,
+            "pool": SLOT_BITS,
+            "words": LENGTH_BITS,
+            "need": NEED_BITS,
+            "oversize": 1,
+            "slot": vls + 1,
+        }
+    )
 
 
 def routed_layout(outputs: int) -> data.StructLayout:
@@ -21,12 +31,12 @@ def routed_layout(outputs: int) -> data.StructLayout:
     """
     return data.StructLayout(
         {
-            "pool": 4,
-            "words": 11,
-            "need": 7,
+            "pool": SLOT_BITS,
+            "words": LENGTH_BITS,
+            "need": NEED_BITS,
             "oversize": 1,
             "output": range(outputs),
-            "slot": 4,
+            "slot": SLOT_BITS,
         }
     )
 
@@ -36,12 +46,13 @@ class QueueingSignature(wiring.Signature):
 
     Members:
         join, packet, first: a packet joins (cycle e); its first block.
-        facts: of each output, see `send_facts_layout`.
+        facts: of each output for the next cycle, see `send_facts_layout`.
         heads: mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go if
-            input and output were available.
-        grant_output, grant_slot: one-hot, the request granted in this cycle (g); none if 0.
-        granted: the head that goes, in the same cycle.
+            input and output were available; anything for an output granted in the cycle before.
+        grant_output: one-hot, the output granted in this cycle (g); none if 0.
+        grant_slots: of each output, the slot granted if it is that output, one-hot.
+        granted: the head that goes, in the cycle after (g+1).
     """
 
     def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
@@ -54,7 +65,7 @@ class QueueingSignature(wiring.Signature):
                 "heads": Out(outputs),
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "grant_output": In(outputs),
-                "grant_slot": In(vls + 1),
-                "granted": Out(granted_layout(block_bits)),
+                "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
+                "granted": Out(granted_layout(block_bits, vls)),
             }
         )

@@ -4,6 +4,7 @@ A queue is a list through the memory `successor`: at a packet's first block it h
 of the packet behind it. Only what decides about eligibility, the *key* of each queue's head, is in
 registers; the rest of a head is in two small memories, one written when a packet joins an empty
 queue, one when a head is followed by its successor, and a bit for each queue says which counts.
+They are read in the cycle after the grant, so that the grant itself ends in a mask of queues.
 """
 
 from amaranth.hdl import Module, Mux, Signal
@@ -11,7 +12,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.switch.rotation import number_of
+from rtl.rotation import number_of
+from rtl.widths import LENGTH_BITS, SLOT_BITS
 
 __all__ = ["PacketQueues", "packet_layout"]
 
@@ -22,7 +24,7 @@ def packet_layout(block_bits: int, key: data.StructLayout) -> data.StructLayout:
     Its first block, the pool it lies in (`pool`, the slot it came in on), its length in words (PktLen),
     and its key, which the matcher sees.
     """
-    return data.StructLayout({"first": block_bits, "pool": 4, "words": 11, "key": key})
+    return data.StructLayout({"first": block_bits, "pool": SLOT_BITS, "words": LENGTH_BITS, "key": key})
 
 
 class PacketQueues(wiring.Component):
@@ -32,22 +34,28 @@ class PacketQueues(wiring.Component):
         join, join_queue, join_packet: a packet joins (cycle e).
         visible: bit q says that queue q has a visible head.
         keys: key of each visible head.
+        appears: mask of queues that have a new visible head in the next cycle.
+        following: what `keys` will be in the next cycle.
         take: one-hot, the queue whose head is granted in this cycle (g).
-        taken: that head, in the same cycle.
+        taken_from, taken: that queue, one-hot, and that head, in the cycle after (g+1).
     """
 
     def __init__(self, count: int, blocks: int, packet: data.StructLayout) -> None:
         self.count = count
         self.blocks = blocks
         self.packet = packet
+        keys = data.ArrayLayout(packet["key"].shape, count)
         super().__init__(
             {
                 "join": In(1),
                 "join_queue": In(range(count)),
                 "join_packet": In(packet),
                 "visible": Out(count),
-                "keys": Out(data.ArrayLayout(packet["key"].shape, count)),
+                "keys": Out(keys),
+                "appears": Out(count),
+                "following": Out(keys),
                 "take": In(count),
+                "taken_from": Out(count),
                 "taken": Out(packet),
             }
         )
@@ -59,6 +67,7 @@ class PacketQueues(wiring.Component):
         visible = self.visible
         fetching = Signal(count)  # the head was taken, its successor is on its way
         followed = Signal(count)  # the head came from the successor memory
+        more = Signal(count)  # there are packets behind the head
 
         m.submodules.joined = joined = Memory(shape=self.packet, depth=count, init=[])
         m.submodules.fetched = fetched = Memory(shape=self.packet, depth=count, init=[])
@@ -67,10 +76,11 @@ class PacketQueues(wiring.Component):
 
         # Join: at the head of an empty queue, or behind its tail.
         join_mask = Signal(count)
+        start_mask = Signal(count)
         with m.If(self.join):
             m.d.comb += join_mask.eq(1 << self.join_queue)
-        empty = Signal()
-        m.d.comb += empty.eq(~(join_mask & (visible | fetching)).any())
+        m.d.comb += start_mask.eq(join_mask & ~visible & ~fetching)
+        starts = start_mask.any()
         tail_behind = tails.read_port(domain="comb")
         tail_write = tails.write_port()
         joined_write = joined.write_port()
@@ -82,64 +92,57 @@ class PacketQueues(wiring.Component):
             tail_write.en.eq(self.join),
             joined_write.addr.eq(self.join_queue),
             joined_write.data.eq(self.join_packet),
-            joined_write.en.eq(self.join & empty),
+            joined_write.en.eq(starts),
             successor_write.addr.eq(tail_behind.data),
             successor_write.data.eq(self.join_packet),
-            successor_write.en.eq(self.join & ~empty),
+            successor_write.en.eq(self.join & ~starts),
         ]
 
-        # Take, in cycle g.
-        take_queue = Signal(range(count))
-        m.d.comb += take_queue.eq(number_of(self.take))
+        # Taken, in cycle g+1.
+        taken_queue = Signal(range(count))
         joined_read = joined.read_port(domain="comb")
         fetched_read = fetched.read_port(domain="comb")
-        tail_taken = tails.read_port(domain="comb")
-        more = Signal()
+        m.d.sync += self.taken_from.eq(self.take)
         m.d.comb += [
-            joined_read.addr.eq(take_queue),
-            fetched_read.addr.eq(take_queue),
-            tail_taken.addr.eq(take_queue),
-            self.taken.eq(Mux((followed & self.take).any(), fetched_read.data, joined_read.data)),
-            more.eq((tail_taken.data != self.taken.first) | (join_mask & self.take).any()),
+            taken_queue.eq(number_of(self.taken_from)),
+            joined_read.addr.eq(taken_queue),
+            fetched_read.addr.eq(taken_queue),
+            self.taken.eq(Mux((followed & self.taken_from).any(), fetched_read.data, joined_read.data)),
         ]
 
         # Fetch: the successor is read at g+1, after a packet that joined at g was written; it becomes
         # the head at the end of g+2.
-        reading = Signal()
-        loading = Signal()
-        taken_first = Signal.like(self.taken.first)
-        read_queue = Signal(range(count))
-        load_queue = Signal(range(count))
         load_mask = Signal(count)
+        load_queue = Signal(range(count))
         successor_read = successor.read_port()
         fetched_write = fetched.write_port()
-        m.d.sync += [
-            reading.eq(self.take.any() & more),
-            taken_first.eq(self.taken.first),
-            read_queue.eq(take_queue),
-            loading.eq(reading),
-            load_queue.eq(read_queue),
-        ]
+        tail_loaded = tails.read_port(domain="comb")
+        more_behind = Signal()
+        m.d.sync += [load_mask.eq(self.taken_from & fetching), load_queue.eq(taken_queue)]
         m.d.comb += [
-            successor_read.addr.eq(taken_first),
+            successor_read.addr.eq(self.taken.first),
             fetched_write.addr.eq(load_queue),
             fetched_write.data.eq(successor_read.data),
-            fetched_write.en.eq(loading),
+            fetched_write.en.eq(load_mask.any()),
+            tail_loaded.addr.eq(load_queue),
+            more_behind.eq(tail_loaded.data != successor_read.data.first),
         ]
-        with m.If(loading):
-            m.d.comb += load_mask.eq(1 << load_queue)
 
         # Heads.
-        start_mask = Signal(count)
-        m.d.comb += start_mask.eq(Mux(empty, join_mask, 0))
+        m.d.comb += self.appears.eq(start_mask | load_mask)
         m.d.sync += [
-            visible.eq((visible & ~self.take) | start_mask | load_mask),
-            fetching.eq((fetching & ~load_mask) | Mux(more, self.take, 0)),
+            visible.eq((visible & ~self.take) | self.appears),
+            fetching.eq((fetching & ~load_mask) | (self.take & (more | join_mask))),
             followed.eq((followed & ~start_mask) | load_mask),
+            more.eq(
+                (more & ~start_mask & ~load_mask)
+                | (load_mask & more_behind.replicate(count))
+                | (join_mask & ~start_mask)
+            ),
         ]
+        # The head of a queue that has none is the next to join.
         for queue in range(count):
-            with m.If(load_mask[queue]):
-                m.d.sync += self.keys[queue].eq(successor_read.data.key)
-            with m.Elif(start_mask[queue]):
-                m.d.sync += self.keys[queue].eq(self.join_packet.key)
+            key = Mux(visible[queue], self.keys[queue].as_value(), self.join_packet.key.as_value())
+            m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.key.as_value(), key))
+        m.d.sync += self.keys.eq(self.following)
         return m

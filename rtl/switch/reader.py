@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.switch.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
+from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = ["PassingRow", "Reader", "job_layout"]
 
@@ -12,21 +13,19 @@ _X1_PHASE = 2
 """Cycle modulo 4 in which rows for a 1X output are read: two before they are on the wire."""
 
 
-def job_layout(block_bits: int, outputs: int) -> data.StructLayout:
+def job_layout(block_bits: int) -> data.StructLayout:
     """A granted packet.
 
-    `to` is the mask of its output, `slot` its slot there, `wide` the output's width (4X); `pool` is the
-    slot it came in on.
+    `slot` is its slot at its output, `wide` the output's width (4X); `pool` is the slot it came in on.
     """
     return data.StructLayout(
         {
             "first": block_bits,
-            "pool": 4,
-            "words": 11,
-            "need": 7,
+            "pool": SLOT_BITS,
+            "words": LENGTH_BITS,
+            "need": NEED_BITS,
             "oversize": 1,
-            "to": outputs,
-            "slot": 4,
+            "slot": SLOT_BITS,
             "wide": 1,
         }
     )
@@ -39,10 +38,10 @@ PassingRow = data.StructLayout(
         "last": 1,
         "bad": 1,
         "scrap": 1,
-        "slot": 4,
+        "slot": SLOT_BITS,
         "oversize": 1,
-        "n": 11,
-        "need": 7,
+        "n": LENGTH_BITS,
+        "need": NEED_BITS,
     }
 )
 """A row between reader and output, in cycle x_r + 1.
@@ -57,7 +56,8 @@ class Reader(wiring.Component):
 
     Members:
         phase: the cycle modulo 4.
-        grant, job: a packet is granted (cycle g); only when available.
+        grant, to: a packet is granted, for the output of this mask (cycle g); only when available.
+        job: that packet, in the cycle after (g+1 = x_0).
         available: idle, or this is the last read.
         busy: mask of the output being served, from g+1 to the last busy cycle (section 8.3).
         holds: `busy` but for the cycle of the last read: the output that is not available.
@@ -69,13 +69,14 @@ class Reader(wiring.Component):
     def __init__(self, block_bits: int, outputs: int) -> None:
         self.block_bits = block_bits
         self.outputs = outputs
-        self.job_layout = job_layout(block_bits, outputs)
+        self.job_layout = job_layout(block_bits)
         super().__init__(
             {
                 "phase": In(2),
                 "grant": In(1),
+                "to": In(outputs),
                 "job": In(self.job_layout),
-                "available": Out(1),
+                "available": Out(1, init=1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
                 "memory": In(BufferReadSignature(block_bits)),
@@ -92,32 +93,49 @@ class Reader(wiring.Component):
         memory = self.memory
         end = Signal()  # the packet is over early: the row read last was flagged, or all of it is scrap
 
-        # Cycle x_r: read a row.
+        # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
         active = Signal()
+        fresh = Signal()  # this is g+1
         job = Signal(self.job_layout)
+        job_kept = Signal(self.job_layout)
         block = Signal(self.block_bits)
-        row = Signal(11)
+        block_kept = Signal(self.block_bits)
+        row = Signal(ROW_BITS)
+        following = Signal(LENGTH_BITS)  # index of the row behind the one that is due
+        final_due = Signal()  # the row that is due is the last
         turn = Signal()  # a row is due
         reading = Signal()
         last_read = Signal()
         m.d.comb += [
-            turn.eq(active & (job.wide | (self.phase == _X1_PHASE))),
+            job.eq(Mux(fresh, self.job, job_kept)),
+            block.eq(Mux(fresh, self.job.first, block_kept)),
+            turn.eq(active & (fresh | job_kept.wide | (self.phase == _X1_PHASE))),
             reading.eq(turn & ~end),
-            last_read.eq(turn & (row == job.words)),
+            last_read.eq(turn & final_due),
             memory.block.eq(block),
             memory.row.eq(row),
-            self.available.eq(~active | last_read),
-            self.busy.eq(Mux(active, job.to, 0)),
-            self.holds.eq(Mux(active & ~last_read, job.to, 0)),
         ]
-        with m.If(reading):
-            m.d.sync += row.eq(row + 1)
-            with m.If(row[:4] == ROWS_OF_BLOCK - 1):
-                m.d.sync += block.eq(memory.next)
+        m.d.sync += [fresh.eq(self.grant), job_kept.eq(job), block_kept.eq(block)]
+        with m.If(turn):
+            m.d.sync += [row.eq(row + 1), following.eq(following + 1), final_due.eq(following == job.words)]
+            with m.If(row == ROWS_OF_BLOCK - 1):
+                m.d.sync += block_kept.eq(memory.next)
         with m.If(self.grant):
-            m.d.sync += [active.eq(1), job.eq(self.job), block.eq(self.job.first), row.eq(0)]
+            m.d.sync += [active.eq(1), self.busy.eq(self.to), row.eq(0), following.eq(1), final_due.eq(0)]
         with m.Elif(last_read | end):
-            m.d.sync += active.eq(0)
+            m.d.sync += [active.eq(0), self.busy.eq(0)]
+
+        # Whether the next cycle has the last read: known now, for all inputs and outputs look at it.
+        turn_follows = Signal()
+        last_follows = Signal()
+        m.d.comb += [
+            turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
+            last_follows.eq(turn_follows & Mux(turn, following == job.words, final_due)),
+        ]
+        with m.If(self.grant):
+            m.d.sync += [self.available.eq(0), self.holds.eq(self.to)]
+        with m.Elif(~active | last_read | end | last_follows):
+            m.d.sync += [self.available.eq(1), self.holds.eq(0)]
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
         passing = Signal()
@@ -127,19 +145,18 @@ class Reader(wiring.Component):
         final = Signal()
         scrap = Signal()
         early = Signal()
-        m.d.sync += passing.eq(reading)
-        with m.If(reading):
+        m.d.sync += [passing.eq(reading), self.row_to.eq(Mux(reading, self.busy, 0))]
+        with m.If(turn):
             m.d.sync += [
                 passing_job.eq(job),
                 passing_block.eq(block),
-                first.eq(row == 0),
-                final.eq(row == job.words),
+                first.eq(fresh),
+                final.eq(final_due),
             ]
         m.d.comb += [
             scrap.eq(passing & first & memory.bad),
             early.eq(passing & ~final & memory.stored.last & ~scrap),
             end.eq(scrap | early),
-            self.row_to.eq(Mux(passing, passing_job.to, 0)),
             self.row.data.eq(memory.stored.data),
             self.row.first.eq(first),
             self.row.last.eq(final | memory.stored.last),

@@ -1,14 +1,14 @@
 """Where a received packet goes, or why it does not (docs/pipeline.md, section 3.3, rows f to j)."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
 from rtl.switch.sl_to_vl import SlToVl, SlToVlAccess
-from wire.codes import VL15
+from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
+from wire.codes import MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
 __all__ = ["PortFacts", "Route"]
@@ -16,15 +16,27 @@ __all__ = ["PortFacts", "Route"]
 PortFacts = data.StructLayout(
     {
         "operational": 8,
-        "max_words": 11,
+        "mtu": 3,
         "wide": 1,
     }
 )
 """What routing must know of an output, as visible.
 
-`operational` is the mask of its operational data VLs, `max_words` the largest PktLen that its
-NeighborMTU lets out, `wide` says 4X.
+`operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says 4X.
 """
+
+_Candidate = data.StructLayout(
+    {
+        "loop": 1,
+        "vl": VL_BITS,
+        "vl_map": 1,
+        "oversize": 1,
+        "slower": 1,
+        "refused": 1,
+    }
+)
+"""What a packet would be at an output: back where it came from, its VL, that VL not one of the
+output's, and see `Route`."""
 
 
 class Route(wiring.Component):
@@ -36,7 +48,7 @@ class Route(wiring.Component):
         port: this port's number.
         lookup_dlid: the DLID, in cycle h.
         header: the header, in cycle h+1. All that follows belongs to that cycle.
-        relay: the node's objection to the packet, 0 for none.
+        relay, refused: the node's objection to the packet, 0 for none; whether there is one.
         output: number (port - 1) of the output it goes to.
         slot: its slot there.
         oversize: it exceeds the output's NeighborMTU.
@@ -53,10 +65,11 @@ class Route(wiring.Component):
         self.lft_size = lft_size
         super().__init__(
             {
-                "port": In(7),
+                "port": In(PORT_BITS),
                 "lookup_dlid": In(16),
                 "header": In(PacketHeader),
                 "relay": Out(Verdict),
+                "refused": Out(1),
                 "output": Out(range(ports)),
                 "slot": Out(range(vls + 1)),
                 "oversize": Out(1),
@@ -67,69 +80,74 @@ class Route(wiring.Component):
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "forwarding_write": In(ForwardingWrite),
                 "sl_to_vl": In(SlToVlAccess),
-                "sl_to_vl_rdata": Out(4),
+                "sl_to_vl_rdata": Out(VL_BITS),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two table look-ups and the verdict."""
+        """The table look-ups and the verdict."""
         m = Module()
         header = self.header
 
-        # Output port, looked up while row 1 is being registered.
-        m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size)
-        out_port = forwarding.port
+        # Output port, looked up while row 1 is being registered: it is the last to be known.
+        m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size, self.ports)
         m.d.comb += [
             forwarding.write.eq(self.forwarding_write),
             forwarding.lid.eq(self.lookup_dlid),
-            self.output.eq(out_port - 1),
+            self.output.eq(forwarding.output),
         ]
-        facts = Signal(PortFacts)
-        m.d.comb += facts.eq(Array(self.outputs[port] for port in range(self.ports))[self.output])
 
-        # Output VL.
+        # Meanwhile, what the packet would be at each output.
         m.submodules.sl_to_vl = sl_to_vl = SlToVl(self.ports, self.vls)
-        is_vl15 = Signal()
         m.d.comb += [
             sl_to_vl.access.eq(self.sl_to_vl),
             self.sl_to_vl_rdata.eq(sl_to_vl.rdata),
-            sl_to_vl.out_port.eq(out_port),
             sl_to_vl.sl.eq(header.sl),
-            is_vl15.eq(header.vl == VL15),
-            self.slot.eq(Mux(is_vl15, self.vls, sl_to_vl.vl)),
         ]
-
-        # Verdict.
-        no_route = Signal()
-        loop = Signal()
-        vl_map = Signal()
+        exceeds = Signal(1 + len(MTU))  # bit m: it does not fit MTU code m (there is no code 0)
+        m.d.comb += exceeds.eq(Cat(0, *(header.n > max_pkt_len(code) for code in MTU)))
         no_room = Signal()
+        no_dlid = Signal()
+        is_vl15 = Signal()
         free = Array(self.free[slot] for slot in range(self.vls + 1))[header.slot]
         m.d.comb += [
-            no_route.eq(
-                (header.dlid > self.forwarding_top)
-                | (header.dlid >= self.lft_size)
-                | (out_port == 0)
-                | (out_port > self.ports)
-            ),
-            loop.eq(out_port == self.port),
-            vl_map.eq((sl_to_vl.vl >= self.vls) | ~facts.operational.bit_select(sl_to_vl.vl[:3], 1)),
             no_room.eq(header.need > free),
+            no_dlid.eq((header.dlid > self.forwarding_top) | (header.dlid >= self.lft_size)),
+            is_vl15.eq(header.vl == VL15),
+        ]
+        candidates = []
+        for output in range(self.ports):
+            candidate = Signal(_Candidate, name=f"candidate_{output}")
+            facts, vl = self.outputs[output], sl_to_vl.vls[output]
+            m.d.comb += [
+                candidate.loop.eq(self.port == output + 1),
+                candidate.vl.eq(vl),
+                candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl[:3], 1)),
+                candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
+                candidate.slower.eq(~self.own_wide & facts.wide),
+                candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
+            ]
+            candidates.append(candidate)
+
+        # What it is at its own.
+        found = Signal(_Candidate)
+        no_route = Signal()
+        m.d.comb += [
+            found.eq(Array(candidates)[forwarding.output]),
+            no_route.eq(no_dlid | ~forwarding.known),
+            self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
+            self.oversize.eq(found.oversize),
+            self.slower.eq(found.slower),
+            self.refused.eq(found.refused | ~forwarding.known),
         ]
         with m.If(is_vl15):
-            m.d.comb += self.relay.eq(Mux(no_route | loop | no_room, Verdict.VL15_DROPPED, 0))
+            m.d.comb += self.relay.eq(Mux(no_route | found.loop | no_room, Verdict.VL15_DROPPED, 0))
         with m.Elif(no_route):
             m.d.comb += self.relay.eq(Verdict.NO_ROUTE)
-        with m.Elif(loop):
+        with m.Elif(found.loop):
             m.d.comb += self.relay.eq(Verdict.LOOP)
-        with m.Elif(vl_map):
+        with m.Elif(found.vl_map):
             m.d.comb += self.relay.eq(Verdict.VL_MAP)
         with m.Elif(no_room):
             m.d.comb += self.relay.eq(Verdict.OVERRUN)
-
-        # What the queue must know.
-        m.d.comb += [
-            self.oversize.eq(header.n > facts.max_words),
-            self.slower.eq(~self.own_wide & facts.wide),
-        ]
         return m

@@ -1,13 +1,16 @@
 """The SL-to-VL mapping table of one input port (IBTA vol 1, 7.6.6 and 14.2.5.8)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.rotation import select
+from rtl.widths import SL_BITS, VL_BITS
+
 __all__ = ["SlToVl", "SlToVlAccess"]
 
-_SLS = 16
+_SLS = 1 << SL_BITS
 
 SlToVlAccess = data.StructLayout(
     {
@@ -15,7 +18,7 @@ SlToVlAccess = data.StructLayout(
         "write": 1,
         "read": 1,
         "offset": 16,
-        "vl": 4,
+        "vl": VL_BITS,
     }
 )
 """An access from the register bus, at the node's registered bus stage.
@@ -28,51 +31,49 @@ class SlToVl(wiring.Component):
     """(output port, SL) to VL, looked up within the cycle.
 
     Members:
-        out_port, sl: what is looked up; a port above `ports` yields anything.
-        vl: the entry, in the same cycle.
+        sl: what is looked up.
+        vls: its VL at each output, in the same cycle.
         access: a write is seen from the next cycle on; `rdata` follows two cycles after a read and is
             0 in all other cycles.
     """
 
     def __init__(self, ports: int, vls: int) -> None:
         self.ports = ports
-        self.vls = vls
+        self.vl_count = vls
         super().__init__(
             {
-                "out_port": In(8),
-                "sl": In(4),
-                "vl": Out(4),
+                "sl": In(SL_BITS),
+                "vls": Out(data.ArrayLayout(VL_BITS, ports)),
                 "access": In(SlToVlAccess),
-                "rdata": Out(4),
+                "rdata": Out(VL_BITS),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One distributed RAM, port 0's entries unused."""
+        """One distributed RAM: a row for each SL, with the VLs at all outputs."""
         m = Module()
-        depth = _SLS * (self.ports + 1)
-        m.submodules.memory = memory = Memory(
-            shape=unsigned(4), depth=depth, init=[entry % _SLS % self.vls for entry in range(depth)]
-        )
-        write = memory.write_port()
+        row = data.ArrayLayout(VL_BITS, self.ports)
+        init = [[sl % self.vl_count] * self.ports for sl in range(_SLS)]
+        m.submodules.memory = memory = Memory(shape=row, depth=_SLS, init=init)
+        write = memory.write_port(granularity=1)
         lookup = memory.read_port(domain="comb")
         bus = memory.read_port(domain="comb")
         access = self.access
-        known = Signal()
+        addressed = Signal(self.ports)
         m.d.comb += [
-            known.eq(access.select & (access.offset >= _SLS) & (access.offset < depth)),
-            lookup.addr.eq(Cat(self.sl, self.out_port)),
-            self.vl.eq(lookup.data),
+            addressed.eq(Cat(access.select & (access.offset[SL_BITS:] == output + 1) for output in range(self.ports))),
+            lookup.addr.eq(self.sl),
+            self.vls.eq(lookup.data),
             write.addr.eq(access.offset),
-            write.data.eq(access.vl),
-            write.en.eq(known & access.write),
+            write.data.eq(access.vl.replicate(self.ports)),
+            write.en.eq(Mux(access.write, addressed, 0)),
         ]
 
         # A bus read returns what is visible in the cycle after its stage.
-        reading = Signal()
+        reading = Signal(self.ports)
         m.d.sync += [
             bus.addr.eq(access.offset),
-            reading.eq(known & access.read),
-            self.rdata.eq(Mux(reading, bus.data, 0)),
+            reading.eq(Mux(access.read, addressed, 0)),
+            self.rdata.eq(select(reading, [bus.data[output] for output in range(self.ports)])),
         ]
         return m

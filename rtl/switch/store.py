@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from amaranth.hdl import Cat, Module, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from rtl.link.flow_control import FREE_BITS
 from rtl.link.packet_check import StoreRow
+from rtl.rotation import any_of, lowest, number_of, select
 from rtl.switch.buffer import Buffer, block_bits
 from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.fifo import FifoQueues
 from rtl.switch.queueing import routed_layout
 from rtl.switch.reader import PassingRow, Reader
-from rtl.switch.rotation import any_of, lowest, number_of, select
 from rtl.switch.voq import VirtualOutputQueues
+from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
 
 __all__ = ["PacketStore"]
 
@@ -29,8 +29,9 @@ class PacketStore(wiring.Component):
         phase: the cycle modulo 4.
         write, accept, accept_slot, accept_need, cancel, free: see `Buffer`.
         join, packet: a packet joins its queue (cycle e); the one written last.
-        facts, heads, requests, grant_output, grant_slot: see `QueueingSignature`; a request is granted
+        facts, heads, requests, grant_output, grant_slots: see `QueueingSignature`; a request is granted
             only if `available`.
+        granted: there is a grant in this cycle.
         wide: mask of 4X outputs.
         available: some reader is.
         busy, holds: masks of outputs, see `Reader`.
@@ -55,8 +56,8 @@ class PacketStore(wiring.Component):
                 "phase": In(2),
                 "write": In(StoreRow),
                 "accept": In(1),
-                "accept_slot": In(4),
-                "accept_need": In(7),
+                "accept_slot": In(SLOT_BITS),
+                "accept_need": In(NEED_BITS),
                 "cancel": In(1),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
                 "join": In(1),
@@ -65,7 +66,8 @@ class PacketStore(wiring.Component):
                 "heads": Out(outputs),
                 "requests": Out(data.ArrayLayout(outputs, self.vls + 1)),
                 "grant_output": In(outputs),
-                "grant_slot": In(self.vls + 1),
+                "grant_slots": In(data.ArrayLayout(self.vls + 1, outputs)),
+                "granted": In(1),
                 "wide": In(outputs),
                 "available": Out(1),
                 "busy": Out(outputs),
@@ -97,12 +99,13 @@ class PacketStore(wiring.Component):
             queues.first.eq(buffer.first),
             queues.facts.eq(self.facts),
             queues.grant_output.eq(self.grant_output),
-            queues.grant_slot.eq(self.grant_slot),
+            queues.grant_slots.eq(self.grant_slots),
             self.heads.eq(queues.heads),
             self.requests.eq(queues.requests),
         ]
 
-        # The lowest-numbered available reader takes the head that is granted.
+        # The lowest-numbered available reader takes the head that is granted; the rest of it follows in the
+        # next cycle, with the width that the output had.
         readers = [Reader(self.block_bits, self.outputs) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
@@ -111,28 +114,31 @@ class PacketStore(wiring.Component):
                 self.rows[number].eq(reader.row),
                 self.rows_to[number].eq(reader.row_to),
             ]
-        taker = lowest(Cat(reader.available for reader in readers))
+        taker = lowest(m, Cat(reader.available for reader in readers))
+        granted_output = Signal(self.outputs)
+        wide = Signal(self.outputs)
+        m.d.sync += [granted_output.eq(self.grant_output), wide.eq(self.wide)]
         for number, reader in enumerate(readers):
             m.d.comb += [
                 reader.phase.eq(self.phase),
-                reader.grant.eq(taker[number] & self.grant_output.any()),
+                reader.grant.eq(taker[number] & self.granted),
+                reader.to.eq(self.grant_output),
                 reader.job.first.eq(queues.granted.first),
                 reader.job.pool.eq(queues.granted.pool),
                 reader.job.words.eq(queues.granted.words),
                 reader.job.need.eq(queues.granted.need),
                 reader.job.oversize.eq(queues.granted.oversize),
-                reader.job.to.eq(self.grant_output),
-                reader.job.slot.eq(number_of(self.grant_slot)),
-                reader.job.wide.eq((self.grant_output & self.wide).any()),
+                reader.job.slot.eq(number_of(queues.granted.slot)),
+                reader.job.wide.eq((granted_output & wide).any()),
             ]
         m.d.comb += [
-            self.available.eq(taker.any()),
+            self.available.eq(Cat(reader.available for reader in readers).any()),
             self.busy.eq(any_of(reader.busy for reader in readers)),
             self.holds.eq(any_of(reader.holds for reader in readers)),
         ]
 
         # One packet's blocks return in a cycle, the lowest-numbered reader's first.
-        releaser = lowest(Cat(reader.release.valid for reader in readers))
+        releaser = lowest(m, Cat(reader.release.valid for reader in readers))
         m.d.comb += buffer.release.eq(select(releaser, [reader.release for reader in readers]))
         for number, reader in enumerate(readers):
             m.d.comb += reader.released.eq(releaser[number])

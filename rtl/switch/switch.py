@@ -10,13 +10,13 @@ from rtl.debug.trace import TraceSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
 from rtl.management.bus import BusSignature
+from rtl.rotation import any_of
 from rtl.switch.crossbar import Crossbar
 from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
 from rtl.switch.input import Input
 from rtl.switch.matcher import Matcher
 from rtl.switch.node_bus import BUS_KINDS, NodeBus
 from rtl.switch.output import Output
-from rtl.switch.rotation import any_of
 from rtl.switch.switch_registers import SwitchRegisters
 from wire.parameters import SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE
@@ -85,6 +85,7 @@ class Switch(wiring.Component):
                 side.lookup_dlid.eq(port.lookup_dlid),
                 side.header.eq(port.header),
                 port.relay.eq(side.relay),
+                port.refused.eq(side.refused),
                 side.accept.eq(port.accept),
                 side.write.eq(port.write),
             ]
@@ -92,7 +93,7 @@ class Switch(wiring.Component):
             for o, (other, output) in enumerate(zip(ports, outputs, strict=True)):
                 m.d.comb += [
                     side.route_facts[o].operational.eq(other.operational),
-                    side.route_facts[o].max_words.eq(other.max_words),
+                    side.route_facts[o].mtu.eq(other.neighbor_mtu),
                     side.route_facts[o].wide.eq(other.wide),
                     side.send_facts[o].eq(output.facts),
                 ]
@@ -110,7 +111,8 @@ class Switch(wiring.Component):
             m.d.comb += [
                 matcher.requests[i].eq(side.requests),
                 side.grant_output.eq(matcher.output_of[i]),
-                side.grant_slot.eq(matcher.slot_of[i]),
+                side.grant_slots.eq(matcher.slot_of),
+                side.granted.eq(matcher.matched[i]),
             ]
             for reader in range(readers):
                 m.d.comb += [
@@ -130,11 +132,10 @@ class Switch(wiring.Component):
         for o, (port, output) in enumerate(zip(ports, outputs, strict=True)):
             m.d.comb += [
                 output.phase.eq(phase),
-                output.state.eq(port.state),
-                output.operational.eq(port.operational),
+                output.state_next.eq(port.state_next),
+                output.operational_next.eq(port.operational_next),
                 output.wide.eq(port.wide),
-                output.cl.eq(port.cl),
-                output.tbs.eq(port.tbs),
+                output.credit.eq(port.credit),
                 output.held.eq(held[o]),
                 output.busy.eq(busy[o]),
                 output.head.eq(heads[o]),
@@ -159,7 +160,7 @@ class Switch(wiring.Component):
             forwarding_write.port.eq(access.wdata),
         ]
         # The bus has a copy of the LFT to itself.
-        m.submodules.forwarding = forwarding = ForwardingTable(parameters.lft_size)
+        m.submodules.forwarding = forwarding = ForwardingTable(parameters.lft_size, parameters.ports)
         reading_forwarding = Signal(2)
         m.d.comb += forwarding.write.eq(forwarding_write)
         m.d.sync += [

@@ -1,16 +1,18 @@
 """Virtual output queues: one queue for each (output, slot), so no packet waits for another output."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
+from rtl.rotation import any_of
 from rtl.switch.eligibility import data_eligible
 from rtl.switch.queueing import QueueingSignature
 from rtl.switch.queues import PacketQueues, packet_layout
+from rtl.widths import NEED_BITS
 
 __all__ = ["VirtualOutputQueues"]
 
-_KEY = data.StructLayout({"need": 7, "oversize": 1})
+_KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 
 
 class VirtualOutputQueues(wiring.Component):
@@ -43,23 +45,30 @@ class VirtualOutputQueues(wiring.Component):
             queues.join_packet.key.oversize.eq(packet.oversize),
         ]
 
+        # What could go is known when its cycle begins, but for a head granted in the cycle before: its request
+        # lasts a cycle longer, and its output is not available in that cycle.
+        shown = Signal(self.outputs * slots)
+        m.d.comb += shown.eq(queues.visible | queues.appears)
         for output in range(self.outputs):
             facts = port.facts[output]
-            visible = queues.visible[output * slots :][:slots]
-            m.d.comb += port.heads[output].eq(visible.any())
-            for vl in range(self.vls):
-                key = queues.keys[output * slots + vl]
-                fit = data_eligible(facts.swallow[vl], facts.credit[vl], key.need, key.oversize)
-                m.d.comb += port.requests[vl][output].eq(visible[vl] & ~facts.blocked & fit)
-            m.d.comb += port.requests[self.vls][output].eq(visible[self.vls] & ~facts.blocked)
+            for slot in range(slots):
+                queue = output * slots + slot
+                goes = shown[queue] & ~facts.blocked
+                if slot < self.vls:
+                    key = queues.following[queue]
+                    goes &= data_eligible(facts.swallow[slot], facts.credit[slot], key.need, key.oversize)
+                m.d.sync += port.requests[slot][output].eq(goes)
+            m.d.comb += port.heads[output].eq(queues.visible[output * slots :][:slots].any())
 
-        takes = [output & slot for output in port.grant_output for slot in port.grant_slot]
         m.d.comb += [
-            queues.take.eq(Cat(takes)),
+            queues.take.eq(
+                Cat(port.grant_output[o].replicate(slots) & port.grant_slots[o] for o in range(self.outputs))
+            ),
             port.granted.first.eq(queues.taken.first),
             port.granted.pool.eq(queues.taken.pool),
             port.granted.words.eq(queues.taken.words),
             port.granted.need.eq(queues.taken.key.need),
             port.granted.oversize.eq(queues.taken.key.oversize),
+            port.granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),
         ]
         return m

@@ -47,7 +47,7 @@ def overruns(*cycles: int, threshold: int = 2, start: int = 22) -> PortBench:
     for cycle in cycles:
         c_0 = cycle - 12
         port.receive(c_0, data_rows())
-        port.pulse(c_0 + 2, relay=Verdict.OVERRUN)
+        port.pulse(c_0 + 2, relay=Verdict.OVERRUN, refused=1)
     return port
 
 

@@ -152,13 +152,13 @@ def test_length_limits(words: int, lnh: int) -> None:
 @pytest.mark.parametrize("relay", [v for v in Verdict if v >= Verdict.NO_ROUTE])
 def test_the_nodes_objection_comes_last(relay: Verdict) -> None:
     port = receive(GOOD)
-    port.pulse(C0 + 2, relay=relay)
+    port.pulse(C0 + 2, relay=relay, refused=1)
     port.run(C0 + 20)
     assert verdict_of(port) == relay
     assert not any(port.seen["accept"])
 
     port = receive(relabelled(vl=14))
-    port.pulse(C0 + 2, relay=relay)
+    port.pulse(C0 + 2, relay=relay, refused=1)
     port.run(C0 + 20)
     assert verdict_of(port) == Verdict.VL
 

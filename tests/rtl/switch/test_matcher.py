@@ -84,12 +84,22 @@ async def give(ctx: Any, dut: Matcher, requests: set[tuple[int, int, int]]) -> N
 def result(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
     accepted = {}
     for i in range(dut.inputs):
-        output, slot = ctx.get(dut.output_of[i]), ctx.get(dut.slot_of[i])
-        assert bool(output) == bool(slot)
+        output = ctx.get(dut.output_of[i])
+        assert bool(output) == bool(ctx.get(dut.matched) >> i & 1)
         if output:
+            number = output.bit_length() - 1
+            slot = ctx.get(dut.slot_of[number])
             assert output.bit_count() == slot.bit_count() == 1
-            accepted[i] = (output.bit_length() - 1, slot.bit_length() - 1)
+            accepted[i] = (number, slot.bit_length() - 1)
     return accepted
+
+
+async def packet_goes(ctx: Any, dut: Matcher) -> None:
+    """End a cycle; for another one no output is available."""
+    await ctx.tick()
+    ctx.set(dut.outputs_available, 0)
+    await ctx.tick()
+    ctx.set(dut.outputs_available, (1 << dut.outputs) - 1)
 
 
 def simulate(dut: Matcher, bench: Any) -> None:
@@ -108,6 +118,7 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int)
     reference = Reference(inputs, outputs, vls)
 
     async def bench(ctx: Any) -> None:
+        matched: set[int] = set()
         for cycle in range(600):
             load = rng.random()
             requests = {
@@ -118,7 +129,7 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int)
                 if rng.random() < (load if s < vls else load / 8)
             }
             urgent, changed = subset(rng, outputs, 0.1), subset(rng, outputs, 0.5)
-            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7)
+            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7) - matched
             await give(ctx, dut, requests)
             ctx.set(dut.urgent, mask(urgent))
             ctx.set(dut.changed, mask(changed))
@@ -127,6 +138,7 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int)
             accepted, flow_control = reference.match(requests, urgent, changed, free_inputs, free_outputs)
             assert result(ctx, dut) == accepted, f"cycle {cycle}"
             assert ctx.get(dut.flow_control) == mask(flow_control), f"cycle {cycle}"
+            matched = {o for o, _ in accepted.values()}
             await ctx.tick()
 
     simulate(dut, bench)
@@ -142,7 +154,7 @@ def test_inputs_that_all_want_one_output_have_it_in_turn() -> None:
         ctx.set(dut.outputs_available, 0b1111)
         for _ in range(40):
             grants.update(list(result(ctx, dut)))
-            await ctx.tick()
+            await packet_goes(ctx, dut)
 
     simulate(dut, bench)
     assert grants == dict.fromkeys(range(4), 10)
@@ -158,7 +170,7 @@ def test_with_all_requests_every_output_is_matched_after_a_while() -> None:
         ctx.set(dut.outputs_available, 0b1111)
         for _ in range(20):
             matched.append(len(result(ctx, dut)))
-            await ctx.tick()
+            await packet_goes(ctx, dut)
 
     simulate(dut, bench)
     assert matched[0] == 1
@@ -175,7 +187,7 @@ def test_vls_of_an_output_have_it_in_turn() -> None:
         ctx.set(dut.outputs_available, 0b11)
         for _ in range(6):
             slots.extend(slot for _, slot in result(ctx, dut).values())
-            await ctx.tick()
+            await packet_goes(ctx, dut)
 
     simulate(dut, bench)
     assert slots == [0, 1, 3, 0, 1, 3]

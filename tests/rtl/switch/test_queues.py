@@ -47,10 +47,18 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
     free = list(range(BLOCKS))
     gone: deque[tuple[int, int]] = deque()
     takes = 0
+    taken: int | None = None
 
     async def bench(ctx: Any) -> None:
-        nonlocal takes
+        nonlocal takes, taken
         for cycle in range(1500):
+            if taken is not None:
+                assert ctx.get(dut.taken.first) == taken, "the head granted follows in the cycle after"
+                assert ctx.get(dut.taken.words) == taken * 11
+                assert ctx.get(dut.taken.pool) == taken & 7
+                gone.append((cycle + 3, taken))
+                taken = None
+
             visible = ctx.get(dut.visible)
             expected = {queue: reference.head(cycle, queue) for queue in range(QUEUES)}
             for queue, head in expected.items():
@@ -81,11 +89,7 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
                 reference.join(cycle, queue, first)
             if take is not None:
                 takes += 1
-                assert ctx.get(dut.taken.first) == reference.take(cycle, take)
-                first = ctx.get(dut.taken.first)
-                assert ctx.get(dut.taken.words) == first * 11
-                assert ctx.get(dut.taken.pool) == first & 7
-                gone.append((cycle + 4, first))
+                taken = reference.take(cycle, take)
             await ctx.tick()
 
     simulator = Simulator(dut)

@@ -133,7 +133,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
             ctx.set(dut.facts[output].swallow, 1)
         for cycle in range(CYCLES):
             ctx.set(dut.phase, cycle % 4)
-            for signal in (dut.accept, dut.cancel, dut.join, dut.write.valid, dut.grant_output):
+            for signal in (dut.accept, dut.cancel, dut.join, dut.write.valid, dut.grant_output, dut.granted):
                 ctx.set(signal, 0)
             assert [ctx.get(dut.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
 
@@ -168,7 +168,8 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
             if choices and taker is not None and rng.random() < grant_chance:
                 output, slot = rng.choice(choices)
                 ctx.set(dut.grant_output, 1 << output)
-                ctx.set(dut.grant_slot, 1 << slot)
+                ctx.set(dut.grant_slots[output], 1 << slot)
+                ctx.set(dut.granted, 1)
                 queue = queues[slot, output if queueing == "voq" else 0]
                 assert queue[0].output == output, "a head of another output was requested"
                 granted = queue.pop(0)

@@ -6,17 +6,16 @@ from typing import Any
 from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
-from rtl.switch.rotation import behind, first_from, number_of
+from rtl.rotation import RotatingChoice, behind, first_from, lowest, number_of
 
 WIDTH = 5
 
 
-def values_of(function: Callable[..., Value], *arguments: list[tuple[int, ...]]) -> list[int]:
-    (cases,) = arguments
+def values_of(function: Callable[..., Value], cases: list[tuple[int, ...]]) -> list[int]:
     m = Module()
     inputs = [Signal(WIDTH, name=f"input_{i}") for i in range(len(cases[0]))]
     result = Signal(WIDTH)
-    m.d.comb += result.eq(function(*inputs))
+    m.d.comb += result.eq(function(m, *inputs))
     seen = []
 
     async def bench(ctx: Any) -> None:
@@ -54,5 +53,29 @@ def test_after_a_choice_the_one_behind_it_is_first() -> None:
 
 
 def test_a_one_hot_mask_has_a_number() -> None:
-    assert values_of(number_of, [(1 << number,) for number in range(WIDTH)]) == list(range(WIDTH))
-    assert values_of(number_of, [(0,)]) == [0]
+    numbers = values_of(lambda _, chosen: number_of(chosen), [(mask,) for mask in (0, 1, 2, 4, 8, 16)])
+    assert numbers == [0, 0, 1, 2, 3, 4]
+
+
+def test_the_lowest_request_is_found() -> None:
+    sets = list(range(1 << WIDTH))
+    assert values_of(lowest, [(requests,) for requests in sets]) == [requests & -requests for requests in sets]
+
+
+def test_all_who_ask_are_served_in_turn() -> None:
+    dut = RotatingChoice(WIDTH)
+    chosen = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.requests, 0b10110)
+        for served in (True, True, False, True, True):
+            chosen.append(ctx.get(dut.chosen))
+            ctx.set(dut.serve, served)
+            ctx.set(dut.served, chosen[-1])
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert chosen == [0b00010, 0b00100, 0b10000, 0b10000, 0b00010]

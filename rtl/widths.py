@@ -1,0 +1,49 @@
+"""Widths of the values that travel with a packet."""
+
+from typing import Final
+
+from wire.flow_control import FLOW_CONTROL
+from wire.headers import LRH
+from wire.packet import BLOCK_BYTES
+from wire.symbols import LANES
+
+__all__ = [
+    "CREDIT_BITS",
+    "FREE_BITS",
+    "INDEX_BITS",
+    "LENGTH_BITS",
+    "NEED_BITS",
+    "PORT_BITS",
+    "ROW_BITS",
+    "SLOT_BITS",
+    "SL_BITS",
+    "VL_BITS",
+]
+
+LENGTH_BITS: Final = LRH["pkt_len"].width
+"""A packet's length in words (PktLen)."""
+
+INDEX_BITS: Final = LENGTH_BITS + 1
+"""A row's index in its packet; one that is too long is cut beyond the longest."""
+
+ROW_BITS: Final = (BLOCK_BYTES // LANES - 1).bit_length()
+"""A row's place in its block."""
+
+NEED_BITS: Final = LENGTH_BITS - ROW_BITS
+"""Blocks of a packet."""
+
+VL_BITS: Final = LRH["vl"].width
+
+SL_BITS: Final = LRH["sl"].width
+
+SLOT_BITS: Final = VL_BITS
+"""A slot: a data VL, or their number for VL15."""
+
+CREDIT_BITS: Final = FLOW_CONTROL["fccl"].width
+"""All counts of blocks on the wires are modulo 4096."""
+
+FREE_BITS: Final = CREDIT_BITS + 1
+"""Free blocks of a buffer."""
+
+PORT_BITS: Final = 7
+"""A port's number, 0 for the management port; at most 64."""
