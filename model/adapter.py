@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, VL15
 from wire.crc import fingerprint
 from wire.headers import LRH
+from wire.packet import blocks_of_words
 from wire.parameters import AdapterParameters
 from wire.registers import Counter, NodeRegister
 from wire.stimulus import Post
-from wire.trace import Kind, Record, Verdict, port_source
+from wire.trace import Kind, Verdict, port_source
 
 from .buffer import Buffer
 from .content import Content
-from .kernel import DECIDE, UPDATE, Kernel
-from .matcher import Matcher, Output
-from .packet import DataTransmission, Packet
+from .host_queue import HostQueue
+from .kernel import DECIDE, Kernel
+from .matcher import Matcher
+from .packet import Packet
+from .packet_check import header_rejection
 from .port import LinkPort
 from .queues import VoqInput
 from .registers import RegisterFile
@@ -31,6 +33,9 @@ _HEADER_LATENCY = 3
 """Cycles from a packet's turn until its length is compared with NeighborMTU."""
 _PKT_LEN_MAX = LRH["pkt_len"].max
 _CYCLE_MASK = 0xFFFF_FFFF
+_NO_VL = 0x0FFF_FFFF
+_WORD_BYTES = 4
+_SEND, _DELIVER = Kind.SEND, Kind.DELIVER
 
 
 class Delivery(NamedTuple):
@@ -49,62 +54,35 @@ class Delivery(NamedTuple):
     data: bytes
 
 
-class _HostOutput(Output):
-    """The host's side of an adapter: 4X pace, no credits, no flow control."""
-
-    def __init__(self, kernel: Kernel, matcher: Matcher, vls: int, deliver: Callable[[DataTransmission], None]) -> None:
-        super().__init__(0, vls)
-        self._kernel = kernel
-        self._matcher = matcher
-        self._deliver = deliver
-
-    def room(self, slot: int) -> int | None:
-        """A host needs no credits."""
-        return None
-
-    def grant(self, packet: Packet, reader: int) -> None:
-        """Plan the reads of a packet granted in the current cycle (section 8.1)."""
-        sending = DataTransmission(packet, packet.vl, self._kernel.now, self.pitch, reader)
-        self._kernel.at(self._kernel.now + 1 + packet.n, UPDATE, self._read_last, sending)
-
-    def grant_flow_control(self) -> None:
-        """Never due: a host has no flow control flags."""
-        raise AssertionError("a host has no flow control")
-
-    def _read_last(self, sending: DataTransmission) -> None:
-        now = self._kernel.now
-        source = self._matcher.inputs[0]
-        source.reader_available(sending.reader)
-        self._matcher.output_available(0)
-        source.buffer.ask(sending.reader, now + 1)
-        self._kernel.at(now + READ_TO_WIRE, UPDATE, self._sent, sending)
-
-    def _sent(self, sending: DataTransmission) -> None:
-        self._deliver(sending)
-        self._matcher.inputs[0].buffer.release(sending.reader, sending.packet)
-
-    def head_shown(self) -> None:
-        """A host has no PortXmitWait to count."""
-
-    def rest(self) -> None:
-        """A host has no PortXmitWait to count."""
-
-    def stall(self, mask: int) -> None:
-        """Heads of these slots wait, from the current cycle on."""
-        self.open_slots = ~mask & (1 << self.vls + 1) - 1
-        self._matcher.wake(1)
-
-
 class _Stream:
-    """The packets posted on one slot, in order; the first is the current one."""
+    """The packets posted on one slot, in order; the first is the current one.
+
+    Attributes:
+        current: the current packet, None if there is none.
+        n, need: its words and blocks.
+        source: where the packets come from.
+    """
 
     def __init__(self) -> None:
         self.current: Post | None = None
+        self.n = 0
+        self.need = 0
         self.source: Iterator[Post] = iter(())
 
-    def advance(self) -> None:
-        """The next packet becomes current."""
-        self.current = next(self.source, None)
+    def advance(self) -> Post | None:
+        """The next packet becomes current.
+
+        Raises:
+            ValueError: it is longer or shorter than a packet can be.
+        """
+        self.current = post = next(self.source, None)
+        if post:
+            size = len(post.data)
+            self.n = n = size // _WORD_BYTES
+            if n * _WORD_BYTES != size or not 1 <= n <= _PKT_LEN_MAX:
+                raise ValueError(f"post of {size} bytes: expected 1..{_PKT_LEN_MAX} words of {_WORD_BYTES} bytes")
+            self.need = blocks_of_words(n)
+        return post
 
 
 class Adapter(RegisterFile):
@@ -115,6 +93,7 @@ class Adapter(RegisterFile):
     """
 
     checks_icrc = True
+    joins_at_header = False
     dlid_counter = Counter.RCV_ERRORS
 
     def __init__(
@@ -123,17 +102,18 @@ class Adapter(RegisterFile):
         vls = parameters.vls
         self._kernel = kernel
         self._node = node
+        self._source = port_source(node, 1)
         self._vls = vls
         self._lid = 0
         self._lmc = 0
         self._on_deliver = on_deliver
         # Host to link.
         outward = Matcher(kernel, 1, vls)
-        port = LinkPort(kernel, self, port_source(node, 1), 0, vls, parameters.mtu, outward)
+        port = LinkPort(kernel, self, self._source, 0, vls, parameters.mtu, outward)
         self.ports = [port]
         outward.add_output(port.output)
         send_blocks = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
-        self._send_buffer = Buffer(kernel, send_blocks, 1, self._send_freed)
+        self._send_buffer = Buffer(send_blocks, self._arbitrate_at)
         self._from_host = VoqInput(0, outward, self._send_buffer, 1, 1, vls + 1)
         outward.inputs.append(self._from_host)
         port.output.inputs = outward.inputs
@@ -141,36 +121,28 @@ class Adapter(RegisterFile):
         self._send_ptr = 0
         self._idle_from = 0
         self._arbitrated_at = -1
+        self._taking: Packet | None = None
         # Link to host.
-        inward = Matcher(kernel, 1, vls)
-        self.host = _HostOutput(kernel, inward, vls, self._deliver)
-        inward.add_output(self.host)
         receive_blocks = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
-        port.buffer = Buffer(kernel, receive_blocks, 1, port.freed)
-        port.input = VoqInput(0, inward, port.buffer, 1, 1, vls + 1)
-        inward.inputs.append(port.input)
+        port.buffer = Buffer(receive_blocks, port.flow.announcement_changes_at)
+        port.input = self.host = HostQueue(kernel, port.buffer, vls, self._deliver)
 
     # What the port asks (sections 3.3 and 3.5).
 
-    def joins_at_header(self) -> bool:
-        """The host sees packets that are known to be good."""
-        return False
+    def rejection(self, port: LinkPort, packet: Packet) -> Verdict:
+        """Rows a to e, i and j."""
+        rejection = header_rejection(packet, self._is_mine(packet), port.largest, port.operational)
+        packet.slot = packet.slot_in
+        if not rejection and packet.need > port.buffer.free[packet.slot_in]:
+            return Verdict.VL15_DROPPED if packet.vl == VL15 else Verdict.OVERRUN
+        return rejection
 
-    def dlid_good(self, packet: Packet) -> bool:
+    def _is_mine(self, packet: Packet) -> bool:
         """Row c: multicast, permissive on VL15, or one of the port's own."""
         dlid = packet.dlid
-        if LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
+        if dlid >> self._lmc == self._lid >> self._lmc or LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
             return True
-        if dlid == LID_PERMISSIVE and packet.vl == VL15:
-            return True
-        return dlid >> self._lmc == self._lid >> self._lmc
-
-    def relay(self, port: LinkPort, packet: Packet) -> Verdict:
-        """Rows i and j: room in the receive buffer."""
-        packet.slot = packet.slot_in
-        if packet.need > port.buffer.free[packet.slot_in]:
-            return Verdict.VL15_DROPPED if packet.vl == VL15 else Verdict.OVERRUN
-        return Verdict.GOOD
+        return dlid == LID_PERMISSIVE and packet.vl == VL15
 
     # Host to link.
 
@@ -178,24 +150,20 @@ class Adapter(RegisterFile):
         """Set where a slot's packets come from. It is asked for one packet at a time.
 
         Raises:
-            ValueError: a slot that is not there; later, a packet of no words.
+            ValueError: a slot that is not there; later, a packet of no length that can be.
         """
         if not 0 <= slot <= self._vls:
             raise ValueError(f"post on slot {slot} of node {self._node}: expected 0..{self._vls}")
         stream = self._streams[slot]
         stream.source = posts
         if stream.current is None:
-            self._next_packet(stream)
+            self._advance(stream)
 
-    def _next_packet(self, stream: _Stream) -> None:
-        stream.advance()
-        if stream.current:
-            if not 1 <= len(stream.current.words) <= _PKT_LEN_MAX:
-                raise ValueError(f"post of {len(stream.current.words)} words: expected 1..{_PKT_LEN_MAX}")
-            self._arbitrate_at(max(stream.current.cycle, self._kernel.now))
-
-    def _send_freed(self, _: int) -> None:
-        self._arbitrate_at(self._kernel.now)
+    def _advance(self, stream: _Stream) -> None:
+        """The next packet is current."""
+        post = stream.advance()
+        if post:
+            self._arbitrate_at(max(post.cycle, self._kernel.now))
 
     def _arbitrate_at(self, cycle: int) -> None:
         """Something changes for the arbiter in a cycle; while it is busy, that can wait."""
@@ -208,64 +176,61 @@ class Adapter(RegisterFile):
         now = self._kernel.now
         if now < self._idle_from:
             return
+        buffer = self._send_buffer
+        if buffer.next_return <= now:
+            buffer.settle(now)
         slots = self._vls + 1
         for turn in range(slots):
             slot = (self._send_ptr + turn) % slots
-            post = self._streams[slot].current
-            if post is None or post.cycle > now:
-                continue
-            packet = Packet()
-            packet.set_length(len(post.words))
-            if packet.need <= self._send_buffer.free[slot]:
-                self._take(packet, post, slot)
+            stream = self._streams[slot]
+            post = stream.current
+            if post and post.cycle <= now and stream.need <= buffer.free[slot]:
+                self._take(post.data, slot, stream.n, stream.need)
                 return
 
-    def _take(self, packet: Packet, post: Post, slot: int) -> None:
+    def _take(self, data: bytes, slot: int, n: int, need: int) -> None:
+        """Take a packet from the current cycle a on."""
         kernel = self._kernel
-        now, n = kernel.now, packet.n
-        packet.content = Content(struct.pack(f">{n}I", *post.words))
-        data = packet.content.data
-        packet.lver = data[0] & 0xF
-        packet.sl = data[1] >> 4
-        packet.lnh = data[1] & 3
-        packet.dlid = data[2] << 8 | data[3]
-        packet.irregular = int.from_bytes(data[4:6], "big") & _PKT_LEN_MAX != n
+        now = kernel.now
+        self._taking = packet = Packet(0, int.from_bytes(data[:4], "big") & _NO_VL, n, need)
+        packet.content = Content(data)
+        packet.irregular = n == 1 or (data[4] << 8 | data[5]) & _PKT_LEN_MAX != n
+        packet.input = packet.output = 0
         packet.slot_in = packet.slot = slot
-        self._send_buffer.take(packet)
+        packet.oversize = n > self.ports[0].largest_out
+        self._send_buffer.free[slot] -= need
         self._send_ptr = (slot + 1) % (self._vls + 1)
-        kernel.record(Record(now + 1, self.ports[0].source, Kind.SEND, slot, n))
-        kernel.at(now + _HEADER_LATENCY, DECIDE, self._measure, packet)
-        kernel.at(now + 1 + n + _JOIN_LATENCY, UPDATE, self._from_host.join, packet)
-        self._idle_from = now + 1 + n
-        kernel.at(self._idle_from, UPDATE, self._taken, slot)
+        kernel.record((now + 1, self._source, _SEND, slot, n, 0, 0, 0))
+        self._idle_from = idle_from = now + 1 + n
+        self._from_host.join(packet, idle_from + _JOIN_LATENCY)
+        kernel.at(idle_from, DECIDE, self._taken, slot)
 
-    def _measure(self, packet: Packet) -> None:
-        packet.oversize = packet.n > self.ports[0].largest_out
+    def largest_out_changed(self) -> None:
+        """Of a packet that is being taken, the length is compared in cycle a+3."""
+        packet = self._taking
+        if packet and self._kernel.now <= self._idle_from - 1 - packet.n + _HEADER_LATENCY:
+            packet.oversize = packet.n > self.ports[0].largest_out
 
     def _taken(self, slot: int) -> None:
-        self._next_packet(self._streams[slot])
-        self._arbitrate_at(self._kernel.now)
+        """The last word was taken in the cycle before."""
+        following = self._streams[slot].advance()
+        if following and following.cycle > self._kernel.now:
+            self._arbitrate_at(following.cycle)
+        self._arbitrate(None)
 
     # Link to host.
 
-    def _deliver(self, sending: DataTransmission) -> None:
-        packet = sending.packet
-        now = self._kernel.now
-        data = sending.content.with_vl(packet.vl)
-        first = now - packet.n + 1
+    def _deliver(self, packet: Packet) -> None:
+        """The last word is on the host's wires two cycles later."""
+        last = self._kernel.now + READ_TO_WIRE
+        assert packet.content is not None
+        data = packet.content.with_vl(packet.vl)
+        first = last - packet.n + 1
         self._kernel.record(
-            Record(
-                now,
-                self.ports[0].source,
-                Kind.DELIVER,
-                packet.slot,
-                packet.n,
-                first & _CYCLE_MASK,
-                fingerprint(data),
-            )
+            (last, self._source, _DELIVER, packet.slot, packet.n, first & _CYCLE_MASK, fingerprint(data), 0)
         )
         if self._on_deliver:
-            self._on_deliver(Delivery(now, first, self._node, packet.slot, data))
+            self._on_deliver(Delivery(last, first, self._node, packet.slot, data))
 
     # Registers (section 10).
 

@@ -1,11 +1,13 @@
 """Receive and send buffers: free blocks by slot (docs/pipeline.md, sections 3.3 and 8.1)."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
-from .kernel import UPDATE, Kernel
 from .packet import Packet
 
 __all__ = ["Buffer"]
+
+_NEVER: Final = 1 << 62
 
 
 class Buffer:
@@ -14,32 +16,66 @@ class Buffer:
     An input releases one packet a cycle, lowest reader first; a later one waits. Two readers can
     ask in the same cycle, and neither again in the next, so that a release waits one cycle at most.
 
+    What returns is booked ahead, and added when somebody looks (`settle`).
+
     Attributes:
-        free: free blocks by slot, as visible.
+        free: free blocks by slot, as visible in the cycle last settled; a packet takes its own from them.
+        next_return: no blocks return before this cycle.
     """
 
-    def __init__(self, kernel: Kernel, blocks: Sequence[int], readers: int, freed: Callable[[int], None]) -> None:
+    __slots__ = ("_freed", "_returns", "free", "next_return")
+
+    def __init__(self, blocks: Sequence[int], freed: Callable[[int], None]) -> None:
+        """`freed(cycle)` hears of blocks that return, visible in a cycle ahead."""
         self.free = list(blocks)
-        self._kernel = kernel
-        self._asked = [-1] * readers
+        self.next_return = _NEVER
         self._freed = freed
+        self._returns: list[tuple[int, int, Packet]] = []  # (cycle in which they are visible, reader, packet)
 
-    def take(self, packet: Packet) -> None:
-        """Take a packet's blocks; the new count is visible in the current cycle."""
-        self.free[packet.slot_in] -= packet.need
+    def release(self, reader: int, packet: Packet, asked: int) -> None:
+        """Return the blocks of a packet whose release a reader (its bit) asks for in a cycle y, `asked`."""
+        cycle = asked + 1
+        if self._returns:
+            cycle = self._in_turn(reader, cycle)
+        self._returns.append((cycle, reader, packet))
+        if cycle < self.next_return:
+            self.next_return = cycle
+        self._freed(cycle)
 
-    def give_back(self, packet: Packet) -> None:
-        """Return the blocks of a packet that is cancelled, visible in the current cycle."""
-        self.free[packet.slot_in] += packet.need
-        self._freed(packet.slot_in)
+    def _in_turn(self, reader: int, cycle: int) -> int:
+        """The cycle in which a reader's release is visible, and that of one with which it competes."""
+        for index, (visible, other, packet) in enumerate(self._returns):
+            if visible == cycle and other:
+                if other < reader:
+                    return cycle + 1
+                self._returns[index] = (visible + 1, other, packet)
+        return cycle
 
-    def ask(self, reader: int, cycle: int) -> None:
-        """A reader asks for the release of its packet in a cycle y, the current one or the next."""
-        self._asked[reader] = cycle
+    def give_back(self, packet: Packet, cycle: int) -> None:
+        """Return the blocks of a packet that is cancelled, visible in a cycle ahead."""
+        self._returns.append((cycle, 0, packet))
+        self.next_return = min(self.next_return, cycle)
+        self._freed(cycle)
 
-    def release(self, reader: int, packet: Packet) -> None:
-        """Return the blocks of a packet whose release was asked for in the cycle before."""
-        if reader and self._asked[0] == self._kernel.now - 1:
-            self._kernel.at(self._kernel.now + 1, UPDATE, self.give_back, packet)
-        else:
-            self.give_back(packet)
+    def settle(self, cycle: int) -> None:
+        """Let `free` be what is visible in a cycle, the current one or the one before.
+
+        There is something to do only if `next_return` is not after it.
+        """
+        if len(self._returns) == 1:
+            packet = self._returns.pop()[2]
+            self.free[packet.slot_in] += packet.need
+            self.next_return = _NEVER
+            return
+        later: list[tuple[int, int, Packet]] = []
+        following = _NEVER
+        for entry in self._returns:
+            visible = entry[0]
+            if visible <= cycle:
+                packet = entry[2]
+                self.free[packet.slot_in] += packet.need
+            else:
+                later.append(entry)
+                following = min(following, visible)
+        self._returns = later
+        self.next_return = following

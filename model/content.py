@@ -11,6 +11,7 @@ from wire.symbols import Control
 
 __all__ = ["Content"]
 
+_IBA_LOCAL: Final = LNH.IBA_LOCAL
 _SDP: Final = bytes([Control.SDP])
 _EGP: Final = bytes([Control.EGP])
 _EBP: Final = bytes([Control.EBP])
@@ -41,19 +42,15 @@ class Content:
     __slots__ = ("_fingerprint", "_fingerprint_of", "_icrc_good", "_vcrc", "data")
 
     def __init__(self, data: bytes) -> None:
-        self.data = bytes([data[0] & 0x0F]) + data[1:]
+        self.data = bytes([data[0] & 0x0F]) + data[1:] if data[0] > 0x0F else data
         self._vcrc = b""
         self._fingerprint = 0
-        self._fingerprint_of: tuple[int, bool] | None = None
+        self._fingerprint_of = -1
         self._icrc_good: bool | None = None
 
     def with_vl(self, vl: int) -> bytes:
         """The bytes as they are on a link, on that VL."""
-        return bytes([vl << 4 | self.data[0]]) + self.data[1:]
-
-    def head(self, vl: int) -> int:
-        """LRH bytes 0..3 on that VL, byte 0 highest."""
-        return vl << 28 | int.from_bytes(self.data[:4], "big")
+        return bytes([vl << 4 | self.data[0]]) + self.data[1:] if vl else self.data
 
     def vcrc(self, vl: int) -> bytes:
         """The two VCRC bytes on that VL, in wire order."""
@@ -63,11 +60,12 @@ class Content:
 
     def fingerprint(self, vl: int, bad: bool) -> int:
         """Fingerprint of all symbol bytes SDP..EGP, or SDP..EBP with the VCRC inverted if bad."""
-        if self._fingerprint_of != (vl, bad):
+        which = vl << 1 | bad
+        if self._fingerprint_of != which:
             check = self.vcrc(vl)
             tail = invert_vcrc(check) + _EBP if bad else check + _EGP
             self._fingerprint = fingerprint(_SDP + self.with_vl(vl) + tail)
-            self._fingerprint_of = (vl, bad)
+            self._fingerprint_of = which
         return self._fingerprint
 
     def icrc_good(self) -> bool:
@@ -76,10 +74,12 @@ class Content:
         The masks stand at their places in the packet, however short it is.
         """
         if self._icrc_good is None:
-            mask = _LOCAL_MASK if self.data[1] & 3 == LNH.IBA_LOCAL else _GLOBAL_MASK
-            size = min(len(mask), len(self.data))
+            data = self.data
+            mask = _LOCAL_MASK if data[1] & 3 == _IBA_LOCAL else _GLOBAL_MASK
+            head = data[: len(mask)]
+            size = len(head)
             ones = int.from_bytes(mask[:size], "big")
-            head = (int.from_bytes(self.data[:size], "big") | ones).to_bytes(size, "big")
-            register = crc32(memoryview(self.data)[size:], crc32(head))
+            masked = (int.from_bytes(head, "big") | ones).to_bytes(size, "big")
+            register = crc32(data[size:], crc32(masked))
             self._icrc_good = register == ICRC_RESIDUE ^ ICRC_INIT
         return self._icrc_good

@@ -15,60 +15,50 @@ class XmitWait:
     """PortXmitWait: ticks in each cycle of which the output waited, by interval arithmetic.
 
     Attributes:
+        since: cycle from which on the output waits, None if it does not.
         tick: length of a tick in cycles.
     """
 
-    __slots__ = ("_base", "_counted", "_since", "_value", "tick")
+    __slots__ = ("_base", "_value", "since", "tick")
 
     def __init__(self, tick: int) -> None:
         self.tick = tick
-        self._base = 0
-        self._counted = 0  # ticks since base that are already in the value, or can no longer be
-        self._since: int | None = None
-        self._value = 0
+        self.since: int | None = None
+        self._base = 0  # a tick begins in this cycle
+        self._value = 0  # without the ticks since `since`
 
-    @property
-    def waiting(self) -> bool:
-        """True if the output waits, from some cycle on."""
-        return self._since is not None
-
-    def _count(self, cycle: int) -> None:
-        """Count the ticks that are over before a cycle."""
-        over = (cycle - self._base) // self.tick
-        if self._since is not None:
-            first = max(self._counted, -((self._base - self._since) // self.tick))
-            self._value += max(0, over - first)
-        self._counted = max(self._counted, over)
+    def _ticks(self, cycle: int) -> int:
+        """Ticks that have been over before a cycle, and waited through since `since`."""
+        if self.since is None:
+            return 0
+        first = -((self._base - self.since) // self.tick)
+        return max(0, (cycle - self._base) // self.tick - first)
 
     def begin(self, cycle: int) -> None:
         """The output waits from this cycle on."""
-        if self._since is None:
-            self._count(cycle)
-            self._since = cycle
+        if self.since is None:
+            self.since = cycle
 
     def end(self, cycle: int) -> None:
         """The output waits no longer from this cycle on."""
-        if self._since is not None:
-            if cycle > self._since:
-                self._count(cycle)
-            self._since = None
+        self._value += self._ticks(cycle)
+        self.since = None
 
     def read(self, cycle: int) -> int:
         """The value visible in a cycle."""
-        self._count(cycle)
-        return self._value
+        return self._value + self._ticks(cycle)
 
     def write(self, cycle: int, value: int) -> None:
         """A write visible in a cycle."""
-        self._count(cycle)
-        self._value = value
+        self._value = value - self._ticks(cycle)
 
     def set_tick(self, cycle: int, tick: int) -> None:
         """Ticks of this length begin in this cycle."""
-        self._count(cycle)
+        self._value += self._ticks(cycle)
+        if self.since is not None:
+            self.since = max(self.since, cycle)
         self.tick = tick
         self._base = cycle
-        self._counted = 0
 
 
 class Counters:
@@ -78,33 +68,36 @@ class Counters:
         xmit_wait: PortXmitWait.
     """
 
-    __slots__ = ("_kernel", "_late", "_values", "xmit_wait")
+    __slots__ = ("_kernel", "_late", "_received", "_sent", "_values", "xmit_wait")
 
     def __init__(self, kernel: Kernel, tick: int) -> None:
         self._kernel = kernel
         self._values = dict.fromkeys(COUNTER_WIDTHS, 0)
         self._late: list[tuple[int, Counter, int]] = []
+        # Packets of which the counters do not know yet: the cycle in which they do, and the end row.
+        self._sent: list[tuple[int, int]] = []
+        self._received: list[tuple[int, int]] = []
         self.xmit_wait = XmitWait(tick)
 
     def add(self, counter: Counter, amount: int = 1) -> None:
         """An increment visible in the current cycle; not after a read or write of this cycle."""
         self._values[counter] += amount
 
-    def sent(self, rows: int) -> None:
-        """A packet with this end row was sent, visible in the current cycle."""
-        values = self._values
-        values[_XMIT_PKTS] += 1
-        values[_XMIT_DATA] += rows
+    def sent(self, cycle: int, rows: int) -> None:
+        """A packet with this end row is sent, visible in a cycle ahead."""
+        self._sent.append((cycle, rows))
+        if len(self._sent) > _LATE_LIMIT:
+            self._settle(self._kernel.now)
 
-    def received(self, rows: int) -> None:
-        """A packet with this end row was received, visible in the next cycle."""
-        cycle = self._kernel.now + 1
-        late = self._late
-        if len(late) >= _LATE_LIMIT:
-            self._settle(cycle - 1)
-            late = self._late
-        late.append((cycle, _RCV_PKTS, 1))
-        late.append((cycle, _RCV_DATA, rows))
+    def not_sent(self, cycle: int, rows: int) -> None:
+        """Take back what `sent` was told; the cycle is still ahead."""
+        self._sent.remove((cycle, rows))
+
+    def received(self, cycle: int, rows: int) -> None:
+        """A packet with this end row was received, visible in a cycle ahead."""
+        self._received.append((cycle, rows))
+        if len(self._received) > _LATE_LIMIT:
+            self._settle(self._kernel.now)
 
     def add_after(self, cycles: int, counter: Counter, amount: int = 1) -> None:
         """An increment visible from some cycles after the current one on."""
@@ -114,11 +107,26 @@ class Counters:
         self._late.append((now + cycles, counter, amount))
 
     def _settle(self, cycle: int) -> None:
-        late = self._late
-        self._late = [entry for entry in late if entry[0] > cycle]
-        for visible, counter, amount in late:
+        """Count what is visible in a cycle."""
+        values = self._values
+        late, self._late = self._late, []
+        for entry in late:
+            visible, counter, amount = entry
             if visible <= cycle:
-                self._values[counter] += amount
+                values[counter] += amount
+            else:
+                self._late.append(entry)
+        self._sent = self._count(self._sent, cycle, _XMIT_PKTS, _XMIT_DATA)
+        self._received = self._count(self._received, cycle, _RCV_PKTS, _RCV_DATA)
+
+    def _count(
+        self, packets: list[tuple[int, int]], cycle: int, number: Counter, data: Counter
+    ) -> list[tuple[int, int]]:
+        """Count the packets visible in a cycle; returns the others."""
+        visible = [rows for seen, rows in packets if seen <= cycle]
+        self._values[number] += len(visible)
+        self._values[data] += sum(visible)
+        return [packet for packet in packets if packet[0] > cycle]
 
     def read(self, cycle: int, counter: Counter) -> int:
         """The value visible in a cycle."""

@@ -8,7 +8,7 @@ from wire.stimulus import Control, Injection, Operation, Post
 from wire.trace import Record, link_source, port_source
 
 from .adapter import Adapter, Delivery
-from .kernel import DECIDE, FLAGS, Kernel
+from .kernel import CONTROL, DECIDE, Kernel
 from .link import Cable
 from .registers import Bus
 from .switch import Switch
@@ -23,7 +23,8 @@ class Fabric:
     """A fabric under simulation.
 
     Memory does not grow with the length of a run: controls and posts are consumed as they are
-    needed. A stream of a mapping is asked for a packet when the one before it has left.
+    needed. A stream of a mapping is asked for a packet when the one before it has left. A delivery is
+    told when the packet's last word is read, two cycles before the cycle of the delivery.
 
     Raises:
         ValueError: a control or post out of order, or for a node, link or slot that is not there.
@@ -71,7 +72,7 @@ class Fabric:
             return
         if control.cycle < earliest:
             raise ValueError(f"control in cycle {control.cycle}: expected {earliest} or later")
-        self._kernel.at(control.cycle, FLAGS, self._control, control)
+        self._kernel.at(control.cycle, CONTROL, self._control, control)
 
     def _control(self, control: Control) -> None:
         args, target = control.args, control.target
@@ -127,7 +128,7 @@ class Fabric:
 
     def _next_post(self, post: Post | None) -> None:
         if post is not None:
-            self._kernel.at(post.cycle, FLAGS, self._posted, post)
+            self._kernel.at(post.cycle, CONTROL, self._posted, post)
 
     def _posted(self, post: Post) -> None:
         """Hand over all packets posted in the current cycle, and look for the next."""

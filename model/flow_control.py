@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wire.codes import PortState
 from wire.crc import LPCRC_BYTES, lpcrc_good
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp, credit_limit
 from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
-from wire.trace import Kind, LinkResult, Record
+from wire.trace import Kind, LinkResult
 
-from .kernel import FLAGS, RECEIVE, STATE
-from .packet import LinkTransmission, Packet
+from .kernel import RECEIVE, STATE
+from .packet import LinkTransmission
 
 if TYPE_CHECKING:
     from .port import LinkPort
+    from .transmit import LinkOutput
 
 __all__ = ["FlowControl"]
 
 _SILENT_STATES = frozenset({PortState.DOWN, PortState.ACTIVE_DEFER})
 _CHECKED_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
+_INITIALIZE: Final = PortState.INITIALIZE
+_NORMAL, _INIT = FlowControlOp.NORMAL, FlowControlOp.INIT
+_OPS = frozenset({_NORMAL, _INIT})
+_RX_FCP: Final = Kind.RX_FCP
+_GOOD: Final = LinkResult.GOOD
 _PHYSICAL_RESULTS = frozenset({LinkResult.MALFORMED, LinkResult.LPCRC})
 
 
@@ -50,7 +56,6 @@ class FlowControl:
         self._last = [0] * vls  # FCCL most recently sent
         self._due = 0
         self._ptr = 0
-        self._flags_at = -1
         self._period_from = -1  # the timer's last start or expiry; -1 while it stands still
         self._watched_from = [-1] * vls  # start of each VL's count; -1 while it does not count
         self._watch_at = -1
@@ -74,86 +79,106 @@ class FlowControl:
     def receive(self, op: int, vl: int, fctbs: int, fccl: int) -> None:
         """A link packet with a good LPCRC; the outcome is visible in the current cycle."""
         port = self._port
-        if op not in (FlowControlOp.NORMAL, FlowControlOp.INIT):
-            result = LinkResult.OP
-        elif vl >= port.operational:
+        if op not in _OPS:
+            self._received(LinkResult.OP, op, vl, fctbs, fccl)
+            return
+        if vl >= port.operational:
             result = LinkResult.VL if port.state in _CHECKED_STATES else LinkResult.IGNORED
-        else:
-            result = LinkResult.GOOD
-            self.credit_limit[vl] = fccl
-            if self.abr[vl] != fctbs:
-                self.abr[vl] = fctbs
-                self.announcement_changed()
-            if self._watched_from[vl] >= 0:
-                self._watched_from[vl] = self._kernel.now
-            port.matcher.wake(1 << port.index)
-            if port.state in _CHECKED_STATES:
-                port.state_machine.link_packet(op)
-        self._received(result, op, vl, fctbs, fccl)
+            self._received(result, op, vl, fctbs, fccl)
+            return
+        now = self._kernel.now
+        self.credit_limit[vl] = fccl
+        if self.abr[vl] != fctbs:
+            self.announcement_changes()
+            self.abr[vl] = fctbs
+        if self._watched_from[vl] >= 0:
+            self._watched_from[vl] = now
+        port.matcher.wake(port.output.bit)
+        if port.state in _CHECKED_STATES:
+            port.state_machine.link_packet(op)
+        self._kernel.record((now, port.source, _RX_FCP, op << 8 | vl << 16 | _GOOD, fctbs << 16 | fccl, 0, 0, 0))
 
     def _received(self, result: LinkResult, op: int, vl: int, fctbs: int, fccl: int) -> None:
+        """A link packet that was not taken."""
         port, kernel = self._port, self._kernel
-        kernel.record(Record(kernel.now, port.source, Kind.RX_FCP, result | op << 8 | vl << 16, fctbs << 16 | fccl))
-        if result not in (LinkResult.GOOD, LinkResult.IGNORED):
+        kernel.record((kernel.now, port.source, _RX_FCP, result | op << 8 | vl << 16, fctbs << 16 | fccl, 0, 0, 0))
+        if result is not LinkResult.IGNORED:
             port.counters.add_after(1, Counter.RCV_ERRORS)
         if result in _PHYSICAL_RESULTS:
             port.physical_error()
 
-    def accept(self, packet: Packet) -> None:
-        """A packet takes blocks of the receive buffer, visible in the current cycle (section 3.3)."""
-        vl = packet.slot_in
-        self.abr[vl] = (self.abr[vl] + packet.need) % CREDIT_MODULUS
+    def accept(self, vl: int, need: int) -> None:
+        """A packet is about to take blocks of the receive buffer, visible in the current cycle (section 3.3)."""
         if self._port.buffer.free[vl] > CREDIT_WINDOW:  # else ABR + free stays as it was
-            self.announcement_changed()
+            self.announcement_changes()
+        self.abr[vl] = (self.abr[vl] + need) % CREDIT_MODULUS
 
     # Sending (section 6.2).
 
-    def announcement_changed(self) -> None:
-        """What the flags are computed from changed, visible in the current cycle."""
-        self._compute_at(self._kernel.now + 1)
+    def announcement_changes(self) -> None:
+        """What the flags are computed from is about to change, visible in the current cycle."""
+        now = self._kernel.now
+        if self._port.output.stale_from < now:
+            self.compute_flags()
+        self.announcement_changes_at(now)
 
-    def _compute_at(self, cycle: int) -> None:
-        if self._flags_at != cycle:
-            self._flags_at = cycle
-            self._kernel.at(cycle, FLAGS, self._compute)
+    def announcement_changes_at(self, cycle: int) -> None:
+        """What the flags are computed from changes in a cycle, the current one or one ahead.
 
-    def _announce(self, vl: int) -> int:
-        return credit_limit(self.abr[vl], self._port.buffer.free[vl])
+        An output that is busy computes them when it is available again.
+        """
+        port = self._port
+        output = port.output
+        if cycle < output.stale_from:
+            output.stale_from = cycle
+        if port.matcher.available & output.bit:
+            port.matcher.wake_at(cycle + 1, output.bit)
 
-    def _compute(self, _: None) -> None:
+    def compute_flags(self) -> None:
         """The flags visible in the current cycle, from what was visible in the one before."""
         port = self._port
+        output, buffer = port.output, port.buffer
+        now = self._kernel.now
+        if buffer.next_return < now:
+            buffer.settle(now - 1)
         urgent = changed = 0
         if port.state not in _SILENT_STATES:
+            abr, free, last = self.abr, buffer.free, self._last
+            urgent = self._due & (1 << port.operational) - 1
             for vl in range(port.operational):
-                ahead = (self._announce(vl) - self._last[vl]) % CREDIT_MODULUS
+                room = free[vl]
+                announced = abr[vl] + (room if room < CREDIT_WINDOW else CREDIT_WINDOW)
+                ahead = (announced - last[vl]) % CREDIT_MODULUS
                 if ahead:
                     changed |= 1 << vl
-                if ahead > self.threshold or self._due >> vl & 1:
-                    urgent |= 1 << vl
-        port.output.urgent = urgent
-        port.output.changed = changed
-        if urgent or changed:
-            port.matcher.wake(1 << port.index)
+                    if ahead > self.threshold:
+                        urgent |= 1 << vl
+        output.urgent = urgent
+        output.changed = changed
+        output.stale_from = buffer.next_return
 
-    def send(self, pitch: int) -> LinkTransmission:
+    def send(self, output: LinkOutput) -> LinkTransmission:
         """The flow control packet granted in the current cycle."""
-        port = self._port
-        flags = port.output.urgent or port.output.changed
+        port, buffer = self._port, self._port.buffer
+        now = self._kernel.now
+        flags = output.urgent or output.changed
         later = flags >> self._ptr << self._ptr or flags
         vl = (later & -later).bit_length() - 1
         self._ptr = (vl + 1) % port.vls
-        fccl = self._announce(vl)
-        # Visible from the next cycle on; the flags that read it are computed in that cycle.
+        if buffer.next_return <= now:
+            buffer.settle(now)
+        fccl = credit_limit(self.abr[vl], buffer.free[vl])
+        # Visible from the next cycle on; the output is busy then.
         self._last[vl] = fccl
         self._due &= ~(1 << vl)
-        self._compute_at(self._kernel.now + 2)
-        op = FlowControlOp.INIT if port.state == PortState.INITIALIZE else FlowControlOp.NORMAL
-        return LinkTransmission(op, vl, self.tbs[vl], fccl, self._kernel.now, pitch)
+        if now < output.stale_from:
+            output.stale_from = now + 1
+        op = _INIT if port.state == _INITIALIZE else _NORMAL
+        return LinkTransmission(output, now, op, vl, self.tbs[vl], fccl)
 
     def _all_due(self) -> None:
+        self.announcement_changes()
         self._due |= (1 << self._port.operational) - 1
-        self.announcement_changed()
 
     def start_period(self) -> None:
         """The period timer starts in the current cycle."""
@@ -234,7 +259,6 @@ class FlowControl:
             self._stop_watchdog()
         if state in _CHECKED_STATES and old not in _CHECKED_STATES:
             self.start_watchdog()
-        self.announcement_changed()
 
     def operational_changed(self) -> None:
         """Other VLs are operational, visible in the current cycle."""
@@ -246,7 +270,6 @@ class FlowControl:
                 elif start < 0:
                     self._watched_from[vl] = now
             self._watch()
-        self.announcement_changed()
 
     def period_written(self) -> None:
         """FCP_PERIOD was written, visible in the current cycle."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control
-from wire.trace import Kind, Record
+from wire.trace import Kind
 
 from .kernel import DECIDE, UPDATE, Kernel
-from .packet import Row, Transmission
+from .packet import LinkTransmission, Row, Transmission
 
 if TYPE_CHECKING:
     from .link import Direction
@@ -54,11 +54,11 @@ class Injector:
             self._kernel.at(now, DECIDE, self._seek_idle, operation)
         else:
             for sending in self._direction.in_flight:
-                if sending.w0 == now:
+                if sending.w0 >= now:
                     self.expect(sending)
 
     def expect(self, sending: Transmission) -> None:
-        """A packet's row 0 will enter in its cycle w0, the current one or the next."""
+        """A packet's row 0 will enter in its cycle w0, unless it is refused."""
         self._kernel.at(sending.w0, DECIDE, self._begin_packet, sending)
 
     def link_changed(self) -> None:
@@ -71,9 +71,9 @@ class Injector:
     def _begin_packet(self, sending: Transmission) -> None:
         operation = self.armed
         direction = self._direction
-        if operation is None or not direction.cable.up or direction.stale:
+        if operation is None or sending.refused == 0 or not direction.cable.up or direction.stale:
             return
-        if operation.trigger == (Trigger.LINK if sending.is_link else Trigger.DATA):
+        if operation.trigger == (Trigger.LINK if isinstance(sending, LinkTransmission) else Trigger.DATA):
             row = direction.entering(self._kernel.now)
             if row is not None:  # at a change of width, row 0 may be lost
                 self._begin(operation)
@@ -120,7 +120,7 @@ class Injector:
         now = self._kernel.now
         if not self._recorded:
             self._recorded = True
-            self._kernel.record(Record(now, self._source, Kind.INJECT, operation.trigger | self._row << 8))
+            self._kernel.record((now, self._source, Kind.INJECT, operation.trigger | self._row << 8, 0, 0, 0, 0))
         bits = (row[1] << _K_SHIFT | row[0]) & operation.keep ^ operation.flip
         changed = bits & _DATA_MASK, bits >> _K_SHIFT
         if changed != row:

@@ -49,27 +49,53 @@ class Direction:
     # What the sender does.
 
     def send(self, sending: Transmission) -> None:
-        """Row 0 will be on the wires in the next cycle."""
-        if len(self.in_flight) >= _REMEMBERED:
+        """A packet will be on the wires from its cycle w0 on."""
+        in_flight = self.in_flight
+        if len(in_flight) >= _REMEMBERED:
             self._forget()
-        self.in_flight.append(sending)
+        in_flight.append(sending)
         if self.injector.armed:
             self.injector.expect(sending)
+        if self.stale:
+            self._end_passes(sending)
         self._receiver.expect(sending)
 
     def refuse(self, sending: Transmission, row: int) -> None:
         """Rows from this one on will be idle rows."""
-        self._receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
+        if row:
+            self._receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
+            self._end_passes(sending)
+        else:
+            self.in_flight.remove(sending)
+            sending.whole = False
 
-    def finished(self, sending: Transmission) -> None:
-        """The end row, or an idle row in its place, is on the wires."""
-        if sending.refused < 0:
-            if self.stale and self.cable.up:
-                self.stale = False
-        elif sending.refused > 0 and self.cable.up and sending.w0 >= self.cable.up_since:
-            self.stale = True
+    def ended_early(self, sending: Transmission) -> None:
+        """The end row is on the wires, sooner than was planned."""
         if sending.whole:
-            self._receiver.whole_packet_sent(sending)
+            self._receiver.expect_end(sending)
+        if self.stale or sending.refused > 0:
+            self._end_passes(sending)
+
+    def arrived(self, sending: Transmission) -> None:
+        """The receiver has done with a packet."""
+        sending.arrived = True
+        if self.in_flight[0] is sending:
+            self.in_flight.popleft()
+
+    def _end_passes(self, sending: Transmission) -> None:
+        """The end row, or an idle row in its place, will pass the injector: it may be stale, or become so."""
+        self._kernel.at(sending.w0 + sending.end * sending.pitch, UPDATE, self._end_passed, sending)
+
+    def _end_passed(self, sending: Transmission) -> None:
+        if sending.w0 + sending.end * sending.pitch != self._kernel.now or not self.cable.up:
+            return
+        if sending.refused < 0:
+            self.stale = False
+        elif sending.refused > 0 and sending.w0 >= self.cable.up_since and not self.stale:
+            self.stale = True
+            for later in self.in_flight:
+                if later.w0 > sending.w0:
+                    self._end_passes(later)
 
     def set_pitch(self, pitch: int) -> None:
         """The sender's width, visible from the current cycle on."""

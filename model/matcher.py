@@ -4,21 +4,26 @@ The contract makes a pass in every cycle. A pass can only do something for an ou
 available, or for which a head, a reader, credits, a flag or a state changed, or whose offer was
 not accepted in the cycle before: each of these wakes the output, and passes are made for those
 that are awake. What sleeps would have chosen nothing.
+
+What happens while an output is busy is not looked at before it is available again: heads for it
+are shown then, and its flow control flags computed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from .kernel import DECIDE, MATCH, Kernel
-from .packet import Packet
+from .kernel import MATCH, Kernel
+from .packet import DataTransmission, Packet, Transmission
 
 if TYPE_CHECKING:
     from .queues import Input
 
-__all__ = ["Matcher", "Output"]
+__all__ = ["NEVER", "Matcher", "Output"]
 
+NEVER: Final = 1 << 62
 _NARROW_PHASE = 1
 """A 1X output is available in cycles g with g mod 4 = 1."""
 
@@ -27,21 +32,32 @@ class Output(ABC):
     """What the matching sees of an output.
 
     Attributes:
+        index: of the output.
+        bit: its place in masks of outputs.
         pitch: 1 for 4X, 4 for 1X.
         open_slots: mask of the slots whose heads may be granted at all.
         urgent, changed: flow control flags, masks of VLs.
+        stale_from: the first cycle in which something changed that the flags do not show yet.
+        busy_until: the last of a packet's busy cycles (section 8.3); flow control packets do not count.
+        compute_flags: computes the flags visible in the current cycle, and `stale_from`.
         in_ptr, vl_ptr: rotating choices among inputs and data slots.
+        coming: heads that will be visible, or came while the output was busy.
     """
 
     def __init__(self, index: int, vls: int) -> None:
         self.index = index
+        self.bit = 1 << index
         self.vls = vls
         self.pitch = 1
         self.open_slots = (1 << vls + 1) - 1
         self.urgent = 0
         self.changed = 0
+        self.stale_from = NEVER
+        self.compute_flags: Callable[[], None]
+        self.busy_until = -1
         self.in_ptr = 0
         self.vl_ptr = 0
+        self.coming: list[Packet] = []
 
     @abstractmethod
     def room(self, slot: int) -> int | None:
@@ -49,15 +65,19 @@ class Output(ABC):
 
     @abstractmethod
     def grant(self, packet: Packet, reader: int) -> None:
-        """Send a packet, granted in the current cycle."""
+        """Send a packet, granted in the current cycle; `reader` is the bit of the input's reader."""
 
     @abstractmethod
     def grant_flow_control(self) -> None:
         """Send a flow control packet, granted in the current cycle."""
 
     @abstractmethod
-    def head_shown(self) -> None:
-        """Another head for this output is visible from the current cycle on."""
+    def last_read(self, sending: DataTransmission) -> None:
+        """The last row of a data packet is read in the current cycle."""
+
+    @abstractmethod
+    def heads_shown(self, count: int) -> None:
+        """So many heads are visible from the current cycle on, or came while the output was busy."""
 
     @abstractmethod
     def rest(self) -> None:
@@ -82,88 +102,160 @@ class Matcher:
         self.ready = (1 << inputs) - 1
         self.available = 0
         self._vls = vls
-        self._awake = 0
+        self._awake: dict[int, int] = {}  # outputs to consider in a cycle
+        self._reading: dict[int, list[Transmission]] = {}  # by the cycle of the last read
+        self._unready = 0  # outputs with heads that wait for a reader
         self._rotations = [[(start + turn) % vls for turn in range(vls)] for start in range(vls)]
 
     def add_output(self, output: Output) -> None:
         """Add the output of the next index."""
-        self.available |= 1 << len(self.outputs)
+        self.available |= output.bit
         self.outputs.append(output)
         self.heads.append([0] * (self._vls + 1))
+
+    # What happens at inputs and outputs.
+
+    def wake_at(self, cycle: int, outputs: int) -> None:
+        """Consider a mask of outputs in the pass of a cycle, the current one or one ahead."""
+        awake = self._awake
+        if cycle in awake:
+            awake[cycle] |= outputs
+        else:
+            awake[cycle] = outputs
+            self.kernel.at(cycle, MATCH, self._pass)
 
     def wake(self, outputs: int) -> None:
         """Consider a mask of outputs, those that are available, in the pass of the current cycle."""
         if outputs & self.available:
-            if not self._awake:
-                self.kernel.at(self.kernel.now, MATCH, self._pass)
-            self._awake |= outputs
+            self.wake_at(self.kernel.now, outputs)
 
-    def wake_at(self, cycle: int, outputs: int) -> None:
-        """Consider a mask of outputs in the pass of a cycle ahead."""
-        self.kernel.at(cycle, DECIDE, self.wake, outputs)
+    def coming(self, packet: Packet) -> None:
+        """A packet will be a visible head."""
+        output = self.outputs[packet.output]
+        output.coming.append(packet)
+        if packet.visible_from > output.busy_until:
+            self.wake_at(packet.visible_from, output.bit)
 
-    def output_available(self, output: int) -> None:
-        """An output is available from the current cycle on, before this cycle's matching."""
-        self.available |= 1 << output
-        self.wake(1 << output)
+    def reads(self, sending: Transmission) -> None:
+        """Until its last read, the output and the reader of a packet granted in the current cycle are busy."""
+        cycle = sending.last_read
+        reading = self._reading
+        if cycle in reading:
+            reading[cycle].append(sending)
+        else:
+            reading[cycle] = [sending]
+            if cycle not in self._awake:
+                self._awake[cycle] = 0
+                self.kernel.at(cycle, MATCH, self._pass)
+
+    def done(self, sending: Transmission) -> int:
+        """Make an output, and the reader of its packet, available: returns the outputs to consider."""
+        bit = sending.output.bit
+        self.available |= bit
+        if isinstance(sending, DataTransmission):
+            source = self.inputs[sending.packet.input]
+            source.readers |= sending.reader
+            self.ready |= source.bit
+            bit |= self._unready
+        return bit
+
+    # The pass.
 
     def _pass(self, _: None) -> None:
         now = self.kernel.now
-        awake = self._awake & self.available
-        self._awake = 0
+        awake = self._awake.pop(now)
+        if now in self._reading:
+            for sending in self._reading.pop(now):
+                if sending.last_read == now:  # an early end may have come before it
+                    awake |= self.done(sending)
+                    if isinstance(sending, DataTransmission):
+                        sending.output.last_read(sending)
         offers: list[Packet] = []
         while awake:
             bit = awake & -awake
             awake ^= bit
             output = self.outputs[bit.bit_length() - 1]
+            if output.coming:
+                self._show(output, now)
+            if not self.available & bit:
+                continue
             if output.pitch != 1 and now & 3 != _NARROW_PHASE:
                 self.wake_at(now + (_NARROW_PHASE - now & 3), bit)
                 output.rest()
                 continue
-            packet = self._choose(output)
-            if packet:
-                offers.append(packet)
-            else:
+            packet = self._choose(output, now)
+            if packet is None:
                 output.rest()
-        if len(offers) == 1:
-            self._accept(offers[0])
-        elif offers:
-            self._settle(offers)
+            else:
+                offers.append(packet)
+        if len(offers) > 1:
+            offers = self._accepted(offers)
+        for packet in offers:
+            self._grant(packet)
 
-    def _choose(self, output: Output) -> Packet | None:
+    def _show(self, output: Output, now: int) -> None:
+        """Show the heads that came."""
+        later: list[Packet] = []
+        for packet in output.coming:
+            if packet.visible_from <= now:
+                self.inputs[packet.input].show(packet)
+            else:
+                later.append(packet)
+                self.wake_at(packet.visible_from, output.bit)
+        shown = len(output.coming) - len(later)
+        output.coming = later
+        if shown:
+            output.heads_shown(shown)
+
+    def _choose(self, output: Output, now: int) -> Packet | None:
         """The packet that an output offers to send; a flow control packet it sends at once."""
         heads = self.heads[output.index]
         ready = self.ready
         vls = self._vls
         open_slots = output.open_slots
-        if heads[vls] & ready and open_slots >> vls & 1:
-            return self._first(output, vls, heads[vls] & ready, None)
+        unready = False
+        management = heads[vls]
+        if management:
+            if management & ready and open_slots >> vls & 1:
+                return self._first(output, vls, management & ready, None)
+            unready = True
+        if output.stale_from < now:
+            output.compute_flags()
         if output.urgent:
             output.grant_flow_control()
             return None
         for slot in self._rotations[output.vl_ptr]:
-            candidates = heads[slot] & ready
-            if candidates and open_slots >> slot & 1:
-                packet = self._first(output, slot, candidates, output.room(slot))
-                if packet:
-                    return packet
+            inputs = heads[slot]
+            if inputs:
+                if inputs & ready and open_slots >> slot & 1:
+                    packet = self._first(output, slot, inputs & ready, output.room(slot))
+                    if packet:
+                        return packet
+                unready = unready or inputs & ~ready != 0
         if output.changed:
             output.grant_flow_control()
+            return None
+        if output.stale_from != NEVER:
+            self.wake_at(max(output.stale_from, now) + 1, output.bit)
+        if unready:
+            self._unready |= output.bit
+        else:
+            self._unready &= ~output.bit
         return None
 
     def _first(self, output: Output, slot: int, inputs: int, room: int | None) -> Packet | None:
         """The eligible head of the first input from the rotation on."""
-        later = inputs >> output.in_ptr << output.in_ptr
-        for group in (later, inputs ^ later):
-            while group:
-                bit = group & -group
-                group ^= bit
-                packet = self.inputs[bit.bit_length() - 1].head(output.index, slot, room)
-                if packet:
-                    return packet
+        index, in_ptr = output.index, output.in_ptr
+        while inputs:
+            bit = inputs >> in_ptr << in_ptr or inputs
+            bit &= -bit
+            inputs ^= bit
+            packet = self.inputs[bit.bit_length() - 1].head(index, slot, room)
+            if packet:
+                return packet
         return None
 
-    def _settle(self, offers: list[Packet]) -> None:
+    def _accepted(self, offers: list[Packet]) -> list[Packet]:
         """Each input with offers accepts one; the others try again in the next cycle."""
         outputs = len(self.outputs)
         best: dict[int, Packet] = {}
@@ -177,16 +269,21 @@ class Matcher:
                 best[packet.input], packet = packet, rival
             self.outputs[packet.output].rest()
             self.wake_at(self.kernel.now + 1, 1 << packet.output)
-        for packet in best.values():
-            self._accept(packet)
+        return list(best.values())
 
-    def _accept(self, packet: Packet) -> None:
+    def _grant(self, packet: Packet) -> None:
+        """The input accepts: what changes is visible from the next cycle on."""
         source = self.inputs[packet.input]
         output = self.outputs[packet.output]
-        reader = source.grant(packet)
         source.out_ptr = (packet.output + 1) % len(self.outputs)
         output.in_ptr = (packet.input + 1) % len(self.inputs)
         if packet.slot != self._vls:
             output.vl_ptr = (packet.slot + 1) % self._vls
-        self.available &= ~(1 << packet.output)
+        reader = source.readers & -source.readers
+        source.readers ^= reader
+        if not source.readers:
+            self.ready ^= source.bit
+        self.available ^= output.bit
+        self._unready &= ~output.bit
         output.grant(packet, reader)
+        source.granted(packet)

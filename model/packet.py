@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Final
+from collections import deque
+from typing import TYPE_CHECKING, Final
 
 from wire.crc import lpcrc
 from wire.packet import blocks_of_words
 from wire.symbols import Control, idle_byte
+from wire.trace import Record
 
 from .content import Content
+
+if TYPE_CHECKING:
+    from .matcher import Output
 
 __all__ = [
     "CUT",
@@ -46,50 +51,86 @@ def idle(cycle: int) -> Row:
 class Packet:
     """A data packet in a node, from its row 0 until its blocks are released.
 
-    Attributes set when they become known; what stands here are their values until then.
+    Attributes are set when they become known.
+
+    Attributes:
+        vl: on which it came.
+        lrh: bytes 0..3 of its LRH, byte 0 highest, with 0 in place of the VL.
+        n: PktLen in words; 0 if the header was not processed.
+        need: blocks.
+        irregular: its host gave it another length than its PktLen says.
+        rejection: of the header.
+        not_active: the port was neither Armed nor Active.
+        accepted: it took its blocks.
+        k: index of the end row, or of the row at which the packet was cut; -1 before.
+        delimiter: how it ended (section 3.2).
+        vcrc_good: for one that ended.
+        input, slot_in, output, slot: its way through the node; `slot` is that of the output.
+        oversize: it exceeds the out port's NeighborMTU.
+        late: it joins late, when a row of it has arrived that makes sure that the output does not run dry.
+        join_at: cycle e in which it joins its queue, once known; -1 before.
+        visible_from: the cycle from which on it is a visible head, once known.
+        queue: the queue that it joined.
+        bad: known, to a read issued from the next cycle on, not to be GOOD.
+        sending: what is on the wires of it, until its last row is read.
+        content, rows, source: one of these is where its bytes are. `rows` are the data of the rows so
+            far, of a packet received row by row; `source` is the undamaged transmission that is arriving.
     """
 
-    # Header (section 3.3).
-    vl: int = 0
-    lver: int = 0
-    sl: int = 0
-    lnh: int = 0
-    dlid: int = 0
-    n: int = 0
-    """PktLen in words; 0 if the header was not processed."""
-    need: int = 0
-    """Blocks."""
-    irregular: bool = False
-    """Its host gave it another length than its PktLen says."""
-    # Reception (section 3.2).
-    rejection: int = 0
-    not_active: bool = False
-    accepted: bool = False
-    k: int = -1
-    """Index of the end row, or of the row at which the packet was cut; -1 before."""
-    delimiter: int = CUT
-    vcrc_good: bool = True
-    # Way through the node (sections 3.5 and 4).
-    input: int = 0
-    slot_in: int = 0
-    output: int = 0
-    slot: int = 0
-    """Output slot."""
-    oversize: bool = False
-    late: bool = False
-    """It joins late, when a row of it has arrived that makes sure that the output does not run dry."""
-    join_at: int = -1
-    """Cycle e of a packet that joins late, once known."""
-    joined: bool = False
-    bad: bool = False
-    """Known, to a read issued from the next cycle on, not to be GOOD."""
-    sending: DataTransmission | None = None
-    # Bytes: one of these three is where they are.
-    content: Content | None = None
-    rows: list[int] | None = None
-    """Data of the rows so far, of a packet received row by row."""
-    source: DataTransmission | None = None
-    """The undamaged transmission that is arriving."""
+    __slots__ = (
+        "accepted",
+        "bad",
+        "content",
+        "delimiter",
+        "input",
+        "irregular",
+        "join_at",
+        "k",
+        "late",
+        "lrh",
+        "n",
+        "need",
+        "not_active",
+        "output",
+        "oversize",
+        "queue",
+        "rejection",
+        "rows",
+        "sending",
+        "slot",
+        "slot_in",
+        "source",
+        "vcrc_good",
+        "visible_from",
+        "vl",
+    )
+
+    def __init__(self, vl: int = 0, lrh: int = 0, n: int = 0, need: int = 0) -> None:
+        self.vl = vl
+        self.lrh = lrh
+        self.n = n
+        self.need = need
+        self.irregular = False
+        self.rejection: int
+        self.not_active: bool
+        self.accepted = False
+        self.k = -1
+        self.delimiter: int
+        self.vcrc_good = True
+        self.input: int
+        self.slot_in: int
+        self.output: int
+        self.slot: int
+        self.oversize: bool
+        self.late = False
+        self.join_at = -1
+        self.visible_from: int
+        self.queue: deque[Packet] | None = None
+        self.bad = False
+        self.sending: DataTransmission | None = None
+        self.content: Content | None = None
+        self.rows: list[int] | None = None
+        self.source: DataTransmission | None = None
 
     def word(self, row: int) -> int:
         """Data of a row, as stored; in row 0 without lane 0 and VL. Not for the end row."""
@@ -103,6 +144,11 @@ class Packet:
             return self.source.packet.word(row)
         return word & 0x000F_FFFF if row == 0 else word
 
+    @property
+    def dlid(self) -> int:
+        """LRH.DLID."""
+        return self.lrh & 0xFFFF
+
     def set_length(self, n: int) -> None:
         """Take over a PktLen."""
         self.n = n
@@ -113,26 +159,44 @@ class Transmission(ABC):
     """A packet on a port's wires (sections 8.1 and 8.2).
 
     Attributes:
+        output: that sends it.
+        vl: on the wire, or that a link packet is about.
         w0: cycle of row 0 on the wire.
         pitch: cycles from row to row, 1 (4X) or 4 (1X).
         end: index of the end row, as planned or as it came.
+        last_read: cycle of the read of the last row; -1 once it is known to end early.
         refused: first row that was refused; -1 if none.
         whole: the receiver takes the packet in one piece, for all that is known now.
-        finished: its last row has been on the wire.
+        record: the one by which it is in the trace as sent.
         arrived: the receiver has done with it.
         irregular: the receiver has to look at its rows from the first one on.
     """
 
-    refused: int = -1
-    whole: bool = False
-    finished: bool = False
-    arrived: bool = False
-    is_link: bool = False
-    irregular: bool = False
+    __slots__ = (
+        "arrived",
+        "end",
+        "irregular",
+        "last_read",
+        "output",
+        "pitch",
+        "record",
+        "refused",
+        "vl",
+        "w0",
+        "whole",
+    )
 
+    output: Output
+    vl: int
     w0: int
     pitch: int
     end: int
+    last_read: int
+    refused: int
+    whole: bool
+    arrived: bool
+    irregular: bool
+    record: Record | None
 
     def row(self, index: int) -> Row:
         """A row as it is on the wire."""
@@ -146,23 +210,31 @@ class Transmission(ABC):
 
 
 class DataTransmission(Transmission):
-    """A data packet on a port's wires."""
+    """A data packet on a port's wires.
 
-    bad: bool = False
-    last_read: int = 0
-    """Cycle of the read of row n; -1 once an early end is known."""
-    reception: Packet | None = None
-    """The packet at the receiver."""
+    Attributes:
+        packet: in the node that sends it.
+        reader: bit of the input's reader that reads it.
+        reception: the packet in the node that receives it.
+    """
 
-    def __init__(self, packet: Packet, vl: int, granted: int, pitch: int, reader: int) -> None:
+    __slots__ = ("packet", "reader", "reception")
+
+    def __init__(self, output: Output, packet: Packet, granted: int, vl: int, reader: int) -> None:
+        self.output = output
         self.packet = packet
         self.vl = vl
-        self.w0 = granted + 3
-        self.pitch = pitch
         self.reader = reader
-        if packet.irregular:
-            self.irregular = True
+        self.w0 = granted + 3
+        self.pitch = pitch = output.pitch
         self.end = packet.n
+        self.last_read = granted + 1 + pitch * packet.n
+        self.refused = -1
+        self.whole = False
+        self.arrived = False
+        self.irregular = packet.irregular
+        self.record = None
+        self.reception: Packet | None = None
 
     @property
     def content(self) -> Content:
@@ -183,21 +255,21 @@ class DataTransmission(Transmission):
             return self.packet.word(index), 0
         check = int.from_bytes(self.content.vcrc(self.vl), "big")
         last = self.content.data[-1] << 24
-        if self.bad:
+        if self.packet.bad:
             return last | (check ^ 0xFFFF) << 8 | Control.EBP, _K_LAST
         return last | check << 8 | Control.EGP, _K_LAST
 
 
-class Underrun(RuntimeError):
+class Underrun(Exception):
     """An output read rows that had not arrived.
 
     That happens only where the two ends of a link disagree about WIDTH, or where it was written
     while a packet was in the node: section 3.5 does not say what is sent then.
     """
 
-    def __init__(self, sending: DataTransmission) -> None:
+    def __init__(self, sending: Transmission) -> None:
         super().__init__(
-            f"packet of {sending.packet.n} words, on the wire from cycle {sending.w0}, was sent before it "
+            f"packet of {sending.end} words, on the wire from cycle {sending.w0}, was sent before it "
             f"had arrived: expected the same WIDTH at both ends of a link, written while it is idle"
         )
 
@@ -205,16 +277,23 @@ class Underrun(RuntimeError):
 class LinkTransmission(Transmission):
     """A flow control packet on a port's wires."""
 
-    is_link = True
+    __slots__ = ("fccl", "fctbs", "op")
 
-    def __init__(self, op: int, vl: int, fctbs: int, fccl: int, granted: int, pitch: int) -> None:
+    def __init__(self, output: Output, granted: int, op: int, vl: int, fctbs: int, fccl: int) -> None:
+        self.output = output
+        self.w0 = granted + 3
+        self.pitch = pitch = output.pitch
+        self.end = 1
+        self.last_read = granted + 1 + pitch
+        self.refused = -1
+        self.whole = False
+        self.arrived = False
+        self.irregular = False
+        self.record = None
         self.op = op
         self.vl = vl
         self.fctbs = fctbs
         self.fccl = fccl
-        self.w0 = granted + 3
-        self.pitch = pitch
-        self.end = 1
 
     def _sent_row(self, index: int) -> Row:
         word = self.op << 28 | self.fctbs << 16 | self.vl << 12 | self.fccl

@@ -10,6 +10,12 @@ from .packet import CUT, EBP, EGP, Packet
 
 __all__ = ["VERDICT_COUNTERS", "header_rejection", "verdict_of"]
 
+_GOOD: Final = Verdict.GOOD
+# Places in `Packet.lrh`.
+_LVER = 0xF << 24
+_LNH_SHIFT, _LNH = 16, 3
+_IBA_TRANSPORT = 2 << _LNH_SHIFT
+_DLID = 0xFFFF
 _RELAY = (Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP)
 
 VERDICT_COUNTERS: Final[dict[int, Counter]] = {
@@ -32,21 +38,21 @@ def header_rejection(packet: Packet, dlid_good: bool, largest: int, operational:
 
     `largest` is the port's largest PktLen for MTUCap, `operational` its number of data VLs.
     """
-    n, vl, dlid = packet.n, packet.vl, packet.dlid
-    if packet.lver:
+    n, vl, lrh = packet.n, packet.vl, packet.lrh
+    if lrh & _LVER:
         return Verdict.LVER
-    if n > largest or n < (MIN_PKT_LEN_IBA if packet.lnh >= LNH.IBA_LOCAL else MIN_PKT_LEN_RAW):
+    if n > largest or n < (MIN_PKT_LEN_IBA if lrh & _IBA_TRANSPORT else MIN_PKT_LEN_RAW):
         return Verdict.LENGTH
     if not dlid_good:
         return Verdict.DLID
     if vl == VL15:
-        if LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
+        if LID_MULTICAST_MIN <= lrh & _DLID <= LID_MULTICAST_MAX:
             return Verdict.VL
-        if packet.lnh != LNH.IBA_LOCAL:
+        if lrh >> _LNH_SHIFT & _LNH != LNH.IBA_LOCAL:
             return Verdict.VL15_HEADER
     elif vl >= operational:
         return Verdict.VL
-    return Verdict.GOOD
+    return _GOOD
 
 
 def verdict_of(packet: Packet, check_icrc: bool) -> Verdict:
@@ -55,7 +61,7 @@ def verdict_of(packet: Packet, check_icrc: bool) -> Verdict:
         return Verdict.PHYSICAL
     if packet.delimiter == EGP and not packet.vcrc_good:
         return Verdict.PHYSICAL
-    if check_icrc and packet.delimiter == EGP and packet.lnh >= LNH.IBA_LOCAL and packet.k == packet.n:
+    if check_icrc and packet.delimiter == EGP and packet.lrh & _IBA_TRANSPORT and packet.k == packet.n:
         assert packet.content is not None
         if not packet.content.icrc_good():
             return Verdict.PHYSICAL
@@ -67,4 +73,4 @@ def verdict_of(packet: Packet, check_icrc: bool) -> Verdict:
         return Verdict.NOT_ACTIVE
     if packet.rejection:
         return Verdict(packet.rejection)
-    return Verdict.GOOD if packet.k == packet.n else Verdict.LENGTH
+    return _GOOD if packet.k == packet.n else Verdict.LENGTH

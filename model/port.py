@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from wire.codes import VL15, PortState, max_pkt_len, mtu_code
 from wire.packet import BLOCK_BYTES
 from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
-from wire.trace import Kind, Record, Verdict
+from wire.trace import Kind, Verdict
 
 from .buffer import Buffer
 from .counters import Counters
 from .flow_control import FlowControl
-from .kernel import UPDATE, Kernel
+from .kernel import Kernel
 from .matcher import Matcher
 from .packet import Packet
-from .packet_check import VERDICT_COUNTERS, header_rejection, verdict_of
+from .packet_check import VERDICT_COUNTERS, verdict_of
 from .port_state import PortStateMachine
 from .receive import Receiver
 from .transmit import LinkOutput
 
 if TYPE_CHECKING:
+    from .host_queue import HostQueue
     from .link import Cable, Direction
     from .queues import Input
 
 __all__ = ["LinkPort", "PortOwner"]
 
+_RX_DATA: Final = Kind.RX_DATA
+_DLID, _SL_SHIFT, _SL = 0xFFFF, 20, 0xF
+_ARMED: Final = PortState.ARMED
 _RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
 
 
@@ -34,17 +38,19 @@ class PortOwner(Protocol):
 
     checks_icrc: bool
     """Final destination of packets: a channel adapter."""
+    joins_at_header: bool
+    """An accepted packet joins with its header, unless it is late; else if its verdict is GOOD."""
     dlid_counter: Counter
     """The counter of DLID rejections."""
 
-    def dlid_good(self, packet: Packet) -> bool:
-        """Row c of the table in section 3.3."""
+    def rejection(self, port: LinkPort, packet: Packet) -> Verdict:
+        """The table of section 3.3, `free` as visible in the cycle before.
 
-    def relay(self, port: LinkPort, packet: Packet) -> Verdict:
-        """Rows f to j; for GOOD, the packet's route is set (output, slot, oversize, late)."""
+        For GOOD, the packet's route is set (output, slot, oversize, late).
+        """
 
-    def joins_at_header(self) -> bool:
-        """An accepted packet joins with its header, unless it is late; else if its verdict is GOOD."""
+    def largest_out_changed(self) -> None:
+        """NEIGHBOR_MTU was written, visible in the current cycle."""
 
 
 class LinkPort:
@@ -79,11 +85,14 @@ class LinkPort:
         self.counters = Counters(kernel, PORT_RESET_VALUES[PortRegister.TICK] + 1)
         self.output = LinkOutput(self, index)
         self.flow = FlowControl(self, mtu // BLOCK_BYTES)
+        self.output.compute_flags = self.flow.compute_flags
         self.state_machine = PortStateMachine(self)
         self.receiver = Receiver(self)
-        self.input: Input
+        self.input: Input | HostQueue
         self.buffer: Buffer
         self._owner = owner
+        self._checks_icrc = owner.checks_icrc
+        self._joins_at_header = owner.joins_at_header
         self._physical_errors = 0
 
     def connect(self, cable: Cable, out: Direction, into: Direction) -> None:
@@ -101,62 +110,69 @@ class LinkPort:
             self.wire_out.set_pitch(pitch)
         self.matcher.wake(1 << self.index)
 
+    def set_neighbor_mtu(self, code: int) -> None:
+        """NEIGHBOR_MTU was written, visible in the current cycle."""
+        self.neighbor_mtu = code
+        self.largest_out = max_pkt_len(code)
+        self._owner.largest_out_changed()
+
     def set_operational(self, vls: int) -> None:
         """OPERATIONAL_VLS was written, visible in the current cycle."""
+        self.flow.announcement_changes()
         self.operational = vls
         self.flow.operational_changed()
         self.output.recheck()
         self.matcher.wake(1 << self.index)
 
-    def freed(self, slot: int) -> None:
-        """Blocks of the receive buffer returned, visible in the current cycle."""
-        if slot < self.vls:
-            self.flow.announcement_changed()
-
     def header(self, packet: Packet) -> None:
         """A header is processed; what it changes is visible in the current cycle (section 3.3)."""
-        owner = self._owner
-        rejection = header_rejection(packet, owner.dlid_good(packet), self.largest, self.operational)
-        packet.slot_in = self.vls if packet.vl == VL15 else packet.vl
+        now, vl = self.kernel.now, packet.vl
+        buffer = self.buffer
+        if buffer.next_return < now:
+            buffer.settle(now - 1)
         packet.input = self.index
-        packet.rejection = rejection or owner.relay(self, packet)
-        packet.not_active = packet.vl != VL15 and self.state not in _RECEIVING_STATES
+        packet.slot_in = self.vls if vl == VL15 else vl
+        packet.rejection = self._owner.rejection(self, packet)
+        packet.not_active = vl != VL15 and self.state not in _RECEIVING_STATES
         if packet.rejection or packet.not_active:
             packet.late = False
             return
         packet.accepted = True
-        if packet.slot_in < self.vls:
-            self.flow.accept(packet)
-        self.buffer.take(packet)
-        if owner.joins_at_header() and not packet.late:
-            self.input.join(packet)
+        if vl != VL15:
+            self.flow.accept(vl, packet.need)
+        buffer.free[packet.slot_in] -= packet.need
+        if self._joins_at_header and not packet.late:
+            self.input.join(packet, now)
 
     def join(self, packet: Packet) -> None:
-        """A late packet joins its queue in the current cycle (section 3.5)."""
-        self.input.join(packet)
+        """A packet joins its queue in the current cycle (section 3.5)."""
+        self.input.join(packet, self.kernel.now)
 
     def verdict(self, packet: Packet) -> None:
         """A packet's verdict is in the trace in the current cycle (section 3.2)."""
-        owner, counters, kernel = self._owner, self.counters, self.kernel
+        now = self.kernel.now
         packet.rows = None
-        verdict = verdict_of(packet, owner.checks_icrc)
-        kernel.record(
-            Record(
-                kernel.now,
+        lrh = packet.lrh
+        verdict = verdict_of(packet, self._checks_icrc)
+        accepted, n, k = packet.accepted, packet.n, packet.k
+        self.kernel.record(
+            (
+                now,
                 self.source,
-                Kind.RX_DATA,
+                _RX_DATA,
                 verdict | packet.vl << 8 | packet.delimiter << 16,
-                packet.n | packet.k << 16,
-                packet.dlid << 16 | packet.sl if packet.n else 0,
-                packet.need if packet.accepted else 0,
+                n | k << 16,
+                (lrh & _DLID) << 16 | lrh >> _SL_SHIFT & _SL if n else 0,
+                packet.need if accepted else 0,
+                0,
             )
         )
-        counters.received(packet.k)
-        if verdict != Verdict.GOOD:
+        self.counters.received(now + 1, k)
+        if verdict:
             self._count(verdict)
-        elif packet.vl != VL15:
+        elif self.state == _ARMED and packet.vl != VL15:
             self.state_machine.good_packet()
-        if packet.accepted:
+        if accepted and (verdict or packet.queue is None):
             self._settle(packet, verdict)
 
     def _count(self, verdict: Verdict) -> None:
@@ -171,11 +187,11 @@ class LinkPort:
 
     def _settle(self, packet: Packet, verdict: Verdict) -> None:
         """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
-        if not packet.joined:
-            if verdict == Verdict.GOOD and not self._owner.joins_at_header():
-                self.input.join(packet)
+        if packet.queue is None:
+            if verdict == Verdict.GOOD and not self._joins_at_header:
+                self.join(packet)
             else:
-                self.kernel.at(self.kernel.now + 1, UPDATE, self.buffer.give_back, packet)
+                self.buffer.give_back(packet, self.kernel.now + 1)
         elif verdict != Verdict.GOOD:
             packet.bad = True
             if packet.sending and packet.k < packet.n:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
-from wire.trace import Kind, Record
+from wire.trace import Kind
 
 from .kernel import STATE
 
@@ -116,8 +116,9 @@ class PortStateMachine:
             kernel.at(kernel.now + 1, STATE, self.evaluate)
         if new == PortState.ACTIVE_DEFER:
             self._start_timeout()
+        port.flow.announcement_changes()
         port.state = new
-        kernel.record(Record(kernel.now, port.source, Kind.STATE, new))
+        kernel.record((kernel.now, port.source, Kind.STATE, new, 0, 0, 0, 0))
         port.flow.state_changed(old)
         port.output.state_changed()
         port.receiver.check_enabled()

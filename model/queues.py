@@ -9,125 +9,99 @@ from typing import TYPE_CHECKING
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 
 from .buffer import Buffer
-from .kernel import UPDATE
 from .packet import Packet
 
 if TYPE_CHECKING:
     from .matcher import Matcher
 
-__all__ = ["FifoInput", "Input", "VoqInput", "may_start"]
+__all__ = ["FifoInput", "Input", "VoqInput"]
 
 _HEAD_LATENCY = 3
 """Cycles from a head's grant until the packet behind it is a visible head."""
 
 
-def may_start(packet: Packet, room: int | None) -> bool:
+def _may_start(packet: Packet, room: int | None) -> bool:
     """True if a head is eligible by its credits: `room` is (CL - TBS) mod 4096, None if anything may go."""
-    return room is None or packet.oversize or (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW
+    return room is None or (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW or packet.oversize
 
 
 class Input(ABC):
     """One input: queues, readers and the rotation over outputs. Subclasses say which queue is whose.
 
     Attributes:
+        bit: its place in masks of inputs.
         out_ptr: rotating choice among outputs that offer a grant.
-        outputs: mask of the outputs for which a head is visible.
+        readers: mask of the available ones.
     """
 
     def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, queues: int) -> None:
-        self.index = index
+        self.bit = 1 << index
         self.buffer = buffer
         self.out_ptr = 0
-        self.outputs = 0
+        self.readers = (1 << readers) - 1
         self._matcher = matcher
-        self._readers = (1 << readers) - 1  # mask of the available ones
         self._queues: list[deque[Packet]] = [deque() for _ in range(queues)]
-        self._shown: list[int] = [0] * len(matcher.outputs)  # heads visible for each output
 
     @abstractmethod
-    def queue_of(self, packet: Packet) -> int:
-        """Number of the queue that a packet joins."""
+    def _queue_of(self, packet: Packet) -> deque[Packet]:
+        """The queue that a packet joins."""
 
     @abstractmethod
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The first eligible head for (output, slot), of those visible."""
 
-    def join(self, packet: Packet) -> None:
-        """A packet joins its queue in the current cycle, before this cycle's matching."""
-        packet.joined = True
-        queue = self._queues[self.queue_of(packet)]
+    def join(self, packet: Packet, cycle: int) -> None:
+        """A packet joins its queue in a cycle e, the current one (before its matching) or one ahead."""
+        packet.join_at = cycle
+        queue = packet.queue = self._queue_of(packet)
         queue.append(packet)
         if len(queue) == 1:
-            kernel = self._matcher.kernel
-            kernel.at(kernel.now + 1, UPDATE, self._show, packet)
+            packet.visible_from = cycle + 1
+            self._matcher.coming(packet)
 
-    def _show(self, packet: Packet) -> None:
-        """A packet is a visible head from the current cycle on."""
-        self._expose(packet)
-        output = packet.output
-        self._shown[output] += 1
-        self.outputs |= 1 << output
-        matcher = self._matcher
-        matcher.heads[output][packet.slot] |= 1 << self.index
-        matcher.outputs[output].head_shown()
-        matcher.wake(1 << output)
+    @abstractmethod
+    def show(self, packet: Packet) -> None:
+        """A packet is a visible head."""
 
-    def grant(self, packet: Packet) -> int:
-        """A head is granted in the current cycle: returns the reader that sends it."""
-        output = packet.output
-        queue = self._queues[self.queue_of(packet)]
+    @abstractmethod
+    def granted(self, packet: Packet) -> None:
+        """A head was granted in the current cycle."""
+
+    def _advance(self, packet: Packet) -> None:
+        """The packet behind one that was granted is its queue's first."""
+        queue = packet.queue
+        assert queue is not None
         queue.popleft()
         if queue:
-            kernel = self._matcher.kernel
-            kernel.at(kernel.now + _HEAD_LATENCY, UPDATE, self._show, queue[0])
-        self._shown[output] -= 1
-        if not self._shown[output]:
-            self.outputs &= ~(1 << output)
-        if not self._conceal(packet):
-            self._matcher.heads[output][packet.slot] &= ~(1 << self.index)
-        lowest = self._readers & -self._readers
-        self._readers ^= lowest
-        if not self._readers:
-            self._matcher.ready &= ~(1 << self.index)
-        return lowest.bit_length() - 1
-
-    def reader_available(self, reader: int) -> None:
-        """A reader is available from the current cycle on, before this cycle's matching."""
-        self._readers |= 1 << reader
-        self._matcher.ready |= 1 << self.index
-        if self.outputs:
-            self._matcher.wake(self.outputs)
-
-    @abstractmethod
-    def _expose(self, packet: Packet) -> None:
-        """Make a head known to `head`."""
-
-    @abstractmethod
-    def _conceal(self, packet: Packet) -> bool:
-        """Take a head away; true if another one is visible for its output and slot."""
+            following = queue[0]
+            now = self._matcher.kernel.now
+            following.visible_from = now + _HEAD_LATENCY if following.join_at <= now else following.join_at + 1
+            self._matcher.coming(following)
 
 
 class VoqInput(Input):
-    """`voq`: one queue for each (output, output slot)."""
+    """`voq`: one queue for each (output, output slot), in the order of outputs, then slots."""
 
     def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, outputs: int, slots: int) -> None:
         super().__init__(index, matcher, buffer, readers, outputs * slots)
         self._slots = slots
 
-    def queue_of(self, packet: Packet) -> int:
-        """Queues in the order of outputs, then slots."""
-        return packet.output * self._slots + packet.slot
+    def _queue_of(self, packet: Packet) -> deque[Packet]:
+        return self._queues[packet.output * self._slots + packet.slot]
 
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The one queue's head."""
         packet = self._queues[output * self._slots + slot][0]
-        return packet if may_start(packet, room) else None
+        return packet if _may_start(packet, room) else None
 
-    def _expose(self, packet: Packet) -> None:
-        pass
+    def show(self, packet: Packet) -> None:
+        """The one visible head for its output and slot."""
+        self._matcher.heads[packet.output][packet.slot] |= self.bit
 
-    def _conceal(self, packet: Packet) -> bool:
-        return False
+    def granted(self, packet: Packet) -> None:
+        """There is no other visible head for its output and slot."""
+        self._matcher.heads[packet.output][packet.slot] ^= self.bit
+        self._advance(packet)
 
 
 class FifoInput(Input):
@@ -139,9 +113,8 @@ class FifoInput(Input):
         self._queue_ptr = 0
         self._vls = slots - 1
 
-    def queue_of(self, packet: Packet) -> int:
-        """The queue of the slot on which the packet came."""
-        return packet.slot_in
+    def _queue_of(self, packet: Packet) -> deque[Packet]:
+        return self._queues[packet.slot_in]
 
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The first eligible head from the queue rotation on."""
@@ -149,15 +122,21 @@ class FifoInput(Input):
             return self._visible[slot]
         for turn in range(self._vls):
             packet = self._visible[(self._queue_ptr + turn) % self._vls]
-            if packet and packet.output == output and packet.slot == slot and may_start(packet, room):
+            if packet and packet.output == output and packet.slot == slot and _may_start(packet, room):
                 return packet
         return None
 
-    def _expose(self, packet: Packet) -> None:
+    def show(self, packet: Packet) -> None:
+        """One of the visible heads."""
         self._visible[packet.slot_in] = packet
+        self._matcher.heads[packet.output][packet.slot] |= self.bit
 
-    def _conceal(self, packet: Packet) -> bool:
+    def granted(self, packet: Packet) -> None:
+        """There may be other visible heads for its output and slot."""
         self._visible[packet.slot_in] = None
         if packet.slot != self._vls:
             self._queue_ptr = (packet.slot_in + 1) % self._vls
-        return any(other and other.output == packet.output and other.slot == packet.slot for other in self._visible)
+        output, slot = packet.output, packet.slot
+        if not any(other and other.output == output and other.slot == slot for other in self._visible):
+            self._matcher.heads[output][slot] ^= self.bit
+        self._advance(packet)

@@ -8,7 +8,7 @@ is outside packets and only undamaged ones are ahead.
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wire.codes import PortState
 from wire.crc import vcrc
@@ -54,6 +54,9 @@ class _State(Enum):
     DISCARD = auto()
 
 
+_IDLE: Final = _State.IDLE
+
+
 def _classify(data: int, k: int) -> _RowClass:
     if k == 0:
         return _RowClass.CLEAN
@@ -78,6 +81,7 @@ class Receiver:
         self._port = port
         self._kernel = port.kernel
         self._wire: Direction
+        self._flight = 0
         # Framing, of use in a walk.
         self._state = _State.IDLE
         self._row = 0
@@ -92,6 +96,7 @@ class Receiver:
     def connect(self, wire: Direction) -> None:
         """Receive from a direction of a link."""
         self._wire = wire
+        self._flight = wire.flight
 
     def check_enabled(self) -> None:
         """The link or the port state changed, visible in the current cycle."""
@@ -118,80 +123,62 @@ class Receiver:
     # Undamaged packets.
 
     def expect(self, sending: Transmission) -> None:
-        """A packet begins to enter the link."""
-        arrives = sending.w0 + self._wire.flight
+        """A packet will enter the link."""
+        arrives = sending.w0 + self._flight
         if arrives >= self._rows_from:
             return
         if sending.irregular:
             self.disturb(arrives)
-        else:
-            self._expect_whole(sending)
-
-    def _expect_whole(self, sending: Transmission) -> None:
+            return
         sending.whole = True
-        row_1 = sending.w0 + sending.pitch + self._wire.flight
-        if sending.is_link:
-            self._kernel.at(row_1 + _LINK_LATENCY, RECEIVE, self._whole_link_packet, sending)
+        at, pitch = self._kernel.at, sending.pitch
+        if isinstance(sending, LinkTransmission):
+            at(arrives + pitch + _LINK_LATENCY, RECEIVE, self._whole_link_packet, sending)
         else:
-            self._kernel.at(row_1 + _HEADER_LATENCY, RECEIVE, self._whole_header, sending)
-            if sending.finished:
-                self._expect_end(sending)
+            at(arrives + pitch + _HEADER_LATENCY, RECEIVE, self._whole_header, sending)
+            at(arrives + pitch * sending.end + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
 
-    def whole_packet_sent(self, sending: Transmission) -> None:
-        """The end row enters the link in the current cycle."""
-        if not sending.is_link:
-            self._expect_end(sending)
-
-    def _expect_end(self, sending: Transmission) -> None:
-        last = self._wire.last_arrival(sending)
-        self._kernel.at(last + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
+    def expect_end(self, sending: Transmission) -> None:
+        """A packet ends early; its end row enters the link in the current cycle."""
+        self._kernel.at(self._wire.last_arrival(sending) + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
 
     def _whole_link_packet(self, sending: LinkTransmission) -> None:
         if not sending.whole or sending.arrived:
             return
-        sending.arrived = True
-        self._leave_discard(sending)
+        if self._state is not _IDLE:
+            self._leave_discard(sending)
+        self._wire.arrived(sending)
         self._port.flow.receive(sending.op, sending.vl, sending.fctbs, sending.fccl)
 
     def _whole_header(self, sending: DataTransmission) -> None:
-        if not sending.whole or sending.reception:
+        if not sending.whole or sending.reception is not None:
             return
-        self._leave_discard(sending)
+        if self._state is not _IDLE:
+            self._leave_discard(sending)
         packet = self._arriving(sending)
-        self._header(packet)
+        self._port.header(packet)
         if packet.late:
-            self._join_late(packet, sending.w0 + self._late_row(packet) * sending.pitch + self._wire.flight)
+            self._join_late(packet, sending.w0 + self._late_row(packet) * sending.pitch + self._flight)
 
     def _arriving(self, sending: DataTransmission) -> Packet:
         sent = sending.packet
-        packet = sending.reception = Packet()
+        packet = sending.reception = Packet(sending.vl, sent.lrh, sent.n, sent.need)
         packet.source = sending
-        packet.vl = sending.vl
-        packet.lver = sent.lver
-        packet.sl = sent.sl
-        packet.lnh = sent.lnh
-        packet.dlid = sent.dlid
-        packet.n = sent.n
-        packet.need = sent.need
         return packet
 
     def _whole_end(self, sending: DataTransmission) -> None:
         if not sending.whole or sending.arrived:
             return
-        sending.arrived = True
-        packet = sending.reception
+        self._wire.arrived(sending)
+        packet, sent = sending.reception, sending.packet
         assert packet is not None
-        packet.content = sending.content
+        packet.content = sent.content
         packet.source = None
         packet.k = sending.end
-        packet.delimiter = EBP if sending.bad else EGP
+        packet.delimiter = EBP if sent.bad else EGP
         self._port.verdict(packet)
 
     # Headers and late joins.
-
-    def _header(self, packet: Packet) -> None:
-        """The header is processed; what it changes is visible in the current cycle."""
-        self._port.header(packet)
 
     @staticmethod
     def _late_row(packet: Packet) -> int:
@@ -203,7 +190,7 @@ class Receiver:
         self._kernel.at(packet.join_at, DECIDE, self._join, packet)
 
     def _join(self, packet: Packet) -> None:
-        planned = packet.join_at == self._kernel.now and not packet.joined
+        planned = packet.join_at == self._kernel.now and packet.queue is None
         if planned and (packet.k < 0 or packet.k > self._late_row(packet)):
             self._port.join(packet)
 
@@ -247,12 +234,12 @@ class Receiver:
                     packet = self._arriving(sending)
                     if rows > 1:
                         header_at = arrives + sending.pitch + _HEADER_LATENCY
-                        self._kernel.at(header_at, RECEIVE, self._header, packet)
+                        self._kernel.at(header_at, RECEIVE, self._port.header, packet)
                 packet.rows = packet_rows
                 packet.source = None
                 if rows == 1:
                     packet.n = 0
-                    packet.dlid &= 0xFF00
+                    packet.lrh &= 0xFFFF_FF00
                 elif packet.join_at >= cycle + _VERDICT_LATENCY:
                     packet.join_at = -1
                 self._state, self._row, self._packet = _State.DATA, rows, packet
@@ -294,7 +281,7 @@ class Receiver:
                 rows_from = min(rows_from, max(cycle, arrives))
                 break
             if not sending.whole:
-                self._expect_whole(sending)
+                self.expect(sending)
         if rows_from != _NEVER:
             self._plan_walk(rows_from)
 
@@ -328,10 +315,7 @@ class Receiver:
     def _start_data(self, data: int) -> None:
         packet = self._packet = Packet()
         packet.vl = data >> 20 & 0xF
-        packet.lver = data >> 16 & 0xF
-        packet.sl = data >> 12 & 0xF
-        packet.lnh = data >> 8 & 0x3
-        packet.dlid = (data & 0xFF) << 8
+        packet.lrh = (data & 0xF_FFFF) << 8
         packet.rows = [data]
         self._state, self._row = _State.DATA, 1
 
@@ -356,9 +340,9 @@ class Receiver:
                 self._end(row, CUT, now)
                 self._state = _State.DISCARD
                 return
-            packet.dlid |= data >> 24
+            packet.lrh |= data >> 24
             packet.set_length(n)
-            self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._header, packet)
+            self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._port.header, packet)
         elif row >= packet.n:
             self._end(row, CUT, now)
             self._state = _State.DISCARD

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from wire.codes import LinkWidth, PortState, data_vls, max_pkt_len, operational_vls
+from wire.codes import LinkWidth, PortState, data_vls, operational_vls
 from wire.registers import Counter, PortRegister
-from wire.trace import Kind, Record
+from wire.trace import Kind
 
 from .kernel import DECIDE, RECEIVE, UPDATE, Kernel
 
@@ -76,7 +76,7 @@ class Bus:
         else:
             value = self._file.read_node(page, offset)
         answered = self._kernel.now + _ANSWER_LATENCY - _READ_LATENCY
-        self._kernel.record(Record(answered, self._source, Kind.BUS_READ, address, value))
+        self._kernel.record((answered, self._source, Kind.BUS_READ, address, value, 0, 0, 0))
 
 
 def read_port(port: LinkPort, offset: int) -> int:
@@ -122,15 +122,14 @@ def write_port(port: LinkPort, offset: int, value: int) -> None:
                 port.set_pitch(1 if value == LinkWidth.X4 else 4)
         case PortRegister.NEIGHBOR_MTU:
             if 1 <= value <= port.mtu_code:
-                port.neighbor_mtu = value
-                port.largest_out = max_pkt_len(value)
+                port.set_neighbor_mtu(value)
         case PortRegister.OPERATIONAL_VLS:
             if 1 <= value <= operational_vls(port.vls):
                 port.set_operational(data_vls(value))
         case PortRegister.FCP_THRESHOLD:
             if value < 1 << 12:
+                flow.announcement_changes()
                 flow.threshold = value
-                flow.announcement_changed()
         case PortRegister.FCP_PERIOD:
             if 1 <= value <= _TIMER_MAX:
                 flow.period = value

@@ -11,6 +11,7 @@ from .buffer import Buffer
 from .kernel import UPDATE, Kernel
 from .matcher import Matcher
 from .packet import Packet
+from .packet_check import header_rejection
 from .port import LinkPort
 from .queues import FifoInput, VoqInput
 from .registers import RegisterFile
@@ -28,6 +29,7 @@ class Switch(RegisterFile):
     """
 
     checks_icrc = False
+    joins_at_header = True
     dlid_counter = Counter.RCV_SWITCH_RELAY_ERRORS
 
     def __init__(self, kernel: Kernel, parameters: SwitchParameters, node: int) -> None:
@@ -47,7 +49,7 @@ class Switch(RegisterFile):
             matcher.add_output(port.output)
         blocks = [parameters.buffer_blocks] * vls + [parameters.vl15_blocks]
         for port in self.ports:
-            port.buffer = Buffer(kernel, blocks, parameters.readers, port.freed)
+            port.buffer = Buffer(blocks, port.flow.announcement_changes_at)
             if parameters.queueing == "fifo":
                 port.input = FifoInput(port.index, matcher, port.buffer, vls + 1)
             else:
@@ -57,17 +59,16 @@ class Switch(RegisterFile):
 
     # What a port asks (sections 3.3 and 3.5).
 
-    def joins_at_header(self) -> bool:
-        """Cut-through: yes."""
-        return True
+    def largest_out_changed(self) -> None:
+        """Looked at with each header."""
 
-    def dlid_good(self, packet: Packet) -> bool:
-        """Row c: DLID 0 is nobody's."""
-        return packet.dlid != 0
-
-    def relay(self, port: LinkPort, packet: Packet) -> Verdict:
-        """Rows f to j, and the route of a packet to which none applies."""
-        dlid = packet.dlid
+    def rejection(self, port: LinkPort, packet: Packet) -> Verdict:
+        """DLID 0 is nobody's; rows f to j, and the route of a packet to which none applies."""
+        lrh = packet.lrh
+        dlid = lrh & 0xFFFF
+        rejection = header_rejection(packet, dlid != 0, port.largest, port.operational)
+        if rejection:
+            return rejection
         is_management = packet.vl == VL15
         free = port.buffer.free[packet.slot_in]
         entry = self._lft[dlid] if dlid < len(self._lft) and dlid <= self._top else NO_ROUTE
@@ -81,7 +82,7 @@ class Switch(RegisterFile):
                 return Verdict.NO_ROUTE
             if entry == port.index + 1:
                 return Verdict.LOOP
-            slot = self._sl_to_vl[port.index][entry - 1][packet.sl]
+            slot = self._sl_to_vl[port.index][entry - 1][lrh >> 20 & 0xF]
             if slot >= self.ports[entry - 1].operational:
                 return Verdict.VL_MAP
             if packet.need > free:
@@ -91,7 +92,7 @@ class Switch(RegisterFile):
         packet.slot = slot
         packet.oversize = packet.n > out.largest_out
         packet.late = port.output.pitch != 1 and out.output.pitch == 1
-        return Verdict.GOOD
+        return rejection
 
     # Registers (section 10).
 

@@ -1,8 +1,13 @@
-"""Sending: reads, the transmit stage and what is on the wires (docs/pipeline.md, sections 8.1 to 8.3)."""
+"""Sending: reads, the transmit stage and what is on the wires (docs/pipeline.md, sections 8.1 to 8.3).
+
+A packet is put on the link when it is granted; a flow control packet goes into the trace then, a
+data packet when its last row is read, ahead of the end row's cycle on the wire. A change of the
+port that refuses rows in the cycles between takes back what was not to be (`recheck`).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS
@@ -22,8 +27,9 @@ __all__ = ["READ_TO_WIRE", "LinkOutput"]
 _READ_TO_STAGE = 1
 READ_TO_WIRE = 2
 _CYCLE_MASK = 0xFFFF_FFFF
-_DATA_STATES = frozenset({PortState.ACTIVE})
+_ACTIVE: Final = PortState.ACTIVE
 _MANAGEMENT_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
+_TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP
 
 
 class LinkOutput(Output):
@@ -31,82 +37,78 @@ class LinkOutput(Output):
 
     Attributes:
         inputs: the inputs that feed it.
-        on_wire: the packet of which rows pass the transmit stage or are on the wire.
     """
 
     def __init__(self, port: LinkPort, index: int) -> None:
         super().__init__(index, port.vls)
         self.inputs: list[Input] = []
-        self.on_wire: Transmission | None = None
         self._port = port
         self._kernel = port.kernel
         self._heads = 0
-        self._busy_until = -1
+        # Packets of which rows pass the transmit stage or are on the wire.
+        self._sending: Transmission | None = None
+        self._before: Transmission | None = None
 
     # Matching (section 7).
 
     def room(self, slot: int) -> int | None:
         """Data needs credits in Active, on operational VLs; elsewhere it will be swallowed."""
         port = self._port
-        if port.state != PortState.ACTIVE or slot >= port.operational:
+        if port.state != _ACTIVE or slot >= port.operational:
             return None
         flow = port.flow
         return (flow.credit_limit[slot] - flow.tbs[slot]) % CREDIT_MODULUS
 
     def grant(self, packet: Packet, reader: int) -> None:
         """Plan the reads of a packet granted in the current cycle."""
-        kernel = self._kernel
-        g = kernel.now
-        vl = VL15 if packet.slot == self.vls else packet.slot
-        sending = DataTransmission(packet, vl, g, self.pitch, reader)
-        packet.sending = sending
+        port = self._port
+        g = self._kernel.now
+        is_data = packet.slot != self.vls
+        sending = DataTransmission(self, packet, g, packet.slot if is_data else VL15, reader)
         self._heads -= 1
-        self._port.counters.xmit_wait.end(g + 1)
+        xmit_wait = port.counters.xmit_wait
+        if xmit_wait.since is not None:
+            xmit_wait.end(g + 1)
         if packet.bad:
-            self._busy_until = g + 2
-            kernel.at(g + 3, UPDATE, self._scrap, sending)
+            self.busy_until = g + 2
+            self._kernel.at(g + 3, UPDATE, self._scrap, sending)
+            return
+        packet.sending = sending
+        self.busy_until = sending.last_read
+        port.matcher.reads(sending)
+        if self._allowed(sending):
+            self._send(sending)
         else:
-            sending.last_read = self._busy_until = g + 1 + sending.pitch * packet.n
-            kernel.at(g + 1 + _READ_TO_STAGE, DECIDE, self._launch, sending)
-            kernel.at(sending.last_read, UPDATE, self._read_last, sending)
+            self._send_later(sending)
 
     def grant_flow_control(self) -> None:
         """Plan a flow control packet granted in the current cycle."""
-        kernel = self._kernel
-        g = kernel.now
-        self._port.matcher.available &= ~(1 << self.index)
-        sending = self._port.flow.send(self.pitch)
-        kernel.at(g + 1 + _READ_TO_STAGE, DECIDE, self._launch, sending)
-        kernel.at(g + 1 + sending.pitch, UPDATE, self._port.matcher.output_available, self.index)
-        kernel.at(sending.w0 + sending.pitch, UPDATE, self._finish, sending)
+        port = self._port
+        port.matcher.available ^= self.bit
+        sending = port.flow.send(self)
+        port.matcher.reads(sending)
+        if port.state in _MANAGEMENT_STATES:
+            self._send(sending)
+        else:
+            self._send_later(sending)
 
     # Reading (section 8.1).
 
-    def _reader_done(self, sending: DataTransmission) -> None:
-        self.inputs[sending.packet.input].reader_available(sending.reader)
-        self._port.matcher.output_available(self.index)
-
-    def _read_last(self, sending: DataTransmission) -> None:
-        """The last row is read; also the cycle in which an early end just before it is over."""
-        if sending.last_read != self._kernel.now:
-            return
-        self._reader_done(sending)
-        self.inputs[sending.packet.input].buffer.ask(sending.reader, self._kernel.now + 1)
-        self._kernel.at(self._kernel.now + READ_TO_WIRE, UPDATE, self._sent, sending)
-
-    def _sent(self, sending: DataTransmission) -> None:
-        sending.packet.sending = None
-        if sending.end == sending.packet.n:
-            self._finish(sending)
-        self.inputs[sending.packet.input].buffer.release(sending.reader, sending.packet)
+    def last_read(self, sending: DataTransmission) -> None:
+        """The last row is read in the current cycle: its row is on the wire two cycles later."""
+        packet = sending.packet
+        packet.sending = None
+        end = self._kernel.now + READ_TO_WIRE
+        if sending.end == packet.n:  # otherwise an early end, just about to be over
+            self._finish(sending, end)
+        self.inputs[packet.input].buffer.release(sending.reader, packet, end - 1)
 
     def _scrap(self, sending: DataTransmission) -> None:
         packet = sending.packet
         kernel = self._kernel
-        kernel.record(Record(kernel.now, self._port.source, Kind.SCRAP, packet.slot | packet.input << 16, packet.n))
-        self._reader_done(sending)
-        self._rest_from(kernel.now)
-        self._release_after(sending)
+        place = packet.slot | packet.input << 16
+        kernel.record((kernel.now, self._port.source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        self._done_early(sending)
 
     def end_early(self, sending: DataTransmission, k: int) -> None:
         """The packet under way turns out to end with row k < n, which is yet to be read.
@@ -114,122 +116,147 @@ class LinkOutput(Output):
         Raises:
             Underrun: it has been read.
         """
-        kernel = self._kernel
-        sending.bad = True
         sending.end = k
         over = sending.w0 + sending.pitch * k  # x_k + 2
-        if over <= kernel.now:
+        if over <= self._kernel.now:
             raise Underrun(sending)
         if over <= sending.last_read:
             sending.last_read = -1
-            self._busy_until = over - 1
-        kernel.at(over, UPDATE, self._ended_early, sending)
+            self.busy_until = over - 1
+        self._kernel.at(over, UPDATE, self._ended_early, sending)
 
     def _ended_early(self, sending: DataTransmission) -> None:
-        self._finish(sending)
+        self._finish(sending, self._kernel.now)
+        if self._port.wire_out:
+            self._port.wire_out.ended_early(sending)
         sending.packet.sending = None
         if sending.last_read < 0:
-            self._reader_done(sending)
-            self._rest_from(self._kernel.now)
-            self._release_after(sending)
+            self._done_early(sending)
 
-    def _release_after(self, sending: DataTransmission) -> None:
-        """Ask for the release in the current cycle."""
-        kernel = self._kernel
-        buffer = self.inputs[sending.packet.input].buffer
-        buffer.ask(sending.reader, kernel.now)
-        kernel.at(kernel.now + 1, UPDATE, lambda _: buffer.release(sending.reader, sending.packet))
+    def _done_early(self, sending: DataTransmission) -> None:
+        """Output and reader are available from the current cycle on, in which the release is asked for."""
+        packet = sending.packet
+        matcher = self._port.matcher
+        now = self._kernel.now
+        matcher.wake(matcher.done(sending))
+        self._rest_from(now)
+        self.inputs[packet.input].buffer.release(sending.reader, packet, now)
 
     # The transmit stage (section 8.2).
 
     def _allowed(self, sending: Transmission) -> bool:
+        """Rows may pass, as things stand in the current cycle."""
         port = self._port
-        if isinstance(sending, DataTransmission):
-            slot = sending.packet.slot
-            if slot != port.vls:
-                return port.state in _DATA_STATES and slot < port.operational and not sending.packet.oversize
-        return port.state in _MANAGEMENT_STATES
-
-    def _launch(self, sending: Transmission) -> None:
-        """Row 0 passes the transmit stage, or the packet is swallowed."""
-        port = self._port
-        self.on_wire = sending
-        if not self._allowed(sending):
-            sending.refused = 0
-            return
         if isinstance(sending, DataTransmission):
             packet = sending.packet
-            if packet.slot != port.vls:
-                # Visible a cycle early; nothing looks at it before the output is available again.
+            if packet.slot != self.vls:
+                return port.state == _ACTIVE and packet.slot < port.operational and not packet.oversize
+        return port.state in _MANAGEMENT_STATES
+
+    def _send(self, sending: Transmission) -> None:
+        """Row 0 will pass the transmit stage."""
+        self._before, self._sending = self._sending, sending
+        port = self._port
+        if isinstance(sending, DataTransmission):
+            packet = sending.packet
+            slot = packet.slot
+            if slot != self.vls:
+                # Visible early; nothing looks at it before the output is available again.
                 tbs = port.flow.tbs
-                tbs[packet.slot] = (tbs[packet.slot] + packet.need) % CREDIT_MODULUS
-        sending.irregular = sending.irregular or sending.pitch != self.pitch
+                tbs[slot] = (tbs[slot] + packet.need) % CREDIT_MODULUS
+        elif isinstance(sending, LinkTransmission):
+            end, credits = sending.last_read + READ_TO_WIRE, sending.fctbs << 16 | sending.fccl
+            fields = (end, port.source, _TX_FCP, sending.op | sending.vl << 8, credits, 0, 0, 0)
+            sending.record = self._kernel.record(fields)
         if port.wire_out:
             port.wire_out.send(sending)
 
+    def _send_later(self, sending: Transmission) -> None:
+        """Row 0 may not pass as things stand: look again when it is in the transmit stage."""
+        self._kernel.at(sending.w0 - READ_TO_WIRE + _READ_TO_STAGE, DECIDE, self._row_0_in_stage, sending)
+
+    def _row_0_in_stage(self, sending: Transmission) -> None:
+        if not self._allowed(sending):
+            sending.refused = 0
+            return
+        if sending.pitch != self.pitch:
+            sending.irregular = True
+        self._send(sending)
+
     def recheck(self, _: None = None) -> None:
         """The state, the operational VLs or the width changed: rows from now on may be refused."""
-        sending = self.on_wire
-        if sending is None or sending.refused >= 0 or sending.finished or self._allowed(sending):
-            return
-        first = sending.w0 - 1  # row 0 was in the stage
-        row = -(-(self._kernel.now - first) // sending.pitch)
+        for sending in (self._before, self._sending):
+            if sending and sending.refused < 0 and not self._allowed(sending):
+                self._refuse(sending)
+
+    def _refuse(self, sending: Transmission) -> None:
+        now = self._kernel.now
+        first = sending.w0 - 1  # row 0 is in the stage
+        row = max(0, -(-(now - first) // sending.pitch))
         in_stage = first + row * sending.pitch
         if row > sending.end:
             return
-        if in_stage > self._kernel.now:  # on a 1X output; until then it may be allowed again
+        if in_stage > now:  # until then it may be allowed again
             self._kernel.at(in_stage, DECIDE, self.recheck)
-        else:
-            sending.refused = row
-            if self._port.wire_out:
-                self._port.wire_out.refuse(sending, row)
-
-    def _finish(self, sending: Transmission) -> None:
-        """The end row is on the wire in the current cycle, or the idle row in its place."""
+            return
+        sending.refused = row
         port = self._port
-        sending.finished = True
-        kernel = self._kernel
-        if isinstance(sending, DataTransmission):
-            packet = sending.packet
-            lengths = packet.n | sending.end << 16
-            place = packet.slot | packet.input << 16
-            if sending.refused >= 0:
-                port.counters.add(Counter.XMIT_DISCARDS)
-                kernel.record(Record(kernel.now, port.source, Kind.TX_DISCARD, place, lengths))
-            else:
-                port.counters.sent(sending.end)
-                sending.bad = packet.bad
-                content = sending.content
-                kernel.record(
-                    Record(
-                        kernel.now,
-                        port.source,
-                        Kind.TX_DATA,
-                        place | sending.bad << 8,
-                        lengths,
-                        sending.w0 & _CYCLE_MASK,
-                        content.fingerprint(sending.vl, sending.bad),
-                        content.head(sending.vl),
-                    )
-                )
-        elif isinstance(sending, LinkTransmission) and sending.refused < 0:
-            kernel.record(
-                Record(
-                    kernel.now,
-                    port.source,
-                    Kind.TX_FCP,
-                    sending.op | sending.vl << 8,
-                    sending.fctbs << 16 | sending.fccl,
-                )
-            )
         if port.wire_out:
-            port.wire_out.finished(sending)
+            port.wire_out.refuse(sending, row)
+        if not row and isinstance(sending, DataTransmission):
+            packet = sending.packet
+            if packet.slot != self.vls and port.state != PortState.INITIALIZE:
+                # Nothing was sent. (Initialize has set TBS to 0.)
+                tbs, slot = port.flow.tbs, packet.slot
+                tbs[slot] = (tbs[slot] - packet.need) % CREDIT_MODULUS
+        if sending.record:
+            self._take_back(sending, sending.record)
+
+    # The end (section 8.2).
+
+    def _finish(self, sending: DataTransmission, cycle: int) -> None:
+        """The end row of a data packet, or an idle row in its place, will be on the wire in a cycle."""
+        if sending.refused >= 0:
+            self._kernel.at(cycle, UPDATE, self._discard, sending)
+            return
+        packet, vl, end = sending.packet, sending.vl, sending.end
+        content, bad = packet.content, packet.bad
+        if content is None:
+            raise Underrun(sending)
+        port = self._port
+        port.counters.sent(cycle, end)
+        sending.record = self._kernel.record(
+            (
+                cycle,
+                port.source,
+                _TX_DATA,
+                packet.slot | bad << 8 | packet.input << 16,
+                packet.n | end << 16,
+                sending.w0 & _CYCLE_MASK,
+                content.fingerprint(vl, bad),
+                vl << 28 | packet.lrh,
+            )
+        )
+
+    def _take_back(self, sending: Transmission, record: Record) -> None:
+        """The end row is refused, after the packet was put into the trace."""
+        self._kernel.withdraw(record)
+        if isinstance(sending, DataTransmission):
+            self._port.counters.not_sent(record.cycle, sending.end)
+            self._kernel.at(record.cycle, UPDATE, self._discard, sending)
+
+    def _discard(self, sending: DataTransmission) -> None:
+        packet = sending.packet
+        port = self._port
+        port.counters.add(Counter.XMIT_DISCARDS)
+        place, lengths = packet.slot | packet.input << 16, packet.n | sending.end << 16
+        self._kernel.record((self._kernel.now, port.source, Kind.TX_DISCARD, place, lengths, 0, 0, 0))
 
     # PortXmitWait (section 8.3).
 
-    def head_shown(self) -> None:
-        """A head more: the output may begin to wait."""
-        self._heads += 1
+    def heads_shown(self, count: int) -> None:
+        """Some heads more: the output may begin to wait."""
+        self._heads += count
         self._rest_from(self._kernel.now)
 
     def rest(self) -> None:
@@ -237,14 +264,14 @@ class LinkOutput(Output):
         self._rest_from(self._kernel.now + 1)
 
     def _rest_from(self, cycle: int) -> None:
-        if self._heads and cycle > self._busy_until and self._port.state == PortState.ACTIVE:
+        if self._heads and cycle > self.busy_until and self._port.state == _ACTIVE:
             self._port.counters.xmit_wait.begin(cycle)
 
     def state_changed(self) -> None:
         """A new port state is visible in the current cycle."""
         now = self._kernel.now
         self.open_slots = 0 if self._port.state == PortState.ACTIVE_DEFER else (1 << self.vls + 1) - 1
-        if self._port.state == PortState.ACTIVE:
+        if self._port.state == _ACTIVE:
             self._rest_from(now)
         else:
             self._port.counters.xmit_wait.end(now)

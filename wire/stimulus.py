@@ -4,12 +4,15 @@ Control operations act on registers, links and hosts, at most one in a cycle. Pa
 adapters, one list for each adapter and slot. docs/pipeline.md says what each does in which cycle.
 """
 
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 __all__ = ["ROW_MAX", "Control", "Injection", "Operation", "Post", "Trigger"]
 
+_WORD_BYTES = 4
 ROW_MAX = 0xFFF
 """`last` row of an injection that acts to the packet's end."""
 
@@ -40,8 +43,18 @@ class Post(NamedTuple):
     cycle: int
     node: int
     slot: int
-    words: tuple[int, ...]
-    """LRH..ICRC in 32-bit words, first byte highest."""
+    data: bytes
+    """LRH..ICRC, whole 32-bit words."""
+
+    @classmethod
+    def of_words(cls, cycle: int, node: int, slot: int, words: Sequence[int]) -> "Post":
+        """A packet given as 32-bit words, first byte highest."""
+        return cls(cycle, node, slot, struct.pack(f">{len(words)}I", *words))
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The packet's 32-bit words, first byte highest."""
+        return struct.unpack(f">{len(self.data) // _WORD_BYTES}I", self.data)
 
 
 class Trigger(IntEnum):

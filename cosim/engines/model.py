@@ -6,6 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import model.fabric
+from cosim.engines import compiled_model
 from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
 from cosim.mail import Delivery, unpack_words
 from wire.trace import Kind, Record
@@ -36,7 +37,7 @@ def simulate(
         words = unpack_words(packet.data)
         delivered[packet.cycle, packet.node] = Delivery(packet.cycle, packet.node, packet.slot, words)
 
-    fabric = model.fabric.Fabric(
+    fabric = compiled_model.fabric_class()(
         spec.parameters,
         stimulus.controls_until(spec.cycles),
         stimulus.posts_until(spec.cycles),

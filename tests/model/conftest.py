@@ -101,7 +101,7 @@ class Star:
         self._give(cycle, Operation.RECV_STALL, node, mask)
 
     def post(self, cycle: int, source: int, target: int, slot: int = 0, **packet: int) -> None:
-        self.posts.append(Post(cycle, source, slot, ud_words(source, target, **packet)))
+        self.posts.append(Post.of_words(cycle, source, slot, ud_words(source, target, **packet)))
 
     def run(self, until: int) -> "Star":
         if self.fabric is None:

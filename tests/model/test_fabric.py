@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from model.fabric import Fabric
-from model.kernel import DECIDE
+from model.kernel import DECIDE, Kernel
 from model.packet import Transmission
 from wire.codes import VL15, PortState
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
@@ -34,7 +34,7 @@ def test_on_good_links_every_packet_arrives_once_and_in_order(star, ready, queue
     bench.run(60_000)
     posted: dict[tuple[int, int, int], list[bytes]] = {}
     for post in bench.posts:
-        data = b"".join(word.to_bytes(4, "big") for word in post.words)
+        data = post.data
         flow = (int.from_bytes(data[6:8], "big"), int.from_bytes(data[2:4], "big"), post.slot)
         posted.setdefault(flow, []).append(data[4:])
     arrived: dict[tuple[int, int, int], list[bytes]] = {}
@@ -96,6 +96,33 @@ def test_idle_cycles_cost_nothing(star):
     assert 200 < len(bench.records) < 1000
 
 
+@pytest.mark.parametrize("queueing", ["voq", "fifo"])
+def test_ports_without_packets_cost_nothing(star, ready, queueing, monkeypatch):
+    """Two hosts talk; how many others are there makes no difference to the number of events."""
+    scheduled = []
+    schedule = Kernel.at
+
+    def counted(kernel, cycle, phase, action, argument=None):
+        scheduled.append(cycle)
+        schedule(kernel, cycle, phase, action, argument)
+
+    monkeypatch.setattr(Kernel, "at", counted)
+    events = []
+    for ports in (2, 36):
+        bench = star(ports, queueing=queueing, readers=1)
+        for i in range(200):
+            bench.post(ready, 1 + i % 2, 2 - i % 2, payload=256, seed=i)
+        quiet = max(control.cycle for control in bench.controls) + 100
+        scheduled.clear()
+        bench.run(ready + quiet)
+        before = len(scheduled)
+        bench.run(ready + quiet + 4000)
+        assert len(bench.delivered) > 50
+        events.append(len(scheduled) - before)
+    few, many = events
+    assert many - few < 34, "less than one event for each idle port"
+
+
 def test_a_packet_crosses_two_switches(star):
     nodes = {
         "s": SwitchParameters(2),
@@ -113,7 +140,7 @@ def test_a_packet_crosses_two_switches(star):
             controls.append(Control(cycle, Operation.BUS_WRITE, node, (port << 16, state, 0, 0)))
     delivered = []
     records = list(
-        Fabric(FabricParameters(nodes, links), controls, [Post(500, 2, 0, words)], delivered.append).run(2000)
+        Fabric(FabricParameters(nodes, links), controls, [Post.of_words(500, 2, 0, words)], delivered.append).run(2000)
     )
     starts = [record.c for record in records if record.kind == Kind.TX_DATA]
     assert [later - earlier for earlier, later in pairwise(starts)] == [1 + 7, 3 + 7]
@@ -127,8 +154,8 @@ def test_a_packet_crosses_two_switches(star):
         ([Control(5, 1, 7)], [], "control for node 7: expected 0..2"),
         ([Control(5, 4, 7)], [], "control for link 7: expected 0..1"),
         ([Control(5, 9, 0)], [], "control operation 9"),
-        ([], [Post(1, 0, 0, (1,) * 8)], "node 0 is no adapter"),
-        ([], iter([Post(9, 1, 0, (1,) * 8), Post(8, 1, 0, (1,) * 8)]), "post in cycle 8: expected 9"),
+        ([], [Post.of_words(1, 0, 0, (1,) * 8)], "node 0 is no adapter"),
+        ([], iter([Post.of_words(9, 1, 0, (1,) * 8), Post.of_words(8, 1, 0, (1,) * 8)]), "post in cycle 8: expected 9"),
     ],
 )
 def test_stimulus_that_makes_no_sense_is_refused(star, controls, posts, message):
@@ -197,7 +224,7 @@ def stormy(star, ready, seed):
 def test_a_packet_taken_whole_is_what_its_rows_would_have_been(star, ready, seed, monkeypatch):
     """Two ways through the receiver: rows by the framing table always, or only where it matters."""
     quick = stormy(star, ready, seed).run(15_000).records
-    monkeypatch.setattr(Transmission, "irregular", True)
+    monkeypatch.setattr(Transmission, "irregular", property(lambda _: True, lambda *_: None))
     by_rows = stormy(star, ready, seed).run(15_000).records
     assert quick == by_rows
 
@@ -214,9 +241,9 @@ def test_what_the_matching_passes_over_would_have_chosen_nothing(star, ready, se
     def everywhere(_):
         for port in ports:
             port.matcher.wake(1 << port.index)
-            port.flow.announcement_changed()
+            port.flow.announcement_changes()
         for host in hosts:
-            host.stall(~host.open_slots)
+            host.stall(host.stalled)
         kernel.at(kernel.now + 1, DECIDE, everywhere)
 
     kernel.at(0, DECIDE, everywhere)

@@ -2,13 +2,14 @@
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
 from model.buffer import Buffer
 from model.kernel import UPDATE, Kernel
 from model.matcher import Matcher, Output
-from model.packet import Packet
+from model.packet import DataTransmission, Packet
 from model.queues import FifoInput, VoqInput
 
 WINDOW, MODULUS = 2048, 4096
@@ -123,27 +124,31 @@ class LoggedOutput(Output):
 
     def grant(self, packet, reader):
         now = self.kernel.now
-        self.log.append((now, self.index, packet.input, packet.dlid))
-        self.kernel.at(now + 1 + self.pitch * packet.n, UPDATE, self.done, (packet.input, reader))
+        self.log.append((now, self.index, packet.input, packet.lrh))
+        sending = DataTransmission(self, packet, now, packet.slot, reader)
+        self.busy_until = sending.last_read
+        self.matcher.reads(sending)
 
     def grant_flow_control(self):
         raise AssertionError("no VL of these loads has anything to announce")
 
-    def head_shown(self):
+    def last_read(self, sending):
+        """The matching knows what becomes available."""
+
+    def heads_shown(self, count):
         """Waiting is not counted here."""
 
     def rest(self):
         """Waiting is not counted here."""
 
-    def done(self, sender):
-        source, reader = sender
-        self.matcher.inputs[source].reader_available(reader)
-        self.matcher.output_available(self.index)
-
     def credit(self, change):
         slot, value = change
         self.rooms[slot] = value
         self.matcher.wake(1 << self.index)
+
+
+def join(source, cycle, packet):
+    source.join(packet, cycle)
 
 
 def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
@@ -154,7 +159,7 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
         matcher.add_output(LoggedOutput(kernel, matcher, index, load, log))
     slots = load.vls + 1
     for index in range(load.inputs):
-        buffer = Buffer(kernel, [4000] * slots, load.readers, print)
+        buffer = Buffer([4000] * slots, print)
         if load.fifo:
             matcher.inputs.append(FifoInput(index, matcher, buffer, slots))
         else:
@@ -164,8 +169,10 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
     for place, (cycle, source, output, slot, queue, n, need) in enumerate(load.packets):
         packet = Packet()
         packet.input, packet.output, packet.slot, packet.slot_in = source, output, slot, queue
-        packet.n, packet.need, packet.dlid = n, need, place
-        kernel.at(cycle, UPDATE, matcher.inputs[source].join, packet)
+        packet.n, packet.need, packet.lrh = n, need, place
+        packet.oversize = False
+        # Some joins are known ahead, others in their cycle.
+        kernel.at(cycle - place % 3, UPDATE, partial(join, matcher.inputs[source], cycle), packet)
     list(kernel.run(load.cycles))
     return log
 
@@ -180,16 +187,17 @@ def test_grants_are_those_of_a_pass_in_every_cycle(seed, fifo):
 
 
 def test_two_readers_done_at_once_release_one_after_the_other():
-    kernel = Kernel()
-    freed = []
-    buffer = Buffer(kernel, [10, 10], 2, lambda slot: freed.append((kernel.now, slot)))
-    packets = [Packet(), Packet()]
+    heard = []
+    buffer = Buffer([10, 10], heard.append)
+    packets = [Packet(need=3), Packet(need=4)]
     for slot, packet in enumerate(packets):
-        packet.slot_in, packet.need = slot, 3
-        buffer.take(packet)
+        packet.slot_in = slot
+        buffer.free[slot] -= packet.need
     for reader in (1, 0):
-        kernel.at(5, UPDATE, lambda _, reader=reader: buffer.ask(reader, 6))
-        kernel.at(7, UPDATE, lambda _, reader=reader: buffer.release(reader, packets[reader]))
-    list(kernel.run(20))
-    assert freed == [(7, 0), (8, 1)]
-    assert buffer.free == [10, 10]
+        buffer.release(1 << reader, packets[reader], 6)
+    free = []
+    for cycle in (6, 7, 8):
+        buffer.settle(cycle)
+        free.append(list(buffer.free))
+    assert free == [[7, 6], [10, 6], [10, 10]]
+    assert set(heard) == {7}

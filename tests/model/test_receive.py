@@ -159,7 +159,7 @@ def test_a_wrong_icrc_is_found_at_the_last_hop_only(star, ready):
     bench = star(2)
     words = list(bench.words(1, 2, payload=12))
     words[-2] ^= 1
-    bench.posts.append(Post(ready, 1, 0, tuple(words)))
+    bench.posts.append(Post.of_words(ready, 1, 0, tuple(words)))
     bench.run(2000)
     assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.GOOD]
     assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.PHYSICAL]
@@ -239,7 +239,7 @@ def test_a_packet_of_another_length_than_its_pktlen_is_refused(star, ready, pkt_
     bench = star(2)
     words = list(bench.words(1, 2, payload=12))
     words[1] = words[1] & ~0x07FF_0000 | pkt_len << 16
-    bench.posts.append(Post(ready, 1, 0, tuple(words)))
+    bench.posts.append(Post.of_words(ready, 1, 0, tuple(words)))
     bench.post(ready + 300, 1, 2, payload=12)
     bench.run(2000)
     first, second = received(bench)
@@ -251,7 +251,7 @@ def test_a_packet_of_another_length_than_its_pktlen_is_refused(star, ready, pkt_
 def test_packets_of_one_and_two_words_are_no_packets(star, ready):
     bench = star(2)
     for n in (1, 2):
-        bench.posts.append(Post(ready + 100 * n, 1, 0, bench.words(1, 2, payload=12)[:n]))
+        bench.posts.append(Post.of_words(ready + 100 * n, 1, 0, bench.words(1, 2, payload=12)[:n]))
     bench.run(2000)
     # PktLen 11: row 1 is the end row, or row 2 is; neither has the length that it says.
     assert received(bench) == [(Verdict.LENGTH, 1, 0, 1), (Verdict.LENGTH, 1, N, 2)]
