@@ -19,7 +19,17 @@ from wire.trace import Kind, link_source, port_source
 
 __all__ = ["Fabric", "fabric_design"]
 
-_CODE = ("rtl", "wire", "cosim/fabric.py", "cosim/ports.py", "cosim/design.py", "cosim/engines")
+_CODE = (
+    "rtl",
+    "wire",
+    "cosim/fabric.py",
+    "cosim/ports.py",
+    "cosim/design.py",
+    "cosim/engines/boundaries.py",
+    "cosim/engines/export.py",
+    "cosim/engines/memory_contents.py",
+    "cosim/engines/whole_assignments.py",
+)
 
 
 OpenPorts = tuple[tuple[str, int], ...]

@@ -137,6 +137,7 @@ class _Stream:
     def __init__(self, source: Any) -> None:
         self.posts: deque[Post] = deque()
         self._source = source
+        self._words: tuple[int, ...] = ()
         self._taken = 0
         self._offered = False
 
@@ -147,17 +148,17 @@ class _Stream:
                 context.set(self._source.valid, 0)
                 self._offered = False
             return
-        words = self.posts[0].words
         if not self._offered or self._taken == 0:
+            self._words = self.posts[0].words
             context.set(self._source.valid, 1)
-            context.set(self._source.length, len(words))
+            context.set(self._source.length, len(self._words))
             self._offered = True
-        context.set(self._source.data, words[self._taken])
+        context.set(self._source.data, self._words[self._taken])
 
     def advance(self, context: Any) -> None:
         """Go on to the next word if this one was taken."""
         if self._offered and context.get(self._source.ready):
             self._taken += 1
-            if self._taken == len(self.posts[0].words):
+            if self._taken == len(self._words):
                 self.posts.popleft()
                 self._taken = 0

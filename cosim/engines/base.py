@@ -11,7 +11,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from cosim.mail import Delivery
 from cosim.ports import slots_of
 from wire.codes import MTU, max_pkt_len
-from wire.packet import blocks_of_words
+from wire.packet import WORD_BYTES, blocks_of_words
 from wire.parameters import AdapterParameters, FabricParameters
 from wire.stimulus import Control, Operation, Post
 from wire.trace import Record
@@ -183,8 +183,9 @@ def _checked_posts(spec: RunSpec) -> Iterator[Post]:
         if not 0 <= post.slot < slots_of(adapter):
             raise ValueError(f"{place}: {name} has slots 0..{adapter.vls}")
         room = adapter.send_blocks if post.slot < adapter.vls else adapter.vl15_blocks
-        if not 2 <= len(post.words) <= _LARGEST_PACKET or blocks_of_words(len(post.words)) > room:
-            raise ValueError(
-                f"{place}: {len(post.words)} words: expected 2..{_LARGEST_PACKET} that fit {name}'s {room} blocks"
-            )
+        words, rest = divmod(len(post.data), WORD_BYTES)
+        if rest:
+            raise ValueError(f"{place}: {len(post.data)} bytes: expected whole words of {WORD_BYTES} bytes")
+        if not 2 <= words <= _LARGEST_PACKET or blocks_of_words(words) > room:
+            raise ValueError(f"{place}: {words} words: expected 2..{_LARGEST_PACKET} that fit {name}'s {room} blocks")
         yield post

@@ -6,7 +6,8 @@ are the same hardware. Here each component becomes a module with exactly the por
 clocks it uses), and its parent refers to that.
 
 A component that reaches past its signature, for example one that reads a signal of its parent directly, is
-converted as a part of its parent, as Amaranth would.
+converted as a part of its parent, as Amaranth would. So is one with more outputs than an instance can have, such as
+the trace of a switch of 64 ports.
 
 Conversion costs several times what elaboration does, so a component is converted only if none like it was. Like
 means that conversion would read the same: everything that can be reached from the elaborated fragment and its
@@ -24,7 +25,7 @@ from enum import Enum
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import Fragment, Instance, Signal, Value, ValueCastable
+from amaranth.hdl import Format, Fragment, Instance, Signal, Value, ValueCastable
 from amaranth.hdl._ir import Design, PortDirection
 from amaranth.lib import wiring
 
@@ -45,6 +46,15 @@ _NOT_CONVERTED = frozenset(
     )
 )
 """Attributes of Amaranth's objects that do not show in what they are converted to."""
+
+_MOST_FIELDS = 16
+"""Parts of a signal of a structured shape that get nets of their own, for waves; a signal with more gets none.
+
+They say nothing new, and in a wide switch, with arrays of structures between all ports, they are most of the text.
+"""
+
+_MOST_OUTPUT_BITS = (1 << 16) - 1
+"""Of an instance, in Amaranth."""
 
 _Ports = dict[str, tuple[Any, Any]]
 
@@ -84,6 +94,9 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
     modules: _Modules = {}
     with _garbage_left():
         design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
+        for signal in design.signal_lca:
+            if _fields(signal._format) > _MOST_FIELDS:
+                signal._format = Format("{}", signal)
         _convert_below(design, design.fragment, name, modules)
         whole = _text(Design(design.fragment, design.ports, hierarchy=(name,)))
     return "\n".join([whole, *(module.text for module in reversed(modules.values()))])
@@ -99,6 +112,12 @@ def _garbage_left() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _fields(shown: Any) -> int:
+    """How many parts a signal has that is shown in this format."""
+    parts = getattr(shown, "_fields", ())
+    return sum(1 + _fields(part) for part in (parts.values() if isinstance(parts, dict) else parts))
 
 
 def _convert_below(design: Any, fragment: Any, path: str, modules: _Modules) -> None:
@@ -175,6 +194,8 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
     component = next((origin for origin in fragment.origins or () if isinstance(origin, wiring.Component)), None)
     ports = None if component is None else _signature_ports(component)
     if ports is None or information.used_io_ports:
+        return None
+    if sum(len(port) for port, way in ports.values() if way == PortDirection.Output) > _MOST_OUTPUT_BITS:
         return None
     members = {id(signal) for signal, _direction in ports.values()}
     clocks = {}

@@ -7,45 +7,21 @@ top.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import cocotb_tools.config
 
-from cosim.engines import toolchain
+from cosim.engines import toolchain, verilation
+from cosim.engines.build_tool import BuildFailed, run_tool
 from cosim.engines.cache import cached
-from cosim.engines.process import run_logged
 from cosim.engines.toolchain import Simulator
+from cosim.engines.verilation import TIMESCALE, verilate
 
 __all__ = ["Build", "BuildFailed", "build"]
 
-TIMESCALE = "1ns/1ps"
-_LOG = "build.log"
 _SOURCES = "src"
-_VERILATOR_FLAGS = [
-    "-O3",
-    "--timing",
-    "--x-assign",
-    "fast",
-    "--x-initial",
-    "fast",
-    # Amaranth's output is clean but for these.
-    "-Wno-WIDTH",
-    "-Wno-UNUSEDSIGNAL",
-    "-Wno-PROCASSINIT",
-    "-Wno-DECLFILENAME",
-    "-Wno-TIMESCALEMOD",
-    "-Wno-CASEINCOMPLETE",
-    "-Wno-UNSIGNED",
-    "-Wno-ASCRANGE",
-    "-Wno-INITIALDLY",
-]
-_CXX_FLAGS = "-std=gnu++20 -fcoroutines"
-# The wheel's makefile lacks the first, without which larger designs do not link.
-_MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
 _ICARUS_FLAGS = ["-g2012", "-Wall", "-Wno-timescale"]
 _ICARUS_WAVES = """\
 module ironband_waves;
@@ -56,10 +32,6 @@ module ironband_waves;
   end
 endmodule
 """
-
-
-class BuildFailed(Exception):
-    """A simulator refused the sources; the text ends with what it said."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +91,7 @@ def build(
     """
     key = {
         "versions": toolchain.versions(simulator),
-        "flags": [_VERILATOR_FLAGS, _CXX_FLAGS, _MAKE_SETTINGS] if simulator == "verilator" else _ICARUS_FLAGS,
+        "flags": verilation.settings() if simulator == "verilator" else _ICARUS_FLAGS,
         "sources": dict(sources),
         "top": top,
         "public": list(public),
@@ -132,42 +104,11 @@ def build(
         for name, text in sources.items():
             (directory / _SOURCES / name).write_text(text)
         if simulator == "verilator":
-            _verilate(directory, compiled, top, public, waves)
+            verilate(directory, compiled, top, public, waves)
         else:
             _compile_icarus(directory, compiled, top)
 
     return Build(simulator, top, cached(simulator, key, fill), waves or simulator == "icarus")
-
-
-def _verilate(
-    directory: Path,
-    compiled: Sequence[str],
-    top: str,
-    public: Sequence[str],
-    waves: bool,
-) -> None:
-    names = "".join(f'public_flat_rw -module "{top}" -var "{name}"\n' for name in public)
-    (directory / "public.vlt").write_text(f"`verilator_config\n{names}")
-    libraries = cocotb_tools.config.libs_dir
-    harness = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
-    environment = toolchain.environment("verilator")
-    jobs = str(os.cpu_count() or 1)
-    verilate = [
-        str(toolchain.verilator_executable()),
-        *("--cc", "--exe", "--vpi", "--Mdir", ".", "--prefix", "Vtop", "--top-module", top, "-o", top),
-        *_VERILATOR_FLAGS,
-        *("--timescale", TIMESCALE, "-CFLAGS", _CXX_FLAGS),
-        *("-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"),
-        *(["--trace-fst", "--trace-structs"] if waves else []),
-        f"-I{_SOURCES}",
-        *(str(harness), "public.vlt", *compiled),
-    ]
-    cache = ["OBJCACHE=ccache"] if shutil.which("ccache", path=environment["PATH"]) else []
-    make = ["make", "-j", jobs, "-f", "Vtop.mk", *_MAKE_SETTINGS, *cache]
-    for command in (verilate, make):
-        _tool(command, directory, environment)
-    for left in [*directory.glob("*.o"), *directory.glob("*.gch"), *directory.glob("*.a")]:
-        left.unlink()
 
 
 def _compile_icarus(directory: Path, compiled: Sequence[str], top: str) -> None:
@@ -178,12 +119,4 @@ def _compile_icarus(directory: Path, compiled: Sequence[str], top: str) -> None:
         *("-s", top, "-s", "ironband_waves"),
         *(*compiled, "waves.v"),
     ]
-    _tool(command, directory, toolchain.environment("icarus"))
-
-
-def _tool(command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
-    log = directory / _LOG
-    if run_logged(command, cwd=directory, env=environment, log=log) != 0:
-        said = log.read_text(errors="replace").splitlines()
-        errors = [line for line in said if "error" in line.lower() or line.startswith("%Warning")][:5] or said[-5:]
-        raise BuildFailed(f"{Path(command[0]).name} failed: " + "\n".join(errors))
+    run_tool(command, directory, toolchain.environment("icarus"))

@@ -6,15 +6,19 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
-__all__ = ["BuildDirectoryError", "build_root", "cached"]
+__all__ = ["BuildDirectoryError", "build_root", "cached", "find"]
 
 _ROOT_VARIABLE = "IRONBAND_SIM_BUILD"
 _DIGEST_DIGITS = 20
+_UNUSED_SECONDS = 30 * 24 * 3600
+"""How long a build is kept that nobody asks for."""
 
 
 class BuildDirectoryError(Exception):
@@ -40,6 +44,7 @@ def cached(kind: str, key: Mapping[str, object], fill: Callable[[Path], None]) -
 
     FILL gets an empty directory, which takes its final name only when FILL returns: an interrupted or failed
     build leaves nothing. Among processes that want the same key, one builds and the others wait for it.
+    Builds that nobody has asked for in thirty days go when another of their kind is made.
 
     Args:
         kind: subfolder of the build root, such as `verilator`.
@@ -49,11 +54,10 @@ def cached(kind: str, key: Mapping[str, object], fill: Callable[[Path], None]) -
     Raises:
         BuildDirectoryError: the build root cannot be written.
     """
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:_DIGEST_DIGITS]
-    folder = build_root() / kind
-    final = folder / digest
-    if final.is_dir():
+    final = _place(kind, key)
+    if _is_used(final):
         return final
+    folder, digest = final.parent, final.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / f".{digest}.lock")
@@ -63,9 +67,47 @@ def cached(kind: str, key: Mapping[str, object], fill: Callable[[Path], None]) -
     try:
         if not final.is_dir():
             _fill_and_publish(final, folder / f".{digest}.part", fill)
+            _prune(folder)
     finally:
         lock.release()
     return final
+
+
+def find(kind: str, key: Mapping[str, object]) -> Path | None:
+    """The directory that `cached` would return, None if nobody has built it yet."""
+    final = _place(kind, key)
+    return final if _is_used(final) else None
+
+
+def _place(kind: str, key: Mapping[str, object]) -> Path:
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:_DIGEST_DIGITS]
+    return build_root() / kind / digest
+
+
+def _is_used(build: Path) -> bool:
+    """Whether there is such a build; from now on it counts as used today."""
+    with suppress(PermissionError):
+        try:
+            os.utime(build)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return build.is_dir()
+
+
+def _prune(folder: Path) -> None:
+    """Remove builds that nobody has asked for in a long time, but none that somebody is making."""
+    for build in folder.iterdir():
+        if build.name.startswith(".") or not _is_stale(build):
+            continue
+        with suppress(Timeout), FileLock(folder / f".{build.name}.lock", blocking=False):
+            if _is_stale(build):
+                leaving = folder / f".{build.name}.part"
+                build.rename(leaving)
+                shutil.rmtree(leaving, ignore_errors=True)
+
+
+def _is_stale(build: Path) -> bool:
+    return build.is_dir() and time.time() - build.stat().st_mtime > _UNUSED_SECONDS
 
 
 def _fill_and_publish(final: Path, part: Path, fill: Callable[[Path], None]) -> None:

@@ -9,7 +9,6 @@ most of those that are alike. Here is decided what is the same: it rests on the 
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Any
 
 from amaranth.back import verilog
 
-from cosim.engines import whole_assignments
+from cosim.engines import memory_contents, whole_assignments
 from cosim.engines.boundaries import convert_apart
 from cosim.engines.cache import cached
 
-__all__ = ["merge_modules", "to_verilog"]
+__all__ = ["merge_modules", "merged_rtlil", "rtlil_to_verilog", "to_verilog"]
 
 _MODULE = re.compile(r"^(?P<attributes>(?:attribute [^\n]*\n)*)module \\(?P<name>\S+)\n(?P<body>.*?)^end$", re.M | re.S)
 _SUBMODULE = re.compile(r"^(?P<head>\s*cell )\\(?P<type>\S+)(?P<tail> \\\S+)$", re.M)
@@ -29,7 +28,12 @@ _SOURCE_ATTRIBUTE = re.compile(r"^\s*attribute \\src [^\n]*\n", re.M)
 _INDEX = re.compile(r"[_$]*\d+$")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]+")
 _LONE_ASSIGNMENT = re.compile(r"^  always @\*\n(?P<assignment>    [^\n]+ = [^\n]+;\n)", re.M)
-_WAKING_REGISTER = re.compile(r"^  reg (?P<name>\\\$auto\$verilog_backend\S+ ) = 0;\n", re.M)
+_WAKING_REGISTER = re.compile(r"^  reg \\\$auto\$verilog_backend\S+  = 0;\n", re.M)
+_WAKING_NAME = re.compile(r"\\\$auto\$verilog_backend\S+ ")
+_WAKER = "_wake"
+_TEMPORARY = re.compile(r"\\\$(\d+) ")
+_UNDERSCORED = re.compile(r"(?<![\w\\.$])_\d+\b")
+_END = "endmodule\n"
 _VERILOG_FILE = "design.v"
 
 
@@ -103,23 +107,32 @@ def merge_modules(rtlil_text: str) -> str:
     return "\n".join(str(replace(module.with_types(names), name=names[module.name])) for module in survivors)
 
 
-def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None) -> str:
-    """Verilog text of an Amaranth component, top module NAME, without source locations.
-
-    The work of Yosys is kept in the build cache, so the same design costs its elaboration only.
+def merged_rtlil(elaboratable: Any, name: str = "top", ports: Any = None) -> str:
+    """RTLIL text of an Amaranth component, top module NAME, like modules merged, without source locations.
 
     Raises:
         TypeError: PORTS, (signal, direction) by name, is missing and the elaboratable has no signature.
     """
-    merged = merge_modules(convert_apart(elaboratable, name, ports))
+    return merge_modules(convert_apart(elaboratable, name, ports))
 
-    def fill(directory: Any) -> None:
-        text: str = verilog._convert_rtlil_text(merged, strip_internal_attrs=True)
-        (directory / _VERILOG_FILE).write_text(whole_assignments.with_whole_assignments(_wake_processes(text)))
 
-    code = [Path(file).read_text() for file in (__file__, whole_assignments.__file__)]
-    key = {"rtlil": merged, "yosys": _yosys_version(), "code": code}
+def rtlil_to_verilog(rtlil_text: str) -> str:
+    """Verilog of an RTLIL design, as simulators like it. The work of Yosys is kept in the build cache."""
+
+    def fill(directory: Path) -> None:
+        text: str = verilog._convert_rtlil_text(rtlil_text, strip_internal_attrs=True)
+        for improved in _IMPROVEMENTS:
+            text = improved(text)
+        (directory / _VERILOG_FILE).write_text(text)
+
+    code = [Path(file).read_text() for file in (__file__, memory_contents.__file__, whole_assignments.__file__)]
+    key = {"rtlil": rtlil_text, "yosys": _yosys_version(), "code": code}
     return (cached("verilog", key, fill) / _VERILOG_FILE).read_text()
+
+
+def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None) -> str:
+    """Verilog text of an Amaranth component; see `merged_rtlil` and `rtlil_to_verilog`."""
+    return rtlil_to_verilog(merged_rtlil(elaboratable, name, ports))
 
 
 def _wake_processes(text: str) -> str:
@@ -129,15 +142,31 @@ def _wake_processes(text: str) -> str:
     unknown in a four-state simulator. Yosys gives most processes a register to read, set to 0 where it is
     declared, but SystemVerilog does that before processes begin to wait. Here it changes after.
     """
-    numbers = itertools.count()
+    return "".join(f"{_with_waker(module)}{_END}" for module in text.split(_END)[:-1]) + text.rpartition(_END)[2]
 
-    def woken(process: re.Match[str]) -> str:
-        name = f"\\$wake${next(numbers)} "
-        body = f"    if ({name}) begin end\n{process['assignment']}"
-        return f"  reg {name} = 0;\n  initial {name} <= 1;\n  always @* begin\n{body}  end\n"
 
-    text = _WAKING_REGISTER.sub(r"\g<0>  initial \g<name> <= 1;\n", text)
-    return _LONE_ASSIGNMENT.sub(woken, text)
+def _with_waker(module: str) -> str:
+    text = _WAKING_REGISTER.sub("", module)
+    text = _WAKING_NAME.sub(f"{_WAKER} ", text)
+    text = _LONE_ASSIGNMENT.sub(rf"  always @* begin\n    if ({_WAKER} ) begin end\n\g<assignment>  end\n", text)
+    if f"if ({_WAKER} )" not in text:
+        return module
+    head, semicolon, body = text.partition(");\n")
+    return f"{head}{semicolon}  reg {_WAKER} = 0;\n  initial {_WAKER} <= 1;\n{body}"
+
+
+def _name_temporaries(text: str) -> str:
+    """Begin the names of nets that only Amaranth or Yosys has named with an underscore, which Verilator leaves out of
+    waves."""
+    return text if _UNDERSCORED.search(text) else _TEMPORARY.sub(r"_\1 ", text)
+
+
+_IMPROVEMENTS = (
+    memory_contents.with_contents_in_loops,
+    _wake_processes,
+    _name_temporaries,
+    whole_assignments.with_whole_assignments,
+)
 
 
 def _yosys_version() -> str:

@@ -1,7 +1,8 @@
 """The cocotb test that a simulator runs for a session: it does what the session orders, window by window.
 
-An order is a line of JSON: the doorbells to ring, and the cycle to stop at. The answer is that cycle, once the
-clock has paused there. When the orders end, so does the simulation.
+An order is a line of JSON: the doorbells to ring, and the cycle to stop at. The answer, once the clock has paused
+there, is another: that cycle, and how many packets the players have read. When the orders end, so does the
+simulation.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ ORDERS = "IRONBAND_ORDERS"
 ANSWERS = "IRONBAND_ANSWERS"
 """Environment variables with the numbers of the two pipes' file descriptors."""
 
+_COUNT_MAX = 0xFFFF_FFFF
+
 
 @cocotb.test()
 async def session(dut: Any) -> None:
@@ -32,5 +35,6 @@ async def session(dut: Any) -> None:
             # At time 0, the first value of `paused` may look like an edge.
             while int(dut.cycle.value) != order["stop"]:
                 await RisingEdge(dut.paused)
-            answers.write(f"{order['stop']}\n")
-            answers.flush()
+            taken = int(dut.taken.value)
+            counts = [taken >> 32 * stream & _COUNT_MAX for stream in range(len(order["packets"]))]
+            print(json.dumps({"stop": order["stop"], "taken": counts}), file=answers, flush=True)

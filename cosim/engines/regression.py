@@ -25,11 +25,20 @@ class _LeanSimulator(CocotbTest):
 
     env: dict[str, str]
 
-    def __init__(self, build: Build, test_module: str, run_dir: Path, waves: Path | None, **options: object) -> None:
+    def __init__(
+        self,
+        build: Build,
+        test_module: str,
+        run_dir: Path,
+        waves: Path | None,
+        timeout_seconds: float | None,
+        **options: object,
+    ) -> None:
         super().__init__(toplevel=build.top, module=test_module, sim_build=str(run_dir), **options)
         self.build = build
         self.run_dir = run_dir
         self.waves_file = waves
+        self.timeout_seconds = timeout_seconds
         self.status = 0
 
     def set_env(self) -> None:
@@ -42,7 +51,13 @@ class _LeanSimulator(CocotbTest):
 
     def execute(self, cmds: list[list[str]]) -> None:
         for command in cmds:
-            self.status = run_logged(command, cwd=self.run_dir, env=self.env, log=self.run_dir / LOG)
+            self.status = run_logged(
+                command,
+                cwd=self.run_dir,
+                env=self.env,
+                log=self.run_dir / LOG,
+                timeout_seconds=self.timeout_seconds,
+            )
 
 
 def run(
@@ -55,11 +70,27 @@ def run(
     extra_env: Mapping[str, str] | None = None,
     waves: Path | None = None,
     seed: int | None = None,
+    timeout_seconds: float | None = None,
 ) -> list[TestResult]:
-    """As run_test, through cocotb-test, so that its pytest options (such as --cocotbxml) apply.
+    """Run the cocotb tests of TEST_MODULE on BUILD, and return them once all have passed.
+
+    cocotb-test runs them, so its pytest options (such as --cocotbxml) apply.
+
+    Args:
+        build: what to run.
+        test_module: importable name of the module with the tests.
+        run_dir: working directory of the simulation, made if absent; gets sim.log and results.xml. Give each
+            run its own.
+        testcase: run this one test only (a regular expression on its name).
+        plusargs: such as `+packets=/tmp/p.bin`, for `$value$plusargs`.
+        extra_env: more environment variables, for the test module.
+        waves: record FST waves to this file.
+        seed: cocotb's random seed.
+        timeout_seconds: end the run after this long, in real time.
 
     Raises:
         SimulationFailed: the simulator crashed, no test was found, or a test failed.
+        ProcessTimeout: the run took longer than TIMEOUT_SECONDS.
     """
     run_dir = run_dir.resolve()
     run_dir.mkdir(parents=True, exist_ok=True)
@@ -71,6 +102,7 @@ def run(
             test_module,
             run_dir,
             waves.resolve() if waves else None,
+            timeout_seconds,
             testcase=None if testcase is None else rf"\.{testcase}$",
             plus_args=list(plusargs),
             extra_env=dict(extra_env or {}),

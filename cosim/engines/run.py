@@ -1,10 +1,9 @@
-"""Running a cocotb test module on a build, and demanding its results."""
+"""What a cocotb test module needs to run on a build, and its results, which are demanded."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,9 +13,8 @@ import find_libpython
 
 from cosim.engines import toolchain
 from cosim.engines.build import Build
-from cosim.engines.process import run_logged
 
-__all__ = ["SimulationFailed", "TestResult", "read_results", "run_test", "simulation_environment", "tail"]
+__all__ = ["LOG", "SimulationFailed", "TestResult", "read_results", "simulation_environment", "tail"]
 
 LOG = "sim.log"
 RESULTS = "results.xml"
@@ -48,8 +46,6 @@ def simulation_environment(
     build: Build,
     test_module: str,
     *,
-    testcase: str | None = None,
-    seed: int | None = None,
     results: Path,
 ) -> dict[str, str]:
     """The environment in which cocotb, inside the simulator, finds Python, the design and the tests."""
@@ -69,60 +65,7 @@ def simulation_environment(
     }
     if build.simulator == "verilator":
         variables["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
-    if testcase is not None:
-        variables["COCOTB_TEST_FILTER"] = rf"\.{testcase}$"
-    if seed is not None:
-        variables["COCOTB_RANDOM_SEED"] = str(seed)
     return variables
-
-
-def run_test(
-    build: Build,
-    test_module: str,
-    run_dir: Path,
-    *,
-    testcase: str | None = None,
-    plusargs: Sequence[str] = (),
-    extra_env: Mapping[str, str] | None = None,
-    waves: Path | None = None,
-    seed: int | None = None,
-    timeout_seconds: float | None = None,
-) -> list[TestResult]:
-    """Run the cocotb tests of TEST_MODULE on BUILD, and return them once all have passed.
-
-    Args:
-        build: what to run.
-        test_module: importable name of the module with the tests.
-        run_dir: working directory of the simulation, made if absent; gets sim.log and results.xml. Give each
-            run its own.
-        testcase: run this one test only (a regular expression on its name).
-        plusargs: such as `+packets=/tmp/p.bin`, for `$value$plusargs`.
-        extra_env: more environment variables, for the test module.
-        waves: record FST waves to this file.
-        seed: cocotb's random seed.
-        timeout_seconds: end the run after this long, in real time.
-
-    Raises:
-        SimulationFailed: the simulator crashed, no test was found, or a test failed.
-        ProcessTimeout: the run took longer than TIMEOUT_SECONDS.
-    """
-    run_dir = run_dir.resolve()
-    run_dir.mkdir(parents=True, exist_ok=True)
-    results, log = run_dir / RESULTS, run_dir / LOG
-    for stale in (results, log):
-        stale.unlink(missing_ok=True)
-    variables = simulation_environment(build, test_module, testcase=testcase, seed=seed, results=results)
-    command = build.command(plusargs, waves.resolve() if waves else None)
-    status = run_logged(
-        command, cwd=run_dir, env=variables | dict(extra_env or {}), log=log, timeout_seconds=timeout_seconds
-    )
-    try:
-        passed = read_results(results)
-    except SimulationFailed as failure:
-        raise SimulationFailed(f"{failure} (exit status {status})\n{tail(log)}") from None
-    if status != 0:
-        raise SimulationFailed(f"{build.simulator} ended with status {status}\n{tail(log)}")
-    return passed
 
 
 def read_results(results: Path) -> list[TestResult]:

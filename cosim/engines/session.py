@@ -15,7 +15,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 
 from cosim.design import Design
 from cosim.drivers.description import Description
@@ -61,8 +61,6 @@ def simulate(
 ) -> Generator[Record, None, None]:
     """Run a specification on a simulator; see `cosim.engines.base.Engine`.
 
-    The trace is left in work_dir/trace.bin when the run is exhausted.
-
     Raises:
         SimulationFailed: the simulator ended early.
         WavesUnsupported: WAVES is not an .fst file.
@@ -79,7 +77,6 @@ def simulate(
             process = stack.enter_context(_Simulator.started(compiled, run_dir, plusargs, partial_waves))
             yield from _windows(process, outbox, stimulus, spec.cycles, run_dir, on_delivery, progress)
             process.finish()
-        (run_dir / TRACE_FILE).replace(work_dir / TRACE_FILE)
         if waves is not None and partial_waves is not None:
             with whole_file(waves) as temporary:
                 shutil.move(partial_waves, temporary)
@@ -124,7 +121,7 @@ def _windows(
         while True:
             following = min(stop + window, cycles)
             _post(outbox, stimulus, following)
-            reached = simulator.answer()
+            reached = simulator.answer(outbox)
             if time.monotonic() - started < _WINDOW_SECONDS:
                 window = min(2 * window, _LAST_WINDOW)
             trace = trace or TraceReader(run_dir / TRACE_FILE)
@@ -132,6 +129,9 @@ def _windows(
                 deliveries = deliveries or DeliveryReader(run_dir / DELIVERY_FILE)
             # Drawn before the simulator writes on: what is there now is exactly the finished windows'.
             records, delivered = trace.new(), deliveries.new() if deliveries else []
+            trace.forget()
+            if deliveries:
+                deliveries.forget()
             stop = following
             if reached < cycles:
                 started = time.monotonic()
@@ -175,6 +175,8 @@ class _Simulator:
         answers_in, answers_out = os.pipe()
         variables = simulation_environment(compiled, _TEST_MODULE, results=run_dir / RESULTS)
         variables |= {ORDERS: str(orders_in), ANSWERS: str(answers_out)}
+        # The test asserts nothing, and cocotb takes a third of its start for rewriting asserts.
+        variables["COCOTB_REWRITE_ASSERTION_FILES"] = ""
         fds = (orders_in, answers_out)
         command = compiled.command(plusargs, waves)
         with running(command, cwd=run_dir, env=variables, log=run_dir / LOG, pass_fds=fds) as process:
@@ -194,17 +196,19 @@ class _Simulator:
         except BrokenPipeError:
             raise self._failure() from None
 
-    def answer(self) -> int:
-        """Wait for the pause that was ordered; its cycle."""
+    def answer(self, outbox: Outbox) -> int:
+        """Wait for the pause that was ordered; its cycle. The outbox forgets what has been read."""
         line = self._answers.readline()
         if not line:
             raise self._failure()
-        return int(line)
+        answer = json.loads(line)
+        outbox.forget(answer["taken"])
+        return int(answer["stop"])
 
     def finish(self) -> None:
         """End the simulation and demand its results."""
         self._orders.close()
-        status = self._process.wait(_EXIT_SECONDS)
+        status = self._status()
         read_results(self._run_dir / RESULTS)
         if status != 0:
             raise SimulationFailed(f"the simulator ended with status {status}\n{tail(self._run_dir / LOG)}")
@@ -219,8 +223,19 @@ class _Simulator:
 
     def _failure(self) -> SimulationFailed:
         """Why the simulator ended before its time."""
-        status = self._process.wait(_EXIT_SECONDS)
-        return SimulationFailed(f"the simulator ended early, status {status}\n{tail(self._run_dir / LOG)}")
+        return SimulationFailed(f"the simulator ended early, status {self._status()}\n{tail(self._run_dir / LOG)}")
+
+    def _status(self) -> int:
+        """The simulator's exit status, once it has ended; if it does not, it is killed when our block is left.
+
+        Raises:
+            SimulationFailed: it does not end.
+        """
+        try:
+            return self._process.wait(_EXIT_SECONDS)
+        except TimeoutExpired:
+            waited = f"the simulator did not end within {_EXIT_SECONDS:g} s"
+            raise SimulationFailed(f"{waited}\n{tail(self._run_dir / LOG)}") from None
 
 
 @contextmanager

@@ -17,24 +17,24 @@ _NAME = r"(?:\\\S+ |[A-Za-z_]\w*)"
 _SELECT = r"\[(?P<high>\d+)(?::(?P<low>\d+))?\]"
 _PART = re.compile(rf"\s*(?P<name>{_NAME})\s?(?:{_SELECT})?\s*(?:,|$)")
 _PARTIAL = re.compile(rf"^  assign (?P<target>\{{[^={{}}]*\}}|{_NAME}\[\d+(?::\d+)?\]) = (?P<value>[^\n]+);\n", re.M)
-_DECLARATION = re.compile(rf"^  (?:wire|output) (?:signed )?(?:\[(?P<high>\d+):0\] )?(?P<name>{_NAME});$", re.M)
+_DECLARATION = re.compile(
+    rf"^  (?P<kind>wire|reg|input|output) (?:signed )?(?:\[(?P<high>\d+):0\] )?(?P<name>{_NAME})", re.M
+)
+_REFERENCE = re.compile(rf"(?P<name>{_NAME})\s?(?:{_SELECT})?")
+_CONSTANT = re.compile(r"(?P<width>\d+)'[bodh][0-9a-fxz]+")
 _END = "endmodule\n"
 
 
 class _Piece(NamedTuple):
-    """Bits high..low of a net, driven by those from `source_low` on of a net that holds a whole right-hand side."""
+    """Bits high..low of a net, and what drives them: an expression that stands by itself in a concatenation."""
 
     high: int
     low: int
     source: str
-    source_low: int
 
     @property
     def width(self) -> int:
         return self.high - self.low + 1
-
-    def __str__(self) -> str:
-        return f"{self.source}[{self.source_low + self.width - 1}:{self.source_low}]"
 
 
 def with_whole_assignments(verilog: str) -> str:
@@ -46,24 +46,45 @@ def with_whole_assignments(verilog: str) -> str:
 
 
 def _module(text: str) -> str:
-    widths = {net["name"].strip(): int(net["high"] or 0) + 1 for net in _DECLARATION.finditer(text)}
+    widths: dict[str, int] = {}
+    driven: set[str] = set()
+    for net in _DECLARATION.finditer(text):
+        name = net["name"].strip()
+        widths[name] = int(net["high"] or 0) + 1
+        if net["kind"] == "reg":
+            driven.add(name)
     pieces: dict[str, list[_Piece]] = {}
     sides: list[str] = []
 
     def right_hand_side(assignment: re.Match[str]) -> str:
         parts = list(_parts(assignment["target"], widths))
-        if any(name not in widths for name, _high, _low in parts):
+        if any(name not in widths or name in driven for name, _high, _low in parts):
             return assignment[0]
-        source = f"\\$side${len(sides)} "
         left = width = sum(high - low + 1 for _name, high, low in parts)
+        alone = len(parts) == 1 and _width(assignment["value"], widths) == width
+        side = f"_side_{len(sides)}"
         for name, high, low in parts:
             left -= high - low + 1
-            pieces.setdefault(name, []).append(_Piece(high, low, source, left))
-        sides.append(f"  wire [{width - 1}:0] {source};\n  assign {source} = {assignment['value']};\n")
+            source = assignment["value"] if alone else f"{side}[{left + high - low}:{left}]"
+            pieces.setdefault(name, []).append(_Piece(high, low, source))
+        if not alone:
+            sides.append(f"  wire [{width - 1}:0] {side};\n  assign {side} = {assignment['value']};\n")
         return ""
 
     rest = _PARTIAL.sub(right_hand_side, text)
     return "".join([rest, *sides, *(_assignments(name, widths[name], found) for name, found in pieces.items())])
+
+
+def _width(value: str, widths: dict[str, int]) -> int | None:
+    """Bits of a constant, a net or a part of one; None for what an assignment may extend or cut."""
+    if constant := _CONSTANT.fullmatch(value.strip()):
+        return int(constant["width"])
+    reference = _REFERENCE.fullmatch(value if value.startswith("\\") else value.strip())
+    if reference is None:
+        return None
+    if reference["high"] is None:
+        return widths.get(reference["name"].strip())
+    return int(reference["high"]) - int(reference["low"] or reference["high"]) + 1
 
 
 def _parts(target: str, widths: dict[str, int]) -> Iterator[tuple[str, int, int]]:
@@ -80,5 +101,5 @@ def _assignments(name: str, width: int, pieces: list[_Piece]) -> str:
     """One assignment of all bits, or one for each piece if there are bits that something else drives."""
     target = f"{name} " if name.startswith("\\") else name
     if sum(piece.width for piece in pieces) < width:
-        return "".join(f"  assign {target}[{piece.high}:{piece.low}] = {piece};\n" for piece in pieces)
-    return f"  assign {target} = {{ {', '.join(map(str, sorted(pieces, reverse=True)))} }};\n"
+        return "".join(f"  assign {target}[{piece.high}:{piece.low}] = {piece.source};\n" for piece in pieces)
+    return f"  assign {target} = {{ {', '.join(piece.source for piece in sorted(pieces, reverse=True))} }};\n"

@@ -12,18 +12,18 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cosim.engines import cache, regression, toolchain
+from cosim.engines import cache, toolchain
 from cosim.engines.build import BuildFailed, build
 from cosim.engines.export import to_verilog
 from cosim.engines.process import ProcessTimeout
-from cosim.engines.run import SimulationFailed, run_test
+from cosim.engines.regression import run
+from cosim.engines.run import SimulationFailed
 
 SIMULATORS = ["verilator", "icarus"]
 TESTS = "tests.cosim.cocotb_counter"
 PUBLIC = ["posted", "enable", "count", "cycles", "clk"]
 
 pytestmark = pytest.mark.slow
-RUNNERS = [run_test, regression.run]
 
 
 class Counter(wiring.Component):
@@ -47,24 +47,21 @@ def built(simulator, **options):
     return build(simulator, sources, "counter_top", public=PUBLIC, **options)
 
 
-@pytest.mark.parametrize("run", RUNNERS)
 @pytest.mark.parametrize("simulator", SIMULATORS)
-def test_clock_runs_inside_the_simulator(simulator, run, tmp_path):
+def test_clock_runs_inside_the_simulator(simulator, tmp_path):
     (passed,) = run(built(simulator), TESTS, tmp_path)
     assert passed.name == "counts"
     assert passed.simulated_ns == 402
 
 
-@pytest.mark.parametrize("run", RUNNERS)
 @pytest.mark.parametrize("simulator", SIMULATORS)
-def test_failing_test_is_reported(simulator, run, tmp_path):
+def test_failing_test_is_reported(simulator, tmp_path):
     with pytest.raises(SimulationFailed, match=r"1 of \d tests failed: fails_on_purpose.*broken on purpose"):
         run(built(simulator), TESTS, tmp_path, extra_env={"BREAK": "1"})
 
 
-@pytest.mark.parametrize("run", RUNNERS)
 @pytest.mark.parametrize("simulator", SIMULATORS)
-def test_no_tests_is_a_failure(simulator, run, tmp_path):
+def test_no_tests_is_a_failure(simulator, tmp_path):
     with pytest.raises(SimulationFailed, match="no test was found"):
         run(built(simulator), TESTS, tmp_path, testcase="nothing_of_this_name")
 
@@ -73,7 +70,7 @@ def test_no_tests_is_a_failure(simulator, run, tmp_path):
 def test_packets_go_in_and_records_come_out_by_file(simulator, tmp_path):
     (tmp_path / "packets.bin").touch()
     plusargs = ["+packets=packets.bin", "+trace=trace.bin"]
-    run_test(built(simulator), TESTS, tmp_path, testcase="mail", plusargs=plusargs, extra_env={"MAIL": "1"})
+    run(built(simulator), TESTS, tmp_path, testcase="mail", plusargs=plusargs, extra_env={"MAIL": "1"})
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
@@ -87,7 +84,7 @@ def test_second_build_is_found_at_once(simulator):
 @pytest.mark.parametrize("simulator", SIMULATORS)
 def test_waves_have_the_names_of_the_source(simulator, tmp_path):
     waves = tmp_path / "counter.fst"
-    run_test(built(simulator, waves=True), TESTS, tmp_path, waves=waves)
+    run(built(simulator, waves=True), TESTS, tmp_path, waves=waves)
     variables = {variable.full_name: variable for variable in pywellen.Waveform(str(waves)).all_vars()}
     assert variables["counter_top.counter.steps"].signal.value_at(401_000) == 100
 
@@ -109,7 +106,7 @@ def test_missing_simulator_is_named_with_its_package(simulator, tool, monkeypatc
 
 def test_run_that_takes_too_long_is_ended(tmp_path):
     with pytest.raises(ProcessTimeout, match="longer than"):
-        run_test(
+        run(
             built("icarus"),
             TESTS,
             tmp_path,
@@ -121,7 +118,7 @@ def test_run_that_takes_too_long_is_ended(tmp_path):
 
 def test_waves_need_a_build_for_waves(tmp_path):
     with pytest.raises(ValueError, match="cannot record waves"):
-        run_test(built("verilator"), TESTS, tmp_path, waves=tmp_path / "w.fst")
+        run(built("verilator"), TESTS, tmp_path, waves=tmp_path / "w.fst")
 
 
 def test_processes_that_want_the_same_build_share_it(tmp_path):
@@ -156,6 +153,18 @@ def test_interrupted_build_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         cache.cached("kind", {"key": 1}, fill)
     assert not [path for path in (tmp_path / "kind").iterdir() if path.is_dir()]
+
+
+def test_builds_that_nobody_asks_for_go_in_the_end(tmp_path, monkeypatch):
+    monkeypatch.setenv("IRONBAND_SIM_BUILD", str(tmp_path))
+    forgotten, asked_for = (cache.cached("kind", {"key": key}, lambda directory: None) for key in (1, 2))
+    for made_long_ago in (forgotten, asked_for):
+        os.utime(made_long_ago, (0, 0))
+    assert cache.cached("kind", {"key": 2}, lambda directory: None) == asked_for
+    made = cache.cached("kind", {"key": 3}, lambda directory: None)
+    assert asked_for.is_dir()
+    assert made.is_dir()
+    assert not forgotten.exists()
 
 
 def test_unwritable_build_folder_is_named(tmp_path, monkeypatch):

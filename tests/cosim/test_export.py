@@ -5,7 +5,7 @@ import re
 
 import pytest
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from cosim.engines import boundaries
@@ -144,6 +144,13 @@ def test_component_that_reaches_past_its_signature_still_gets_its_signals():
     assert re.search(r"\.secret\(secret\)", text) or modules_of(text) == ["top"]
 
 
+def test_component_with_more_outputs_than_an_instance_can_have_is_converted_with_its_parent(monkeypatch, converted):
+    monkeypatch.setattr(boundaries, "_MOST_OUTPUT_BITS", 7)
+    text = to_verilog(Chain([Port()]), "switch")
+    assert converted == ["switch"]
+    assert modules_of(text) == ["switch", "switch_port"]
+
+
 def without_likeness(monkeypatch):
     """Have every component converted, whatever it is like."""
     numbers = itertools.count()
@@ -252,3 +259,81 @@ def test_net_names_stay_readable_and_no_source_paths_leak():
 def test_text_without_modules_is_an_error():
     with pytest.raises(ValueError, match="no module in the RTLIL text"):
         merge_modules("")
+
+
+def initialised(contents):
+    """Verilog of a memory with these contents, and the values that its `initial` gives the words."""
+
+    class Stored(wiring.Component):
+        address: In(8)
+        q: Out(8)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.words = words = memory.Memory(shape=8, depth=len(contents), init=contents)
+            read = words.read_port()
+            m.d.comb += [read.addr.eq(self.address), self.q.eq(read.data)]
+            return m
+
+    text = to_verilog(Stored(), "stored")
+    words = {}
+    loop = r"for \(\S+ = (\d+); \S+ < (\d+); .*\)\n\s+\S+\[\S+\] = (?:8'h([0-9a-f]+)|\S+(?: (\+|-) (\d+))?);"
+    for first, end, same, sign, ahead in re.findall(loop, text):
+        for place in range(int(first), int(end)):
+            words[place] = int(same, 16) if same else place + int(f"{sign}{ahead or 0}")
+    words |= {int(place): int(value, 16) for place, value in re.findall(r"\[(\d+)\] = 8'h([0-9a-f]+);", text)}
+    return text, [words[place] for place in range(len(contents))]
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [0] * 200,
+        [*range(1, 200), 0],
+        [7, 7, 7, 1, 2, 3, 3, 3, 3, 4, 5, 6, 7, 0, 0],
+        [200 - 3 + place for place in range(20)],
+        [5, 4, 3, 2, 1],
+        list(range(100, 0, -7)),
+    ],
+)
+def test_contents_of_memories_are_kept(contents):
+    assert initialised(contents)[1] == contents
+
+
+def test_large_memories_are_filled_in_loops():
+    assert len(initialised([0] * 250)[0].splitlines()) < 50
+
+
+def test_nets_driven_in_parts_are_driven_whole():
+    class Parts(wiring.Component):
+        a: In(4)
+        b: In(4)
+        q: Out(12)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.d.comb += [self.q[:4].eq(self.a), self.q[4:6].eq(3), self.q[6:10].eq(self.b), self.q[10:].eq(self.b[2:])]
+            return m
+
+    text = to_verilog(Parts(), "parts")
+    (assignment,) = re.findall(r"assign q = \{(.*)\};", text)
+    assert [part.strip() for part in assignment.split(",")] == ["b[3:2]", "b", "2'h3", "a"]
+
+
+def test_nets_that_nobody_named_are_left_out_of_verilators_waves():
+    text = to_verilog(Switch(SwitchParameters(ports=2, mtu=256, buffer_blocks=8)), "switch")
+    assert not re.search(r"\\\$\d", text)
+
+
+def test_signals_of_many_fields_have_no_net_for_each():
+    class Wide(wiring.Component):
+        def __init__(self, elements):
+            super().__init__({"d": In(data.ArrayLayout(data.StructLayout({"x": 3, "y": 5}), elements)), "q": Out(8)})
+
+        def elaborate(self, platform):
+            m = Module()
+            m.d.comb += self.q.eq(self.d[1])
+            return m
+
+    assert r"\d[1].x" in to_verilog(Wide(4), "wide")
+    assert r"\d[1].x" not in to_verilog(Wide(40), "wide")

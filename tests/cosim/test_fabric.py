@@ -10,7 +10,7 @@ import pytest
 from cosim.compare import Names, compare
 from cosim.engines.base import Run
 from cosim.fabric import fabric_design
-from cosim.mail import Delivery, unpack_words
+from cosim.mail import Delivery
 from cosim.simulation import RunSpec, UnknownEngine, build, run
 from tests.regression.fabrics import STAR
 from wire.codes import PortState
@@ -65,7 +65,7 @@ def posts(seed: int, cycles: int) -> Iterator[Post]:
         packet = build_ud_send(
             slid=1 + source, dlid=1 + to, sl=vl, vl=vl, dest_qp=2, src_qp=2, q_key=1, payload=payload
         )
-        yield Post(cycle, nodes.index(HOSTS[source]), vl, unpack_words(packet.data))
+        yield Post(cycle, nodes.index(HOSTS[source]), vl, packet.data)
         cycle += choose.choice([0, 10, 40])
 
 

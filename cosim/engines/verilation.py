@@ -1,0 +1,220 @@
+"""Executables out of Verilog with Verilator.
+
+What many designs have in common is compiled once and kept in the build cache: Verilator's library, and blocks (see
+`cosim.engines.blocks`). What is left of the design follows, and is linked with them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+
+import cocotb_tools.config
+
+from cosim.engines import block_calls, blocks, netlist, toolchain
+from cosim.engines.blocks import Block, split
+from cosim.engines.build_tool import run_tool
+from cosim.engines.cache import cached
+
+__all__ = ["TIMESCALE", "settings", "verilate"]
+
+TIMESCALE = "1ns/1ps"
+_FLAGS = [
+    "-O3",
+    "--x-assign",
+    "fast",
+    "--x-initial",
+    "fast",
+    # Amaranth's output is clean but for these.
+    "-Wno-WIDTH",
+    "-Wno-UNUSEDSIGNAL",
+    "-Wno-PROCASSINIT",
+    "-Wno-DECLFILENAME",
+    "-Wno-TIMESCALEMOD",
+    "-Wno-CASEINCOMPLETE",
+    "-Wno-UNSIGNED",
+    "-Wno-ASCRANGE",
+    "-Wno-INITIALDLY",
+]
+_CXX_FLAGS = "-std=gnu++20 -fcoroutines"
+# The wheel's makefile lacks the first, without which larger designs do not link.
+_MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
+_TOP_SPEED = "OPT_FAST=-O1"
+_BLOCK_SPEED = "OPT_FAST=-O2"
+_MAIN = "main.cpp"
+_GLUE = "glue.cpp"
+_RULES_FILE = "units.mk"
+_ARCHIVE = "units.a"
+_EXECUTABLE = "executable"
+_UNIT_BYTES = 2_000_000
+"""C++ in one translation unit: units share nothing, not even the second it takes to read Verilator's headers, but are
+compiled at the same time."""
+_CLASSES = re.compile(r"^VM_(?:CLASSES|SUPPORT)_(?P<speed>FAST|SLOW) \+= \\\n(?P<names>(?:  \S+ \\\n)*)", re.M)
+_LIBRARY = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
+_LIBRARY_VERILOG = "module nothing;\n  initial #1 $finish;\nendmodule\n"
+_RULES = """\
+include {prefix}.mk
+fast_%.o: fast_%.cpp
+	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+slow_%.o: slow_%.cpp
+	$(OBJCACHE) $(CXX) $(OPT_SLOW) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+{archive}: {units}
+	$(AR) rcs $@ $^
+{executable}: $(VK_USER_OBJS) {units} {archives}
+	$(LINK) $(LDFLAGS) -Wl,--start-group $^ -Wl,--end-group $(LOADLIBES) $(LDLIBS) $(LIBS) -o {top}
+"""
+
+
+def settings() -> list[object]:
+    """What a build depends on besides its sources and the tools' versions."""
+    code = [Path(file).read_text() for file in (__file__, block_calls.__file__, blocks.__file__, netlist.__file__)]
+    return [code, _main()]
+
+
+def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequence[str], waves: bool) -> None:
+    """Build the executable DIRECTORY/TOP.
+
+    Args:
+        directory: where to.
+        compiled: the Verilog files, from DIRECTORY.
+        top: the top module.
+        public: names in the top module that Python reads or writes, patterns allowed.
+        waves: whether runs can record waves. Then the design is compiled as a whole, for all of it to be in them.
+
+    Raises:
+        BuildFailed: Verilator or the compiler refused.
+    """
+    names = "".join(f'public_flat_rw -module "{top}" -var "{name}"\n' for name in public)
+    (directory / "public.vlt").write_text(f"`verilator_config\n{names}")
+    (directory / _MAIN).write_text(_main())
+    libraries = cocotb_tools.config.libs_dir
+    header = cocotb_tools.config.share_dir / "lib" / "verilator"
+    archives = []
+    if not waves:
+        for file in compiled:
+            rest, found = split((directory / file).read_text())
+            if found:
+                (directory / file).write_text(rest)
+                archives += [_block_archive(block) for block in found]
+        archives.append(_library_archive())
+    options = [
+        *("--exe", "--vpi", "--timing", "--timescale", TIMESCALE, "-o", top),
+        *("-CFLAGS", f"{_CXX_FLAGS} -I{header}"),
+        *("-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"),
+        *(["--trace-fst", "--trace-structs"] if waves else []),
+        *(f"-I{folder}" for folder in sorted({str(Path(file).parent) for file in compiled})),
+    ]
+    _verilator(directory, "Vtop", top, options, [_MAIN, "public.vlt", *compiled])
+    if waves:
+        _make(directory, "Vtop.mk", _TOP_SPEED)
+    else:
+        _write_units(directory, "Vtop", archives=archives, top=top)
+        _make(directory, _RULES_FILE, _TOP_SPEED, _EXECUTABLE)
+    _remove_intermediates(directory)
+
+
+def _block_archive(block: Block) -> Path:
+    def fill(directory: Path) -> None:
+        prefix = f"V{block.name}"
+        (directory / "block.v").write_text(block.verilog)
+        (directory / _GLUE).write_text(block.glue)
+        options = ["--no-timing", "-CFLAGS", _CXX_FLAGS]
+        _verilator(directory, prefix, block.name, options, ["block.v"])
+        _write_units(directory, prefix, more=[_GLUE])
+        _make(directory, _RULES_FILE, _BLOCK_SPEED, _ARCHIVE)
+        _remove_intermediates(directory, keep=_ARCHIVE)
+
+    key = {"versions": toolchain.versions("verilator"), "settings": settings(), "block": [block.verilog, block.glue]}
+    return cached("block", key, fill) / _ARCHIVE
+
+
+def _library_archive() -> Path:
+    """Verilator's own library, as designs without waves need it."""
+
+    def fill(directory: Path) -> None:
+        (directory / "library.v").write_text(_LIBRARY_VERILOG)
+        options = ["--vpi", "--timing", "-CFLAGS", _CXX_FLAGS]
+        _verilator(directory, "Vlibrary", "nothing", options, ["library.v"])
+        _write_rules(directory, "Vlibrary", [f"{name}.o" for name in _LIBRARY])
+        _make(directory, _RULES_FILE, _TOP_SPEED, _ARCHIVE)
+        _remove_intermediates(directory, keep=_ARCHIVE)
+
+    key = {"versions": toolchain.versions("verilator"), "settings": settings()}
+    return cached("verilator_library", key, fill) / _ARCHIVE
+
+
+def _main() -> str:
+    return resources.files("cosim.engines").joinpath(_MAIN).read_text()
+
+
+def _verilator(directory: Path, prefix: str, top: str, options: Sequence[str], files: Sequence[str]) -> None:
+    """Make C++ of Verilog."""
+    command = [
+        str(toolchain.verilator_executable()),
+        *("--cc", "--Mdir", ".", "--prefix", prefix, "--top-module", top),
+        *_FLAGS,
+        *options,
+        *files,
+    ]
+    run_tool(command, directory, toolchain.environment("verilator"))
+
+
+def _make(directory: Path, makefile: str, speed: str, *targets: str) -> None:
+    environment = toolchain.environment("verilator")
+    cache = ["OBJCACHE=ccache"] if shutil.which("ccache", path=environment["PATH"]) else []
+    jobs = str(os.cpu_count() or 1)
+    run_tool(["make", "-j", jobs, "-f", makefile, *_MAKE_SETTINGS, speed, *cache, *targets], directory, environment)
+
+
+def _write_units(
+    directory: Path, prefix: str, *, more: Sequence[str] = (), archives: Sequence[Path] = (), top: str = ""
+) -> None:
+    """Translation units of Verilator's C++ files and of MORE, and the rules that compile them."""
+    files: dict[str, list[str]] = {"FAST": list(more), "SLOW": []}
+    for classes in _CLASSES.finditer((directory / f"{prefix}_classes.mk").read_text()):
+        files[classes["speed"]] += [f"{name}.cpp" for name in classes["names"].split() if name != "\\"]
+    units = []
+    for speed, names in files.items():
+        for number, group in enumerate(_groups(directory, names)):
+            unit = f"{speed.lower()}_{number}"
+            (directory / f"{unit}.cpp").write_text("".join(f'#include "{name}"\n' for name in group))
+            units.append(f"{unit}.o")
+    _write_rules(directory, prefix, units, archives, top)
+
+
+def _groups(directory: Path, names: Sequence[str]) -> Iterator[list[str]]:
+    group: list[str] = []
+    size = 0
+    for name in names:
+        more = (directory / name).stat().st_size
+        if group and size + more > _UNIT_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(name)
+        size += more
+    if group:
+        yield group
+
+
+def _write_rules(
+    directory: Path, prefix: str, units: Sequence[str], archives: Sequence[Path] = (), top: str = ""
+) -> None:
+    rules = _RULES.format(
+        prefix=prefix,
+        units=" ".join(units),
+        archives=" ".join(map(str, archives)),
+        archive=_ARCHIVE,
+        executable=_EXECUTABLE,
+        top=top,
+    )
+    (directory / _RULES_FILE).write_text(rules)
+
+
+def _remove_intermediates(directory: Path, keep: str = "") -> None:
+    for left in [*directory.glob("*.o"), *directory.glob("*.gch"), *directory.glob("*.a"), *directory.glob("*.cpp")]:
+        if left.name != keep:
+            left.unlink()
