@@ -1,0 +1,1 @@
+"""Area and clock of a switch on an FPGA, through Yosys and nextpnr."""

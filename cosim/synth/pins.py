@@ -1,0 +1,45 @@
+"""A component on three pins, for place and route."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["ThreePins"]
+
+
+class ThreePins(wiring.Component):
+    """A component whose inputs come from a shift register and whose outputs are folded into one.
+
+    A switch has more ports than an FPGA has pins: on a board, transceivers stand between. Here registers do, so
+    that every path of the component begins and ends at one and its clock is measured without pins. Nothing of the
+    component is constant or unused but its trace, which is left open: it is for simulation.
+
+    Members:
+        serial_in: to the shift register.
+        serial_out: the outputs of earlier cycles, folded.
+    """
+
+    def __init__(self, component: wiring.Component) -> None:
+        self._component = component
+        super().__init__({"serial_in": In(1), "serial_out": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Shift register, component, fold."""
+        m = Module()
+        m.submodules.design = component = self._component
+        inputs: list[Value] = []
+        outputs: list[Value] = []
+        for path, member, signal in component.signature.flatten(component):
+            if path[0] != "trace":
+                (inputs if member.flow == In else outputs).append(Value.cast(signal))
+        shifted = Signal(len(Cat(inputs)), name="pins_in")
+        folded = Signal(len(Cat(outputs)), name="pins_out")
+        m.d.sync += [
+            shifted.eq(Cat(self.serial_in, shifted)),
+            folded.eq(Cat(outputs) ^ (folded << 1)),
+        ]
+        m.d.comb += [
+            Cat(inputs).eq(shifted),
+            self.serial_out.eq(folded[-1]),
+        ]
+        return m
