@@ -9,6 +9,7 @@ wakes for deliveries and register reads.
 | `stop` | Python | the clock pauses in this cycle, every record of the cycles before it being in the file |
 | `paused` | the top | the clock is at `stop` |
 | `posted` | Python | packets in each stream's file, 32 bits each, stream 0 lowest |
+| `taken` | the top | packets read of each stream's file, in the same way |
 | `controls_posted` | Python | operations in the control file |
 | `eager` | Python | make each delivery and record readable at once |
 | `delivered` | the top | counts cycles in which packets were delivered |
@@ -38,6 +39,7 @@ PUBLIC = (
     "stop",
     "paused",
     "posted",
+    "taken",
     "controls_posted",
     "eager",
     "delivered",
@@ -69,6 +71,7 @@ module {TOP};
   reg [63:0] stop = 0;
   reg paused = 1;
   reg [32*{STREAMS}-1:0] posted = 0;
+  wire [32*{STREAMS}-1:0] taken;
   reg [31:0] controls_posted = 0;
   reg eager = 0;
   reg [31:0] delivered = 0;
@@ -194,6 +197,7 @@ def _stream_players(ports: FabricPorts) -> Iterator[str]:
   wire [31:0] send_{i}_data;
   ironband_stream node{node}_slot{slot}_stream (
     .clk(clk), .index(16'd{i}), .next_cycle(next_cycle), .posted(posted[{32 * i} +: 32]),
+    .taken(taken[{32 * i} +: 32]),
     .valid(send_{i}_valid), .length(send_{i}_length), .data(send_{i}_data), .ready(send_{i}_ready)
   );
 """

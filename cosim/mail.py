@@ -2,13 +2,15 @@
 
 Stimulus goes in by `Outbox`: one file of control operations, one file of packets for each stream. The players
 in the simulation read only what a doorbell register says is there, so a file may grow while they read it.
-Deliveries and trace records come out by files that `DeliveryReader` and `TraceReader` follow.
+Deliveries and trace records come out by files that `DeliveryReader` and `TraceReader` follow. What was read can be
+forgotten, so that the files of a long run take little space, which may be memory.
 
 Going in, numbers are big-endian, as `$fread` takes them; coming out, little-endian, as `%u` gives them.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
 from cosim.ports import FabricPorts
+from cosim.sparse_file import give_back
 from wire.stimulus import Control, Post
 from wire.trace import RECORD, Record
 
@@ -51,6 +54,9 @@ DELIVERY_HEAD = Struct("<QHHI")
 """A delivered packet: cycle of the last word, node index, slot, words, which follow in whole chunks."""
 
 _WORD_BYTES = 4
+_FORGET_BYTES = 1 << 20
+"""Disk space is given back in pieces of this size and above."""
+
 CHUNK_WORDS = 16
 """Words of a packet that the simulation writes at once; the last chunk's rest is not meaningful."""
 
@@ -92,6 +98,25 @@ class Delivery(NamedTuple):
     """LRH..ICRC in 32-bit words, first byte highest."""
 
 
+class _ReadPart:
+    """The beginning of a stream's file, which its player has read."""
+
+    def __init__(self) -> None:
+        self._packets = 0
+        self._end = 0
+        self._given_back = 0
+
+    def advance(self, descriptor: int, packets: int) -> None:
+        """The player has read so many packets."""
+        for _ in range(packets - self._packets):
+            _cycle, words = POST_HEAD.unpack(os.pread(descriptor, POST_HEAD.size, self._end))
+            self._end += POST_HEAD.size + words * _WORD_BYTES
+        self._packets = packets
+        if self._end - self._given_back >= _FORGET_BYTES:
+            give_back(descriptor, self._given_back, self._end)
+            self._given_back = self._end
+
+
 class Outbox:
     """Appends stimulus to the files that the players read.
 
@@ -109,6 +134,7 @@ class Outbox:
         self._index = {stream: index for index, stream in enumerate(ports.streams)}
         self._control_file = (folder / CONTROL_FILE).open("wb")
         self._stream_files: dict[int, BinaryIO] = {}
+        self._read = [_ReadPart() for _stream in ports.streams]
 
     def control(self, control: Control) -> None:
         """Post a control operation; one with a cycle in the past acts as soon as it is read."""
@@ -126,9 +152,14 @@ class Outbox:
         index = self._index[post.node, post.slot]
         file = self._stream_files.get(index)
         if file is None:
-            file = self._stream_files[index] = (self._folder / stream_file(index)).open("wb")
-        file.write(POST_HEAD.pack(post.cycle, len(post.words)) + pack_words(post.words))
+            file = self._stream_files[index] = (self._folder / stream_file(index)).open("w+b")
+        file.write(POST_HEAD.pack(post.cycle, len(post.data) // _WORD_BYTES) + post.data)
         self.packets[index] += 1
+
+    def forget(self, taken: Sequence[int]) -> None:
+        """Give back the disk space of packets that players have read: so many of each stream."""
+        for index, file in self._stream_files.items():
+            self._read[index].advance(file.fileno(), taken[index])
 
     def flush(self) -> None:
         """Make all that was posted readable."""
@@ -155,8 +186,10 @@ class _Follower:
     """Reads a file that grows, in whole entries."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+        # Only with leave to write can space be given back.
+        self._file = path.open("r+b")
         self._rest = b""
+        self._forgotten = 0
 
     def read(self) -> bytes:
         """What was left over last time and all that has come since."""
@@ -165,6 +198,13 @@ class _Follower:
     def keep(self, rest: bytes) -> None:
         """Hand back what does not make a whole entry yet."""
         self._rest = rest
+
+    def forget(self) -> None:
+        """Give back the disk space of what was read."""
+        end = self._file.tell()
+        if end - self._forgotten >= _FORGET_BYTES:
+            give_back(self._file.fileno(), self._forgotten, end)
+            self._forgotten = end
 
     def close(self) -> None:
         self._file.close()
@@ -194,6 +234,10 @@ class DeliveryReader:
         # The simulation decides the order of collectors within a cycle.
         return sorted(found, key=lambda delivery: delivery[:2])
 
+    def forget(self) -> None:
+        """Give back the disk space of what `new` has read."""
+        self._follower.forget()
+
     def close(self) -> None:
         """Close the file."""
         self._follower.close()
@@ -211,6 +255,10 @@ class TraceReader:
         whole = len(data) - len(data) % RECORD.size
         self._follower.keep(data[whole:])
         return map(Record._make, RECORD.iter_unpack(memoryview(data)[:whole]))
+
+    def forget(self) -> None:
+        """Give back the disk space of what `new` has read."""
+        self._follower.forget()
 
     def close(self) -> None:
         """Close the file."""

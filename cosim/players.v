@@ -3,6 +3,7 @@
 
 // Plays the packets of one stream out of its file send.<index>.bin.
 //   posted: packets that are in the file; only those are read.
+//   taken: packets read so far.
 // The packet after the current one is current from the cycle after its last word was taken, and valid from the
 // cycle it was posted for.
 module ironband_stream (
@@ -10,6 +11,7 @@ module ironband_stream (
     input [15:0] index,
     input [63:0] next_cycle,
     input [31:0] posted,
+    output reg [31:0] taken,
     output reg valid,
     output reg [10:0] length,
     output reg [31:0] data,
@@ -17,7 +19,6 @@ module ironband_stream (
 );
   reg [31:0] words [0:2047];
   reg [95:0] head;
-  reg [31:0] taken;
   reg [10:0] at;
   reg held;
   reg [8*32-1:0] name;

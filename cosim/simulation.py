@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cocotb.regression import Test, TestGenerator
 
-from cosim.engines import amaranth, model, session
+from cosim.engines import amaranth, compiled_model, model, session
 from cosim.engines.base import (
     Engine,
     EngineError,
@@ -87,8 +87,8 @@ def run(
     Args:
         engine: one of ENGINES.
         spec: the fabric and its stimulus.
-        work_dir: made if absent, one run at a time; verilator and icarus leave trace.bin there, and sim.log if
-            the simulator failed.
+        work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator
+            failed.
         waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
         on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record
             is yielded.
@@ -117,6 +117,8 @@ def build(engine: str, parameters: FabricParameters, *, waves: bool = False) -> 
         raise UnknownEngine(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
     if engine in ("verilator", "icarus"):
         session.build_design("verilator" if engine == "verilator" else "icarus", fabric_design(parameters), waves)
+    elif engine == "model":
+        compiled_model.build()
 
 
 def cocotb_tests(test_module: str) -> list[str]:

@@ -35,22 +35,57 @@ def test_control_operation_has_its_first_argument_lowest(tmp_path: Path) -> None
 
 def test_each_stream_has_a_file_of_its_own(tmp_path: Path) -> None:
     with Outbox(tmp_path, PORTS) as outbox:
-        outbox.packet(Post(5, 2, 0, (0x01020304, 0xFFFFFFFF)))
-        outbox.packet(Post(9, 2, 0, (1, 2, 3)))
+        outbox.packet(Post.of_words(5, 2, 0, (0x01020304, 0xFFFFFFFF)))
+        outbox.packet(Post.of_words(9, 2, 0, (1, 2, 3)))
         assert outbox.packets == [0, 0, 2]
     expected = struct.pack(">QIII", 5, 2, 0x01020304, 0xFFFFFFFF) + struct.pack(">QI3I", 9, 3, 1, 2, 3)
     assert (tmp_path / stream_file(2)).read_bytes() == expected
     assert not (tmp_path / stream_file(0)).exists()
 
 
+def disk_bytes(path: Path) -> int:
+    return path.stat().st_blocks * 512
+
+
+def test_packets_that_were_read_take_no_disk_and_those_after_stay(tmp_path: Path) -> None:
+    words = tuple(range(1000))
+    count = 600  # 2.4 MB
+    with Outbox(tmp_path, PORTS) as outbox:
+        for cycle in range(count):
+            outbox.packet(Post.of_words(cycle, 2, 0, words))
+        outbox.flush()
+        full = disk_bytes(tmp_path / stream_file(2))
+        outbox.forget([0, 0, count - 2])
+        outbox.packet(Post.of_words(count, 2, 0, (1, 2)))
+    file = tmp_path / stream_file(2)
+    assert disk_bytes(file) < full / 100
+    last_two = struct.pack(">QI1000I", count - 2, 1000, *words) + struct.pack(">QI1000I", count - 1, 1000, *words)
+    assert file.read_bytes().endswith(last_two + struct.pack(">QI2I", count, 2, 1, 2))
+
+
+def test_records_that_were_read_take_no_disk_and_those_after_come(tmp_path: Path) -> None:
+    path = tmp_path / "trace.bin"
+    record = Record(7, 1, Kind.SEND, 1, 2, 3, 4, 5)
+    path.write_bytes(RECORD.pack(*record) * 100_000)
+    full = disk_bytes(path)
+    reader = TraceReader(path)
+    assert sum(1 for _ in reader.new()) == 100_000
+    reader.forget()
+    assert disk_bytes(path) < full / 100
+    with path.open("ab") as file:
+        file.write(RECORD.pack(*record))
+    assert list(reader.new()) == [record]
+    reader.close()
+
+
 def test_post_for_a_slot_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with Outbox(tmp_path, PORTS) as outbox, pytest.raises(KeyError):
-        outbox.packet(Post(0, 2, 1, (1, 2)))
+        outbox.packet(Post.of_words(0, 2, 1, (1, 2)))
 
 
 def test_flushed_post_can_be_read_before_the_file_is_closed(tmp_path: Path) -> None:
     with Outbox(tmp_path, PORTS) as outbox:
-        outbox.packet(Post(0, 0, 1, (1, 2)))
+        outbox.packet(Post.of_words(0, 0, 1, (1, 2)))
         outbox.flush()
         assert len((tmp_path / stream_file(1)).read_bytes()) == 12 + 8
 

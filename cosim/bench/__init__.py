@@ -1,0 +1,1 @@
+"""The performance table, measured here and now: `ironband bench`."""

@@ -1,0 +1,102 @@
+"""The figures of the performance table: what each is, its unit, and what it must reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FIGURES", "Figure", "Reading", "Target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a figure must reach: at least, at most, or between."""
+
+    least: float | None = None
+    most: float | None = None
+    ports: int | None = None
+    """It is stated for a switch of so many ports only."""
+
+    def applies(self, ports: int) -> bool:
+        """Whether it is stated for a switch of `ports` ports."""
+        return self.ports is None or self.ports == ports
+
+    def held(self, value: float) -> bool:
+        """Whether a value reaches it."""
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+    def __str__(self) -> str:
+        if self.least is None:
+            return f"<= {self.most:,}"
+        return f">= {self.least:,}" if self.most is None else f"{self.least:,} .. {self.most:,}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of the table.
+
+    Attributes:
+        name: also its key in JSON.
+        unit: of its value; "" for a ratio.
+        text: what it is, in few words.
+        digits: after the decimal point, for people.
+        target: None if it is only there to be known.
+    """
+
+    name: str
+    unit: str
+    text: str
+    digits: int = 0
+    target: Target | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A measured value: the median of its repetitions, and the least and the most of them."""
+
+    value: float
+    least: float
+    most: float
+
+    @classmethod
+    def once(cls, value: float) -> Reading:
+        """Of something measured once, or that is the same each time."""
+        return cls(value, value, value)
+
+
+_HEAD_OF_LINE = 0.618
+"""Saturation throughput of FIFO inputs at 8 ports: Karol, Hluchyj, Morgan, "Input versus output queueing on a
+space-division packet switch", IEEE Trans. Comm. 35 (1987), table I."""
+
+_HEAD_OF_LINE_MARGIN = 0.03
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure("latency_cycles", "cycles", "idle switch, SDP in to SDP out", target=Target(most=8)),
+        Figure("throughput_voq_256", "", "saturated, VOQ, 256 B payloads", 3, Target(least=0.95)),
+        Figure("throughput_voq_2048", "", "saturated, VOQ, 2 KiB payloads", 3, Target(least=0.95)),
+        Figure(
+            "throughput_fifo_2048",
+            "",
+            "saturated, FIFO, 2 KiB payloads",
+            3,
+            Target(
+                round(_HEAD_OF_LINE - _HEAD_OF_LINE_MARGIN, 3), round(_HEAD_OF_LINE + _HEAD_OF_LINE_MARGIN, 3), ports=8
+            ),
+        ),
+        Figure("lost_packets", "packets", "lost, doubled, reordered or changed", target=Target(most=0)),
+        Figure("cosim_cycles_per_s", "cycles/s", "RTL under cocotb, saturated with 2 KiB"),
+        Figure("bare_cycles_per_s", "cycles/s", "the same in a bare C++ loop"),
+        Figure("cosim_ratio", "", "cocotb / bare loop", 2, Target(least=0.7)),
+        Figure("compare_ratio", "", "speed with / without comparison", 2, Target(least=0.5)),
+        Figure("model_cycles_per_s", "cycles/s", "golden model alone"),
+        Figure("amaranth_cycles_per_s", "cycles/s", "RTL in Amaranth's simulator"),
+        Figure("model_over_amaranth", "", "golden model / Amaranth's simulator", 1, Target(least=20)),
+        Figure("model_block_hops_per_s", "/s", "golden model, 64-byte blocks x links", target=Target(least=1_500_000)),
+        Figure("build36_s", "s", "36-port switch, Verilog to executable", 1, Target(most=90)),
+        Figure("cycles36_per_s", "cycles/s", "36 ports saturated, under cocotb", target=Target(least=3_000)),
+        Figure("peak_rss_mb", "MB", "peak memory of a long run", 1),
+        Figure("peak_rss_growth", "", "memory of a run 4 times as long", 3, Target(most=1.05)),
+    )
+}
+"""All figures, by name, in the order of the table."""

@@ -1,0 +1,54 @@
+"""How much is measured: sizes of the fabric, lengths of runs, repetitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a benchmark is asked for.
+
+    Attributes:
+        ports: of the switch, except where a figure has its own number.
+        seed: of all traffic.
+        quick: shorter runs, fewer repetitions, and no builds to measure.
+        sim: the engine on which latency and throughput are measured.
+    """
+
+    ports: int = 8
+    seed: int = 1
+    quick: bool = False
+    sim: str = "verilator"
+
+    @property
+    def repetitions(self) -> int:
+        """Of each measurement of speed."""
+        return 2 if self.quick else 5
+
+    @property
+    def speed_cycles(self) -> int:
+        """Of each run whose speed is measured."""
+        return 100_000 if self.quick else 300_000
+
+    @property
+    def amaranth_seconds(self) -> float:
+        """Of the run on Amaranth's simulator."""
+        return 4.0 if self.quick else 30.0
+
+    @property
+    def warm_up_cycles(self) -> int:
+        """Of a saturated run, not measured: buffers fill, which takes longer the less is left over."""
+        return 40_000 if self.quick else 150_000
+
+    @property
+    def memory_cycles(self) -> int:
+        """Of the shorter of the runs whose memory is measured."""
+        return 40_000 if self.quick else 250_000
+
+    @property
+    def wide_cycles(self) -> int:
+        """Of the run of a wide switch."""
+        return 20_000

@@ -1,0 +1,123 @@
+"""The measurements of the performance table: which there are, which are needed, and what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from cosim import simulation
+from cosim.bench.figures import FIGURES, Figure, Reading
+from cosim.bench.latency import latency
+from cosim.bench.memory import memory
+from cosim.bench.settings import Settings
+from cosim.bench.speed import SPEED_FIGURES, speed
+from cosim.bench.throughput import THROUGHPUT_FIGURES, throughput
+from cosim.bench.wide import WIDE_FIGURES, wide
+from cosim.load import uniform_load
+
+__all__ = ["NOT_JUDGED_QUICK", "NOT_QUICK", "Benchmark", "Progress", "benchmark"]
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is being measured, how much of it is done, and how much there is."""
+
+_LATENCY_FIGURES = ("latency_cycles",)
+_MEMORY_FIGURES = ("peak_rss_mb", "peak_rss_growth")
+_LOST = "lost_packets"
+
+NOT_QUICK = WIDE_FIGURES
+"""Figures that --quick leaves out: a build alone may take longer than a minute."""
+
+NOT_JUDGED_QUICK = ("throughput_voq_2048",)
+"""Figures that --quick measures too shortly to say whether they reach their target."""
+
+
+@dataclass
+class Benchmark:
+    """What was measured.
+
+    Attributes:
+        settings: with what.
+        readings: by figure.
+        faults: what was wrong with deliveries, and where engines differ, in words.
+    """
+
+    settings: Settings
+    readings: dict[str, Reading] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def figure_held(self, figure: Figure) -> bool | None:
+        """Whether a figure reaches its target; None if it has none, or was not measured or not long enough."""
+        if self.settings.quick and figure.name in NOT_JUDGED_QUICK:
+            return None
+        target, reading = figure.target, self.readings.get(figure.name)
+        if target is None or reading is None or not target.applies(self.settings.ports):
+            return None
+        return target.held(reading.value)
+
+    @property
+    def missed(self) -> list[str]:
+        """Names of the figures that do not reach their targets."""
+        return [name for name, figure in FIGURES.items() if self.figure_held(figure) is False]
+
+    @property
+    def held(self) -> bool:
+        """Whether every figure reaches its target, and nothing was wrong."""
+        return not self.missed and not self.faults
+
+
+def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progress: Progress) -> Benchmark:
+    """Measure the figures asked for, and no others.
+
+    Raises:
+        What the engines raise (cosim.simulation.run).
+    """
+    result = Benchmark(settings)
+    wanted = [name for name in asked if not (settings.quick and name in NOT_QUICK)]
+    _prepare(settings, wanted, progress)
+
+    def needed(*figures: str) -> bool:
+        return any(name in wanted for name in figures)
+
+    if needed(*_LATENCY_FIGURES):
+        progress("latency", 0, 1)
+        result.readings |= latency(settings, work_dir)
+    for name in THROUGHPUT_FIGURES:
+        if needed(name, _LOST):
+            _add_throughput(result, name, work_dir, progress)
+    if needed(*SPEED_FIGURES):
+        speeds = speed(settings, wanted, work_dir, progress=progress)
+        result.readings |= speeds.readings
+        result.faults += speeds.faults
+    if needed(*_MEMORY_FIGURES):
+        progress("memory", 0, 1)
+        result.readings |= memory(settings, work_dir)
+    if needed(*WIDE_FIGURES):
+        progress("36 ports", 0, 1)
+        result.readings |= wide(settings, wanted, work_dir)
+    result.readings = {name: reading for name, reading in result.readings.items() if name in wanted}
+    return result
+
+
+def _prepare(settings: Settings, wanted: Collection[str], progress: Progress) -> None:
+    """Build what is not in the cache, so that no build is within what is timed."""
+    unbuilt = {"amaranth_cycles_per_s", *WIDE_FIGURES}
+    kinds: list[Literal["voq", "fifo"]] = []
+    if set(wanted) - unbuilt - {"throughput_fifo_2048"}:
+        kinds.append("voq")
+    if {"throughput_fifo_2048", _LOST} & set(wanted):
+        kinds.append("fifo")
+    for number, queueing in enumerate(kinds):
+        progress(f"building {settings.ports} ports, {queueing}", number, len(kinds))
+        fabric = uniform_load(settings.ports, cycles=1, queueing=queueing).fabric
+        for engine in (settings.sim, "model"):
+            simulation.build(engine, fabric)
+
+
+def _add_throughput(result: Benchmark, name: str, work_dir: Path, progress: Progress) -> None:
+    measured = throughput(result.settings, name, work_dir, progress=progress)
+    result.readings[name] = measured.share
+    before = result.readings.get(_LOST, Reading.once(0)).value
+    result.readings[_LOST] = Reading.once(before + measured.lost)
+    result.faults += [f"{name}: {fault}" for fault in measured.faults]
