@@ -6,19 +6,17 @@ Independent of the golden model: it knows only the packets that were posted and 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from cosim.mail import Delivery
+from cosim.mail import Delivery, pack_words
 from cosim.topology import Topology
 from cosim.traffic import Packet, slot_of_vl
 
-__all__ = ["DeliveryCheck", "Fault"]
+__all__ = ["DeliveryCheck", "Fault", "Follower"]
 
-_ALL_BUT_VL = 0x0FFF_FFFF
-"""Of the packet's first word: switches rewrite LRH.VL."""
-
-_Content = tuple[str, tuple[int, ...]]
+_Content = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +31,24 @@ class Fault:
         return f"cycle {self.cycle}, {self.host}: {self.text}"
 
 
+class Follower(Protocol):
+    """Is told what becomes of each packet."""
+
+    def offered(self, packet: Packet) -> None:
+        """A host has the packet to send; in the order of cycles."""
+
+    def delivered(self, packet: Packet, cycle: int) -> None:
+        """The packet arrived as it should."""
+
+    def lost(self, packet: Packet) -> None:
+        """A later packet of its flow arrived first."""
+
+
 class DeliveryCheck:
     """Follows the deliveries of a run.
 
-    Only packets under way are held: one that a later one of its flow overtakes is lost.
+    Packets of one flow to one destination arrive in order: one that a later one overtakes is lost. Only packets
+    under way are held.
 
     Attributes:
         expected: packets that hosts offered so far and that should arrive.
@@ -48,13 +60,14 @@ class DeliveryCheck:
 
     KEPT_FAULTS = 20
 
-    def __init__(self, topology: Topology, packets: Iterator[Packet]) -> None:
+    def __init__(self, topology: Topology, packets: Iterator[Packet], followers: Sequence[Follower] = ()) -> None:
+        self._followers = followers
         self._topology = topology
         self._hosts = list(topology.fabric.nodes)
         self._packets = packets
         self._next = next(packets, None)
         self._under_way: dict[_Content, Packet] = {}
-        self._flows: dict[int, deque[_Content]] = {}
+        self._flows: dict[tuple[int, str], deque[_Content]] = {}
         self.expected = 0
         self.delivered = 0
         self.lost = 0
@@ -71,17 +84,19 @@ class DeliveryCheck:
         while self._next is not None and self._next.cycle <= cycle:
             packet = self._next
             if packet.destination is not None:
-                content = _content(packet.destination, packet.words)
+                content = _content(packet.destination, packet.data)
                 self._under_way[content] = packet
-                self._flows.setdefault(packet.flow, deque()).append(content)
+                self._flows.setdefault((packet.flow, packet.destination), deque()).append(content)
                 self.expected += 1
+                for follower in self._followers:
+                    follower.offered(packet)
             self._next = next(self._packets, None)
 
     def deliver(self, delivery: Delivery) -> None:
         """Check one delivery."""
         self.advance(delivery.cycle)
         host = self._hosts[delivery.node]
-        content = _content(host, delivery.words)
+        content = _content(host, pack_words(delivery.words))
         packet = self._under_way.pop(content, None)
         if packet is None:
             text = (
@@ -89,11 +104,15 @@ class DeliveryCheck:
             )
             self._fault(Fault(delivery.cycle, host, f"{text}: {delivery.words[0]:08x} {delivery.words[1]:08x} ..."))
             return
-        waiting = self._flows[packet.flow]
+        waiting = self._flows[packet.flow, host]
         while (first := waiting.popleft()) != content:
-            del self._under_way[first]
+            overtaken = self._under_way.pop(first)
             self.lost += 1
+            for follower in self._followers:
+                follower.lost(overtaken)
         self.delivered += 1
+        for follower in self._followers:
+            follower.delivered(packet, delivery.cycle)
         slot = slot_of_vl(packet.final_vl, self._topology.fabric.nodes[host].vls)
         if delivery.slot != slot:
             self._fault(Fault(delivery.cycle, host, f"got a packet on slot {delivery.slot}, expected {slot}"))
@@ -104,5 +123,6 @@ class DeliveryCheck:
             self.faults.append(fault)
 
 
-def _content(host: str, words: tuple[int, ...]) -> _Content:
-    return host, (words[0] & _ALL_BUT_VL, *words[1:])
+def _content(host: str, data: bytes) -> _Content:
+    """Where a packet goes and what it holds, but for LRH.VL, which switches rewrite."""
+    return host, bytes((data[0] & 0x0F,)) + data[1:]

@@ -10,11 +10,12 @@ from pathlib import Path
 from cosim import simulation
 from cosim.bring_up import BUS_READ_CYCLES, bring_up, read_counters
 from cosim.compare import Comparison, compare
+from cosim.flows import scenario_packets
 from cosim.injection import scenario_controls
 from cosim.scenario import Scenario
 from cosim.simulation import Delivery, RunSpec
 from cosim.topology import Port, Topology
-from cosim.traffic import Packet, scenario_packets
+from cosim.traffic import Packet
 from wire.registers import Counter
 from wire.stimulus import Control
 from wire.trace import Kind, Record
@@ -48,8 +49,8 @@ class Experiment:
         return RunSpec(self.topology.fabric, self.controls(), posts, self.cycles)
 
 
-def scenario_experiment(scenario: Scenario, seed: int | None = None) -> Experiment:
-    """The experiment of a scenario, with its own seed unless another is given."""
+def scenario_experiment(scenario: Scenario) -> Experiment:
+    """The experiment of a scenario."""
     topology = Topology.of(scenario)
     settings = {}
     for port in topology.linked_ports():
@@ -68,7 +69,7 @@ def scenario_experiment(scenario: Scenario, seed: int | None = None) -> Experime
         up.start,
         end,
         end + len(reads) + BUS_READ_CYCLES + 1,
-        lambda: scenario_packets(scenario, topology, up.start, scenario.seed if seed is None else seed),
+        lambda: scenario_packets(scenario, topology, up.start, scenario.seed),
         controls,
     )
 

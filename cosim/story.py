@@ -62,6 +62,8 @@ class _Sender:
     need: int = 0
     """Blocks of the packet sent last; of the first one waiting as long as there is none."""
     stalled_from: int | None = None
+    busy_until: int = -1
+    """Cycle of the last row of the packet sent last."""
     waiting: deque[_Waiting] = field(default_factory=deque)
 
     @property
@@ -169,23 +171,25 @@ class Story:
         labels = [f"{packet.flow}/{packet.sequence}" for packet in packets]
         for packet, label in zip(packets, labels, strict=True):
             vl = self._vl(place, packet.slot)
-            self._queued[Port(place.node, _HOST), place, vl].append(_Queued(label, len(packet.words)))
+            self._queued[Port(place.node, _HOST), place, vl].append(_Queued(label, packet.pkt_len))
 
         def happen(cycle: int) -> None:
             for packet, label in zip(packets, labels, strict=True):
                 sender = self._senders[place, self._vl(place, packet.slot)]
-                sender.waiting.append(_Waiting(label, blocks_of_words(len(packet.words))))
-            each = f"{packets[0].payload_bytes:,} bytes" if len({len(p.words) for p in packets}) == 1 else "mixed sizes"
+                sender.waiting.append(_Waiting(label, packet.blocks))
+            each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
             text = f"host has {self._names(labels)} to send, {each}"
             event = Event(cycle, place, "post", text)
             vls = {self._vl(place, packet.slot) for packet in packets} - {VL15}
             if len(vls) == 1:
-                vl = vls.pop()
+                (vl,) = vls
                 sender = self._senders[place, vl]
                 if sender.need == 0:
                     sender.need = sender.waiting[0].blocks
                 event = _with_credits(replace(event, vl=vl), sender)
             self._event(event)
+            for vl in sorted(vls):
+                self._look_for_stall(cycle, place, vl)
 
         self._at(packets[0].cycle, happen)
 
@@ -198,6 +202,7 @@ class Story:
 
         def start(cycle: int) -> None:
             sender = self._senders[port, vl]
+            sender.busy_until = record.cycle
             waited = ""
             if sender.stalled_from is not None:
                 waited = f", after waiting {_plural(cycle - sender.stalled_from, 'cycle')}"
@@ -219,7 +224,9 @@ class Story:
 
     def _look_for_stall(self, cycle: int, port: Port, vl: int) -> None:
         sender = self._senders[port, vl]
-        if not sender.waiting or sender.stalled_from is not None or sender.credits >= sender.waiting[0].blocks:
+        if cycle <= sender.busy_until or sender.stalled_from is not None:
+            return
+        if not sender.waiting or sender.credits >= sender.waiting[0].blocks:
             return
         sender.stalled_from = cycle
         need = _plural(sender.waiting[0].blocks, "block")
@@ -265,6 +272,7 @@ class Story:
             self._event(Event(cycle, port, "receive", text, label, vl, buffer_blocks=self._filled[port]))
             if label is not None:
                 self._senders[out, out_vl].waiting.append(_Waiting(label, taken))
+                self._look_for_stall(cycle, out, out_vl)
 
         self._at(accepted, happen)
 

@@ -16,7 +16,6 @@ from itertools import count
 from cosim.topology import Port, Topology
 from cosim.traffic import Packet
 from wire.codes import VL15
-from wire.packet import blocks_of_words, rows_of_words
 
 __all__ = ["TailDrop", "tail_drop"]
 
@@ -61,7 +60,7 @@ def tail_drop(
         """Send by `out` from cycle `ready` on; returns the cycle after the last row."""
         start = max(ready, free_from[out])
         pace = topology.pace(out)
-        end = start + rows_of_words(len(packet.words)) * pace
+        end = start + packet.rows * pace
         free_from[out] = end
         far = topology.far_end(out)
         if far is not None:
@@ -74,7 +73,7 @@ def tail_drop(
         nonlocal delivered, dropped
         while events and events[0][0] < cycle:
             now, kind, _, port, complete, packet = heapq.heappop(events)
-            need = blocks_of_words(len(packet.words))
+            need = packet.blocks
             vl = packet.final_vl
             if kind == 0:
                 used[port, vl] -= need
@@ -86,7 +85,7 @@ def tail_drop(
             if port.node == packet.destination:
                 host = Port(port.node, 0)
                 start = _outside(max(complete, free_from[host]), pauses.get(port.node, []))
-                end = free_from[host] = start + rows_of_words(len(packet.words))
+                end = free_from[host] = start + packet.rows
                 delivered += 1
             else:
                 out = topology.tables[port.node].get(topology.lids[packet.destination or ""])

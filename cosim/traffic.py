@@ -1,4 +1,4 @@
-"""Packets to send: the flows of a scenario, and random traffic for `ironband check`.
+"""Packets on their way into hosts, and random ones for `ironband check`.
 
 Everything is a lazily drawn function of a seed, so that the same traffic can be given to several engines.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from operator import attrgetter
 from random import Random
+from typing import NamedTuple
 
-from cosim.scenario import Flow, Scenario
+from cosim.mail import pack_words, unpack_words
 from cosim.topology import Port, Topology
 from wire.codes import (
     LID_MULTICAST_MAX,
@@ -29,17 +29,15 @@ from wire.codes import (
 )
 from wire.crc import ICRC_BYTES
 from wire.headers import BTH, DETH, LRH, RWH
-from wire.packet import WORD_BYTES, build_raw, build_ud_send, rows_of_words
+from wire.packet import WORD_BYTES, blocks_of_words, build_raw, build_ud_send, rows_of_words
 from wire.stimulus import Post
 
 __all__ = [
     "Packet",
     "RandomTraffic",
     "random_packets",
-    "scenario_packets",
     "slot_of_vl",
-    "ud_packet_words",
-    "words_of",
+    "ud_packet",
 ]
 
 _DEST_QP = 0x10
@@ -54,8 +52,7 @@ _MOST_WORDS = max_pkt_len(MTU.MTU_4096)
 """What the packet interface of an adapter takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
+class Packet(NamedTuple):
     """A packet of a flow, on its way into a host.
 
     Attributes:
@@ -66,7 +63,7 @@ class Packet:
         destination: name of the host that should get it; None if it should get nowhere.
         slot: slot of the source on which it is posted.
         final_vl: VL on the last link, 15 for VL15.
-        words: LRH..ICRC in 32-bit words, first byte highest.
+        data: LRH..ICRC.
     """
 
     flow: int
@@ -76,22 +73,37 @@ class Packet:
     destination: str | None
     slot: int
     final_vl: int
-    words: tuple[int, ...]
+    data: bytes
 
     @property
     def payload_bytes(self) -> int:
         """Payload of a UD packet without GRH, without padding."""
-        pad_cnt = self.words[LRH.size_bytes // WORD_BYTES] >> 20 & 3
-        return len(self.words) * WORD_BYTES - _UD_OVERHEAD - pad_cnt
+        pad_cnt = BTH["pad_cnt"].read(self.data, LRH.size_bytes)
+        return len(self.data) - _UD_OVERHEAD - pad_cnt
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """LRH..ICRC in 32-bit words, first byte highest."""
+        return unpack_words(self.data)
+
+    @property
+    def pkt_len(self) -> int:
+        """How many words there are; LRH.PktLen may say something else."""
+        return len(self.data) // WORD_BYTES
+
+    @property
+    def rows(self) -> int:
+        """Rows on a link."""
+        return rows_of_words(self.pkt_len)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of buffer and credit."""
+        return blocks_of_words(self.pkt_len)
 
     def post(self, topology: Topology) -> Post:
         """As stimulus."""
-        return Post(self.cycle, topology.index[self.source], self.slot, self.words)
-
-
-def words_of(data: bytes) -> tuple[int, ...]:
-    """32-bit words of whole words of bytes, first byte highest."""
-    return struct.unpack(f">{len(data) // WORD_BYTES}I", data)
+        return Post(self.cycle, topology.index[self.source], self.slot, self.data)
 
 
 def slot_of_vl(vl: int, node_vls: int) -> int:
@@ -99,7 +111,7 @@ def slot_of_vl(vl: int, node_vls: int) -> int:
     return node_vls if vl == VL15 else vl
 
 
-def ud_packet_words(
+def ud_packet(
     random: Random,
     *,
     slid: int,
@@ -110,8 +122,8 @@ def ud_packet_words(
     sequence: int,
     size: int,
     grh: bool = False,
-) -> tuple[int, ...]:
-    """A UD SEND Only packet of `size` payload bytes, as words.
+) -> bytes:
+    """A UD SEND Only packet of `size` payload bytes, LRH..ICRC.
 
     Source QP and PSN hold flow and sequence, and so does the payload as far as it goes; random bytes follow,
     so that no two packets are alike.
@@ -129,52 +141,7 @@ def ud_packet_words(
         grh={"hop_lmt": 1} if grh else None,
         payload=(identity + random.randbytes(max(0, size - len(identity))))[:size],
     )
-    return words_of(packet.data)
-
-
-def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: int) -> Iterator[Packet]:
-    """The packets of all flows, by cycle; `start` is the cycle from which traffic may start."""
-    flows = (
-        _flow_packets(scenario, topology, number, flow, start, Random(f"{seed}/{number}"))
-        for number, flow in enumerate(scenario.flows)
-    )
-    return heapq.merge(*flows, key=attrgetter("cycle"))
-
-
-def _flow_packets(
-    scenario: Scenario, topology: Topology, number: int, flow: Flow, start: int, random: Random
-) -> Iterator[Packet]:
-    path = topology.path(flow.source, flow.destination)
-    if path is None:
-        raise ValueError(f"no way from {flow.source} to {flow.destination}")
-    vl = topology.vl(path[0], flow.sl)
-    pace = topology.pace(path[0])
-    cycle = Fraction(start + flow.start)
-    sequence = 0
-    while cycle < start + scenario.cycles and (flow.count is None or sequence < flow.count):
-        words = ud_packet_words(
-            random,
-            slid=topology.lids[flow.source],
-            dlid=topology.lids[flow.destination],
-            sl=flow.sl,
-            vl=vl,
-            flow=number,
-            sequence=sequence,
-            size=random.randint(*flow.sizes),
-        )
-        yield Packet(
-            flow=number,
-            sequence=sequence,
-            cycle=int(cycle),
-            source=flow.source,
-            destination=flow.destination,
-            slot=vl,
-            final_vl=topology.vl(path[-1], flow.sl),
-            words=words,
-        )
-        sequence += 1
-        if flow.rate is not None:
-            cycle += Fraction(rows_of_words(len(words)) * pace) / Fraction(flow.rate)
+    return packet.data
 
 
 @dataclass(frozen=True)
@@ -250,11 +217,11 @@ def _host_packets(
         for _ in range(random.choice(_BURST)):
             packet = _random_packet(topology, random, source, destination, sl, int(cycle), management, sequences)
             # A raw packet has no ICRC that could be wrong.
-            plain = packet.words[0] >> 16 & 3 == LNH.IBA_LOCAL
+            plain = LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL
             if traffic.strays and plain and random.random() < _STRAY_SHARE:
                 packet = (_vl15_stray if management else _stray)(topology, random, packet)
             yield packet
-            rows += rows_of_words(len(packet.words))
+            rows += packet.rows
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
 
 
@@ -283,12 +250,12 @@ def _random_packet(
     if not management and random.random() < _RAW_SHARE:
         payload = (_IDENTITY.pack(flow, sequence) + random.randbytes(mtu))[: 8 + size // 4 * 4]
         header = RWH.record({"ether_type": _ETHER_TYPE})
-        words = words_of(build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data)
+        data = build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data
     else:
         grh = not management and random.random() < _GRH_SHARE
-        words = ud_packet_words(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh)
+        data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh)
     node_vls = topology.fabric.nodes[source].vls
-    return Packet(flow, sequence, cycle, source, destination, slot_of_vl(vl, node_vls), final_vl, words)
+    return Packet(flow, sequence, cycle, source, destination, slot_of_vl(vl, node_vls), final_vl, data)
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
@@ -316,7 +283,7 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
             words[1] = _with_pkt_len(words[1], random.choice(sorted(lies)))
         case _:
             words[-1] ^= 1 << random.randrange(32)
-    return replace(packet, destination=None, words=tuple(words))
+    return packet._replace(destination=None, data=pack_words(words))
 
 
 def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
@@ -329,7 +296,7 @@ def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
             words[0] = words[0] & 0xFFFF_0000 | LID_PERMISSIVE
         case _:
             words[0] |= LNH.IBA_GLOBAL << 16
-    return replace(packet, destination=None, words=tuple(words))
+    return packet._replace(destination=None, data=pack_words(words))
 
 
 def _with_pkt_len(word: int, pkt_len: int) -> int:

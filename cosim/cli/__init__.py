@@ -21,6 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 held, 1 a check failed, 2 bad use or input with one line on standard error, 130 interrupted.
     """
+    if sys.stderr is None:
+        # Closed; what is said of errors has nowhere to go.
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stdout is None:
+        print("ironband: standard output is closed", file=sys.stderr)
+        return _BAD_USE
     signal.signal(signal.SIGTERM, _end)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Otherwise we run where interrupts are ignored, such as a shell's background.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from cosim.engines.build import BuildFailed
 from cosim.engines.cache import BuildDirectoryError
 from cosim.engines.process import ProcessTimeout
-from cosim.engines.run import SimulationFailed
+from cosim.engines.run import LOG, SimulationFailed
 from cosim.engines.toolchain import SimulatorMissing
 from cosim.output import OutputError, output_file, whole_file
 from cosim.scenario_file import ScenarioError
@@ -90,13 +92,29 @@ def input_errors() -> Iterator[None]:
 
 @contextmanager
 def work_directory() -> Iterator[Path]:
-    """A temporary directory for the runs of the engines."""
+    """A temporary directory for the runs of the engines. The log of one that failed outlives it.
+
+    Raises:
+        SimulationFailed: from the block, in one line that says where the log is.
+    """
     try:
         directory = tempfile.TemporaryDirectory(prefix="ironband-", ignore_cleanup_errors=True)
     except OSError as error:
         raise OutputError(f"directory {tempfile.gettempdir()}: cannot be written: {error.strerror}") from None
     with directory as path:
-        yield Path(path)
+        try:
+            yield Path(path)
+        except SimulationFailed as failure:
+            said = str(failure).partition("\n")[0]
+            logs = sorted(Path(path).rglob(LOG))
+            raise SimulationFailed(f"{said}; its log is {_kept(logs[0])}" if logs else said) from failure
+
+
+def _kept(log: Path) -> Path:
+    """A copy of a log, in the directory for temporary files."""
+    handle, name = tempfile.mkstemp(prefix="ironband-", suffix=".log")
+    os.close(handle)
+    return Path(shutil.copyfile(log, name))
 
 
 def write_json(target: str, results: dict[str, Any]) -> None:

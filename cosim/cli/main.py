@@ -8,8 +8,12 @@ from importlib import metadata
 
 import click
 
+from cosim.cli.bench import bench
 from cosim.cli.check import check
+from cosim.cli.curves import curves
+from cosim.cli.export import export
 from cosim.cli.run import run
+from cosim.cli.synth import synth
 
 __all__ = ["ironband", "run_command"]
 
@@ -24,6 +28,10 @@ def ironband() -> None:
 
 ironband.add_command(run)
 ironband.add_command(check)
+ironband.add_command(bench)
+ironband.add_command(curves)
+ironband.add_command(synth)
+ironband.add_command(export)
 
 
 def run_command(arguments: Sequence[str] | None) -> int:

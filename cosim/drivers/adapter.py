@@ -7,8 +7,9 @@ from collections import deque
 from cocotb.triggers import Event
 
 from cosim.drivers.mailbox import Mailbox, within
-from cosim.mail import Delivery, pack_words, unpack_words
+from cosim.mail import Delivery, pack_words
 from wire.codes import VL15
+from wire.packet import WORD_BYTES
 from wire.stimulus import Post
 
 __all__ = ["AdapterDriver"]
@@ -44,7 +45,9 @@ class AdapterDriver:
         slot = self.vls if vl == VL15 else vl
         if vl != VL15 and not 0 <= vl < self.vls:
             raise ValueError(f"VL {vl} of {self.name}: expected 0..{self.vls - 1} or {VL15}")
-        self._mailbox.packet(Post(cycle, self._node, slot, unpack_words(packet)))
+        if len(packet) % WORD_BYTES:
+            raise ValueError(f"packet of {len(packet)} bytes: expected a multiple of {WORD_BYTES}")
+        self._mailbox.packet(Post(cycle, self._node, slot, packet))
 
     async def recv(self, timeout_cycles: int | None = None) -> bytes:
         """Wait for the next packet delivered to the host; its bytes LRH..ICRC.

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from cosim.bring_up import bring_up
+from cosim.flows import scenario_packets
 from cosim.scenario import Scenario
 from cosim.scenario_file import load_scenario
 from cosim.topology import Topology
-from cosim.traffic import Packet, scenario_packets
+from cosim.traffic import Packet
 from wire.packet import blocks_of_words
 from wire.trace import Kind, Record, port_source
 

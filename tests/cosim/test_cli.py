@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cosim.cli import main
+from cosim.engines.run import SimulationFailed
 
 COMMAND = [sys.executable, "-c", "import sys; from cosim.cli import main; sys.exit(main())"]
 
@@ -136,11 +137,13 @@ def test_the_version_is_that_of_the_package(capsys):
     [
         (["fly"], "No such command 'fly'."),
         (["run"], "Missing argument 'SCENARIO'."),
-        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: jam"),
+        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, error-burst, "),
         (["run", "jam", "--fast"], "No such option '--fast'."),
         (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
         (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
         (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
+        (["curves", "--loads", "0.5,2"], "Invalid value for '--loads': 2 is not in the range 0<x<=1."),
+        (["curves", "--loads", "a"], "Invalid value for '--loads': 'a': expected numbers with commas between them"),
         (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
         (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
         (["check", "--cycles", "100"], "cycles 100: expected more than"),
@@ -248,6 +251,27 @@ def test_an_interrupted_run_leaves_nothing_behind(number, status, sim, tmp_path)
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_a_closed_output_is_one_line_and_status_2(closed):
+    command = f"{' '.join(map(repr, COMMAND))} run jam --sim model {closed}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr == ("ironband: standard output is closed\n" if "2>" not in closed else "")
+
+
+def test_a_simulation_that_fails_is_one_line_that_says_where_its_log_is(capsys, monkeypatch):
+    def fail(experiment, engine, work_dir, **_):
+        (work_dir / engine).mkdir()
+        (work_dir / engine / "sim.log").write_text("what the simulator said")
+        raise SimulationFailed("the simulator ended early, status 1\nwhat the simulator said")
+
+    monkeypatch.setattr("cosim.cli.run.perform", fail)
+    said, _, log = one_line_error(capsys, "run", "jam", "--sim", "icarus").rpartition("; its log is ")
+    assert said == "the simulator ended early, status 1"
+    assert Path(log).read_text() == "what the simulator said"
+    Path(log).unlink()
+
+
 def test_a_reader_that_goes_away_is_no_traceback():
     command = f"{' '.join(map(repr, COMMAND))} run jam --sim model | head -n 1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
@@ -270,6 +294,73 @@ def test_every_engine_tells_the_same_story_and_none_differs_from_the_model(capsy
     assert results["mismatches"] == 0
     assert results["cycles_compared"] == results["cycles"] > 3_000
     assert results["records_compared"] > 100
+
+
+def flows_of(capsys, scenario: str) -> dict[str, dict]:
+    """What each flow got in a scenario."""
+    assert main(["run", scenario, "--sim", "model", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["held"], results["faults"]) == (True, [])
+    assert {Path(name).suffix for name in results["files"]} == {".svg", ".png"}
+    return {f"{flow['name']} {flow['from']}": flow for flow in results["flows"]} | {"results": results}
+
+
+@pytest.mark.slow
+def test_saturation_fills_the_links_and_is_fair(capsys):
+    told = flows_of(capsys, "saturation")
+    shares = [link["data_share_of_capacity"] for link in told["results"]["links"].values()]
+    assert sum(shares) / len(shares) > 0.95
+    assert told["results"]["fairness_least_over_mean"]["uniform"] > 0.95
+
+
+def test_incast_drops_nothing_and_is_fair(capsys):
+    told = flows_of(capsys, "incast")["results"]
+    assert (told["dropped_packets"], told["lost_packets"]) == (0, 0)
+    assert told["fairness_least_over_mean"]["incast"] > 0.95
+    assert told["links"]["S[8]"]["data_share_of_capacity"] > 0.98
+
+
+def test_a_blocked_head_of_line_costs_the_fifo_twice_the_time(capsys):
+    told = flows_of(capsys, "head-of-line")
+    assert told["cold F1"]["latency_mean_cycles"] > 1.9 * told["cold V1"]["latency_mean_cycles"]
+    assert told["hot F1"]["latency_mean_cycles"] == told["hot V1"]["latency_mean_cycles"]
+
+
+def test_a_blocked_vl_does_not_stop_the_other(capsys):
+    told = flows_of(capsys, "blocked-vl")
+    assert told["free A"]["latency_max_cycles"] < 1_500
+    assert told["blocked A"]["latency_max_cycles"] > 4_000
+    assert any(event["event"] == "stall" for event in told["results"]["events"])
+
+
+def test_a_burst_of_errors_costs_the_packets_it_hits_and_the_credits_heal(capsys):
+    told = flows_of(capsys, "error-burst")["results"]
+    assert (told["sent_packets"], told["delivered_packets"], told["lost_packets"]) == (14, 10, 4)
+    assert told["injected_errors"] == 7
+    credits = [event["credits_left_blocks"] for event in told["events"] if event["place"] == "A[1]"]
+    assert [left for left in credits if left is not None][-1] == 68
+
+
+def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
+    told = flows_of(capsys, "slow-host")
+    assert told["results"]["links"]["S[3]"]["data_share"] > 0.95
+    assert told["results"]["dropped_packets"] == 0
+    assert told["results"]["links"]["S[4]"]["data_share"] < 0.4
+
+
+def test_curves_are_measured_and_drawn(capsys):
+    assert main(["curves", "--sim", "model", "--ports", "3", "--cycles", "4000", "--loads", "0.5,1", "--out", "c"]) == 0
+    told = capsys.readouterr().out
+    assert "VOQ, golden model" in told
+    assert "wrote c/throughput.png" in told
+    assert sorted(path.name for path in Path("c").iterdir()) == ["throughput.png", "throughput.svg"]
+
+
+@pytest.mark.slow
+def test_rtl_and_model_agree_on_a_burst_of_errors(capsys):
+    assert main(["run", "error-burst", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["mismatches"], results["lost_packets"], results["injected_errors"]) == (0, 4, 7)
 
 
 @pytest.mark.slow

@@ -3,7 +3,10 @@
 import pytest
 
 from cosim.delivery import DeliveryCheck
+from cosim.flows import scenario_packets
+from cosim.load import uniform_load
 from cosim.mail import Delivery
+from cosim.topology import Topology
 from tests.cosim.jam_trace import HOST_A, HOST_B, jam
 
 
@@ -62,3 +65,15 @@ def test_packets_not_yet_posted_are_not_expected(check):
     assert check.expected == 0
     check.advance(start)
     assert (check.expected, check.under_way) == (5, 5)
+
+
+def test_packets_of_one_flow_may_overtake_those_to_another_host():
+    scenario = uniform_load(3, cycles=20_000, size=64)
+    topology = Topology.of(scenario)
+    packets = list(scenario_packets(scenario, topology, 0, 1))
+    first = packets[0]
+    other = next(p for p in packets if p.flow == first.flow and p.destination != first.destination)
+    check = DeliveryCheck(topology, iter(packets))
+    for packet in (other, first):
+        check.deliver(Delivery(19_999, topology.index[packet.destination], packet.slot, packet.words))
+    assert (check.delivered, check.lost, check.fault_count) == (2, 0, 0)

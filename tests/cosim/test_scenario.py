@@ -117,7 +117,10 @@ def test_a_file_is_a_scenario_by_the_name_of_the_file(tmp_path):
         ("[0, 2048]", "[9, 8]", "two.toml: flows[0].size: [9, 8]: expected 0..4096 bytes, or [least, most] of them"),
         ("rate = 0.5", "", "two.toml: flows[0]: neither count nor rate given: expected one or both"),
         ("rate = 0.5", "rate = 1.5", "two.toml: flows[0].rate: 1.5: expected less than or equal to 1"),
-        ("rate = 0.5", "rate = 1\nsl = 16", "two.toml: flows[0].sl: 16: expected less than or equal to 15"),
+        ("rate = 0.5", "rate = 1\nsl = 16", "two.toml: flows[0].sl: 16: expected 0..15, or a list of them"),
+        ("rate = 0.5", "rate = 1\nsl = []", "two.toml: flows[0].sl: []: expected 0..15, or a list of them"),
+        ("rate = 0.5", "rate = 1\nsl = [1, 1]", "two.toml: flows[0].sl: [1, 1]: expected SLs that differ"),
+        ('from = "A"', 'from = "**"', "two.toml: flows[0].from: no host '**'; there are A, B"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(old, new, message):
@@ -136,12 +139,30 @@ def test_what_is_wrong_is_said_in_one_line(old, new, message):
         ('[[errors]]\nkind = "ebp"\nfrom = "S[3]"\nat = 0', "errors[0].from: 'S[3]': has no link"),
         ('[[ports]]\nat = "S[3]"', "ports[0].at: 'S[3]': has no link"),
         ('[record]\nnodes = ["C"]', "record.nodes: no node 'C'"),
+        ('[picture]\nports = ["A", "S[3]"]', "picture.ports[1]: 'S[3]': has no link"),
+        ('[picture]\ncredits = ["C"]', "picture.credits[0]: 'C': no node 'C'; there are S, A, B"),
+        ("[picture]\nfrom = 9\nto = 9", "picture: from 9 to 9: expected to > from"),
+        ("[picture]\npanels = []", "picture.panels: []: expected at least one panel"),
+        ('[picture]\npanels = ["wires"]', "picture.panels[0]: 'wires': expected 'packets', 'credits' or 'buffers'"),
     ],
 )
 def test_references_to_what_is_not_there_are_errors(more, message):
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(TWO_HOSTS + more, "two.toml")
     assert str(caught.value) == f"two.toml: {message}"
+
+
+def test_any_host_needs_another_one():
+    alone = 'cycles = 9\n[hosts.A]\n[switches.S]\n[[links]]\nends = ["A", "S[1]"]\n'
+    alone += '[[flows]]\nfrom = "*"\nto = "*"\nrate = 1'
+    with pytest.raises(ScenarioError, match=r"flows\[0\]\.from: '\*': there is only one host, expected two or more"):
+        parse_scenario(alone, "alone.toml")
+
+
+def test_packets_to_any_host_fit_all_ways():
+    text = TWO_HOSTS.replace("[hosts.B]", "[hosts.B]\nmtu = 1024").replace('to = "B"', 'to = "*"')
+    with pytest.raises(ScenarioError, match=r"flows\[0\]\.size: 2048: expected at most the path's MTU, 1024 bytes"):
+        parse_scenario(text, "two.toml")
 
 
 def test_hosts_without_a_way_between_them_cannot_have_a_flow():

@@ -61,6 +61,21 @@ def test_a_wait_is_told_with_its_length(told):
     assert send.text.endswith(f"after waiting {send.cycle - first.cycle} cycles")
 
 
+def test_a_packet_that_comes_when_there_is_no_credit_stalls_at_once():
+    run = jam()
+    # The last packet comes when the buffer is full and the link idle.
+    late = run.start + 700
+    packets = [*run.packets[:3], run.packets[3]._replace(cycle=late)]
+    events: list[Event] = []
+    story = Story(run.topology, iter(packets), run.start, events.append, ["burst"])
+    for record in run.records:
+        if record.cycle < late or record.kind == Kind.RX_FCP:
+            story.observe(record._replace(b=15) if record.kind == Kind.RX_FCP and record.cycle < late else record)
+    story.finish()
+    (stall,) = [event for event in events if event.name == "stall"]
+    assert (stall.cycle, stall.place, stall.packet) == (late, A, "0/3")
+
+
 def test_the_buffer_never_holds_more_than_it_has(told):
     fills = [event.buffer_blocks for event in told if event.place == S1 and event.buffer_blocks is not None]
     assert max(fills) == 15

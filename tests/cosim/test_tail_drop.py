@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from cosim.flows import scenario_packets
 from cosim.scenario_file import parse_scenario
 from cosim.tail_drop import TailDrop, tail_drop
 from cosim.topology import Topology
-from cosim.traffic import scenario_packets
 from tests.cosim.jam_trace import jam
 
 STAR = """

@@ -6,12 +6,13 @@ from itertools import islice
 import pytest
 
 from cosim.check import CheckOptions, check_experiment
+from cosim.flows import scenario_packets
 from cosim.scenario_file import load_scenario, parse_scenario
 from cosim.topology import Port, Topology
-from cosim.traffic import RandomTraffic, random_packets, scenario_packets
+from cosim.traffic import RandomTraffic, random_packets
 from wire.codes import LNH, VL15
 from wire.headers import BTH, DETH
-from wire.packet import parse, rows_of_words
+from wire.packet import parse
 
 FLOWS = """
 cycles = 10_000
@@ -43,10 +44,6 @@ rate = 0.5
 """
 
 
-def data_of(packet) -> bytes:
-    return b"".join(word.to_bytes(4, "big") for word in packet.words)
-
-
 def flows(seed: int = 0) -> list:
     scenario = parse_scenario(FLOWS, "flows.toml")
     return list(scenario_packets(scenario, Topology.of(scenario), 1000, seed))
@@ -54,7 +51,7 @@ def flows(seed: int = 0) -> list:
 
 def test_packets_are_ud_sends_with_good_icrcs_from_source_to_destination():
     for packet in flows():
-        parsed = parse(data_of(packet))
+        parsed = parse(packet.data)
         assert parsed.icrc_good
         lids = {"A": 1, "B": 2}
         assert (parsed.lrh.slid, parsed.lrh.dlid) == (lids[packet.source], lids[packet.destination])
@@ -64,20 +61,20 @@ def test_packets_are_ud_sends_with_good_icrcs_from_source_to_destination():
 
 def test_the_sl_gives_the_vl_and_the_slot():
     first = next(packet for packet in flows() if packet.flow == 0)
-    assert (first.slot, first.final_vl, parse(data_of(first)).lrh.sl, parse(data_of(first)).lrh.vl) == (2, 2, 6, 2)
+    assert (first.slot, first.final_vl, parse(first.data).lrh.sl, parse(first.data).lrh.vl) == (2, 2, 6, 2)
 
 
 def test_a_flow_starts_when_it_should_and_keeps_its_link_busy_for_its_rate():
     packets = [packet for packet in flows() if packet.flow == 0]
     assert packets[0].cycle == 1100
-    busy = sum(rows_of_words(len(packet.words)) for packet in packets)
+    busy = sum(packet.rows for packet in packets)
     assert busy / 9_900 == pytest.approx(0.25, rel=0.05)
     assert max(packet.payload_bytes for packet in packets) <= 500
 
 
 def test_a_flow_with_count_ends_with_it_and_a_1x_link_takes_four_times_as_long():
     packets = [packet for packet in flows() if packet.flow == 1]
-    rows = rows_of_words(len(packets[0].words))
+    rows = packets[0].rows
     assert [packet.cycle for packet in packets] == [1000 + step * rows * 4 * 2 for step in range(3)]
 
 
@@ -109,7 +106,7 @@ def test_random_traffic_asks_no_host_for_more_than_the_load():
     assert {topology.pace(Port(host, 1)) for host in topology.lids} == {1, 4}
     busy: Counter[str] = Counter()
     for packet in experiment.packets():
-        busy[packet.destination] += rows_of_words(len(packet.words)) * topology.pace(Port(packet.destination, 1))
+        busy[packet.destination] += packet.rows * topology.pace(Port(packet.destination, 1))
     assert max(busy.values()) / options.cycles < 0.75
     assert max(busy.values()) / options.cycles > 0.3
 
@@ -124,8 +121,8 @@ def test_random_traffic_has_all_kinds_of_packets():
         seen["ways"].add((packet.source, packet.destination))
         seen["stray"].add(packet.destination is None)
         if packet.destination is not None:
-            seen["size"].add(len(packet.words))
-            assert packet.words[1] >> 16 & 0x7FF == len(packet.words)
+            seen["size"].add(packet.pkt_len)
+            assert packet.words[1] >> 16 & 0x7FF == packet.pkt_len
             assert packet.final_vl == VL15 or packet.final_vl < 4
     assert seen["lnh"] == {LNH.RAW, LNH.IBA_LOCAL, LNH.IBA_GLOBAL}
     assert seen["slot"] == set(range(5))

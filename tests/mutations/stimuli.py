@@ -12,8 +12,9 @@ from random import Random
 from typing import Final
 
 from cosim.injection import link_error, one_a_cycle
+from cosim.mail import unpack_words
 from cosim.simulation import RunSpec
-from cosim.traffic import ud_packet_words
+from cosim.traffic import ud_packet
 from wire.codes import MTU, VL15, LinkWidth, PortState
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import (
@@ -115,7 +116,7 @@ class Star:
     def post(self, cycle: int, source: int, dlid: int, size: int, *, vl: int = 0, icrc_error: int = 0) -> None:
         """A packet of `size` payload bytes on the SL of the VL's number, with bits of its ICRC flipped."""
         self._sequence += 1
-        words = ud_packet_words(
+        packet = ud_packet(
             Random(self._sequence),
             slid=source,
             dlid=dlid,
@@ -126,7 +127,8 @@ class Star:
             size=size,
         )
         slot = self.host.vls if vl == VL15 else vl
-        self._posts.append(Post(cycle, source, slot, (*words[:-1], words[-1] ^ icrc_error)))
+        words = unpack_words(packet)
+        self._posts.append(Post.of_words(cycle, source, slot, (*words[:-1], words[-1] ^ icrc_error)))
 
     def spec(self, cycles: int) -> RunSpec:
         """All of it, for a run of so many cycles."""
