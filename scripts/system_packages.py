@@ -1,4 +1,4 @@
-"""Make sure the Debian packages that the simulators need are there.
+"""Make sure the Debian packages that simulators and the compiled model need are there.
 
 Run by `make setup` before the environment exists, so only the standard library is used. Root gets the missing
 packages installed; anybody else gets the one line that installs them, and exit status 2.
@@ -60,6 +60,11 @@ def _libpython() -> bool:
     return _is_debian_python() and ctypes.util.find_library(f"python{_python_version()}") is not None
 
 
+def _python_headers() -> bool:
+    """Whether this Python's C headers, with which the golden model is compiled, are there."""
+    return (Path(sysconfig.get_path("include")) / "Python.h").exists()
+
+
 def _is_debian_python() -> bool:
     return sys.base_prefix == "/usr"
 
@@ -76,6 +81,7 @@ NEEDS = [
     Need("zlib1g-dev", _header("zlib.h")),
     Need("python3-venv", lambda: importlib.util.find_spec("ensurepip") is not None),
     Need(f"libpython{_python_version()}", _libpython),
+    Need(f"libpython{_python_version()}-dev", _python_headers),
     Need("ccache", _command("ccache"), required=False),
 ]
 
@@ -92,7 +98,8 @@ def main() -> int:
     missing = [need for need in NEEDS if not need.present()]
     if not _is_debian_python() and any(need.package.startswith("libpython") for need in missing):
         return _fail(
-            f"{sys.executable} lacks a shared libpython: build it with --enable-shared, or use Debian's python3"
+            f"{sys.executable} lacks a shared libpython or its C headers: build it with --enable-shared, or use "
+            "Debian's python3"
         )
     root = os.geteuid() == 0
     if not any(need.required for need in missing) and not (root and missing):
