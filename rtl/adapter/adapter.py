@@ -11,6 +11,7 @@ from rtl.debug.trace import TraceSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
 from rtl.management.bus import BusSignature
+from rtl.switch.crossbar import CrossbarOutput
 from rtl.switch.matcher import Matcher
 from rtl.switch.node_bus import BUS_KINDS, NodeBus
 from rtl.switch.output import Output
@@ -95,6 +96,7 @@ class Adapter(wiring.Component):
 
         # The host takes packets without credits, but for the slots that it stalls.
         m.submodules.to_host = to_host = Matcher(1, 1, vls)
+        m.submodules.to_host_rows = to_host_rows = CrossbarOutput(1, 1)
         m.submodules.host_receive = host_receive = HostReceive()
         m.d.comb += [
             received.facts[0].swallow.eq(~0),
@@ -103,8 +105,10 @@ class Adapter(wiring.Component):
             received.grant_output.eq(to_host.output_of[0]),
             received.grant_slots.eq(to_host.slot_of),
             received.granted.eq(to_host.matched),
-            host_receive.row.eq(received.rows[0]),
-            host_receive.row_valid.eq(received.rows_to[0]),
+            to_host_rows.packets[0].eq(received.packets[0]),
+            to_host_rows.to_here.eq(received.to_output[0]),
+            to_host_rows.rows[0].eq(received.rows[0]),
+            host_receive.row.eq(to_host_rows.send),
         ]
         for slot in range(vls + 1):
             m.d.comb += to_host.requests[0][slot].eq(received.requests[slot] & ~self.recv_stall[slot])
@@ -137,7 +141,7 @@ class Adapter(wiring.Component):
 
         m.submodules.output = output = Output(vls)
         m.submodules.to_link = to_link = Matcher(1, 1, vls)
-        row = posted.rows[0]
+        m.submodules.to_link_rows = to_link_rows = CrossbarOutput(1, 1)
         m.d.comb += [
             output.phase.eq(phase),
             output.state_next.eq(port.state_next),
@@ -159,14 +163,10 @@ class Adapter(wiring.Component):
             posted.granted.eq(to_link.matched),
             port.fcp_grant.eq(to_link.flow_control),
             port.waiting.eq(output.waiting),
-            port.send.valid.eq(posted.rows_to[0]),
-            port.send.data.eq(row.data),
-            port.send.first.eq(row.first),
-            port.send.last.eq(row.last),
-            port.send.slot.eq(row.slot),
-            port.send.oversize.eq(row.oversize),
-            port.send.n.eq(row.n),
-            port.send.need.eq(row.need),
+            to_link_rows.packets[0].eq(posted.packets[0]),
+            to_link_rows.to_here.eq(posted.to_output[0]),
+            to_link_rows.rows[0].eq(posted.rows[0]),
+            port.send.eq(to_link_rows.send),
         ]
 
         # Registers.

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.debug.trace import TraceSignature
 from rtl.link.crc import fingerprint_step, lanes_of
-from rtl.switch.reader import PassingRow
+from rtl.link.transmit import SendRow
 from rtl.widths import SLOT_BITS
 from wire.crc import FINGERPRINT_INIT, FINGERPRINT_WIDTH
 from wire.trace import Kind
@@ -37,7 +37,7 @@ class HostReceive(wiring.Component):
     """Makes words of rows.
 
     Members:
-        row, row_valid: a row of the packet read, in cycle x_r + 1.
+        row: a row of the packet read, in cycle x_r + 1.
         words: to the host; word w in cycle x_(w+1) + 2.
         trace: slots in the order of `RECEIVE_KINDS`.
     """
@@ -45,8 +45,7 @@ class HostReceive(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "row": In(PassingRow),
-                "row_valid": In(1),
+                "row": In(SendRow),
                 "words": Out(HostWordSignature()),
                 "trace": Out(TraceSignature(len(RECEIVE_KINDS))),
             }
@@ -59,10 +58,10 @@ class HostReceive(wiring.Component):
         begun = Signal(24)
         second = Signal()  # the row after a packet's row 0
         n = Signal.like(row.n)
-        with m.If(self.row_valid):
+        with m.If(row.valid):
             m.d.sync += [begun.eq(row.data), second.eq(row.first)]
         m.d.sync += [
-            words.valid.eq(self.row_valid & ~row.first),
+            words.valid.eq(row.valid & ~row.first),
             words.data.eq(Cat(row.data[24:], begun)),
             words.first.eq(second),
             words.last.eq(row.last),

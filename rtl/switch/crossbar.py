@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.transmit import SendRow
 from rtl.rotation import number_of, select
-from rtl.switch.reader import PassingRow
+from rtl.switch.reader import PassingPacket, PassingRow
 from rtl.widths import LENGTH_BITS, SLOT_BITS
 
 __all__ = ["Crossbar", "CrossbarOutput", "Scrapped"]
@@ -25,10 +25,14 @@ Scrapped = data.StructLayout(
 class CrossbarOutput(wiring.Component):
     """One output: at most one reader has a row for it.
 
+    What decides about a row (whose it is, its slot) comes a cycle before the row and waits here in registers, so
+    only the row itself crosses in the cycle in which the buffer yields it.
+
     Members:
-        rows: of all readers, those of input 0 first.
-        chosen: the reader that has a row for this output, one-hot, or none.
-        send: that row, in the same cycle.
+        packets, to_here: of all readers, those of input 0 first, in cycle x_r: what the row that is due belongs to;
+            which of them has one due for this output, one-hot, or none.
+        rows: of all readers, in cycle x_r + 1.
+        send: the row for this output, in the same cycle.
         scrapped: a packet dropped, a cycle later.
     """
 
@@ -38,37 +42,53 @@ class CrossbarOutput(wiring.Component):
         sources = inputs * readers
         super().__init__(
             {
+                "packets": In(data.ArrayLayout(PassingPacket, sources)),
+                "to_here": In(sources),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
-                "chosen": In(sources),
                 "send": Out(SendRow),
                 "scrapped": Out(Scrapped),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """An AND-OR tree."""
+        """Two AND-OR trees, a cycle apart."""
         m = Module()
-        sources = self.inputs * self.readers
+        sources = range(self.inputs * self.readers)
+
+        # Cycle x_r.
+        chosen = Signal(len(sources))
+        packet = Signal(PassingPacket)
+        source = Signal(range(self.inputs))
+        from_input = Signal(self.inputs)
+        m.d.comb += from_input.eq(
+            Cat(self.to_here[i * self.readers :][: self.readers].any() for i in range(self.inputs))
+        )
+        m.d.sync += [
+            chosen.eq(self.to_here),
+            packet.eq(select(self.to_here, [self.packets[number] for number in sources])),
+            source.eq(number_of(from_input)),
+        ]
+
+        # Cycle x_r + 1.
         row = Signal(PassingRow)
-        from_input = Cat(self.chosen[i * self.readers :][: self.readers].any() for i in range(self.inputs))
         m.d.comb += [
-            row.eq(select(self.chosen, [self.rows[source] for source in range(sources)])),
-            self.send.valid.eq(self.chosen.any() & ~row.scrap),
+            row.eq(select(chosen, [self.rows[number] for number in sources])),
+            self.send.valid.eq(row.valid & ~row.scrap),
             self.send.data.eq(row.data),
-            self.send.first.eq(row.first),
             self.send.last.eq(row.last),
             self.send.bad.eq(row.bad),
-            self.send.slot.eq(row.slot),
-            self.send.oversize.eq(row.oversize),
-            self.send.n.eq(row.n),
-            self.send.need.eq(row.need),
-            self.send.input.eq(number_of(from_input)),
+            self.send.first.eq(packet.first),
+            self.send.slot.eq(packet.slot),
+            self.send.oversize.eq(packet.oversize),
+            self.send.n.eq(packet.n),
+            self.send.need.eq(packet.need),
+            self.send.input.eq(source),
         ]
         m.d.sync += [
             self.scrapped.valid.eq(row.scrap),
-            self.scrapped.slot.eq(row.slot),
-            self.scrapped.input.eq(self.send.input),
-            self.scrapped.n.eq(row.n),
+            self.scrapped.slot.eq(packet.slot),
+            self.scrapped.input.eq(source),
+            self.scrapped.n.eq(packet.n),
         ]
         return m
 
@@ -77,8 +97,9 @@ class Crossbar(wiring.Component):
     """Every output from every reader.
 
     Members:
-        rows: of all readers, those of input 0 first.
-        rows_to: for each of them the mask of the output it goes to, or none.
+        packets, to_output: of all readers, those of input 0 first, in cycle x_r: what the row that is due
+            belongs to, and the mask of the output it goes to, or none.
+        rows: of all readers, in cycle x_r + 1.
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
 
@@ -89,8 +110,9 @@ class Crossbar(wiring.Component):
         sources = inputs * readers
         super().__init__(
             {
+                "packets": In(data.ArrayLayout(PassingPacket, sources)),
+                "to_output": In(data.ArrayLayout(outputs, sources)),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
-                "rows_to": In(data.ArrayLayout(outputs, sources)),
                 "sends": Out(SendRow).array(outputs),
                 "scrapped": Out(Scrapped).array(outputs),
             }
@@ -103,8 +125,9 @@ class Crossbar(wiring.Component):
         for output in range(self.outputs):
             m.submodules[f"output_{output}"] = column = CrossbarOutput(self.inputs, self.readers)
             m.d.comb += [
+                column.packets.eq(self.packets),
+                column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),
                 column.rows.eq(self.rows),
-                column.chosen.eq(Cat(self.rows_to[source][output] for source in sources)),
                 self.sends[output].eq(column.send),
                 self.scrapped[output].eq(column.scrapped),
             ]

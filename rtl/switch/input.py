@@ -10,7 +10,7 @@ from rtl.link.packet_check import PacketHeader, StoreRow
 from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.forwarding_table import ForwardingWrite
 from rtl.switch.queueing import routed_layout
-from rtl.switch.reader import PassingRow
+from rtl.switch.reader import PassingPacket, PassingRow
 from rtl.switch.route import PortFacts, Route
 from rtl.switch.sl_to_vl import SlToVlAccess
 from rtl.switch.store import PacketStore
@@ -30,7 +30,7 @@ class Input(wiring.Component):
         accept: the port accepts the packet, in the cycle of `header`.
         write, free: see `Buffer`.
         send_facts (`PacketStore.facts`), heads, requests, available, grant_output, grant_slots, granted,
-            busy, holds, rows, rows_to: see `PacketStore`.
+            busy, holds, packets, to_output, rows: see `PacketStore`.
     """
 
     def __init__(self, parameters: SwitchParameters) -> None:
@@ -62,8 +62,9 @@ class Input(wiring.Component):
                 "granted": In(1),
                 "busy": Out(ports),
                 "holds": Out(ports),
+                "packets": Out(PassingPacket).array(parameters.readers),
+                "to_output": Out(ports).array(parameters.readers),
                 "rows": Out(PassingRow).array(parameters.readers),
-                "rows_to": Out(ports).array(parameters.readers),
             }
         )
 
@@ -144,7 +145,8 @@ class Input(wiring.Component):
             m.d.comb += store.wide[output].eq(self.route_facts[output].wide)
         for reader in range(parameters.readers):
             m.d.comb += [
+                self.packets[reader].eq(store.packets[reader]),
+                self.to_output[reader].eq(store.to_output[reader]),
                 self.rows[reader].eq(store.rows[reader]),
-                self.rows_to[reader].eq(store.rows_to[reader]),
             ]
         return m

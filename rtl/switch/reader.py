@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.switch.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
 from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
-__all__ = ["PassingRow", "Reader", "job_layout"]
+__all__ = ["PassingPacket", "PassingRow", "Reader", "job_layout"]
 
 _X1_PHASE = 2
 """Cycle modulo 4 in which rows for a 1X output are read: two before they are on the wire."""
@@ -31,23 +31,31 @@ def job_layout(block_bits: int) -> data.StructLayout:
     )
 
 
-PassingRow = data.StructLayout(
+PassingPacket = data.StructLayout(
     {
-        "data": 32,
         "first": 1,
-        "last": 1,
-        "bad": 1,
-        "scrap": 1,
         "slot": SLOT_BITS,
         "oversize": 1,
         "n": LENGTH_BITS,
         "need": NEED_BITS,
     }
 )
+"""What a row belongs to, known while the row is being read, in cycle x_r: `first` says row 0."""
+
+
+PassingRow = data.StructLayout(
+    {
+        "valid": 1,
+        "data": 32,
+        "last": 1,
+        "bad": 1,
+        "scrap": 1,
+    }
+)
 """A row between reader and output, in cycle x_r + 1.
 
-`scrap` in place of row 0 says that the packet is bad and not sent. `slot` to `need` hold from row
-0 to the end row.
+It is not `valid` if the one before, which had not been seen yet, ended the packet. `scrap` in place of row 0 says
+that the packet is bad and not sent.
 """
 
 
@@ -62,7 +70,9 @@ class Reader(wiring.Component):
         busy: mask of the output being served, from g+1 to the last busy cycle (section 8.3).
         holds: `busy` but for the cycle of the last read: the output that is not available.
         memory: the buffer's read interface, seen from here.
-        row, row_to: a row in cycle x_r + 1, and the mask of the output it goes to (0: no row).
+        packet, to_output: what the row that is due (cycle x_r) belongs to, and the mask of the output it goes
+            to (0: none is due).
+        row: that row in the cycle after.
         release: a request from cycle y on until `released`.
     """
 
@@ -80,8 +90,9 @@ class Reader(wiring.Component):
                 "busy": Out(outputs),
                 "holds": Out(outputs),
                 "memory": In(BufferReadSignature(block_bits)),
+                "packet": Out(PassingPacket),
+                "to_output": Out(outputs),
                 "row": Out(PassingRow),
-                "row_to": Out(outputs),
                 "release": Out(release_layout(block_bits)),
                 "released": In(1),
             }
@@ -124,6 +135,14 @@ class Reader(wiring.Component):
             m.d.sync += [active.eq(1), self.busy.eq(self.to), row.eq(0), following.eq(1), final_due.eq(0)]
         with m.Elif(last_read | end):
             m.d.sync += [active.eq(0), self.busy.eq(0)]
+        m.d.comb += [
+            self.to_output.eq(Mux(turn, self.busy, 0)),
+            self.packet.first.eq(fresh),
+            self.packet.slot.eq(job.slot),
+            self.packet.oversize.eq(job.oversize),
+            self.packet.n.eq(job.words),
+            self.packet.need.eq(job.need),
+        ]
 
         # Whether the next cycle has the last read: known now, for all inputs and outputs look at it.
         turn_follows = Signal()
@@ -139,16 +158,14 @@ class Reader(wiring.Component):
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
         passing = Signal()
-        passing_job = Signal(self.job_layout)
         passing_block = Signal(self.block_bits)
         first = Signal()
         final = Signal()
         scrap = Signal()
         early = Signal()
-        m.d.sync += [passing.eq(reading), self.row_to.eq(Mux(reading, self.busy, 0))]
+        m.d.sync += passing.eq(reading)
         with m.If(turn):
             m.d.sync += [
-                passing_job.eq(job),
                 passing_block.eq(block),
                 first.eq(fresh),
                 final.eq(final_due),
@@ -157,15 +174,11 @@ class Reader(wiring.Component):
             scrap.eq(passing & first & memory.bad),
             early.eq(passing & ~final & memory.stored.last & ~scrap),
             end.eq(scrap | early),
+            self.row.valid.eq(passing),
             self.row.data.eq(memory.stored.data),
-            self.row.first.eq(first),
             self.row.last.eq(final | memory.stored.last),
             self.row.bad.eq(memory.stored.bad),
             self.row.scrap.eq(scrap),
-            self.row.slot.eq(passing_job.slot),
-            self.row.oversize.eq(passing_job.oversize),
-            self.row.n.eq(passing_job.words),
-            self.row.need.eq(passing_job.need),
         ]
 
         # Done: the blocks go back.

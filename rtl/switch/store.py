@@ -13,7 +13,7 @@ from rtl.switch.buffer import Buffer, block_bits
 from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.fifo import FifoQueues
 from rtl.switch.queueing import routed_layout
-from rtl.switch.reader import PassingRow, Reader
+from rtl.switch.reader import PassingPacket, PassingRow, Reader
 from rtl.switch.voq import VirtualOutputQueues
 from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
 
@@ -35,7 +35,7 @@ class PacketStore(wiring.Component):
         wide: mask of 4X outputs.
         available: some reader is.
         busy, holds: masks of outputs, see `Reader`.
-        rows, rows_to: of each reader, see `Reader`.
+        packets, to_output, rows: of each reader, see `Reader`.
     """
 
     def __init__(
@@ -72,8 +72,9 @@ class PacketStore(wiring.Component):
                 "available": Out(1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
+                "packets": Out(PassingPacket).array(readers),
+                "to_output": Out(outputs).array(readers),
                 "rows": Out(PassingRow).array(readers),
-                "rows_to": Out(outputs).array(readers),
             }
         )
 
@@ -111,8 +112,9 @@ class PacketStore(wiring.Component):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
             m.d.comb += [
+                self.packets[number].eq(reader.packet),
+                self.to_output[number].eq(reader.to_output),
                 self.rows[number].eq(reader.row),
-                self.rows_to[number].eq(reader.row_to),
             ]
         taker = lowest(m, Cat(reader.available for reader in readers))
         granted_output = Signal(self.outputs)

@@ -116,8 +116,9 @@ class Switch(wiring.Component):
             ]
             for reader in range(readers):
                 m.d.comb += [
+                    crossbar.packets[i * readers + reader].eq(side.packets[reader]),
+                    crossbar.to_output[i * readers + reader].eq(side.to_output[reader]),
                     crossbar.rows[i * readers + reader].eq(side.rows[reader]),
-                    crossbar.rows_to[i * readers + reader].eq(side.rows_to[reader]),
                 ]
         held = Signal(parameters.ports)
         busy = Signal(parameters.ports)
