@@ -87,13 +87,14 @@ class FlowControl:
             self._received(result, op, vl, fctbs, fccl)
             return
         now = self._kernel.now
-        self.credit_limit[vl] = fccl
+        if self.credit_limit[vl] != fccl:
+            port.output.eligibility.credit_limit_grows(vl, fccl - self.credit_limit[vl])
+            self.credit_limit[vl] = fccl
         if self.abr[vl] != fctbs:
             self.announcement_changes()
             self.abr[vl] = fctbs
         if self._watched_from[vl] >= 0:
             self._watched_from[vl] = now
-        port.matcher.wake(port.output.bit)
         if port.state in _CHECKED_STATES:
             port.state_machine.link_packet(op)
         self._kernel.record((now, port.source, _RX_FCP, op << 8 | vl << 16 | _GOOD, fctbs << 16 | fccl, 0, 0, 0))

@@ -122,7 +122,7 @@ class LinkPort:
         self.operational = vls
         self.flow.operational_changed()
         self.output.recheck()
-        self.matcher.wake(1 << self.index)
+        self.output.eligibility.operational_changes()
 
     def header(self, packet: Packet) -> None:
         """A header is processed; what it changes is visible in the current cycle (section 3.3)."""

@@ -14,6 +14,7 @@ from wire.flow_control import CREDIT_MODULUS
 from wire.registers import Counter
 from wire.trace import Kind, Record
 
+from .eligibility import Eligibility
 from .kernel import DECIDE, UPDATE
 from .matcher import Output
 from .packet import DataTransmission, LinkTransmission, Packet, Transmission, Underrun
@@ -37,11 +38,13 @@ class LinkOutput(Output):
 
     Attributes:
         inputs: the inputs that feed it.
+        eligibility: of the heads for it.
     """
 
     def __init__(self, port: LinkPort, index: int) -> None:
         super().__init__(index, port.vls)
         self.inputs: list[Input] = []
+        self.eligibility = Eligibility(port, self)
         self._port = port
         self._kernel = port.kernel
         self._heads = 0
@@ -52,12 +55,8 @@ class LinkOutput(Output):
     # Matching (section 7).
 
     def room(self, slot: int) -> int | None:
-        """Data needs credits in Active, on operational VLs; elsewhere it will be swallowed."""
-        port = self._port
-        if port.state != _ACTIVE or slot >= port.operational:
-            return None
-        flow = port.flow
-        return (flow.credit_limit[slot] - flow.tbs[slot]) % CREDIT_MODULUS
+        """As the matching knows the port."""
+        return self.eligibility.room(slot)
 
     def grant(self, packet: Packet, reader: int) -> None:
         """Plan the reads of a packet granted in the current cycle."""
@@ -161,9 +160,10 @@ class LinkOutput(Output):
             packet = sending.packet
             slot = packet.slot
             if slot != self.vls:
-                # Visible early; nothing looks at it before the output is available again.
+                # Visible early; no announcement looks at it before the output is available again.
                 tbs = port.flow.tbs
                 tbs[slot] = (tbs[slot] + packet.need) % CREDIT_MODULUS
+                self.eligibility.charge(sending, packet.need)
         elif isinstance(sending, LinkTransmission):
             end, credits = sending.last_read + READ_TO_WIRE, sending.fctbs << 16 | sending.fccl
             fields = (end, port.source, _TX_FCP, sending.op | sending.vl << 8, credits, 0, 0, 0)
@@ -205,10 +205,11 @@ class LinkOutput(Output):
             port.wire_out.refuse(sending, row)
         if not row and isinstance(sending, DataTransmission):
             packet = sending.packet
-            if packet.slot != self.vls and port.state != PortState.INITIALIZE:
-                # Nothing was sent. (Initialize has set TBS to 0.)
-                tbs, slot = port.flow.tbs, packet.slot
-                tbs[slot] = (tbs[slot] - packet.need) % CREDIT_MODULUS
+            if packet.slot != self.vls:  # nothing was sent
+                self.eligibility.charge(sending, -packet.need)
+                if port.state != PortState.INITIALIZE:  # which has set TBS to 0
+                    tbs, slot = port.flow.tbs, packet.slot
+                    tbs[slot] = (tbs[slot] - packet.need) % CREDIT_MODULUS
         if sending.record:
             self._take_back(sending, sending.record)
 
@@ -270,10 +271,9 @@ class LinkOutput(Output):
     def state_changed(self) -> None:
         """A new port state is visible in the current cycle."""
         now = self._kernel.now
-        self.open_slots = 0 if self._port.state == PortState.ACTIVE_DEFER else (1 << self.vls + 1) - 1
         if self._port.state == _ACTIVE:
             self._rest_from(now)
         else:
             self._port.counters.xmit_wait.end(now)
         self.recheck()
-        self._port.matcher.wake(1 << self.index)
+        self.eligibility.state_changes()

@@ -22,6 +22,8 @@ OnDelivery = Callable[[Delivery], None]
 Progress = Callable[[int], None]
 
 _Entry = TypeVar("_Entry", Control, Post)
+_SMALLEST_PACKET = 4
+"""Words of a host's packet. The blocks of a shorter one would not count yet when the next is matched."""
 _LARGEST_PACKET = max_pkt_len(max(MTU))
 _WORD_MAX = 0xFFFF_FFFF
 
@@ -186,6 +188,7 @@ def _checked_posts(spec: RunSpec) -> Iterator[Post]:
         words, rest = divmod(len(post.data), WORD_BYTES)
         if rest:
             raise ValueError(f"{place}: {len(post.data)} bytes: expected whole words of {WORD_BYTES} bytes")
-        if not 2 <= words <= _LARGEST_PACKET or blocks_of_words(words) > room:
-            raise ValueError(f"{place}: {words} words: expected 2..{_LARGEST_PACKET} that fit {name}'s {room} blocks")
+        if not _SMALLEST_PACKET <= words <= _LARGEST_PACKET or blocks_of_words(words) > room:
+            allowed = f"{_SMALLEST_PACKET}..{_LARGEST_PACKET}"
+            raise ValueError(f"{place}: {words} words: expected {allowed} that fit {name}'s {room} blocks")
         yield post

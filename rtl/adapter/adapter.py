@@ -144,10 +144,11 @@ class Adapter(wiring.Component):
         m.submodules.to_link_rows = to_link_rows = CrossbarOutput(1, 1)
         m.d.comb += [
             output.phase.eq(phase),
-            output.state_next.eq(port.state_next),
-            output.operational_next.eq(port.operational_next),
+            output.state.eq(port.state),
+            output.operational.eq(port.operational),
             output.wide.eq(port.wide),
-            output.credit.eq(port.credit),
+            output.cl.eq(port.cl),
+            output.tbs.eq(port.tbs),
             output.held.eq(posted.holds),
             output.busy.eq(posted.busy),
             output.head.eq(posted.heads),

@@ -32,8 +32,6 @@ class FlowControl(wiring.Component):
         period: FCP_PERIOD in cycles; `period_written` starts it anew.
         period_over: this is the last cycle of a period; `due` shows in the next.
         cl, tbs: credit limit and blocks sent of each VL.
-        credit: the CL of the next cycle less the TBS of this one, of each VL. A packet that moves TBS keeps
-            its output for longer than that.
         urgent, changed: some VL is.
         grant: the packet chosen is sent; cycle g.
         packet: what the packet chosen holds; cycle g.
@@ -61,7 +59,6 @@ class FlowControl(wiring.Component):
                 "period_over": Out(1),
                 "cl": Out(per_vl),
                 "tbs": Out(per_vl),
-                "credit": Out(per_vl),
                 "urgent": Out(1),
                 "changed": Out(1),
                 "grant": In(1),
@@ -101,7 +98,6 @@ class FlowControl(wiring.Component):
             m.d.comb += announce.eq(abr + room)
             announced.append(announce)
 
-            m.d.comb += self.credit[vl].eq(Mux(self.good[vl], self.fields.fccl - tbs, cl - tbs))
             with m.If(self.good[vl]):
                 m.d.sync += [cl.eq(self.fields.fccl), abr.eq(self.fields.fctbs)]
             with m.If(self.accept[vl]):

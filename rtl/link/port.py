@@ -60,8 +60,6 @@ class LinkPort(wiring.Component):
             it is 4X.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         cl, tbs: credit limit and blocks sent of each data VL, as visible.
-        state_next, operational_next, credit: what decides who may send in the next cycle; see
-            `rtl.link.flow_control.FlowControl` for the credit of each data VL.
         fcp_urgent, fcp_changed: some VL has a flow control packet to send; `fcp_grant` (cycle g) sends one.
         send: rows from the transmit buffer in cycle x_r + 1.
         waiting: a head for this output is visible and no packet keeps the output busy.
@@ -94,11 +92,8 @@ class LinkPort(wiring.Component):
                 "wide": Out(1),
                 "neighbor_mtu": Out(3),
                 "max_words": Out(LENGTH_BITS),
-                "state_next": Out(PortState),
-                "operational_next": Out(vls),
                 "cl": Out(per_vl),
                 "tbs": Out(per_vl),
-                "credit": Out(per_vl),
                 "fcp_urgent": Out(1),
                 "fcp_changed": Out(1),
                 "fcp_grant": In(1),
@@ -129,9 +124,7 @@ class LinkPort(wiring.Component):
         state, operational = port_state.state, registers.operational
         m.d.comb += [
             self.state.eq(state),
-            self.state_next.eq(port_state.state_next),
             self.operational.eq(operational),
-            self.operational_next.eq(registers.operational_next),
             self.wide.eq(registers.wide),
             self.neighbor_mtu.eq(registers.neighbor_mtu),
             self.max_words.eq(registers.max_words),
@@ -203,7 +196,6 @@ class LinkPort(wiring.Component):
             flow_control.period_written.eq(registers.fcp_period_written),
             self.cl.eq(flow_control.cl),
             self.tbs.eq(flow_control.tbs),
-            self.credit.eq(flow_control.credit),
             self.fcp_urgent.eq(flow_control.urgent),
             self.fcp_changed.eq(flow_control.changed),
             flow_control.grant.eq(self.fcp_grant),

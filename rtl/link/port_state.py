@@ -22,7 +22,7 @@ class PortStateMachine(wiring.Component):
         good_init, good_normal: a good link packet with Op 1, with Op 0.
         good_data: a data packet, not on VL15, got the verdict GOOD (ActiveTrigger).
         timeout: LINK_DOWN_TIMEOUT in cycles; `timeout_written` starts it anew.
-        state, state_next: the state, and that of the next cycle.
+        state: the state.
         changed: `state` differs from that of the cycle before.
         initializing, arming: the state of the next cycle is entered: Initialize, Armed.
         link_downed, link_recovered: the link failed; it came back in time. The counters move in the
@@ -40,7 +40,6 @@ class PortStateMachine(wiring.Component):
                 "timeout": In(timer_bits),
                 "timeout_written": In(1),
                 "state": Out(PortState, init=PortState.DOWN),
-                "state_next": Out(PortState),
                 "changed": Out(1),
                 "initializing": Out(1),
                 "arming": Out(1),
@@ -53,7 +52,7 @@ class PortStateMachine(wiring.Component):
         """Build the state machine."""
         m = Module()
         state = self.state
-        following = self.state_next
+        following = Signal(PortState)
         m.d.comb += following.eq(state)
         m.d.sync += [state.eq(following), self.changed.eq(following != state)]
 

@@ -43,7 +43,7 @@ class PortRegisters(wiring.Component):
         counters: the port's counters, to be read.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         wide: WIDTH is 4X.
-        operational, operational_next: mask of operational data VLs, now and in the next cycle.
+        operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
@@ -63,7 +63,6 @@ class PortRegisters(wiring.Component):
                 "state_write": Out(PortState),
                 "wide": Out(1, init=1),
                 "operational": Out(vls, init=(1 << vls) - 1),
-                "operational_next": Out(vls),
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
@@ -100,12 +99,9 @@ class PortRegisters(wiring.Component):
         for code in range(1, most_mtu + 1):
             with m.If(writes(PortRegister.NEIGHBOR_MTU, value == code)):
                 m.d.sync += [self.neighbor_mtu.eq(code), self.max_words.eq(max_pkt_len(code))]
-        m.d.comb += self.operational_next.eq(self.operational)
-        m.d.sync += self.operational.eq(self.operational_next)
         for code in range(1, most_vls + 1):
             with m.If(writes(PortRegister.OPERATIONAL_VLS, value == code)):
-                m.d.sync += operational_code.eq(code)
-                m.d.comb += self.operational_next.eq((1 << data_vls(code)) - 1)
+                m.d.sync += [operational_code.eq(code), self.operational.eq((1 << data_vls(code)) - 1)]
         for register, target in (
             (PortRegister.FCP_THRESHOLD, self.fcp_threshold),
             (PortRegister.LOCAL_PHY_ERRORS, self.local_phy_errors),

@@ -10,9 +10,9 @@ __all__ = ["data_eligible", "send_facts_layout"]
 
 
 def send_facts_layout(vls: int) -> data.StructLayout:
-    """What a head must know of its output to go in the next cycle.
+    """What a head must know of its output to go in the next cycle, as visible the cycle before.
 
-    `blocked`: its port will be in ActiveDefer. `swallow`: mask of data VLs on which packets leave without
+    `blocked`: its port is in ActiveDefer. `swallow`: mask of data VLs on which packets leave without
     credits, to be swallowed. `credit`: blocks that the other end has room for, modulo 4096, by VL.
     """
     return data.StructLayout({"blocked": 1, "swallow": vls, "credit": data.ArrayLayout(CREDIT_BITS, vls)})

@@ -23,8 +23,8 @@ class Output(wiring.Component):
 
     Members:
         phase: the cycle modulo 4.
-        state_next, operational_next, wide, credit: of the port, see `rtl.link.port.LinkPort`.
-        facts: what heads must know for the next cycle, see `send_facts_layout`.
+        state, operational, wide, cl, tbs: of the port, see `rtl.link.port.LinkPort`.
+        facts: of the cycle before, what heads must know for the next, see `send_facts_layout`.
         held: a reader holds this output. `busy`: a reader is serving it.
         head: some input has a visible head for it.
         available: it takes a grant in this cycle.
@@ -38,10 +38,11 @@ class Output(wiring.Component):
         super().__init__(
             {
                 "phase": In(2),
-                "state_next": In(PortState),
-                "operational_next": In(vls),
+                "state": In(PortState),
+                "operational": In(vls),
                 "wide": In(1),
-                "credit": In(per_vl),
+                "cl": In(per_vl),
+                "tbs": In(per_vl),
                 "facts": Out(send_facts_layout(vls)),
                 "held": In(1),
                 "busy": In(1),
@@ -55,11 +56,11 @@ class Output(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Facts, availability, waiting."""
         m = Module()
-        m.d.comb += [
-            self.facts.blocked.eq(self.state_next == PortState.ACTIVE_DEFER),
-            self.facts.swallow.eq(Mux(self.state_next == PortState.ACTIVE, ~self.operational_next, ~0)),
-            self.facts.credit.eq(self.credit),
+        m.d.sync += [
+            self.facts.blocked.eq(self.state == PortState.ACTIVE_DEFER),
+            self.facts.swallow.eq(Mux(self.state == PortState.ACTIVE, ~self.operational, ~0)),
         ]
+        m.d.sync += [self.facts.credit[vl].eq(self.cl[vl] - self.tbs[vl]) for vl in range(self.vls)]
 
         taken = Signal(_FLOW_CONTROL_X1)  # bit i: a flow control packet has the output i cycles from now
         m.d.sync += taken.eq(taken >> 1)

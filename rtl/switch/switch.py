@@ -133,10 +133,11 @@ class Switch(wiring.Component):
         for o, (port, output) in enumerate(zip(ports, outputs, strict=True)):
             m.d.comb += [
                 output.phase.eq(phase),
-                output.state_next.eq(port.state_next),
-                output.operational_next.eq(port.operational_next),
+                output.state.eq(port.state),
+                output.operational.eq(port.operational),
                 output.wide.eq(port.wide),
-                output.credit.eq(port.credit),
+                output.cl.eq(port.cl),
+                output.tbs.eq(port.tbs),
                 output.held.eq(held[o]),
                 output.busy.eq(busy[o]),
                 output.head.eq(heads[o]),

@@ -20,8 +20,8 @@ def test_a_packet_without_credits_waits_and_goes_when_they_return(star, ready):
     sent = bench.of(Kind.TX_DATA, 0, 2)
     assert len(sent) == len(bench.delivered) == 4
     credits = [record for record in bench.of(Kind.RX_FCP, 0, 2) if record.cycle > 5000]
-    # Credits in the cycle of RX_FCP, granted in it, on the wire three later.
-    assert sent[2].c == credits[0].cycle + 3
+    # Credits in the cycle of RX_FCP, granted two later, on the wire three after that.
+    assert sent[2].c == credits[0].cycle + 2 + 3
 
 
 def test_a_stalled_flow_never_overruns_the_receiver(star, ready):

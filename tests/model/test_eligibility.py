@@ -1,0 +1,96 @@
+"""Heads go by what was visible of the output's port two cycles before (docs/pipeline.md, section 7)."""
+
+import pytest
+
+from wire.codes import PortState
+from wire.registers import PortRegister
+from wire.stimulus import Post
+from wire.trace import Kind
+
+GRANT_TO_WIRE = 3
+PAYLOAD = 252
+
+
+def last_row_on_wire(granted, n):
+    """Of a packet granted to a 4X output."""
+    return granted + GRANT_TO_WIRE + n
+
+
+@pytest.fixture
+def bench(star, ready):
+    """A packet for port 2 of an idle switch."""
+    bench = star(2)
+    bench.post(ready + 100, 1, 2, payload=PAYLOAD)
+    return bench
+
+
+@pytest.fixture
+def shown(star, ready):
+    """The cycle in which the packet is a visible head, and granted if nothing is in its way."""
+    undisturbed = star(2)
+    undisturbed.post(ready + 100, 1, 2, payload=PAYLOAD)
+    (sent,) = undisturbed.run(2000).of(Kind.TX_DATA, 0, 2)
+    return sent.c - GRANT_TO_WIRE
+
+
+def test_the_first_cycle_of_activedefer_still_swallows_a_head(bench, shown):
+    deferred = shown - 1
+    bench.link(deferred - 2, 1, False)
+    bench.link(deferred + 500, 1, True)
+    (swallowed,) = bench.run(3000).of(Kind.TX_DISCARD, 0, 2)
+    assert swallowed.cycle == last_row_on_wire(shown, swallowed.b & 0xFFFF)
+
+
+def test_the_second_one_keeps_it_waiting_until_two_cycles_after_the_return_to_active(bench, shown):
+    deferred, active = shown - 2, shown + 500
+    bench.link(deferred - 2, 1, False)
+    bench.link(active - 2, 1, True)
+    (sent,) = bench.run(3000).of(Kind.TX_DATA, 0, 2)
+    assert sent.c == active + 2 + GRANT_TO_WIRE
+
+
+@pytest.mark.parametrize("entered", [PortState.DOWN, PortState.INITIALIZE])
+def test_a_head_goes_by_its_credits_even_in_the_cycle_that_sets_them_to_0(bench, shown, entered):
+    """Two cycles before Initialize the port was Active. The head is granted, and swallowed."""
+    down = shown if entered == PortState.DOWN else shown - 1
+    bench.write_port(0, 2, PortRegister.STATE, PortState.DOWN, down - 2)
+    (swallowed,) = bench.run(2000).of(Kind.TX_DISCARD, 0, 2)
+    assert swallowed.cycle == last_row_on_wire(shown, swallowed.b & 0xFFFF)
+
+
+def test_a_vl_that_is_operational_no_more_swallows_two_cycles_later(star, ready):
+    """Behind a packet that fills the stalled host's buffer waits another."""
+    bench = star(2, vls=2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready, 2, 0b10)
+    for _ in range(2):
+        bench.post(ready + 10, 1, 2, slot=1, sl=1, payload=PAYLOAD)
+    visible = bench.write_port(0, 2, PortRegister.OPERATIONAL_VLS, 1, ready + 1000) + 2
+    bench.run(3000)
+    (swallowed,) = bench.of(Kind.TX_DISCARD, 0, 2)
+    assert swallowed.cycle == last_row_on_wire(visible + 2, swallowed.b & 0xFFFF)
+
+
+@pytest.mark.parametrize(("after", "granted"), [(1, True), (2, False)])
+def test_a_head_needs_credits_from_two_cycles_after_active_on(star, ready, shown, after, granted):
+    """The host stalls, with room for one packet, and has one; the port is brought up anew."""
+    latency = shown - (ready + 100)
+    bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready, 2, 1)
+    bench.post(ready + 10, 1, 2, payload=PAYLOAD)
+    bench.write_port(0, 2, PortRegister.STATE, PortState.DOWN, ready + 400)
+    bench.write_port(2, 1, PortRegister.STATE, PortState.ARMED, ready + 500)
+    bench.write_port(0, 2, PortRegister.STATE, PortState.ARMED, ready + 501)
+    active = bench.write_port(0, 2, PortRegister.STATE, PortState.ACTIVE, ready + 600) + 2
+    bench.post(active + after - latency, 1, 2, payload=PAYLOAD)
+    bench.run(3000)
+    starts = [record.c for record in bench.of(Kind.TX_DATA, 0, 2, since=active)]
+    assert starts == ([active + after + GRANT_TO_WIRE] if granted else [])
+
+
+def test_the_blocks_of_the_shortest_packet_count_for_the_next_grant(star, ready):
+    """A host posts one-block packets, too short for the switch to take: none of its seven blocks is used."""
+    bench = star(2, mtu=256, buffer_blocks=7, adapter={"mtu": 256})
+    words = 2 << 16 | 2, 4 << 16 | 1, 0, 0
+    bench.posts = [Post.of_words(ready, 1, 0, words) for _ in range(12)]
+    bench.run(ready + 300)
+    assert len(bench.of(Kind.TX_DATA, 1)) == 7
