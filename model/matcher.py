@@ -40,7 +40,7 @@ class Output(ABC):
         stale_from: the first cycle in which something changed that the flags do not show yet.
         busy_until: the last of a packet's busy cycles (section 8.3); flow control packets do not count.
         compute_flags: computes the flags visible in the current cycle, and `stale_from`.
-        in_ptr, vl_ptr: rotating choices among inputs and data slots.
+        in_ptr, vl_ptr: rotating choices among inputs, for each slot, and among data slots.
         coming: heads that will be visible, or came while the output was busy.
     """
 
@@ -55,7 +55,7 @@ class Output(ABC):
         self.stale_from = NEVER
         self.compute_flags: Callable[[], None]
         self.busy_until = -1
-        self.in_ptr = 0
+        self.in_ptr = [0] * (vls + 1)
         self.vl_ptr = 0
         self.coming: list[Packet] = []
 
@@ -245,7 +245,7 @@ class Matcher:
 
     def _first(self, output: Output, slot: int, inputs: int, room: int | None) -> Packet | None:
         """The eligible head of the first input from the rotation on."""
-        index, in_ptr = output.index, output.in_ptr
+        index, in_ptr = output.index, output.in_ptr[slot]
         while inputs:
             bit = inputs >> in_ptr << in_ptr or inputs
             bit &= -bit
@@ -276,7 +276,7 @@ class Matcher:
         source = self.inputs[packet.input]
         output = self.outputs[packet.output]
         source.out_ptr = (packet.output + 1) % len(self.outputs)
-        output.in_ptr = (packet.input + 1) % len(self.inputs)
+        output.in_ptr[packet.slot] = (packet.input + 1) % len(self.inputs)
         if packet.slot != self._vls:
             output.vl_ptr = (packet.slot + 1) % self._vls
         reader = source.readers & -source.readers

@@ -49,10 +49,12 @@ class Grant(wiring.Component):
         m.submodules.vl_arbiter = vl_arbiter = VlArbiter(vls)
         accepted = Signal(self.inputs)
         slot_before = Signal(vls + 1)
-        place = Signal(self.inputs)
+        places = Signal(data.ArrayLayout(self.inputs, vls + 1))  # each slot's turn among the inputs
         m.d.sync += [accepted.eq(self.accepted), slot_before.eq(self.slot)]
-        with m.If(accepted.any()):
-            m.d.sync += place.eq(behind(m, accepted))
+        place_behind = behind(m, accepted)
+        for slot in range(vls + 1):
+            with m.If(accepted.any() & slot_before[slot]):
+                m.d.sync += places[slot].eq(place_behind)
         m.d.comb += [
             vl_arbiter.serve.eq(accepted.any() & ~slot_before[vls]),
             vl_arbiter.served.eq(slot_before[:vls]),
@@ -62,13 +64,15 @@ class Grant(wiring.Component):
         vl15 = Signal()
         some_data = Signal()
         candidates = Signal(self.inputs)
+        place = Signal(self.inputs)
         m.d.comb += [
             vl15.eq(self.eligible[vls].any()),
             vl_arbiter.eligible.eq(Cat(self.eligible[vl].any() for vl in range(vls))),
             some_data.eq(vl_arbiter.eligible.any()),
             candidates.eq(select(vl_arbiter.chosen, [self.eligible[vl] for vl in range(vls)])),
+            place.eq(select(vl_arbiter.chosen, [places[vl] for vl in range(vls)])),
         ]
-        to_vl15 = first_from(m, self.eligible[vls], place)
+        to_vl15 = first_from(m, self.eligible[vls], places[vls])
         to_data = first_from(m, candidates, place)
         m.d.comb += [
             self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),

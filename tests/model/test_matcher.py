@@ -59,7 +59,8 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
     granted: dict[int, int] = {}
     output_free = [0] * size
     reader_free = [[0] * load.readers for _ in range(size)]
-    in_ptr, vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size, [0] * size
+    vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size
+    in_ptr = [[0] * (vls + 1) for _ in range(size)]
     room = [[0] * vls for _ in range(size)]
     credits = {cycle: (output, slot, value) for cycle, output, slot, value in load.credits}
     result = []
@@ -85,8 +86,8 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             if output_free[output] > g or (output in load.narrow and g % 4 != 1):
                 continue
             slots = [vls] + [(vl_ptr[output] + turn) % vls for turn in range(vls)]
-            sources = [(in_ptr[output] + turn) % size for turn in range(size)]
             for slot in slots:
+                sources = [(in_ptr[output][slot] + turn) % size for turn in range(size)]
                 source = next((i for i in sources if (i, output, slot) in heads), None)
                 if source is not None:
                     offers.setdefault(source, []).append((output, slot))
@@ -103,7 +104,7 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             output_free[output] = last_read
             reader = min(r for r in range(load.readers) if reader_free[source][r] <= g)
             reader_free[source][reader] = last_read
-            in_ptr[output], out_ptr[source] = (source + 1) % size, (output + 1) % size
+            in_ptr[output][slot], out_ptr[source] = (source + 1) % size, (output + 1) % size
             if slot < vls:
                 vl_ptr[output] = (slot + 1) % vls
                 queue_ptr[source] = (number + 1) % vls

@@ -16,12 +16,12 @@ class Reference:
     inputs: int
     outputs: int
     vls: int
-    in_ptr: list[int] = field(init=False)
+    in_ptr: list[list[int]] = field(init=False)
     out_ptr: list[int] = field(init=False)
     vl_ptr: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.in_ptr = [0] * self.outputs
+        self.in_ptr = [[0] * (self.vls + 1) for _ in range(self.outputs)]
         self.out_ptr = [0] * self.inputs
         self.vl_ptr = [0] * self.outputs
 
@@ -52,7 +52,9 @@ class Reference:
                     flow_control.add(o)
                 continue
             i = next(
-                i for step in range(self.inputs) if ((i := (self.in_ptr[o] + step) % self.inputs), o, slot) in eligible
+                i
+                for step in range(self.inputs)
+                if ((i := (self.in_ptr[o][slot] + step) % self.inputs), o, slot) in eligible
             )
             offers.setdefault(i, {})[o] = slot
         accepted = {}
@@ -60,7 +62,7 @@ class Reference:
             o = next(o for step in range(self.outputs) if (o := (self.out_ptr[i] + step) % self.outputs) in offered)
             slot = offered[o]
             accepted[i] = (o, slot)
-            self.in_ptr[o] = (i + 1) % self.inputs
+            self.in_ptr[o][slot] = (i + 1) % self.inputs
             self.out_ptr[i] = (o + 1) % self.outputs
             if slot < self.vls:
                 self.vl_ptr[o] = (slot + 1) % self.vls
@@ -191,3 +193,22 @@ def test_vls_of_an_output_have_it_in_turn() -> None:
 
     simulate(dut, bench)
     assert slots == [0, 1, 3, 0, 1, 3]
+
+
+@pytest.mark.parametrize(("inputs", "vls"), [(2, 2), (4, 2), (3, 4), (4, 4)])
+def test_inputs_with_heads_on_every_vl_are_served_alike_on_each(inputs: int, vls: int) -> None:
+    """Though VLs and inputs take turns at once."""
+    dut = Matcher(inputs, 2, vls)
+    grants: Counter[tuple[int, int]] = Counter()
+    flows = {(i, vl) for i in range(inputs) for vl in range(vls)}
+
+    async def bench(ctx: Any) -> None:
+        await give(ctx, dut, {(i, 1, vl) for i, vl in flows})
+        ctx.set(dut.inputs_available, mask(set(range(inputs))))
+        ctx.set(dut.outputs_available, 0b11)
+        for _ in range(3 * len(flows)):
+            grants.update((i, slot) for i, (_, slot) in result(ctx, dut).items())
+            await packet_goes(ctx, dut)
+
+    simulate(dut, bench)
+    assert grants == dict.fromkeys(flows, 3)
