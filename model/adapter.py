@@ -19,12 +19,11 @@ from .content import Content
 from .host_queue import HostQueue
 from .kernel import DECIDE, Kernel
 from .matcher import Matcher
-from .packet import Packet
+from .packet import READ_TO_WIRE, Packet
 from .packet_check import header_rejection
 from .port import LinkPort
 from .queues import VoqInput
 from .registers import RegisterFile
-from .transmit import READ_TO_WIRE
 
 __all__ = ["Adapter", "Delivery"]
 
@@ -221,7 +220,7 @@ class Adapter(RegisterFile):
     # Link to host.
 
     def _deliver(self, packet: Packet) -> None:
-        """The last word is on the host's wires two cycles later."""
+        """The last word is on the host's wires three cycles later."""
         last = self._kernel.now + READ_TO_WIRE
         assert packet.content is not None
         data = packet.content.with_vl(packet.vl)

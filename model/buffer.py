@@ -19,14 +19,16 @@ class Buffer:
     What returns is booked ahead, and added when somebody looks (`settle`).
 
     Attributes:
+        sizes: all blocks by slot.
         free: free blocks by slot, as visible in the cycle last settled; a packet takes its own from them.
         next_return: no blocks return before this cycle.
     """
 
-    __slots__ = ("_freed", "_returns", "free", "next_return")
+    __slots__ = ("_freed", "_returns", "free", "next_return", "sizes")
 
     def __init__(self, blocks: Sequence[int], freed: Callable[[int], None]) -> None:
         """`freed(cycle)` hears of blocks that return, visible in a cycle ahead."""
+        self.sizes = tuple(blocks)
         self.free = list(blocks)
         self.next_return = _NEVER
         self._freed = freed

@@ -24,7 +24,7 @@ class Fabric:
 
     Memory does not grow with the length of a run: controls and posts are consumed as they are
     needed. A stream of a mapping is asked for a packet when the one before it has left. A delivery is
-    told when the packet's last word is read, two cycles before the cycle of the delivery.
+    told when the packet's last word is read, three cycles before the cycle of the delivery.
 
     Raises:
         ValueError: a control or post out of order, or for a node, link or slot that is not there.

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "Matcher", "Output"]
 
 NEVER: Final = 1 << 62
-_NARROW_PHASE = 1
-"""A 1X output is available in cycles g with g mod 4 = 1."""
+_NARROW_PHASE = 0
+"""A 1X output is available in cycles g with g mod 4 = 0."""
 
 
 class Output(ABC):

@@ -20,6 +20,7 @@ __all__ = [
     "CUT",
     "EBP",
     "EGP",
+    "READ_TO_WIRE",
     "DataTransmission",
     "LinkTransmission",
     "Packet",
@@ -36,6 +37,9 @@ CUT: Final = 0
 EGP: Final = 1
 EBP: Final = 2
 """How a packet ended, as in RX_DATA."""
+
+READ_TO_WIRE: Final = 3
+"""Cycles from the read of a row until it is on the wire (section 8.1)."""
 
 _K_FIRST: Final = 8
 _K_LAST: Final = 1
@@ -225,7 +229,7 @@ class DataTransmission(Transmission):
         self.packet = packet
         self.vl = vl
         self.reader = reader
-        self.w0 = granted + 3
+        self.w0 = granted + 1 + READ_TO_WIRE
         self.pitch = pitch = output.pitch
         self.end = packet.n
         self.last_read = granted + 1 + pitch * packet.n
@@ -281,7 +285,7 @@ class LinkTransmission(Transmission):
 
     def __init__(self, output: Output, granted: int, op: int, vl: int, fctbs: int, fccl: int) -> None:
         self.output = output
-        self.w0 = granted + 3
+        self.w0 = granted + 1 + READ_TO_WIRE
         self.pitch = pitch = output.pitch
         self.end = 1
         self.last_read = granted + 1 + pitch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from wire.codes import VL15, PortState, max_pkt_len, mtu_code
+from wire.flow_control import CREDIT_WINDOW
 from wire.packet import BLOCK_BYTES
 from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind, Verdict
@@ -12,7 +13,7 @@ from wire.trace import Kind, Verdict
 from .buffer import Buffer
 from .counters import Counters
 from .flow_control import FlowControl
-from .kernel import Kernel
+from .kernel import RECEIVE, Kernel
 from .matcher import Matcher
 from .packet import Packet
 from .packet_check import VERDICT_COUNTERS, verdict_of
@@ -138,11 +139,22 @@ class LinkPort:
             packet.late = False
             return
         packet.accepted = True
-        if vl != VL15:
-            self.flow.accept(vl, packet.need)
-        buffer.free[packet.slot_in] -= packet.need
+        if buffer.sizes[packet.slot_in] > CREDIT_WINDOW:
+            self.kernel.at(now + 1, RECEIVE, self._take_blocks, packet)
+        else:  # a cycle early: nobody looks before, and ABR + free, which is announced, stays as it was
+            self._take_blocks(packet)
         if self._joins_at_header and not packet.late:
             self.input.join(packet, now)
+
+    def _take_blocks(self, packet: Packet) -> None:
+        """An accepted packet takes its blocks, visible in the current cycle."""
+        now = self.kernel.now
+        buffer = self.buffer
+        if buffer.next_return < now:
+            buffer.settle(now - 1)
+        if packet.vl != VL15:
+            self.flow.accept(packet.vl, packet.need)
+        buffer.free[packet.slot_in] -= packet.need
 
     def join(self, packet: Packet) -> None:
         """A packet joins its queue in the current cycle (section 3.5)."""

@@ -17,16 +17,15 @@ from wire.trace import Kind, Record
 from .eligibility import Eligibility
 from .kernel import DECIDE, UPDATE
 from .matcher import Output
-from .packet import DataTransmission, LinkTransmission, Packet, Transmission, Underrun
+from .packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission, Underrun
 
 if TYPE_CHECKING:
     from .port import LinkPort
     from .queues import Input
 
-__all__ = ["READ_TO_WIRE", "LinkOutput"]
+__all__ = ["LinkOutput"]
 
-_READ_TO_STAGE = 1
-READ_TO_WIRE = 2
+_STAGE_TO_WIRE = 1
 _CYCLE_MASK = 0xFFFF_FFFF
 _ACTIVE: Final = PortState.ACTIVE
 _MANAGEMENT_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
@@ -51,6 +50,7 @@ class LinkOutput(Output):
         # Packets of which rows pass the transmit stage or are on the wire.
         self._sending: Transmission | None = None
         self._before: Transmission | None = None
+        self._initialized_at = -1  # when Initialize last set TBS to 0
 
     # Matching (section 7).
 
@@ -86,27 +86,27 @@ class LinkOutput(Output):
         port.matcher.available ^= self.bit
         sending = port.flow.send(self)
         port.matcher.reads(sending)
-        if port.state in _MANAGEMENT_STATES:
-            self._send(sending)
-        else:
-            self._send_later(sending)
+        self._send(sending)
+        if not self._allowed(sending):
+            self._refuse(sending)
 
     # Reading (section 8.1).
 
     def last_read(self, sending: DataTransmission) -> None:
-        """The last row is read in the current cycle: its row is on the wire two cycles later."""
+        """The last row is read in the current cycle: its row is on the wire three cycles later."""
         packet = sending.packet
         packet.sending = None
-        end = self._kernel.now + READ_TO_WIRE
         if sending.end == packet.n:  # otherwise an early end, just about to be over
-            self._finish(sending, end)
-        self.inputs[packet.input].buffer.release(sending.reader, packet, end - 1)
+            now = self._kernel.now
+            self._finish(sending, now + READ_TO_WIRE)
+            self._release(sending, now + 1)
 
     def _scrap(self, sending: DataTransmission) -> None:
         packet = sending.packet
         kernel = self._kernel
         place = packet.slot | packet.input << 16
         kernel.record((kernel.now, self._port.source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        self._release(sending, kernel.now)
         self._done_early(sending)
 
     def end_early(self, sending: DataTransmission, k: int) -> None:
@@ -116,13 +116,22 @@ class LinkOutput(Output):
             Underrun: it has been read.
         """
         sending.end = k
-        over = sending.w0 + sending.pitch * k  # x_k + 2
-        if over <= self._kernel.now:
+        on_wire = sending.w0 + sending.pitch * k
+        read = on_wire - READ_TO_WIRE
+        if read <= self._kernel.now:
             raise Underrun(sending)
-        if over <= sending.last_read:
+        if on_wire <= sending.last_read:
             sending.last_read = -1
-            self.busy_until = over - 1
-        self._kernel.at(over, UPDATE, self._ended_early, sending)
+        self.busy_until = read + 1
+        self._kernel.at(read + 2, UPDATE, self._read_early, sending)
+        self._kernel.at(on_wire, UPDATE, self._ended_early, sending)
+
+    def _read_early(self, sending: DataTransmission) -> None:
+        """Two cycles after the last read: blocks return and heads wait, though the output may not be available yet."""
+        now = self._kernel.now
+        self._release(sending, now)
+        self._rest_from(now)
+        self._port.matcher.wake_at(now, self.bit)
 
     def _ended_early(self, sending: DataTransmission) -> None:
         self._finish(sending, self._kernel.now)
@@ -133,13 +142,14 @@ class LinkOutput(Output):
             self._done_early(sending)
 
     def _done_early(self, sending: DataTransmission) -> None:
-        """Output and reader are available from the current cycle on, in which the release is asked for."""
-        packet = sending.packet
+        """Output and reader are available from the current cycle on."""
         matcher = self._port.matcher
-        now = self._kernel.now
         matcher.wake(matcher.done(sending))
-        self._rest_from(now)
-        self.inputs[packet.input].buffer.release(sending.reader, packet, now)
+        self._rest_from(self._kernel.now)
+
+    def _release(self, sending: DataTransmission, asked: int) -> None:
+        packet = sending.packet
+        self.inputs[packet.input].buffer.release(sending.reader, packet, asked)
 
     # The transmit stage (section 8.2).
 
@@ -171,11 +181,11 @@ class LinkOutput(Output):
         if port.wire_out:
             port.wire_out.send(sending)
 
-    def _send_later(self, sending: Transmission) -> None:
+    def _send_later(self, sending: DataTransmission) -> None:
         """Row 0 may not pass as things stand: look again when it is in the transmit stage."""
-        self._kernel.at(sending.w0 - READ_TO_WIRE + _READ_TO_STAGE, DECIDE, self._row_0_in_stage, sending)
+        self._kernel.at(sending.w0 - _STAGE_TO_WIRE, DECIDE, self._row_0_in_stage, sending)
 
-    def _row_0_in_stage(self, sending: Transmission) -> None:
+    def _row_0_in_stage(self, sending: DataTransmission) -> None:
         if not self._allowed(sending):
             sending.refused = 0
             return
@@ -191,7 +201,7 @@ class LinkOutput(Output):
 
     def _refuse(self, sending: Transmission) -> None:
         now = self._kernel.now
-        first = sending.w0 - 1  # row 0 is in the stage
+        first = sending.w0 - _STAGE_TO_WIRE
         row = max(0, -(-(now - first) // sending.pitch))
         in_stage = first + row * sending.pitch
         if row > sending.end:
@@ -207,7 +217,7 @@ class LinkOutput(Output):
             packet = sending.packet
             if packet.slot != self.vls:  # nothing was sent
                 self.eligibility.charge(sending, -packet.need)
-                if port.state != PortState.INITIALIZE:  # which has set TBS to 0
+                if self._initialized_at < sending.w0 - READ_TO_WIRE:  # TBS was not set to 0 since its grant
                     tbs, slot = port.flow.tbs, packet.slot
                     tbs[slot] = (tbs[slot] - packet.need) % CREDIT_MODULUS
         if sending.record:
@@ -275,5 +285,7 @@ class LinkOutput(Output):
             self._rest_from(now)
         else:
             self._port.counters.xmit_wait.end(now)
+        if self._port.state == PortState.INITIALIZE:
+            self._initialized_at = now
         self.recheck()
         self.eligibility.state_changes()

@@ -22,7 +22,7 @@ OnDelivery = Callable[[Delivery], None]
 Progress = Callable[[int], None]
 
 _Entry = TypeVar("_Entry", Control, Post)
-_SMALLEST_PACKET = 4
+_SMALLEST_PACKET = 5
 """Words of a host's packet. The blocks of a shorter one would not count yet when the next is matched."""
 _LARGEST_PACKET = max_pkt_len(max(MTU))
 _WORD_MAX = 0xFFFF_FFFF

@@ -77,13 +77,11 @@ class Adapter(wiring.Component):
             no_room.eq(
                 Cat((header.slot == slot) & (header.need > received.free[slot]) for slot in range(vls + 1)).any()
             ),
-            port.refused.eq(no_room),
-            port.relay.eq(Mux(no_room, Mux(header.vl == VL15, Verdict.VL15_DROPPED, Verdict.OVERRUN), Verdict.GOOD)),
             received.phase.eq(phase),
             received.write.eq(arrived),
             received.accept.eq(port.accept),
-            received.accept_slot.eq(header.slot),
-            received.accept_need.eq(header.need),
+            received.accept_slot.eq(arrived.slot),
+            received.accept_need.eq(arrived.need),
             received.cancel.eq(ended & arrived.bad),
             received.join.eq(ended & ~arrived.bad),
             received.packet.pool.eq(arrived.slot),
@@ -91,6 +89,10 @@ class Adapter(wiring.Component):
             received.packet.need.eq(arrived.need),
             received.packet.slot.eq(arrived.slot),
             received.wide.eq(1),
+        ]
+        m.d.sync += [
+            port.refused.eq(no_room),
+            port.relay.eq(Mux(no_room, Mux(header.vl == VL15, Verdict.VL15_DROPPED, Verdict.OVERRUN), Verdict.GOOD)),
         ]
         m.d.comb += [port.free[vl].eq(received.free[vl]) for vl in range(vls)]
 

@@ -37,8 +37,8 @@ class HostReceive(wiring.Component):
     """Makes words of rows.
 
     Members:
-        row: a row of the packet read, in cycle x_r + 1.
-        words: to the host; word w in cycle x_(w+1) + 2.
+        row: a row of the packet read, in cycle x_r + 2.
+        words: to the host; word w in cycle x_(w+1) + 3.
         trace: slots in the order of `RECEIVE_KINDS`.
     """
 

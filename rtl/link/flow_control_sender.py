@@ -18,7 +18,7 @@ _NARROW_STEP = 4
 class FlowControlSender(wiring.Component):
     """Frames a flow control packet and presents its two rows to the transmit stage.
 
-    A packet granted at g has row 0 there at g+2 and row 1 at g+3 (4X) or g+6 (1X).
+    A packet granted at g has row 0 there at g+3 and row 1 at g+4 (4X) or g+7 (1X).
 
     Members:
         grant, packet: the packet's fields, at g.
@@ -45,18 +45,18 @@ class FlowControlSender(wiring.Component):
         """Build the framing."""
         m = Module()
 
-        # g+1: the packet as granted; the one before may still be at the transmit stage.
-        granted = Signal()
+        # g+1 and g+2: the packet as granted; the one before may still be at the transmit stage.
+        granted = Signal(2)  # bit i: i + 1 cycles ago
         packet = Signal(FlowControlFields)
         wide = Signal()
-        m.d.sync += granted.eq(self.grant)
+        m.d.sync += granted.eq(Cat(self.grant, granted[0]))
         with m.If(self.grant):
             m.d.sync += [packet.eq(self.packet), wide.eq(self.wide)]
 
-        # g+2 until row 1 is through.
+        # g+3 until row 1 is through.
         to_go = Signal(_NARROW_STEP)  # bit i: row 1 comes i cycles after the next
-        m.d.sync += [self.first.eq(granted), self.last.eq(to_go[0]), to_go.eq(to_go >> 1)]
-        with m.If(granted):
+        m.d.sync += [self.first.eq(granted[1]), self.last.eq(to_go[0]), to_go.eq(to_go >> 1)]
+        with m.If(granted[1]):
             m.d.sync += [
                 self.fields.eq(packet),
                 to_go.eq(Mux(wide, 1, 1 << _NARROW_STEP - 1)),

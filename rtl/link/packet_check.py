@@ -64,7 +64,7 @@ StoreRow = data.StructLayout(
 """The row received at c, presented to the buffer at c+2 (docs/pipeline.md, section 3.4).
 
 `slot` holds from row 0 on; it is none of the port's if the VL is not. `accepted` (with `n` and
-`need`) is meaningful from h+2 on and 0 on row 0; rows of packets not accepted are presented too.
+`need`) is meaningful from h+3 on, and 0 on rows 0 and 1; rows of packets not accepted are presented too.
 `last` is high once for every packet, `bad` means anything with it. A packet cut without a row has
 one all the same.
 """
@@ -103,7 +103,7 @@ class PacketCheck(wiring.Component):
         vcrc_good, icrc_good: see `rtl.link.crc`, in the cycle of `received`.
         state, operational: the port's state, and the mask of its operational data VLs.
         lid, lmc: the adapter's own.
-        header, relay, refused, accept: in cycle h+1, see `rtl.link.port.LinkPort`.
+        header, acceptable: in cycle h+1; relay, refused, accept: in cycle h+2, see `rtl.link.port.LinkPort`.
         write: rows to the receive buffer.
         verdict: packets received.
     """
@@ -125,6 +125,7 @@ class PacketCheck(wiring.Component):
                 "header": Out(PacketHeader),
                 "relay": In(Verdict),
                 "refused": In(1),
+                "acceptable": Out(1),
                 "accept": Out(1),
                 "write": Out(StoreRow),
                 "verdict": Out(PacketVerdict),
@@ -152,14 +153,15 @@ class PacketCheck(wiring.Component):
             header.slot.eq(self._slot(header.vl)),
         ]
 
-        # The node's objection is the last to be known.
         objection = self._objection(m, is_vl15)
-        outcome = Mux(objection == Verdict.GOOD, self.relay, objection)
-        m.d.comb += self.accept.eq(header.valid & (objection == Verdict.GOOD) & ~self.refused)
+        m.d.comb += self.acceptable.eq(header.valid & (objection == Verdict.GOOD))
 
-        # From cycle h+2 on: the packet as its header made it.
+        # From cycle h+2 on: the packet as its header made it. The node's objection comes now.
         packet = Signal(PacketHeader)
+        decides = Signal()  # this is h+2
+        own = Signal(Verdict)
         foreseen = Signal(Verdict)
+        foreseen_kept = Signal(Verdict)
         accepted = Signal()
         vl = Signal(VL_BITS)
         with m.If(received.first):
@@ -170,8 +172,16 @@ class PacketCheck(wiring.Component):
                 accepted.eq(0),
                 vl.eq(first_vl),
             ]
+        m.d.sync += decides.eq(header.valid)
         with m.If(header.valid):
-            m.d.sync += [packet.eq(header), foreseen.eq(outcome), accepted.eq(self.accept)]
+            m.d.sync += [packet.eq(header), own.eq(objection)]
+        m.d.comb += [
+            self.accept.eq(decides & (own == Verdict.GOOD) & ~self.refused),
+            foreseen.eq(Mux(decides, Mux(own == Verdict.GOOD, self.relay, own), foreseen_kept)),
+        ]
+        m.d.sync += foreseen_kept.eq(foreseen)
+        with m.If(decides):
+            m.d.sync += accepted.eq(self.accept)
 
         # Cycle c_e + 1: the end.
         ended = Signal()

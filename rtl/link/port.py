@@ -51,9 +51,9 @@ class LinkPort(wiring.Component):
         up: the physical link is up.
         phase: the cycle modulo 4.
         lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h.
-        header: the header in cycle h+1; `refused`, in the same cycle, says that the node objects to it,
-            `relay` is its objection (section 3.3, rows f to j; 0 for none), `accept` says that the packet is
-            accepted.
+        header: the header in cycle h+1; `acceptable`, in the same cycle, says that the port has no objection to it.
+        refused, relay: in cycle h+2, the node has an objection, and which one (section 3.3, rows f to j; 0 for
+            none). `accept`, in the same cycle: the packet is accepted, neither objects.
         write: rows to the receive buffer, two cycles after the wires.
         free: free blocks of each data VL's receive buffer, as visible.
         state, operational, wide: the port's state, the mask of its operational data VLs, and whether
@@ -61,7 +61,7 @@ class LinkPort(wiring.Component):
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         cl, tbs: credit limit and blocks sent of each data VL, as visible.
         fcp_urgent, fcp_changed: some VL has a flow control packet to send; `fcp_grant` (cycle g) sends one.
-        send: rows from the transmit buffer in cycle x_r + 1.
+        send: rows from the transmit buffer in cycle x_r + 2.
         waiting: a head for this output is visible and no packet keeps the output busy.
         lid, lmc: the adapter's own (kind "adapter").
         reg: register access at the node's registered stage; `reg_rdata` follows two cycles after a
@@ -84,6 +84,7 @@ class LinkPort(wiring.Component):
                 "header": Out(PacketHeader),
                 "relay": In(Verdict),
                 "refused": In(1),
+                "acceptable": Out(1),
                 "accept": Out(1),
                 "write": Out(StoreRow),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
@@ -149,6 +150,7 @@ class LinkPort(wiring.Component):
             self.header.eq(packet_check.header),
             packet_check.relay.eq(self.relay),
             packet_check.refused.eq(self.refused),
+            self.acceptable.eq(packet_check.acceptable),
             self.accept.eq(packet_check.accept),
             self.write.eq(packet_check.write),
             link_packet_check.received.eq(receiver.received),
@@ -186,8 +188,8 @@ class LinkPort(wiring.Component):
             flow_control.arming.eq(port_state.arming),
             flow_control.good.eq(good_vl),
             flow_control.fields.eq(link_packet_check.fields),
-            flow_control.accept.eq(Mux(self.accept, 1 << self.header.slot, 0)),
-            flow_control.accept_need.eq(self.header.need),
+            flow_control.accept.eq(Mux(self.accept, 1 << self.write.slot, 0)),
+            flow_control.accept_need.eq(self.write.need),
             flow_control.sent.eq(transmitter.sent),
             flow_control.sent_need.eq(self.send.need),
             flow_control.free.eq(self.free),

@@ -31,7 +31,7 @@ SendRow = data.StructLayout(
         "input": 6,
     }
 )
-"""A row of a data packet on its way to the wires, in cycle x_r + 1.
+"""A row of a data packet on its way to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it. `slot`,
 `oversize`, `n`, `need` (blocks) and `input` (number of the input, for the trace) hold from
@@ -69,13 +69,13 @@ class Transmitter(wiring.Component):
         vls: data VLs.
 
     Members:
-        send: rows of data packets, in cycle x_r + 1.
+        send: rows of data packets, in cycle x_r + 2.
         grant, packet: a flow control packet, in cycle g.
         state, operational: the port's state, and the mask of its operational data VLs.
         wide, phase: the port is 4X; the cycle modulo 4.
-        sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 1.
+        sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
-            refused in part or whole; cycle x_e + 1. `index` is that of the row in the stage.
+            refused in part or whole; cycle x_e + 2. `index` is that of the row in the stage.
         tx: the wires.
         on_wires: what `tx` carries.
     """

@@ -32,8 +32,8 @@ class CrossbarOutput(wiring.Component):
         packets, to_here: of all readers, those of input 0 first, in cycle x_r: what the row that is due belongs to;
             which of them has one due for this output, one-hot, or none.
         rows: of all readers, in cycle x_r + 1.
-        send: the row for this output, in the same cycle.
-        scrapped: a packet dropped, a cycle later.
+        send: the row for this output, a cycle later.
+        scrapped: a packet dropped, likewise.
     """
 
     def __init__(self, inputs: int, readers: int) -> None:
@@ -51,7 +51,7 @@ class CrossbarOutput(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two AND-OR trees, a cycle apart."""
+        """Two AND-OR trees, a cycle apart, and a register behind each."""
         m = Module()
         sources = range(self.inputs * self.readers)
 
@@ -71,8 +71,8 @@ class CrossbarOutput(wiring.Component):
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
-        m.d.comb += [
-            row.eq(select(chosen, [self.rows[number] for number in sources])),
+        m.d.comb += row.eq(select(chosen, [self.rows[number] for number in sources]))
+        m.d.sync += [
             self.send.valid.eq(row.valid & ~row.scrap),
             self.send.data.eq(row.data),
             self.send.last.eq(row.last),
@@ -83,8 +83,6 @@ class CrossbarOutput(wiring.Component):
             self.send.n.eq(packet.n),
             self.send.need.eq(packet.need),
             self.send.input.eq(source),
-        ]
-        m.d.sync += [
             self.scrapped.valid.eq(row.scrap),
             self.scrapped.slot.eq(packet.slot),
             self.scrapped.input.eq(source),

@@ -25,9 +25,9 @@ class Input(wiring.Component):
     """What becomes of one port's received packets until they reach an output.
 
     Members:
-        port, lookup_dlid, header, relay, refused, forwarding_top, forwarding_write, sl_to_vl,
-            sl_to_vl_rdata, own_wide, route_facts (`Route.outputs`): see `Route`.
-        accept: the port accepts the packet, in the cycle of `header`.
+        port, lookup_dlid, header, forwarding_top, forwarding_write, sl_to_vl, sl_to_vl_rdata, own_wide,
+            route_facts (`Route.outputs`): see `Route`; relay, refused likewise, but a cycle later.
+        acceptable: the port has no objection, in the cycle of `header`; what is not refused either is accepted.
         write, free: see `Buffer`.
         send_facts (`PacketStore.facts`), heads, requests, available, grant_output, grant_slots, granted,
             busy, holds, packets, to_output, rows: see `PacketStore`.
@@ -44,7 +44,7 @@ class Input(wiring.Component):
                 "header": In(PacketHeader),
                 "relay": Out(Verdict),
                 "refused": Out(1),
-                "accept": In(1),
+                "acceptable": In(1),
                 "write": In(StoreRow),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "forwarding_top": In(16),
@@ -91,19 +91,25 @@ class Input(wiring.Component):
             route.own_wide.eq(self.own_wide),
             route.outputs.eq(self.route_facts),
             route.free.eq(store.free),
-            self.relay.eq(route.relay),
-            self.refused.eq(route.refused),
             self.sl_to_vl_rdata.eq(route.sl_to_vl_rdata),
         ]
 
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
         # (section 3.5). A packet that ends before that is cancelled.
+        accept = Signal()
         packet = Signal(routed_layout(ports))
         at_once = Signal()
         waiting = Signal()
         enough = Signal(LENGTH_BITS)
         in_time = Signal()
-        m.d.sync += at_once.eq(self.accept & ~route.slower)
+        accepted = Signal()  # in the cycle before
+        m.d.comb += accept.eq(self.acceptable & ~route.refused)
+        m.d.sync += [
+            self.relay.eq(route.relay),
+            self.refused.eq(route.refused),
+            accepted.eq(accept),
+            at_once.eq(accept & ~route.slower),
+        ]
         with m.If(header.valid):
             m.d.sync += [
                 packet.pool.eq(header.slot),
@@ -114,7 +120,7 @@ class Input(wiring.Component):
                 packet.slot.eq(route.slot),
                 enough.eq(header.n - (header.n >> 2)),
             ]
-        with m.If(self.accept):
+        with m.If(accept):
             m.d.sync += waiting.eq(route.slower)
         with m.Elif(write.valid & ((write.index == enough) | write.last)):
             m.d.sync += waiting.eq(0)
@@ -124,9 +130,9 @@ class Input(wiring.Component):
         m.d.comb += [
             store.phase.eq(self.phase),
             store.write.eq(write),
-            store.accept.eq(self.accept),
-            store.accept_slot.eq(header.slot),
-            store.accept_need.eq(header.need),
+            store.accept.eq(accepted),
+            store.accept_slot.eq(packet.pool),
+            store.accept_need.eq(packet.need),
             store.cancel.eq(waiting & write.valid & write.last),
             store.join.eq(at_once | (waiting & in_time)),
             store.packet.eq(packet),

@@ -10,7 +10,7 @@ from wire.codes import PortState
 
 __all__ = ["Output"]
 
-_X1_GRANT_PHASE = 1
+_X1_GRANT_PHASE = 0
 """Cycle modulo 4 in which a 1X output takes a grant."""
 
 # Cycles from a flow control packet's grant on in which the output is taken, after that of the grant.

@@ -9,8 +9,8 @@ from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = ["PassingPacket", "PassingRow", "Reader", "job_layout"]
 
-_X1_PHASE = 2
-"""Cycle modulo 4 in which rows for a 1X output are read: two before they are on the wire."""
+_X1_PHASE = 1
+"""Cycle modulo 4 in which rows for a 1X output are read: three before they are on the wire."""
 
 
 def job_layout(block_bits: int) -> data.StructLayout:
@@ -103,6 +103,7 @@ class Reader(wiring.Component):
         m = Module()
         memory = self.memory
         end = Signal()  # the packet is over early: the row read last was flagged, or all of it is scrap
+        scrap = Signal()
 
         # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
         active = Signal()
@@ -153,7 +154,7 @@ class Reader(wiring.Component):
         ]
         with m.If(self.grant):
             m.d.sync += [self.available.eq(0), self.holds.eq(self.to)]
-        with m.Elif(~active | last_read | end | last_follows):
+        with m.Elif(~active | last_read | scrap | last_follows):
             m.d.sync += [self.available.eq(1), self.holds.eq(0)]
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
@@ -161,7 +162,6 @@ class Reader(wiring.Component):
         passing_block = Signal(self.block_bits)
         first = Signal()
         final = Signal()
-        scrap = Signal()
         early = Signal()
         m.d.sync += passing.eq(reading)
         with m.If(turn):

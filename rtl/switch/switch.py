@@ -86,7 +86,7 @@ class Switch(wiring.Component):
                 side.header.eq(port.header),
                 port.relay.eq(side.relay),
                 port.refused.eq(side.refused),
-                side.accept.eq(port.accept),
+                side.acceptable.eq(port.acceptable),
                 side.write.eq(port.write),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(vls)]

@@ -44,8 +44,8 @@ def test_a_stalled_slot_waits_and_the_others_pass(star, ready):
     bench.run(3000)
     n = len(bench.words(1, 2, payload=256))
     assert [delivery.slot for delivery in bench.delivered] == [1, 0]
-    # From 1901 on: grant 1901, row r read at 1902 + r, word w two cycles after row w + 1.
-    assert bench.delivered[1].first == 1901 + 1 + 1 + 2
+    # From 1901 on: grant 1901, row r read at 1902 + r, word w three cycles after row w + 1.
+    assert bench.delivered[1].first == 1901 + 1 + 1 + 3
     assert bench.delivered[1].cycle == bench.delivered[1].first + n - 1
 
 

@@ -7,7 +7,7 @@ from wire.registers import PortRegister
 from wire.stimulus import Post
 from wire.trace import Kind
 
-GRANT_TO_WIRE = 3
+GRANT_TO_WIRE = 4
 PAYLOAD = 252
 
 
@@ -90,7 +90,7 @@ def test_a_head_needs_credits_from_two_cycles_after_active_on(star, ready, shown
 def test_the_blocks_of_the_shortest_packet_count_for_the_next_grant(star, ready):
     """A host posts one-block packets, too short for the switch to take: none of its seven blocks is used."""
     bench = star(2, mtu=256, buffer_blocks=7, adapter={"mtu": 256})
-    words = 2 << 16 | 2, 4 << 16 | 1, 0, 0
+    words = 2 << 16 | 2, 5 << 16 | 1, 0, 0, 0
     bench.posts = [Post.of_words(ready, 1, 0, words) for _ in range(12)]
     bench.run(ready + 300)
     assert len(bench.of(Kind.TX_DATA, 1)) == 7

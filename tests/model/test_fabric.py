@@ -145,7 +145,7 @@ def test_a_packet_crosses_two_switches(star):
         Fabric(FabricParameters(nodes, links), controls, [Post.of_words(500, 2, 0, words)], delivered.append).run(2000)
     )
     starts = [record.c for record in records if record.kind == Kind.TX_DATA]
-    assert [later - earlier for earlier, later in pairwise(starts)] == [1 + 7, 3 + 7]
+    assert [later - earlier for earlier, later in pairwise(starts)] == [1 + 8, 3 + 8]
     assert len(delivered) == 1
 
 

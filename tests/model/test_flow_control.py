@@ -20,8 +20,8 @@ def test_a_packet_without_credits_waits_and_goes_when_they_return(star, ready):
     sent = bench.of(Kind.TX_DATA, 0, 2)
     assert len(sent) == len(bench.delivered) == 4
     credits = [record for record in bench.of(Kind.RX_FCP, 0, 2) if record.cycle > 5000]
-    # Credits in the cycle of RX_FCP, granted two later, on the wire three after that.
-    assert sent[2].c == credits[0].cycle + 2 + 3
+    # Credits in the cycle of RX_FCP, granted two later, on the wire four after that.
+    assert sent[2].c == credits[0].cycle + 2 + 4
 
 
 def test_a_stalled_flow_never_overruns_the_receiver(star, ready):
@@ -40,8 +40,8 @@ def test_initialize_announces_with_op_1_and_armed_with_op_0(star, ready):
     ops = [record.a & 0xFF for record in bench.of(Kind.TX_FCP, 0, 1, since=0)]
     assert ops == [1, 0]
     first = bench.of(Kind.TX_FCP, 0, 1, since=0)[0]
-    # Initialize visible at 1, flags at 2, granted at 2, row 1 on the wire 4 later.
-    assert first.cycle == 6
+    # Initialize visible at 1, flags at 2, granted at 2, row 1 on the wire 5 later.
+    assert first.cycle == 7
     assert first.b & 0xFFF == 512
 
 
@@ -50,8 +50,21 @@ def test_an_idle_link_repeats_its_credits_every_period(star, ready):
     bench.write_port(0, 1, PortRegister.FCP_PERIOD, 500, ready)
     bench.run(4000)
     sent = [record.cycle for record in bench.of(Kind.TX_FCP, 0, 1)]
-    # Visible at 1002, due at 1502 + i * 500, flags one later, granted at once, row 1 at g + 4.
-    assert sent == [ready + 2 + 500 * i + 1 + 4 for i in range(1, 6)]
+    # Visible at 1002, due at 1502 + i * 500, flags one later, granted at once, row 1 at g + 5.
+    assert sent == [ready + 2 + 500 * i + 1 + 5 for i in range(1, 6)]
+
+
+def test_blocks_beyond_the_credit_window_are_announced_as_others_are_taken(star, ready):
+    """Of 3000 blocks 2048 are announced; a packet takes 5, and 2048 beyond it are still free."""
+    bench = star(2, mtu=256, adapter={"receive_blocks": 3000, **MTU_256})
+    bench.stall(ready, 2, 1)
+    bench.post(ready + 10, 1, 2, payload=252)
+    bench.run(2000)
+    (sent,) = bench.of(Kind.TX_DATA, 0, 2)
+    (announced,) = bench.of(Kind.TX_FCP, 2)
+    header = sent.c + 1 + 1
+    # ABR visible three later, flags at four, granted then, row 1 on the wire 5 later.
+    assert (announced.cycle, announced.b & 0xFFF) == (header + 3 + 1 + 5, 2048 + 5)
 
 
 def test_a_lost_flow_control_packet_heals_with_the_next(star, ready):

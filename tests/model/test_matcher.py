@@ -83,7 +83,7 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             heads.setdefault((source, output, slot), {})[number] = waiting[0]
         offers: dict[int, list[tuple[int, int]]] = {}
         for output in range(size):
-            if output_free[output] > g or (output in load.narrow and g % 4 != 1):
+            if output_free[output] > g or (output in load.narrow and g % 4 != 0):
                 continue
             slots = [vls] + [(vl_ptr[output] + turn) % vls for turn in range(vls)]
             for slot in slots:

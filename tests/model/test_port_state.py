@@ -1,5 +1,7 @@
 """Port states (docs/pipeline.md, section 5)."""
 
+import pytest
+
 from wire.codes import PortState
 from wire.registers import Counter, PortRegister
 from wire.trace import Kind, Verdict
@@ -38,15 +40,15 @@ def test_active_needs_an_op_0_packet_received_in_armed(star):
 
 
 def test_active_is_taken_once_activeenable_is_visible_where_the_write_is_looked_at(star):
-    """Both armed at 52; flags 53, Op 0 granted 53, row 1 on the wire 57, here 58, visible 60."""
-    for given, active in ((58, False), (59, True)):
+    """Both armed at 52; flags 53, Op 0 granted 53, row 1 on the wire 58, here 59, visible 61."""
+    for given, active in ((59, False), (60, True)):
         bench = star(2, bring_up=False)
         bench.write_port(0, 1, PortRegister.STATE, ARMED, 49)
         bench.write_port(1, 1, PortRegister.STATE, ARMED, 50)
         bench.write_port(0, 1, PortRegister.STATE, ACTIVE, given)
         bench.run(200)
         (enabling,) = [record for record in bench.of(Kind.RX_FCP, 0, since=50) if record.a == 0]
-        assert enabling.cycle == 60
+        assert enabling.cycle == 61
         assert (states(bench, 0)[-1] == (given + 2, ACTIVE)) is active
 
 
@@ -70,9 +72,9 @@ def test_one_end_written_down_takes_the_other_down_by_remote_init(star, ready):
     bench.write_port(0, 1, PortRegister.STATE, DOWN, ready)
     bench.run(2000)
     assert states(bench, 0, since=ready) == [(1002, DOWN), (1003, INITIALIZE)]
-    # Initialize 1003, flags and grant 1004, row 1 on the wire 1008, there 1009, shows 1011. Then
+    # Initialize 1003, flags and grant 1004, row 1 on the wire 1009, there 1010, shows 1012. Then
     # the other end begins anew too, and its Op 1 finds a port in Initialize.
-    assert states(bench, 1, since=ready) == [(1011, DOWN), (1012, INITIALIZE)]
+    assert states(bench, 1, since=ready) == [(1012, DOWN), (1013, INITIALIZE)]
 
 
 def test_a_short_loss_of_the_link_is_deferred_and_a_long_one_takes_the_port_down(star, ready):
@@ -105,7 +107,7 @@ def test_a_packet_cut_by_the_link_ends_early_and_the_rest_never_comes(star, read
     n = len(bench.words(1, 2, payload=252))
     (sent,) = [record for record in bench.of(Kind.TX_DATA, 0, 2) if record.a >> 8 & 1]
     cut = bench.of(Kind.RX_DATA, 0, 1)[0]
-    start = ready + 1 + n + 2 + 1 + 3 + 1
+    start = ready + 1 + n + 2 + 1 + 4 + 1
     assert (cut.a, cut.b, cut.cycle) == (Verdict.PHYSICAL, n | (ready + 121 - start) << 16, ready + 121 + 2)
     assert sent.b >> 16 == ready + 121 - start
     # The sender's port was ActiveDefer from row 1122 - (w_0 - 1) on.
@@ -131,8 +133,8 @@ def test_in_activedefer_packets_wait(star, ready):
     bench.link(ready + 900, 1, True)
     bench.run(3000)
     (sent,) = bench.of(Kind.TX_DATA, 0, 2)
-    # Active at 902, seen by the matching two later, on the wire three after that.
-    assert sent.c == ready + 902 + 2 + 3
+    # Active at 902, seen by the matching two later, on the wire four after that.
+    assert sent.c == ready + 902 + 2 + 4
     assert len(bench.delivered) == 1
 
 
@@ -151,3 +153,45 @@ def test_a_row_is_refused_by_the_state_in_its_own_cycle_alone(star, ready):
     (undisturbed,) = sent(None)
     in_stage = undisturbed - 1
     assert [sent(in_stage + shift) == [undisturbed] for shift in (-3, -1, 0, 1)] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("down", range(-1, 5))
+def test_a_packet_refused_at_row_0_leaves_nothing_in_the_blocks_sent(star, ready, down):
+    """Down about the grant, Initialize next, Armed next: FCTBS begins at 0 anew."""
+    granted = ready + 101
+
+    def run(*states):
+        bench = star(2)
+        bench.post(ready, 1, 2, payload=252)
+        for shift, state in enumerate(states):
+            bench.write_port(1, 1, PortRegister.STATE, state, granted + down - 2 + 2 * shift)
+        bench.write_port(1, 1, PortRegister.FCP_PERIOD, 300, ready + 300)
+        return bench.run(3000)
+
+    (sent,) = run().of(Kind.TX_DATA, 1)
+    granted = sent.c - 4
+    bench = run(DOWN, ARMED)
+    assert states(bench, 1, since=ready) == [
+        (granted + down, DOWN),
+        (granted + down + 1, INITIALIZE),
+        (granted + down + 2, ARMED),
+    ]
+    (refused,) = bench.of(Kind.TX_DISCARD, 1)
+    assert (refused.cycle, len(bench.of(Kind.TX_DATA, 1))) == (sent.cycle, 0)
+    announced = [record.b >> 16 for record in bench.of(Kind.TX_FCP, 1)]
+    assert len(announced) > 3
+    assert set(announced) == {0}
+
+
+def test_a_flow_control_packet_granted_in_the_cycle_of_down_passes_in_initialize(star, ready):
+    """Its row 0 is in the stage three cycles later; the next packet is granted in between."""
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.FCP_PERIOD, 200, ready)
+    granted = ready + 2 + 200 + 1
+    bench.write_port(0, 1, PortRegister.STATE, DOWN, granted - 2)
+    bench.run(ready + 220)
+    assert states(bench, 0, since=ready) == [(granted, DOWN), (granted + 1, INITIALIZE)]
+    sent = [(record.cycle, record.a & 0xFF) for record in bench.of(Kind.TX_FCP, 0)]
+    received = [(record.cycle, record.a >> 8 & 0xFF) for record in bench.of(Kind.RX_FCP, 1)]
+    assert sent[:2] == [(granted + 5, 0), (granted + 7, 1)]
+    assert received[:2] == [(granted + 5 + 3, 0), (granted + 7 + 3, 1)]

@@ -192,7 +192,7 @@ def test_data_before_armed_is_dropped_without_a_counter(star, ready):
     """The switch's port is sent back to Initialize in the cycle in which a header comes."""
     bench = star(2)
     bench.post(ready, 1, 2, payload=256)
-    row_1 = ready + 1 + 72 + 2 + 1 + 3 + 1 + 1
+    row_1 = ready + 1 + 72 + 2 + 1 + 4 + 1 + 1
     bench.write_port(0, 1, PortRegister.STATE, PortState.DOWN, row_1 + 1 - 2)
     bench.run(2000)
     # Down in the cycle after row 1: the packet is cut there, and was not active.

@@ -85,7 +85,7 @@ def test_tables_and_node_registers_read_what_was_written(star):
 def test_an_lft_entry_counts_for_headers_from_the_cycle_in_which_it_is_visible(star, ready):
     for given_before, delivered in ((2, 1), (1, 0)):
         bench = star(2)
-        row_1 = ready + 1 + 11 + 2 + 1 + 3 + 1 + 1  # h of the packet's header
+        row_1 = ready + 1 + 11 + 2 + 1 + 4 + 1 + 1  # h of the packet's header
         bench.write(0, lft_address(2), 255, ready)
         bench.write(0, lft_address(2), 2, row_1 - given_before)
         bench.post(ready, 1, 2, payload=12)
@@ -98,7 +98,7 @@ def test_a_write_to_a_counter_wins_over_an_increment_of_its_cycle(star, ready):
     for early in (0, 1, 2):
         bench = star(2)
         bench.post(ready, 1, 2, payload=12)
-        verdict = ready + 1 + 11 + 2 + 1 + 3 + 1 + 11 + 2
+        verdict = ready + 1 + 11 + 2 + 1 + 4 + 1 + 11 + 2
         bench.write_port(0, 1, Counter.RCV_PKTS, 5, verdict + 1 - 2 + 1 - early)
         bench.read_port(0, 1, Counter.RCV_PKTS, 1900)
         bench.run(2000)

@@ -20,11 +20,11 @@ def relayed(star):
 
 
 @pytest.mark.parametrize("flight", [1, 5])
-def test_the_first_row_crosses_an_idle_switch_in_seven_cycles(star, ready, flight):
+def test_the_first_row_crosses_an_idle_switch_in_eight_cycles(star, ready, flight):
     bench = star(2, flight=flight)
     bench.post(ready, 1, 2, payload=256)
     bench.run(2000)
-    assert [out - into for into, out in relayed(bench)] == [7]
+    assert [out - into for into, out in relayed(bench)] == [8]
 
 
 def test_a_packet_travels_from_host_to_host(star, ready):
@@ -36,10 +36,10 @@ def test_a_packet_travels_from_host_to_host(star, ready):
     assert delivery.data == b"".join(word.to_bytes(4, "big") for word in words)
     # Taken at 1000, received by row n at c_n = 1001 + 10, joined 2 later, head, grant, read, wire.
     (first,) = [record.c for record in bench.of(Kind.TX_DATA, 1)]
-    assert first == ready + 1 + 10 + 2 + 1 + 3
+    assert first == ready + 1 + 10 + 2 + 1 + 4
     # Joins with its verdict, 2 cycles after its end row; word 0 leaves with row 1.
-    end = first + 1 + 7 + 10 + 1
-    assert delivery.first == end + 2 + 1 + 1 + 1 + 2
+    end = first + 1 + 8 + 10 + 1
+    assert delivery.first == end + 2 + 1 + 1 + 1 + 3
     assert delivery.cycle == delivery.first + 10 - 1
 
 
@@ -161,7 +161,7 @@ def test_from_1x_to_4x_a_packet_waits_so_that_its_output_never_runs_dry(star, re
     n = len(bench.words(1, 2, payload=256))
     ((into, out),) = relayed(bench)
     joined = into + 4 * (n - n // 4) + 2
-    assert out == joined + 1 + 3
+    assert out == joined + 1 + 4
 
 
 def test_an_early_end_frees_the_output_for_the_next_packet(star, ready):
@@ -210,7 +210,7 @@ def test_a_late_packet_that_turns_bad_before_it_joins_is_cancelled(star, ready):
     assert last.b & 0xFFF == 512 + received.d
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 20, 0])
+@pytest.mark.parametrize("cut", [1, 2, 3, 4, 20, 0])
 def test_blocks_of_an_early_end_return_when_its_last_row_has_been_read(star, ready, cut):
     """EBP takes the place of row n - cut; 0 is an undamaged packet."""
     bench = star(2)
@@ -224,13 +224,13 @@ def test_blocks_of_an_early_end_return_when_its_last_row_has_been_read(star, rea
     bench.run(2000)
     (sent,) = bench.of(Kind.TX_DATA, 0, 2)
     (announced,) = [record for record in bench.of(Kind.TX_FCP, 0, 1) if record.cycle > sent.c]
-    first_read = sent.c - 2
+    first_read = sent.c - 3
     asked = first_read + n - cut + 2 if cut else first_read + n + 1
-    # Free one later, flags one later, granted at once, row 1 on the wire 4 later.
-    assert announced.cycle == asked + 1 + 1 + 4
+    # Free one later, flags one later, granted at once, row 1 on the wire 5 later.
+    assert announced.cycle == asked + 1 + 1 + 5
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 20, 0])
+@pytest.mark.parametrize("cut", [1, 2, 3, 4, 20, 0])
 def test_an_output_is_available_once_the_last_row_is_read(star, ready, cut):
     bench = star(3)
     n = len(bench.words(1, 2, payload=256))
@@ -242,8 +242,8 @@ def test_an_output_is_available_once_the_last_row_is_read(star, ready, cut):
     bench.post(ready + 14, 3, 2, payload=256)
     bench.run(2000)
     first, second = bench.of(Kind.TX_DATA, 0, 2)
-    available = first.c - 2 + (min(n, n - cut + 2) if cut else n)
-    assert second.c == available + 3
+    available = first.c - 3 + (min(n, n - cut + 3) if cut else n)
+    assert second.c == available + 4
 
 
 def test_an_output_that_scraps_waits_again_from_the_cycle_of_its_scrap_on(star, ready):
@@ -259,6 +259,36 @@ def test_an_output_that_scraps_waits_again_from_the_cycle_of_its_scrap_on(star, 
     bench.run(2000)
     (scrap,) = bench.of(Kind.SCRAP, 0, 2)
     (sent,) = bench.of(Kind.TX_DATA, 0, 2)
-    assert scrap.cycle == sent.c - 2 + (sent.b >> 16) + 3
+    assert scrap.cycle == sent.c - 3 + (sent.b >> 16) + 3
     # The cycle in which the first packet was granted counts too: it was a visible head.
     assert bench.values() == [1 + 1800 - scrap.cycle]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("pitch", [1, 4])
+@pytest.mark.parametrize("posted", [300, 356, 375, 377])
+def test_an_output_waits_again_two_cycles_after_the_last_read_of_an_early_end(star, ready, cut, pitch, posted):
+    """Ticks of one cycle. EBP takes the place of row n - cut of a packet; another has no credits."""
+    bench = star(3, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready - 20, 2, 1)
+    if pitch != 1:
+        bench.write_port(0, 2, PortRegister.WIDTH, 1, ready - 19)
+        bench.write_port(2, 1, PortRegister.WIDTH, 1, ready - 18)
+    bench.post(ready, 3, 2, payload=252)  # 5 of the 7 blocks of the stalled host
+    bench.write_port(0, 2, PortRegister.TICK, 0, ready + 380)
+    bench.write_port(0, 2, Counter.XMIT_WAIT, 0, ready + 381)
+    row = len(bench.words(1, 2, payload=64)) - cut
+    injection = Injection(Trigger.DATA, first=row, last=row, keep=0xF_FFFF_FF00, flip=1 << 32 | 0xFE)
+    bench.inject(ready + 382, 2, 1, injection)
+    bench.post(ready + 400, 3, 2, payload=64)
+    bench.post(ready + posted, 1, 2, payload=252)
+    bench.read_port(0, 2, Counter.XMIT_WAIT, 1800 - 2)
+    bench.run(1900)
+    early = bench.of(Kind.TX_DATA, 0, 2)[1]
+    assert early.b >> 16 == row
+    granted = early.c - 4
+    # A head is visible five cycles after its row 0 is on its host's wires.
+    shown, waits = (bench.of(Kind.TX_DATA, node)[-1].c + 5 for node in (3, 1))
+    heads = {*range(shown, granted + 1), *range(max(waits, ready + 383), 1800)}
+    busy = range(granted + 1, granted + 1 + pitch * row + 2)
+    assert bench.values() == [len(heads.difference(busy))]

@@ -178,8 +178,16 @@ MUTANTS: Final = (
     Mutant(
         "an output prefers the same input for ever",
         "switch/matcher.py",
-        "m.d.sync += place.eq(behind(m, accepted))",
-        "m.d.sync += place.eq(place)",
+        "m.d.sync += places[slot].eq(place_behind)",
+        "m.d.sync += places[slot].eq(places[slot])",
+        stimulus("crowd"),
+        Kind.TX_DATA,
+    ),
+    Mutant(
+        "the VLs of an output share one turn among the inputs",
+        "switch/matcher.py",
+        "with m.If(accepted.any() & slot_before[slot]):",
+        "with m.If(accepted.any()):",
         stimulus("crowd"),
         Kind.TX_DATA,
     ),

@@ -280,7 +280,7 @@ def two_readers() -> RunSpec:
     """Two packets of one input, to a 1X and a 4X output, that end at the same time."""
     star = Star(replace(TRIO, vls=1, readers=2), replace(SMALL, receive_blocks=24))
     star.set_register(0, 2, PortRegister.WIDTH, LinkWidth.X1)
-    for size in (64, *(0, 4, 8), 64, *(4, 4, 12)):
+    for size in (64, *(0, 4, 8), 64, *(36, 4, 12)):
         star.post(START, 1, 2 if size == 64 else 3, size)
     return star.spec(START + 200)
 

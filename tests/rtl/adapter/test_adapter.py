@@ -1,6 +1,6 @@
 """Two adapters with a switch between them: the packet interface, cycle by cycle."""
 
-from tests.rtl.switch.bench import SWITCH, Fabric
+from tests.rtl.switch.bench import SWITCH, TO_WIRES, Fabric
 from tests.rtl.switch.test_switch import make, words
 from wire.codes import VL15
 from wire.crc import fingerprint
@@ -44,8 +44,9 @@ def test_words_come_out_with_the_rows_and_deliver_names_them() -> None:
     (delivered,) = fabric.of(Kind.DELIVER)
     (received,) = fabric.of(Kind.RX_DATA, 1)
     n = len(packet)
-    # c_e + 2 is e; then head, grant, read, two cycles to the host, of which word n-1 takes row n.
-    assert delivered.cycle == received.cycle + 1 + 1 + n + 2
+    # c_e + 2 is e, the head is visible and granted at e + 1, and word n-1 takes row n.
+    x_0 = received.cycle + 1 + 1
+    assert delivered.cycle == x_0 + n + TO_WIRES
     content = b"".join(word.to_bytes(4) for word in packet)
     assert delivered.words == (0, n, delivered.cycle - n + 1, fingerprint(content), 0)
     assert fabric.delivered[1] == [(0, packet)]
@@ -61,8 +62,9 @@ def test_a_stalled_slot_holds_its_packets_only() -> None:
     fabric.run(ready + 200)
     first, second = fabric.of(Kind.DELIVER)
     assert (first.words[0], second.words[0]) == (1, 0)
-    # Given in the cycle before: granted at once, word 0 four cycles later.
-    assert second.words[2] == ready + 150 + 4
+    # Given in the cycle before: granted at once; word 0 takes row 1.
+    x_1 = ready + 150 + 1 + 1
+    assert second.words[2] == x_1 + TO_WIRES
 
 
 def test_a_packet_for_another_lid_is_not_delivered() -> None:

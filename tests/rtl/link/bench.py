@@ -21,6 +21,15 @@ from wire.trace import Kind
 ACTIVE_FROM = 8
 """The cycle in which `PortBench.activate` makes Active visible."""
 
+DECIDED = 2
+"""Cycles from a packet's row 1, h, until its node objects or it is accepted; free and ABR show it in the next."""
+
+TO_STAGE = 2
+"""Cycles from a row's read, x_r, to the transmit stage."""
+
+TO_WIRES = TO_STAGE + 1
+"""Cycles from a row's read, x_r, to the wires, w_r."""
+
 
 class Seen(NamedTuple):
     """A record of the port's trace."""
@@ -128,7 +137,7 @@ class PortBench:
         for index, row in enumerate(rows):
             fields = {"n": n, "need": need, "slot": slot, **more}
             fields |= {"valid": 1, "data": row.data, "first": index == 0, "last": index == n}
-            self._sends[x_0 + index * step + 1] = fields | {"bad": bad and index == n}
+            self._sends[x_0 + index * step + TO_STAGE] = fields | {"bad": bad and index == n}
         return x_0 + n * step
 
     def activate(self) -> None:
@@ -179,7 +188,7 @@ class PortBench:
 
     def _sample(self, ctx: Any, cycle: int) -> None:
         dut, seen = self.dut, self.seen
-        for name in ("state", "operational", "wide", "max_words", "lookup_dlid", "accept"):
+        for name in ("state", "operational", "wide", "max_words", "lookup_dlid", "acceptable", "accept"):
             seen[name].append(ctx.get(getattr(dut, name)))
         for name in ("fcp_urgent", "fcp_changed"):
             seen[name].append(ctx.get(getattr(dut, name)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rtl.link.bench import PortBench, data_rows, link_rows
+from tests.rtl.link.bench import DECIDED, PortBench, data_rows, link_rows
 from wire.codes import PortState
 from wire.registers import Counter, PortRegister
 from wire.symbols import Row
@@ -47,7 +47,7 @@ def overruns(*cycles: int, threshold: int = 2, start: int = 22) -> PortBench:
     for cycle in cycles:
         c_0 = cycle - 12
         port.receive(c_0, data_rows())
-        port.pulse(c_0 + 2, relay=Verdict.OVERRUN, refused=1)
+        port.pulse(c_0 + 1 + DECIDED, relay=Verdict.OVERRUN, refused=1)
     return port
 
 

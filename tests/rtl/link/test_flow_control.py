@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rtl.link.bench import ACTIVE_FROM, PortBench, data_rows, link_rows
+from tests.rtl.link.bench import ACTIVE_FROM, DECIDED, TO_WIRES, PortBench, data_rows, link_rows
 from wire.codes import PortState
 from wire.crc import lpcrc
 from wire.flow_control import FlowControlPacket
@@ -11,6 +11,12 @@ from wire.symbols import Control, Row, deframe, frame_link_packet
 from wire.trace import Kind, LinkResult
 
 T = ACTIVE_FROM + 4
+
+ROW_0 = 1 + TO_WIRES
+"""Cycles from a flow control packet's grant, g, to its row 0 on the wires, w_0."""
+
+ROW_1 = ROW_0 + 1
+"""The same for row 1 on a 4X port, w_1, where the trace has the packet."""
 
 
 def active(vls: int = 1) -> PortBench:
@@ -95,15 +101,16 @@ def test_in_initialize_a_vl_not_operational_is_no_error() -> None:
 def test_the_limit_announced_is_blocks_received_plus_room() -> None:
     port = active()
     port.receive(T, link_rows(fctbs=100))  # ABR from T+3 on
-    port.receive(T + 2, data_rows(256))  # 72 words, 5 blocks; ABR from T+5 on
-    for g in (T + 2, T + 5, T + 20):
+    port.receive(T + 2, data_rows(256))  # 72 words, 5 blocks; h is T+3, ABR from h+3 on
+    for g in (T + 2, T + 5, T + 7, T + 20):
         port.pulse(g, fcp_grant=1)
     port.at(T + 10, free=[30])
     port.run(T + 40)
     assert announced(port) == [
-        (T + 2 + 4, 0, 0, 0, 64),
-        (T + 5 + 4, 0, 0, 0, 105 + 64),
-        (T + 20 + 4, 0, 0, 0, 105 + 30),
+        (T + 2 + ROW_1, 0, 0, 0, 64),
+        (T + 5 + ROW_1, 0, 0, 0, 100 + 64),
+        (T + 7 + ROW_1, 0, 0, 0, 105 + 64),
+        (T + 20 + ROW_1, 0, 0, 0, 105 + 30),
     ]
 
 
@@ -134,7 +141,7 @@ def test_blocks_sent_wrap_at_4096() -> None:
     for index in range(40):
         port.send(T + 20 * index, rows, need=127)
     port.run(T + 820)
-    assert port.changes("tbs")[1:] == [(T + 20 * index + 2, [127 * (index + 1) % 4096]) for index in range(40)]
+    assert port.changes("tbs")[1:] == [(T + 20 * index + TO_WIRES, [127 * (index + 1) % 4096]) for index in range(40)]
 
 
 def test_initialize_starts_all_counts_at_0_and_asks_for_a_packet_of_every_vl() -> None:
@@ -149,7 +156,7 @@ def test_initialize_starts_all_counts_at_0_and_asks_for_a_packet_of_every_vl() -
     assert port.seen["cl"][T + 11] == [0, 0]
     assert not port.seen["fcp_urgent"][T + 11], "a flag says what was visible the cycle before, Down"
     assert port.seen["fcp_urgent"][T + 12]
-    assert announced(port)[1:] == [(T + 24, 1, 1, 0, 64), (T + 26, 1, 0, 0, 64)]
+    assert announced(port)[1:] == [(T + 20 + ROW_1, 1, 1, 0, 64), (T + 22 + ROW_1, 1, 0, 0, 64)]
     assert [port.seen["fcp_urgent"][c] for c in (T + 23, T + 24)] == [1, 0]
 
 
@@ -184,8 +191,8 @@ def test_less_room_is_a_very_large_change() -> None:
 def test_a_packet_received_changes_nothing_as_long_as_it_is_kept() -> None:
     port = active()
     port.pulse(T, fcp_grant=1)
-    port.receive(T + 5, data_rows())  # accepted in T+7: ABR and free change together at T+8
-    port.at(T + 8, free=[63])
+    port.receive(T + 5, data_rows())  # h is T+6: ABR and free change together at h+3
+    port.at(T + 6 + DECIDED + 1, free=[63])
     port.run(T + 20)
     assert not any(port.seen["fcp_changed"][T + 2 :])
 
@@ -242,12 +249,12 @@ def test_a_flow_control_packet_on_the_wires() -> None:
     port.send(T + 3, data_rows(), need=9)
     port.pulse(T + 20, fcp_grant=1)
     port.run(T + 30)
-    sent = port.seen["tx"][T + 23 : T + 25]
+    sent = port.seen["tx"][T + 20 + ROW_0 :][:2]
     [frame] = deframe(sent)
     assert frame.start == Control.SLP
     packet = FlowControlPacket.decode(frame.body)
     assert (packet.op, packet.fctbs, packet.vl, packet.fccl) == (0, 9, 0, 0xABC + 64)
-    assert announced(port) == [(T + 24, 0, 0, 9, 0xABC + 64)]
+    assert announced(port) == [(T + 20 + ROW_1, 0, 0, 9, 0xABC + 64)]
 
 
 def test_flow_control_packets_back_to_back_keep_their_own_values() -> None:
@@ -257,20 +264,20 @@ def test_flow_control_packets_back_to_back_keep_their_own_values() -> None:
         port.pulse(g, fcp_grant=1)
     port.at(T + 3, free=[100, 200])
     port.run(T + 12)
-    frames = [FlowControlPacket.decode(f.body) for f in deframe(port.seen["tx"][T + 3 : T + 9])]
+    frames = [FlowControlPacket.decode(f.body) for f in deframe(port.seen["tx"][T + ROW_0 :][:6])]
     assert [(f.vl, f.fccl) for f in frames] == [(0, 10), (1, 20), (0, 100)]
 
 
 def test_a_1x_port_sends_its_two_rows_four_cycles_apart() -> None:
     port = active()
     port.write(9, PortRegister.WIDTH, 1)
-    g = 21
+    g = 20  # g mod 4 = 0
     for at in (g, g + 8):
         port.pulse(at, fcp_grant=1)
     port.run(g + 20)
-    assert [r.cycle for r in port.of(Kind.TX_FCP)] == [g + 7, g + 15]
+    assert [r.cycle for r in port.of(Kind.TX_FCP)] == [g + ROW_0 + 4, g + ROW_0 + 12]
     rows = [(c, row) for c, row in enumerate(port.seen["tx"][: g + 20]) if row and row.k]
-    assert [c for c, _ in rows] == [g + 3, g + 7, g + 11, g + 15]
+    assert [c for c, _ in rows] == [g + ROW_0 + after for after in (0, 4, 8, 12)]
     assert len(list(deframe(row for _, row in rows))) == 2
 
 

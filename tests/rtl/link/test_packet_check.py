@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.rtl.link.bench import ACTIVE_FROM, PortBench, data_rows, packet
+from tests.rtl.link.bench import ACTIVE_FROM, DECIDED, PortBench, data_rows, packet
 from wire.codes import PortState
 from wire.crc import icrc, invert_vcrc, vcrc
 from wire.registers import COUNTER_WIDTHS, Counter, PortRegister
@@ -13,6 +13,9 @@ from wire.trace import Kind, Verdict
 
 C0 = ACTIVE_FROM + 4
 """Cycle of row 0 of the packet under test."""
+
+H = C0 + 1
+"""Cycle of its row 1."""
 
 
 def changed(rows: list[Row], row: int, data: int | None = None, k: int | None = None) -> list[Row]:
@@ -152,13 +155,13 @@ def test_length_limits(words: int, lnh: int) -> None:
 @pytest.mark.parametrize("relay", [v for v in Verdict if v >= Verdict.NO_ROUTE])
 def test_the_nodes_objection_comes_last(relay: Verdict) -> None:
     port = receive(GOOD)
-    port.pulse(C0 + 2, relay=relay, refused=1)
+    port.pulse(H + DECIDED, relay=relay, refused=1)
     port.run(C0 + 20)
     assert verdict_of(port) == relay
     assert not any(port.seen["accept"])
 
     port = receive(relabelled(vl=14))
-    port.pulse(C0 + 2, relay=relay, refused=1)
+    port.pulse(H + DECIDED, relay=relay, refused=1)
     port.run(C0 + 20)
     assert verdict_of(port) == Verdict.VL
 
@@ -184,7 +187,7 @@ def test_data_waits_for_armed_but_vl15_does_not(state: PortState) -> None:
     assert found[0] == (Verdict.GOOD if armed else Verdict.NOT_ACTIVE)
     assert found[1] == Verdict.GOOD
     assert found[2] == (Verdict.LVER if armed else Verdict.NOT_ACTIVE)
-    assert port.seen["accept"][C0 + 2] == armed
+    assert port.seen["accept"][H + DECIDED] == armed
 
 
 def test_the_state_that_counts_is_that_of_the_cycle_after_row_1() -> None:
@@ -193,7 +196,7 @@ def test_the_state_that_counts_is_that_of_the_cycle_after_row_1() -> None:
         port.write(given, PortRegister.STATE, PortState.ARMED)  # visible two cycles later
         port.run(C0 + 20)
         assert port.seen["state"][given + 2] == PortState.ARMED
-        assert bool(port.seen["accept"][C0 + 2]) == accepted
+        assert bool(port.seen["accept"][H + DECIDED]) == accepted
         assert verdict_of(port) == (Verdict.GOOD if accepted else Verdict.NOT_ACTIVE)
 
 
@@ -201,12 +204,12 @@ def test_the_header_is_there_in_the_cycle_after_row_1() -> None:
     rows = data_rows(dlid=0x1234, vl=1)
     port = receive(rows)
     port.run(C0 + 20)
-    h = C0 + 1
-    assert port.seen["lookup_dlid"][h] == 0x1234
-    assert port.seen["header"][h + 1] == {
+    assert port.seen["lookup_dlid"][H] == 0x1234
+    assert port.seen["header"][H + 1] == {
         "valid": 1, "slot": 1, "vl": 1, "sl": 1, "lnh": 2, "dlid": 0x1234, "n": 10, "need": 1,
     }  # fmt: skip
-    assert [cycle for cycle, accept in enumerate(port.seen["accept"]) if accept] == [h + 1]
+    assert [cycle for cycle, acceptable in enumerate(port.seen["acceptable"]) if acceptable] == [H + 1]
+    assert [cycle for cycle, accept in enumerate(port.seen["accept"]) if accept] == [H + DECIDED]
 
 
 def test_rows_reach_the_buffer_two_cycles_after_the_wires() -> None:
@@ -219,7 +222,7 @@ def test_rows_reach_the_buffer_two_cycles_after_the_wires() -> None:
         assert written is not None
         assert (written["data"], written["index"]) == (row.data, index)
         assert (written["first"], written["last"]) == (index == 0, index == n)
-        assert written["accepted"] == (index > 0)
+        assert written["accepted"] == (index > 1)
         assert written["slot"] == 1, "the pool of its VL is known from row 0 on"
         if index:
             assert (written["n"], written["need"]) == (n, 2)
@@ -250,7 +253,7 @@ def test_accepted_starts_anew_with_every_packet() -> None:
     port = receive([*GOOD, *bad_vcrc(relabelled(lver=1)), *GOOD])
     port.run(C0 + 40)
     accepted = [written["accepted"] for written in port.seen["write"] if written]
-    assert accepted == [0, *[1] * 10, *[0] * 11, 0, *[1] * 10]
+    assert accepted == [0, 0, *[1] * 9, *[0] * 11, 0, 0, *[1] * 9]
 
 
 @pytest.mark.parametrize(
@@ -319,6 +322,6 @@ def test_a_1x_port_receives_a_row_in_every_fourth_cycle() -> None:
     [record] = port.of(Kind.RX_DATA)
     assert record.cycle == C0 + 40 + 2
     assert record.words[0] & 0xFF == Verdict.GOOD
-    assert [c for c, accept in enumerate(port.seen["accept"]) if accept] == [C0 + 4 + 1]
+    assert [c for c, accept in enumerate(port.seen["accept"]) if accept] == [C0 + 4 + DECIDED]
     written = [c for c, row in enumerate(port.seen["write"]) if row]
     assert written == [C0 + 4 * r + 2 for r in range(11)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rtl.link.bench import ACTIVE_FROM, PortBench, data_rows, packet
+from tests.rtl.link.bench import ACTIVE_FROM, TO_STAGE, TO_WIRES, PortBench, data_rows, packet
 from wire.codes import PortState
 from wire.crc import fingerprint, vcrc
 from wire.registers import Counter, PortRegister
@@ -35,14 +35,14 @@ def test_idle_rows_follow_the_cycle_from_reset_on() -> None:
 
 
 @pytest.mark.parametrize("payload", [0, 4, 60, 256])
-def test_a_packet_leaves_two_cycles_after_it_is_read_with_its_new_vl_and_vcrc(payload: int) -> None:
+def test_a_packet_leaves_three_cycles_after_it_is_read_with_its_new_vl_and_vcrc(payload: int) -> None:
     port = active()
     sent = packet(payload, vl=0)
     rows = data_rows(payload, vl=0)
     port.send(X0, rows, slot=1, input=5)
     port.run(X0 + len(rows) + 5)
     found = on_wires(port)
-    assert [c for c, _ in found] == [X0 + 2 + r for r in range(len(rows))]
+    assert [c for c, _ in found] == [X0 + r + TO_WIRES for r in range(len(rows))]
     [frame] = deframe(row for _, row in found)
     data = bytes([0x10 | sent.data[0] & 15]) + sent.data[1:]
     assert frame.good
@@ -50,9 +50,9 @@ def test_a_packet_leaves_two_cycles_after_it_is_read_with_its_new_vl_and_vcrc(pa
 
     n = len(rows) - 1
     [record] = port.of(Kind.TX_DATA)
-    assert record.cycle == X0 + 2 + n
+    assert record.cycle == X0 + n + TO_WIRES
     mark = fingerprint(symbol_bytes([row for _, row in found]))
-    assert record.words == (1 | 5 << 16, n | n << 16, X0 + 2, mark, int.from_bytes(data[:4], "big"))
+    assert record.words == (1 | 5 << 16, n | n << 16, X0 + TO_WIRES, mark, int.from_bytes(data[:4], "big"))
 
 
 def test_vl15_keeps_its_vl() -> None:
@@ -81,7 +81,7 @@ def test_a_packet_cut_early_is_shorter_on_the_wires_but_not_in_its_blocks() -> N
     port.send(X0, rows[:7], bad=True, n=72, need=5)
     port.run(X0 + 20)
     [record] = port.of(Kind.TX_DATA)
-    assert record.cycle == X0 + 2 + 6
+    assert record.cycle == X0 + 6 + TO_WIRES
     assert record.words[:2] == (1 << 8, 72 | 6 << 16)
     assert port.seen["tbs"][-1] == [5, 0]
 
@@ -101,7 +101,7 @@ def test_blocks_are_counted_as_sent_when_the_first_row_leaves() -> None:
     port = active()
     port.send(X0, data_rows(256, vl=1), slot=1)
     port.run(X0 + 10)
-    assert port.changes("tbs") == [(0, [0, 0]), (X0 + 2, [0, 5])]
+    assert port.changes("tbs") == [(0, [0, 0]), (X0 + TO_WIRES, [0, 5])]
 
 
 @pytest.mark.parametrize("counter", [Counter.XMIT_PKTS, Counter.XMIT_DATA, Counter.XMIT_DISCARDS])
@@ -112,9 +112,9 @@ def test_the_counters_move_when_the_end_row_is_on_the_wires(counter: Counter) ->
     port.send(X0 + 20, data_rows(), oversize=1)
     port.run(X0 + 40)
     expected = {
-        Counter.XMIT_PKTS: [(X0 + 12, 1)],
-        Counter.XMIT_DATA: [(X0 + 12, 10)],
-        Counter.XMIT_DISCARDS: [(X0 + 32, 1)],
+        Counter.XMIT_PKTS: [(X0 + 10 + TO_WIRES, 1)],
+        Counter.XMIT_DATA: [(X0 + 10 + TO_WIRES, 10)],
+        Counter.XMIT_DISCARDS: [(X0 + 30 + TO_WIRES, 1)],
     }
     assert port.counts(counter) == expected[counter]
 
@@ -134,7 +134,7 @@ def test_what_may_not_be_sent_is_swallowed(why: str) -> None:
     assert port.seen["tbs"][-1] == [0, 0]
     assert port.of(Kind.TX_DATA) == []
     [record] = port.of(Kind.TX_DISCARD)
-    assert (record.cycle, record.words) == (X0 + 12, (slot | 3 << 16, 10 | 10 << 16, 0, 0, 0))
+    assert (record.cycle, record.words) == (X0 + 10 + TO_WIRES, (slot | 3 << 16, 10 | 10 << 16, 0, 0, 0))
 
 
 @pytest.mark.parametrize("state", [PortState.INITIALIZE, PortState.ARMED])
@@ -161,12 +161,13 @@ def test_nothing_passes_while_the_link_is_down() -> None:
 def test_a_packet_refused_within_stays_refused() -> None:
     port = active()
     port.send(X0, data_rows())
-    port.at(X0 + 4, up=0)  # ActiveDefer from X0+5, the stage of row 4
-    port.at(X0 + 6, up=1)  # Active again from X0+7
+    row_4 = X0 + 4 + TO_STAGE
+    port.at(row_4 - 1, up=0)  # ActiveDefer from row 4 on
+    port.at(row_4 + 1, up=1)  # Active again from row 6 on
     port.run(X0 + 20)
-    assert [c for c, _ in on_wires(port)] == [X0 + 2 + r for r in range(4)]
+    assert [c for c, _ in on_wires(port)] == [X0 + r + TO_WIRES for r in range(4)]
     assert [(r.kind, r.cycle) for r in port.records if r.kind in (Kind.TX_DATA, Kind.TX_DISCARD)] == [
-        (Kind.TX_DISCARD, X0 + 12)
+        (Kind.TX_DISCARD, X0 + 10 + TO_WIRES)
     ]
     assert port.seen["tbs"][-1] == [1, 0], "it was not swallowed"
 
@@ -176,14 +177,15 @@ def test_the_next_packet_after_a_refused_one_may_pass() -> None:
     after = port.send(X0, data_rows(), oversize=1) + 1
     port.send(after, data_rows())
     port.run(after + 20)
-    assert [c for c, _ in on_wires(port)] == [after + 2 + r for r in range(11)]
+    assert [c for c, _ in on_wires(port)] == [after + r + TO_WIRES for r in range(11)]
 
 
 def test_a_flow_control_packet_refused_in_part_is_not_recorded() -> None:
-    for fails, rows_sent in ((X0 + 1, 0), (X0 + 2, 1), (X0 + 3, 2)):
+    row_0 = X0 + TO_STAGE
+    for refused_from, rows_sent in ((row_0, 0), (row_0 + 1, 1), (row_0 + 2, 2)):
         port = active()
-        port.pulse(X0, fcp_grant=1)  # at the stage in X0+2 and X0+3
-        port.at(fails, up=0)
+        port.pulse(X0 - 1, fcp_grant=1)
+        port.at(refused_from - 1, up=0)
         port.run(X0 + 10)
         assert len(on_wires(port)) == rows_sent
         assert len(port.of(Kind.TX_FCP)) == (rows_sent == 2)
@@ -191,9 +193,10 @@ def test_a_flow_control_packet_refused_in_part_is_not_recorded() -> None:
 
 def test_a_flow_control_packet_refused_at_row_0_stays_refused() -> None:
     port = active()
-    port.pulse(X0, fcp_grant=1)
-    port.at(X0 + 1, up=0)  # ActiveDefer in X0+2 alone, the stage of row 0
-    port.at(X0 + 2, up=1)
+    row_0 = X0 + TO_STAGE
+    port.pulse(X0 - 1, fcp_grant=1)
+    port.at(row_0 - 1, up=0)  # ActiveDefer in the cycle of row 0 alone
+    port.at(row_0, up=1)
     port.run(X0 + 10)
     assert on_wires(port) == []
     assert port.of(Kind.TX_FCP) == []
@@ -202,15 +205,15 @@ def test_a_flow_control_packet_refused_at_row_0_stays_refused() -> None:
 def test_a_1x_port_drives_a_row_in_every_fourth_cycle() -> None:
     port = active()
     port.write(9, PortRegister.WIDTH, 1)  # visible at 11
-    x_0 = 22  # g = 21, g mod 4 = 1
+    x_0 = 21  # g = 20, g mod 4 = 0
     port.send(x_0, data_rows(), step=4)
     port.run(x_0 + 60)
     driven = [c for c, row in enumerate(port.seen["tx"]) if row]
     assert driven == [c for c in range(x_0 + 60) if c < 11 or c % 4 == 0]
-    assert [c for c, _ in on_wires(port)] == [x_0 + 2 + 4 * r for r in range(11)]
+    assert [c for c, _ in on_wires(port)] == [x_0 + 4 * r + TO_WIRES for r in range(11)]
     [record] = port.of(Kind.TX_DATA)
-    assert record.cycle == x_0 + 42
-    assert record.words[1:3] == (10 | 10 << 16, x_0 + 2)
+    assert record.cycle == x_0 + 40 + TO_WIRES
+    assert record.words[1:3] == (10 | 10 << 16, x_0 + TO_WIRES)
 
 
 def test_the_vcrc_is_right_whatever_the_one_received_was() -> None:

@@ -20,6 +20,9 @@ from wire.trace import Kind
 SWITCH = -1
 FLIGHT = 1
 
+TO_WIRES = 3
+"""Cycles from a row's read, x_r, to the wires, w_r; or to the host's."""
+
 
 class Event(NamedTuple):
     """A record of the trace, its node an adapter's number or SWITCH."""

@@ -16,6 +16,11 @@ OUTPUTS = 3
 WIDE = 0b011
 CYCLES = 4000
 
+# Of a packet that is over before its last read, the cycles from that row's read on until its reader is available.
+AFTER_SCRAP = 2
+AFTER_EARLY_END = 3
+X1_GRANT_PHASE = 0
+
 
 @dataclass
 class Packet:
@@ -45,9 +50,28 @@ class Reading:
     first_read: int
     step: int
     row: int = 0
+    over_at: int | None = None  # x_k of an early end or a scrap
+    scrapped: bool = False
 
     def reads(self, cycle: int) -> bool:
-        return cycle >= self.first_read and (cycle - self.first_read) % self.step == 0
+        since = cycle - self.first_read
+        return self.over_at is None and since >= 0 and since % self.step == 0
+
+    @property
+    def last_read(self) -> int:
+        """x_n, if the packet goes on for so long."""
+        return self.first_read + self.step * self.packet.n
+
+    @property
+    def available_from(self) -> int:
+        if self.over_at is None:
+            return self.last_read
+        return min(self.over_at + (AFTER_SCRAP if self.scrapped else AFTER_EARLY_END), self.last_read)
+
+    @property
+    def release(self) -> int:
+        """y, the cycle in which the release is asked for."""
+        return self.last_read + 1 if self.over_at is None else self.over_at + 2
 
 
 @dataclass
@@ -58,24 +82,20 @@ class Reference:
     free: list[int] = field(default_factory=lambda: list(POOLS))
     rows: dict[int, list[tuple[int, int, int, bool, bool, bool]]] = field(default_factory=lambda: defaultdict(list))
     releases: dict[int, tuple[int, Packet]] = field(default_factory=dict)  # by reader: asked for in cycle y
-    aborts: dict[int, int] = field(default_factory=dict)  # by reader: its last busy cycle
     scraps: int = 0
+    early_ends: set[tuple[int, int]] = field(default_factory=set)  # (step, rows that did not come)
 
     def available(self, cycle: int) -> int | None:
         """The reader that a grant in this cycle goes to."""
         for number, reading in enumerate(self.readers):
-            if reading is None:
-                return number
-            if reading.reads(cycle) and reading.row == reading.packet.n:
+            if reading is None or cycle >= reading.available_from:
                 return number
         return None
 
     def held(self, cycle: int) -> set[int]:
-        held = set()
-        for reading in self.readers:
-            if reading is not None and not (reading.reads(cycle) and reading.row == reading.packet.n):
-                held.add(reading.packet.output)
-        return held
+        """Outputs that are not available."""
+        readings = (reading for reading in self.readers if reading is not None)
+        return {reading.packet.output for reading in readings if cycle < reading.available_from}
 
     def step(self, cycle: int) -> None:
         """What happens in a cycle but for a grant."""
@@ -89,23 +109,23 @@ class Reference:
             if reading is None:
                 continue
             packet = reading.packet
-            if number in self.aborts:
-                self.releases[number] = (cycle + 1, packet)
-                del self.aborts[number]
-                self.readers[number] = None
-            elif reading.reads(cycle):
+            if reading.reads(cycle):
                 row = reading.row
                 scrap = row == 0 and packet.bad and packet.cycle_of_end < cycle
                 last = row == packet.end
                 bad = last and packet.bad
                 self.rows[cycle + 1].append((number, packet.output, packet.row(row), last, bad, scrap))
                 reading.row += 1
-                self.scraps += scrap
                 if scrap or (last and row < packet.n):
-                    self.aborts[number] = cycle + 1
-                elif row == packet.n:
-                    self.releases[number] = (cycle + 1, packet)
-                    self.readers[number] = None
+                    reading.over_at = cycle
+                    reading.scrapped = scrap
+                    self.scraps += scrap
+                    if not scrap:
+                        self.early_ends.add((reading.step, packet.n - row))
+            if cycle == reading.release - 1:
+                self.releases[number] = (reading.release, packet)
+            if cycle >= reading.available_from:
+                self.readers[number] = None
 
 
 @pytest.mark.parametrize(("queueing", "readers", "seed"), [("voq", 2, 0), ("voq", 1, 1), ("fifo", 1, 2)])
@@ -126,6 +146,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
         nonlocal packet, to_write
         number = 0
         joining: Packet | None = None
+        accepting: Packet | None = None
         idle = 0
         narrow = False
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
@@ -163,7 +184,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 for slot in range(2)
                 if ctx.get(dut.requests[slot]) >> output & 1
                 and output not in held
-                and (WIDE >> output & 1 or cycle % 4 == 1)
+                and (WIDE >> output & 1 or cycle % 4 == X1_GRANT_PHASE)
             ]
             granted = None
             if choices and taker is not None and rng.random() < grant_chance:
@@ -182,6 +203,12 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 step = 1 if WIDE >> granted.output & 1 else 4
                 assert reference.readers[taker] is None
                 reference.readers[taker] = Reading(granted, cycle + 1, step)
+            if accepting is not None:
+                ctx.set(dut.accept, 1)
+                ctx.set(dut.accept_slot, accepting.slot)
+                ctx.set(dut.accept_need, accepting.need)
+                reference.free[accepting.slot] -= accepting.need
+                accepting = None
             if joining is not None:
                 ctx.set(dut.join, 1)
                 ctx.set(dut.packet.pool, joining.slot)
@@ -195,7 +222,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
             if packet is None and idle == 0:
                 n = rng.choice((5, 6, 14, 15, 16, 17, 31, 32, rng.randrange(5, 80)))
                 slot = int(rng.random() < 0.2)
-                end = n if rng.random() < 0.7 else rng.randrange(1, n)
+                end = n if rng.random() < 0.5 else rng.choice((n - 3, n - 2, n - 1, rng.randrange(1, n)))
                 bad = end < n or rng.random() < bad_chance
                 packet = Packet(n, end, bad, slot, rng.randrange(OUTPUTS), False, number)
                 number += 1
@@ -206,14 +233,11 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 idle -= 1
             if packet is not None:
                 since = cycle - arrival
-                header_at = 3 if narrow else 0
+                header_at = 3 if narrow else 0  # h+1, row 0 being written two cycles after it came
                 if since == header_at and packet.end > 1 and packet.need <= free_now[packet.slot]:
                     packet.accepted = rng.random() < 0.9
                     if packet.accepted:
-                        ctx.set(dut.accept, 1)
-                        ctx.set(dut.accept_slot, packet.slot)
-                        ctx.set(dut.accept_need, packet.need)
-                        reference.free[packet.slot] -= packet.need
+                        accepting = packet
                         if not narrow:
                             joining = packet
                 if not narrow or since % 4 == 0:
@@ -226,7 +250,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                     ctx.set(write.first, row == 0)
                     ctx.set(write.last, last)
                     ctx.set(write.bad, packet.bad)
-                    ctx.set(write.accepted, packet.accepted and row > 0)
+                    ctx.set(write.accepted, packet.accepted and row > 1)
                     ctx.set(write.slot, packet.slot)
                     ctx.set(write.n, packet.n)
                     ctx.set(write.need, packet.need)
@@ -241,7 +265,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                             joining = packet
                         ends.append(packet)
                         packet = None
-                        idle = rng.choice((0, 0, 0, 1, 5, 30))
+                        idle = rng.choice((0, 0, 0, 1, 5, 40, 80))
             await ctx.tick()
 
     simulator = Simulator(dut)
@@ -252,3 +276,6 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
     assert len(taken) > 40
     assert counts["cancelled"] > 0
     assert eager or reference.scraps > 10
+    if eager:
+        assert reference.early_ends >= {(1, 1), (1, 2), (1, 3)}
+        assert any(step == 4 for step, _ in reference.early_ends)

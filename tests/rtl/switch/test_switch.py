@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.rtl.switch.bench import FLIGHT, SWITCH, Event, Fabric
+from tests.rtl.switch.bench import FLIGHT, SWITCH, TO_WIRES, Event, Fabric
 from wire.codes import VL15, PortState
 from wire.packet import build_ud_send
 from wire.parameters import AdapterParameters, SwitchParameters
@@ -21,7 +21,7 @@ from wire.registers import (
 from wire.symbols import Control
 from wire.trace import Kind, Verdict
 
-LATENCY = 7
+LATENCY = 1 + 2 + 1 + 1 + TO_WIRES  # h, e, g and x_0 follow c_0
 MTU = 256
 X1 = 1
 X4 = 2
@@ -51,11 +51,17 @@ def starts(rows: list[tuple[int, int, int]], control: Control) -> list[int]:
     return [cycle for cycle, data, k in rows if k == 0b1000 and data >> 24 == control]
 
 
+def posted_to_link(cycle: int, packet: tuple[int, ...]) -> int:
+    """When row 0 of a packet posted in a cycle, on an idle adapter, is on the switch's receive wires."""
+    end = cycle + 1 + len(packet)  # c_n
+    return end + 2 + 1 + 1 + TO_WIRES + FLIGHT  # e, g and x_0 follow
+
+
 def verdicts(events: list[Event]) -> list[Verdict]:
     return [Verdict(event.words[0] & 0xFF) for event in events]
 
 
-def test_a_packet_passes_an_idle_switch_in_seven_cycles() -> None:
+def test_a_packet_passes_an_idle_switch_in_eight_cycles() -> None:
     fabric = make(watched=[(SWITCH, 1), (1, 1)])
     ready = fabric.bring_up(5)
     for number, size in enumerate((0, 4, 100, MTU)):
@@ -157,10 +163,10 @@ def test_packets_pass_between_1x_and_4x(narrow: int) -> None:
     into, out = fabric.rows[SWITCH, 1], fabric.rows[1, 1]
     begun, sent = starts(into, Control.SDP), starts(out, Control.SDP)
     if narrow == 0:
-        # Row d, without which the output might run dry, leaves 7 cycles after it came or later.
+        # Row d, without which the output might run dry, lets the packet join: e, g and x_0 follow c_d.
         n = len(packets[0])
         d = n - n // 4
-        assert sent[0] - FLIGHT == begun[0] + 4 * d + 2 + 1 + 1 + 2
+        assert sent[0] - FLIGHT == begun[0] + 4 * d + 2 + 1 + 1 + TO_WIRES
         assert all(cycle % 4 == FLIGHT for cycle, _, _ in into[200:])
     else:
         assert all((cycle - FLIGHT) % 4 == 0 for cycle in sent)
@@ -242,8 +248,7 @@ def test_a_packet_that_goes_bad_on_its_way_leaves_marked_bad() -> None:
     packet = words(0, 1, 200)
     fabric.post(ready, 0, 0, packet)
     fabric.post(ready + 200, 0, 0, words(0, 1, 8))
-    # The host's words, the buffer and the link take a fixed time: the packet is on the switch's wires by then.
-    row_0 = ready + 1 + len(packet) + 2 + 1 + 1 + 2 + FLIGHT
+    row_0 = posted_to_link(ready, packet)
     fabric.flip(row_0 + 20, SWITCH, 1, 1)
     fabric.run(ready + 450)
     assert starts(fabric.rows[SWITCH, 1], Control.SDP)[0] == row_0
@@ -259,16 +264,16 @@ def test_a_packet_known_to_be_bad_before_it_is_sent_is_scrapped() -> None:
     fabric.post(ready, 2, 0, words(2, 1, MTU))
     packet = words(0, 1, 8)
     fabric.post(ready + 66, 0, 0, packet)
-    row_0 = ready + 66 + 1 + len(packet) + 2 + 1 + 1 + 2 + FLIGHT
+    row_0 = posted_to_link(ready + 66, packet)
     fabric.flip(row_0 + 4, SWITCH, 1, 1)
     fabric.run(ready + 250)
     assert starts(fabric.rows[SWITCH, 1], Control.SDP) == [row_0]
     (scrapped,) = fabric.of(Kind.SCRAP)
     (sent,) = fabric.of(Kind.TX_DATA, SWITCH)
-    # Granted with the other packet's last read; that row is on the wires when row 0's verdict is read.
-    end_on_wires = sent.cycle
+    # Granted with the other packet's last read.
+    x_0 = sent.cycle - TO_WIRES + 1
     assert (scrapped.port, scrapped.words) == (2, (0, len(packet), 0, 0, 0))
-    assert scrapped.cycle == end_on_wires + 1
+    assert scrapped.cycle == x_0 + 2
     assert len(fabric.delivered[1]) == 1
 
 
