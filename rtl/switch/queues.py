@@ -90,12 +90,15 @@ class PacketQueues(wiring.Component):
             tail_write.addr.eq(self.join_queue),
             tail_write.data.eq(self.join_packet.first),
             tail_write.en.eq(self.join),
-            joined_write.addr.eq(self.join_queue),
-            joined_write.data.eq(self.join_packet),
-            joined_write.en.eq(starts),
             successor_write.addr.eq(tail_behind.data),
             successor_write.data.eq(self.join_packet),
             successor_write.en.eq(self.join & ~starts),
+        ]
+        # A cycle later: nobody reads it before e+2.
+        m.d.sync += [
+            joined_write.addr.eq(self.join_queue),
+            joined_write.data.eq(self.join_packet),
+            joined_write.en.eq(starts),
         ]
 
         # Taken, in cycle g+1.
