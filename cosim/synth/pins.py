@@ -1,6 +1,6 @@
 """A component on three pins, for place and route."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, ClockDomain, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,20 +12,24 @@ class ThreePins(wiring.Component):
 
     A switch has more ports than an FPGA has pins: on a board, transceivers stand between. Here registers do, so
     that every path of the component begins and ends at one and its clock is measured without pins. Nothing of the
-    component is constant or unused but its trace, which is left open: it is for simulation.
+    component is constant or unused but its reset, which is left out, for an FPGA's registers begin with their initial
+    values, and its trace, which is left open: it is for simulation.
 
     Members:
+        clk: the clock.
         serial_in: to the shift register.
         serial_out: the outputs of earlier cycles, folded.
     """
 
     def __init__(self, component: wiring.Component) -> None:
         self._component = component
-        super().__init__({"serial_in": In(1), "serial_out": Out(1)})
+        super().__init__({"clk": In(1), "serial_in": In(1), "serial_out": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         """Shift register, component, fold."""
         m = Module()
+        m.domains.sync = sync = ClockDomain(reset_less=True)
+        m.d.comb += sync.clk.eq(self.clk)
         m.submodules.design = component = self._component
         inputs: list[Value] = []
         outputs: list[Value] = []
