@@ -110,7 +110,8 @@ def bring_up(
     crossed. `settings` (timers and thresholds) are written last, so that no short period puts an Op 1 packet
     on a cable whose far end is already armed, which would take that end down (RemoteInit).
     """
-    writes = [*_nodes(topology), *_ports(topology)]
+    # Widths first: ends send flow control packets from reset on, and one cut in two by a change of width is an error.
+    writes = [*_widths(topology), *_nodes(topology), *_ports(topology)]
     controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes)]
     ports = topology.linked_ports()
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
@@ -162,13 +163,18 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
                         yield index, sl_to_vl_address(in_port.number, out.number, sl), vl
 
 
+def _widths(topology: Topology) -> Iterator[tuple[int, int, int]]:
+    """(node, address, value) of the width of each linked port that is not 4X."""
+    for port in topology.linked_ports():
+        if topology.pace(port) != 1:
+            yield topology.index[port.node], port_address(port.number, PortRegister.WIDTH), int(LinkWidth.X1)
+
+
 def _ports(topology: Topology) -> Iterator[tuple[int, int, int]]:
-    """(node, address, value) of width, VLs and MTU of each linked port, where not what reset leaves."""
+    """(node, address, value) of VLs and MTU of each linked port, where not what reset leaves."""
     for port in topology.linked_ports():
         node = topology.fabric.nodes[port.node]
         wanted = []
-        if topology.pace(port) != 1:
-            wanted.append((PortRegister.WIDTH, int(LinkWidth.X1)))
         if topology.vls(port) != node.vls:
             wanted.append((PortRegister.OPERATIONAL_VLS, operational_vls(topology.vls(port))))
         if topology.mtu(port) != node.mtu:
