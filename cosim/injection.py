@@ -13,6 +13,7 @@ from cosim.scenario import ErrorKind, Scenario
 from cosim.topology import Port, Topology
 from wire import registers
 from wire.codes import VL15, PortState, mtu_code, operational_vls
+from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger
@@ -288,7 +289,7 @@ def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
         no_vl = random.choice((VL15, *range(topology.vls(out), VL15)))
         return random.choice(
             (
-                (index, registers.lft_address(lid), random.choice((0, node.ports + 1, registers.NO_ROUTE)), table[lid]),
+                (index, registers.lft_address(lid), random.choice((0, node.ports + 1, LFT_NO_ROUTE)), table[lid]),
                 (index, registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP), random.randrange(top), top),
                 (index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, topology.vl(out, sl)),
             )

@@ -3,8 +3,9 @@
 from functools import partial
 
 from wire.codes import LID_MULTICAST_MIN, VL15
+from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters
-from wire.registers import LFT_PAGE, NO_ROUTE, SL_TO_VL_PAGE, Counter, NodeRegister
+from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, Counter, NodeRegister
 from wire.trace import Verdict, port_source
 
 from .buffer import Buffer
@@ -37,7 +38,7 @@ class Switch(RegisterFile):
         self._kernel = kernel
         self._vls = vls
         self._top = parameters.lft_size - 1
-        self._lft = [NO_ROUTE] * parameters.lft_size
+        self._lft = [LFT_NO_ROUTE] * parameters.lft_size
         row = [sl % vls for sl in range(_SL_COUNT)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
         matcher = Matcher(kernel, ports, vls)
@@ -71,7 +72,7 @@ class Switch(RegisterFile):
             return rejection
         is_management = packet.vl == VL15
         free = port.buffer.free[packet.slot_in]
-        entry = self._lft[dlid] if dlid < len(self._lft) and dlid <= self._top else NO_ROUTE
+        entry = self._lft[dlid] if dlid < len(self._lft) and dlid <= self._top else LFT_NO_ROUTE
         no_route = dlid >= LID_MULTICAST_MIN or not 1 <= entry <= len(self.ports)
         if is_management:
             if no_route or entry == port.index + 1 or packet.need > free:

@@ -1,4 +1,4 @@
-"""Codes of the link layer and of port attributes: LNH, MTU, VLs, states, LIDs, queue pairs."""
+"""Codes of the link layer and of port attributes: LNH, MTU, VLs, states, LIDs, timers, queue pairs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ __all__ = [
     "QP_SMI",
     "Q_KEY_GSI",
     "Q_KEY_SMI",
+    "TIMER_LIMIT",
     "VL15",
     "LinkSpeed",
     "LinkWidth",
@@ -38,6 +39,7 @@ __all__ = [
     "mtu_bytes",
     "mtu_code",
     "operational_vls",
+    "timer_ns",
 ]
 
 
@@ -181,6 +183,24 @@ class LinkSpeed(IntFlag):
     SDR = 1
     DDR = 2
     QDR = 4
+
+
+TIMER_LIMIT: Final = 19
+"""HOQLife and LifeTimeValue above this mean that nothing expires (IBTA vol 1, 14.2.5.4 and 14.2.5.6)."""
+
+
+def timer_ns(code: int) -> int:
+    """Nanoseconds of a timer code: 4.096 us times 2 to the code.
+
+    PortInfo.SubnetTimeOut, RespTimeValue and HOQLife and SwitchInfo.LifeTimeValue are such codes (IBTA vol 1,
+    14.2.5.4 and 14.2.5.6).
+
+    Raises:
+        ValueError: a code outside 0..31.
+    """
+    if not 0 <= code <= 31:
+        raise ValueError(f"timer code {code}, allowed 0..31")
+    return 4096 << code
 
 
 LID_RESERVED: Final = 0

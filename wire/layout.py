@@ -6,6 +6,8 @@ import keyword
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from .meaning import Meaning
+
 __all__ = ["Field", "Layout", "Record"]
 
 
@@ -21,6 +23,7 @@ class Field:
         offset_bits: bits from the start of the layout to the field's first bit.
         width: bits in the field.
         default: the value packed where the caller gives none.
+        meaning: how a person reads the value, a plain number where there is none.
 
     Hardware slices a field out of the ``byte_span`` bytes that begin at ``byte``: joined
     big-endian into one vector, the field is ``vector[lsb_in_span:lsb_in_span + width]``.
@@ -34,6 +37,7 @@ class Field:
     offset_bits: int
     width: int
     default: int = 0
+    meaning: Meaning | None = None
 
     def __post_init__(self) -> None:
         """Check name, place and default."""
@@ -75,6 +79,10 @@ class Field:
         if not 0 <= value <= self.max:
             where = f"{layout}.{self.name}" if layout else self.name
             raise ValueError(f"{where}: value {value:#x} does not fit {self.width} bits, allowed 0..{self.max:#x}")
+
+    def text(self, value: int) -> str:
+        """The value for a person: with its name, its unit, or in hexadecimal, as ``meaning`` says."""
+        return str(value) if self.meaning is None else self.meaning.text(value, self.width)
 
     def read(self, data: bytes, start: int = 0) -> int:
         """Value of this field in the layout that begins at byte ``start`` of ``data``.
@@ -205,8 +213,19 @@ class Layout:
         chunk = data[start : start + self.size_bytes]
         if len(chunk) != self.size_bytes:
             raise ValueError(f"{self.name}: needs {self.size_bytes} bytes, got {len(chunk)}")
-        number = int.from_bytes(chunk, "big")
+        return self.from_int(int.from_bytes(chunk, "big"))
+
+    def from_int(self, number: int) -> Record:
+        """The record in the big-endian integer of the layout's bytes; higher bits are ignored."""
         return Record(self, tuple([number >> lsb & mask for lsb, mask in self._slices]))
+
+    def to_int(self, values: Mapping[str, int] | None = None, /, **more: int) -> int:
+        """The big-endian integer of the bytes that ``pack`` gives, as an AttributeModifier is handed about.
+
+        Raises:
+            ValueError: an unknown field, or a value that does not fit.
+        """
+        return int.from_bytes(self.pack(values, **more), "big")
 
 
 class Record(Mapping[str, int]):

@@ -13,7 +13,6 @@ __all__ = [
     "COUNTER_WIDTHS",
     "DATA_BITS",
     "LFT_PAGE",
-    "NO_ROUTE",
     "PORT_RESET_VALUES",
     "SL_TO_VL_PAGE",
     "Counter",
@@ -29,9 +28,6 @@ ADDRESS_BITS = 24
 DATA_BITS = 32
 LFT_PAGE = 0x80
 SL_TO_VL_PAGE = 0xC0
-
-NO_ROUTE = 255
-"""LFT entry of a LID without a route; every entry's value at reset."""
 
 
 class NodeRegister(IntEnum):

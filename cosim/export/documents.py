@@ -10,12 +10,12 @@ from cosim.export.interface import TraceSlots, interface
 from cosim.export.verilog import TOP
 from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
 from wire.flow_control import CREDIT_WINDOW
+from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.packet import BLOCK_BYTES
 from wire.parameters import SwitchParameters
 from wire.registers import (
     COUNTER_WIDTHS,
     LFT_PAGE,
-    NO_ROUTE,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
     Counter,
@@ -172,7 +172,7 @@ def _bring_up(parameters: SwitchParameters) -> str:
 1. Reset, then `up` to 1 for links that are trained. Their ports go from Down to Initialize and send flow control
    packets with Op 1 (initialise) for every VL. Nothing but management packets (VL15) is received.
 2. Write the forwarding table, for every LID its output port: `0x{LFT_PAGE:02x}0000 + LID`. Packets for a LID without
-   an entry ({NO_ROUTE}) are refused and counted.
+   an entry ({LFT_NO_ROUTE}) are refused and counted.
 3. Write {armed} (Armed) to STATE of each port. It now sends flow control packets with Op 0 (normal), and so must the
    other end of the link: a packet with Op 1 takes an Armed or Active port down.
 4. When such packets have crossed in both directions, write {active} (Active). Data packets flow as far as the credits
@@ -208,7 +208,7 @@ def _registers(parameters: SwitchParameters) -> str:
         (
             f"`0x{LFT_PAGE:02x}0000 + LID`",
             f"8 bits, LID < {parameters.lft_size}",
-            f"output port of a LID; {NO_ROUTE} (at power-up) is none",
+            f"output port of a LID; {LFT_NO_ROUTE} (at power-up) is none",
         ),
         (
             f"`0x{SL_TO_VL_PAGE:02x}0000 + (i - 1) * 0x10000 + o * 16 + SL`",

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from wire.registers import NO_ROUTE
+from wire.forwarding_tables import LFT_NO_ROUTE
 
 __all__ = ["ForwardingTable", "ForwardingWrite"]
 
@@ -46,7 +46,7 @@ class ForwardingTable(wiring.Component):
         """One block RAM. What an entry means is stored with it: its clock-to-output time is long enough."""
         m = Module()
         entry = data.StructLayout({"port": 8, "known": 1, "output": range(self.ports)})
-        unknown = {"port": NO_ROUTE, "known": 0, "output": 0}
+        unknown = {"port": LFT_NO_ROUTE, "known": 0, "output": 0}
         m.submodules.memory = memory = Memory(shape=entry, depth=self.size, init=[unknown] * self.size)
         write = memory.write_port()
         read = memory.read_port()

@@ -1,0 +1,159 @@
+"""Management datagrams: the common header, classes, methods and status (IBTA vol 1, 13.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from typing import Final
+
+from .layout import Field, Layout, Record
+from .meaning import HEX, Code, Derived, label
+
+__all__ = [
+    "BASE_VERSION",
+    "CLASS_VERSION",
+    "MAD_BYTES",
+    "MAD_HEADER",
+    "RESPONSE_BIT",
+    "MadMethod",
+    "MadStatus",
+    "MgmtClass",
+    "header_fields",
+    "mad_data",
+    "mad_response",
+    "pack_data",
+    "response_method",
+    "status_text",
+]
+
+MAD_BYTES: Final = 256
+"""Every management datagram is this long (IBTA vol 1, 13.4.2)."""
+
+BASE_VERSION: Final = 1
+"""MADHeader.BaseVersion."""
+
+CLASS_VERSION: Final = 1
+"""MADHeader.ClassVersion of the subnet and performance management classes."""
+
+RESPONSE_BIT: Final = 0x80
+"""The R bit of a method: set in responses (IBTA vol 1, 13.4.5)."""
+
+
+class MgmtClass(IntEnum):
+    """MADHeader.MgmtClass (IBTA vol 1, 13.4.4)."""
+
+    SUBN_LID_ROUTED = 0x01
+    SUBN_ADM = 0x03
+    PERF = 0x04
+    BM = 0x05
+    DEV_MGT = 0x06
+    COMM_MGT = 0x07
+    SNMP = 0x08
+    SUBN_DIRECTED_ROUTE = 0x81
+
+
+class MadMethod(IntEnum):
+    """The methods common to all classes (IBTA vol 1, 13.4.5)."""
+
+    GET = 0x01
+    SET = 0x02
+    SEND = 0x03
+    TRAP = 0x05
+    REPORT = 0x06
+    TRAP_REPRESS = 0x07
+    GET_RESP = 0x81
+    REPORT_RESP = 0x86
+
+
+class MadStatus(IntEnum):
+    """The common part of MADHeader.Status, bits 7:0 (IBTA vol 1, 13.4.7)."""
+
+    OK = 0x00
+    BUSY = 0x01
+    REDIRECT_REQUIRED = 0x02
+    BAD_VERSION = 0x04
+    METHOD_NOT_SUPPORTED = 0x08
+    METHOD_ATTRIBUTE_NOT_SUPPORTED = 0x0C
+    INVALID_ATTRIBUTE_VALUE = 0x1C
+
+
+_RESPONSES: Final[Mapping[int, MadMethod]] = {
+    MadMethod.GET: MadMethod.GET_RESP,
+    MadMethod.SET: MadMethod.GET_RESP,
+    MadMethod.REPORT: MadMethod.REPORT_RESP,
+}
+_CODE: Final = 0x1C
+
+
+def response_method(method: int) -> MadMethod | None:
+    """The method of the answer to a request; None where there is none, as to Trap and TrapRepress."""
+    return _RESPONSES.get(method)
+
+
+def status_text(status: int) -> str:
+    """A status in words. Bit 15 is ignored: in directed-route SMPs it is the D bit."""
+    words = [label(flag) for flag in (MadStatus.BUSY, MadStatus.REDIRECT_REQUIRED) if status & flag]
+    code = status & _CODE
+    if code:
+        known = code in MadStatus.__members__.values()
+        words.append(label(MadStatus(code)) if known else f"reserved code {code >> 2}")
+    if status >> 8 & 0x7F:
+        words.append(f"class status {status >> 8 & 0x7F:#x}")
+    return ", ".join(words) or label(MadStatus.OK)
+
+
+MAD_HEADER: Final = Layout(
+    "MADHeader",
+    24,
+    [
+        Field("base_version", 0, 8, BASE_VERSION),
+        Field("mgmt_class", 8, 8, meaning=Code(MgmtClass)),
+        Field("class_version", 16, 8, CLASS_VERSION),
+        Field("method", 24, 8, meaning=Code(MadMethod)),
+        Field("status", 32, 16, meaning=Derived(status_text)),
+        Field("class_specific", 48, 16, meaning=HEX),
+        Field("transaction_id", 64, 64, meaning=HEX),
+        Field("attribute_id", 128, 16, meaning=HEX),
+        Field("attribute_modifier", 160, 32, meaning=HEX),
+    ],
+)
+"""Common MAD header, 24 bytes (IBTA vol 1, 13.4.3)."""
+
+
+def header_fields(mgmt_class: MgmtClass, without: Sequence[str] = ()) -> list[Field]:
+    """The fields of the common header for the layout of a class, whose code is their default."""
+    return [
+        replace(field, default=mgmt_class) if field.name == "mgmt_class" else field
+        for field in MAD_HEADER.fields
+        if field.name not in without
+    ]
+
+
+def pack_data(layout: Layout, data: bytes) -> int:
+    """The value of a MAD's field ``data`` that holds these bytes, filled up with zero bytes.
+
+    Raises:
+        ValueError: more bytes than the field has.
+    """
+    size = layout["data"].width // 8
+    if len(data) > size:
+        raise ValueError(f"{layout.name}: attribute of {len(data)} bytes, allowed up to {size}")
+    return int.from_bytes(data.ljust(size, b"\0"), "big")
+
+
+def mad_data(mad: Record) -> bytes:
+    """The bytes of a MAD's field ``data``: the attribute, and zero bytes after it."""
+    return mad.data.to_bytes(mad.layout["data"].width // 8, "big")
+
+
+def mad_response(request: Record, data: bytes = b"", status: int = MadStatus.OK) -> Record:
+    """The answer to a request; for a directed-route SMP see ``smp_response``.
+
+    Raises:
+        ValueError: a request of a method that is not answered, or more data than fits.
+    """
+    method = response_method(request.method)
+    if method is None:
+        raise ValueError(f"{request.layout.name} of method {request.method:#04x} has no answer")
+    return request.replace(method=method, status=status, data=pack_data(request.layout, data))

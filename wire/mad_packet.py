@@ -1,0 +1,104 @@
+"""MADs in packets: UD SEND Only, SMPs on VL15 between QP0s, the other classes between QP1s (IBTA vol 1, 13.5)."""
+
+from __future__ import annotations
+
+from .codes import LID_PERMISSIVE, P_KEY_DEFAULT, Q_KEY_GSI, Q_KEY_SMI, QP_GSI, QP_SMI, VL15
+from .headers import DETH
+from .layout import Record
+from .mad import BASE_VERSION, MAD_BYTES, MAD_HEADER
+from .opcodes import Opcode
+from .packet import Packet, build_ud_send
+from .smp import unpack_smp
+
+__all__ = ["gmp_of", "gmp_packet", "smp_of", "smp_packet"]
+
+
+def smp_packet(smp: Record, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, psn: int = 0) -> Packet:
+    """The packet of an SMP, CRCs included; a purely directed route has permissive LIDs.
+
+    Raises:
+        ValueError: a value that does not fit its field.
+    """
+    return build_ud_send(
+        slid=slid,
+        dlid=dlid,
+        dest_qp=QP_SMI,
+        src_qp=QP_SMI,
+        q_key=Q_KEY_SMI,
+        payload=smp.pack(),
+        vl=VL15,
+        psn=psn,
+    )
+
+
+def gmp_packet(
+    mad: Record,
+    slid: int,
+    dlid: int,
+    *,
+    vl: int = 0,
+    sl: int = 0,
+    p_key: int = P_KEY_DEFAULT,
+    dest_qp: int = QP_GSI,
+    src_qp: int = QP_GSI,
+    psn: int = 0,
+) -> Packet:
+    """The packet of a MAD of any other class, CRCs included. It travels on a data VL.
+
+    Raises:
+        ValueError: a value that does not fit its field.
+    """
+    return build_ud_send(
+        slid=slid,
+        dlid=dlid,
+        dest_qp=dest_qp,
+        src_qp=src_qp,
+        q_key=Q_KEY_GSI,
+        payload=mad.pack(),
+        vl=vl,
+        sl=sl,
+        p_key=p_key,
+        psn=psn,
+    )
+
+
+def smp_of(packet: Packet) -> Record:
+    """The SMP in a packet that a Subnet Management Interface accepts (IBTA vol 1, 13.5.3).
+
+    Raises:
+        ValueError: why it is to be discarded: VL, opcode, DestQP, length, BaseVersion or MgmtClass.
+    """
+    if packet.lrh.vl != VL15:
+        raise ValueError(f"SMP on VL {packet.lrh.vl}, allowed {VL15}")
+    return unpack_smp(_mad_of(packet, QP_SMI))
+
+
+def gmp_of(packet: Packet) -> bytes:
+    """The 256 bytes of the MAD in a packet that a General Services Interface accepts.
+
+    Raises:
+        ValueError: why it is to be discarded: VL, opcode, DestQP, Q_Key, length or BaseVersion.
+    """
+    if packet.lrh.vl == VL15:
+        raise ValueError(f"MAD to QP1 on VL {VL15}, allowed data VLs")
+    mad = _mad_of(packet, QP_GSI)
+    q_key = packet.header(DETH).q_key
+    if q_key != Q_KEY_GSI:
+        raise ValueError(f"MAD with Q_Key {q_key:#010x}, allowed {Q_KEY_GSI:#010x}")
+    return mad
+
+
+def _mad_of(packet: Packet, qp: int) -> bytes:
+    bth = packet.bth
+    if bth is None:
+        raise ValueError("MAD in a raw packet, allowed UD_SEND_ONLY")
+    if bth.opcode != Opcode.UD_SEND_ONLY:
+        raise ValueError(f"MAD with opcode {Opcode(bth.opcode).name}, allowed UD_SEND_ONLY")
+    if bth.dest_qp != qp:
+        raise ValueError(f"MAD to QP {bth.dest_qp:#x}, allowed {qp:#x}")
+    if len(packet.payload) != MAD_BYTES:
+        raise ValueError(f"MAD of {len(packet.payload)} bytes, allowed {MAD_BYTES}")
+    base_version = MAD_HEADER["base_version"].read(packet.payload)
+    if base_version != BASE_VERSION:
+        raise ValueError(f"MAD of BaseVersion {base_version}, allowed {BASE_VERSION}")
+    return packet.payload

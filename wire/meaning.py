@@ -1,0 +1,130 @@
+"""What the number in a field means to a person: a name, a set of names, an amount with its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from ipaddress import IPv6Address
+from typing import Final, Protocol
+
+__all__ = ["GID", "HEX", "TEXT", "Amount", "Bits", "Code", "Derived", "Meaning", "label"]
+
+# fmt: off
+_CAPITALS: Final = frozenset({
+    "2X", "BM", "CA", "DDR", "DR", "FDB", "GUID", "HDR", "IPD", "LID", "M", "NDR", "NVRAM", "OK", "P", "QDR",
+    "SDR", "SL", "SM", "SNMP",
+})
+# fmt: on
+"""Words that stay in capitals when a code's name is written as the standard writes it."""
+
+
+class Meaning(Protocol):
+    """Writes a field's value for a person."""
+
+    def text(self, value: int, width: int) -> str:
+        """The value of a field of ``width`` bits, in words."""
+
+
+def label(code: IntEnum | IntFlag) -> str:
+    """A code's name in the standard's spelling: ``LINK_UP`` is LinkUp, ``X4`` is 4X."""
+    name = code.name or str(int(code))
+    if name[0] == "X" and name[1:].isdigit():
+        return f"{name[1:]}X"
+    return "".join(word if word in _CAPITALS else word.capitalize() for word in name.split("_"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Hexadecimal:
+    def text(self, value: int, width: int) -> str:
+        """``0x`` and as many digits as the field has."""
+        return f"{value:#0{(width + 3) // 4 + 2}x}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Gid:
+    def text(self, value: int, width: int) -> str:
+        """The 128 bits as an IPv6 address."""
+        return str(IPv6Address(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    def text(self, value: int, width: int) -> str:
+        """The bytes before the first zero byte as UTF-8, in quotes."""
+        return repr(value.to_bytes(width // 8, "big").split(b"\0")[0].decode(errors="replace"))
+
+
+HEX: Final[Meaning] = _Hexadecimal()
+"""A key, identifier or mask, in hexadecimal."""
+
+GID: Final[Meaning] = _Gid()
+"""A 128-bit global identifier."""
+
+TEXT: Final[Meaning] = _Text()
+"""A UTF-8 string, filled with zero bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A count of ``unit``."""
+
+    unit: str
+
+    def text(self, value: int, width: int) -> str:
+        """The number and its unit."""
+        return f"{value} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One value of an enumeration."""
+
+    codes: type[IntEnum]
+
+    def text(self, value: int, width: int) -> str:
+        """The number and the name it stands for."""
+        named = value in self.codes.__members__.values()
+        return f"{value} ({label(self.codes(value)) if named else 'reserved'})"
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A mask of flags.
+
+    Attributes:
+        codes: a name for each flag.
+        words: values that are no masks, and what they say.
+    """
+
+    codes: type[IntFlag]
+    words: tuple[tuple[int, str], ...] = ()
+
+    def text(self, value: int, width: int) -> str:
+        """The mask and the flags set in it; bits without a name are told by their number."""
+        number = HEX.text(value, width)
+        for word, says in self.words:
+            if value == word:
+                return f"{number} ({says})"
+        known = {int(code): label(code) for code in self.codes}
+        names = [known.get(1 << bit, f"bit {bit}") for bit in range(width) if value >> bit & 1]
+        return f"{number} ({', '.join(names) or 'none'})"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A number that stands for another amount.
+
+    Attributes:
+        words: what a value says; ValueError for a value that says nothing. A function of a module, so that
+            layouts can be pickled.
+    """
+
+    words: Callable[[int], str]
+
+    def text(self, value: int, width: int) -> str:
+        """The number and what it says."""
+        try:
+            return f"{value} ({self.words(value)})"
+        except ValueError:
+            return f"{value} (reserved)"

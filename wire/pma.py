@@ -1,0 +1,184 @@
+"""Performance management: the MAD, its attributes and the port counters (IBTA vol 1, 16.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum, IntFlag
+from types import MappingProxyType
+from typing import Final
+
+from .attribute import GET, GET_SET, Attribute
+from .class_port_info import CLASS_PORT_INFO
+from .layout import Field, Layout, Record
+from .mad import MAD_BYTES, MadMethod, MgmtClass, header_fields, pack_data
+from .meaning import HEX, Amount, Code, Derived
+
+__all__ = [
+    "ALL_PORTS",
+    "PERF_MAD",
+    "PMA_ATTRIBUTES",
+    "PMA_COUNTERS",
+    "PMA_COUNTERS_EXTENDED",
+    "PMA_DATA_BYTES",
+    "PORT_COUNTERS",
+    "PORT_COUNTERS_EXTENDED",
+    "PORT_SAMPLES_CONTROL",
+    "PerfCapability",
+    "PmaAttribute",
+    "SampleStatus",
+    "perf_request",
+]
+
+PMA_DATA_BYTES: Final = 192
+"""Bytes of an attribute in a performance management MAD, from byte 64 on (IBTA vol 1, 16.1.1)."""
+
+ALL_PORTS: Final = 255
+"""PortSelect of all ports, where ClassPortInfo.CapabilityMask says AllPortSelect."""
+
+PERF_MAD: Final = Layout(
+    "PerfMAD",
+    MAD_BYTES,
+    [
+        *header_fields(MgmtClass.PERF),
+        Field("data", 512, 8 * PMA_DATA_BYTES, meaning=HEX),
+    ],
+)
+"""Performance management MAD, 256 bytes (IBTA vol 1, 16.1.1)."""
+
+
+class PmaAttribute(IntEnum):
+    """AttributeIDs of the performance management class (IBTA vol 1, 16.1.2)."""
+
+    CLASS_PORT_INFO = 0x0001
+    PORT_SAMPLES_CONTROL = 0x0010
+    PORT_COUNTERS = 0x0012
+    PORT_COUNTERS_EXTENDED = 0x001D
+
+
+class PerfCapability(IntFlag):
+    """ClassPortInfo.CapabilityMask of the class (IBTA vol 1, 16.1.3.1)."""
+
+    ALL_PORT_SELECT = 1 << 8
+    EXTENDED_WIDTH = 1 << 9
+    EXTENDED_WIDTH_NO_IETF = 1 << 10
+    SAMPLES_ONLY = 1 << 11
+    PORT_COUNTERS_XMIT_WAIT = 1 << 12
+
+
+class SampleStatus(IntEnum):
+    """PortSamplesControl.SampleStatus."""
+
+    DONE = 0
+    STARTED = 1
+    RUNNING = 2
+
+
+def _tick_text(tick: int) -> str:
+    return f"{tick + 1} symbol times"
+
+
+_WORDS: Final = Amount("x 4 bytes")
+_TICKS: Final = Amount("ticks")
+_PACKETS: Final = Amount("packets")
+
+PORT_SAMPLES_CONTROL: Final = Layout(
+    "PortSamplesControl",
+    PMA_DATA_BYTES,
+    [
+        Field("op_code", 0, 8, meaning=HEX),
+        Field("port_select", 8, 8),
+        Field("tick", 16, 8, meaning=Derived(_tick_text)),
+        Field("counter_width", 29, 3),
+        *(Field(f"counter_mask{index}", 34 + 3 * index, 3, meaning=HEX) for index in range(10)),
+        *(Field(f"counter_mask{index}", 65 + 3 * (index - 10), 3, meaning=HEX) for index in range(10, 15)),
+        Field("sample_mechanisms", 80, 8, meaning=HEX),
+        Field("sample_status", 94, 2, meaning=Code(SampleStatus)),
+        Field("option_mask", 96, 64, meaning=HEX),
+        Field("vendor_mask", 160, 64, meaning=HEX),
+        Field("sample_start", 224, 32, meaning=_TICKS),
+        Field("sample_interval", 256, 32, meaning=_TICKS),
+        Field("tag", 288, 16, meaning=HEX),
+        *(Field(f"counter_select{index}", 304 + 16 * index, 16, meaning=HEX) for index in range(15)),
+        Field("samples_only_option_mask", 576, 64, meaning=HEX),
+    ],
+)
+"""192 bytes (IBTA vol 1, 16.1.3.2). ``tick`` is the unit of PortXmitWait too."""
+
+PORT_COUNTERS: Final = Layout(
+    "PortCounters",
+    44,
+    [
+        Field("port_select", 8, 8),
+        Field("counter_select", 16, 16, meaning=HEX),
+        Field("symbol_error_counter", 32, 16),
+        Field("link_error_recovery_counter", 48, 8),
+        Field("link_downed_counter", 56, 8),
+        Field("port_rcv_errors", 64, 16),
+        Field("port_rcv_remote_physical_errors", 80, 16),
+        Field("port_rcv_switch_relay_errors", 96, 16),
+        Field("port_xmit_discards", 112, 16),
+        Field("port_xmit_constraint_errors", 128, 8),
+        Field("port_rcv_constraint_errors", 136, 8),
+        Field("counter_select2", 144, 8, meaning=HEX),
+        Field("local_link_integrity_errors", 152, 4),
+        Field("excessive_buffer_overrun_errors", 156, 4),
+        Field("vl15_dropped", 176, 16),
+        Field("port_xmit_data", 192, 32, meaning=_WORDS),
+        Field("port_rcv_data", 224, 32, meaning=_WORDS),
+        Field("port_xmit_pkts", 256, 32, meaning=_PACKETS),
+        Field("port_rcv_pkts", 288, 32, meaning=_PACKETS),
+        Field("port_xmit_wait", 320, 32, meaning=_TICKS),
+    ],
+)
+"""44 bytes (IBTA vol 1, 16.1.3.5). Counters stop at all ones."""
+
+PORT_COUNTERS_EXTENDED: Final = Layout(
+    "PortCountersExtended",
+    72,
+    [
+        Field("port_select", 8, 8),
+        Field("counter_select", 16, 16, meaning=HEX),
+        Field("port_xmit_data", 64, 64, meaning=_WORDS),
+        Field("port_rcv_data", 128, 64, meaning=_WORDS),
+        Field("port_xmit_pkts", 192, 64, meaning=_PACKETS),
+        Field("port_rcv_pkts", 256, 64, meaning=_PACKETS),
+        Field("port_unicast_xmit_pkts", 320, 64, meaning=_PACKETS),
+        Field("port_unicast_rcv_pkts", 384, 64, meaning=_PACKETS),
+        Field("port_multicast_xmit_pkts", 448, 64, meaning=_PACKETS),
+        Field("port_multicast_rcv_pkts", 512, 64, meaning=_PACKETS),
+    ],
+)
+"""72 bytes (IBTA vol 1, 16.1.4.11)."""
+
+_SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
+
+PMA_COUNTERS: Final = tuple(field for field in PORT_COUNTERS.fields if field.name not in _SELECTORS)
+"""The counters of PortCounters: Set writes the one at index i where bit i of CounterSelect is set; the last,
+PortXmitWait, goes by bit 0 of CounterSelect2 (IBTA vol 1, 16.1.3.5)."""
+
+PMA_COUNTERS_EXTENDED: Final = tuple(field for field in PORT_COUNTERS_EXTENDED.fields if field.name not in _SELECTORS)
+"""The counters of PortCountersExtended, by the bits of its CounterSelect."""
+
+PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = MappingProxyType(
+    {
+        attribute.code: attribute
+        for attribute in (
+            Attribute(PmaAttribute.CLASS_PORT_INFO, CLASS_PORT_INFO, GET),
+            Attribute(PmaAttribute.PORT_SAMPLES_CONTROL, PORT_SAMPLES_CONTROL, GET_SET),
+            Attribute(PmaAttribute.PORT_COUNTERS, PORT_COUNTERS, GET_SET),
+            Attribute(PmaAttribute.PORT_COUNTERS_EXTENDED, PORT_COUNTERS_EXTENDED, GET_SET),
+        )
+    }
+)
+"""The attributes of the class by their codes."""
+
+
+def perf_request(method: MadMethod, attribute_id: int, data: bytes = b"", *, transaction_id: int) -> Record:
+    """A request to a performance management agent, ``data`` filled up with zero bytes.
+
+    Raises:
+        ValueError: more than 192 bytes of data, or a value that does not fit its field.
+    """
+    return PERF_MAD.record(
+        method=method, attribute_id=attribute_id, transaction_id=transaction_id, data=pack_data(PERF_MAD, data)
+    )
