@@ -10,7 +10,8 @@ BELOW = {
     "wire": {"wire"},
     "rtl": {"rtl", "wire"},
     "model": {"model", "wire"},
-    "cosim": {"cosim", "rtl", "model", "wire"},
+    "sm": {"sm", "wire"},
+    "cosim": {"cosim", "rtl", "model", "sm", "wire"},
 }
 
 

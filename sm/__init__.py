@@ -1,0 +1,1 @@
+"""The Subnet Manager: discovery, LIDs, routing, activation. It knows no simulator."""

@@ -1,0 +1,1 @@
+"""Routing engines: each turns a subnet and its LIDs into linear forwarding tables."""

@@ -1,0 +1,35 @@
+"""Min-hop routing: every packet takes as few links as it can. Loops of the fabric can be credit loops then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sm.lids import LidRange
+from sm.routing.graph import SwitchGraph
+from sm.routing.routes import NextHops, Routes, spread
+from sm.subnet import Subnet
+
+__all__ = ["min_hop"]
+
+
+def min_hop(subnet: Subnet, lids: Mapping[int, LidRange], previous: Mapping[int, bytearray] | None = None) -> Routes:
+    """Shortest ways to every LID, balanced over ports; `lids` by PortGUID.
+
+    With `previous`, the tables in force, only entries change whose port no longer begins a shortest way.
+    """
+    graph = SwitchGraph.of(subnet)
+    return spread(graph, _next_hops(graph), lids, previous)
+
+
+def _next_hops(graph: SwitchGraph) -> NextHops:
+    """Every port that leads one link nearer."""
+    next_hops = []
+    for home in range(len(graph.guids)):
+        hops = graph.distances([home])
+        next_hops.append(
+            [
+                graph.ports_to(switch, [far for far in near if hops[far] < hops[switch]])
+                for switch, near in enumerate(graph.ports)
+            ]
+        )
+    return next_hops

@@ -1,0 +1,144 @@
+"""Subnets for tests: stars, rings, fat trees and random ones, and walking their forwarding tables."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from random import Random
+
+from sm.lids import LidRange
+from sm.subnet import End, EndPort, Node, Subnet
+from wire.node_info import NodeType
+
+SWITCH_GUID = 0x200000
+HOST_GUID = 0x100000
+
+
+def add_switch(subnet: Subnet, ports: int) -> int:
+    guid = SWITCH_GUID + len(subnet.switches)
+    subnet.add(Node(guid, NodeType.SWITCH, ports, {0: EndPort(guid)}))
+    return guid
+
+
+def add_host(subnet: Subnet, ports: int = 1) -> int:
+    guid = HOST_GUID + 4 * (len(subnet.nodes) - len(subnet.switches))
+    subnet.add(Node(guid, NodeType.CA, ports, {number: EndPort(guid + number) for number in range(1, ports + 1)}))
+    return guid
+
+
+def free_port(subnet: Subnet, guid: int) -> int | None:
+    used = {port for port, _far in subnet.neighbours(guid)}
+    return next((port for port in range(1, subnet.nodes[guid].ports + 1) if port not in used), None)
+
+
+def cable(subnet: Subnet, one: int, other: int) -> bool:
+    """Links the lowest free ports of two nodes (of one, if it is the same twice); false if there are none."""
+    port = free_port(subnet, one)
+    if port is None:
+        return False
+    taken = {number for number, _far in subnet.neighbours(other)} | ({port} if one == other else set())
+    far = next((number for number in range(1, subnet.nodes[other].ports + 1) if number not in taken), None)
+    if far is None:
+        return False
+    subnet.connect(End(one, port), End(other, far))
+    return True
+
+
+def ring(switches: int) -> Subnet:
+    """Switches in a ring, a host at port 1 of each; port 2 of the first to port 3 of the last."""
+    subnet = Subnet()
+    guids = [add_switch(subnet, 3) for _ in range(switches)]
+    for guid in guids:
+        cable(subnet, guid, add_host(subnet))
+    for before, after in zip(guids, guids[1:] + guids[:1], strict=True):
+        subnet.connect(End(before, 3), End(after, 2))
+    return subnet
+
+
+def fat_tree(leaves: int, spines: int, hosts: int, parallel: int = 1) -> Subnet:
+    """Leaves with `hosts` each, and `parallel` links from each leaf to each spine."""
+    subnet = Subnet()
+    leaf_guids = [add_switch(subnet, hosts + spines * parallel) for _ in range(leaves)]
+    spine_guids = [add_switch(subnet, leaves * parallel) for _ in range(spines)]
+    for leaf in leaf_guids:
+        for _ in range(hosts):
+            cable(subnet, leaf, add_host(subnet))
+        for spine in spine_guids:
+            for _ in range(parallel):
+                cable(subnet, leaf, spine)
+    return subnet
+
+
+def three_level_tree(ports: int, pods: int) -> Subnet:
+    """A fat tree of edge, aggregation and core switches, with (ports / 2)^2 hosts in each pod."""
+    half = ports // 2
+    subnet = Subnet()
+    cores = [add_switch(subnet, ports) for _ in range(half * half)]
+    for _pod in range(pods):
+        edges = [add_switch(subnet, ports) for _ in range(half)]
+        for edge in edges:
+            for _ in range(half):
+                cable(subnet, edge, add_host(subnet))
+        for group in range(half):
+            aggregation = add_switch(subnet, ports)
+            for edge in edges:
+                cable(subnet, edge, aggregation)
+            for core in cores[group * half : (group + 1) * half]:
+                cable(subnet, aggregation, core)
+    return subnet
+
+
+def random_subnet(seed: int) -> Subnet:
+    """One to nine switches and up to twelve hosts, with parallel links, loops, dual-port hosts and islands."""
+    random = Random(seed)
+    subnet = Subnet()
+    switches = [add_switch(subnet, random.randint(3, 9)) for _ in range(random.randint(1, 9))]
+    for number, switch in enumerate(switches[1:]):
+        if random.random() < 0.95:
+            cable(subnet, switch, random.choice(switches[: number + 1]))
+    for _ in range(random.randint(0, 12)):
+        host = add_host(subnet, random.choice((1, 1, 1, 2)))
+        for _port in range(subnet.nodes[host].ports):
+            cable(subnet, host, random.choice(switches))
+    for _ in range(random.randint(0, 12)):
+        cable(subnet, random.choice(switches), random.choice(switches))
+    return subnet
+
+
+def lids_behind(subnet: Subnet, lids: Mapping[int, LidRange]) -> dict[int, tuple[int, int]]:
+    """Switch GUID and port at which each LID is; LIDs that no switch leads to are not in it."""
+    homes = {}
+    for end, port in subnet.reachable_end_ports:
+        home = end if subnet.nodes[end.guid].is_switch else subnet.peer(end)
+        if subnet.nodes[home.guid].is_switch:
+            homes |= dict.fromkeys(lids[port.guid].lids, (home.guid, home.port))
+    return homes
+
+
+def links_from(subnet: Subnet, switch: int) -> dict[int, int]:
+    """Links from a switch to each switch that can be reached, through switches."""
+    links = {switch: 0}
+    queue = deque([switch])
+    while queue:
+        here = queue.popleft()
+        for _port, far in subnet.neighbours(here):
+            if far.guid not in links and subnet.nodes[far.guid].is_switch:
+                links[far.guid] = links[here] + 1
+                queue.append(far.guid)
+    return links
+
+
+def walk(subnet: Subnet, tables: Mapping[int, bytearray], switch: int, lid: int) -> list[End] | None:
+    """The ports a packet to `lid` leaves by, from a switch to the port of its home; None if a table has no way."""
+    way: list[End] = []
+    here = switch
+    while True:
+        port = tables[here][lid]
+        if port == 0xFF:
+            return None
+        way.append(End(here, port))
+        far = subnet.peer(way[-1]) if port else None
+        if far is None or not subnet.nodes[far.guid].is_switch:
+            return way
+        here = far.guid
+        assert len(way) <= len(subnet.switches), f"LID {lid} goes round in circles: {way}"
