@@ -9,7 +9,17 @@ from typing import NamedTuple
 from sm.subnet import Subnet
 from wire.codes import LID_UNICAST_MAX, LID_UNICAST_MIN
 
-__all__ = ["MAX_LMC", "Guid2LidError", "LidError", "LidRange", "assign_lids", "format_guid2lid", "parse_guid2lid"]
+__all__ = [
+    "MAX_LMC",
+    "Guid2LidError",
+    "LidError",
+    "LidRange",
+    "assign_lids",
+    "format_guid2lid",
+    "parse_guid2lid",
+    "remembered_lids",
+    "with_lids_in_force",
+]
 
 MAX_LMC = 7
 """PortInfo.LMC has three bits (IBTA vol 1, 14.2.5.6)."""
@@ -102,6 +112,27 @@ def _assign(
         assigned[guid] = LidRange(first, first + count - 1)
         taken[first : first + count] = b"\1" * count
     return {guid: assigned[guid] for guid in counts}
+
+
+def with_lids_in_force(subnet: Subnet, previous: Mapping[int, LidRange]) -> dict[int, LidRange]:
+    """`previous`, and the LIDs that ports not in it have now, as far as `previous` does not give them to others."""
+    ranges = dict(previous)
+    taken = {lid for lids in previous.values() for lid in lids.lids}
+    for _end, port in subnet.reachable_end_ports:
+        first = port.lid >> port.lmc << port.lmc
+        lids = LidRange(first, first + (1 << port.lmc) - 1)
+        valid = lids.first >= LID_UNICAST_MIN and lids.last <= LID_UNICAST_MAX
+        if valid and port.guid not in ranges and taken.isdisjoint(lids.lids):
+            ranges[port.guid] = lids
+            taken.update(lids.lids)
+    return ranges
+
+
+def remembered_lids(assigned: Mapping[int, LidRange], previous: Mapping[int, LidRange]) -> dict[int, LidRange]:
+    """`assigned`, and those of `previous` that belong to ports not in it and are still free: a port may come back."""
+    taken = {lid for lids in assigned.values() for lid in lids.lids}
+    absent = {guid: lids for guid, lids in previous.items() if guid not in assigned and taken.isdisjoint(lids.lids)}
+    return {**assigned, **absent}
 
 
 def parse_guid2lid(text: str, file: str) -> dict[int, LidRange]:

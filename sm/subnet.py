@@ -132,6 +132,11 @@ class Subnet:
         link = self._links.pop(end)
         del self._links[link.b if end == link.a else link.a]
 
+    def without(self, link: Link) -> Subnet:
+        """A subnet of the same nodes, but for one link."""
+        links = {end: other for end, other in self._links.items() if other != link}
+        return Subnet(dict(self.nodes), links)
+
     def link(self, end: End) -> Link | None:
         """The link at a port, if there is one."""
         return self._links.get(end)

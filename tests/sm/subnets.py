@@ -1,13 +1,14 @@
-"""Subnets for tests: stars, rings, fat trees and random ones, and walking their forwarding tables."""
+"""Subnets for tests: stars, pairs, rings, fat trees and random ones, and walking their forwarding tables."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from sm.lids import LidRange
-from sm.subnet import End, EndPort, Node, Subnet
+from sm.subnet import End, EndPort, Link, Node, Subnet
 from wire.node_info import NodeType
 
 SWITCH_GUID = 0x200000
@@ -42,6 +43,27 @@ def cable(subnet: Subnet, one: int, other: int) -> bool:
         return False
     subnet.connect(End(one, port), End(other, far))
     return True
+
+
+def star(hosts: int = 2, ports: int = 8) -> Subnet:
+    """One switch, hosts at its lowest ports."""
+    subnet = Subnet()
+    switch = add_switch(subnet, ports)
+    for _ in range(hosts):
+        cable(subnet, switch, add_host(subnet))
+    return subnet
+
+
+def parallel_pair(hosts: int = 2, links: int = 2) -> Subnet:
+    """Two switches of 8 ports with parallel links between them, and `hosts` each."""
+    subnet = Subnet()
+    switches = add_switch(subnet, 8), add_switch(subnet, 8)
+    for switch in switches:
+        for _ in range(hosts):
+            cable(subnet, switch, add_host(subnet))
+    for _ in range(links):
+        cable(subnet, *switches)
+    return subnet
 
 
 def ring(switches: int) -> Subnet:
@@ -103,6 +125,56 @@ def random_subnet(seed: int) -> Subnet:
     for _ in range(random.randint(0, 12)):
         cable(subnet, random.choice(switches), random.choice(switches))
     return subnet
+
+
+def first_host_port(subnet: Subnet) -> End:
+    """The lowest linked port of a host, or port 0 of the first switch if there is none."""
+    ends = [end for end, _port in subnet.reachable_end_ports if not subnet.nodes[end.guid].is_switch]
+    return min(ends, default=End(SWITCH_GUID, 0))
+
+
+def seen_from(subnet: Subnet, origin: End) -> Subnet:
+    """The part that a packet from a port can reach: end nodes relay nothing, so of them only ports that it meets."""
+    own = subnet.nodes[origin.guid]
+    seen = Subnet()
+    ends = [End(own.guid, port) for port in range(1, own.ports + 1)] if own.is_switch else [origin]
+    _meet(seen, subnet, origin)
+    queue = deque(ends)
+    while queue:
+        end = queue.popleft()
+        far = subnet.peer(end)
+        if far is None or seen.link(end):
+            continue
+        if far.guid not in seen.nodes and subnet.nodes[far.guid].is_switch:
+            queue.extend(End(far.guid, port) for port in range(1, subnet.nodes[far.guid].ports + 1))
+        _meet(seen, subnet, far)
+        link = subnet.link(end)
+        seen.connect(end, far, link.width, link.speed)
+    return seen
+
+
+def _meet(seen: Subnet, subnet: Subnet, end: End) -> None:
+    node = subnet.nodes[end.guid]
+    if end.guid not in seen.nodes:
+        seen.add(replace(node, end_ports={}))
+    number = 0 if node.is_switch else end.port
+    seen.nodes[end.guid].end_ports[number] = EndPort(node.end_ports[number].guid)
+
+
+def outline(subnet: Subnet) -> tuple[dict[int, tuple[object, ...]], list[Link]]:
+    """A subnet without its LIDs, to compare."""
+    nodes = {
+        node.guid: (
+            node.type,
+            node.ports,
+            node.description,
+            node.vendor_id,
+            node.device_id,
+            {number: port.guid for number, port in node.end_ports.items()},
+        )
+        for node in subnet.nodes.values()
+    }
+    return nodes, subnet.links
 
 
 def lids_behind(subnet: Subnet, lids: Mapping[int, LidRange]) -> dict[int, tuple[int, int]]:

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from cosim.topology_file import read_topology
-from sm.lids import Guid2LidError, LidError, LidRange, assign_lids, format_guid2lid, parse_guid2lid
+from sm.lids import (
+    Guid2LidError,
+    LidError,
+    LidRange,
+    assign_lids,
+    format_guid2lid,
+    parse_guid2lid,
+    remembered_lids,
+    with_lids_in_force,
+)
 from sm.subnet import EndPort, Node, Subnet
 from tests.sm.subnets import SWITCH_GUID, add_host, add_switch, cable, fat_tree, random_subnet, ring
 from wire.node_info import NodeType
@@ -125,3 +134,24 @@ def test_a_wrong_guid2lid_line_is_named(text, error):
     with pytest.raises(Guid2LidError) as caught:
         parse_guid2lid(text, "guid2lid")
     assert str(caught.value).startswith(f"guid2lid:3: {error}")
+
+
+def test_lids_in_force_are_taken_up_unless_they_are_anothers():
+    subnet = ring(3)
+    ports = [port for _end, port in subnet.reachable_end_ports]
+    for port, lid in zip(ports, (4, 5, 5, 9, 0, 0xC000), strict=True):
+        port.lid = lid
+    ports[3].lmc = 1
+    known = with_lids_in_force(subnet, {0xAB: LidRange(4, 4), ports[4].guid: LidRange(20, 20)})
+    assert known == {
+        0xAB: LidRange(4, 4),
+        ports[4].guid: LidRange(20, 20),
+        ports[1].guid: LidRange(5, 5),
+        ports[3].guid: LidRange(8, 9),
+    }
+
+
+def test_the_lids_of_absent_ports_are_remembered_while_nobody_else_has_them():
+    assigned = {1: LidRange(1, 1), 2: LidRange(4, 5)}
+    previous = {1: LidRange(9, 9), 3: LidRange(5, 5), 4: LidRange(2, 3)}
+    assert remembered_lids(assigned, previous) == {**assigned, 4: LidRange(2, 3)}

@@ -70,3 +70,11 @@ def test_subnets_are_equal_in_whatever_order_they_were_found():
 def test_what_cannot_be_is_refused(wrong, text):
     with pytest.raises(SubnetError, match=text):
         wrong(ring(3))
+
+
+def test_a_subnet_without_a_link_leaves_the_subnet_itself_whole():
+    subnet = ring(3)
+    link = subnet.links[-1]
+    without = subnet.without(link)
+    assert without.links == subnet.links[:-1]
+    assert (without.peer(link.a), subnet.peer(link.a)) == (None, link.b)

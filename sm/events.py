@@ -1,0 +1,231 @@
+"""What a Subnet Manager tells of its work, each as a record and, by `str`, as a line for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sm.subnet import End, Link, Node
+from wire.codes import PortState
+from wire.mad import MadMethod
+from wire.meaning import label
+from wire.sma import SmaAttribute
+
+__all__ = [
+    "CreditLoopFound",
+    "DuplicateGuid",
+    "Event",
+    "LinkFlapping",
+    "LinkFound",
+    "LinkLost",
+    "NodeFound",
+    "NodeLeftOut",
+    "NodeLost",
+    "PortStateSet",
+    "PortStuck",
+    "SetRefused",
+    "SweepEnded",
+    "SweepStarted",
+    "TablesWritten",
+    "Tell",
+    "TrapReceived",
+    "Unsettled",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a Subnet Manager did or noticed."""
+
+
+@dataclass(frozen=True)
+class SweepStarted(Event):
+    """A look at the subnet begins: heavy, the whole of it, or light, whether anything has changed."""
+
+    heavy: bool
+    cause: str
+
+    def __str__(self) -> str:
+        return f"{'heavy' if self.heavy else 'light'} sweep: {self.cause}"
+
+
+@dataclass(frozen=True)
+class SweepEnded(Event):
+    """A look at the subnet is over."""
+
+    heavy: bool
+    cycles: int
+    """It took."""
+    smps: Counter[tuple[MadMethod, SmaAttribute]]
+    """SMPs sent, those sent again included, by method and attribute."""
+    complete: bool
+    """Whether all is as it is to be; for a light sweep, whether nothing has changed."""
+
+    def __str__(self) -> str:
+        kind = "heavy" if self.heavy else "light"
+        ending = "" if self.complete else ", to be continued"
+        return f"{kind} sweep took {self.smps.total()} SMPs and {self.cycles} cycles{ending}"
+
+
+@dataclass(frozen=True)
+class NodeFound(Event):
+    """A node that was not there before."""
+
+    node: Node
+
+    def __str__(self) -> str:
+        return f"found {_node(self.node)}, {self.node.ports} ports"
+
+
+@dataclass(frozen=True)
+class NodeLost(Event):
+    """A node that is gone, or can no longer be reached."""
+
+    node: Node
+
+    def __str__(self) -> str:
+        return f"lost {_node(self.node)}"
+
+
+@dataclass(frozen=True)
+class LinkFound(Event):
+    """A link that was not there before."""
+
+    link: Link
+
+    def __str__(self) -> str:
+        return f"link {self.link.a} to {self.link.b}"
+
+
+@dataclass(frozen=True)
+class LinkLost(Event):
+    """A link that is gone; `back` if it has come back before anybody saw it gone."""
+
+    link: Link
+    back: bool = False
+
+    def __str__(self) -> str:
+        return f"link {self.link.a} to {self.link.b} was lost{' and is back' if self.back else ''}"
+
+
+@dataclass(frozen=True)
+class LinkFlapping(Event):
+    """A link that comes and goes."""
+
+    link: Link
+    losses: int
+    """Within the flap period."""
+
+    def __str__(self) -> str:
+        return f"link {self.link.a} to {self.link.b} flaps: lost {self.losses} times"
+
+
+@dataclass(frozen=True)
+class NodeLeftOut(Event):
+    """A port whose link is up, though the node behind it does not answer, or not so that it could be managed."""
+
+    end: End
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the node behind {self.end} is left out: {self.reason}"
+
+
+@dataclass(frozen=True)
+class DuplicateGuid(Event):
+    """Another node with the GUID of one that is known. It is left out."""
+
+    guid: int
+    """NodeGUID or PortGUID."""
+    end: End
+    """The port behind which the other one is."""
+
+    def __str__(self) -> str:
+        return f"duplicate GUID 0x{self.guid:016x}: the node behind {self.end} is left out"
+
+
+@dataclass(frozen=True)
+class Unsettled(Event):
+    """Something changed, or did not answer, while it was looked at or written."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True)
+class TablesWritten(Event):
+    """Blocks of a switch's linear forwarding table were written."""
+
+    guid: int
+    blocks: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"switch 0x{self.guid:016x}: wrote LFT blocks {', '.join(map(str, self.blocks))}"
+
+
+@dataclass(frozen=True)
+class CreditLoopFound(Event):
+    """The forwarding tables have links that may wait for each other's credits in a circle."""
+
+    channels: tuple[End, ...]
+    """The ports that send into them."""
+
+    def __str__(self) -> str:
+        return f"credit loop: {' -> '.join(map(str, self.channels))}"
+
+
+@dataclass(frozen=True)
+class PortStateSet(Event):
+    """A port was brought to Armed or Active."""
+
+    end: End
+    state: PortState
+
+    def __str__(self) -> str:
+        return f"port {self.end} is {label(self.state)}"
+
+
+@dataclass(frozen=True)
+class PortStuck(Event):
+    """A port of a link that does not become Active."""
+
+    end: End
+    state: PortState
+
+    def __str__(self) -> str:
+        return f"port {self.end} stays {label(self.state)}"
+
+
+@dataclass(frozen=True)
+class SetRefused(Event):
+    """A node refused some of what was set; the rest holds."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class TrapReceived(Event):
+    """A trap."""
+
+    number: int
+    lid: int
+    """Of the port that issued it."""
+
+    def __str__(self) -> str:
+        return f"trap {self.number} from LID {self.lid}"
+
+
+Tell: TypeAlias = Callable[[Event], None]
+"""Whom to tell."""
+
+
+def _node(node: Node) -> str:
+    described = f' "{node.description}"' if node.description else ""
+    return f"{label(node.type)} 0x{node.guid:016x}{described}"

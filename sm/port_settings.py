@@ -1,0 +1,64 @@
+"""What each port's PortInfo is to hold: LID, MTU, VLs, timers (IBTA vol 1, 14.2.5.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sm.discovery import Findings
+from sm.lids import LidRange
+from sm.settings import SubnetSettings
+from sm.subnet import MANAGEMENT_PORT, End
+from wire.codes import DATA_VL_COUNTS, data_vls, operational_vls
+
+__all__ = ["operational_vl_count", "port_settings"]
+
+
+def port_settings(found: Findings, lids: Mapping[int, LidRange], settings: SubnetSettings) -> dict[End, dict[str, int]]:
+    """The fields of PortInfo to be set, of port 0 of every switch and of both ends of every link.
+
+    `lids` is by PortGUID. Ends of a link follow each other, links in the order in which their nodes were found.
+    """
+    subnet = found.subnet
+    master = lids[subnet.nodes[found.origin.guid].end_ports[found.origin.port].guid].first
+    ends: dict[End, None] = {}
+    for node in subnet.nodes.values():
+        if node.is_switch:
+            ends[End(node.guid, MANAGEMENT_PORT)] = None
+    for node in subnet.nodes.values():
+        for port, far in subnet.neighbours(node.guid):
+            ends[End(node.guid, port)] = ends[far] = None
+    return {end: _wanted(found, end, lids, master, settings) for end in ends}
+
+
+def operational_vl_count(found: Findings, end: End, settings: SubnetSettings) -> int:
+    """Data VLs that a linked port is to use: as many as both ends have, and the settings allow."""
+    far = found.subnet.peer(end) or end
+    both = min(data_vls(found.ports[one].vl_cap) for one in (end, far))
+    return max(count for count in DATA_VL_COUNTS if count <= max(min(both, settings.max_vls), 1))
+
+
+def _wanted(
+    found: Findings, end: End, lids: Mapping[int, LidRange], master: int, settings: SubnetSettings
+) -> dict[str, int]:
+    node = found.subnet.nodes[end.guid]
+    info = found.ports[end]
+    values: dict[str, int] = {}
+    if end.port in node.end_ports:
+        given = lids[node.end_ports[end.port].guid]
+        values |= {
+            "lid": given.first,
+            "lmc": given.lmc,
+            "master_sm_lid": master,
+            "master_sm_sl": 0,
+            "gid_prefix": settings.gid_prefix,
+            "subnet_timeout": settings.subnet_timeout,
+        }
+    far = found.subnet.peer(end)
+    if far is not None:
+        values["neighbor_mtu"] = min(info.mtu_cap, found.ports[far].mtu_cap, settings.max_mtu)
+        values["operational_vls"] = operational_vls(operational_vl_count(found, end, settings))
+        if node.is_switch:
+            leaf = not found.subnet.nodes[far.guid].is_switch
+            values["hoq_life"] = settings.leaf_hoq_life if leaf else settings.hoq_life
+            values["vl_stall_count"] = settings.vl_stall_count
+    return values

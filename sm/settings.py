@@ -1,0 +1,63 @@
+"""What a Subnet Manager is told to make of a subnet: LIDs, routing, MTU, VLs, timers, and when it looks again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from sm.lids import LidRange
+from sm.routing.min_hop import min_hop
+from sm.routing.routes import Routes
+from sm.subnet import Subnet
+from wire.codes import MTU
+
+__all__ = ["GID_PREFIX_DEFAULT", "RoutingEngine", "SubnetSettings"]
+
+GID_PREFIX_DEFAULT: Final = 0xFE80 << 48
+"""The GID prefix of a subnet that no router is at (IBTA vol 1, 4.1.1)."""
+
+
+class RoutingEngine(Protocol):
+    """Finds forwarding tables."""
+
+    def __call__(
+        self, subnet: Subnet, lids: Mapping[int, LidRange], *, previous: Mapping[int, bytearray] | None
+    ) -> Routes:
+        """Ways to every LID, `lids` by PortGUID, that keep to the `previous` tables where they can."""
+
+
+@dataclass(frozen=True)
+class SubnetSettings:
+    """Settings; timers are in cycles, or codes of 4.096 us times 2 to the code (IBTA vol 1, 14.2.5.6).
+
+    The codes of HOQLife, LifeTimeValue and VLStallCount are OpenSM's defaults. SubnetTimeOut, which is also the time
+    between two traps of a node, is much shorter than OpenSM's: 65 us rather than a second.
+    """
+
+    routing: RoutingEngine = min_hop
+    lmc: int = 0
+    """LMC of the ports of end nodes."""
+    max_mtu: MTU = MTU.MTU_4096
+    """No NeighborMTU is above this, nor above what both ends of the link can."""
+    max_vls: int = 15
+    """No port uses more data VLs than this, nor more than both ends of the link have."""
+    gid_prefix: int = GID_PREFIX_DEFAULT
+    subnet_timeout: int = 4
+    hoq_life: int = 0x12
+    """Of switch ports to other switches."""
+    leaf_hoq_life: int = 0x10
+    """Of switch ports to end nodes."""
+    switch_life_time: int = 0x12
+    vl_stall_count: int = 7
+    light_sweep_period: int | None = 1 << 21
+    """Cycles from the end of a sweep to the next light one; None for no light sweeps."""
+    trap_delay: int = 1 << 11
+    """Cycles from a trap to the sweep it asks for: both ends of a link that fails tell of it."""
+    attempts: int = 3
+    """Heavy sweeps in a row, where something changes under way or does not answer; also rounds of activation."""
+    activation_wait: int = 1 << 17
+    """Cycles to wait before another round of activation: two periods of flow control packets."""
+    flap_limit: int = 3
+    """A link that is lost this often within `flap_period` cycles flaps: no way leads over it if there is another."""
+    flap_period: int = 1 << 24

@@ -1,0 +1,201 @@
+"""The Subnet Manager: it discovers a subnet, gives LIDs, routes it, brings its ports up, and keeps it so.
+
+    mads = MadClient()
+    manager = SubnetManager(mads, listener=lambda cycle, event: print(cycle, event))
+    manager.start()
+
+From then on a back end carries what `mads.poll` gives, hands in what comes to `mads.received`, and so drives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sm.activation import bring_up_ports
+from sm.credit_loops import find_credit_loop
+from sm.discovery import Findings, discover
+from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, Unsettled
+from sm.flapping import LinkHistory
+from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
+from sm.mad_client import MadClient, SmpError
+from sm.port_settings import port_settings
+from sm.programming import Programmed, learn_tables, program_adapter, program_switch
+from sm.routing.graph import SwitchGraph
+from sm.routing.routes import Routes
+from sm.settings import SubnetSettings
+from sm.sma_client import SmaClient
+from sm.subnet import MANAGEMENT_PORT, Link, Subnet
+from sm.sweep import HeavySweep, Sweeper, find_change
+from sm.tasks import gather, start
+from wire.codes import LID_PERMISSIVE, PortState
+from wire.layout import Record
+from wire.notice import TrapNumber, details_of
+
+__all__ = ["SubnetManager"]
+
+
+class SubnetManager:
+    """Manages the subnet at the port whose datagrams `mads` carries."""
+
+    def __init__(
+        self,
+        mads: MadClient,
+        settings: SubnetSettings | None = None,
+        *,
+        lids: Mapping[int, LidRange] | None = None,
+        listener: Callable[[int, Event], None] | None = None,
+    ) -> None:
+        """`lids`, by PortGUID, are those of an earlier run; `listener` is told each event and its cycle."""
+        self.mads = mads
+        """Carries its datagrams; it also counts them."""
+        self.found: Findings | None = None
+        """What the latest discovery found, and ports as they were set since."""
+        self.lids: dict[int, LidRange] = {}
+        """By PortGUID, of the ports that take part."""
+        self.remembered_lids: dict[int, LidRange] = dict(lids or {})
+        """Also of ports that are gone, as a guid2lid file keeps them."""
+        self.routes: Routes | None = None
+        """Forwarding tables, and the other ports they might have used."""
+        self._settings = settings or SubnetSettings()
+        self._listener = listener
+        self._sma = SmaClient(mads)
+        self._programmed = Programmed()
+        self._history = LinkHistory(self._settings.flap_limit, self._settings.flap_period)
+        self.held_links: list[Link] = []
+        """Links that flap and that no way leads over."""
+        self._active: set[Link] = set()
+        """Links both ends of which have been Active."""
+        self._renamed = False
+        """Whether a node has told that its description is another one."""
+        self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change)
+        mads.on_trap = self._trap
+
+    def start(self) -> None:
+        """Begins. What goes wrong for good, as too many LIDs, is raised here or out of a call to `mads`."""
+        start(self._sweeper.run())
+
+    @property
+    def subnet(self) -> Subnet:
+        """The nodes and links of the latest discovery."""
+        return self.found.subnet if self.found is not None else Subnet()
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is under way: it waits for a trap or for the next light sweep."""
+        return self._sweeper.resting
+
+    async def _heavy_sweep(self) -> HeavySweep:
+        """Looks at the whole subnet and sets right what is not."""
+        self._renamed = False
+        try:
+            found = await discover(self._sma, self.subnet, self._tell)
+            self._tell_losses(found)
+            self.found = found
+            if not list(found.subnet.reachable_end_ports):
+                # The own link is down: there is no subnet.
+                return HeavySweep(found.settled)
+            await learn_tables(self._sma, found, self._programmed)
+        except SmpError as error:
+            self._tell(Unsettled(str(error)))
+            return HeavySweep(complete=False)
+        self._assign_lids(found.subnet)
+        self._route(found.subnet)
+        programmed = await self._program(found)
+        wanted = port_settings(found, self.lids, self._settings)
+        active = await bring_up_ports(self.mads, found, wanted, self._settings, self._tell)
+        self._active = {link for link in found.subnet.links if _is_active(found, link)}
+        changed = [found.subnet.nodes[guid] for guid in found.changed if guid in found.subnet.nodes]
+        lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
+        return HeavySweep(programmed and active and found.settled, lids)
+
+    async def _change(self) -> str | None:
+        """What makes another heavy sweep needful; None if nothing does."""
+        if self._renamed:
+            return "a node has another description"
+        for link in self.held_links:
+            if not self._history.flaps(link, self.mads.now):
+                return f"link {link.a} to {link.b} flaps no more"
+        return "no discovery yet" if self.found is None else await find_change(self._sma, self.found)
+
+    def _assign_lids(self, subnet: Subnet) -> None:
+        known = with_lids_in_force(subnet, self.remembered_lids)
+        self.lids = assign_lids(subnet, self._settings.lmc, known)
+        self.remembered_lids = remembered_lids(self.lids, known)
+        for _end, port in subnet.reachable_end_ports:
+            port.lid, port.lmc = self.lids[port.guid].first, self.lids[port.guid].lmc
+
+    def _route(self, subnet: Subnet) -> None:
+        routed = self._without_flapping_links(subnet)
+        before = self.routes
+        self.routes = self._settings.routing(routed, self.lids, previous=self._programmed.tables)
+        if before is None or before.tables != self.routes.tables:
+            loop = find_credit_loop(routed, self.lids, self.routes.tables)
+            if loop is not None:
+                self._tell(CreditLoopFound(tuple(loop)))
+
+    def _without_flapping_links(self, subnet: Subnet) -> Subnet:
+        """The subnet without those links between switches that flap, as long as there are other ways."""
+        self.held_links = []
+        routed = subnet
+        for link in subnet.links:
+            between_switches = subnet.nodes[link.a.guid].is_switch and subnet.nodes[link.b.guid].is_switch
+            if between_switches and self._history.flaps(link, self.mads.now):
+                without = routed.without(link)
+                if len(SwitchGraph.of(without).islands()) == len(SwitchGraph.of(routed).islands()):
+                    routed = without
+                    self.held_links.append(link)
+        return routed
+
+    async def _program(self, found: Findings) -> bool:
+        """Writes tables; whether every node answered. One that does not keeps no other from its tables."""
+        tables = self.routes.tables if self.routes is not None else {}
+
+        async def program(guid: int) -> bool:
+            rest = (found, self._settings, self._programmed, self._tell)
+            try:
+                if found.subnet.nodes[guid].is_switch:
+                    await program_switch(self._sma, guid, tables[guid], *rest)
+                else:
+                    await program_adapter(self._sma, guid, *rest)
+            except SmpError as error:
+                self._tell(Unsettled(str(error)))
+                return False
+            return True
+
+        return all(await gather([program(guid) for guid in found.subnet.nodes]))
+
+    def _tell_losses(self, found: Findings) -> None:
+        """Tells what went since the discovery before."""
+        for guid, node in self.subnet.nodes.items():
+            if guid not in found.subnet.nodes:
+                self._tell(NodeLost(node))
+        links = set(found.subnet.links)
+        for link in self.subnet.links:
+            back = link in links and link in self._active and not _is_active(found, link)
+            if link not in links or back:
+                self._tell(LinkLost(link, back))
+                losses = self._history.lost(link, self.mads.now)
+                if losses == self._settings.flap_limit:
+                    self._tell(LinkFlapping(link, losses))
+
+    def _trap(self, trap: Record) -> None:
+        own_lid = LID_PERMISSIVE
+        if self.found is not None:
+            origin = self.found.origin
+            own_lid = self.subnet.nodes[origin.guid].end_ports[origin.port].lid
+        notice = self._sweeper.trap(trap, own_lid)
+        details = details_of(notice)
+        if details is not None and notice.trap_number == TrapNumber.LOCAL_CHANGES and details.node_description_change:
+            self._renamed = True
+            for node in self.subnet.nodes.values():
+                if any(port.lid == details.lid for port in node.end_ports.values()):
+                    # Discovery reads what it does not know.
+                    node.description = ""
+
+    def _tell(self, event: Event) -> None:
+        if self._listener is not None:
+            self._listener(self.mads.now, event)
+
+
+def _is_active(found: Findings, link: Link) -> bool:
+    return all(found.state(end) == PortState.ACTIVE for end in (link.a, link.b))
