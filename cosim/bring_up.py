@@ -45,6 +45,7 @@ _WRITE_SHOWS = 2
 """Cycles until a register write is visible (section 10)."""
 
 _FCP_CYCLES_1X = 8
+_FCP_CYCLES_4X = 2
 _ONE_VL15_PACKET_1X = 4 * 96
 _PIPELINE = 32
 """Cycles, with room to spare, from a port's new state to its flow control packet on the wire and from the
@@ -110,12 +111,13 @@ def bring_up(
     crossed. `settings` (timers and thresholds) are written last, so that no short period puts an Op 1 packet
     on a cable whose far end is already armed, which would take that end down (RemoteInit).
     """
-    # Widths first: ends send flow control packets from reset on, and one cut in two by a change of width is an error.
-    writes = [*_widths(topology), *_nodes(topology), *_ports(topology)]
-    controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes)]
     ports = topology.linked_ports()
+    writes = [*_nodes(topology), *_ports(topology)]
+    # The first flow control packets cross at 4X: a width that changes under them would cut them short.
+    first = max((topology.flight(port) + _PIPELINE + _FCP_CYCLES_4X * topology.vls(port) for port in ports), default=0)
+    controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
-    start = max(len(controls), exchange) + _WRITE_SHOWS
+    start = max(first + len(controls), exchange) + _WRITE_SHOWS
     # Sections 5 and 6.2: in Initialize a port sends Op 1 packets on entering and each period after that. None may
     # be under way when an end is armed.
     window = 2 * exchange + len(ports)
@@ -163,18 +165,13 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
                         yield index, sl_to_vl_address(in_port.number, out.number, sl), vl
 
 
-def _widths(topology: Topology) -> Iterator[tuple[int, int, int]]:
-    """(node, address, value) of the width of each linked port that is not 4X."""
-    for port in topology.linked_ports():
-        if topology.pace(port) != 1:
-            yield topology.index[port.node], port_address(port.number, PortRegister.WIDTH), int(LinkWidth.X1)
-
-
 def _ports(topology: Topology) -> Iterator[tuple[int, int, int]]:
-    """(node, address, value) of VLs and MTU of each linked port, where not what reset leaves."""
+    """(node, address, value) of width, VLs and MTU of each linked port, where not what reset leaves."""
     for port in topology.linked_ports():
         node = topology.fabric.nodes[port.node]
         wanted = []
+        if topology.pace(port) != 1:
+            wanted.append((PortRegister.WIDTH, int(LinkWidth.X1)))
         if topology.vls(port) != node.vls:
             wanted.append((PortRegister.OPERATIONAL_VLS, operational_vls(topology.vls(port))))
         if topology.mtu(port) != node.mtu:

@@ -101,6 +101,10 @@ class Direction:
         """The sender's width, visible from the current cycle on."""
         now = self._kernel.now
         self._pitches.append((now, pitch))
+        for sending in self.in_flight:
+            # Its rows to come are on the wires in other cycles than foreseen, or not at all.
+            if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
+                sending.irregular = True
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
             self._receiver.disturb(now + self.flight)
 

@@ -69,9 +69,12 @@ def test_the_widths_of_both_ends_are_written_where_they_are_not_4x():
     assert (0, port_address(1, PortRegister.WIDTH)) not in writes(star(2))
 
 
-def test_widths_are_written_before_all_else():
-    given = [control for control in bring_up(star(2, width="1X")).controls if control.operation == Operation.BUS_WRITE]
-    assert {control.args[0] & 0xFFFF for control in given[:4]} == {PortRegister.WIDTH}
+@pytest.mark.parametrize("vls", [1, 8])
+def test_nothing_is_written_while_the_first_flow_control_packets_cross(vls):
+    """A change of width would cut them short, which is an error at the other end."""
+    flight = 100
+    first = bring_up(star(2, vls=vls, width="1X", flight_cycles=flight)).controls[0].cycle
+    assert first > flight + 2 * vls
 
 
 def test_an_sl_maps_to_a_vl_that_the_next_link_has():

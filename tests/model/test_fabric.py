@@ -11,7 +11,7 @@ from model.fabric import Fabric
 from model.kernel import DECIDE, Kernel
 from model.packet import Transmission
 from model.transmit import LinkOutput
-from wire.codes import VL15, PortState
+from wire.codes import VL15, LinkWidth, PortState
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import Counter, PortRegister
 from wire.stimulus import ROW_MAX, Control, Injection, Operation, Post, Trigger
@@ -298,3 +298,11 @@ def test_hosts_that_always_send_on_every_vl_to_another_are_served_alike_on_each(
     arrived = Tally((packet.data[6:8], packet.slot) for packet in bench.delivered)
     assert len(arrived) == hosts * vls
     assert min(arrived.values()) >= 0.9 * max(arrived.values()) > 10
+
+
+def test_rows_of_a_packet_that_a_narrower_width_overtakes_are_not_on_the_wires(star):
+    """The first flow control packet is due on the wires in cycles 6 and 7, where a 1X port has no valid row."""
+    undisturbed, narrowed = star(2, bring_up=False), star(2, bring_up=False)
+    narrowed.write_port(0, 1, PortRegister.WIDTH, LinkWidth.X1, 0)
+    first = [bench.run(12).of(Kind.RX_FCP, 1, since=0) for bench in (undisturbed, narrowed)]
+    assert [len(records) for records in first] == [1, 0]
