@@ -61,7 +61,7 @@ def random_spec(seed: int, cycles: int = CYCLES) -> RunSpec:
         cycle = 0
         while cycle < cycles:
             node = choose.randrange(2)
-            words = tuple(choose.getrandbits(32) for _word in range(choose.choice([4, 5, 15, 16, 17, 159])))
+            words = tuple(choose.getrandbits(32) for _word in range(choose.choice([5, 6, 15, 16, 17, 159])))
             yield Post.of_words(cycle, node, choose.randrange(2 + node), words)
             cycle += choose.choice([0, 0, 1, 20, 150])
 
@@ -90,20 +90,20 @@ def test_simulator_agrees_with_amaranth_in_every_record_and_word(name: str, tmp_
 def test_stimulus_acts_in_its_cycle(name: str, tmp_path: Path) -> None:
     controls = [Control(cycle, Operation.LINK_UP, 0) for cycle in (0, 1, 2, 1025, 2999)]
     posts = [
-        Post.of_words(0, 0, 0, (1, 2, 3, 4)),
-        Post.of_words(1023, 0, 0, (3, 4, 5, 6)),
-        Post.of_words(1024, 1, 2, (5, 6, 7, 8)),
+        Post.of_words(0, 0, 0, (1, 2, 3, 4, 5)),
+        Post.of_words(1023, 0, 0, (3, 4, 5, 6, 7)),
+        Post.of_words(1024, 1, 2, (5, 6, 7, 8, 9)),
     ]
     records, deliveries = result(on(name), RunSpec(PARAMETERS, controls, posts, 3000), tmp_path)
     # The stand-in shows an operation, and a packet's first word, in the cycle after.
     assert [record.cycle for record in records if record.kind == Kind.INJECT] == [1, 2, 3, 1026]
     assert [record.cycle for record in records if record.kind == Kind.SEND] == [1, 1024, 1025]
-    assert [delivery.words for delivery in deliveries] == [(1, 2, 3, 4), (3, 4, 5, 6), (5, 6, 7, 8)]
+    assert [delivery.words for delivery in deliveries] == [(1, 2, 3, 4, 5), (3, 4, 5, 6, 7), (5, 6, 7, 8, 9)]
 
 
 @pytest.mark.parametrize("name", HARDWARE)
 def test_packets_follow_each_other_without_a_gap(name: str, tmp_path: Path) -> None:
-    sizes = [5, 4, 40, 4, 1055]
+    sizes = [6, 5, 40, 5, 1055]
     posts = [Post.of_words(10, 0, 0, tuple(range(size))) for size in sizes]
     records, deliveries = result(on(name), RunSpec(PARAMETERS, [], posts, 1500), tmp_path)
     sent = [record.cycle for record in records if record.kind == Kind.SEND]
@@ -129,7 +129,7 @@ def test_stimulus_is_drawn_as_time_goes_on(name: str, tmp_path: Path) -> None:
     def posts() -> Iterator[Post]:
         nonlocal drawn
         for drawn in range(10**9):
-            yield Post.of_words(100 * drawn, 0, 0, (drawn,) * 4)
+            yield Post.of_words(100 * drawn, 0, 0, (drawn,) * 5)
 
     with Run(on(name), RunSpec(PARAMETERS, [], posts(), 10**9), tmp_path, None, None) as records:
         assert next(iter(records)).kind == Kind.SEND
@@ -162,7 +162,7 @@ def test_interrupt_ends_the_simulator_and_leaves_nothing(name: str, tmp_path: Pa
 import itertools
 from pathlib import Path
 from tests.cosim.test_engines import PARAMETERS, Post, Run, RunSpec, on
-posts = (Post.of_words(100 * number, 0, 0, (1, 2, 3, 4)) for number in itertools.count())
+posts = (Post.of_words(100 * number, 0, 0, (1, 2, 3, 4, 5)) for number in itertools.count())
 with Run(on({name!r}), RunSpec(PARAMETERS, [], posts, 10**12), Path({str(tmp_path / "work")!r}), None, None) as records:
     for number, record in enumerate(records):
         if number == 0:
@@ -231,7 +231,7 @@ def test_simulator_that_dies_is_reported_with_its_log(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_waves_show_the_fabric_by_name(name: str, tmp_path: Path) -> None:
     waves = tmp_path / "run.fst"
-    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10))], 50)
+    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10, 11))], 50)
     with Run(on(name), spec, tmp_path / "work", waves, None) as records:
         assert len(list(records)) == 2
     variables = {variable.full_name for variable in pywellen.Waveform(str(waves)).all_vars()}
@@ -240,7 +240,7 @@ def test_waves_show_the_fabric_by_name(name: str, tmp_path: Path) -> None:
 
 def test_amaranth_writes_vcd_waves(tmp_path: Path) -> None:
     waves = tmp_path / "run.vcd"
-    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10))], 50)
+    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10, 11))], 50)
     with Run(on("amaranth"), spec, tmp_path, waves, None) as records:
         list(records)
     assert [path.name for path in tmp_path.iterdir()] == ["run.vcd"]
@@ -269,7 +269,7 @@ def test_unknown_engine_is_refused(tmp_path: Path) -> None:
         run("vcs", random_spec(1), tmp_path)
 
 
-WORDS = (1, 2, 3, 4)
+WORDS = (1, 2, 3, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -288,8 +288,8 @@ WORDS = (1, 2, 3, 4)
         ),
         ([], [Post.of_words(5, 2, 0, WORDS)], "expected an adapter, nodes 0, 1"),
         ([], [Post.of_words(5, 0, 2, WORDS)], r"h0 has slots 0\.\.1"),
-        ([], [Post.of_words(5, 0, 0, (1,))], r"1 words: expected 4\.\.1055 that fit h0's 128 blocks"),
-        ([], [Post.of_words(5, 0, 1, (1,) * 160)], r"160 words: expected 4\.\.1055 that fit h0's 10 blocks"),
+        ([], [Post.of_words(5, 0, 0, (1,))], r"1 words: expected 5\.\.1055 that fit h0's 128 blocks"),
+        ([], [Post.of_words(5, 0, 1, (1,) * 160)], r"160 words: expected 5\.\.1055 that fit h0's 10 blocks"),
     ],
 )
 def test_stimulus_that_cannot_act_is_refused(
