@@ -87,14 +87,14 @@ async def row_after_row_is_taken_at_full_speed(dut):
 
 
 @cocotb.test()
-async def switch_latency_is_seven_cycles(dut):
+async def switch_latency_is_eight_cycles(dut):
     fabric, driver, _monitor = await started(dut)
     await activate(fabric, driver)
     received = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
     sent = fabric.monitor(kinds=[Kind.TX_DATA], ports=[("sw0", 2)])
     driver.send_nowait(frame_data_packet(ud_packet("h0", "h1", 256).wire))
     ended, end_row = (record := await received.recv(PATIENCE)).cycle - 2, record.b >> 16
-    assert (await sent.recv(PATIENCE)).c - (ended - end_row) == 7
+    assert (await sent.recv(PATIENCE)).c - (ended - end_row) == 8
 
 
 @cocotb.test()
