@@ -9,7 +9,22 @@ from .layout import Field, Layout
 from .mad import BASE_VERSION, CLASS_VERSION
 from .meaning import HEX, TEXT, Code
 
-__all__ = ["NODE_DESCRIPTION", "NODE_INFO", "NodeType", "node_description", "node_description_text"]
+__all__ = [
+    "DEVICE_ID",
+    "NODE_DESCRIPTION",
+    "NODE_INFO",
+    "VENDOR_ID",
+    "NodeType",
+    "node_description",
+    "node_description_text",
+]
+
+
+DEVICE_ID: Final = 0x1B00
+"""NodeInfo.DeviceID of every node; NodeType tells a switch from an adapter."""
+
+VENDOR_ID: Final = 0
+"""NodeInfo.VendorID: no IEEE company ID has been given to this design."""
 
 
 class NodeType(IntEnum):

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .codes import MTU, max_pkt_len, mtu_bytes, mtu_code
+from .forwarding_tables import MULTICAST_FORWARDING_TABLE
+from .node_info import node_description
 from .packet import blocks_of_words
 
 __all__ = [
     "AdapterParameters",
     "FabricParameters",
     "LinkParameters",
+    "NodeIdentity",
     "NodeParameters",
     "SwitchParameters",
 ]
@@ -20,6 +23,7 @@ __all__ = [
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 _MAX_BLOCKS = 4095
 _VL15_BLOCKS = 10
+_MFT_BLOCK = MULTICAST_FORWARDING_TABLE.count
 
 
 def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
@@ -54,6 +58,8 @@ class SwitchParameters:
     readers: int = 2
     """Packets that one input can send at once (`voq`; `fifo` has one)."""
     lft_size: int = 1024
+    mft_size: int = 256
+    """Multicast LIDs that the multicast forwarding table holds."""
 
     def __post_init__(self) -> None:
         _between("ports", self.ports, 2, 64)
@@ -64,6 +70,9 @@ class SwitchParameters:
         _between("vl15_blocks", self.vl15_blocks, _largest_blocks(256), 255)
         _between("readers", self.readers, 1, 2)
         _between("lft_size", self.lft_size, 2, 0xC000)
+        _between("mft_size", self.mft_size, _MFT_BLOCK, 0x3FE0)
+        if self.mft_size % _MFT_BLOCK:
+            raise ValueError(f"mft_size {self.mft_size}: expected a multiple of {_MFT_BLOCK}")
         if self.queueing == "fifo" and self.readers != 1:
             raise ValueError(f"readers {self.readers}: expected 1 with queueing 'fifo'")
 
@@ -88,6 +97,26 @@ class AdapterParameters:
 
 NodeParameters = SwitchParameters | AdapterParameters
 
+_GUID_MAX = (1 << 64) - 1
+_FIRST_GUID = 0x001B_0000_0000_0000
+_GUIDS_PER_NODE = 0x100
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdentity:
+    """What tells a node from its like. SystemImageGUID is NodeGUID."""
+
+    node_guid: int
+    port_guid: int
+    """PortGUID of an adapter's port, and of a switch's port 0."""
+    description: str
+    """Up to 64 bytes of UTF-8."""
+
+    def __post_init__(self) -> None:
+        _between("node_guid", self.node_guid, 1, _GUID_MAX)
+        _between("port_guid", self.port_guid, 1, _GUID_MAX)
+        node_description(self.description)
+
 
 @dataclass(frozen=True, slots=True)
 class LinkParameters:
@@ -111,6 +140,8 @@ class FabricParameters:
 
     nodes: dict[str, NodeParameters] = field(default_factory=dict)
     links: tuple[LinkParameters, ...] = ()
+    identities: dict[str, NodeIdentity] = field(default_factory=dict)
+    """By node name; `identity` gives the others one by their place."""
 
     def __post_init__(self) -> None:
         used: set[tuple[str, int]] = set()
@@ -127,6 +158,17 @@ class FabricParameters:
         for name, node in self.nodes.items():
             if isinstance(node, AdapterParameters) and (name, 1) not in used:
                 raise ValueError(f"adapter {name} has no link: expected one")
+        for name in self.identities:
+            if name not in self.nodes:
+                raise ValueError(f"identity of {name}: no such node; there are {', '.join(self.nodes)}")
+
+    def identity(self, name: str) -> NodeIdentity:
+        """What node `name` is called by management."""
+        if name in self.identities:
+            return self.identities[name]
+        node_guid = _FIRST_GUID + _GUIDS_PER_NODE * (1 + list(self.nodes).index(name))
+        is_switch = isinstance(self.nodes[name], SwitchParameters)
+        return NodeIdentity(node_guid, node_guid if is_switch else node_guid + 1, name)
 
     @staticmethod
     def port_count(node: NodeParameters) -> int:

@@ -11,11 +11,13 @@ from .meaning import HEX, Amount, Bits, Code, Derived
 from .timer_text import life_text, timer_text
 
 __all__ = [
+    "ADAPTER_CAPABILITIES",
     "LINK_SPEED_ALL",
     "LINK_WIDTH_ALL",
     "NO_CHANGE",
     "PORT_INFO",
     "PORT_INFO_MODIFIER",
+    "SWITCH_CAPABILITIES",
     "CapabilityMask",
     "CapabilityMask2",
 ]
@@ -65,6 +67,22 @@ class CapabilityMask(IntFlag):
     IS_MULTICAST_P_KEY_TRAP_SUPPRESSION_SUPPORTED = 1 << 29
     IS_MULTICAST_FDB_TOP_SUPPORTED = 1 << 30
     IS_HIERARCHY_INFO_SUPPORTED = 1 << 31
+
+
+SWITCH_CAPABILITIES: Final = (
+    CapabilityMask.IS_TRAP_SUPPORTED
+    | CapabilityMask.IS_SL_MAPPING_SUPPORTED
+    | CapabilityMask.IS_LED_INFO_SUPPORTED
+    | CapabilityMask.IS_SYSTEM_IMAGE_GUID_SUPPORTED
+)
+"""CapabilityMask of this design's switches."""
+
+ADAPTER_CAPABILITIES: Final = (
+    SWITCH_CAPABILITIES
+    | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
+    | CapabilityMask.IS_CLIENT_REREGISTRATION_SUPPORTED
+)
+"""CapabilityMask of this design's adapters; the host adds IS_SM."""
 
 
 class CapabilityMask2(IntFlag):

@@ -12,6 +12,7 @@ __all__ = [
     "ADDRESS_BITS",
     "COUNTER_WIDTHS",
     "DATA_BITS",
+    "LEASE_SECOND_AT_RESET",
     "LFT_PAGE",
     "PORT_RESET_VALUES",
     "SL_TO_VL_PAGE",
@@ -37,6 +38,7 @@ class NodeRegister(IntEnum):
     LINEAR_FDB_TOP = 0x01  # switch; at reset the size of the LFT less one
     LID = 0x02  # adapter; 0 at reset
     LMC = 0x03  # adapter; 0..7, 0 at reset
+    LEASE_SECOND = 0x04  # cycles of one second of M_KeyLeasePeriod, 1..2^32 - 1
 
 
 class PortRegister(IntEnum):
@@ -53,7 +55,11 @@ class PortRegister(IntEnum):
     TICK = 0x08  # PortSamplesControl.Tick, 8 bits: PortXmitWait ticks last TICK + 1 cycles
     LOCAL_PHY_ERRORS = 0x09  # 4 bits
     OVERRUN_ERRORS = 0x0A  # 4 bits
+    PHYSICAL_STATE = 0x0B  # read: PortPhysicalState; write: Sleep, Polling or Disabled (others ignored)
 
+
+LEASE_SECOND_AT_RESET: Final = 250_000_000
+"""Cycles of 4 ns in a second."""
 
 PORT_RESET_VALUES: Final[dict[PortRegister, int]] = {
     PortRegister.FCP_PERIOD: 48_488,

@@ -26,6 +26,7 @@ class Operation(IntEnum):
     LINK_DOWN = 4
     LINK_UP = 5
     RECV_STALL = 6  # args: mask of stalled slots (bit s is slot s)
+    HOST_SM = 7  # args: 1 if the adapter's host has a Subnet Manager, else 0
 
 
 class Control(NamedTuple):

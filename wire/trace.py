@@ -30,7 +30,7 @@ class Kind(IntEnum):
     """a = the new PortState."""
     SCRAP = 4
     """A queued packet known to be bad was dropped unsent: a = slot | input << 16; b = PktLen.
-    The source is the output port."""
+    The source is the output port; port 0 is the node's agent."""
     TX_DATA = 5
     """A packet was sent: a = slot | marked bad << 8 | input << 16; b = PktLen | end row e << 16;
     c = low 32 bits of w_0; d = fingerprint (`wire.crc`) of the 4(e+1) symbol bytes SDP..EGP/EBP; e = bytes
@@ -40,10 +40,11 @@ class Kind(IntEnum):
     TX_DISCARD = 7
     """A packet was swallowed in part or whole: a = slot | input << 16; b = PktLen | end row e << 16."""
     SEND = 8
-    """An adapter took a packet from its host: a = slot; b = PktLen."""
+    """A packet was taken from an adapter's host (source: port 1), or from a node's agent (source: port 0):
+    a = slot; b = PktLen."""
     DELIVER = 9
-    """An adapter gave a packet to its host: a = slot; b = PktLen; c = low 32 bits of the first
-    word's cycle; d = fingerprint of the bytes LRH..ICRC."""
+    """A packet was given to an adapter's host, or to a node's agent: a = slot; b = PktLen; c = low 32 bits of the
+    first word's cycle; d = fingerprint of the bytes LRH..ICRC."""
     INJECT = 10
     """An injected error began to act: a = trigger | row << 8."""
     BUS_READ = 11
