@@ -1,13 +1,11 @@
 """Receive and send buffers: free blocks by slot (docs/pipeline.md, sections 3.3 and 8.1)."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
+from .kernel import NEVER
 from .packet import Packet
 
 __all__ = ["Buffer"]
-
-_NEVER: Final = 1 << 62
 
 
 class Buffer:
@@ -30,7 +28,7 @@ class Buffer:
         """`freed(cycle)` hears of blocks that return, visible in a cycle ahead."""
         self.sizes = tuple(blocks)
         self.free = list(blocks)
-        self.next_return = _NEVER
+        self.next_return = NEVER
         self._freed = freed
         self._returns: list[tuple[int, int, Packet]] = []  # (cycle in which they are visible, reader, packet)
 
@@ -67,10 +65,10 @@ class Buffer:
         if len(self._returns) == 1:
             packet = self._returns.pop()[2]
             self.free[packet.slot_in] += packet.need
-            self.next_return = _NEVER
+            self.next_return = NEVER
             return
         later: list[tuple[int, int, Packet]] = []
-        following = _NEVER
+        following = NEVER
         for entry in self._returns:
             visible = entry[0]
             if visible <= cycle:

@@ -2,18 +2,22 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters
 from wire.stimulus import Control, Injection, Operation, Post
-from wire.trace import Record, link_source, port_source
+from wire.trace import Kind, Record, link_source, port_source
 
 from .adapter import Adapter, Delivery
-from .kernel import CONTROL, DECIDE, Kernel
+from .kernel import CONTROL, DECIDE, UPDATE, Kernel
 from .link import Cable
 from .registers import Bus
 from .switch import Switch
 
 __all__ = ["Delivery", "Fabric", "Posts"]
+
+_ANSWER_LATENCY = 2
+"""Cycles from what a bus read shows to its record."""
 
 Posts = Iterable[Post] | Mapping[tuple[int, int], Iterable[Post]]
 """Packets to post: in order of their cycles, or by (node, slot), each in order of its cycles."""
@@ -40,12 +44,11 @@ class Fabric:
         self._kernel = kernel = Kernel()
         self._names = list(parameters.nodes)
         self._nodes: list[Switch | Adapter] = [
-            Switch(kernel, node, index)
+            Switch(kernel, node, index, parameters.identity(name))
             if isinstance(node, SwitchParameters)
-            else Adapter(kernel, node, index, on_deliver)
-            for index, node in enumerate(parameters.nodes.values())
+            else Adapter(kernel, node, index, parameters.identity(name), on_deliver)
+            for index, (name, node) in enumerate(parameters.nodes.items())
         ]
-        self._buses = [Bus(kernel, node, port_source(index, 0)) for index, node in enumerate(self._nodes)]
         self._cables: list[Cable] = []
         for index, link in enumerate(parameters.links):
             cable = Cable(kernel, link.flight)
@@ -80,7 +83,7 @@ class Fabric:
             case Operation.BUS_WRITE:
                 self._bus(target).write(args[0], args[1])
             case Operation.BUS_READ:
-                self._bus(target).read(args[0])
+                self._bus(target).read(args[0], partial(self._bus_answer, target, args[0]))
             case Operation.INJECT:
                 self._cable(target >> 1).directions[target & 1].injector.inject(Injection.of(args))
             case Operation.LINK_DOWN:
@@ -90,14 +93,24 @@ class Fabric:
             case Operation.RECV_STALL:
                 host = self._adapter(target).host
                 self._kernel.at(control.cycle + 1, DECIDE, host.stall, args[0])
+            case Operation.HOST_SM:
+                agent = self._adapter(target).agent
+                self._kernel.at(control.cycle + 1, UPDATE, agent.host_sm, args[0] != 0)
             case _:
-                raise ValueError(f"control operation {control.operation}: expected 1..6")
+                raise ValueError(f"control operation {control.operation}: expected 1..{max(Operation)}")
         self._next_control(control.cycle + 1)
 
     def _bus(self, node: int) -> Bus:
-        if not 0 <= node < len(self._buses):
-            raise ValueError(f"control for node {node}: expected 0..{len(self._buses) - 1}")
-        return self._buses[node]
+        """A node's bus, on which the test bus has an access in the current cycle."""
+        if not 0 <= node < len(self._nodes):
+            raise ValueError(f"control for node {node}: expected 0..{len(self._nodes) - 1}")
+        self._nodes[node].agent.held()
+        return self._nodes[node].bus
+
+    def _bus_answer(self, node: int, address: int, value: int) -> None:
+        """BUS_READ is in the trace two cycles after what was read was visible."""
+        answered = self._kernel.now + _ANSWER_LATENCY
+        self._kernel.record((answered, port_source(node, 0), Kind.BUS_READ, address, value, 0, 0, 0))
 
     def _cable(self, link: int) -> Cable:
         if not 0 <= link < len(self._cables):

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from wire.trace import Kind, Record
 
-__all__ = ["CONTROL", "DECIDE", "MATCH", "RECEIVE", "STATE", "UPDATE", "Kernel"]
+__all__ = ["CONTROL", "DECIDE", "MATCH", "NEVER", "RECEIVE", "STATE", "UPDATE", "Kernel"]
 
 CONTROL: Final = 0
 """Control operations and posts."""
@@ -29,6 +29,8 @@ UPDATE: Final = 3
 DECIDE: Final = 4
 MATCH: Final = 5
 _PHASE_BITS: Final = 3
+NEVER: Final = 1 << 61
+"""Later than any cycle, and yet no big integer in the compiled model."""
 
 _make = tuple.__new__
 """Makes a record of a tuple, in less time than the class does."""

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from .injector import Injector
-from .kernel import STATE, UPDATE, Kernel
+from .kernel import CONTROL, STATE, UPDATE, Kernel
 from .packet import Row, Transmission, idle
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Direction:
 
 
 class Cable:
-    """A link: two directions that go up and down together.
+    """A link: two directions that go up and down together, as the control operations and both ports say.
 
     Attributes:
         up: as visible in the current cycle; up from cycle 0.
@@ -176,6 +176,8 @@ class Cable:
         self.flight = flight
         self.up = True
         self.up_since = 0
+        self._held_down = False  # by the control operations
+        self._polled = True  # both ports were polling in the cycle before
         self._changes: deque[tuple[int, bool]] = deque([(0, True)])
         self._ends: tuple[LinkPort, LinkPort]
         self.directions: tuple[Direction, Direction]
@@ -195,9 +197,25 @@ class Cable:
 
     def set_up(self, up: bool) -> None:
         """LINK_DOWN or LINK_UP given in the current cycle."""
-        self.kernel.at(self.kernel.now + 1, UPDATE, self._change, up)
+        now = self.kernel.now
+        self.kernel.at(now + 1, CONTROL, self._hold, not up)
+        self.kernel.at(now + 1, UPDATE, self._change)
 
-    def _change(self, up: bool) -> None:
+    def _hold(self, down: bool) -> None:
+        self._held_down = down
+
+    def polling_changed(self) -> None:
+        """A port begins or ceases to poll, visible in the current cycle."""
+        now = self.kernel.now
+        self.kernel.at(now + 1, CONTROL, self._look_at_ports)
+        self.kernel.at(now + 1, UPDATE, self._change)
+
+    def _look_at_ports(self, _: None) -> None:
+        """The ports still show what was visible in the cycle before."""
+        self._polled = all(port.polls for port in self._ends)
+
+    def _change(self, _: None) -> None:
+        up = self._polled and not self._held_down
         if up == self.up:
             return
         now = self.kernel.now

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from .kernel import MATCH, Kernel
+from .kernel import MATCH, NEVER, Kernel
 from .packet import DataTransmission, Packet, Transmission
 
 if TYPE_CHECKING:
     from .queues import Input
 
-__all__ = ["NEVER", "Matcher", "Output"]
+__all__ = ["Matcher", "Output"]
 
-NEVER: Final = 1 << 62
 _NARROW_PHASE = 0
 """A 1X output is available in cycles g with g mod 4 = 0."""
 
@@ -88,18 +87,20 @@ class Matcher:
     """All inputs and outputs of one crossing.
 
     Attributes:
+        size: how many inputs it has, and how many outputs.
         heads: for each output and slot, the mask of inputs with a visible head.
         ready: mask of inputs with an available reader.
         available: mask of outputs that are idle or issue their last read (a 1X output also waits
             for its phase).
     """
 
-    def __init__(self, kernel: Kernel, inputs: int, vls: int) -> None:
+    def __init__(self, kernel: Kernel, size: int, vls: int) -> None:
         self.kernel = kernel
+        self.size = size
         self.inputs: list[Input] = []
         self.outputs: list[Output] = []
         self.heads: list[list[int]] = []
-        self.ready = (1 << inputs) - 1
+        self.ready = (1 << size) - 1
         self.available = 0
         self._vls = vls
         self._awake: dict[int, int] = {}  # outputs to consider in a cycle
@@ -153,11 +154,15 @@ class Matcher:
         bit = sending.output.bit
         self.available |= bit
         if isinstance(sending, DataTransmission):
-            source = self.inputs[sending.packet.input]
-            source.readers |= sending.reader
-            self.ready |= source.bit
-            bit |= self._unready
+            bit |= self.reader_done(sending)
         return bit
+
+    def reader_done(self, sending: DataTransmission) -> int:
+        """Make the reader of a packet available: returns the outputs that may have waited for it."""
+        source = self.inputs[sending.packet.input]
+        source.readers |= sending.reader
+        self.ready |= source.bit
+        return self._unready
 
     # The pass.
 
@@ -257,7 +262,6 @@ class Matcher:
 
     def _accepted(self, offers: list[Packet]) -> list[Packet]:
         """Each input with offers accepts one; the others try again in the next cycle."""
-        outputs = len(self.outputs)
         best: dict[int, Packet] = {}
         for packet in offers:
             rival = best.get(packet.input)
@@ -265,7 +269,7 @@ class Matcher:
                 best[packet.input] = packet
                 continue
             first = self.inputs[packet.input].out_ptr
-            if (packet.output - first) % outputs < (rival.output - first) % outputs:
+            if (packet.output - first) % self.size < (rival.output - first) % self.size:
                 best[packet.input], packet = packet, rival
             self.outputs[packet.output].rest()
             self.wake_at(self.kernel.now + 1, 1 << packet.output)
@@ -275,8 +279,8 @@ class Matcher:
         """The input accepts: what changes is visible from the next cycle on."""
         source = self.inputs[packet.input]
         output = self.outputs[packet.output]
-        source.out_ptr = (packet.output + 1) % len(self.outputs)
-        output.in_ptr[packet.slot] = (packet.input + 1) % len(self.inputs)
+        source.out_ptr = (packet.output + 1) % self.size
+        output.in_ptr[packet.slot] = (packet.input + 1) % self.size
         if packet.slot != self._vls:
             output.vl_ptr = (packet.slot + 1) % self._vls
         reader = source.readers & -source.readers

@@ -58,7 +58,7 @@ class Packet:
     Attributes are set when they become known.
 
     Attributes:
-        vl: on which it came.
+        vl: on which it came; of a packet from a host or an agent, as they wrote it.
         lrh: bytes 0..3 of its LRH, byte 0 highest, with 0 in place of the VL.
         n: PktLen in words; 0 if the header was not processed.
         need: blocks.

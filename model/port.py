@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from wire.codes import VL15, PortState, max_pkt_len, mtu_code
+from wire.codes import VL15, PortPhysicalState, PortState, max_pkt_len, mtu_code
 from wire.flow_control import CREDIT_WINDOW
 from wire.packet import BLOCK_BYTES
 from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind, Verdict
 
+from .agent_output import AgentOutput
 from .buffer import Buffer
 from .counters import Counters
 from .flow_control import FlowControl
@@ -22,7 +23,6 @@ from .receive import Receiver
 from .transmit import LinkOutput
 
 if TYPE_CHECKING:
-    from .host_queue import HostQueue
     from .link import Cable, Direction
     from .queues import Input
 
@@ -50,8 +50,14 @@ class PortOwner(Protocol):
         For GOOD, the packet's route is set (output, slot, oversize, late).
         """
 
+    def route_whole(self, packet: Packet) -> None:
+        """Where a GOOD packet goes that did not join at its header (output)."""
+
     def largest_out_changed(self) -> None:
         """NEIGHBOR_MTU was written, visible in the current cycle."""
+
+    def port_state_changed(self, port: LinkPort, old: PortState, by_write: bool) -> None:
+        """A new port state is visible in the current cycle; `by_write`: it is Down, by a register write."""
 
 
 class LinkPort:
@@ -59,11 +65,13 @@ class LinkPort:
 
     Attributes:
         state: PortState as visible in the current cycle.
+        physical_state: as written: Sleep, Polling or Disabled.
         operational: number of operational data VLs.
         largest: largest PktLen for MTUCap.
         largest_out: largest PktLen for NeighborMTU.
         mtu_code, neighbor_mtu: MTUCap and NeighborMTU.
         local_phy_errors: LOCAL_PHY_ERRORS.
+        owner: the node.
         source: of this port's records.
     """
 
@@ -76,6 +84,7 @@ class LinkPort:
         self.vls = vls
         self.matcher = matcher
         self.state = PortState.DOWN
+        self.physical_state = PortPhysicalState.POLLING
         self.operational = vls
         self.mtu_code: int = mtu_code(mtu)
         self.neighbor_mtu: int = self.mtu_code
@@ -89,9 +98,9 @@ class LinkPort:
         self.output.compute_flags = self.flow.compute_flags
         self.state_machine = PortStateMachine(self)
         self.receiver = Receiver(self)
-        self.input: Input | HostQueue
+        self.input: Input
         self.buffer: Buffer
-        self._owner = owner
+        self.owner = owner
         self._checks_icrc = owner.checks_icrc
         self._joins_at_header = owner.joins_at_header
         self._physical_errors = 0
@@ -115,7 +124,7 @@ class LinkPort:
         """NEIGHBOR_MTU was written, visible in the current cycle."""
         self.neighbor_mtu = code
         self.largest_out = max_pkt_len(code)
-        self._owner.largest_out_changed()
+        self.owner.largest_out_changed()
 
     def set_operational(self, vls: int) -> None:
         """OPERATIONAL_VLS was written, visible in the current cycle."""
@@ -125,6 +134,18 @@ class LinkPort:
         self.output.recheck()
         self.output.eligibility.operational_changes()
 
+    @property
+    def polls(self) -> bool:
+        """It lets its link be up: neither asleep nor disabled."""
+        return self.physical_state == PortPhysicalState.POLLING
+
+    def set_physical_state(self, state: PortPhysicalState) -> None:
+        """PHYSICAL_STATE was written, visible in the current cycle: Sleep, Polling or Disabled."""
+        polled = self.polls
+        self.physical_state = state
+        if self.cable and self.polls != polled:
+            self.cable.polling_changed()
+
     def header(self, packet: Packet) -> None:
         """A header is processed; what it changes is visible in the current cycle (section 3.3)."""
         now, vl = self.kernel.now, packet.vl
@@ -133,7 +154,7 @@ class LinkPort:
             buffer.settle(now - 1)
         packet.input = self.index
         packet.slot_in = self.vls if vl == VL15 else vl
-        packet.rejection = self._owner.rejection(self, packet)
+        packet.rejection = self.owner.rejection(self, packet)
         packet.not_active = vl != VL15 and self.state not in _RECEIVING_STATES
         if packet.rejection or packet.not_active:
             packet.late = False
@@ -189,7 +210,7 @@ class LinkPort:
 
     def _count(self, verdict: Verdict) -> None:
         if verdict == Verdict.DLID:
-            self.counters.add_after(1, self._owner.dlid_counter)
+            self.counters.add_after(1, self.owner.dlid_counter)
         elif verdict in VERDICT_COUNTERS:
             self.counters.add_after(1, VERDICT_COUNTERS[verdict])
         if verdict == Verdict.PHYSICAL:
@@ -201,6 +222,7 @@ class LinkPort:
         """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
         if packet.queue is None:
             if verdict == Verdict.GOOD and not self._joins_at_header:
+                self.owner.route_whole(packet)
                 self.join(packet)
             else:
                 self.buffer.give_back(packet, self.kernel.now + 1)
@@ -208,7 +230,7 @@ class LinkPort:
             packet.bad = True
             if packet.sending and packet.k < packet.n:
                 output = self.matcher.outputs[packet.output]
-                assert isinstance(output, LinkOutput)  # to a host go only packets that are GOOD
+                assert isinstance(output, LinkOutput | AgentOutput)  # to a host go only packets that are GOOD
                 output.end_early(packet.sending, packet.k)
 
     def physical_error(self) -> None:

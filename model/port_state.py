@@ -30,6 +30,7 @@ class PortStateMachine:
         self._kernel = port.kernel
         self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on
         self._deferred_from = 0
+        self._down_by_write = False
         # What happened in the cycle being looked at.
         self._written: int | None = None
         self._remote_init = False
@@ -70,6 +71,7 @@ class PortStateMachine:
 
     def evaluate(self, _: None) -> None:
         """The state visible in the current cycle, from what was visible in the one before."""
+        self._down_by_write = False
         new = self._next()
         self._written = None
         self._remote_init = self._trigger = False
@@ -91,13 +93,17 @@ class PortStateMachine:
             if self._kernel.now == self._deferred_from + self.timeout:
                 port.counters.add(Counter.LINK_DOWNED)
                 return PortState.DOWN
-            return PortState.DOWN if self._written == PortState.DOWN else state
+            if self._written == PortState.DOWN:
+                self._down_by_write = True
+                return PortState.DOWN
+            return state
         if not up:
             if state == PortState.ACTIVE:
                 return PortState.ACTIVE_DEFER
             port.counters.add(Counter.LINK_DOWNED)
             return PortState.DOWN
         if self._written == PortState.DOWN:
+            self._down_by_write = True
             return PortState.DOWN
         if self._remote_init and state in (PortState.ARMED, PortState.ACTIVE):
             return PortState.DOWN
@@ -122,3 +128,4 @@ class PortStateMachine:
         port.flow.state_changed(old)
         port.output.state_changed()
         port.receiver.check_enabled()
+        port.owner.port_state_changed(port, old, self._down_by_write)

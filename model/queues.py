@@ -82,8 +82,8 @@ class Input(ABC):
 class VoqInput(Input):
     """`voq`: one queue for each (output, output slot), in the order of outputs, then slots."""
 
-    def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, outputs: int, slots: int) -> None:
-        super().__init__(index, matcher, buffer, readers, outputs * slots)
+    def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, slots: int) -> None:
+        super().__init__(index, matcher, buffer, readers, matcher.size * slots)
         self._slots = slots
 
     def _queue_of(self, packet: Packet) -> deque[Packet]:

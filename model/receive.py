@@ -16,7 +16,7 @@ from wire.registers import Counter
 from wire.symbols import Control
 
 from .content import Content
-from .kernel import DECIDE, RECEIVE, UPDATE
+from .kernel import DECIDE, NEVER, RECEIVE, UPDATE
 from .packet import CUT, EBP, EGP, DataTransmission, LinkTransmission, Packet, Row, Transmission
 
 if TYPE_CHECKING:
@@ -25,18 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Receiver"]
 
-_HEADER_LATENCY = 2
+_HEADER_LATENCY: Final = 2
 """Cycles from row 1 until what the header changes is visible."""
-_VERDICT_LATENCY = 2
+_VERDICT_LATENCY: Final = 2
 """Cycles from the end row to the verdict."""
-_LINK_LATENCY = 2
+_LINK_LATENCY: Final = 2
 """Cycles from row 1 of a link packet until what it changes is visible."""
-_ERROR_LATENCY = 3
+_ERROR_LATENCY: Final = 3
 """Cycles from a row to its errors in the counters."""
 _ENABLED_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
 _K_FIRST = 8
 _K_LAST = 1
-_NEVER = 1 << 62
 
 
 class _RowClass(Enum):
@@ -268,10 +267,10 @@ class Receiver:
             return
         self._walking = False
         self._walk_at = -1
-        self._rows_from = _NEVER
+        self._rows_from = NEVER
         wire = self._wire
         changed = wire.next_changed(cycle)
-        rows_from = _NEVER if changed is None else changed
+        rows_from = NEVER if changed is None else changed
         for sending in wire.in_flight:
             arrives, last = sending.w0 + wire.flight, wire.last_arrival(sending)
             if sending.arrived or last < cycle:
@@ -282,7 +281,7 @@ class Receiver:
                 break
             if not sending.whole:
                 self.expect(sending)
-        if rows_from != _NEVER:
+        if rows_from != NEVER:
             self._plan_walk(rows_from)
 
     def _feed(self, row: Row) -> None:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from wire.codes import LinkWidth, PortState, data_vls, operational_vls
-from wire.registers import Counter, PortRegister
-from wire.trace import Kind
+from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
+from wire.registers import DATA_BITS, Counter, PortRegister
 
 from .kernel import DECIDE, RECEIVE, UPDATE, Kernel
 
 if TYPE_CHECKING:
+    from .management.agent import Agent
     from .port import LinkPort
 
 __all__ = ["Bus", "RegisterFile", "read_port", "write_port"]
 
 _WRITE_LATENCY = 2
 _READ_LATENCY = 2
-_ANSWER_LATENCY = 4
 _PAGE_BITS = 16
 _OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
 _COUNTERS = frozenset(Counter)
+_PHYSICAL_STATES = frozenset({PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED})
 
 
 class RegisterFile(ABC):
-    """What a node answers to its bus. An address that is not defined reads 0 and takes no write."""
+    """What a node answers to its bus. An address that is not defined reads 0 and takes no write.
+
+    Attributes:
+        ports: its link ports; `ports[i]` is port i+1.
+        agent: of management.
+    """
 
     ports: list[LinkPort]
+    agent: Agent
 
     @abstractmethod
     def read_node(self, page: int, offset: int) -> int:
@@ -38,14 +45,18 @@ class RegisterFile(ABC):
     def write_node(self, page: int, offset: int, value: int) -> None:
         """Write a word outside the ports' pages; it is visible in the current cycle."""
 
+    def write_lease_second(self, value: int) -> None:
+        """LEASE_SECOND, of either kind of node."""
+        if 1 <= value < 1 << DATA_BITS:
+            self.agent.lease_second = value
+
 
 class Bus:
     """A node's bus. Operations are given in the current cycle."""
 
-    def __init__(self, kernel: Kernel, file: RegisterFile, source: int) -> None:
+    def __init__(self, kernel: Kernel, file: RegisterFile) -> None:
         self._kernel = kernel
         self._file = file
-        self._source = source
 
     def write(self, address: int, value: int) -> None:
         """A bus write."""
@@ -65,18 +76,17 @@ class Bus:
         else:
             self._file.write_node(page, offset, value)
 
-    def read(self, address: int) -> None:
-        """A bus read."""
-        self._kernel.at(self._kernel.now + _READ_LATENCY, DECIDE, self._read, address)
+    def read(self, address: int, take: Callable[[int], None]) -> None:
+        """A bus read: `take` gets what is visible in the cycle in which it is called, two cycles later."""
+        self._kernel.at(self._kernel.now + _READ_LATENCY, DECIDE, self._read, (address, take))
 
-    def _read(self, address: int) -> None:
+    def _read(self, operation: tuple[int, Callable[[int], None]]) -> None:
+        address, take = operation
         page, offset = address >> _PAGE_BITS, address & _OFFSET_MASK
         if 1 <= page <= len(self._file.ports):
-            value = read_port(self._file.ports[page - 1], offset)
+            take(read_port(self._file.ports[page - 1], offset))
         else:
-            value = self._file.read_node(page, offset)
-        answered = self._kernel.now + _ANSWER_LATENCY - _READ_LATENCY
-        self._kernel.record((answered, self._source, Kind.BUS_READ, address, value, 0, 0, 0))
+            take(self._file.read_node(page, offset))
 
 
 def read_port(port: LinkPort, offset: int) -> int:
@@ -105,6 +115,9 @@ def read_port(port: LinkPort, offset: int) -> int:
             return port.local_phy_errors
         case PortRegister.OVERRUN_ERRORS:
             return flow.overrun_errors
+        case PortRegister.PHYSICAL_STATE:
+            is_up = port.cable is not None and port.cable.up
+            return PortPhysicalState.LINK_UP if port.polls and is_up else port.physical_state
     if offset in _COUNTERS:
         return port.counters.read(port.kernel.now, Counter(offset))
     return 0
@@ -151,5 +164,8 @@ def write_port(port: LinkPort, offset: int, value: int) -> None:
         case PortRegister.OVERRUN_ERRORS:
             if value < 1 << 4:
                 flow.overrun_errors = value
+        case PortRegister.PHYSICAL_STATE:
+            if value in _PHYSICAL_STATES:
+                port.set_physical_state(PortPhysicalState(value))
         case _ if offset in _COUNTERS:
             port.counters.write(port.kernel.now, Counter(offset), value)

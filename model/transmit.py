@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LinkOutput"]
 
-_STAGE_TO_WIRE = 1
-_CYCLE_MASK = 0xFFFF_FFFF
+_STAGE_TO_WIRE: Final = 1
+_CYCLE_MASK: Final = 0xFFFF_FFFF
 _ACTIVE: Final = PortState.ACTIVE
 _MANAGEMENT_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
 _TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP

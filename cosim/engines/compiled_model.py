@@ -65,21 +65,21 @@ def _mypyc_version() -> str | None:
 
 def _key(version: str) -> dict[str, object]:
     """What is compiled, and with what. Constants of wire/ are compiled in."""
-    sources = {str(path.relative_to(path.parents[1])): path.read_text() for path in _sources()}
+    sources = {str(path.relative_to(_MODEL.parent)): path.read_text() for path in _sources()}
     return {"sources": sources, "settings": _SETTINGS, "mypyc": version, "python": sys.implementation.cache_tag}
 
 
 def _sources() -> list[Path]:
-    return sorted([*_MODEL.glob("*.py"), *_WIRE.glob("*.py")])
+    return sorted([*_MODEL.rglob("*.py"), *_WIRE.glob("*.py")])
 
 
 def _compile(folder: Path) -> None:
-    package = folder / _PACKAGE
-    package.mkdir()
     names = []
-    for source in sorted(_MODEL.glob("*.py")):
-        shutil.copy(source, package)
-        names.append(f"{_PACKAGE}/{source.name}")
+    for source in sorted(_MODEL.rglob("*.py")):
+        copy = Path(_PACKAGE) / source.relative_to(_MODEL)
+        (folder / copy).parent.mkdir(exist_ok=True)
+        shutil.copy(source, folder / copy)
+        names.append(str(copy))
     (folder / "mypy.ini").write_text(_SETTINGS)
     above = str(_WIRE.parent)
     environment = {**os.environ, "MYPYPATH": above, "PYTHONPATH": above}

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from model.fabric import Delivery, Fabric
-from wire.codes import QP_SMI, VL15, PortState
+from wire.codes import LID_PERMISSIVE, QP_SMI, VL15, PortState
+from wire.layout import Record as Header
+from wire.mad_packet import smp_packet
 from wire.packet import build_ud_send
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address, port_address
@@ -88,6 +90,9 @@ class Star:
     ) -> int:
         return self.write(node, port_address(port, register), value, cycle)
 
+    def read(self, node: int, address: int, cycle: int) -> None:
+        self._give(cycle, Operation.BUS_READ, node, address)
+
     def read_port(self, node: int, port: int, register: PortRegister | Counter, cycle: int) -> None:
         self._give(cycle, Operation.BUS_READ, node, port_address(port, register))
 
@@ -102,6 +107,16 @@ class Star:
 
     def post(self, cycle: int, source: int, target: int, slot: int = 0, **packet: int) -> None:
         self.posts.append(Post.of_words(cycle, source, slot, ud_words(source, target, **packet)))
+
+    def smp(
+        self, cycle: int, source: int, smp: Header, *, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE
+    ) -> None:
+        """An SMP from an adapter's host; without LIDs, of a directed route only."""
+        slot = self.parameters.nodes[f"ca{source}"].vls
+        self.posts.append(Post(cycle, source, slot, smp_packet(smp, slid, dlid).data))
+
+    def host_sm(self, cycle: int, node: int, value: bool) -> None:
+        self._give(cycle, Operation.HOST_SM, node, value)
 
     def run(self, until: int) -> "Star":
         if self.fabric is None:

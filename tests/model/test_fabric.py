@@ -12,9 +12,14 @@ from model.kernel import DECIDE, Kernel
 from model.packet import Transmission
 from model.transmit import LinkOutput
 from wire.codes import VL15, LinkWidth, PortState
+from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
-from wire.registers import Counter, PortRegister
+from wire.port_info import PORT_INFO
+from wire.registers import Counter, PortRegister, lft_address
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
 from wire.stimulus import ROW_MAX, Control, Injection, Operation, Post, Trigger
+from wire.switch_info import SWITCH_INFO
 from wire.trace import Kind, Verdict
 
 
@@ -213,6 +218,7 @@ def stormy(star, ready, seed):
         node, port = rng.choice(ends)
         register, values = rng.choice([(PortRegister.STATE, [1, 3, 4]), (PortRegister.OPERATIONAL_VLS, [1, 2])])
         bench.write_port(node, port, register, rng.choice(values), cycle)
+    manage(bench, ready, rng, events[130:])
     for i, (node, port) in enumerate(ends * 2):
         state = PortState.ARMED if i < len(ends) else PortState.ACTIVE
         bench.write_port(node, port, PortRegister.STATE, state, 9500 + 40 * i)
@@ -220,6 +226,37 @@ def stormy(star, ready, seed):
         for j, counter in enumerate(Counter):
             bench.read_port(node, port, counter, 14_000 + 20 * i + j)
     return bench
+
+
+def manage(bench, ready, rng, cycles):
+    """Hosts ask and set; ports fall asleep and wake; some packets for a switch are none of its business."""
+    ports = bench.ports
+    requests = [
+        (MadMethod.GET, SmaAttribute.NODE_INFO, 0, b""),
+        (MadMethod.GET, SmaAttribute.PORT_INFO, 1, b""),
+        (MadMethod.SET, SmaAttribute.SWITCH_INFO, 0, SWITCH_INFO.pack(linear_fdb_top=9, port_state_change=1)),
+        (MadMethod.SET, SmaAttribute.LINEAR_FORWARDING_TABLE, 0, bytes([0, *range(1, ports + 1)])),
+        (MadMethod.SET, SmaAttribute.PORT_INFO, 0, PORT_INFO.pack(lid=7, master_sm_lid=1, m_key=5)),
+        (MadMethod.SET, SmaAttribute.PORT_INFO, 1, PORT_INFO.pack(lid=8, master_sm_lid=1, port_state=1)),
+    ]
+    for source in range(1, ports + 1):
+        cycle = ready
+        for i in range(rng.randrange(6)):
+            cycle += rng.randrange(1200)
+            path = rng.choice([None, [], [1], [1, rng.randrange(ports + 2)]])
+            method, attribute, modifier, data = rng.choice(requests)
+            smp = smp_request(method, attribute, modifier, data, transaction_id=i, path=path)
+            bench.smp(cycle, source, smp, **({"slid": source, "dlid": rng.randrange(8)} if path is None else {}))
+    for cycle in cycles[:20]:
+        match rng.randrange(3):
+            case 0:
+                bench.write(0, lft_address(rng.randrange(1, ports + 1)), rng.randrange(ports + 1), cycle)
+            case 1:
+                port = rng.randrange(1, ports + 1)
+                node, port = rng.choice([(0, port), (port, 1)])
+                bench.write_port(node, port, PortRegister.PHYSICAL_STATE, rng.choice([1, 2, 2, 2, 3]), cycle)
+            case 2:
+                bench.host_sm(cycle, rng.randrange(1, ports + 1), rng.random() < 0.5)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -164,7 +164,7 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
         if load.fifo:
             matcher.inputs.append(FifoInput(index, matcher, buffer, slots))
         else:
-            matcher.inputs.append(VoqInput(index, matcher, buffer, load.readers, load.inputs, slots))
+            matcher.inputs.append(VoqInput(index, matcher, buffer, load.readers, slots))
     for cycle, output, slot, value in load.credits:
         kernel.at(cycle, UPDATE, matcher.outputs[output].credit, (slot, value))
     for place, (cycle, source, output, slot, queue, n, need) in enumerate(load.packets):

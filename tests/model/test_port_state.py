@@ -2,7 +2,8 @@
 
 import pytest
 
-from wire.codes import PortState
+from model.management.agent import Agent
+from wire.codes import PortPhysicalState, PortState
 from wire.registers import Counter, PortRegister
 from wire.trace import Kind, Verdict
 
@@ -195,3 +196,87 @@ def test_a_flow_control_packet_granted_in_the_cycle_of_down_passes_in_initialize
     received = [(record.cycle, record.a >> 8 & 0xFF) for record in bench.of(Kind.RX_FCP, 1)]
     assert sent[:2] == [(granted + 5, 0), (granted + 7, 1)]
     assert received[:2] == [(granted + 5 + 3, 0), (granted + 7 + 3, 1)]
+
+
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
+def test_a_link_is_down_in_the_cycle_after_a_port_that_does_not_poll(star, ready, state):
+    """Visible two cycles after the write; both ends see the link down one cycle later, and say so in the next."""
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, state, ready)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING, ready + 100)
+    bench.run(ready + 200)
+    expected = [(ready + 4, DEFER), (ready + 104, ACTIVE)]
+    assert states(bench, 0, since=ready) == states(bench, 1, since=ready) == expected
+
+
+def test_a_link_is_up_only_if_the_cable_is_plugged_and_both_ports_poll(star, ready):
+    """What holds it down is taken away one by one."""
+    bench = star(2)
+    bench.link(ready, 0, False)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.DISABLED, ready + 10)
+    bench.write_port(1, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.SLEEP, ready + 20)
+    bench.link(ready + 30, 0, True)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING, ready + 40)
+    bench.write_port(1, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING, ready + 50)
+    bench.run(ready + 200)
+    assert states(bench, 0, since=ready) == [(ready + 2, DEFER), (ready + 54, ACTIVE)]
+
+
+@pytest.mark.parametrize("plugged", [-1, 0, 1])
+def test_a_cable_plugged_while_a_port_ceases_to_poll_is_up_until_then(star, ready, plugged):
+    """Written Disabled at 1100: the link is down from 1103 on. It would be up from the cycle after the cable is."""
+    bench = star(2)
+    bench.link(ready, 0, False)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.DISABLED, ready + 100)
+    bench.link(ready + 102 + plugged, 0, True)
+    bench.run(ready + 200)
+    expected = [(ready + 2, DEFER)]
+    if plugged < 0:
+        expected += [(ready + 103, ACTIVE), (ready + 104, DEFER)]
+    assert states(bench, 0, since=ready) == expected
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the switch's agent is told from a cycle up to another: (old, new, by_write)."""
+    changes = []
+    listen = Agent.port_state_changed
+
+    def note(agent, old, new, *, by_write):
+        changes.append((agent, (old, new, by_write)))
+        listen(agent, old, new, by_write=by_write)
+
+    def between(bench, first, last):
+        bench.run(first)
+        changes.clear()
+        bench.run(last + 1)
+        return [change for agent, change in changes if agent is bench.fabric._nodes[0].agent]
+
+    monkeypatch.setattr(Agent, "port_state_changed", note)
+    return between
+
+
+def test_an_agent_is_told_that_a_port_is_down_by_a_write_and_that_it_comes_up_again(star, ready, told):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.STATE, DOWN, ready)
+    assert told(bench, ready + 2, ready + 3) == [(ACTIVE, DOWN, True), (DOWN, INITIALIZE, False)]
+
+
+@pytest.mark.parametrize(("shows", "by_write"), [(601, True), (602, False)])
+def test_a_link_that_is_not_up_takes_a_port_down_before_a_write_does(star, told, shows, by_write):
+    """Its neighbour is disabled, the link not up from 601 on: Down in 602."""
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.STATE, ARMED, 50)
+    bench.write_port(1, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.DISABLED, 598)
+    bench.write_port(0, 1, PortRegister.STATE, DOWN, shows - 2)
+    assert told(bench, shows, shows) == [(ARMED, DOWN, by_write)]
+
+
+@pytest.mark.parametrize(("shows", "by_write"), [(1021, True), (1022, False)])
+def test_a_timeout_takes_a_port_down_before_a_write_does(star, ready, told, shows, by_write):
+    """ActiveDefer from 1002 on, for 20 cycles."""
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_TIMEOUT, 20, ready - 10)
+    bench.link(ready, 0, False)
+    bench.write_port(0, 1, PortRegister.STATE, DOWN, shows - 2)
+    assert told(bench, shows, shows) == [(DEFER, DOWN, by_write)]

@@ -179,13 +179,15 @@ def test_an_adapter_takes_its_lids_multicast_and_permissive_smps_only(star, read
     assert verdicts == [Verdict.GOOD, Verdict.GOOD, Verdict.DLID]
 
 
-def test_a_permissive_smp_waits_for_the_switch_management_port(star, ready):
+def test_a_permissive_packet_on_vl15_is_for_the_switch_itself_and_no_other_is(star, ready):
     bench = star(2)
     bench.post(ready, 1, 0xFFFF, slot=1, vl=VL15, payload=256)
     bench.post(ready, 1, 0xC001, slot=1, vl=VL15, payload=256)
+    bench.post(ready + 300, 1, 0xFFFF, payload=256)
     bench.run(2000)
     verdicts = [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)]
-    assert verdicts == [Verdict.VL15_DROPPED, Verdict.VL]
+    assert verdicts == [Verdict.GOOD, Verdict.VL, Verdict.NO_ROUTE]
+    assert len(bench.of(Kind.DELIVER, 0, port=0)) == 1
 
 
 def test_data_before_armed_is_dropped_without_a_counter(star, ready):

@@ -65,6 +65,32 @@ def test_a_value_that_is_not_allowed_is_ignored(star, register, reset, good, bad
     assert bench.values() == [reset, good, good]
 
 
+@pytest.mark.parametrize("node", [0, 1])
+def test_lease_second_is_250_million_cycles_of_4_ns_and_never_0(star, node):
+    bench = star(2, bring_up=False)
+    address = node_address(NodeRegister.LEASE_SECOND)
+    for i, value in enumerate((0xFFFF_FFFF, 0)):
+        read(bench, node, address, at=50 + 2 * i)
+        bench.write(node, address, value, 51 + 2 * i)
+    read(bench, node, address, at=54)
+    bench.run(100)
+    assert bench.values() == [250_000_000, 0xFFFF_FFFF, 0xFFFF_FFFF]
+
+
+def test_physical_state_reads_linkup_or_polling_unless_the_port_is_asleep_or_disabled(star):
+    """Written Sleep and Disabled; 0 and 4 are no states to write. The neighbour's link is down meanwhile."""
+    bench = star(2, bring_up=False)
+    address = port_address(1, PortRegister.PHYSICAL_STATE)
+    for i, value in enumerate((1, 0, 3, 4, 2, 2)):
+        read(bench, 0, address, at=50 + 10 * i)
+        read(bench, 1, address, at=52 + 10 * i)
+        bench.write(0, address, value, 54 + 10 * i)
+    bench.run(200)
+    own, neighbours = bench.values()[::2], bench.values()[1::2]
+    assert own == [5, 1, 1, 3, 3, 5]
+    assert neighbours == [5, 2, 2, 2, 2, 5]
+
+
 def test_tables_and_node_registers_read_what_was_written(star):
     bench = star(2, vls=2, bring_up=False, lft_size=16)
     addresses = [

@@ -1,0 +1,277 @@
+"""A node's management agent, which works on one SMP at a time (docs/management.md, sections 2 to 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final
+
+from wire.codes import PortState
+from wire.crc import icrc_good
+from wire.headers import LRH
+from wire.layout import Record
+from wire.mad import MadMethod
+from wire.notice import ProducerType, TrapNumber
+from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
+from wire.port_info import PORT_INFO
+from wire.registers import LEASE_SECOND_AT_RESET, lft_address
+from wire.sma import SmaAttribute
+from wire.smp import is_directed
+
+from ..kernel import DECIDE, UPDATE, Kernel
+from .agent_node import AgentNode, give_read
+from .attribute import READ_STEPS
+from .attributes import Attributes
+from .m_key import KeyCheck, Lease, check_key
+from .sma import answer_passage, respond
+from .smi import Toward, Way, pass_on, route
+from .smp_packet import is_smp, smp_in, with_fields
+from .steps import Steps, Work
+from .traps import Traps, trap_packet
+
+__all__ = ["Agent"]
+
+_CHECK_CYCLES: Final = 4
+"""From the last word on the agent's wires, z, to the first step, T."""
+_LAST_SHORT: Final = 16 - 1
+"""Last step for a packet that is passed on, or has no answer."""
+_LAST_LONG: Final = 288 - 1
+"""Last step for an answer or a trap."""
+_LFT_STEP: Final = 2
+_TRAP_TIMER_CYCLES: Final = 1024
+"""With SubnetTimeOut 0."""
+_ADAPTER_LINK: Final = 0
+_ADAPTER_HOST: Final = 1
+_VIOLATIONS_MAX: Final = PORT_INFO["m_key_violations"].max
+
+
+class Agent:
+    """The SMI, the SMA and the sender of traps behind port 0.
+
+    Its node tells it what happens, and what it gives away goes by `AgentNode`. The node records DELIVER, SCRAP and
+    SEND.
+
+    Attributes:
+        lease_second: the node's register LEASE_SECOND, for the node to read, and to write in phase `UPDATE`.
+    """
+
+    def __init__(self, kernel: Kernel, node: AgentNode, parameters: NodeParameters, identity: NodeIdentity) -> None:
+        self.lease_second = LEASE_SECOND_AT_RESET
+        self._kernel = kernel
+        self._node = node
+        self._ports = FabricParameters.port_count(parameters)
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        self._attributes = Attributes(node, parameters, identity)
+        self._port_info = self._attributes.port_info
+        self._switch_info = self._attributes.switch_info
+        self._steps = Steps(kernel)
+        self._lease = Lease(kernel, self._lease_expired)
+        self._free = True
+        self._changed_in = -1  # the last cycle in which PortStateChange was set
+        self._traps = Traps()
+        self._trap_timer_ends = 0
+        self._violation: dict[str, int] = {}  # details of trap 256
+
+    # What the node tells.
+
+    def granted(self) -> None:
+        """A packet was granted to the agent in the current cycle g, in phase `MATCH`: it is free no more."""
+        self._free = False
+
+    def arrived(self, data: bytes | None, arrival: int) -> None:
+        """The current cycle is z of the packet that was granted; `arrival` is 0 from an adapter's host.
+
+        `data` is LRH..ICRC; None if the packet was scrapped or ended early, its last row is flagged bad, or it is
+        not on VL15's slot.
+        """
+        first = self._kernel.now + _CHECK_CYCLES
+        if data is not None and is_smp(data) and icrc_good(data):
+            self._kernel.at(first - 1, DECIDE, self._start, self._work_on(data, arrival))
+        else:
+            self._kernel.at(first, DECIDE, self._become_free)
+
+    def sent(self) -> None:
+        """The packet offered was taken at a; the current cycle is a+73, the phase `DECIDE`."""
+        self._become_free(None)
+
+    def held(self) -> None:
+        """The test bus has an access in the current cycle, told in phase `CONTROL`."""
+        self._steps.held()
+
+    def port_state_changed(self, old: PortState, new: PortState, *, by_write: bool) -> None:
+        """A port's new state is visible in the current cycle, told in phase `STATE`.
+
+        `by_write`: it is Down, by a register write.
+        """
+        if self._switch_info is None:
+            self._kernel.at(self._kernel.now, DECIDE, self._look_at_traps)
+            return
+        by_itself = new == PortState.DOWN and not by_write
+        came_up = old == PortState.DOWN and new == PortState.INITIALIZE
+        if (by_itself or came_up) and self._changed_in != self._kernel.now:  # several ports make one event
+            self._changed_in = self._kernel.now
+            self._kernel.at(self._kernel.now + 1, UPDATE, self._set_port_state_change)
+            self._trap_event(TrapNumber.LINK_STATE_CHANGE)
+
+    def host_sm(self, value: bool) -> None:
+        """Whether an adapter's host has a Subnet Manager, visible in the current cycle, told in phase `UPDATE`."""
+        if value != self._port_info.host_sm:
+            self._port_info.host_sm = value
+            self._trap_event(TrapNumber.LOCAL_CHANGES)
+
+    # Taking, and being free (sections 2 and 5).
+
+    def _start(self, work: Work) -> None:
+        self._steps.start(work)
+
+    def _become_free(self, _: None) -> None:
+        """Free in the current cycle, unless a trap is due in it."""
+        if self._is_trap_due():
+            self._begin_trap()
+        else:
+            self._free = True
+            self._node.freed()
+
+    def _look_at_traps(self, _: None) -> None:
+        """A trap may have become due in the current cycle."""
+        if self._free and self._is_trap_due():
+            self._free = False
+            self._node.taken_by_trap()
+            self._begin_trap()
+
+    def _is_trap_due(self) -> bool:
+        own = self._port_info.own
+        return (
+            bool(self._traps.pending)
+            and own.lid != 0
+            and own.master_sm_lid != 0
+            and self._kernel.now >= self._trap_timer_ends
+            and (self._is_switch or self._node.is_active())
+        )
+
+    def _begin_trap(self) -> None:
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._start, self._send_trap(self._traps.next()))
+
+    def _offer(self, packet: tuple[bytes, int]) -> None:
+        data, output = packet
+        self._node.offer(data, output)
+
+    def _finish(self, data: bytes, output: int | None) -> None:
+        """The current cycle is that of the last step; `output` is None if the packet leads nowhere."""
+        if output is None:
+            self._finish_without_packet()
+        else:
+            self._kernel.at(self._kernel.now + 1, DECIDE, self._offer, (data, output))
+
+    def _finish_without_packet(self) -> None:
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._become_free)
+
+    # Work (sections 3 and 4).
+
+    def _work_on(self, data: bytes, arrival: int) -> Work:
+        yield 0
+        own = self._port_info.own
+        passage = pass_on(smp_in(data), LRH.unpack(data), arrival, is_switch=self._is_switch, lid=own.lid, lmc=own.lmc)
+        data = with_fields(data, passage.lrh, passage.smp)
+        if passage.way.toward != Toward.AGENT:
+            output = yield from self._output(passage.way)
+            yield _LAST_SHORT
+            self._finish(data, output)
+            return
+        smp = smp_in(data)
+        check = check_key(smp.method, smp.m_key, own.m_key, own.m_key_protect_bits)
+        if check == KeyCheck.GOOD:
+            self._lease.stop()
+        if check == KeyCheck.VIOLATION:
+            self._violated(smp, LRH.unpack(data).slid)
+        elif smp.method != MadMethod.TRAP_REPRESS:
+            yield from self._answer(data, arrival, check == KeyCheck.ANSWERED_WITHOUT_KEY)
+            return
+        elif smp.attribute_id == SmaAttribute.NOTICE:
+            self._traps.repress(smp.transaction_id)
+        yield _LAST_SHORT
+        self._finish_without_packet()
+
+    def _answer(self, data: bytes, arrival: int, hides_m_key: bool) -> Work:
+        smp, lrh = smp_in(data), LRH.unpack(data)
+        way = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid).way
+        output = yield from self._output(way)
+        answer = yield from respond(self._attributes.by_code, smp, arrival, hides_m_key)
+        yield _LAST_LONG
+        passage = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid)
+        self._finish(with_fields(data, passage.lrh, {**answer, **passage.smp}), output)
+
+    def _output(self, way: Way) -> Generator[int, None, int | None]:
+        """The output that a way leads to; None if it leads nowhere."""
+        if way.toward == Toward.HOST:
+            return _ADAPTER_HOST
+        if way.toward == Toward.PORT:
+            return self._output_of(way.number)
+        if way.toward == Toward.NOWHERE:
+            return None
+        if self._switch_info is None:
+            return _ADAPTER_LINK
+        table = self._switch_info.stored
+        if way.number >= table.linear_fdb_cap:
+            return None
+        yield _LFT_STEP
+        top = table.linear_fdb_top
+        entry = give_read(self._node, lft_address(way.number))
+        yield _LFT_STEP + READ_STEPS
+        return self._output_of(entry.value) if way.number <= top else None
+
+    def _output_of(self, port: int) -> int | None:
+        """An adapter's port 1 is its link."""
+        return port - 1 if 1 <= port <= self._ports else None
+
+    # M_Key (section 4).
+
+    def _violated(self, smp: Record, slid: int) -> None:
+        own = self._port_info.own
+        self._port_info.change_own(m_key_violations=min(own.m_key_violations + 1, _VIOLATIONS_MAX))
+        self._lease.start(own.m_key_lease_period * self.lease_second)
+        self._violation = {
+            "lid": slid,
+            "dr_slid": smp.dr_slid if is_directed(smp) else 0,
+            "method": smp.method,
+            "attribute_id": smp.attribute_id,
+            "attribute_modifier": smp.attribute_modifier,
+            "m_key": smp.m_key,
+        }
+        self._trap_event(TrapNumber.BAD_M_KEY)
+
+    def _lease_expired(self) -> None:
+        self._port_info.change_own(m_key_protect_bits=0)
+
+    # PortStateChange and traps (section 5).
+
+    def _set_port_state_change(self, _: None) -> None:
+        assert self._switch_info is not None
+        self._switch_info.port_state_change = True
+
+    def _trap_event(self, trap: TrapNumber) -> None:
+        """An event of a trap in the current cycle; the trap is pending in the next."""
+        if self._port_info.own.master_sm_lid:
+            self._kernel.at(self._kernel.now + 1, UPDATE, self._make_pending, trap)
+
+    def _make_pending(self, trap: TrapNumber) -> None:
+        self._traps.event(trap)
+        self._kernel.at(self._kernel.now, DECIDE, self._look_at_traps)
+
+    def _send_trap(self, trap: TrapNumber) -> Work:
+        yield 0
+        own = self._port_info.own
+        self._trap_timer_ends = self._kernel.now + (_TRAP_TIMER_CYCLES << own.subnet_timeout)
+        self._kernel.at(self._trap_timer_ends, DECIDE, self._look_at_traps)
+        producer = ProducerType.SWITCH if self._is_switch else ProducerType.CA
+        data = trap_packet(trap, self._traps.pending[trap], producer, own, self._details(trap))
+        output = yield from self._output(route(own.master_sm_lid))
+        yield _LAST_LONG
+        self._finish(data, output)
+
+    def _details(self, trap: TrapNumber) -> dict[str, int]:
+        if trap == TrapNumber.BAD_M_KEY:
+            return self._violation
+        lid = self._port_info.own.lid
+        if trap == TrapNumber.LOCAL_CHANGES:
+            return {"lid": lid, "capability_mask": self._port_info.capability_mask}
+        return {"lid": lid}

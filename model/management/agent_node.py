@@ -1,0 +1,56 @@
+"""What an agent asks of its node: crossing, register bus, port (docs/management.md, sections 1, 2 and 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["AgentNode", "BusRead", "give_read"]
+
+
+class AgentNode(Protocol):
+    """A node as its agent sees it. The agent calls in phase `DECIDE`, for the current cycle."""
+
+    def offer(self, data: bytes, output: int) -> None:
+        """A packet is offered on VL15's slot, from the current cycle on; the agent's `sent` is called at its end.
+
+        `data` is LRH..ICRC in 72 words. `output` is an index as in the crossing: of a switch the port less one,
+        of an adapter 0 for the link and 1 for the host. The node records SEND.
+        """
+
+    def freed(self) -> None:
+        """The agent is free from the current cycle on, before that cycle's matching. It is free at reset."""
+
+    def taken_by_trap(self) -> None:
+        """The agent was free, and is not any more: not in the current cycle's matching, and until `freed`."""
+
+    def bus_write(self, address: int, value: int) -> None:
+        """A write on the register bus."""
+
+    def bus_read(self, address: int, take: Callable[[int], None]) -> None:
+        """A read on the register bus: `take` gets what is visible two cycles later, two to four cycles later."""
+
+    def is_active(self) -> bool:
+        """True if the state of an adapter's port, visible in the current cycle, is Active. A switch's is not asked."""
+
+
+class BusRead:
+    """A read that was given on the register bus.
+
+    Attributes:
+        value: what was read, there four cycles after the read was given.
+    """
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def take(self, value: int) -> None:
+        """The answer is here."""
+        self.value = value
+
+
+def give_read(node: AgentNode, address: int) -> BusRead:
+    """Give a read in the current cycle."""
+    read = BusRead()
+    node.bus_read(address, read.take)
+    return read

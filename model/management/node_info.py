@@ -1,0 +1,75 @@
+"""The attributes that say what a node is: NodeInfo, NodeDescription, VendorDiag (docs/management.md, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final
+
+from wire.node_info import DEVICE_ID, NODE_INFO, VENDOR_ID, NodeType, node_description
+from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
+from wire.port_tables import P_KEY_TABLE
+from wire.sma import VENDOR_DIAG
+
+from .attribute import ANSWER, Attribute, Request
+
+__all__ = ["NodeDescription", "NodeInfo", "VendorDiag"]
+
+_REVISION: Final = 1
+
+
+class _Constant(Attribute):
+    """An attribute without a modifier, the same whenever it is asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def select(self, modifier: int) -> int | None:
+        """Modifier 0."""
+        return 0 if modifier == 0 else None
+
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
+        """What it always is."""
+        yield ANSWER
+        return self._data
+
+
+class NodeDescription(_Constant):
+    """The node's description."""
+
+    def __init__(self, identity: NodeIdentity) -> None:
+        super().__init__(node_description(identity.description))
+
+
+class VendorDiag(_Constant):
+    """No diagnosis."""
+
+    def __init__(self) -> None:
+        super().__init__(VENDOR_DIAG.pack())
+
+
+class NodeInfo(Attribute):
+    """What the node is, and by which port the SMP came in."""
+
+    def __init__(self, parameters: NodeParameters, identity: NodeIdentity) -> None:
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        self._info = NODE_INFO.record(
+            node_type=NodeType.SWITCH if self._is_switch else NodeType.CA,
+            num_ports=FabricParameters.port_count(parameters),
+            system_image_guid=identity.node_guid,
+            node_guid=identity.node_guid,
+            port_guid=identity.port_guid,
+            partition_cap=P_KEY_TABLE.count,
+            device_id=DEVICE_ID,
+            revision=_REVISION,
+            vendor_id=VENDOR_ID,
+        )
+
+    def select(self, modifier: int) -> int | None:
+        """Modifier 0."""
+        return 0 if modifier == 0 else None
+
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
+        """LocalPortNum of an adapter is 1, also for its host."""
+        yield ANSWER
+        arrival = request.arrival if self._is_switch else 1
+        return self._info.replace(local_port_num=arrival).pack()

@@ -1,0 +1,322 @@
+"""PortInfo: what a port is and how it is set (docs/management.md, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from enum import Enum
+from typing import Final, NamedTuple
+
+from wire.codes import (
+    MTU,
+    LinkSpeed,
+    LinkWidth,
+    PortPhysicalState,
+    PortState,
+    is_unicast_lid,
+    mtu_code,
+    operational_vls,
+)
+from wire.layout import Record
+from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
+from wire.port_info import (
+    ADAPTER_CAPABILITIES,
+    LINK_SPEED_ALL,
+    LINK_WIDTH_ALL,
+    NO_CHANGE,
+    PORT_INFO,
+    PORT_INFO_MODIFIER,
+    SWITCH_CAPABILITIES,
+    CapabilityMask,
+)
+from wire.port_tables import GUID_INFO, VL_ARBITRATION_TABLE
+from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
+
+from .agent_node import AgentNode, give_read
+from .attribute import COMMIT, READ_STEPS, SET, Request, SettableAttribute, answer_step, set_step, word_of
+
+__all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states"]
+
+_GID_PREFIX: Final = 0xFE80_0000_0000_0000
+_WIDTHS: Final = LinkWidth.X1 | LinkWidth.X4
+_STEP_UP_FROM: Final[dict[int, int]] = {
+    PortState.ARMED: PortState.INITIALIZE,
+    PortState.ACTIVE: PortState.ARMED,
+}
+_SETTABLE_PHYSICAL_STATES: Final = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
+
+
+class PortKind(Enum):
+    """Which fields a port has. The values are the contract's marks."""
+
+    MANAGEMENT = "0"
+    """Port 0 of a switch."""
+    EXTERNAL = "E"
+    """A switch's other ports."""
+    ADAPTER = "A"
+    """An adapter's port."""
+
+
+def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
+    """PortInfo of a port of a node with this MTU, in bytes, and number of data VLs."""
+    values = {"mtu_cap": int(mtu_code(mtu)), "vl_cap": operational_vls(vls)}
+    if kind != PortKind.EXTERNAL:
+        is_adapter = kind == PortKind.ADAPTER
+        values |= {
+            "gid_prefix": _GID_PREFIX,
+            "capability_mask": int(ADAPTER_CAPABILITIES if is_adapter else SWITCH_CAPABILITIES),
+            "guid_cap": GUID_INFO.count,
+        }
+    if kind == PortKind.MANAGEMENT:
+        values |= {
+            "port_state": int(PortState.ACTIVE),
+            "port_physical_state": int(PortPhysicalState.LINK_UP),
+        }
+    else:
+        values |= {
+            "link_width_enabled": int(_WIDTHS),
+            "link_width_supported": int(_WIDTHS),
+            "link_speed_supported": int(LinkSpeed.SDR),
+            "link_speed_active": int(LinkSpeed.SDR),
+            "link_speed_enabled": int(LinkSpeed.SDR),
+            "link_down_default_state": int(PortPhysicalState.POLLING),
+            "neighbor_mtu": int(mtu_code(mtu)),
+            "vl_arbitration_high_cap": VL_ARBITRATION_TABLE.count,
+            "vl_arbitration_low_cap": VL_ARBITRATION_TABLE.count,
+            "operational_vls": operational_vls(vls),
+            "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
+            "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],
+        }
+    return PORT_INFO.record(values)
+
+
+# What a Set makes of a field, asked for `value` where `stored` is; None if that is refused.
+
+
+def _anything(value: int, stored: Record) -> int | None:
+    return value
+
+
+def _unicast_lid(value: int, stored: Record) -> int | None:
+    return value if is_unicast_lid(value) else None
+
+
+def _link_width_enabled(value: int, stored: Record) -> int | None:
+    if value == LINK_WIDTH_ALL:
+        return stored.link_width_supported
+    return None if value & ~stored.link_width_supported else value
+
+
+def _link_speed_enabled(value: int, stored: Record) -> int | None:
+    return stored.link_speed_supported if value in (LINK_SPEED_ALL, stored.link_speed_supported) else None
+
+
+def _link_down_default_state(value: int, stored: Record) -> int | None:
+    return value if value in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING) else None
+
+
+def _neighbor_mtu(value: int, stored: Record) -> int | None:
+    return value if MTU.MTU_256 <= value <= stored.mtu_cap else None
+
+
+def _operational_vls(value: int, stored: Record) -> int | None:
+    return value if value <= stored.vl_cap else None
+
+
+def _m_key_violations(value: int, stored: Record) -> int | None:
+    return 0 if value == 0 else stored.m_key_violations
+
+
+_Rule = Callable[[int, Record], int | None]
+_RULES: Final[dict[str, tuple[str, _Rule]]] = {
+    "m_key": ("0A", _anything),
+    "gid_prefix": ("0A", _anything),
+    "lid": ("0A", _unicast_lid),
+    "master_sm_lid": ("0A", _unicast_lid),
+    "m_key_lease_period": ("0A", _anything),
+    "link_width_enabled": ("EA", _link_width_enabled),
+    "link_speed_enabled": ("EA", _link_speed_enabled),
+    "link_down_default_state": ("EA", _link_down_default_state),
+    "m_key_protect_bits": ("0A", _anything),
+    "lmc": ("A", _anything),
+    "neighbor_mtu": ("EA", _neighbor_mtu),
+    "master_sm_sl": ("0A", _anything),
+    "init_type": ("0A", _anything),
+    "vl_high_limit": ("EA", _anything),
+    "vl_stall_count": ("EA", _anything),
+    "hoq_life": ("EA", _anything),
+    "operational_vls": ("EA", _operational_vls),
+    "partition_enforcement_inbound": ("E", _anything),
+    "partition_enforcement_outbound": ("E", _anything),
+    "filter_raw_inbound": ("E", _anything),
+    "filter_raw_outbound": ("E", _anything),
+    "m_key_violations": ("0A", _m_key_violations),
+    "subnet_timeout": ("0A", _anything),
+    "local_phy_errors": ("EA", _anything),
+    "overrun_errors": ("EA", _anything),
+}
+"""The fields that a Set may write: the kinds of port that have them, and what it makes of them."""
+_KEPT: Final = frozenset({"link_width_enabled", "link_speed_enabled", "link_down_default_state", "operational_vls"})
+"""Those that NO_CHANGE leaves as they are."""
+
+
+class Changes(NamedTuple):
+    """What a Set does.
+
+    Attributes:
+        fields: those that it writes, with their values.
+        accepted: False if it is refused another one.
+    """
+
+    fields: dict[str, int]
+    accepted: bool
+
+
+def set_fields(kind: PortKind, stored: Record, asked: Record) -> Changes:
+    """What a Set does to a PortInfo. PortState and PortPhysicalState are another matter."""
+    fields: dict[str, int] = {}
+    accepted = True
+    for name, (kinds, rule) in _RULES.items():
+        value = asked[name]
+        if kind.value in kinds and not (value == NO_CHANGE and name in _KEPT):
+            result = rule(value, stored)
+            if result is None:
+                accepted = False
+            else:
+                fields[name] = result
+    return Changes(fields, accepted)
+
+
+def set_states(state: int, asked: Record) -> Changes:
+    """What a Set writes to the registers of PortState, which reads `state`, and PortPhysicalState."""
+    link, physical = asked.port_state, asked.port_physical_state
+    fields: dict[str, int] = {}
+    accepted = True
+    if link == PortState.DOWN or (link in _STEP_UP_FROM and state == _STEP_UP_FROM[link]):
+        fields["port_state"] = link
+    elif link != NO_CHANGE and not (link in _STEP_UP_FROM and state == link):
+        accepted = False
+    if physical in _SETTABLE_PHYSICAL_STATES and link in (NO_CHANGE, PortState.DOWN):
+        fields["port_physical_state"] = physical
+    elif physical != NO_CHANGE:
+        accepted = False
+    return Changes(fields, accepted)
+
+
+_REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
+    ("lid", 0, NodeRegister.LID),
+    ("port_state", 0, PortRegister.STATE),
+    ("port_physical_state", 1, PortRegister.PHYSICAL_STATE),
+    ("lmc", 2, NodeRegister.LMC),
+    ("neighbor_mtu", 0, PortRegister.NEIGHBOR_MTU),
+    ("operational_vls", 0, PortRegister.OPERATIONAL_VLS),
+    ("local_phy_errors", 0, PortRegister.LOCAL_PHY_ERRORS),
+    ("overrun_errors", 1, PortRegister.OVERRUN_ERRORS),
+)
+"""Fields that a Set writes to registers of an external port, or of an adapter, with their access in the slot."""
+
+
+class PortInfo(SettableAttribute):
+    """PortInfo of all ports of a node.
+
+    Attributes:
+        stored: of each port, a switch's port 0 first; of an adapter the only one. What is read from registers is 0
+            in those of ports with registers; IsSM and LocalPortNum are 0 in all.
+        host_sm: an adapter's host says that it has a Subnet Manager.
+    """
+
+    def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
+        self._node = node
+        self._is_adapter = isinstance(parameters, AdapterParameters)
+        self.host_sm = False
+        mtu, vls = parameters.mtu, parameters.vls
+        if isinstance(parameters, SwitchParameters):
+            external = at_reset(PortKind.EXTERNAL, mtu, vls)
+            self.stored = [at_reset(PortKind.MANAGEMENT, mtu, vls)] + [external] * parameters.ports
+        else:
+            self.stored = [at_reset(PortKind.ADAPTER, mtu, vls)]
+
+    @property
+    def own(self) -> Record:
+        """Of the port that manages the node: port 0 of a switch, an adapter's port."""
+        return self.stored[0]
+
+    def change_own(self, **values: int) -> None:
+        """Change fields of that port's PortInfo."""
+        self.stored[0] = self.stored[0].replace(**values)
+
+    @property
+    def capability_mask(self) -> int:
+        """CapabilityMask of that port, with IsSM as visible in the current cycle."""
+        return self.own.capability_mask | (CapabilityMask.IS_SM if self.host_sm else 0)
+
+    def select(self, modifier: int) -> int | None:
+        """A place in `stored`."""
+        port = PORT_INFO_MODIFIER.from_int(modifier).port
+        if self._is_adapter:
+            return 0 if port <= 1 else None
+        return port if port < len(self.stored) else None
+
+    def _kind(self, which: int) -> PortKind:
+        if self._is_adapter:
+            return PortKind.ADAPTER
+        return PortKind.EXTERNAL if which else PortKind.MANAGEMENT
+
+    def _address(self, which: int, register: NodeRegister | PortRegister) -> int:
+        if isinstance(register, NodeRegister):
+            return node_address(register)
+        return port_address(1 if self._is_adapter else which, register)
+
+    def change(self, request: Request) -> Generator[int, None, bool]:
+        """A Set of the management port's states is refused; it has no registers."""
+        which = request.which
+        kind = self._kind(which)
+        asked = PORT_INFO.unpack(request.data)
+        if kind == PortKind.MANAGEMENT:
+            states = Changes({}, asked.port_state == NO_CHANGE and asked.port_physical_state == NO_CHANGE)
+        else:
+            yield SET
+            state = give_read(self._node, self._address(which, PortRegister.STATE))
+            yield SET + READ_STEPS
+            states = set_states(state.value, asked)
+        changes = set_fields(kind, self.stored[which], asked)
+        if kind != PortKind.MANAGEMENT:
+            written = changes.fields | states.fields
+            for name, access, register in _REGISTERS:
+                if name in written:
+                    yield set_step(word_of(PORT_INFO, name), access)
+                    self._node.bus_write(self._address(which, register), written[name])
+        yield COMMIT
+        self.stored[which] = self.stored[which].replace(**changes.fields)
+        return changes.accepted and states.accepted
+
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
+        """What may change at any time is as visible at its word's step."""
+        which = request.which
+        live = {"local_port_num": 1 if self._is_adapter else request.arrival}
+        if which == 0:
+            yield _answer_step("capability_mask")
+            live["capability_mask"] = self.capability_mask
+        if self._kind(which) == PortKind.MANAGEMENT:
+            yield _answer_step("m_key_protect_bits")
+            stored = self.own
+        else:
+            yield _answer_step("link_width_active")
+            width = give_read(self._node, self._address(which, PortRegister.WIDTH))
+            yield _answer_step("port_state")
+            stored = self.stored[which]
+            state = give_read(self._node, self._address(which, PortRegister.STATE))
+            yield _answer_step("port_physical_state", 1)
+            physical = give_read(self._node, self._address(which, PortRegister.PHYSICAL_STATE))
+            yield _answer_step("port_physical_state", 1 + READ_STEPS)
+            live["link_width_active"] = width.value
+            live["port_state"] = state.value
+            live["port_physical_state"] = physical.value
+        if request.hides_m_key:
+            live["m_key"] = 0
+        if request.is_set and which == 0:
+            live["client_reregister"] = PORT_INFO["client_reregister"].read(request.data)
+        return stored.replace(**live).pack()
+
+
+def _answer_step(field: str, access: int = 0) -> int:
+    return answer_step(word_of(PORT_INFO, field), access)

@@ -1,0 +1,53 @@
+"""An SMP in its packet: what is one, and how its fields are changed (docs/management.md, sections 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from wire.codes import LNH, QP_SMI
+from wire.crc import ICRC_BYTES, icrc
+from wire.headers import BTH, DETH, LRH
+from wire.layout import Record
+from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MgmtClass
+from wire.opcodes import Opcode
+from wire.smp import unpack_smp
+
+__all__ = ["is_smp", "smp_in", "with_fields"]
+
+_BTH_AT: Final = LRH.size_bytes
+_MAD_AT: Final = _BTH_AT + BTH.size_bytes + DETH.size_bytes
+_MAD_END: Final = _MAD_AT + MAD_BYTES
+_PACKET_BYTES: Final = _MAD_END + ICRC_BYTES
+"""72 words."""
+_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
+
+
+def is_smp(data: bytes) -> bool:
+    """True if a packet on VL15's slot, given from LRH to ICRC, is an SMP. Its ICRC is not looked at."""
+    if len(data) != _PACKET_BYTES or LRH["lnh"].read(data) != LNH.IBA_LOCAL:
+        return False
+    bth = BTH.unpack(data, _BTH_AT)
+    mad = MAD_HEADER.unpack(data, _MAD_AT)
+    return (
+        bth.opcode == Opcode.UD_SEND_ONLY
+        and bth.dest_qp == QP_SMI
+        and mad.base_version == BASE_VERSION
+        and mad.mgmt_class in _CLASSES
+    )
+
+
+def smp_in(data: bytes) -> Record:
+    """The SMP in its packet."""
+    return unpack_smp(data[_MAD_AT:_MAD_END])
+
+
+def with_fields(data: bytes, lrh: Mapping[str, int], smp: Mapping[str, int]) -> bytes:
+    """An SMP's packet with these fields changed and a right ICRC; every other bit is as it came."""
+    layout = smp_in(data).layout
+    for name, value in lrh.items():
+        data = LRH[name].write(data, value)
+    for name, value in smp.items():
+        data = layout[name].write(data, value, _MAD_AT)
+    body = data[:-ICRC_BYTES]
+    return body + icrc(body)

@@ -1,0 +1,150 @@
+"""An agent alone, at a node that writes down what it is asked."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from model.kernel import CONTROL, DECIDE, MATCH, STATE, UPDATE, Kernel
+from model.management.agent import Agent
+from model.management.smp_packet import smp_in
+from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
+from wire.headers import LRH
+from wire.layout import Record
+from wire.mad import MadMethod, mad_data
+from wire.mad_packet import smp_packet
+from wire.parameters import AdapterParameters, NodeIdentity, NodeParameters, SwitchParameters
+from wire.port_info import PORT_INFO
+from wire.registers import PortRegister, port_address
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
+
+IDENTITY = NodeIdentity(0x1234, 0x1235, "left of the door")
+SWITCH = SwitchParameters(ports=4, vls=2, mtu=1024, lft_size=100, mft_size=64)
+ADAPTER = AdapterParameters(vls=2, mtu=1024)
+ARRIVES = 100
+"""Cycle z of the first packet, unless another is said."""
+START = ARRIVES + 4
+"""Its step 0."""
+OFFER_TO_SENT = 73
+
+
+class Bench:
+    """Events are (cycle, what, ...), in their order."""
+
+    def __init__(self, parameters: NodeParameters) -> None:
+        self.parameters = parameters
+        self.kernel = Kernel()
+        self.events: list[tuple[Any, ...]] = []
+        self.registers: dict[int, int] = {}
+        self.is_taken = True
+        self.active = True
+        for port in range(1, (parameters.ports if isinstance(parameters, SwitchParameters) else 1) + 1):
+            self.registers[port_address(port, PortRegister.STATE)] = PortState.INITIALIZE
+            self.registers[port_address(port, PortRegister.PHYSICAL_STATE)] = PortPhysicalState.LINK_UP
+            self.registers[port_address(port, PortRegister.WIDTH)] = 2
+        self.agent = Agent(self.kernel, self, parameters, IDENTITY)
+
+    # The node's side.
+
+    def _note(self, *what: Any) -> None:
+        self.events.append((self.kernel.now, *what))
+
+    def offer(self, data: bytes, output: int) -> None:
+        self._note("offer", output, data)
+        if self.is_taken:
+            self.at(self.kernel.now + OFFER_TO_SENT, DECIDE, self.agent.sent)
+
+    def freed(self) -> None:
+        self._note("freed")
+
+    def taken_by_trap(self) -> None:
+        self._note("trap")
+
+    def bus_write(self, address: int, value: int) -> None:
+        self._note("write", address, value)
+        self.at(self.kernel.now + 2, UPDATE, lambda: self.registers.__setitem__(address, value))
+
+    def bus_read(self, address: int, take: Callable[[int], None]) -> None:
+        self._note("read", address)
+        self.at(self.kernel.now + 2, DECIDE, lambda: take(self.registers.get(address, 0)))
+
+    def is_active(self) -> bool:
+        return self.active
+
+    # What happens.
+
+    def at(self, cycle: int, phase: int, action: Callable[[], Any]) -> None:
+        self.kernel.at(cycle, phase, lambda _: action())
+
+    def arrive(self, data: bytes | None, cycle: int = ARRIVES, arrival: int = 1) -> None:
+        """The packet's last word is on the agent's wires in this cycle, z."""
+        self.at(cycle - 76, MATCH, self.agent.granted)
+        self.at(cycle, UPDATE, lambda: self.agent.arrived(data, arrival))
+
+    def ask(
+        self,
+        smp: Record,
+        cycle: int = ARRIVES,
+        arrival: int = 1,
+        slid: int = LID_PERMISSIVE,
+        dlid: int = LID_PERMISSIVE,
+    ) -> None:
+        self.arrive(smp_packet(smp, slid, dlid).data, cycle, arrival)
+
+    def hold(self, cycles: Iterable[int]) -> None:
+        """The test bus has an access in each of these cycles."""
+        for cycle in cycles:
+            self.at(cycle, CONTROL, self.agent.held)
+
+    def state_changes(self, cycle: int, old: PortState, new: PortState, *, by_write: bool = False) -> None:
+        self.at(cycle, STATE, lambda: self.agent.port_state_changed(old, new, by_write=by_write))
+
+    def host_sm(self, cycle: int, value: bool) -> None:
+        self.at(cycle, UPDATE, lambda: self.agent.host_sm(value))
+
+    def run(self, until: int = 10_000) -> "Bench":
+        list(self.kernel.run(until))
+        return self
+
+    # What came of it.
+
+    def of(self, what: str) -> list[tuple[Any, ...]]:
+        """Events of a kind, without the kind."""
+        return [(cycle, *rest) for cycle, kind, *rest in self.events if kind == what]
+
+    def answer(self) -> Record:
+        """The SMP in the packet offered last."""
+        return smp_in(self.of("offer")[-1][2])
+
+    def answer_lrh(self) -> Record:
+        return LRH.unpack(self.of("offer")[-1][2])
+
+    def carry_out(self, smp: Record, **where: int) -> Record | None:
+        """Ask, from now on, and return the answer, None if there is none."""
+        before = len(self.of("offer"))
+        self.ask(smp, self.kernel.now + ARRIVES, **where)
+        self.run(self.kernel.now + 1000)
+        return self.answer() if len(self.of("offer")) > before else None
+
+    def port_info(self, port: int = 0, m_key: int = 0) -> Record | None:
+        """PortInfo as a Get with this key is answered."""
+        answer = self.carry_out(get(SmaAttribute.PORT_INFO, port, m_key=m_key))
+        return None if answer is None else PORT_INFO.unpack(mad_data(answer))
+
+    def set_port_info(self, fields: Mapping[str, int], port: int = 0, m_key: int = 0) -> Record:
+        """Change fields by a Get and a Set with a good key, and return the answer; LIDs of 0 are refused, no more."""
+        before = self.port_info(port, m_key)
+        assert before is not None
+        data = before.replace(**{"port_state": 0, "port_physical_state": 0, **fields}).pack()
+        answer = self.carry_out(change(SmaAttribute.PORT_INFO, data, port, m_key=m_key))
+        assert answer is not None
+        return answer
+
+
+def get(attribute: int, modifier: int = 0, path: tuple[int, ...] | None = (), **fields: int) -> Record:
+    """A Get as it arrives at the end of its path, by default of an empty one."""
+    return smp_request(MadMethod.GET, attribute, modifier, transaction_id=7, path=path).replace(**fields)
+
+
+def change(attribute: int, data: bytes, modifier: int = 0, path: tuple[int, ...] | None = (), **fields: int) -> Record:
+    """A Set likewise."""
+    return smp_request(MadMethod.SET, attribute, modifier, data, transaction_id=7, path=path).replace(**fields)
