@@ -26,12 +26,14 @@ from wire.stimulus import Control, Operation
 __all__ = [
     "BUS_READ_CYCLES",
     "FCP_PERIOD_AT_RESET",
+    "WRITE_SHOWS",
     "BringUp",
     "activate",
     "arm",
     "bring_up",
     "initial_exchange",
     "read_counters",
+    "settings_writes",
     "write",
 ]
 
@@ -41,7 +43,7 @@ FCP_PERIOD_AT_RESET = PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
 BUS_READ_CYCLES = 4
 """Cycles from a read being given to its value in the trace (section 10)."""
 
-_WRITE_SHOWS = 2
+WRITE_SHOWS = 2
 """Cycles until a register write is visible (section 10)."""
 
 _FCP_CYCLES_1X = 8
@@ -117,7 +119,7 @@ def bring_up(
     first = max((topology.flight(port) + _PIPELINE + _FCP_CYCLES_4X * topology.vls(port) for port in ports), default=0)
     controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
-    start = max(first + len(controls), exchange) + _WRITE_SHOWS
+    start = max(first + len(controls), exchange) + WRITE_SHOWS
     # Sections 5 and 6.2: in Initialize a port sends Op 1 packets on entering and each period after that. None may
     # be under way when an end is armed.
     window = 2 * exchange + len(ports)
@@ -128,11 +130,20 @@ def bring_up(
     start += len(ports) + exchange
     controls += activate(topology, start)
     start += len(ports)
-    for port, registers in (settings or {}).items():
-        for register, value in registers.items():
-            controls.append(write(start, topology.index[port.node], port_address(port.number, register), value))
-            start += 1
-    return BringUp(tuple(controls), start + _WRITE_SHOWS + 1)
+    last = settings_writes(topology, settings or {}, start)
+    return BringUp((*controls, *last), start + len(last) + WRITE_SHOWS + 1)
+
+
+def settings_writes(
+    topology: Topology, settings: Mapping[Port, Mapping[PortRegister, int]], cycle: int
+) -> list[Control]:
+    """Writes of port registers, one a cycle from `cycle` on."""
+    writes = [
+        (topology.index[port.node], port_address(port.number, register), value)
+        for port, registers in settings.items()
+        for register, value in registers.items()
+    ]
+    return [write(cycle + place, node, address, value) for place, (node, address, value) in enumerate(writes)]
 
 
 def read_counters(topology: Topology, cycle: int) -> list[Control]:

@@ -73,28 +73,28 @@ def compare(expected: Iterable[Record], seen: Iterable[Record], *, history: int 
 
     Args:
         expected: one trace, such as the golden model's.
-        seen: the other.
+        seen: the other, which is asked for each record first.
         history: how many equal records a difference tells of, at its place and anywhere.
     """
     here: dict[int, deque[Record]] = {}
     before: deque[Record] = deque(maxlen=history)
     records = 0
     last_cycle = -1
-    theirs = iter(seen)
-    for wanted in expected:
-        found = next(theirs, None)
+    mine = iter(expected)
+    for found in seen:
+        wanted = next(mine, None)
         if wanted != found:
             return Comparison(records, last_cycle, _difference(wanted, found, here, before))
         records += 1
-        last_cycle = wanted.cycle
-        before.append(wanted)
-        place = here.get(wanted.source)
+        last_cycle = found.cycle
+        before.append(found)
+        place = here.get(found.source)
         if place is None:
-            place = here[wanted.source] = deque(maxlen=history)
-        place.append(wanted)
-    found = next(theirs, None)
-    if found is not None:
-        return Comparison(records, last_cycle, _difference(None, found, here, before))
+            place = here[found.source] = deque(maxlen=history)
+        place.append(found)
+    wanted = next(mine, None)
+    if wanted is not None:
+        return Comparison(records, last_cycle, _difference(wanted, None, here, before))
     return Comparison(records, last_cycle, None)
 
 

@@ -8,19 +8,34 @@ from itertools import chain
 from pathlib import Path
 
 from cosim import simulation
-from cosim.bring_up import BUS_READ_CYCLES, bring_up, read_counters
+from cosim.bring_up import BUS_READ_CYCLES, BringUp, bring_up, read_counters
 from cosim.compare import Comparison, compare
+from cosim.engines.base import Actor
 from cosim.flows import scenario_packets
 from cosim.injection import scenario_controls
+from cosim.mad_carrier import Replay, Together
+from cosim.managed_fabric import ManagerHost
 from cosim.scenario import Scenario
 from cosim.simulation import Delivery, RunSpec
 from cosim.topology import Port, Topology
 from cosim.traffic import Packet
-from wire.registers import Counter
+from sm.events import Event
+from wire.registers import Counter, PortRegister
 from wire.stimulus import Control
-from wire.trace import Kind, Record
+from wire.trace import Kind, Record, port_of_source
 
-__all__ = ["CounterReadings", "Experiment", "perform", "scenario_experiment"]
+__all__ = [
+    "CounterReadings",
+    "Experiment",
+    "ManagerListener",
+    "chosen_settings",
+    "experiment_from",
+    "perform",
+    "scenario_experiment",
+]
+
+ManagerListener = Callable[[str, int, Event], None]
+"""Is told of the host of a Subnet Manager, a cycle, and what happened there."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +43,13 @@ class Experiment:
     """What acts on a fabric. The callables make the same stimulus anew at each call.
 
     Attributes:
-        topology: the fabric and how it is configured.
+        topology: the fabric and how it is configured; its LIDs and tables are those at `start`.
         start: the cycle from which traffic may start.
         end: the cycle in which the reading of the counters begins.
         cycles: length of the run.
         packets: the packets posted, by cycle.
-        controls: the operations between `start` and `end`, by cycle, one a cycle.
+        controls: the operations from reset on, by cycle, one a cycle.
+        managers: the hosts at which Subnet Managers run, made anew at each call.
     """
 
     topology: Topology
@@ -42,21 +58,31 @@ class Experiment:
     cycles: int
     packets: Callable[[], Iterator[Packet]]
     controls: Callable[[], Iterator[Control]]
+    managers: Callable[[ManagerListener], list[ManagerHost]] = lambda listener: []
 
-    def spec(self) -> RunSpec:
-        """The stimulus for one run of an engine."""
+    def spec(self, actor: Actor | None = None) -> RunSpec:
+        """The stimulus for one run of an engine; `actor` is what the Subnet Managers do."""
         posts = (packet.post(self.topology) for packet in self.packets())
-        return RunSpec(self.topology.fabric, self.controls(), posts, self.cycles)
+        return RunSpec(self.topology.fabric, self.controls(), posts, self.cycles, actor)
 
 
 def scenario_experiment(scenario: Scenario) -> Experiment:
     """The experiment of a scenario."""
     topology = Topology.of(scenario)
+    return experiment_from(scenario, topology, bring_up(topology, chosen_settings(scenario, topology)))
+
+
+def chosen_settings(scenario: Scenario, topology: Topology) -> dict[Port, dict[PortRegister, int]]:
+    """The registers that a scenario sets, by port."""
     settings = {}
     for port in topology.linked_ports():
         chosen = [table for table in scenario.ports if table.at == "*" or scenario.port_of(table.at) == port]
         settings[port] = {register: value for table in chosen for register, value in table.registers.items()}
-    up = bring_up(topology, settings)
+    return settings
+
+
+def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Experiment:
+    """A scenario's experiment, once it is known what brings the fabric up."""
     end = up.start + scenario.cycles
     reads = read_counters(topology, end)
 
@@ -81,12 +107,14 @@ def perform(
     *,
     observe: Callable[[Record], None],
     on_delivery: Callable[[Delivery], None] | None = None,
+    on_manager: ManagerListener = lambda host, cycle, event: None,
     waves: Path | None = None,
 ) -> Comparison | None:
     """Run an experiment on an engine and compare it with the golden model, record by record.
 
-    `observe` gets each record of the engine, up to the first difference. On the engine `model` there is nothing
-    to compare, and the result is None.
+    `observe` gets each record of the engine, up to the first difference; `on_manager` is told what Subnet Managers
+    do in it, which is then posted in the golden model too. On the engine `model` there is nothing to compare, and
+    the result is None.
 
     Raises:
         What the engines raise (cosim.simulation.run).
@@ -97,13 +125,16 @@ def perform(
             observe(record)
             yield record
 
-    run = simulation.run(engine, experiment.spec(), work_dir / engine, waves=waves, on_delivery=on_delivery)
+    carriers = [manager.carrier for manager in experiment.managers(on_manager)]
+    managers = Together(carriers) if carriers else None
+    run = simulation.run(engine, experiment.spec(managers), work_dir / engine, waves=waves, on_delivery=on_delivery)
     with run as seen:
         if engine == "model":
             for record in seen:
                 observe(record)
             return None
-        with simulation.run("model", experiment.spec(), work_dir / "model") as expected:
+        replay = Together([Replay(carrier) for carrier in carriers]) if carriers else None
+        with simulation.run("model", experiment.spec(replay), work_dir / "model") as expected:
             return compare(expected, observed(seen))
 
 
@@ -118,5 +149,5 @@ class CounterReadings:
     def observe(self, record: Record) -> None:
         """Take note of a record if it is a reading."""
         if record.kind == Kind.BUS_READ and record.cycle >= self._from + BUS_READ_CYCLES:
-            port = Port(self._nodes[record.source >> 8], record.a >> 16)
+            port = Port(self._nodes[port_of_source(record.source)[0]], record.a >> 16)
             self.values.setdefault(port, {})[Counter(record.a & 0xFFFF)] = record.b

@@ -223,7 +223,7 @@ def _trace_writes(ports: FabricPorts) -> Iterator[str]:
         low, count = members[0][0], len(members)
         yield f"    if (trace_valid[{low} +: {count}] != 0) begin\n"
         for index, kind in members:
-            record = f"{{trace_{index}, 16'd{kind}, 16'd{source}, cycle}}"
+            record = f"{{trace_{index}, 32'd{kind}, 32'd{source}, cycle}}"
             yield f'      if (trace_valid[{index}]) $fwrite(trace_file, "%u", {record});\n'
         yield "    end\n"
 

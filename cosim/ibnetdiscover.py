@@ -11,7 +11,7 @@ from sm.subnet import MANAGEMENT_PORT, End, Node, Subnet
 from wire.codes import LinkWidth
 from wire.node_info import NodeType
 
-__all__ = ["format_topology"]
+__all__ = ["format_topology", "printable"]
 
 _LETTERS: Final = {NodeType.SWITCH: "S", NodeType.CA: "H", NodeType.ROUTER: "R"}
 _WORDS: Final = {NodeType.SWITCH: "Switch", NodeType.CA: "Ca", NodeType.ROUTER: "Rt"}
@@ -48,7 +48,7 @@ def _record(subnet: Subnet, node: Node) -> Iterator[str]:
     yield f"devid=0x{node.device_id:x}"
     if node.system_image_guid:
         yield f"sysimgguid=0x{node.system_image_guid:x}"
-    head = f'{_WORDS[node.type]}\t{node.ports} {_id(node)}\t\t# "{_printable(node.description)}"'
+    head = f'{_WORDS[node.type]}\t{node.ports} {_id(node)}\t\t# "{printable(node.description)}"'
     if node.is_switch:
         port = node.end_ports[MANAGEMENT_PORT]
         yield f"switchguid=0x{node.guid:x}({port.guid:x})"
@@ -66,7 +66,7 @@ def _link(subnet: Subnet, node: Node, number: int, far: End) -> str:
     link = subnet.link(far)
     assert link is not None
     far_lid = other.end_ports[MANAGEMENT_PORT if other.is_switch else far.port].lid
-    name = f'"{_printable(other.description)}" lid {far_lid} {_WIDTHS[link.width]}{link.speed.name}'
+    name = f'"{printable(other.description)}" lid {far_lid} {_WIDTHS[link.width]}{link.speed.name}'
     if node.is_switch:
         far_guid = "" if other.is_switch else f"({other.end_ports[far.port].guid:x}) "
         return f"[{number}]\t{_id(other)}[{far.port}]{far_guid}\t\t# {name}"
@@ -79,7 +79,7 @@ def _id(node: Node) -> str:
     return f'"{_LETTERS[node.type]}-{node.guid:016x}"'
 
 
-def _printable(description: str) -> str:
+def printable(description: str) -> str:
     """A description on one line."""
     return re.sub(r"[^ -~]", " ", description)
 

@@ -42,7 +42,9 @@ NS_PER_METRE = 5.0
 MAX_CYCLES = 1 << 40
 SLS = 16
 
-EventName = Literal["post", "send", "stall", "receive", "release", "credit", "deliver", "drop", "error", "state"]
+EventName = Literal[
+    "manage", "post", "send", "stall", "receive", "release", "credit", "deliver", "drop", "error", "state"
+]
 """What a story can tell (docs/scenario.md, [record])."""
 
 PanelName = Literal["packets", "credits", "buffers"]

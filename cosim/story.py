@@ -20,13 +20,16 @@ from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters
-from wire.trace import LINK_SOURCE, Kind, LinkResult, Record, Verdict
+from wire.trace import AGENT_PORT, LINK_SOURCE, Kind, LinkResult, Record, Verdict, port_of_source
 
 __all__ = ["Story", "Totals"]
 
 _LOW_32 = 0xFFFF_FFFF
 _HOST = 0
 """Port number that stands for the host behind an adapter."""
+
+_OF_SLOTS = frozenset({Kind.SCRAP, Kind.TX_DATA, Kind.TX_DISCARD, Kind.SEND, Kind.DELIVER})
+"""Kinds of records that say a packet's slot, in the low bits of their word a."""
 
 _HOLD_CYCLES = 8_192
 """Longer than any packet takes: its start is known only at its end, so events are held back for so long."""
@@ -84,7 +87,8 @@ class Story:
     """Reads a trace, record by record, and gives each event to `tell` in the order of cycles.
 
     `packets` are those posted, by cycle; they are known again by the order of the queues that they pass. What
-    happens before `start` is followed but not told.
+    happens to packets before `start` is followed but not told. Management's packets are not told at all, only what
+    Subnet Managers tell of their work.
 
     A record of a packet is stamped with its end, its events are earlier. So a record only says what will
     happen at which cycle; it happens, with the credits and the buffer of that cycle, a while later.
@@ -105,6 +109,7 @@ class Story:
         self._tell = tell
         self._flow_names = flow_names or []
         self._nodes = list(topology.fabric.nodes)
+        self._vls = [node.vls for node in topology.fabric.nodes.values()]
         self._senders: defaultdict[tuple[Port, int], _Sender] = defaultdict(_Sender)
         self._filled: Counter[Port] = Counter()
         self._queued: defaultdict[tuple[Port, Port, int], deque[_Queued]] = defaultdict(deque)
@@ -121,7 +126,10 @@ class Story:
             if record.kind == Kind.INJECT:
                 self._injected(record)
             return
-        port = Port(self._nodes[record.source >> 8], record.source & 0xFF)
+        node, number = port_of_source(record.source)
+        if number == AGENT_PORT or self._is_management(node, record):
+            return
+        port = Port(self._nodes[node], number)
         match record.kind:
             case Kind.RX_DATA:
                 self._received(record, port)
@@ -138,9 +146,19 @@ class Story:
             case Kind.DELIVER:
                 self._delivered(record, port)
 
+    def manages(self, cycle: int, host: str, text: str) -> None:
+        """What the Subnet Manager at a host tells of its work."""
+        self._at(cycle, lambda cycle: self._tell(Event(cycle, Port(host, 1), "manage", text)))
+
     def finish(self) -> None:
         """Tell what is still held back."""
         self._happen(None)
+
+    def _is_management(self, node: int, record: Record) -> bool:
+        """Whether a record is of a packet on VL15."""
+        if record.kind == Kind.RX_DATA:
+            return record.a >> 8 & 0xFF == VL15
+        return record.kind in _OF_SLOTS and record.a & 0xFF == self._vls[node]
 
     def _at(self, cycle: int, what: Callable[[int], None]) -> None:
         heapq.heappush(self._pending, (cycle, next(self._order), what))
@@ -170,17 +188,16 @@ class Story:
         place = Port(packets[0].source, 1)
         labels = [f"{packet.flow}/{packet.sequence}" for packet in packets]
         for packet, label in zip(packets, labels, strict=True):
-            vl = self._vl(place, packet.slot)
-            self._queued[Port(place.node, _HOST), place, vl].append(_Queued(label, packet.pkt_len))
+            self._queued[Port(place.node, _HOST), place, packet.slot].append(_Queued(label, packet.pkt_len))
 
         def happen(cycle: int) -> None:
             for packet, label in zip(packets, labels, strict=True):
-                sender = self._senders[place, self._vl(place, packet.slot)]
+                sender = self._senders[place, packet.slot]
                 sender.waiting.append(_Waiting(label, packet.blocks))
             each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
             text = f"host has {self._names(labels)} to send, {each}"
             event = Event(cycle, place, "post", text)
-            vls = {self._vl(place, packet.slot) for packet in packets} - {VL15}
+            vls = {packet.slot for packet in packets}
             if len(vls) == 1:
                 (vl,) = vls
                 sender = self._senders[place, vl]
@@ -194,9 +211,8 @@ class Story:
         self._at(packets[0].cycle, happen)
 
     def _sent(self, record: Record, port: Port) -> None:
-        slot, words = record.a & 0xFF, record.b & 0xFFFF
+        vl, words = record.a & 0xFF, record.b & 0xFFFF
         source = self._input(port, record.a >> 16)
-        vl = self._vl(port, slot)
         label = self._leaves_queue(source, port, vl, words)
         self._on_cable[port].append((record.cycle + self._topology.flight(port), label))
 
@@ -211,16 +227,13 @@ class Story:
             bad = ", marked bad" if record.a >> 8 & 1 else ""
             text = f"sends {self._name(label)} to {self._topology.far_end(port)}{bad}{waited}"
             event = Event(cycle, port, "send", text, label, vl, until=record.cycle, blocks=blocks_of_words(words))
-            if vl != VL15:
-                sender.need = blocks_of_words(words)
-                sender.sent_blocks = (sender.sent_blocks + sender.need) % CREDIT_MODULUS
-                event = _with_credits(event, sender)
-            self._event(event)
+            sender.need = blocks_of_words(words)
+            sender.sent_blocks = (sender.sent_blocks + sender.need) % CREDIT_MODULUS
+            self._event(_with_credits(event, sender))
 
         self._at(record.cycle - (record.cycle - record.c & _LOW_32), start)
-        if vl != VL15:
-            self._at(record.cycle + 1, lambda cycle: self._look_for_stall(cycle, port, vl))
-            self._released(record, port, source, label)
+        self._at(record.cycle + 1, lambda cycle: self._look_for_stall(cycle, port, vl))
+        self._released(record, port, source, label)
 
     def _look_for_stall(self, cycle: int, port: Port, vl: int) -> None:
         sender = self._senders[port, vl]
@@ -259,10 +272,8 @@ class Story:
             self._at(record.cycle, lambda cycle: self._event(Event(cycle, port, "drop", text, label, vl)))
             if not stays:
                 return
-        out_vl = VL15 if vl == VL15 else vl if out is None else self._topology.vl(out, record.c & 0xF)
+        out_vl = vl if out is None else self._topology.vl(out, record.c & 0xF)
         self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, record.b & 0xFFFF))
-        if vl == VL15:
-            return
 
         def happen(cycle: int) -> None:
             self._filled[port] += taken
@@ -289,9 +300,8 @@ class Story:
     def _delivered(self, record: Record, port: Port) -> None:
         self.totals.delivered += 1
         place = Port(port.node, 1)
-        vl = self._vl(place, record.a)
-        label = self._leaves_queue(place, Port(place.node, _HOST), vl, record.b)
-        blocks = 0 if vl == VL15 else blocks_of_words(record.b)
+        label = self._leaves_queue(place, Port(place.node, _HOST), record.a, record.b)
+        blocks = blocks_of_words(record.b)
 
         def happen(cycle: int) -> None:
             self._filled[place] = max(0, self._filled[place] - blocks)
@@ -303,7 +313,7 @@ class Story:
     def _dropped_in_queue(self, record: Record, port: Port) -> None:
         self.totals.dropped += 1
         why = "it was bad" if record.kind == Kind.SCRAP else "the port does not let it through"
-        vl = self._vl(port, record.a & 0xFF)
+        vl = record.a & 0xFF
         source = self._input(port, record.a >> 16)
         label = self._leaves_queue(source, port, vl, record.b & 0xFFFF)
         text = f"drops {self._name(label)} unsent: {why}"
@@ -313,8 +323,7 @@ class Story:
             self._event(Event(cycle, port, "drop", text, label, vl))
 
         self._at(record.cycle, happen)
-        if vl != VL15:
-            self._released(record, port, source, label)
+        self._released(record, port, source, label)
 
     # Links -----------------------------------------------------------------------------------------------
 
@@ -404,9 +413,6 @@ class Story:
         while cable and cable[0][0] < last_row:
             cable.popleft()
         return cable.popleft()[1] if cable and cable[0][0] == last_row else None
-
-    def _vl(self, port: Port, slot: int) -> int:
-        return VL15 if slot == self._topology.fabric.nodes[port.node].vls else slot
 
     def _fill_text(self, port: Port) -> str:
         capacity = self._topology.receive_blocks(port) * self._topology.fabric.nodes[port.node].vls

@@ -7,10 +7,17 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from cosim.topology_file import TopologyError, TopologyFile
-from sm.subnet import Node
+from sm.subnet import MANAGEMENT_PORT, Node
 from wire.codes import LinkWidth
 from wire.node_info import NodeType
-from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeParameters, SwitchParameters
+from wire.parameters import (
+    AdapterParameters,
+    FabricParameters,
+    LinkParameters,
+    NodeIdentity,
+    NodeParameters,
+    SwitchParameters,
+)
 
 __all__ = ["SubnetFabric", "fabric_of"]
 
@@ -23,7 +30,8 @@ class SubnetFabric:
     """A fabric after a topology file."""
 
     fabric: FabricParameters
-    """Switches, then hosts, each in the order of the file; links in the order of their lower ends."""
+    """Switches, then hosts, each in the order of the file; links in the order of their lower ends. GUIDs and
+    descriptions are the file's."""
     names: dict[int, str]
     """Of each node GUID, the node's name in the fabric."""
     widths: tuple[LinkWidth, ...]
@@ -51,27 +59,38 @@ def fabric_of(
                 f'"{topology.ids[link.a.guid]}" is {(link.width.name or "?")[1:]} lanes wide: expected 1x or 4x'
             )
         links.append(LinkParameters(names[link.a.guid], link.a.port, names[link.b.guid], link.b.port))
-    return SubnetFabric(FabricParameters(nodes, tuple(links)), names, tuple(link.width for link in subnet.links))
+    identities = {names[node.guid]: _identity(topology, node) for node in ordered}
+    fabric = FabricParameters(nodes, tuple(links), identities)
+    return SubnetFabric(fabric, names, tuple(link.width for link in subnet.links))
 
 
 def _parameters(
     topology: TopologyFile, node: Node, switch: SwitchParameters, host: AdapterParameters
 ) -> NodeParameters:
-    def error(reason: str) -> TopologyError:
-        return TopologyError(f'{topology.file}:{topology.lines[node.guid]}: "{topology.ids[node.guid]}" {reason}')
-
     if node.is_switch:
         try:
             return replace(switch, ports=node.ports)
         except ValueError as wrong:
-            raise error(f"cannot be built: {wrong}") from None
+            raise _error(topology, node, f"cannot be built: {wrong}") from None
     if node.type is NodeType.ROUTER:
-        raise error("is a router: expected switches and channel adapters")
+        raise _error(topology, node, "is a router: expected switches and channel adapters")
     if node.ports != 1:
-        raise error(f"is a channel adapter with {node.ports} ports: expected 1")
+        raise _error(topology, node, f"is a channel adapter with {node.ports} ports: expected 1")
     if not any(topology.subnet.neighbours(node.guid)):
-        raise error("has no link: expected one")
+        raise _error(topology, node, "has no link: expected one")
     return host
+
+
+def _identity(topology: TopologyFile, node: Node) -> NodeIdentity:
+    port = node.end_ports[MANAGEMENT_PORT if node.is_switch else 1]
+    try:
+        return NodeIdentity(node.guid, port.guid, node.description)
+    except ValueError as wrong:
+        raise _error(topology, node, f"cannot be built: {wrong}") from None
+
+
+def _error(topology: TopologyFile, node: Node, reason: str) -> TopologyError:
+    return TopologyError(f'{topology.file}:{topology.lines[node.guid]}: "{topology.ids[node.guid]}" {reason}')
 
 
 def _names(topology: TopologyFile) -> dict[int, str]:

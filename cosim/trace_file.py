@@ -1,4 +1,4 @@
-"""Traces as files: 32 bytes a record, as `wire.trace` lays them out."""
+"""Traces as files: 36 bytes a record, as `wire.trace` lays them out."""
 
 from __future__ import annotations
 

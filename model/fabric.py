@@ -67,6 +67,12 @@ class Fabric:
         """Simulate the cycles below `until` that have not been, yielding their records in order."""
         return self._kernel.run(until)
 
+    def post(self, post: Post) -> None:
+        """Post a packet for the current cycle or a later one, behind those posted so for its slot before."""
+        key = post.node, post.slot
+        self._pending.setdefault(key, deque()).append(post)
+        self._adapter(post.node).post(post.slot, self._drain(key))
+
     # Control operations.
 
     def _next_control(self, earliest: int) -> None:

@@ -5,7 +5,7 @@ Only what differs from what a switch is known to hold is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -138,11 +138,9 @@ async def program_adapter(
 async def _program_sl_to_vl(
     sma: SmaClient, guid: int, found: Findings, settings: SubnetSettings, programmed: Programmed, tell: Tell
 ) -> None:
-    """Maps SLs to the VLs in use, where a port uses fewer than it has: packets on the others would be discarded."""
+    """Maps SLs to the VLs in use where a port, at reset, has another table: packets on others would be discarded."""
     wanted: Mapping[tuple[End, int], tuple[int, ...]] = {
-        (out, into): tuple(sl % vls for sl in range(SL_TO_VL_MAPPING_TABLE.count))
-        for out, vls in _narrowed(found, guid, settings)
-        for into in _inputs(found, out)
+        (out, into): vls for out, vls in _remapped(found, guid, settings) for into in _inputs(found, out)
     }
 
     async def write(out: End, into: int, vls: tuple[int, ...]) -> None:
@@ -156,11 +154,14 @@ async def _program_sl_to_vl(
     await gather([write(*key, vls) for key, vls in wanted.items() if programmed.sl_to_vl.get(key) != vls])
 
 
-def _narrowed(found: Findings, guid: int, settings: SubnetSettings) -> list[tuple[End, int]]:
-    """Linked ports of a node that use fewer data VLs than they have, with how many they use."""
-    ends = [End(guid, port) for port, _far in found.subnet.neighbours(guid)]
-    used = [(end, operational_vl_count(found, end, settings)) for end in ends]
-    return [(end, vls) for end, vls in used if vls < data_vls(found.ports[end].vl_cap)]
+def _remapped(found: Findings, guid: int, settings: SubnetSettings) -> Iterator[tuple[End, tuple[int, ...]]]:
+    """Linked ports of a node that are to have another SL-to-VL table than at reset, with that table."""
+    for port, _far in found.subnet.neighbours(guid):
+        end = End(guid, port)
+        used, there = operational_vl_count(found, end, settings), data_vls(found.ports[end].vl_cap)
+        wanted = tuple(vl % used for vl in settings.sl_to_vl)
+        if wanted != tuple(sl % there for sl in range(SL_TO_VL_MAPPING_TABLE.count)):
+            yield end, wanted
 
 
 def _inputs(found: Findings, out: End) -> list[int]:

@@ -11,6 +11,7 @@ from sm.routing.min_hop import min_hop
 from sm.routing.routes import Routes
 from sm.subnet import Subnet
 from wire.codes import MTU
+from wire.port_tables import SL_TO_VL_MAPPING_TABLE
 
 __all__ = ["GID_PREFIX_DEFAULT", "RoutingEngine", "SubnetSettings"]
 
@@ -42,6 +43,8 @@ class SubnetSettings:
     """No NeighborMTU is above this, nor above what both ends of the link can."""
     max_vls: int = 15
     """No port uses more data VLs than this, nor more than both ends of the link have."""
+    sl_to_vl: tuple[int, ...] = tuple(range(SL_TO_VL_MAPPING_TABLE.count))
+    """VL of each SL, modulo the data VLs that a port uses."""
     gid_prefix: int = GID_PREFIX_DEFAULT
     subnet_timeout: int = 4
     hoq_life: int = 0x12

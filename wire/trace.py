@@ -1,7 +1,7 @@
 """The trace: what every engine emits and the comparison compares.
 
-A record is (cycle, source, kind, five 32-bit words). On file it is 32 bytes, little-endian: cycle
-(64 bits), source (16), kind (16), words a..e. docs/pipeline.md says with which cycle each kind is
+A record is (cycle, source, kind, five 32-bit words). On file it is 36 bytes, little-endian: cycle
+(64 bits), source (32), kind (32), words a..e. docs/pipeline.md says with which cycle each kind is
 stamped. Records are ordered by cycle, then source, then kind.
 """
 
@@ -9,11 +9,27 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-__all__ = ["LINK_SOURCE", "RECORD", "WORDS", "Kind", "LinkResult", "Record", "Verdict", "link_source", "port_source"]
+__all__ = [
+    "AGENT_PORT",
+    "LINK_SOURCE",
+    "RECORD",
+    "WORDS",
+    "Kind",
+    "LinkResult",
+    "Record",
+    "Verdict",
+    "link_source",
+    "port_of_source",
+    "port_source",
+]
 
-RECORD = Struct("<QHH5I")
+RECORD = Struct("<QII5I")
 WORDS = 5
-LINK_SOURCE = 0x8000
+LINK_SOURCE = 1 << 31
+"""Set in the source of a link's direction, clear in that of a port."""
+
+AGENT_PORT = 0
+"""In the source of a record, behind which a node's agent is."""
 
 
 class Kind(IntEnum):
@@ -97,9 +113,14 @@ class Record(NamedTuple):
 
 def port_source(node: int, port: int) -> int:
     """Source number of a port (0: the node itself) of the node with this index."""
-    if not (0 <= node < 128 and 0 <= port < 256):
-        raise ValueError(f"node {node}, port {port}: expected node 0..127, port 0..255")
+    if not (0 <= node < 1 << 16 and 0 <= port < 1 << 8):
+        raise ValueError(f"node {node}, port {port}: expected node 0..65535, port 0..255")
     return node << 8 | port
+
+
+def port_of_source(source: int) -> tuple[int, int]:
+    """Node index and port of the source number of a port."""
+    return source >> 8, source & 0xFF
 
 
 def link_source(link: int, direction: int) -> int:

@@ -24,12 +24,25 @@ from cosim.engines.toolchain import SimulatorMissing
 from cosim.output import OutputError, output_file, whole_file
 from cosim.scenario_file import ScenarioError
 from cosim.simulation import ENGINES, EngineError
+from cosim.topology_file import TopologyError
+from sm.lids import Guid2LidError, LidError
+from sm.programming import TableError
 
-__all__ = ["input_errors", "json_option", "progress_bar", "sim_option", "waves_option", "work_directory", "write_json"]
+__all__ = [
+    "cycle_counter",
+    "input_errors",
+    "json_option",
+    "progress_bar",
+    "sim_option",
+    "waves_option",
+    "work_directory",
+    "write_json",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 STDOUT = "-"
+_COUNTER_STEP = 1_000
 
 
 def sim_option(command: _Command) -> _Command:
@@ -79,6 +92,10 @@ def input_errors() -> Iterator[None]:
         yield
     except (
         ScenarioError,
+        TopologyError,
+        Guid2LidError,
+        LidError,
+        TableError,
         OutputError,
         EngineError,
         SimulatorMissing,
@@ -134,8 +151,7 @@ def progress_bar(title: str, cycles: int, console: Console) -> Iterator[Callable
     The bar is drawn by the console that prints the text, which keeps the two apart; if that is no terminal but
     standard error is one, there.
     """
-    if console.quiet or not console.is_terminal:
-        console = Console(stderr=True)
+    console = _terminal(console)
     if not console.is_terminal:
         yield lambda cycle: None
         return
@@ -152,3 +168,27 @@ def progress_bar(title: str, cycles: int, console: Console) -> Iterator[Callable
                 progress.update(task, completed=cycle)
 
         yield advance
+
+
+@contextmanager
+def cycle_counter(title: str, console: Console) -> Iterator[Callable[[int], None]]:
+    """The cycle reached, where `progress_bar` would draw a bar if it were known how long the run is."""
+    console = _terminal(console)
+    if not console.is_terminal:
+        yield lambda cycle: None
+        return
+    with console.status(title) as status:
+        shown = 0
+
+        def advance(cycle: int) -> None:
+            nonlocal shown
+            if cycle >= shown + _COUNTER_STEP:
+                shown = cycle
+                status.update(f"{title}: cycle {cycle:,}")
+
+        yield advance
+
+
+def _terminal(console: Console) -> Console:
+    """The console that prints the text, or standard error's if that one is no terminal."""
+    return Console(stderr=True) if console.quiet or not console.is_terminal else console

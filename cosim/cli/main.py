@@ -14,6 +14,7 @@ from cosim.cli.curves import curves
 from cosim.cli.export import export
 from cosim.cli.run import run
 from cosim.cli.synth import synth
+from cosim.cli.up import up
 
 __all__ = ["ironband", "run_command"]
 
@@ -27,6 +28,7 @@ def ironband() -> None:
 
 
 ironband.add_command(run)
+ironband.add_command(up)
 ironband.add_command(check)
 ironband.add_command(bench)
 ironband.add_command(curves)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -28,15 +28,19 @@ from cosim.event import Event, Telling
 from cosim.experiment import CounterReadings, Experiment, perform, scenario_experiment
 from cosim.flows import scenario_streams
 from cosim.link_use import LinkUse
+from cosim.managed_experiment import managed_experiment
+from cosim.manager_text import QUIET_EVENTS, event_text
 from cosim.measurement import Measurement
 from cosim.output import output_directory, whole_file
 from cosim.picture import Picture, View
 from cosim.scenario import Scenario
 from cosim.scenario_file import load_scenario, packaged_scenarios
+from cosim.simulation import Delivery
 from cosim.story import Story
 from cosim.tail_drop import tail_drop
 from cosim.topology import Port
-from wire.trace import RECORD, Kind, Record, port_source
+from sm.events import Event as ManagerEvent
+from wire.trace import RECORD, Kind, Record, port_of_source, port_source
 
 __all__ = ["run"]
 
@@ -53,11 +57,27 @@ __all__ = ["run"]
 )
 @json_option
 @click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), help="In place of the scenario's own seed.")
-def run(scenario: str, sim: str, waves: Path | None, out: Path | None, json_file: str | None, seed: int | None) -> int:
+@click.option(
+    "--bring-up",
+    "by",
+    type=click.Choice(("smp", "bus")),
+    default="smp",
+    show_default=True,
+    help="What brings the fabric up: a Subnet Manager, or register writes, which take a hundredth of the cycles.",
+)
+def run(
+    scenario: str,
+    sim: str,
+    waves: Path | None,
+    out: Path | None,
+    json_file: str | None,
+    seed: int | None,
+    by: Literal["smp", "bus"],
+) -> int:
     """Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.
 
-    The golden model runs beside the RTL, and every event of both is compared. Exit status 1 if they differ or
-    a host got what it should not.
+    The Subnet Manager brings the fabric up. The golden model runs beside the RTL, and every event of both is
+    compared. Exit status 1 if they differ or a host got what it should not.
     """
     with input_errors():
         loaded = load_scenario(scenario)
@@ -68,17 +88,25 @@ def run(scenario: str, sim: str, waves: Path | None, out: Path | None, json_file
         if seed is not None:
             loaded = loaded.model_copy(update={"seed": seed})
             replay += f" --seed {seed}"
+        if by == "bus":
+            replay += " --bring-up bus"
         console = Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
-        results = _run(loaded, sim, waves, directory, replay, console)
+        experiment = scenario_experiment(loaded) if by == "bus" else managed_experiment(loaded)
+        results = _run(loaded, experiment, sim, waves, directory, replay, console)
         if json_file is not None:
             write_json(json_file, results.json())
     return 0 if results.held else 1
 
 
 def _run(
-    scenario: Scenario, sim: str, waves: Path | None, directory: Path, replay: str, console: Console
+    scenario: Scenario,
+    experiment: Experiment,
+    sim: str,
+    waves: Path | None,
+    directory: Path,
+    replay: str,
+    console: Console,
 ) -> RunResults:
-    experiment = scenario_experiment(scenario)
     topology = experiment.topology
     streams = scenario_streams(scenario)
     names = [stream.name for stream in streams]
@@ -87,8 +115,22 @@ def _run(
     picture = _picture(scenario, experiment, names)
 
     def tell(event: Event) -> None:
+        if event.cycle < experiment.start:
+            teller.tell(event)
+            return
         telling(event)
         picture.add(event)
+
+    guids = {topology.fabric.identity(name).node_guid: name for name in topology.fabric.nodes}
+    vls = [node.vls for node in topology.fabric.nodes.values()]
+
+    def manage(host: str, cycle: int, event: ManagerEvent) -> None:
+        if not isinstance(event, QUIET_EVENTS):
+            story.manages(cycle, host, event_text(event, guids))
+
+    def deliver(delivery: Delivery) -> None:
+        if delivery.slot < vls[delivery.node]:
+            deliveries.deliver(delivery)
 
     story = Story(topology, experiment.packets(), experiment.start, tell, names)
     measurement = Measurement(topology, len(streams), experiment.start, experiment.end)
@@ -109,7 +151,7 @@ def _run(
             advance(record.cycle)
             story.observe(record)
             counters.observe(record)
-            if record.kind in (Kind.SEND, Kind.DELIVER):
+            if record.kind in (Kind.SEND, Kind.DELIVER) and record.a < vls[port_of_source(record.source)[0]]:
                 deliveries.advance(record.cycle)
                 measurement.observe(record)
             elif record.source in uses:
@@ -118,7 +160,9 @@ def _run(
                 keep(RECORD.pack(*record))
 
         work_dir = stack.enter_context(work_directory())
-        comparison = perform(experiment, sim, work_dir, observe=observe, on_delivery=deliveries.deliver, waves=waves)
+        comparison = perform(
+            experiment, sim, work_dir, observe=observe, on_delivery=deliver, on_manager=manage, waves=waves
+        )
     story.finish()
     telling.finish()
     deliveries.advance(experiment.end)

@@ -38,7 +38,7 @@ def simulate(
         raise WavesUnsupported(f"waves {waves}: amaranth writes .vcd files")
     stimulus = Stimulus(spec)
     component = make()
-    bench = _Bench(component, stimulus, spec.cycles)
+    bench = _Bench(component, stimulus)
     simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)
@@ -52,7 +52,7 @@ def simulate(
 def _records(
     simulator: Simulator, bench: _Bench, on_delivery: OnDelivery | None, progress: Progress
 ) -> Generator[Record, None, None]:
-    while bench.cycle < bench.cycles:
+    while not bench.ended:
         simulator.advance()
         if not bench.records and not bench.deliveries:
             continue
@@ -63,7 +63,7 @@ def _records(
         bench.deliveries.clear()
         yield from bench.records
         bench.records.clear()
-    progress(bench.cycles)
+    progress(bench.cycle)
 
 
 class _Bench:
@@ -71,12 +71,13 @@ class _Bench:
 
     Attributes:
         cycle: the first cycle not finished.
+        ended: whether the run is over.
         records, deliveries: of the cycles since the caller last cleared them.
     """
 
-    def __init__(self, component: Any, stimulus: Stimulus, cycles: int) -> None:
+    def __init__(self, component: Any, stimulus: Stimulus) -> None:
         self.cycle = 0
-        self.cycles = cycles
+        self.ended = False
         self.records: list[Record] = []
         self.deliveries: list[Delivery] = []
         self._component = component
@@ -87,17 +88,22 @@ class _Bench:
 
     async def play(self, context: Any) -> None:
         """The testbench: one round a cycle."""
-        while self.cycle < self.cycles:
-            self._give_control(context)
-            for post in self._stimulus.posts_until(self.cycle):
-                self._stream_of[post.node, post.slot].posts.append(post)
-            for stream in self._streams:
-                stream.offer(context)
-            self._collect(context)
-            for stream in self._streams:
-                stream.advance(context)
-            await context.tick()
-            self.cycle += 1
+        while (stop := self._stimulus.until(self.cycle)) > self.cycle:
+            while self.cycle < stop:
+                await self._play_cycle(context)
+        self.ended = True
+
+    async def _play_cycle(self, context: Any) -> None:
+        self._give_control(context)
+        for post in self._stimulus.posts_until(self.cycle):
+            self._stream_of[post.node, post.slot].posts.append(post)
+        for stream in self._streams:
+            stream.offer(context)
+        self._collect(context)
+        for stream in self._streams:
+            stream.advance(context)
+        await context.tick()
+        self.cycle += 1
 
     def _give_control(self, context: Any) -> None:
         control = self._component.control
@@ -116,7 +122,9 @@ class _Bench:
             words = self._arriving[index]
             words.append(context.get(sink.data))
             if context.get(sink.last):
-                self.deliveries.append(Delivery(self.cycle, ports.hosts[index], context.get(sink.slot), tuple(words)))
+                delivery = Delivery(self.cycle, ports.hosts[index], context.get(sink.slot), tuple(words))
+                self._stimulus.delivered(delivery)
+                self.deliveries.append(delivery)
                 words.clear()
         valid = context.get(self._component.trace_valid)
         while valid:

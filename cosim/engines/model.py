@@ -9,7 +9,7 @@ import model.fabric
 from cosim.engines import compiled_model
 from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
 from cosim.mail import Delivery, unpack_words
-from wire.trace import Kind, Record
+from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
 __all__ = ["simulate"]
 
@@ -31,6 +31,8 @@ def simulate(
     if waves is not None:
         raise WavesUnsupported(f"waves {waves}: the model has no wires to record")
     stimulus = Stimulus(spec)
+    answered = spec.actor is not None
+    wanted = answered or on_delivery is not None
     delivered: dict[tuple[int, int], Delivery] = {}
 
     def deliver(packet: model.fabric.Delivery) -> None:
@@ -40,13 +42,24 @@ def simulate(
     fabric = compiled_model.fabric_class()(
         spec.parameters,
         stimulus.controls_until(spec.cycles),
-        stimulus.posts_until(spec.cycles),
-        None if on_delivery is None else deliver,
+        () if answered else stimulus.posts_until(spec.cycles),
+        deliver if wanted else None,
     )
-    for count, record in enumerate(fabric.run(spec.cycles)):
-        if count % _PROGRESS_RECORDS == 0:
-            progress(record.cycle)
-        if on_delivery is not None and record.kind == Kind.DELIVER:
-            on_delivery(delivered.pop((record.cycle, record.source >> 8)))
-        yield record
-    progress(spec.cycles)
+    finished = 0
+    while (stop := stimulus.until(finished)) > finished:
+        if answered:
+            for post in stimulus.posts_until(stop):
+                fabric.post(post)
+        for count, record in enumerate(fabric.run(stop)):
+            if count % _PROGRESS_RECORDS == 0:
+                progress(record.cycle)
+            if wanted and record.kind == Kind.DELIVER:
+                node, port = port_of_source(record.source)
+                if port != AGENT_PORT:
+                    delivery = delivered.pop((record.cycle, node))
+                    stimulus.delivered(delivery)
+                    if on_delivery is not None:
+                        on_delivery(delivery)
+            yield record
+        finished = stop
+    progress(finished)

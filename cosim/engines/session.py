@@ -1,8 +1,8 @@
 """A scenario on a simulator under cocotb: feed the stimulus ahead of time, read the trace behind it.
 
-Time goes in windows. While the simulator runs one, the next one's stimulus is written to the players' files; the
-records of the one before are read when it has paused. Windows decide nothing about the result: whatever may act
-in a window is posted before it begins.
+Time goes in windows. While the simulator runs one, the next one's stimulus is written to the players' files, unless
+it depends on what this one delivers; the records of the one before are read when it has paused. Windows decide
+nothing about the result: whatever may act in a window is posted before it begins.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def simulate(
         partial_waves = run_dir / "waves.fst" if waves else None
         with ExitStack() as stack:
             outbox = stack.enter_context(Outbox(run_dir, design.ports))
-            plusargs = [] if on_delivery else [f"+{NO_DELIVERIES}"]
+            plusargs = [] if on_delivery or stimulus.answers else [f"+{NO_DELIVERIES}"]
             process = stack.enter_context(_Simulator.started(compiled, run_dir, plusargs, partial_waves))
-            yield from _windows(process, outbox, stimulus, spec.cycles, run_dir, on_delivery, progress)
+            yield from _windows(process, outbox, stimulus, run_dir, on_delivery, progress)
             process.finish()
         if waves is not None and partial_waves is not None:
             with whole_file(waves) as temporary:
@@ -105,44 +105,52 @@ def _windows(
     simulator: _Simulator,
     outbox: Outbox,
     stimulus: Stimulus,
-    cycles: int,
     run_dir: Path,
     on_delivery: OnDelivery | None,
     progress: Progress,
 ) -> Generator[Record, None, None]:
     """Run all windows, yielding the records of each while the next one runs."""
     window = _FIRST_WINDOW
-    stop = min(window, cycles)
-    _post(outbox, stimulus, stop)
+
+    def post_from(cycle: int) -> int:
+        """Post all that may act in the next window; its end."""
+        end = min(cycle + window, stimulus.until(cycle))
+        _post(outbox, stimulus, end)
+        return end
+
+    stop = post_from(0)
     simulator.order(stop, outbox)
     started = time.monotonic()
     trace = deliveries = None
     try:
         while True:
-            following = min(stop + window, cycles)
-            _post(outbox, stimulus, following)
-            reached = simulator.answer(outbox)
+            following = None if stimulus.answers else post_from(stop)
+            simulator.answer(outbox)
             if time.monotonic() - started < _WINDOW_SECONDS:
                 window = min(2 * window, _LAST_WINDOW)
             trace = trace or TraceReader(run_dir / TRACE_FILE)
-            if on_delivery is not None:
+            if on_delivery is not None or stimulus.answers:
                 deliveries = deliveries or DeliveryReader(run_dir / DELIVERY_FILE)
             # Drawn before the simulator writes on: what is there now is exactly the finished windows'.
             records, delivered = trace.new(), deliveries.new() if deliveries else []
             trace.forget()
             if deliveries:
                 deliveries.forget()
-            stop = following
-            if reached < cycles:
+            for delivery in delivered:
+                stimulus.delivered(delivery)
+            if following is None:
+                following = post_from(stop)
+            if following > stop:
                 started = time.monotonic()
-                simulator.order(stop, outbox)
-            progress(reached)
+                simulator.order(following, outbox)
+            progress(stop)
             if on_delivery is not None:
                 for delivery in delivered:
                     on_delivery(delivery)
             yield from records
-            if reached == cycles:
+            if following == stop:
                 return
+            stop = following
     finally:
         for reader in (trace, deliveries):
             if reader is not None:
@@ -196,14 +204,12 @@ class _Simulator:
         except BrokenPipeError:
             raise self._failure() from None
 
-    def answer(self, outbox: Outbox) -> int:
-        """Wait for the pause that was ordered; its cycle. The outbox forgets what has been read."""
+    def answer(self, outbox: Outbox) -> None:
+        """Wait for the pause that was ordered. The outbox forgets what has been read."""
         line = self._answers.readline()
         if not line:
             raise self._failure()
-        answer = json.loads(line)
-        outbox.forget(answer["taken"])
-        return int(answer["stop"])
+        outbox.forget(json.loads(line)["taken"])
 
     def finish(self) -> None:
         """End the simulation and demand its results."""

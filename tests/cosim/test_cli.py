@@ -12,6 +12,7 @@ import pytest
 
 from cosim.cli import main
 from cosim.engines.run import SimulationFailed
+from wire.trace import RECORD
 
 COMMAND = [sys.executable, "-c", "import sys; from cosim.cli import main; sys.exit(main())"]
 
@@ -97,7 +98,7 @@ def test_a_scenario_may_ask_for_the_trace(capsys):
     text = LOOPED.replace("50_000_000", "500") + "[record]\ntrace = true\nfirst = 2\nlast = 1\n"
     Path("short.toml").write_text(text)
     assert main(["run", "short.toml", "--sim", "model"]) == 0
-    assert Path("out/short/trace.bin").stat().st_size % 32 == 0
+    assert Path("out/short/trace.bin").stat().st_size % RECORD.size == 0
     assert Path("out/short/trace.bin").stat().st_size > 0
     told = capsys.readouterr().out
     assert " events left out\n" in told

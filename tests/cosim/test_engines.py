@@ -68,6 +68,39 @@ def random_spec(seed: int, cycles: int = CYCLES) -> RunSpec:
     return RunSpec(PARAMETERS, list(controls()), list(posts()), cycles)
 
 
+class Ponger:
+    """Sends back what is delivered to h1, `reaction` cycles later, and h0 sends that on; ends after some deliveries.
+
+    It looks at what was asked of it: posts only for cycles that it has allowed, deliveries only of such.
+    """
+
+    def __init__(self, reaction: int, deliveries: int) -> None:
+        self.posts = [Post.of_words(5, 0, 0, (1, 2, 3, 4, 5))]
+        self.given = self.reach = 0
+        self.end: int | None = None
+        self.left = deliveries
+        self.reaction = reaction
+
+    def until(self, finished: int) -> int:
+        reach = finished + self.reaction - 1
+        self.reach = reach if self.end is None else min(reach, self.end)
+        return self.reach
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        assert cycle <= self.reach
+        while self.given < len(self.posts) and self.posts[self.given].cycle <= cycle:
+            self.given += 1
+            yield self.posts[self.given - 1]
+
+    def delivered(self, delivery: Delivery) -> None:
+        assert delivery.cycle < self.reach
+        self.left -= 1
+        cycle = delivery.cycle + self.reaction
+        if self.left == 0:
+            self.end = cycle
+        self.posts.append(Post.of_words(cycle, delivery.node, 0, tuple(word + 1 for word in delivery.words)))
+
+
 def result(engine: Engine, spec: RunSpec, work_dir: Path) -> tuple[list, list[Delivery]]:
     deliveries: list[Delivery] = []
     with Run(engine, spec, work_dir, None, deliveries.append) as records:
@@ -99,6 +132,28 @@ def test_stimulus_acts_in_its_cycle(name: str, tmp_path: Path) -> None:
     assert [record.cycle for record in records if record.kind == Kind.INJECT] == [1, 2, 3, 1026]
     assert [record.cycle for record in records if record.kind == Kind.SEND] == [1, 1024, 1025]
     assert [delivery.words for delivery in deliveries] == [(1, 2, 3, 4, 5), (3, 4, 5, 6, 7), (5, 6, 7, 8, 9)]
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize("reaction", [2, 100, 1000])
+def test_an_actor_answers_in_the_same_cycle_on_every_engine(name: str, reaction: int, tmp_path: Path) -> None:
+    spec = RunSpec(PARAMETERS, [], [], 10**9, Ponger(reaction, 20))
+    records, deliveries = result(on(name), spec, tmp_path)
+    # The last of five words is delivered six cycles after the post, the first is taken one after it.
+    times = [11 + (6 + reaction) * turn for turn in range(20)]
+    assert [(delivery.cycle, delivery.node) for delivery in deliveries] == [(t, 1 - i % 2) for i, t in enumerate(times)]
+    assert deliveries[-1].words == (20, 21, 22, 23, 24)
+    assert [record.cycle for record in records if record.kind == Kind.SEND] == [time - 5 for time in times]
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+def test_an_actor_posts_beside_other_packets(name: str, tmp_path: Path) -> None:
+    posts = [Post.of_words(cycle, 1, 1, (7, 7, 7, 7, 7)) for cycle in range(0, 3000, 500)]
+    records, _ = result(on(name), RunSpec(PARAMETERS, [], posts, 3000, Ponger(100, 10**9)), tmp_path)
+    sent = [(record.cycle, record.source >> 8, record.a) for record in records if record.kind == Kind.SEND]
+    assert sent == sorted(sent)
+    assert [cycle for cycle, node, slot in sent if slot == 1] == [cycle + 1 for cycle in range(0, 3000, 500)]
+    assert len(sent) > 40
 
 
 @pytest.mark.parametrize("name", HARDWARE)
@@ -276,7 +331,7 @@ WORDS = (1, 2, 3, 4, 5)
     ("controls", "posts", "said"),
     [
         ([Control(5, 4, 0), Control(5, 5, 0)], [], "expected a cycle above that of the one before, 5"),
-        ([Control(5, 9, 0)], [], "expected an operation of 1, 2, 3, 4, 5, 6"),
+        ([Control(5, 9, 0)], [], "expected an operation of 1, 2, 3, 4, 5, 6, 7"),
         ([Control(5, Operation.BUS_WRITE, 2)], [], "expected a target below 2"),
         ([Control(5, Operation.LINK_DOWN, 1)], [], "expected a target below 1"),
         ([Control(5, Operation.INJECT, 2)], [], "expected a target below 2"),

@@ -157,5 +157,5 @@ def test_trace_file_that_was_interrupted_is_not_there(tmp_path: Path) -> None:
 
 def test_cut_trace_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "trace.bin").write_bytes(bytes(33))
-    with pytest.raises(ValueError, match=r"trace\.bin ends inside a record: expected a multiple of 32 bytes"):
+    with pytest.raises(ValueError, match=r"trace\.bin ends inside a record: expected a multiple of 36 bytes"):
         list(read_trace(tmp_path / "trace.bin"))

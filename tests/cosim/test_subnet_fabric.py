@@ -7,7 +7,7 @@ import pytest
 from cosim.subnet_fabric import fabric_of
 from cosim.topology_file import TopologyError, parse_topology, read_topology
 from wire.codes import LinkWidth
-from wire.parameters import AdapterParameters, LinkParameters, SwitchParameters
+from wire.parameters import AdapterParameters, LinkParameters, NodeIdentity, SwitchParameters
 
 FOLDER = Path(__file__).parent / "topology_files"
 
@@ -33,6 +33,13 @@ def test_both_formats_make_the_same_fabric(name):
     assert hand_written.names == discovered.names
 
 
+def test_nodes_have_the_file_s_guids_and_descriptions():
+    text = 'switchguid=0x77(78)\nSwitch 2 "S" # "the switch"\n[1] "H"[1]\ncaguid=0x90\nCa 1 "H"\n[1](99) "S"[1]'
+    made = fabric_of(parse_topology(text, "net"))
+    assert made.fabric.identity("the_switch") == NodeIdentity(0x77, 0x78, "the switch")
+    assert made.fabric.identity("H") == NodeIdentity(0x90, 0x99, "H")
+
+
 def test_names_become_plain_and_stay_different():
     text = "\n".join(
         f'Switch 2 "S-{number}" # "{description}"'
@@ -55,6 +62,7 @@ def test_names_become_plain_and_stay_different():
         ('Switch 1 "S"', 'net:1: "S" cannot be built: ports 1: expected 2..64'),
         ('Switch 65 "S"', 'net:1: "S" cannot be built: ports 65: expected 2..64'),
         ('Ca 1 "H"', 'net:1: "H" has no link: expected one'),
+        ('switchguid=0\nSwitch 2 "S"', 'net:2: "S" cannot be built: node_guid 0: expected 1..18446744073709551615'),
         ('\nCa 2 "H"', 'net:2: "H" is a channel adapter with 2 ports: expected 1'),
         ('Rt 1 "R"', 'net:1: "R" is a router: expected switches and channel adapters'),
         (

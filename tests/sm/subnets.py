@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -110,7 +110,7 @@ def three_level_tree(ports: int, pods: int) -> Subnet:
     return subnet
 
 
-def random_subnet(seed: int) -> Subnet:
+def random_subnet(seed: int, host_ports: Sequence[int] = (1, 1, 1, 2)) -> Subnet:
     """One to nine switches and up to twelve hosts, with parallel links, loops, dual-port hosts and islands."""
     random = Random(seed)
     subnet = Subnet()
@@ -119,7 +119,7 @@ def random_subnet(seed: int) -> Subnet:
         if random.random() < 0.95:
             cable(subnet, switch, random.choice(switches[: number + 1]))
     for _ in range(random.randint(0, 12)):
-        host = add_host(subnet, random.choice((1, 1, 1, 2)))
+        host = add_host(subnet, random.choice(host_ports))
         for _port in range(subnet.nodes[host].ports):
             cable(subnet, host, random.choice(switches))
     for _ in range(random.randint(0, 12)):

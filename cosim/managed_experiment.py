@@ -1,0 +1,104 @@
+"""Scenarios brought up by Subnet Managers: one at the first host of each part of the fabric that hangs together."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from cosim import simulation
+from cosim.bring_up import WRITE_SHOWS, BringUp, settings_writes
+from cosim.engines.base import RunSpec
+from cosim.experiment import Experiment, ManagerListener, chosen_settings, experiment_from
+from cosim.mad_carrier import Together
+from cosim.managed_fabric import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start
+from cosim.scenario import Scenario
+from cosim.scenario_file import ScenarioError
+from cosim.scenario_tables import MAX_CYCLES
+from cosim.topology import Topology
+from sm.settings import SubnetSettings
+from wire.forwarding_tables import LFT_NO_ROUTE
+from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
+
+__all__ = ["managed_experiment", "manager_hosts"]
+
+
+def managed_experiment(scenario: Scenario) -> Experiment:
+    """The experiment of a scenario, brought up by Subnet Managers in place of register writes.
+
+    They do it in the golden model first: what they make of the fabric, and when they are done, is the same in every
+    run. Registers that the scenario sets and that no SMP can are written over the test bus when they are done.
+
+    Raises:
+        ScenarioError: they do not get there.
+    """
+    fabric, widths = scenario.fabric, [link.width_code for link in scenario.links]
+    hosts = manager_hosts(fabric)
+    settings = SubnetSettings(activation_wait=ACTIVATION_WAIT, sl_to_vl=scenario.sl_to_vl)
+    start = manager_start(widths)
+    first = first_controls(fabric, widths, hosts)
+    made = [
+        ManagerHost(fabric, host, start, settings=settings, ended=lambda manager: manager.resting) for host in hosts
+    ]
+    actor = Together([host.carrier for host in made])
+    with simulation.run("model", RunSpec(fabric, first, (), MAX_CYCLES, actor), Path()) as run:
+        deque(run, maxlen=0)
+    for name, host in zip(hosts, made, strict=True):
+        if not host.complete:
+            _cycle, event = host.events[-1]
+            raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {event}")
+    topology = Topology(fabric, _lids(fabric, made), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
+    last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
+    up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
+
+    def managers(listener: ManagerListener) -> list[ManagerHost]:
+        return [ManagerHost(fabric, host, start, settings=settings, tell=partial(listener, host)) for host in hosts]
+
+    return replace(experiment_from(scenario, topology, up), managers=managers)
+
+
+def manager_hosts(fabric: FabricParameters) -> list[str]:
+    """The first host of each part of a fabric that hangs together; hosts relay nothing."""
+    neighbours: dict[str, list[str]] = {name: [] for name in fabric.nodes}
+    for link in fabric.links:
+        neighbours[link.a].append(link.b)
+        neighbours[link.b].append(link.a)
+    met: set[str] = set()
+    hosts = []
+    for name, node in fabric.nodes.items():
+        if name in met or not isinstance(node, AdapterParameters):
+            continue
+        hosts.append(name)
+        met.add(name)
+        to_look_at = [name]
+        while to_look_at:
+            for far in neighbours[to_look_at.pop()]:
+                if far not in met:
+                    met.add(far)
+                    if isinstance(fabric.nodes[far], SwitchParameters):
+                        to_look_at.append(far)
+    return hosts
+
+
+def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
+    """LID of each host, in their order."""
+    given = {guid: lids.first for host in made for guid, lids in host.manager.lids.items()}
+    return {
+        name: given[fabric.identity(name).port_guid]
+        for name, node in fabric.nodes.items()
+        if isinstance(node, AdapterParameters)
+    }
+
+
+def _tables(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, dict[int, int]]:
+    """Output port of each LID, by switch. The LID of a switch itself leads to its port 0."""
+    tables: dict[str, dict[int, int]] = {
+        name: {} for name, node in fabric.nodes.items() if isinstance(node, SwitchParameters)
+    }
+    names = {fabric.identity(name).node_guid: name for name in tables}
+    for host in made:
+        routes = host.manager.routes
+        for guid, table in routes.tables.items() if routes is not None else ():
+            tables[names[guid]] = {lid: port for lid, port in enumerate(table) if port != LFT_NO_ROUTE}
+    return tables

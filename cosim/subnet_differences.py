@@ -1,0 +1,67 @@
+"""Where the subnet that a Subnet Manager found is not the one that a topology file describes."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from sm.subnet import End, Link, Node, Subnet
+from wire.meaning import label
+
+__all__ = ["differences", "in_reach"]
+
+
+def in_reach(subnet: Subnet, origin: End) -> set[int]:
+    """GUIDs of the nodes that packets from a port can come to: channel adapters relay nothing."""
+    met = {origin.guid}
+    to_look_at = deque([origin])
+    while to_look_at:
+        far = subnet.peer(to_look_at.popleft())
+        if far is None or far.guid in met:
+            continue
+        met.add(far.guid)
+        if subnet.nodes[far.guid].is_switch:
+            to_look_at.extend(End(far.guid, port) for port, _far in subnet.neighbours(far.guid))
+    return met
+
+
+def differences(described: Subnet, found: Subnet, origin: End) -> list[str]:
+    """In words, one line each: what is in one of the two alone, as far as it is in reach of `origin`, or differs.
+
+    LIDs, speeds and IDs of vendors, devices and systems do not count: they are not the file's to say.
+    """
+    reach = in_reach(described, origin)
+    said: list[str] = []
+    for guid in [*reach, *(guid for guid in found.nodes if guid not in reach)]:
+        if guid not in found.nodes:
+            said.append(f"not found: {_node(described.nodes[guid])}")
+        elif guid not in reach:
+            said.append(f"found, and not in the file: {_node(found.nodes[guid])}")
+        elif _outline(described.nodes[guid]) != _outline(found.nodes[guid]):
+            said.append(f"found to be another than in the file: {_node(found.nodes[guid])}")
+    wanted = {_ends(link): link for link in described.links if link.a.guid in reach}
+    seen = {_ends(link): link for link in found.links}
+    for ends in [*wanted, *(ends for ends in seen if ends not in wanted)]:
+        if ends not in seen:
+            said.append(f"not found: {_link(wanted[ends])}")
+        elif ends not in wanted:
+            said.append(f"found, and not in the file: {_link(seen[ends])}")
+        elif wanted[ends].width != seen[ends].width:
+            said.append(f"found to be {label(seen[ends].width)}: {_link(wanted[ends])}")
+    return said
+
+
+def _outline(node: Node) -> tuple[object, ...]:
+    guids = {number: port.guid for number, port in node.end_ports.items()}
+    return node.type, node.ports, node.description, guids
+
+
+def _ends(link: Link) -> tuple[End, End]:
+    return link.a, link.b
+
+
+def _node(node: Node) -> str:
+    return f'{label(node.type)} 0x{node.guid:016x} "{node.description}"'
+
+
+def _link(link: Link) -> str:
+    return f"link {link.a} to {link.b}"
