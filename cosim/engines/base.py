@@ -149,6 +149,7 @@ def _checked_controls(spec: RunSpec) -> Iterator[Control]:
     nodes, links = len(spec.parameters.nodes), len(spec.parameters.links)
     adapters = {i for i, node in enumerate(spec.parameters.nodes.values()) if isinstance(node, AdapterParameters)}
     link_operations = (Operation.LINK_DOWN, Operation.LINK_UP)
+    host_operations = (Operation.RECV_STALL, Operation.HOST_SM)
     last = -1
     for control in spec.controls:
         cycle, operation, target, args = control
@@ -160,7 +161,7 @@ def _checked_controls(spec: RunSpec) -> Iterator[Control]:
         targets = 2 * links if operation == Operation.INJECT else links if operation in link_operations else nodes
         if not 0 <= target < targets:
             raise ValueError(f"{control}: expected a target below {targets}")
-        if operation == Operation.RECV_STALL and target not in adapters:
+        if operation in host_operations and target not in adapters:
             raise ValueError(f"{control}: expected a target that is an adapter")
         if not all(0 <= arg <= _WORD_MAX for arg in args):
             raise ValueError(f"{control}: expected arguments of 32 bits")
