@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -12,6 +13,7 @@ from cosim.design import Design, export
 from cosim.ports import FabricPorts, FabricSignature
 from rtl.adapter.adapter import Adapter
 from rtl.debug.link_model import LinkDirection
+from rtl.management.identity import identity_values
 from rtl.switch.switch import Switch
 from wire.parameters import AdapterParameters, FabricParameters, NodeParameters
 from wire.stimulus import Operation
@@ -48,10 +50,10 @@ class Fabric(wiring.Component):
     """A fabric, built from the same record as the golden model's.
 
     Every link is up at reset. A control operation acts in the cycle it is given in, as docs/pipeline.md says for
-    each: bus accesses and injections are on the wires in that cycle; link and stall registers follow in the next.
+    each: bus accesses and injections are on the wires in that cycle; registers of links and hosts follow in the next.
 
     Ports left open, (node name, port), have their rows outside, for tests at the level of symbols. Their `up` is
-    that of a link with an index above those of the real links, in their order.
+    that of a link with an index above those of the real links, in their order; its other end always polls.
 
     Attributes:
         ports: what stands behind each numbered port of the signature.
@@ -86,19 +88,26 @@ class Fabric(wiring.Component):
         for index, link in enumerate(self._links):
             for direction, half in enumerate(link):
                 m.submodules[f"link_{index}_{direction}"] = half
+        self._identify_nodes(m)
         self._connect_links(m)
         self._decode_control(m)
         self._connect_hosts(m)
         self._collect_trace(m)
         return m
 
+    def _identify_nodes(self, m: Module) -> None:
+        """Each node's identity, on wires of the fabric: what is in a node does not differ among like ones."""
+        for name, node in zip(self.parameters.nodes, self._nodes, strict=True):
+            for member, value in identity_values(self.parameters.identity(name)).items():
+                m.d.comb += getattr(node.identity, member).eq(value)
+
     def _connect_links(self, m: Module) -> None:
         """Rows through the links, and `up` of each, a register, to both its ends."""
         names = list(self.parameters.nodes)
         up: list[dict[int, Signal]] = [{} for _node in names]
         for index, (link, halves) in enumerate(zip(self.parameters.links, self._links, strict=True)):
-            link_up = self._link_up(m, index)
             ends = [(names.index(link.a), link.a_port), (names.index(link.b), link.b_port)]
+            link_up = self._link_up(m, index, ends)
             for half, (sender, out_port), (receiver, in_port) in zip(halves, ends, reversed(ends), strict=True):
                 m.d.comb += half.up.eq(link_up)
                 _connect_rows(m, self._row(sender, "tx", out_port), half.input)
@@ -107,20 +116,26 @@ class Fabric(wiring.Component):
         for index, ((node, port), rx, tx) in enumerate(
             zip(self.ports.open, self.rx, self.tx, strict=True), start=len(self._links)
         ):
-            up[node][port] = self._link_up(m, index)
+            up[node][port] = self._link_up(m, index, [(node, port)])
             _connect_rows(m, rx, self._row(node, "rx", port))
             _connect_rows(m, self._row(node, "tx", port), tx)
         for node, ports in zip(self._nodes, up, strict=True):
             # A port without a link is down for ever.
             m.d.comb += node.up.eq(Cat(ports.get(port + 1, 0) for port in range(len(node.up))))
 
-    def _link_up(self, m: Module, index: int) -> Signal:
-        """Whether link INDEX is up, as its control operations say."""
+    def _link_up(self, m: Module, index: int, ends: Iterable[tuple[int, int]]) -> Signal:
+        """Whether link INDEX is up: control operations say so, and the ports (node index, port) at its ends poll."""
+        plugged = Signal(init=1, name=f"link_{index}_plugged")
+        stays_plugged = Signal(name=f"link_{index}_stays_plugged")
         up = Signal(init=1, name=f"link_{index}_up")
         with m.If(self._given(Operation.LINK_DOWN, index)):
-            m.d.sync += up.eq(0)
-        with m.If(self._given(Operation.LINK_UP, index)):
-            m.d.sync += up.eq(1)
+            m.d.comb += stays_plugged.eq(0)
+        with m.Elif(self._given(Operation.LINK_UP, index)):
+            m.d.comb += stays_plugged.eq(1)
+        with m.Else():
+            m.d.comb += stays_plugged.eq(plugged)
+        polling = [self._nodes[node].polling[port - 1] for node, port in ends]
+        m.d.sync += [plugged.eq(stays_plugged), up.eq(stays_plugged & Cat(polling).all())]
         return up
 
     def _decode_control(self, m: Module) -> None:
@@ -148,7 +163,7 @@ class Fabric(wiring.Component):
                 m.d.comb += control.rdata.eq(node.bus.rdata)
 
     def _connect_hosts(self, m: Module) -> None:
-        """Packet streams in and out, and the hosts' stalls."""
+        """Packet streams in and out, the hosts' stalls and their Subnet Managers."""
         streams = iter(self.send)
         for index, sink in zip(self.ports.hosts, self.recv, strict=True):
             adapter = self._nodes[index]
@@ -164,7 +179,10 @@ class Fabric(wiring.Component):
             stall = Signal(len(adapter.recv_stall), name=f"stall_{index}")
             with m.If(self._given(Operation.RECV_STALL, index)):
                 m.d.sync += stall.eq(self.control.args)
-            m.d.comb += adapter.recv_stall.eq(stall)
+            host_sm = Signal(name=f"host_sm_{index}")
+            with m.If(self._given(Operation.HOST_SM, index)):
+                m.d.sync += host_sm.eq(self.control.args)
+            m.d.comb += [adapter.recv_stall.eq(stall), adapter.host_sm.eq(host_sm)]
 
     def _collect_trace(self, m: Module) -> None:
         parts = [*self._nodes, *(half for link in self._links for half in link)]

@@ -45,6 +45,13 @@ _MTUS = tuple(str(mtu_bytes(code)) for code in MTU)
 @click.option(
     "--lft-size", type=int, default=_DEFAULTS.lft_size, show_default=True, help="LIDs in the forwarding table."
 )
+@click.option(
+    "--mft-size",
+    type=int,
+    default=_DEFAULTS.mft_size,
+    show_default=True,
+    help="Multicast LIDs in the multicast forwarding table, a multiple of 32.",
+)
 @click.option("--trace", is_flag=True, help="Keep the outputs with which simulations record what happens.")
 @click.option(
     "-o", "--out", "directory", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where to."
@@ -60,6 +67,7 @@ def export(
     buffer_blocks: int,
     vl15_blocks: int,
     lft_size: int,
+    mft_size: int,
     trace: bool,
     directory: Path,
     force: bool,
@@ -79,6 +87,7 @@ def export(
             queueing=queueing,
             readers=(1 if queueing == "fifo" else _DEFAULTS.readers) if readers is None else readers,
             lft_size=lft_size,
+            mft_size=mft_size,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None

@@ -8,13 +8,14 @@ from dataclasses import fields
 from cosim.export.bench import PARTNER, TEST_BENCH
 from cosim.export.interface import TraceSlots, interface
 from cosim.export.verilog import TOP
-from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
+from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.flow_control import CREDIT_WINDOW
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.packet import BLOCK_BYTES
 from wire.parameters import SwitchParameters
 from wire.registers import (
     COUNTER_WIDTHS,
+    LEASE_SECOND_AT_RESET,
     LFT_PAGE,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
@@ -29,6 +30,7 @@ __all__ = ["head_comment", "options", "ports_document"]
 _NODE_REGISTERS = {
     NodeRegister.NUM_PORTS: "number of ports, read only",
     NodeRegister.LINEAR_FDB_TOP: "the highest LID that has a route; at reset the size of the table less one",
+    NodeRegister.LEASE_SECOND: f"cycles of one second of M_KeyLeasePeriod; at reset {LEASE_SECOND_AT_RESET:,}",
 }
 _PORT_REGISTERS = {
     PortRegister.STATE: "read: state of the port; write: "
@@ -43,6 +45,12 @@ _PORT_REGISTERS = {
     PortRegister.TICK: "XMIT_WAIT counts in ticks of this + 1 cycles",
     PortRegister.LOCAL_PHY_ERRORS: "physical errors beyond which LOCAL_LINK_INTEGRITY_ERRORS moves",
     PortRegister.OVERRUN_ERRORS: "periods with overruns at which EXCESSIVE_BUFFER_OVERRUN_ERRORS moves",
+    PortRegister.PHYSICAL_STATE: "read: PortPhysicalState; write: "
+    + ", ".join(
+        f"{state:d} {state.name.title()}"
+        for state in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
+    )
+    + "; only a port in Polling has its bit of `polling` set",
 }
 
 
@@ -65,7 +73,9 @@ def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) 
         f"queueing {parameters.queueing}, forwarding table for {parameters.lft_size} LIDs.",
         "",
         "clk, rst         one clock, rising edge; reset synchronous, active high",
-        "up               bit p - 1: the link of port p is up",
+        "up, polling      bit p - 1: the link of port p is up; the port wants it up",
+        "node_guid, port_guid, description",
+        "                 what management calls the switch: constants",
         "rx_<p>_*         rows of four symbols from the wires of port p: data, k, valid",
         "tx_<p>_*         rows to the wires of port p",
         "bus_*            register bus: port states, forwarding table, SL to VL, counters",
@@ -169,6 +179,8 @@ def _bring_up(parameters: SwitchParameters) -> str:
     return f"""\
 ## Bring it up
 
+A Subnet Manager does this with SMPs, which the switch's own management agent answers. By hand, over the register bus:
+
 1. Reset, then `up` to 1 for links that are trained. Their ports go from Down to Initialize and send flow control
    packets with Op 1 (initialise) for every VL. Nothing but management packets (VL15) is received.
 2. Write the forwarding table, for every LID its output port: `0x{LFT_PAGE:02x}0000 + LID`. Packets for a LID without
@@ -198,6 +210,7 @@ def _registers(parameters: SwitchParameters) -> str:
         PortRegister.NEIGHBOR_MTU: int(mtu_code(parameters.mtu)),
         PortRegister.OPERATIONAL_VLS: operational_vls(parameters.vls),
         PortRegister.FCP_THRESHOLD: parameters.mtu // BLOCK_BYTES,
+        PortRegister.PHYSICAL_STATE: int(PortPhysicalState.POLLING),
     }
     port = [
         (f"`0x{register:02x}`", register.name, first[register], meaning)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rtl.management.identity import IdentitySignature
 from wire.parameters import SwitchParameters
 from wire.registers import ADDRESS_BITS, DATA_BITS
 from wire.symbols import LANES
@@ -40,7 +41,22 @@ def interface(parameters: SwitchParameters, slots: TraceSlots) -> list[NetlistPo
         NetlistPort("clk", "clk", "input", 1, "clock; everything happens at its rising edge"),
         NetlistPort("rst", "rst", "input", 1, "reset, synchronous, active high"),
         NetlistPort("up", "up", "input", parameters.ports, "bit p - 1: the link of port p is up (trained)"),
+        NetlistPort(
+            "polling",
+            "polling",
+            "output",
+            parameters.ports,
+            "bit p - 1: port p wants its link up; 0 asleep or disabled",
+        ),
     ]
+    for member, what in (
+        ("node_guid", "NodeGUID, and SystemImageGUID"),
+        ("port_guid", "PortGUID of port 0"),
+        ("description", "NodeDescription, UTF-8, byte 0 in the highest bits, filled up with zero bytes"),
+    ):
+        width = IdentitySignature().members[member].shape
+        meaning = f"what management reads as {what}; constant"
+        ports.append(NetlistPort(member, f"identity__{member}", "input", width, meaning))
     for number in range(1, parameters.ports + 1):
         for side, direction, what in (("rx", "input", "from"), ("tx", "output", "to")):
             rows = [

@@ -35,6 +35,9 @@ module ironband_switch_tb;
   // The switch.
 
   reg [PORTS-1:0] up = 0;
+  wire [PORTS-1:0] polling;
+  wire [63:0] node_guid = 64'h1, port_guid = 64'h1;
+  wire [511:0] description = {"ironband_switch", 392'd0};
   reg [23:0] bus_addr = 0;
   reg [31:0] bus_wdata = 0;
   reg bus_write = 0, bus_read = 0;
@@ -234,7 +237,7 @@ module ironband_switch_tb;
     // Reset, links up: the ports go to Initialize and exchange flow control packets with Op 1.
     repeat (4) @(negedge clk);
     rst = 0;
-    up = ~{PORTS{1'b0}};
+    up = polling;
     repeat (8) @(negedge clk);
     expect_register(NUM_PORTS, PORTS);
 

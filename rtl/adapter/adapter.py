@@ -1,5 +1,7 @@
 """The channel adapter: a port with a packet interface (docs/pipeline.md, section 9)."""
 
+from typing import Final
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -7,30 +9,44 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.adapter.adapter_registers import AdapterRegisters
 from rtl.adapter.host_receive import RECEIVE_KINDS, HostReceive, HostWordSignature
 from rtl.adapter.host_send import SEND_KINDS, HostSend, HostStreamSignature
+from rtl.adapter.smp_check import SmpCheck
 from rtl.debug.trace import TraceSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
+from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools
 from rtl.management.bus import BusSignature
-from rtl.switch.crossbar import CrossbarOutput
+from rtl.management.identity import IdentitySignature
+from rtl.rotation import any_of
+from rtl.switch.crossbar import Crossbar
+from rtl.switch.crossing import connect_agent, connect_inputs
 from rtl.switch.matcher import Matcher
 from rtl.switch.node_bus import BUS_KINDS, NodeBus
 from rtl.switch.output import Output
 from rtl.switch.store import PacketStore
-from wire.codes import VL15
+from wire.codes import VL15, PortState
 from wire.parameters import AdapterParameters
 from wire.trace import Kind, Verdict
 
 __all__ = ["Adapter"]
 
+# Inputs and outputs of the crossing.
+_LINK: Final = 0
+_HOST: Final = 1
+_AGENT: Final = 2
+_CROSSED: Final = 3
+_CREDITED: Final = 1
+
 
 class Adapter(wiring.Component):
-    """An adapter: what the host offers goes to the link, what the link brings goes to the host.
+    """An adapter: what the host offers goes to the link, what the link brings to the host, SMPs to the agent.
 
     Members:
-        rx, tx: rows from and to the wires; `up` says that the link is up.
+        rx, tx: rows from and to the wires; `up` says that the link is up, `polling` that the port wants it to be.
         bus: the register bus.
+        identity: what management calls it.
         send: the host's streams, of each slot.
         recv: words to the host; `recv_stall` is the mask of slots from which it takes none.
+        host_sm: the host has a Subnet Manager.
         trace: records, slots as in `trace_slots`.
 
     Attributes:
@@ -40,23 +56,26 @@ class Adapter(wiring.Component):
     def __init__(self, parameters: AdapterParameters) -> None:
         self.parameters = parameters
         slots = parameters.vls + 1
-        self.trace_slots: list[tuple[int, Kind]] = [(0, kind) for kind in BUS_KINDS]
+        self.trace_slots: list[tuple[int, Kind]] = [(0, kind) for kind in (*AGENT_KINDS, *BUS_KINDS)]
         self.trace_slots += [(1, kind) for kind in (*PORT_KINDS, *SEND_KINDS, *RECEIVE_KINDS)]
         super().__init__(
             {
                 "rx": In(RowSignature()),
                 "tx": Out(RowSignature()),
                 "up": In(1),
+                "polling": Out(1),
                 "bus": In(BusSignature()),
+                "identity": In(IdentitySignature()),
                 "send": Out(HostStreamSignature()).array(slots),
                 "recv": Out(HostWordSignature()),
                 "recv_stall": In(slots),
+                "host_sm": In(1),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Port, link to host, host to link, registers."""
+        """Port, link, host, agent, what crosses between them, registers."""
         m = Module()
         parameters = self.parameters
         vls = parameters.vls
@@ -66,10 +85,12 @@ class Adapter(wiring.Component):
         m.submodules.port = port = LinkPort("adapter", vls, parameters.mtu)
         connect(m, flipped(self.rx), port.rx)
         connect(m, port.tx, flipped(self.tx))
-        m.d.comb += [port.phase.eq(phase), port.up.eq(self.up)]
+        m.d.comb += [port.phase.eq(phase), port.up.eq(self.up), self.polling.eq(port.polling)]
 
-        # Link to host. Only whole and good packets join a queue.
-        m.submodules.received = received = PacketStore([parameters.receive_blocks] * vls + [parameters.vl15_blocks], 1)
+        # From the link. Only whole and good packets join a queue.
+        pools = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
+        m.submodules.received = received = PacketStore(pools, _CROSSED, _CREDITED)
+        m.submodules.received_smp = received_smp = SmpCheck(vls)
         header, arrived = port.header, port.write
         ended = arrived.valid & arrived.last & arrived.accepted
         no_room = Signal()
@@ -77,7 +98,7 @@ class Adapter(wiring.Component):
             no_room.eq(
                 Cat((header.slot == slot) & (header.need > received.free[slot]) for slot in range(vls + 1)).any()
             ),
-            received.phase.eq(phase),
+            received_smp.row.eq(arrived),
             received.write.eq(arrived),
             received.accept.eq(port.accept),
             received.accept_slot.eq(arrived.slot),
@@ -87,8 +108,8 @@ class Adapter(wiring.Component):
             received.packet.pool.eq(arrived.slot),
             received.packet.words.eq(arrived.n),
             received.packet.need.eq(arrived.need),
+            received.packet.output.eq(Mux(received_smp.is_smp, _AGENT, _HOST)),
             received.packet.slot.eq(arrived.slot),
-            received.wide.eq(1),
         ]
         m.d.sync += [
             port.refused.eq(no_room),
@@ -96,29 +117,11 @@ class Adapter(wiring.Component):
         ]
         m.d.comb += [port.free[vl].eq(received.free[vl]) for vl in range(vls)]
 
-        # The host takes packets without credits, but for the slots that it stalls.
-        m.submodules.to_host = to_host = Matcher(1, 1, vls)
-        m.submodules.to_host_rows = to_host_rows = CrossbarOutput(1, 1)
-        m.submodules.host_receive = host_receive = HostReceive()
-        m.d.comb += [
-            received.facts[0].swallow.eq(~0),
-            to_host.inputs_available.eq(received.available),
-            to_host.outputs_available.eq(~received.holds),
-            received.grant_output.eq(to_host.output_of[0]),
-            received.grant_slots.eq(to_host.slot_of),
-            received.granted.eq(to_host.matched),
-            to_host_rows.packets[0].eq(received.packets[0]),
-            to_host_rows.to_here.eq(received.to_output[0]),
-            to_host_rows.rows[0].eq(received.rows[0]),
-            host_receive.row.eq(to_host_rows.send),
-        ]
-        for slot in range(vls + 1):
-            m.d.comb += to_host.requests[0][slot].eq(received.requests[slot] & ~self.recv_stall[slot])
-        connect(m, host_receive.words, flipped(self.recv))
-
-        # Host to link. A packet joins its queue when its last word has been taken.
+        # From the host. A packet joins its queue when its last word has been taken.
+        pools = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
         m.submodules.host_send = host_send = HostSend(vls)
-        m.submodules.posted = posted = PacketStore([parameters.send_blocks] * vls + [parameters.vl15_blocks], 1)
+        m.submodules.posted = posted = PacketStore(pools, _CROSSED, _CREDITED)
+        m.submodules.posted_smp = posted_smp = SmpCheck(vls)
         for slot in range(vls + 1):
             connect(m, host_send.streams[slot], flipped(self.send[slot]))
         taken = host_send.write
@@ -127,7 +130,7 @@ class Adapter(wiring.Component):
             m.d.sync += oversize.eq(taken.n > port.max_words)
         m.d.comb += [
             host_send.free.eq(posted.free),
-            posted.phase.eq(phase),
+            posted_smp.row.eq(taken),
             posted.write.eq(taken),
             posted.accept.eq(host_send.accept),
             posted.accept_slot.eq(host_send.accept_slot),
@@ -137,13 +140,41 @@ class Adapter(wiring.Component):
             posted.packet.words.eq(taken.n),
             posted.packet.need.eq(taken.need),
             posted.packet.oversize.eq(oversize),
+            posted.packet.output.eq(Mux(posted_smp.is_smp, _AGENT, _LINK)),
             posted.packet.slot.eq(taken.slot),
-            posted.wide.eq(port.wide),
         ]
 
+        # From the agent.
+        m.submodules.agent_port = agent_port = AgentPort(parameters, _CROSSED)
+        m.submodules.agent_store = agent_store = PacketStore(agent_pools(parameters), _CROSSED, _CREDITED)
+        connect_agent(m, agent_port, agent_store)
+        connect(m, flipped(self.identity), agent_port.identity)
+        m.d.comb += [agent_port.active.eq(port.state == PortState.ACTIVE), agent_port.host_sm.eq(self.host_sm)]
+
+        # To link, host and agent. Host and agent take packets without credits, the host not those of slots it stalls.
         m.submodules.output = output = Output(vls)
-        m.submodules.to_link = to_link = Matcher(1, 1, vls)
-        m.submodules.to_link_rows = to_link_rows = CrossbarOutput(1, 1)
+        m.submodules.matcher = matcher = Matcher(_CROSSED, _CROSSED, vls)
+        m.submodules.crossbar = crossbar = Crossbar([1] * _CROSSED, _CROSSED)
+        sides = [received, posted, agent_store]
+        connect_inputs(m, sides, matcher, crossbar)
+        held = Signal(_CROSSED)
+        available = {_LINK: output.available, _HOST: ~held[_HOST], _AGENT: agent_port.available}
+        for number, side in enumerate(sides):
+            m.d.comb += [
+                side.phase.eq(phase),
+                side.facts[_LINK].eq(output.facts),
+                side.wide.eq(Cat(port.wide, 1, 1)),
+            ]
+            for slot in range(vls + 1):
+                taking = Cat(1, ~self.recv_stall[slot], 1)
+                m.d.comb += matcher.requests[number][slot].eq(side.requests[slot] & taking)
+        m.d.comb += [
+            held.eq(any_of(side.holds for side in sides)),
+            matcher.outputs_available.eq(Cat(available[number] for number in range(_CROSSED))),
+            matcher.urgent[_LINK].eq(port.fcp_urgent),
+            matcher.changed[_LINK].eq(port.fcp_changed),
+        ]
+
         m.d.comb += [
             output.phase.eq(phase),
             output.state.eq(port.state),
@@ -151,31 +182,29 @@ class Adapter(wiring.Component):
             output.wide.eq(port.wide),
             output.cl.eq(port.cl),
             output.tbs.eq(port.tbs),
-            output.held.eq(posted.holds),
-            output.busy.eq(posted.busy),
-            output.head.eq(posted.heads),
-            output.flow_control.eq(to_link.flow_control),
-            posted.facts[0].eq(output.facts),
-            to_link.requests[0].eq(posted.requests),
-            to_link.inputs_available.eq(posted.available),
-            to_link.outputs_available.eq(output.available),
-            to_link.urgent.eq(port.fcp_urgent),
-            to_link.changed.eq(port.fcp_changed),
-            posted.grant_output.eq(to_link.output_of[0]),
-            posted.grant_slots.eq(to_link.slot_of),
-            posted.granted.eq(to_link.matched),
-            port.fcp_grant.eq(to_link.flow_control),
+            output.held.eq(held[_LINK]),
+            output.busy.eq(any_of(side.busy for side in sides)[_LINK]),
+            output.head.eq(any_of(side.heads for side in sides)[_LINK]),
+            output.flow_control.eq(matcher.flow_control[_LINK]),
+            port.fcp_grant.eq(matcher.flow_control[_LINK]),
             port.waiting.eq(output.waiting),
-            to_link_rows.packets[0].eq(posted.packets[0]),
-            to_link_rows.to_here.eq(posted.to_output[0]),
-            to_link_rows.rows[0].eq(posted.rows[0]),
-            port.send.eq(to_link_rows.send),
+            port.send.eq(crossbar.sends[_LINK]),
+        ]
+
+        m.submodules.host_receive = host_receive = HostReceive()
+        m.d.comb += host_receive.row.eq(crossbar.sends[_HOST])
+        connect(m, host_receive.words, flipped(self.recv))
+
+        m.d.comb += [
+            agent_port.granted.eq(any_of(matcher.output_of)[_AGENT]),
+            agent_port.send.eq(crossbar.sends[_AGENT]),
         ]
 
         # Registers.
         m.submodules.bus = bus = NodeBus()
         m.submodules.registers = registers = AdapterRegisters()
         connect(m, flipped(self.bus), bus.bus)
+        connect(m, agent_port.bus, bus.agent)
         access = bus.access
         m.d.comb += [
             registers.access.select.eq(access.page == 0),
@@ -187,12 +216,14 @@ class Adapter(wiring.Component):
             port.reg.select.eq(access.page == 1),
             port.lid.eq(registers.lid),
             port.lmc.eq(registers.lmc),
+            agent_port.hold.eq(bus.hold),
+            agent_port.lease_second.eq(registers.lease_second),
             bus.answer.eq(registers.rdata | port.reg_rdata),
         ]
 
         # Trace: each part's slots one after the other.
         place = 0
-        for part in (bus.trace, port.trace, host_send.trace, host_receive.trace):
+        for part in (agent_port.trace, bus.trace, port.trace, host_send.trace, host_receive.trace):
             for slot in range(len(part.valid)):
                 m.d.comb += [
                     self.trace.valid[place].eq(part.valid[slot]),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.management.bus import PortAccess
 from rtl.rotation import select
-from wire.registers import NodeRegister
+from wire.registers import DATA_BITS, LEASE_SECOND_AT_RESET, NodeRegister
 
 __all__ = ["AdapterRegisters"]
 
@@ -15,12 +15,12 @@ _LMC_BITS = 3
 
 
 class AdapterRegisters(wiring.Component):
-    """NUM_PORTS, LID and LMC.
+    """NUM_PORTS, LID, LMC and LEASE_SECOND.
 
     Members:
         access: to the node's page; a write is visible in the next cycle.
         rdata: two cycles after a read what was visible in the cycle between, else 0.
-        lid, lmc: the registers.
+        lid, lmc, lease_second: the registers.
     """
 
     def __init__(self) -> None:
@@ -30,22 +30,27 @@ class AdapterRegisters(wiring.Component):
                 "rdata": Out(32),
                 "lid": Out(_LID_BITS),
                 "lmc": Out(_LMC_BITS),
+                "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two registers to write, one constant."""
+        """Three registers to write, one constant."""
         m = Module()
         access = self.access
         values = {
             NodeRegister.NUM_PORTS: Const(1),
             NodeRegister.LID: self.lid,
             NodeRegister.LMC: self.lmc,
+            NodeRegister.LEASE_SECOND: self.lease_second,
         }
+        writes = access.select & access.write
         for offset, register in ((NodeRegister.LID, self.lid), (NodeRegister.LMC, self.lmc)):
             fits = access.wdata[len(register) :] == 0
-            with m.If(access.select & access.write & (access.offset == offset) & fits):
+            with m.If(writes & (access.offset == offset) & fits):
                 m.d.sync += register.eq(access.wdata)
+        with m.If(writes & (access.offset == NodeRegister.LEASE_SECOND) & (access.wdata != 0)):
+            m.d.sync += self.lease_second.eq(access.wdata)
 
         reading = Signal(len(values))
         m.d.sync += [

@@ -24,7 +24,7 @@ from wire.crc import (
 from wire.headers import BTH, GRH, LRH
 from wire.symbols import LANES
 
-__all__ = ["IcrcCheck", "VcrcCheck", "fingerprint_step", "lanes_of", "vcrc_step"]
+__all__ = ["IcrcCheck", "VcrcCheck", "fingerprint_step", "icrc_step", "lanes_of", "vcrc_step"]
 
 
 def lanes_of(row_data: Value) -> list[Value]:
@@ -46,7 +46,7 @@ def vcrc_step(state: Value, taken: list[Value]) -> Value:
     return _step(VCRC_POLY_REFLECTED, VCRC_WIDTH, state, taken)
 
 
-def _icrc_step(state: Value, taken: list[Value]) -> Value:
+def icrc_step(state: Value, taken: list[Value]) -> Value:
     """The 32-bit ICRC register after these bytes, first byte on the wire first."""
     return _step(ICRC_POLY_REFLECTED, ICRC_WIDTH, state, taken)
 
@@ -128,11 +128,11 @@ class IcrcCheck(wiring.Component):
 
         lanes = lanes_of(self.row.data | ones)
         state = Signal(ICRC_WIDTH)
-        first = _icrc_step(Const(ICRC_INIT, ICRC_WIDTH), lanes[1:])
+        first = icrc_step(Const(ICRC_INIT, ICRC_WIDTH), lanes[1:])
         with m.If(self.row.valid):
             m.d.sync += [
                 lnh.eq(has_grh),
-                state.eq(Mux(is_first, first, _icrc_step(state, lanes))),
-                self.good.eq(_icrc_step(state, lanes[:1]) == ICRC_RESIDUE),
+                state.eq(Mux(is_first, first, icrc_step(state, lanes))),
+                self.good.eq(icrc_step(state, lanes[:1]) == ICRC_RESIDUE),
             ]
         return m

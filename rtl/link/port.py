@@ -48,7 +48,7 @@ class LinkPort(wiring.Component):
 
     Members:
         rx, tx: the wires.
-        up: the physical link is up.
+        up: the physical link is up. `polling`: the port wants it to be.
         phase: the cycle modulo 4.
         lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h.
         header: the header in cycle h+1; `acceptable`, in the same cycle, says that the port has no objection to it.
@@ -58,6 +58,7 @@ class LinkPort(wiring.Component):
         free: free blocks of each data VL's receive buffer, as visible.
         state, operational, wide: the port's state, the mask of its operational data VLs, and whether
             it is 4X.
+        state_reported: the state shown is new, and one that SwitchInfo.PortStateChange tells of.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         cl, tbs: credit limit and blocks sent of each data VL, as visible.
         fcp_urgent, fcp_changed: some VL has a flow control packet to send; `fcp_grant` (cycle g) sends one.
@@ -79,6 +80,7 @@ class LinkPort(wiring.Component):
                 "rx": In(RowSignature()),
                 "tx": Out(RowSignature()),
                 "up": In(1),
+                "polling": Out(1),
                 "phase": In(2),
                 "lookup_dlid": Out(16),
                 "header": Out(PacketHeader),
@@ -89,6 +91,7 @@ class LinkPort(wiring.Component):
                 "write": Out(StoreRow),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "state": Out(PortState),
+                "state_reported": Out(1),
                 "operational": Out(vls),
                 "wide": Out(1),
                 "neighbor_mtu": Out(3),
@@ -125,6 +128,8 @@ class LinkPort(wiring.Component):
         state, operational = port_state.state, registers.operational
         m.d.comb += [
             self.state.eq(state),
+            self.state_reported.eq(port_state.reported),
+            self.polling.eq(registers.polling),
             self.operational.eq(operational),
             self.wide.eq(registers.wide),
             self.neighbor_mtu.eq(registers.neighbor_mtu),
@@ -132,6 +137,7 @@ class LinkPort(wiring.Component):
             registers.reg.eq(self.reg),
             self.reg_rdata.eq(registers.reg_rdata),
             registers.state.eq(state),
+            registers.up.eq(self.up),
         ]
 
         # Receive: framing in cycle c, checks in c+1, verdicts in c+2.

@@ -24,6 +24,8 @@ class PortStateMachine(wiring.Component):
         timeout: LINK_DOWN_TIMEOUT in cycles; `timeout_written` starts it anew.
         state: the state.
         changed: `state` differs from that of the cycle before.
+        reported: so it does, and SwitchInfo.PortStateChange says so: from Down to Initialize, or to Down other than by
+            a register write (docs/management.md, section 5).
         initializing, arming: the state of the next cycle is entered: Initialize, Armed.
         link_downed, link_recovered: the link failed; it came back in time. The counters move in the
             next cycle.
@@ -41,6 +43,7 @@ class PortStateMachine(wiring.Component):
                 "timeout_written": In(1),
                 "state": Out(PortState, init=PortState.DOWN),
                 "changed": Out(1),
+                "reported": Out(1),
                 "initializing": Out(1),
                 "arming": Out(1),
                 "link_downed": Out(1),
@@ -54,7 +57,12 @@ class PortStateMachine(wiring.Component):
         state = self.state
         following = Signal(PortState)
         m.d.comb += following.eq(state)
-        m.d.sync += [state.eq(following), self.changed.eq(following != state)]
+        remote_init = Signal()  # the other end takes the port down
+        m.d.sync += [
+            state.eq(following),
+            self.changed.eq(following != state),
+            self.reported.eq(self.initializing | self.link_downed | remote_init),
+        ]
 
         m.submodules.timer = timer = Timer(len(self.timeout))
         m.d.comb += [
@@ -90,7 +98,7 @@ class PortStateMachine(wiring.Component):
                 with m.If(~self.up):
                     m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
                 with m.Elif(write_down | self.good_init):
-                    m.d.comb += following.eq(PortState.DOWN)
+                    m.d.comb += [following.eq(PortState.DOWN), remote_init.eq(~write_down)]
                 with m.Elif(active_enable & ((self.write == PortState.ACTIVE) | self.good_data)):
                     m.d.comb += following.eq(PortState.ACTIVE)
 
@@ -99,7 +107,7 @@ class PortStateMachine(wiring.Component):
                 with m.If(~self.up):
                     m.d.comb += following.eq(PortState.ACTIVE_DEFER)
                 with m.Elif(write_down | self.good_init):
-                    m.d.comb += following.eq(PortState.DOWN)
+                    m.d.comb += [following.eq(PortState.DOWN), remote_init.eq(~write_down)]
 
             # The link failed a moment ago; it comes back, or the time is up.
             with m.Case(PortState.ACTIVE_DEFER):

@@ -9,7 +9,7 @@ from rtl.link.flow_control_sender import FlowControlSender
 from rtl.link.idle import IdleData
 from rtl.link.link_packet import FlowControlFields
 from rtl.link.row import RowSignature
-from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, SLOT_BITS
+from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
 from wire.crc import VCRC_INIT, VCRC_WIDTH
 from wire.symbols import LANES, Control, idle_row
@@ -28,7 +28,7 @@ SendRow = data.StructLayout(
         "oversize": 1,
         "n": LENGTH_BITS,
         "need": NEED_BITS,
-        "input": 6,
+        "input": PORT_BITS,
     }
 )
 """A row of a data packet on its way to the wires, in cycle x_r + 2.
@@ -49,7 +49,7 @@ SentRow = data.StructLayout(
         "refused": 1,
         "slot": SLOT_BITS,
         "n": LENGTH_BITS,
-        "input": 6,
+        "input": PORT_BITS,
         "link": 1,
         "fields": FlowControlFields,
     }

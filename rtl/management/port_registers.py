@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,7 @@ from rtl.rotation import select
 from rtl.widths import LENGTH_BITS
 from wire.codes import (
     LinkWidth,
+    PortPhysicalState,
     PortState,
     data_vls,
     max_pkt_len,
@@ -39,9 +40,10 @@ class PortRegisters(wiring.Component):
 
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
-        state: the port's state, to be read.
+        state, up: the port's state, and whether its link is up, to be read.
         counters: the port's counters, to be read.
         state_write: the PortState written in this cycle, else NO_CHANGE.
+        polling: the port wants its link up: it is neither asleep nor disabled.
         wide: WIDTH is 4X.
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
@@ -59,8 +61,10 @@ class PortRegisters(wiring.Component):
                 "reg": In(PortAccess),
                 "reg_rdata": Out(32),
                 "state": In(PortState),
+                "up": In(1),
                 "counters": In(COUNTER_VALUES),
                 "state_write": Out(PortState),
+                "polling": Out(1),
                 "wide": Out(1, init=1),
                 "operational": Out(vls, init=(1 << vls) - 1),
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
@@ -94,6 +98,11 @@ class PortRegisters(wiring.Component):
         state_allowed = (value == PortState.DOWN) | (value == PortState.ARMED) | (value == PortState.ACTIVE)
         with m.If(writes(PortRegister.STATE, state_allowed)):
             m.d.comb += self.state_write.eq(value)
+        wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
+        for allowed in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED):
+            with m.If(writes(PortRegister.PHYSICAL_STATE, value == allowed)):
+                m.d.sync += wanted.eq(allowed)
+        m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
         with m.If(writes(PortRegister.WIDTH, (value == LinkWidth.X1) | (value == LinkWidth.X4))):
             m.d.sync += self.wide.eq(value == LinkWidth.X4)
         for code in range(1, most_mtu + 1):
@@ -115,8 +124,8 @@ class PortRegisters(wiring.Component):
             (PortRegister.LINK_DOWN_TIMEOUT, self.link_down_timeout, self.link_down_timeout_written, 1),
             (PortRegister.TICK, self.tick, self.tick_written, 0),
         ):
-            allowed = ~value[len(target) :].any() & (value >= least)
-            with m.If(writes(register, allowed)):
+            fits = ~value[len(target) :].any() & (value >= least)
+            with m.If(writes(register, fits)):
                 m.d.comb += written.eq(1)
                 m.d.sync += target.eq(value)
 
@@ -125,8 +134,10 @@ class PortRegisters(wiring.Component):
         m.d.comb += width_code.eq(LinkWidth.X1)
         with m.If(self.wide):
             m.d.comb += width_code.eq(LinkWidth.X4)
+        physical_state = Mux(self.polling & self.up, PortPhysicalState.LINK_UP, wanted)
         readable: dict[int, Value] = {
             PortRegister.STATE: self.state,
+            PortRegister.PHYSICAL_STATE: physical_state,
             PortRegister.WIDTH: width_code,
             PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
             PortRegister.OPERATIONAL_VLS: operational_code,

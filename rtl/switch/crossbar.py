@@ -1,5 +1,8 @@
 """The crossbar: rows from the readers to the outputs."""
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.transmit import SendRow
 from rtl.rotation import number_of, select
 from rtl.switch.reader import PassingPacket, PassingRow
-from rtl.widths import LENGTH_BITS, SLOT_BITS
+from rtl.widths import LENGTH_BITS, PORT_BITS, SLOT_BITS
 
 __all__ = ["Crossbar", "CrossbarOutput", "Scrapped"]
 
@@ -15,7 +18,7 @@ Scrapped = data.StructLayout(
     {
         "valid": 1,
         "slot": SLOT_BITS,
-        "input": 6,
+        "input": PORT_BITS,
         "n": LENGTH_BITS,
     }
 )
@@ -28,6 +31,9 @@ class CrossbarOutput(wiring.Component):
     What decides about a row (whose it is, its slot) comes a cycle before the row and waits here in registers, so
     only the row itself crosses in the cycle in which the buffer yields it.
 
+    Args:
+        readers: of each input.
+
     Members:
         packets, to_here: of all readers, those of input 0 first, in cycle x_r: what the row that is due belongs to;
             which of them has one due for this output, one-hot, or none.
@@ -36,10 +42,9 @@ class CrossbarOutput(wiring.Component):
         scrapped: a packet dropped, likewise.
     """
 
-    def __init__(self, inputs: int, readers: int) -> None:
-        self.inputs = inputs
-        self.readers = readers
-        sources = inputs * readers
+    def __init__(self, readers: Sequence[int]) -> None:
+        self.readers = tuple(readers)
+        sources = sum(readers)
         super().__init__(
             {
                 "packets": In(data.ArrayLayout(PassingPacket, sources)),
@@ -53,15 +58,16 @@ class CrossbarOutput(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Two AND-OR trees, a cycle apart, and a register behind each."""
         m = Module()
-        sources = range(self.inputs * self.readers)
+        sources = range(sum(self.readers))
 
         # Cycle x_r.
         chosen = Signal(len(sources))
         packet = Signal(PassingPacket)
-        source = Signal(range(self.inputs))
-        from_input = Signal(self.inputs)
+        source = Signal(range(len(self.readers)))
+        from_input = Signal(len(self.readers))
+        firsts = accumulate(self.readers, initial=0)
         m.d.comb += from_input.eq(
-            Cat(self.to_here[i * self.readers :][: self.readers].any() for i in range(self.inputs))
+            Cat(self.to_here[first:][:count].any() for first, count in zip(firsts, self.readers, strict=False))
         )
         m.d.sync += [
             chosen.eq(self.to_here),
@@ -94,6 +100,10 @@ class CrossbarOutput(wiring.Component):
 class Crossbar(wiring.Component):
     """Every output from every reader.
 
+    Args:
+        readers: of each input.
+        outputs: how many there are.
+
     Members:
         packets, to_output: of all readers, those of input 0 first, in cycle x_r: what the row that is due
             belongs to, and the mask of the output it goes to, or none.
@@ -101,11 +111,10 @@ class Crossbar(wiring.Component):
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
 
-    def __init__(self, inputs: int, readers: int, outputs: int) -> None:
-        self.inputs = inputs
-        self.readers = readers
+    def __init__(self, readers: Sequence[int], outputs: int) -> None:
+        self.readers = tuple(readers)
         self.outputs = outputs
-        sources = inputs * readers
+        sources = sum(readers)
         super().__init__(
             {
                 "packets": In(data.ArrayLayout(PassingPacket, sources)),
@@ -119,9 +128,9 @@ class Crossbar(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One column for each output."""
         m = Module()
-        sources = range(self.inputs * self.readers)
+        sources = range(sum(self.readers))
         for output in range(self.outputs):
-            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.inputs, self.readers)
+            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers)
             m.d.comb += [
                 column.packets.eq(self.packets),
                 column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),

@@ -16,12 +16,13 @@ __all__ = ["FifoQueues"]
 class FifoQueues(wiring.Component):
     """One queue for each slot of the input; see `QueueingSignature`. Where a packet goes is in its key."""
 
-    def __init__(self, block_bits: int, blocks: int, outputs: int, vls: int) -> None:
+    def __init__(self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
         self.block_bits = block_bits
         self.blocks = blocks
         self.outputs = outputs
+        self.credited = credited
         self.vls = vls
-        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, vls))})
+        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
@@ -49,14 +50,15 @@ class FifoQueues(wiring.Component):
         able = Signal(slots)
         for queue in range(slots):
             key = queues.following[queue]
-            facts = [port.facts[output] for output in range(outputs)]
+            facts = [port.facts[output] for output in range(self.credited)]
             blocked = Array(of_output.blocked for of_output in facts)[key.output]
             swallow = Array(of_output.swallow for of_output in facts)[key.output]
             credit = Array(Array(of_output.credit[vl] for vl in range(vls))[key.slot] for of_output in facts)[
                 key.output
             ]
             fit = data_eligible(swallow.bit_select(key.slot, 1), credit, key.need, key.oversize)
-            m.d.sync += able[queue].eq(~blocked & ((key.slot == vls) | fit))
+            always = key.output >= self.credited
+            m.d.sync += able[queue].eq(always | (~blocked & ((key.slot == vls) | fit)))
 
         # Each queue's head: masks of its output and slot, and whether it could go.
         to_output = [Signal(outputs, name=f"to_output_{queue}") for queue in range(slots)]

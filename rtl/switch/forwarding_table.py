@@ -1,6 +1,6 @@
 """The linear forwarding table: DLID to output port (IBTA vol 1, 14.2.5.10 and 18.2.4.3)."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -26,7 +26,7 @@ class ForwardingTable(wiring.Component):
         write: seen by lookups of the next cycle on.
         lid: the LID looked up, below `size` (others yield anything).
         port: its entry, in the cycle after. All that follows belongs to that cycle.
-        known, output: the entry is one of the switch's ports, and that port's output (from 0).
+        known, output: the entry is one of the switch's ports, and that port's output, which for port 0 is the last.
     """
 
     def __init__(self, size: int, ports: int) -> None:
@@ -38,14 +38,14 @@ class ForwardingTable(wiring.Component):
                 "lid": In(16),
                 "port": Out(8),
                 "known": Out(1),
-                "output": Out(range(ports)),
+                "output": Out(range(ports + 1)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """One block RAM. What an entry means is stored with it: its clock-to-output time is long enough."""
         m = Module()
-        entry = data.StructLayout({"port": 8, "known": 1, "output": range(self.ports)})
+        entry = data.StructLayout({"port": 8, "known": 1, "output": range(self.ports + 1)})
         unknown = {"port": LFT_NO_ROUTE, "known": 0, "output": 0}
         m.submodules.memory = memory = Memory(shape=entry, depth=self.size, init=[unknown] * self.size)
         write = memory.write_port()
@@ -54,8 +54,8 @@ class ForwardingTable(wiring.Component):
         m.d.comb += [
             write.addr.eq(self.write.lid),
             write.data.port.eq(port),
-            write.data.known.eq((port != 0) & (port <= self.ports)),
-            write.data.output.eq(port - 1),
+            write.data.known.eq(port <= self.ports),
+            write.data.output.eq(Mux(port == 0, self.ports, port - 1)),
             write.en.eq(self.write.valid),
             read.addr.eq(self.lid),
             self.port.eq(read.data.port),

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amaranth.hdl import Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -22,7 +22,7 @@ __all__ = ["Input"]
 
 
 class Input(wiring.Component):
-    """What becomes of one port's received packets until they reach an output.
+    """What becomes of one port's received packets until they reach an output. The last output is the agent's.
 
     Members:
         port, lookup_dlid, header, forwarding_top, forwarding_write, sl_to_vl, sl_to_vl_rdata, own_wide,
@@ -36,6 +36,7 @@ class Input(wiring.Component):
     def __init__(self, parameters: SwitchParameters) -> None:
         self.parameters = parameters
         ports, vls = parameters.ports, parameters.vls
+        outputs = ports + 1
         super().__init__(
             {
                 "port": In(PORT_BITS),
@@ -54,16 +55,16 @@ class Input(wiring.Component):
                 "own_wide": In(1),
                 "route_facts": In(data.ArrayLayout(PortFacts, ports)),
                 "send_facts": In(data.ArrayLayout(send_facts_layout(vls), ports)),
-                "heads": Out(ports),
-                "requests": Out(data.ArrayLayout(ports, vls + 1)),
+                "heads": Out(outputs),
+                "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "available": Out(1),
-                "grant_output": In(ports),
-                "grant_slots": In(data.ArrayLayout(vls + 1, ports)),
+                "grant_output": In(outputs),
+                "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
                 "granted": In(1),
-                "busy": Out(ports),
-                "holds": Out(ports),
+                "busy": Out(outputs),
+                "holds": Out(outputs),
                 "packets": Out(PassingPacket).array(parameters.readers),
-                "to_output": Out(ports).array(parameters.readers),
+                "to_output": Out(outputs).array(parameters.readers),
                 "rows": Out(PassingRow).array(parameters.readers),
             }
         )
@@ -78,7 +79,7 @@ class Input(wiring.Component):
         queueing: Literal["voq", "fifo"] = parameters.queueing
         pools = [parameters.buffer_blocks] * vls + [parameters.vl15_blocks]
         m.submodules.route = route = Route(ports, vls, parameters.lft_size)
-        m.submodules.store = store = PacketStore(pools, ports, queueing, parameters.readers)
+        m.submodules.store = store = PacketStore(pools, ports + 1, ports, queueing, parameters.readers)
 
         # Header (cycle h+1).
         m.d.comb += [
@@ -97,7 +98,7 @@ class Input(wiring.Component):
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
         # (section 3.5). A packet that ends before that is cancelled.
         accept = Signal()
-        packet = Signal(routed_layout(ports))
+        packet = Signal(routed_layout(ports + 1))
         at_once = Signal()
         waiting = Signal()
         enough = Signal(LENGTH_BITS)
@@ -136,6 +137,7 @@ class Input(wiring.Component):
             store.cancel.eq(waiting & write.valid & write.last),
             store.join.eq(at_once | (waiting & in_time)),
             store.packet.eq(packet),
+            store.wide.eq(Cat(*(self.route_facts[output].wide for output in range(ports)), 1)),
             store.facts.eq(self.send_facts),
             store.grant_output.eq(self.grant_output),
             store.grant_slots.eq(self.grant_slots),
@@ -147,8 +149,6 @@ class Input(wiring.Component):
             self.busy.eq(store.busy),
             self.holds.eq(store.holds),
         ]
-        for output in range(ports):
-            m.d.comb += store.wide[output].eq(self.route_facts[output].wide)
         for reader in range(parameters.readers):
             m.d.comb += [
                 self.packets[reader].eq(store.packets[reader]),

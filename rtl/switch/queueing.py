@@ -44,9 +44,11 @@ def routed_layout(outputs: int) -> data.StructLayout:
 class QueueingSignature(wiring.Signature):
     """The queues of one input, seen from them.
 
+    Of the outputs the first `credited` need credits. To the others packets may always go.
+
     Members:
         join, packet, first: a packet joins (cycle e); its first block.
-        facts: of each output for the next cycle, see `send_facts_layout`.
+        facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
         heads: mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go if
             input and output were available; anything for an output granted in the cycle before.
@@ -55,13 +57,13 @@ class QueueingSignature(wiring.Signature):
         granted: the head that goes, in the cycle after (g+1).
     """
 
-    def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
+    def __init__(self, block_bits: int, outputs: int, credited: int, vls: int) -> None:
         super().__init__(
             {
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
                 "first": In(block_bits),
-                "facts": In(data.ArrayLayout(send_facts_layout(vls), outputs)),
+                "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
                 "heads": Out(outputs),
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "grant_output": In(outputs),

@@ -8,7 +8,7 @@ from rtl.link.packet_check import PacketHeader
 from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
 from rtl.switch.sl_to_vl import SlToVl, SlToVlAccess
 from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
-from wire.codes import MTU, VL15, max_pkt_len
+from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
 __all__ = ["PortFacts", "Route"]
@@ -49,12 +49,12 @@ class Route(wiring.Component):
         lookup_dlid: the DLID, in cycle h.
         header: the header, in cycle h+1. All that follows belongs to that cycle.
         relay, refused: the node's objection to the packet, 0 for none; whether there is one.
-        output: number (port - 1) of the output it goes to.
+        output: number of the output it goes to: port - 1, or P for port 0, the agent.
         slot: its slot there.
         oversize: it exceeds the output's NeighborMTU.
         slower: it comes from a 1X port and goes to a 4X one.
         forwarding_top: LinearFDBTop.
-        own_wide: this port is 4X; `outputs`: facts of all ports.
+        own_wide: this port is 4X; `outputs`: facts of all ports from 1 on.
         free: free blocks of this input's slots.
         forwarding_write, sl_to_vl, sl_to_vl_rdata: the tables' side of the register bus.
     """
@@ -70,7 +70,7 @@ class Route(wiring.Component):
                 "header": In(PacketHeader),
                 "relay": Out(Verdict),
                 "refused": Out(1),
-                "output": Out(range(ports)),
+                "output": Out(range(ports + 1)),
                 "slot": Out(range(vls + 1)),
                 "oversize": Out(1),
                 "slower": Out(1),
@@ -94,10 +94,10 @@ class Route(wiring.Component):
         m.d.comb += [
             forwarding.write.eq(self.forwarding_write),
             forwarding.lid.eq(self.lookup_dlid),
-            self.output.eq(forwarding.output),
         ]
 
-        # Meanwhile, what the packet would be at each output.
+        # Meanwhile, what the packet would be at each output. The permissive LID is in no table: it means the agent,
+        # and all outputs say what the agent's does.
         m.submodules.sl_to_vl = sl_to_vl = SlToVl(self.ports, self.vls)
         m.d.comb += [
             sl_to_vl.access.eq(self.sl_to_vl),
@@ -109,36 +109,50 @@ class Route(wiring.Component):
         no_room = Signal()
         no_dlid = Signal()
         is_vl15 = Signal()
+        permissive = Signal()
         free = Array(self.free[slot] for slot in range(self.vls + 1))[header.slot]
         m.d.comb += [
             no_room.eq(header.need > free),
-            no_dlid.eq((header.dlid > self.forwarding_top) | (header.dlid >= self.lft_size)),
             is_vl15.eq(header.vl == VL15),
+            permissive.eq(is_vl15 & (header.dlid == LID_PERMISSIVE)),
+            no_dlid.eq(~permissive & ((header.dlid > self.forwarding_top) | (header.dlid >= self.lft_size))),
+        ]
+        at_agent = Signal(_Candidate)
+        m.d.comb += [
+            at_agent.vl.eq(header.vl),
+            at_agent.slower.eq(~self.own_wide),
+            at_agent.refused.eq(no_room | no_dlid),
         ]
         candidates = []
         for output in range(self.ports):
             candidate = Signal(_Candidate, name=f"candidate_{output}")
             facts, vl = self.outputs[output], sl_to_vl.vls[output]
-            m.d.comb += [
-                candidate.loop.eq(self.port == output + 1),
-                candidate.vl.eq(vl),
-                candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl[:3], 1)),
-                candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
-                candidate.slower.eq(~self.own_wide & facts.wide),
-                candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
-            ]
+            with m.If(permissive):
+                m.d.comb += candidate.eq(at_agent)
+            with m.Else():
+                m.d.comb += [
+                    candidate.loop.eq(self.port == output + 1),
+                    candidate.vl.eq(vl),
+                    candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl[:3], 1)),
+                    candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
+                    candidate.slower.eq(~self.own_wide & facts.wide),
+                    candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
+                ]
             candidates.append(candidate)
 
         # What it is at its own.
         found = Signal(_Candidate)
         no_route = Signal()
+        known = Signal()
         m.d.comb += [
-            found.eq(Array(candidates)[forwarding.output]),
-            no_route.eq(no_dlid | ~forwarding.known),
+            known.eq(forwarding.known | permissive),
+            found.eq(Array([*candidates, at_agent])[forwarding.output]),
+            no_route.eq(no_dlid | ~known),
+            self.output.eq(Mux(permissive, self.ports, forwarding.output)),
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
             self.oversize.eq(found.oversize),
             self.slower.eq(found.slower),
-            self.refused.eq(found.refused | ~forwarding.known),
+            self.refused.eq(found.refused | ~known),
         ]
         with m.If(is_vl15):
             m.d.comb += self.relay.eq(Mux(no_route | found.loop | no_room, Verdict.VL15_DROPPED, 0))

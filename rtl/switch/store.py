@@ -23,7 +23,11 @@ __all__ = ["PacketStore"]
 class PacketStore(wiring.Component):
     """Buffer, queues and readers of one input.
 
-    `pools` are the buffer's blocks of each slot, the data VLs' first.
+    Args:
+        pools: the buffer's blocks of each slot, the data VLs' first.
+        outputs: how many there are.
+        credited: how many of them, from the first on, need credits.
+        queueing, readers: see `wire.parameters.SwitchParameters`.
 
     Members:
         phase: the cycle modulo 4.
@@ -42,11 +46,13 @@ class PacketStore(wiring.Component):
         self,
         pools: Sequence[int],
         outputs: int,
+        credited: int,
         queueing: Literal["voq", "fifo"] = "voq",
         readers: int = 1,
     ) -> None:
         self.pools = tuple(pools)
         self.outputs = outputs
+        self.credited = credited
         self.vls = len(self.pools) - 1
         self.queueing = queueing
         self.readers = readers
@@ -62,7 +68,7 @@ class PacketStore(wiring.Component):
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
-                "facts": In(data.ArrayLayout(send_facts_layout(self.vls), outputs)),
+                "facts": In(data.ArrayLayout(send_facts_layout(self.vls), credited)),
                 "heads": Out(outputs),
                 "requests": Out(data.ArrayLayout(outputs, self.vls + 1)),
                 "grant_output": In(outputs),
@@ -92,7 +98,7 @@ class PacketStore(wiring.Component):
         ]
 
         kind = VirtualOutputQueues if self.queueing == "voq" else FifoQueues
-        m.submodules.queues = kind(self.block_bits, buffer.blocks, self.outputs, self.vls)
+        m.submodules.queues = kind(self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
         queues = m.submodules.queues.queueing
         m.d.comb += [
             queues.join.eq(self.join),

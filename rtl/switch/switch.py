@@ -9,14 +9,18 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.debug.trace import TraceSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
+from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools
 from rtl.management.bus import BusSignature
+from rtl.management.identity import IdentitySignature
 from rtl.rotation import any_of
 from rtl.switch.crossbar import Crossbar
+from rtl.switch.crossing import connect_agent, connect_inputs
 from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
 from rtl.switch.input import Input
 from rtl.switch.matcher import Matcher
 from rtl.switch.node_bus import BUS_KINDS, NodeBus
 from rtl.switch.output import Output
+from rtl.switch.store import PacketStore
 from rtl.switch.switch_registers import SwitchRegisters
 from wire.parameters import SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE
@@ -25,14 +29,17 @@ from wire.trace import Kind
 __all__ = ["Switch"]
 
 _SWITCH_PORT_KINDS: Final = tuple(sorted({*PORT_KINDS, Kind.SCRAP}))
+_PORT_0_KINDS: Final = tuple(sorted({*BUS_KINDS, *AGENT_KINDS, Kind.SCRAP}))
 
 
 class Switch(wiring.Component):
-    """A switch of ports 1..P.
+    """A switch of ports 1..P, and port 0 for its management.
 
     Members:
-        rx, tx: rows from and to the wires of port i + 1; `up`: bit i says that its link is up.
+        rx, tx: rows from and to the wires of port i + 1; `up`: bit i says that its link is up, `polling` that it
+            wants it to be.
         bus: the register bus.
+        identity: what management calls it.
         trace: records, slots as in `trace_slots`.
 
     Attributes:
@@ -42,7 +49,7 @@ class Switch(wiring.Component):
     def __init__(self, parameters: SwitchParameters) -> None:
         self.parameters = parameters
         ports = parameters.ports
-        self.trace_slots: list[tuple[int, Kind]] = [(0, kind) for kind in BUS_KINDS]
+        self.trace_slots: list[tuple[int, Kind]] = [(0, kind) for kind in _PORT_0_KINDS]
         for port in range(1, ports + 1):
             self.trace_slots += [(port, kind) for kind in _SWITCH_PORT_KINDS]
         super().__init__(
@@ -50,16 +57,18 @@ class Switch(wiring.Component):
                 "rx": In(RowSignature()).array(ports),
                 "tx": Out(RowSignature()).array(ports),
                 "up": In(ports),
+                "polling": Out(ports),
                 "bus": In(BusSignature()),
+                "identity": In(IdentitySignature()),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Ports, inputs, matcher, crossbar, outputs, registers."""
+        """Ports, inputs, matcher, crossbar, outputs, agent, registers."""
         m = Module()
         parameters = self.parameters
-        vls, readers = parameters.vls, parameters.readers
+        vls = parameters.vls
         numbers = range(parameters.ports)
         ports = [LinkPort("switch", vls, parameters.mtu) for _ in numbers]
         inputs = [Input(parameters) for _ in numbers]
@@ -79,6 +88,7 @@ class Switch(wiring.Component):
             m.d.comb += [
                 port.phase.eq(phase),
                 port.up.eq(self.up[i]),
+                self.polling[i].eq(port.polling),
                 side.port.eq(i + 1),
                 side.phase.eq(phase),
                 side.own_wide.eq(port.wide),
@@ -98,35 +108,40 @@ class Switch(wiring.Component):
                     side.send_facts[o].eq(output.facts),
                 ]
 
-        # Inputs to outputs.
-        m.submodules.matcher = matcher = Matcher(parameters.ports, parameters.ports, vls)
-        m.submodules.crossbar = crossbar = Crossbar(parameters.ports, readers, parameters.ports)
+        # The last input and output are the agent's.
+        crossed = parameters.ports + 1
+        m.submodules.agent_port = agent_port = AgentPort(parameters, crossed)
+        m.submodules.agent_store = agent_store = PacketStore(agent_pools(parameters), crossed, parameters.ports)
+        connect_agent(m, agent_port, agent_store)
+        connect(m, flipped(self.identity), agent_port.identity)
         m.d.comb += [
-            matcher.inputs_available.eq(Cat(side.available for side in inputs)),
-            matcher.outputs_available.eq(Cat(output.available for output in outputs)),
+            agent_port.state_reported.eq(Cat(port.state_reported for port in ports).any()),
+            agent_store.phase.eq(phase),
+            agent_store.wide.eq(Cat(*(port.wide for port in ports), 1)),
+        ]
+        m.d.comb += [agent_store.facts[o].eq(output.facts) for o, output in enumerate(outputs)]
+
+        # Inputs to outputs.
+        sides = [*inputs, agent_store]
+        m.submodules.matcher = matcher = Matcher(crossed, crossed, vls)
+        m.submodules.crossbar = crossbar = Crossbar([*(parameters.readers for _ in numbers), 1], crossed)
+        connect_inputs(m, sides, matcher, crossbar)
+        m.d.comb += [matcher.requests[i].eq(side.requests) for i, side in enumerate(sides)]
+        m.d.comb += [
+            matcher.outputs_available.eq(Cat(*(output.available for output in outputs), agent_port.available)),
             matcher.urgent.eq(Cat(port.fcp_urgent for port in ports)),
             matcher.changed.eq(Cat(port.fcp_changed for port in ports)),
+            agent_port.granted.eq(any_of(matcher.output_of)[-1]),
+            agent_port.send.eq(crossbar.sends[-1]),
+            agent_port.scrapped.eq(crossbar.scrapped[-1].valid),
         ]
-        for i, side in enumerate(inputs):
-            m.d.comb += [
-                matcher.requests[i].eq(side.requests),
-                side.grant_output.eq(matcher.output_of[i]),
-                side.grant_slots.eq(matcher.slot_of),
-                side.granted.eq(matcher.matched[i]),
-            ]
-            for reader in range(readers):
-                m.d.comb += [
-                    crossbar.packets[i * readers + reader].eq(side.packets[reader]),
-                    crossbar.to_output[i * readers + reader].eq(side.to_output[reader]),
-                    crossbar.rows[i * readers + reader].eq(side.rows[reader]),
-                ]
-        held = Signal(parameters.ports)
-        busy = Signal(parameters.ports)
-        heads = Signal(parameters.ports)
+        held = Signal(crossed)
+        busy = Signal(crossed)
+        heads = Signal(crossed)
         m.d.comb += [
-            held.eq(any_of(side.holds for side in inputs)),
-            busy.eq(any_of(side.busy for side in inputs)),
-            heads.eq(any_of(side.heads for side in inputs)),
+            held.eq(any_of(side.holds for side in sides)),
+            busy.eq(any_of(side.busy for side in sides)),
+            heads.eq(any_of(side.heads for side in sides)),
         ]
 
         # Outputs to wires.
@@ -151,6 +166,8 @@ class Switch(wiring.Component):
         m.submodules.bus = bus = NodeBus()
         m.submodules.registers = registers = SwitchRegisters(parameters.ports, parameters.lft_size)
         connect(m, flipped(self.bus), bus.bus)
+        connect(m, agent_port.bus, bus.agent)
+        m.d.comb += [agent_port.hold.eq(bus.hold), agent_port.lease_second.eq(registers.lease_second)]
         access = bus.access
 
         forwarding_write = Signal(ForwardingWrite)
@@ -203,12 +220,13 @@ class Switch(wiring.Component):
 
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
         slots = {(0, kind): (bus.trace, slot) for slot, kind in enumerate(BUS_KINDS)}
+        slots |= {(0, kind): (agent_port.trace, slot) for slot, kind in enumerate(AGENT_KINDS)}
         for number, port in enumerate(ports, start=1):
             slots |= {(number, kind): (port.trace, slot) for slot, kind in enumerate(PORT_KINDS)}
         for slot, (number, kind) in enumerate(self.trace_slots):
             record = self.trace.payload[slot]
             if kind == Kind.SCRAP:
-                scrapped = crossbar.scrapped[number - 1]
+                scrapped = crossbar.scrapped[(number - 1) % crossed]
                 m.d.comb += [
                     self.trace.valid[slot].eq(scrapped.valid),
                     record[0].eq(scrapped.slot | scrapped.input << 16),

@@ -18,12 +18,13 @@ _KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 class VirtualOutputQueues(wiring.Component):
     """One queue for each (output, slot); see `QueueingSignature`. Queue number: output * slots + slot."""
 
-    def __init__(self, block_bits: int, blocks: int, outputs: int, vls: int) -> None:
+    def __init__(self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
         self.block_bits = block_bits
         self.blocks = blocks
         self.outputs = outputs
+        self.credited = credited
         self.vls = vls
-        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, vls))})
+        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
@@ -50,13 +51,15 @@ class VirtualOutputQueues(wiring.Component):
         shown = Signal(self.outputs * slots)
         m.d.comb += shown.eq(queues.visible | queues.appears)
         for output in range(self.outputs):
-            facts = port.facts[output]
             for slot in range(slots):
                 queue = output * slots + slot
-                goes = shown[queue] & ~facts.blocked
-                if slot < self.vls:
-                    key = queues.following[queue]
-                    goes &= data_eligible(facts.swallow[slot], facts.credit[slot], key.need, key.oversize)
+                goes = shown[queue]
+                if output < self.credited:
+                    facts = port.facts[output]
+                    goes &= ~facts.blocked
+                    if slot < self.vls:
+                        key = queues.following[queue]
+                        goes &= data_eligible(facts.swallow[slot], facts.credit[slot], key.need, key.oversize)
                 m.d.sync += port.requests[slot][output].eq(goes)
             m.d.comb += port.heads[output].eq(queues.visible[output * slots :][:slots].any())
 

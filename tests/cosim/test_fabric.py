@@ -1,6 +1,7 @@
 """A whole fabric: every engine gives the same trace, the golden model's, and a broken fabric is noticed."""
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +10,17 @@ import pytest
 
 from cosim.compare import Names, compare
 from cosim.engines.base import Run
-from cosim.fabric import fabric_design
+from cosim.engines.export import merged_rtlil
+from cosim.fabric import Fabric, fabric_design
 from cosim.mail import Delivery
 from cosim.simulation import RunSpec, UnknownEngine, build, run
 from tests.regression.fabrics import STAR
-from wire.codes import PortState
+from wire.codes import PortPhysicalState, PortState
 from wire.packet import build_ud_send
-from wire.parameters import FabricParameters
+from wire.parameters import FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address, port_address
 from wire.stimulus import Control, Injection, Operation, Post, Trigger
-from wire.trace import Kind, Record
+from wire.trace import Kind, Record, port_source
 
 SEED = random.randrange(1 << 32)
 HOSTS = ("h0", "h1", "h2")
@@ -132,3 +134,72 @@ def test_build_ahead_makes_the_run_quick(engine: str, tmp_path: Path) -> None:
 def test_build_for_an_unknown_engine_is_refused() -> None:
     with pytest.raises(UnknownEngine, match="engine 'vcs': expected one of verilator, icarus, amaranth, model"):
         build("vcs", STAR)
+
+
+def states(parameters: FabricParameters, given: list[Control], cycles: int, directory: Path) -> list[Record]:
+    """The ports' states as they change from cycle 2 on, when all links are up."""
+    with run("amaranth", RunSpec(parameters, given, (), cycles), directory) as records:
+        return [record for record in records if record.kind == Kind.STATE and record.cycle > 1]
+
+
+PAIR = FabricParameters({"s": SwitchParameters(ports=2, mtu=256, buffer_blocks=8)}, (LinkParameters("s", 1, "s", 2),))
+FIRST, SECOND = port_source(0, 1), port_source(0, 2)
+
+
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
+def test_a_link_is_up_only_while_both_its_ports_poll(state: PortPhysicalState, tmp_path: Path) -> None:
+    def write(cycle: int, port: int, value: PortPhysicalState) -> Control:
+        return Control(cycle, Operation.BUS_WRITE, 0, (port_address(port, PortRegister.PHYSICAL_STATE), value, 0, 0))
+
+    given = [
+        write(10, 1, state),
+        write(20, 2, state),
+        write(30, 1, PortPhysicalState.POLLING),
+        write(40, 2, PortPhysicalState.POLLING),
+    ]
+    # The register is visible after two cycles, the link down in the next, its ports behind it.
+    seen = [(record.cycle, record.source, record.a) for record in states(PAIR, given, 60, tmp_path)]
+    assert seen == [
+        (14, FIRST, PortState.DOWN),
+        (14, SECOND, PortState.DOWN),
+        (44, FIRST, PortState.INITIALIZE),
+        (44, SECOND, PortState.INITIALIZE),
+    ]
+
+
+def test_a_link_taken_down_stays_down_whoever_polls(tmp_path: Path) -> None:
+    polling = (port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING, 0, 0)
+    given = [
+        Control(10, Operation.LINK_DOWN, 0),
+        Control(20, Operation.BUS_WRITE, 0, polling),
+        Control(30, Operation.BUS_READ, 0, polling),
+        Control(40, Operation.LINK_UP, 0),
+        Control(50, Operation.BUS_READ, 0, polling),
+    ]
+    with run("amaranth", RunSpec(PAIR, given, (), 60), tmp_path) as records:
+        seen = [(record.cycle, record.a) for record in records if record.source == FIRST and record.kind == Kind.STATE]
+    assert seen[1:] == [(12, PortState.DOWN), (42, PortState.INITIALIZE)]
+    with run("amaranth", RunSpec(PAIR, given, (), 60), tmp_path) as records:
+        read = [record.b for record in records if record.kind == Kind.BUS_READ]
+    assert read == [PortPhysicalState.POLLING, PortPhysicalState.LINK_UP]
+
+
+def test_a_host_operation_on_a_switch_is_refused(tmp_path: Path) -> None:
+    for operation in (Operation.RECV_STALL, Operation.HOST_SM):
+        spec = RunSpec(STAR, [Control(1, operation, 0, (1, 0, 0, 0))], (), 10)
+        with (
+            pytest.raises(ValueError, match="expected a target that is an adapter"),
+            run("model", spec, tmp_path) as records,
+        ):
+            list(records)
+
+
+def modules(nodes: int) -> list[str]:
+    switch = next(iter(PAIR.nodes.values()))
+    links = tuple(LinkParameters(f"s{i}", 1, f"s{i + 1}", 2) for i in range(nodes - 1))
+    fabric = Fabric(FabricParameters({f"s{i}": switch for i in range(nodes)}, links))
+    return re.findall(r"^module (\S+)", merged_rtlil(fabric, "fabric"), re.MULTILINE)
+
+
+def test_like_switches_are_one_module_though_each_has_an_identity() -> None:
+    assert modules(2) == modules(3)

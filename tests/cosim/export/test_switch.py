@@ -155,7 +155,7 @@ def test_the_port_list_is_that_of_the_verilog(small):
     ]
     listed = re.findall(r"^\| `(\w+)` \| (input|output) \| (\d+) \|", small["ports.md"], re.M)
     assert real == [(name, direction, int(width)) for name, direction, width in listed]
-    assert len(real) == 3 + 3 * 6 + 6
+    assert len(real) == 7 + 3 * 6 + 6
 
 
 @pytest.mark.slow
@@ -163,8 +163,9 @@ def test_a_trace_is_there_only_if_asked_for(small):
     assert "trace" not in small[f"{TOP}.v"].partition("\nmodule")[2]
     parameters = SwitchParameters(ports=2, mtu=256, buffer_blocks=8)
     traced = switch_package(parameters, trace=True).files
-    assert re.search(r"^  output wire \[159:0\] trace_14,?$", traced[f"{TOP}.v"], re.M)
-    assert "| 0 | 0 | BUS_READ |" in traced["ports.md"]
+    assert re.search(r"^  output wire \[159:0\] trace_17,?$", traced[f"{TOP}.v"], re.M)
+    slots = [f"| {slot} | 0 | {kind} |" for slot, kind in enumerate(("SCRAP", "SEND", "DELIVER", "BUS_READ"))]
+    assert "\n".join(slots) in traced["ports.md"]
     assert len(traced[f"{TOP}.v"]) > len(switch_package(parameters).files[f"{TOP}.v"])
 
 

@@ -188,7 +188,16 @@ class PortBench:
 
     def _sample(self, ctx: Any, cycle: int) -> None:
         dut, seen = self.dut, self.seen
-        for name in ("state", "operational", "wide", "max_words", "lookup_dlid", "acceptable", "accept"):
+        for name in (
+            "state",
+            "state_reported",
+            "operational",
+            "wide",
+            "max_words",
+            "lookup_dlid",
+            "acceptable",
+            "accept",
+        ):
             seen[name].append(ctx.get(getattr(dut, name)))
         for name in ("fcp_urgent", "fcp_changed"):
             seen[name].append(ctx.get(getattr(dut, name)))

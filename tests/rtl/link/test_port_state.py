@@ -186,3 +186,56 @@ def test_active_enable_is_lost_on_the_way_down() -> None:
     port.write(20, PortRegister.STATE, ARMED)
     port.write(25, PortRegister.STATE, ACTIVE)
     assert states(port, 35)[-1] == (22, ARMED)
+
+
+def reported(port: PortBench, cycles: int) -> list[int]:
+    """The cycles whose state is one that PortStateChange tells of."""
+    port.run(cycles)
+    return [cycle for cycle, reports in enumerate(port.seen["state_reported"]) if reports]
+
+
+def test_port_state_change_tells_of_initialize_and_not_of_the_way_to_active() -> None:
+    port = PortBench()
+    port.at(0, up=0)
+    port.at(3, up=1)
+    port.write(10, PortRegister.STATE, ARMED)
+    port.receive(14, link_rows())
+    port.write(16, PortRegister.STATE, ACTIVE)
+    assert reported(port, 25) == [4]
+
+
+def test_port_state_change_tells_of_a_lost_link_when_it_is_given_up() -> None:
+    port = deferred(30)
+    assert reported(port, 60)[1:] == [21 + 30]
+    port = PortBench()
+    port.at(10, up=0)
+    assert reported(port, 20)[1:] == [11]
+
+
+def test_port_state_change_tells_not_of_a_link_that_came_back() -> None:
+    port = deferred(30)
+    port.at(40, up=1)
+    assert reported(port, 60)[1:] == []
+
+
+def test_port_state_change_tells_not_of_down_by_a_write_but_of_initialize_after_it() -> None:
+    port = PortBench()
+    port.write(10, PortRegister.STATE, DOWN)  # Down at 12
+    assert reported(port, 20)[1:] == [13]
+
+
+def test_port_state_change_tells_of_a_link_that_failed_as_down_was_written() -> None:
+    port = PortBench()
+    port.write(9, PortRegister.STATE, DOWN)
+    port.at(10, up=0)
+    assert reported(port, 20)[1:] == [11]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_port_state_change_tells_of_remote_init_unless_down_was_written(written: bool) -> None:
+    port = PortBench()
+    port.activate()
+    port.receive(20, link_rows(op=1))  # row 1 at 21, Down at 23
+    if written:
+        port.write(21, PortRegister.STATE, DOWN)
+    assert reported(port, 30)[1:] == ([24] if written else [23, 24])

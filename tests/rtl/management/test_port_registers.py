@@ -1,12 +1,13 @@
 """A port's registers on the bus."""
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
 
 from rtl.management.port_registers import PortRegisters
-from wire.codes import PortState, max_pkt_len
+from wire.codes import PortPhysicalState, PortState, max_pkt_len
 from wire.registers import Counter, PortRegister
 
 AT_RESET = {
@@ -20,6 +21,7 @@ AT_RESET = {
     PortRegister.TICK: 31,
     PortRegister.LOCAL_PHY_ERRORS: 15,
     PortRegister.OVERRUN_ERRORS: 15,
+    PortRegister.PHYSICAL_STATE: PortPhysicalState.POLLING,
 }
 
 ALLOWED = {
@@ -33,6 +35,7 @@ ALLOWED = {
     PortRegister.TICK: [0, 255],
     PortRegister.LOCAL_PHY_ERRORS: [0, 15],
     PortRegister.OVERRUN_ERRORS: [0, 15],
+    PortRegister.PHYSICAL_STATE: [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED],
 }
 
 IGNORED = {
@@ -46,13 +49,19 @@ IGNORED = {
     PortRegister.TICK: [256],
     PortRegister.LOCAL_PHY_ERRORS: [16],
     PortRegister.OVERRUN_ERRORS: [16],
+    PortRegister.PHYSICAL_STATE: [0, 4, 5, 6, 7, 0x101],
 }
 
 Access = dict[str, int] | None
 
 
-def run(accesses: list[Access], outputs: tuple[str, ...] = ()) -> tuple[list[int], list[tuple[int, ...]]]:
-    """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage."""
+def run(
+    accesses: list[Access], outputs: tuple[str, ...] = (), up: Collection[int] = ()
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
+
+    The link is up in the cycles of `up`.
+    """
     dut = PortRegisters(vls=4, mtu=2048)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
@@ -60,7 +69,8 @@ def run(accesses: list[Access], outputs: tuple[str, ...] = ()) -> tuple[list[int
     async def drive(ctx: Any) -> None:
         ctx.set(dut.state, PortState.ARMED)
         ctx.set(dut.counters, {counter.name: 2 + index % 8 for index, counter in enumerate(Counter)})
-        for access in accesses:
+        for cycle, access in enumerate(accesses):
+            ctx.set(dut.up, cycle in up)
             ctx.set(dut.reg, {"select": 1, **access} if access else {})
             answers.append(ctx.get(dut.reg_rdata))
             seen.append(tuple(int(ctx.get(getattr(dut, name))) for name in outputs))
@@ -93,7 +103,7 @@ def test_state_and_counters_can_be_read() -> None:
 
 
 def test_other_offsets_read_0() -> None:
-    offsets = (0x0B, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    offsets = (0x0C, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
     answers, _ = run([*(read(offset) for offset in offsets), None, None])
     assert not any(answers)
 
@@ -128,6 +138,24 @@ def test_a_read_sees_a_write_given_in_the_cycle_before() -> None:
 def test_only_down_armed_and_active_can_be_written_to_the_state() -> None:
     _, seen = run([write(PortRegister.STATE, value) for value in range(10)], ("state_write",))
     assert [state for (state,) in seen] == [0, 1, 0, 3, 4, 0, 0, 0, 0, 0]
+
+
+def test_the_physical_state_is_link_up_while_the_link_is() -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    # A read at the node's stage in cycle c is of cycle c + 1.
+    answers, _ = run([*[read(physical_state)] * 5, None, None], up=(2, 3))
+    polling, link_up = PortPhysicalState.POLLING, PortPhysicalState.LINK_UP
+    assert answers[2:] == [polling, link_up, link_up, polling, polling]
+
+
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
+def test_a_port_asleep_or_disabled_does_not_poll_whatever_its_link_does(state: PortPhysicalState) -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    wake = write(physical_state, PortPhysicalState.POLLING)
+    accesses = [write(physical_state, state), read(physical_state), wake, read(physical_state), None, None]
+    answers, seen = run(accesses, ("polling",), up=range(len(accesses)))
+    assert [polling for (polling,) in seen] == [1, 0, 0, 1, 1, 1]
+    assert answers[3::2] == [state, PortPhysicalState.LINK_UP]
 
 
 def test_a_timer_starts_anew_when_its_length_is_written() -> None:

@@ -13,6 +13,7 @@ from wire.packet import blocks_of_words
 
 POOLS = (20, 6)
 OUTPUTS = 3
+CREDITED = 2
 WIDE = 0b011
 CYCLES = 4000
 
@@ -134,7 +135,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
     print(f"seed {seed}")
     grant_chance, bad_chance = (0.8, 0.2) if eager else (0.02, 0.6)
     rng = random.Random(seed)
-    dut = PacketStore(POOLS, OUTPUTS, queueing, readers)
+    dut = PacketStore(POOLS, OUTPUTS, CREDITED, queueing, readers)
     reference = Reference([None] * readers)
     queues: dict[tuple[int, int], list[Packet]] = defaultdict(list)
     counts: dict[str, int] = defaultdict(int)
@@ -151,7 +152,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
         narrow = False
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
         ctx.set(dut.wide, WIDE)
-        for output in range(OUTPUTS):
+        for output in range(CREDITED):
             ctx.set(dut.facts[output].swallow, 1)
         for cycle in range(CYCLES):
             ctx.set(dut.phase, cycle % 4)

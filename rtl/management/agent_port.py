@@ -1,0 +1,148 @@
+"""Port 0: the node's agent as one more input and output of the crossing (docs/management.md, sections 1 and 2)."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.adapter.host_receive import RECEIVE_KINDS, HostReceive
+from rtl.adapter.host_send import SEND_KINDS, HostSend
+from rtl.debug.trace import TraceSignature
+from rtl.link.packet_check import StoreRow
+from rtl.link.transmit import SendRow
+from rtl.management.agent import Agent
+from rtl.management.bus import BusSignature
+from rtl.management.identity import IdentitySignature
+from rtl.management.smp_packet import SMP_BLOCKS
+from rtl.rotation import number_of
+from rtl.switch.queueing import routed_layout
+from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
+from wire.parameters import NodeParameters, SwitchParameters
+from wire.registers import DATA_BITS
+
+__all__ = ["AGENT_KINDS", "AgentPort", "agent_pools"]
+
+AGENT_KINDS: Final = (*SEND_KINDS, *RECEIVE_KINDS)
+"""What slot i of the trace holds."""
+
+
+def agent_pools(parameters: NodeParameters) -> list[int]:
+    """Blocks of each slot in the buffer of the agent's input."""
+    return [SMP_BLOCKS] * parameters.vls + [parameters.vl15_blocks]
+
+
+class AgentPort(wiring.Component):
+    """Makes words of the rows that the agent is sent, and rows of the words that it offers.
+
+    Args:
+        outputs: of the crossing. The agent's own is the last.
+
+    Members:
+        available: the agent takes a grant in this cycle; `granted`: it is given one.
+        send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
+        free: free blocks of the buffer of its input, by slot.
+        accept, accept_slot, accept_need, write: a packet that it offers is taken (cycle a), its rows from a+3 on.
+        join, packet: it joins its queue.
+        bus, hold: see `NodeBus`.
+        identity, lease_second: the node's; the latter in cycles.
+        state_reported (switch): a port's state has changed so that PortStateChange has to say so.
+        active, host_sm (adapter): the port is Active; its host has a Subnet Manager.
+        trace: slots in the order of `AGENT_KINDS`.
+    """
+
+    def __init__(self, parameters: NodeParameters, outputs: int) -> None:
+        self._parameters = parameters
+        self._outputs = outputs
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        of_kind = {"state_reported": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
+        super().__init__(
+            {
+                "available": Out(1),
+                "granted": In(1),
+                "send": In(SendRow),
+                "scrapped": In(1),
+                "free": In(data.ArrayLayout(unsigned(FREE_BITS), parameters.vls + 1)),
+                "accept": Out(1),
+                "accept_slot": Out(SLOT_BITS),
+                "accept_need": Out(NEED_BITS),
+                "write": Out(StoreRow),
+                "join": Out(1),
+                "packet": Out(routed_layout(outputs)),
+                "bus": Out(BusSignature()),
+                "hold": In(1),
+                "identity": In(IdentitySignature()),
+                "lease_second": In(DATA_BITS),
+                "trace": Out(TraceSignature(len(AGENT_KINDS))),
+                **of_kind,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """What is taken, the agent, what it offers."""
+        m = Module()
+        vls = self._parameters.vls
+        m.submodules.agent = agent = Agent(self._parameters)
+        m.submodules.receive = receive = HostReceive()
+        m.submodules.offer = offer = HostSend(vls)
+
+        # Rows to words, a cycle later. A packet that ends early is bad, too.
+        send = self.send
+        scrapped = Signal()
+        bad = Signal()
+        ends = Signal()
+        arrival = Signal.like(agent.arrival)
+        m.d.sync += [
+            scrapped.eq(self.scrapped),
+            bad.eq(send.bad),
+            # A switch's input i is port i + 1's. An adapter's are the link, its port 1, and the host, which has none.
+            arrival.eq(send.input + 1 if self._is_switch else send.input == 0),
+        ]
+        words = receive.words
+        m.d.comb += [
+            self.available.eq(agent.available),
+            agent.granted.eq(self.granted),
+            receive.row.eq(send),
+            agent.arrival.eq(arrival),
+            ends.eq(words.valid & words.last),
+            agent.ended.eq(ends | scrapped),
+            agent.good.eq(ends & ~bad),
+        ]
+        connect(m, words, agent.words)
+
+        # The node around it.
+        connect(m, agent.bus, flipped(self.bus))
+        connect(m, flipped(self.identity), agent.identity)
+        m.d.comb += [agent.hold.eq(self.hold), agent.lease_second.eq(self.lease_second)]
+        if self._is_switch:
+            m.d.comb += agent.state_changed.eq(self.state_reported)
+        else:
+            m.d.comb += [agent.active.eq(self.active), agent.host_sm.eq(self.host_sm)]
+
+        # Words to rows, as a host's on VL15. Where the packet goes is told while it is offered.
+        stream = offer.streams[vls]
+        output = Signal(range(self._outputs))
+        with m.If(offer.accept):
+            m.d.sync += output.eq(number_of(agent.to_output))
+        taken = offer.write
+        connect(m, agent.stream, stream)
+        m.d.comb += [
+            offer.free.eq(self.free),
+            self.accept.eq(offer.accept),
+            self.accept_slot.eq(offer.accept_slot),
+            self.accept_need.eq(offer.accept_need),
+            self.write.eq(taken),
+            self.join.eq(taken.valid & taken.last),
+            self.packet.pool.eq(taken.slot),
+            self.packet.words.eq(taken.n),
+            self.packet.need.eq(taken.need),
+            self.packet.output.eq(output),
+            self.packet.slot.eq(taken.slot),
+        ]
+
+        for slot, part in enumerate((offer.trace, receive.trace)):
+            m.d.comb += [
+                self.trace.valid[slot].eq(part.valid),
+                self.trace.payload[slot].eq(part.payload[0]),
+            ]
+        return m

@@ -1,0 +1,134 @@
+"""A word of an answer's or a trap's data: what is kept, and what is seen at that moment."""
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
+from rtl.management.identity import IdentitySignature
+from rtl.management.place import WORD_BITS, fields_in_words, masks
+from rtl.management.sma import Chosen
+from rtl.management.trap_packet import notice_words
+from rtl.rotation import any_of
+from rtl.widths import PORT_BITS
+from wire.layout import Field
+from wire.node_info import NODE_INFO
+from wire.parameters import NodeParameters, SwitchParameters
+from wire.port_info import PORT_INFO, CapabilityMask
+from wire.port_tables import GUID_INFO
+from wire.sma import SmaAttribute
+from wire.switch_info import SWITCH_INFO
+
+__all__ = ["AnswerWord", "Seen"]
+
+Seen = data.StructLayout(
+    {
+        "local_port": PORT_BITS,
+        "lid": PORT_INFO["lid"].width,
+        "is_sm": 1,
+        "port_state_change": 1,
+        "client_reregister": 1,
+        "m_key_hidden": 1,
+        "m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width,
+        "m_key_violations": PORT_INFO["m_key_violations"].width,
+        "link_width_active": PORT_INFO["link_width_active"].width,
+        "port_state": PORT_INFO["port_state"].width,
+        "port_physical_state": PORT_INFO["port_physical_state"].width,
+    }
+)
+"""What is not kept in the attribute memory; `local_port`: LocalPortNum, `lid`: the node's own LID."""
+
+
+class AnswerWord(wiring.Component):
+    """Puts a word together.
+
+    Members:
+        chosen, at_port_0: the attribute, and of PortInfo whether it is a switch's port 0.
+        trap: which of the node's traps a Notice is.
+        word: number of the word.
+        kept: it, in the attribute memory.
+        seen, identity: the rest.
+        answer: the word, in the next cycle.
+    """
+
+    def __init__(self, parameters: NodeParameters) -> None:
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        super().__init__(
+            {
+                "chosen": In(Chosen),
+                "at_port_0": In(1),
+                "trap": In(1),
+                "word": In(range(BLOCK_WORDS)),
+                "kept": In(WORD_BITS),
+                "seen": In(Seen),
+                "identity": In(IdentitySignature()),
+                "answer": Out(WORD_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Where something is seen, the memory holds zeros."""
+        m = Module()
+        chosen, word, seen, identity = self.chosen, self.word, self.seen, self.identity
+
+        # Of short attributes the memory has the next one behind them.
+        m_key_words = tuple(masks(PORT_INFO["m_key"]))
+        shown = Signal()
+        m.d.comb += shown.eq(
+            ~(
+                chosen[SmaAttribute.NODE_DESCRIPTION.name]
+                | chosen[SmaAttribute.VENDOR_DIAG.name]
+                | (chosen[SmaAttribute.LED_INFO.name] & (word != 0))
+                | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word >= SL_TO_VL_WORDS))
+                | (chosen[SmaAttribute.PORT_INFO.name] & seen.m_key_hidden & (word <= m_key_words[-1]))
+                | (chosen[SmaAttribute.NOTICE.name] & ~self.trap)
+            )
+        )
+
+        parts: list[Value] = []
+
+        def show(attribute: SmaAttribute, words: dict[int, Value], condition: Value | None = None) -> None:
+            of_word = Signal(WORD_BITS, name=f"{attribute.name}_seen".lower())
+            with m.Switch(word):
+                for number, value in sorted(words.items()):
+                    with m.Case(number):
+                        m.d.comb += of_word.eq(value)
+            applies = chosen[attribute.name] if condition is None else chosen[attribute.name] & condition
+            parts.append(Mux(applies, of_word, 0))
+
+        node = fields_in_words(
+            {
+                NODE_INFO["system_image_guid"]: identity.node_guid,
+                NODE_INFO["node_guid"]: identity.node_guid,
+                NODE_INFO["port_guid"]: identity.port_guid,
+                NODE_INFO["local_port_num"]: seen.local_port,
+            }
+        )
+        show(SmaAttribute.NODE_INFO, node)
+        show(SmaAttribute.GUID_INFO, fields_in_words({GUID_INFO.field(0): identity.port_guid}))
+        description = {
+            number: identity.description.word_select(BLOCK_WORDS - 1 - number, WORD_BITS)
+            for number in range(BLOCK_WORDS)
+        }
+        show(SmaAttribute.NODE_DESCRIPTION, description)
+
+        of_every_port: dict[Field, Value] = {PORT_INFO["local_port_num"]: seen.local_port}
+        of_node = {name: seen[name] for name in ("m_key_protect_bits", "m_key_violations", "client_reregister")}
+        of_link = {name: seen[name] for name in ("link_width_active", "port_state", "port_physical_state")}
+        at_node, on_link = (self.at_port_0, ~self.at_port_0) if self._is_switch else (Const(1, 1), Const(1, 1))
+        port_info = {
+            **of_every_port,
+            **{PORT_INFO[name]: Mux(at_node, value, 0) for name, value in of_node.items()},
+            **{PORT_INFO[name]: Mux(on_link, value, 0) for name, value in of_link.items()},
+        }
+        if not self._is_switch:
+            port_info[PORT_INFO["capability_mask"]] = Mux(seen.is_sm, CapabilityMask.IS_SM, 0)
+        show(SmaAttribute.PORT_INFO, fields_in_words(port_info))
+        if self._is_switch:
+            change = {SWITCH_INFO["port_state_change"]: seen.port_state_change}
+            show(SmaAttribute.SWITCH_INFO, fields_in_words(change))
+        for trap, words in enumerate(notice_words(self._is_switch, seen.lid, seen.is_sm)):
+            show(SmaAttribute.NOTICE, words, self.trap == trap)
+
+        m.d.sync += self.answer.eq(Mux(shown, self.kept, 0) | any_of(parts))
+        return m

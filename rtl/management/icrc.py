@@ -1,0 +1,64 @@
+"""The ICRC of an SMP, a word in each cycle (IBTA vol 1, 7.8)."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.crc import icrc_step, lanes_of
+from rtl.management.place import WORD_BITS
+from rtl.management.smp_packet import SMP_WORDS
+from wire.codes import LNH
+from wire.crc import ICRC_INIT, ICRC_RESIDUE, ICRC_WIDTH, icrc_masked
+from wire.headers import BTH, LRH
+from wire.packet import WORD_BYTES
+
+__all__ = ["Icrc"]
+
+
+def _masks() -> dict[int, int]:
+    """What counts as ones in each word of a packet without a GRH."""
+    packet = LRH.pack(lnh=LNH.IBA_LOCAL) + bytes(BTH.size_bytes)
+    ones = bytes(a ^ b for a, b in zip(icrc_masked(packet), packet, strict=True))
+    words = [int.from_bytes(ones[at : at + WORD_BYTES], "big") for at in range(0, len(ones), WORD_BYTES)]
+    return {index: mask for index, mask in enumerate(words) if mask}
+
+
+class Icrc(wiring.Component):
+    """Follows the words of one packet.
+
+    Members:
+        take: `word` is word `index` of the packet.
+        good: the words taken so far end with their right ICRC.
+        icrc: the word with the ICRC of those taken so far.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "take": In(1),
+                "word": In(WORD_BITS),
+                "index": In(range(SMP_WORDS)),
+                "good": Out(1),
+                "icrc": Out(WORD_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """One register; the first byte of the ICRC is its lowest."""
+        m = Module()
+        state = Signal(ICRC_WIDTH)
+        ones = Signal(WORD_BITS)
+        with m.Switch(self.index):
+            for index, mask in _masks().items():
+                with m.Case(index):
+                    m.d.comb += ones.eq(mask)
+        before = Mux(self.index == 0, Const(ICRC_INIT, ICRC_WIDTH), state)
+        with m.If(self.take):
+            # As many bits as the register has enter it at once: only their sum counts.
+            taken = before ^ Cat(lanes_of(self.word | ones))
+            m.d.sync += state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)]))
+        m.d.comb += [
+            self.good.eq(state == ICRC_RESIDUE),
+            self.icrc.eq(~Cat(lanes_of(state))),
+        ]
+        return m

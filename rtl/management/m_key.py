@@ -1,0 +1,104 @@
+"""The M_Key: its check, its violations, its lease (docs/management.md, section 4; IBTA vol 1, 14.2.4)."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.management.attribute_memory import BLOCK_WORDS
+from rtl.management.place import WORD_BITS, masks, place
+from rtl.management.smp_head import M_KEY_BITS
+from wire.port_info import PORT_INFO
+from wire.registers import DATA_BITS
+
+__all__ = ["MKey"]
+
+_PROTECT_BITS = PORT_INFO["m_key_protect_bits"].width
+_PERIOD_BITS = PORT_INFO["m_key_lease_period"].width
+_VIOLATIONS_BITS = PORT_INFO["m_key_violations"].width
+
+
+class MKey(wiring.Component):
+    """Lets SMPs pass or not.
+
+    Members:
+        lease_second: register LEASE_SECOND, cycles.
+        check: an SMP is judged in this cycle; `get`: it is a Get; `matches`: its M_Key is `m_key`.
+        good: the key is right or there is none; `answered`: the SMP is worked on; `violation`: it is not; all with
+            `check`.
+        hidden: the SMP may not see the M_Key; in the cycle after, until the next check.
+        take, word, request: a word of a Set of the node's own PortInfo, and its number.
+        m_key, protect, violations: as visible.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "lease_second": In(DATA_BITS),
+                "check": In(1),
+                "get": In(1),
+                "matches": In(1),
+                "good": Out(1),
+                "answered": Out(1),
+                "violation": Out(1),
+                "hidden": Out(1),
+                "take": In(1),
+                "word": In(range(BLOCK_WORDS)),
+                "request": In(WORD_BITS),
+                "m_key": Out(M_KEY_BITS),
+                "protect": Out(_PROTECT_BITS),
+                "violations": Out(_VIOLATIONS_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Check, count, lease."""
+        m = Module()
+
+        # The check. Get is answered with a wrong key, too, while only Set is protected.
+        unlocked = Signal(init=1)  # M_Key is 0
+        kept_protect = Signal(_PROTECT_BITS)
+        expired = Signal()
+        m.d.sync += unlocked.eq(self.m_key == 0)
+        m.d.comb += [
+            self.protect.eq(Mux(expired, 0, kept_protect)),
+            self.good.eq(unlocked | self.matches),
+            self.answered.eq(self.good | (self.get & ~self.protect[1])),
+            self.violation.eq(~self.answered),
+        ]
+        with m.If(self.check):
+            m.d.sync += self.hidden.eq(~self.good & self.protect[0])
+        with m.If(self.check & self.violation):
+            m.d.sync += self.violations.eq(self.violations + ~self.violations.all())
+
+        # The lease: whole seconds, of the length that they had when it began. It expires in the last cycle of the
+        # last one, and that cycle already sees it.
+        period = Signal(_PERIOD_BITS)
+        seconds = Signal(_PERIOD_BITS)  # left, this one included; 0 if it does not run
+        second = Signal(DATA_BITS)
+        cycles = Signal(DATA_BITS)  # left of this second, this one included
+        ends = Signal()
+        m.d.comb += [ends.eq(cycles == 1), expired.eq((seconds == 1) & ends)]
+        with m.If(seconds != 0):
+            m.d.sync += cycles.eq(cycles - 1)
+            with m.If(ends):
+                m.d.sync += [cycles.eq(second), seconds.eq(seconds - 1)]
+        with m.If(expired):
+            m.d.sync += kept_protect.eq(0)
+        with m.If(self.check & self.good):
+            m.d.sync += seconds.eq(0)
+        with m.If(self.check & self.violation & ((seconds == 0) | expired)):
+            m.d.sync += [seconds.eq(period), second.eq(self.lease_second), cycles.eq(self.lease_second)]
+
+        # A Set.
+        m_key_word = min(masks(PORT_INFO["m_key"]))
+        violations = place(PORT_INFO["m_key_violations"])
+        with m.If(self.take), m.Switch(self.word):
+            for half in range(2):
+                with m.Case(m_key_word + half):
+                    m.d.sync += self.m_key.word_select(1 - half, WORD_BITS).eq(self.request)
+            for name, register in (("m_key_lease_period", period), ("m_key_protect_bits", kept_protect)):
+                with m.Case(place(PORT_INFO[name]).word):
+                    m.d.sync += register.eq(place(PORT_INFO[name]).of(self.request))
+            with m.Case(violations.word), m.If(violations.of(self.request) == 0):
+                m.d.sync += self.violations.eq(0)
+        return m

@@ -1,0 +1,216 @@
+"""What a Set may change (docs/management.md, sections 4.1 and 4.2)."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
+from rtl.management.place import WORD_BITS, masks, place
+from rtl.management.port_info_fields import LINK_SPEEDS, LINK_WIDTHS, WRITABLE, PortKind
+from rtl.management.sma import Chosen
+from rtl.rotation import any_of
+from wire.codes import LID_UNICAST_MAX, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.layout import Layout
+from wire.parameters import NodeParameters, SwitchParameters
+from wire.port_info import LINK_SPEED_ALL, LINK_WIDTH_ALL, NO_CHANGE, PORT_INFO
+from wire.port_tables import GUID_INFO
+from wire.sma import LED_INFO, SmaAttribute
+from wire.switch_info import SWITCH_INFO
+
+__all__ = ["PORT_INFO_WRITES", "SWITCH_INFO_WRITES", "WRITES", "SetRules"]
+
+WRITES: Final = 3
+"""Most registers that one word of a Set of PortInfo or SwitchInfo writes."""
+
+PORT_INFO_WRITES: Final = (
+    ("lid",),
+    ("port_state", "port_physical_state", "lmc"),
+    ("neighbor_mtu",),
+    ("operational_vls",),
+    ("local_phy_errors", "overrun_errors"),
+)
+"""The fields that are written to registers, those of one word in the order of their accesses."""
+
+SWITCH_INFO_WRITES: Final = (("linear_fdb_top",),)
+
+_SWITCH_INFO_STORED: Final = (
+    "linear_fdb_top",
+    "default_port",
+    "default_multicast_primary_port",
+    "default_multicast_not_primary_port",
+    "life_time_value",
+    "multicast_fdb_top",
+)
+_WHOLE: Final = (
+    SmaAttribute.P_KEY_TABLE,
+    SmaAttribute.VL_ARBITRATION_TABLE,
+    SmaAttribute.LINEAR_FORWARDING_TABLE,
+    SmaAttribute.MULTICAST_FORWARDING_TABLE,
+)
+"""Attributes that are stored as they come."""
+
+_ALL = (1 << WORD_BITS) - 1
+
+
+class _Rule(NamedTuple):
+    """Of a field as it is in the word: what makes it taken, what makes it refused; and whether it is kept at all."""
+
+    taken: Value
+    refused: Value
+    kept: int
+
+
+class SetRules(wiring.Component):
+    """Judges a request's data word by word.
+
+    Members:
+        chosen, at_port_0: the attribute, and of PortInfo whether it is a switch's port 0.
+        word, request: number and word.
+        state: of the port, for PortState.
+        mask: the bits taken; `refused`: some field is; `writes`: which registers the word writes, in the order of
+            `PORT_INFO_WRITES`; all in the next cycle.
+    """
+
+    def __init__(self, parameters: NodeParameters) -> None:
+        self._parameters = parameters
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        super().__init__(
+            {
+                "chosen": In(Chosen),
+                "at_port_0": In(1),
+                "word": In(range(BLOCK_WORDS)),
+                "request": In(WORD_BITS),
+                "state": In(PORT_INFO["port_state"].width),
+                "mask": Out(WORD_BITS),
+                "refused": Out(1),
+                "writes": Out(WRITES),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A Switch over the words for each attribute that is not stored whole."""
+        m = Module()
+        mask, refused, writes = Signal(WORD_BITS), Signal(), Signal(WRITES)
+        chosen, word = self.chosen, self.word
+        with m.If(chosen[SmaAttribute.PORT_INFO.name]):
+            self._judge(m, PORT_INFO, self._port_info_rules(), PORT_INFO_WRITES, mask, refused, writes)
+        with m.If(Cat(chosen[attribute.name] for attribute in _WHOLE).any()):
+            m.d.comb += mask.eq(_ALL)
+        with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word < SL_TO_VL_WORDS)):
+            m.d.comb += mask.eq(_ALL)
+        with m.If(chosen[SmaAttribute.GUID_INFO.name] & (word >= GUID_INFO.entry.width // WORD_BITS)):
+            m.d.comb += mask.eq(_ALL)
+        with m.If(chosen[SmaAttribute.LED_INFO.name] & (word == 0)):
+            m.d.comb += mask.eq(place(LED_INFO["led_mask"]).mask)
+        if self._is_switch:
+            with m.If(chosen[SmaAttribute.SWITCH_INFO.name]):
+                self._judge(m, SWITCH_INFO, self._switch_info_rules(), SWITCH_INFO_WRITES, mask, refused, writes)
+        m.d.sync += [self.mask.eq(mask), self.refused.eq(refused), self.writes.eq(writes)]
+        return m
+
+    def _judge(
+        self,
+        m: Module,
+        layout: Layout,
+        rules: dict[str, _Rule],
+        registers: tuple[tuple[str, ...], ...],
+        mask: Signal,
+        refused: Signal,
+        writes: Signal,
+    ) -> None:
+        by_word: dict[int, list[tuple[int, _Rule]]] = defaultdict(list)
+        for name, rule in rules.items():
+            for word, bits in masks(layout[name]).items():
+                by_word[word].append((bits & rule.kept, rule))
+        written = {place(layout[names[0]]).word: names for names in registers}
+        with m.Switch(self.word):
+            for word, parts in sorted(by_word.items()):
+                with m.Case(word):
+                    taken = [Mux(rule.taken, Const(bits, WORD_BITS), 0) for bits, rule in parts]
+                    m.d.comb += [
+                        mask.eq(any_of(taken)),
+                        refused.eq(Cat(rule.refused for _, rule in parts).any()),
+                        writes.eq(Cat(rules[name].taken for name in written.get(word, ()))),
+                    ]
+
+    def _at(self, kinds: Collection[PortKind]) -> Value:
+        """The port is of one of these kinds."""
+        if not self._is_switch:
+            return Const(PortKind.ADAPTER in kinds, 1)
+        base, external = PortKind.BASE in kinds, PortKind.EXTERNAL in kinds
+        if base == external:
+            return Const(base, 1)
+        return self.at_port_0 if base else ~self.at_port_0
+
+    def _port_info_rules(self) -> dict[str, _Rule]:
+        def given(name: str) -> Value:
+            return place(PORT_INFO[name]).of(self.request)
+
+        def one_of(value: Value, allowed: Collection[int]) -> Value:
+            return Cat(value == one for one in allowed).any()
+
+        most_mtu, most_vls = mtu_code(self._parameters.mtu), operational_vls(self._parameters.vls)
+        width = given("link_width_enabled")
+        speed = given("link_speed_enabled")
+        default_state = given("link_down_default_state")
+        mtu = given("neighbor_mtu")
+        vls = given("operational_vls")
+        state, physical = given("port_state"), given("port_physical_state")
+        now = self.state
+        steps = (
+            (PortState.ARMED, PortState.INITIALIZE),
+            (PortState.ACTIVE, PortState.ARMED),
+        )
+        written = (state == PortState.DOWN) | Cat((state == to) & (now == of) for to, of in steps).any()
+        there = Cat((state == to) & (now == to) for to, _ in steps).any()
+        settable = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
+        may_go = one_of(state, (NO_CHANGE, PortState.DOWN))
+        # What is taken of a field; what else leaves it as it is.
+        checked: dict[str, tuple[Value, Value]] = {
+            "lid": (self._unicast(given("lid")), Const(0, 1)),
+            "master_sm_lid": (self._unicast(given("master_sm_lid")), Const(0, 1)),
+            "link_width_enabled": (
+                (width == LINK_WIDTH_ALL) | ((width != NO_CHANGE) & (width <= int(LINK_WIDTHS))),
+                width == NO_CHANGE,
+            ),
+            "link_speed_enabled": (one_of(speed, (LINK_SPEED_ALL, LINK_SPEEDS)), speed == NO_CHANGE),
+            "link_down_default_state": (
+                one_of(default_state, (PortPhysicalState.SLEEP, PortPhysicalState.POLLING)),
+                default_state == NO_CHANGE,
+            ),
+            "neighbor_mtu": ((mtu != 0) & (mtu <= most_mtu), Const(0, 1)),
+            "operational_vls": ((vls != NO_CHANGE) & (vls <= most_vls), vls == NO_CHANGE),
+            "port_state": (written, (state == NO_CHANGE) | there),
+            "port_physical_state": (one_of(physical, settable) & may_go, physical == NO_CHANGE),
+        }
+        every = Const(1, 1)
+        kept = {"link_width_enabled": place(PORT_INFO["link_width_enabled"]).put(LINK_WIDTHS)}
+        rules = {}
+        for name, kinds in WRITABLE.items():
+            taken, unchanged = checked.get(name, (every, every))
+            there_is = self._at(kinds)
+            rules[name] = _Rule(there_is & taken, there_is & ~taken & ~unchanged, kept.get(name, _ALL))
+        on_link = self._at((PortKind.EXTERNAL, PortKind.ADAPTER))
+        for name in ("link_speed_enabled", "port_state", "port_physical_state"):
+            taken, unchanged = checked[name]
+            rules[name] = _Rule(on_link & taken, on_link & ~taken & ~unchanged, 0)
+        for name in ("port_state", "port_physical_state"):
+            rule = rules[name]
+            rules[name] = rule._replace(refused=rule.refused | (~on_link & (given(name) != NO_CHANGE)))
+        return rules
+
+    def _switch_info_rules(self) -> dict[str, _Rule]:
+        assert isinstance(self._parameters, SwitchParameters)
+        always, never = Const(1, 1), Const(0, 1)
+        rules = {name: _Rule(always, never, _ALL) for name in _SWITCH_INFO_STORED}
+        below = place(SWITCH_INFO["linear_fdb_top"]).of(self.request) < self._parameters.lft_size
+        rules["linear_fdb_top"] = _Rule(below, ~below, _ALL)
+        return rules
+
+    @staticmethod
+    def _unicast(lid: Value) -> Value:
+        return (lid != 0) & (lid <= LID_UNICAST_MAX)

@@ -1,0 +1,38 @@
+"""The steps of the agent's work (docs/management.md, sections 2 and 4.3)."""
+
+from typing import Final
+
+__all__ = [
+    "ANSWER_SLOT",
+    "ANSWER_STEPS",
+    "PASS_STEPS",
+    "SET_SLOT",
+    "SLOT_BITS",
+    "SLOT_STEPS",
+    "STEP_BITS",
+    "first_step",
+]
+
+PASS_STEPS: Final = 16
+"""Steps of an SMP that is passed on or dropped."""
+
+ANSWER_STEPS: Final = 288
+"""Steps of an SMA's answer or a trap."""
+
+STEP_BITS: Final = (ANSWER_STEPS - 1).bit_length()
+
+SLOT_STEPS: Final = 8
+"""Steps of a slot. The slots of all steps are numbered from 0."""
+
+SLOT_BITS: Final = STEP_BITS - 3
+
+SET_SLOT: Final = 2
+"""The slot of word 0 of the data in a Set."""
+
+ANSWER_SLOT: Final = 18
+"""The slot of word 0 for the answer."""
+
+
+def first_step(slot: int) -> int:
+    """The first step of a slot."""
+    return SLOT_STEPS * slot

@@ -1,0 +1,92 @@
+"""What a trap's packet says (docs/management.md, section 5; IBTA vol 1, 13.4.8.2 and 14.2.5.1)."""
+
+from typing import Final
+
+from amaranth.hdl import Const, Mux, Value
+
+from rtl.management.place import WORD_BITS, fields_in_words, masks
+from rtl.management.smp_packet import MAD_START, SMP_WORDS
+from wire.codes import LNH, P_KEY_DEFAULT, VL15
+from wire.headers import BTH, DETH, LRH
+from wire.layout import Field
+from wire.mad import MadMethod
+from wire.node_info import NodeType
+from wire.notice import NOTICE, NOTICE_DETAILS, NOTICE_TYPES, TrapNumber
+from wire.opcodes import Opcode
+from wire.packet import WORD_BYTES
+from wire.port_info import ADAPTER_CAPABILITIES, CapabilityMask
+from wire.sma import SmaAttribute
+from wire.smp import SMP_LID_ROUTED
+
+__all__ = ["VIOLATION_M_KEY_WORD", "head_words", "notice_words", "trap_numbers", "violation_words"]
+
+_DETAILS = NOTICE["data_details"].byte
+_VIOLATION = NOTICE_DETAILS[TrapNumber.BAD_M_KEY]
+
+
+def _words(data: bytes) -> dict[int, Value]:
+    words = [int.from_bytes(data[at : at + WORD_BYTES], "big") for at in range(0, len(data), WORD_BYTES)]
+    return {index: Const(word, WORD_BITS) for index, word in enumerate(words) if word}
+
+
+def _added(words: dict[int, Value], more: dict[int, Value]) -> dict[int, Value]:
+    zero = Const(0, WORD_BITS)
+    return {index: words.get(index, zero) | more.get(index, zero) for index in sorted({*words, *more})}
+
+
+def trap_numbers(is_switch: bool) -> tuple[TrapNumber, TrapNumber]:
+    """The traps of a node, in turn."""
+    return TrapNumber.LINK_STATE_CHANGE if is_switch else TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY
+
+
+def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, Value]:
+    """Words of a trap's packet before the data, without its LIDs and the lower half of its TransactionID; those
+    not named are 0. `trap` is its place in `trap_numbers`."""
+    headers = (
+        LRH.pack(vl=VL15, lnh=LNH.IBA_LOCAL, pkt_len=SMP_WORDS)
+        + BTH.pack(opcode=Opcode.UD_SEND_ONLY, p_key=P_KEY_DEFAULT)
+        + DETH.pack()
+        + SMP_LID_ROUTED.pack(method=MadMethod.TRAP, attribute_id=SmaAttribute.NOTICE)
+    )
+    first, second = trap_numbers(is_switch)
+    number = Mux(trap, Const(second, WORD_BITS), Const(first, WORD_BITS))
+    high, _ = masks(SMP_LID_ROUTED["transaction_id"], MAD_START)
+    return _added(_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
+
+
+def notice_words(is_switch: bool, lid: Value, is_sm: Value) -> tuple[dict[int, Value], dict[int, Value]]:
+    """Words of the Notice of each of a node's traps, without those of `violation_words`."""
+    notices = []
+    for number in trap_numbers(is_switch):
+        told = NOTICE.pack(
+            notice_type=NOTICE_TYPES[number],
+            producer_type=NodeType.SWITCH if is_switch else NodeType.CA,
+            trap_number=number,
+        )
+        details = NOTICE_DETAILS[number]
+        seen: dict[int, Value] = {}
+        if number is not TrapNumber.BAD_M_KEY:
+            seen = fields_in_words({details["lid"]: lid}, _DETAILS)
+        if number is TrapNumber.LOCAL_CHANGES:
+            capabilities = Mux(is_sm, ADAPTER_CAPABILITIES | CapabilityMask.IS_SM, ADAPTER_CAPABILITIES)
+            seen = _added(seen, fields_in_words({details["capability_mask"]: capabilities}, _DETAILS))
+        seen = _added(seen, fields_in_words({NOTICE["issuer_lid"]: lid}))
+        notices.append(_added(_words(told), seen))
+    first, second = notices
+    return first, second
+
+
+def violation_words(lid: Value, method: Value, attribute: Value, modifier: Value, dr_slid: Value) -> dict[int, Value]:
+    """Words of trap 256's Notice that tell of the violating SMP, but for its M_Key."""
+    told: dict[Field, Value] = {
+        _VIOLATION["lid"]: lid,
+        _VIOLATION["dr_slid"]: dr_slid,
+        _VIOLATION["method"]: method,
+        _VIOLATION["attribute_id"]: attribute,
+        _VIOLATION["attribute_modifier"]: modifier,
+    }
+    return fields_in_words(told, _DETAILS)
+
+
+VIOLATION_M_KEY_WORD: Final = min(masks(_VIOLATION["m_key"], _DETAILS))
+"""Word of the Notice with the higher half of the violating SMP's M_Key."""

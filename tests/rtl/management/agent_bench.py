@@ -1,0 +1,301 @@
+"""An agent alone in Amaranth's simulator: packets in and out, the register bus, cycle by cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from amaranth.sim import Simulator
+
+from rtl.management.agent import Agent
+from rtl.management.identity import identity_values
+from wire.codes import LID_PERMISSIVE
+from wire.crc import ICRC_BYTES, icrc
+from wire.headers import LRH
+from wire.layout import Record
+from wire.mad import MadMethod, mad_data
+from wire.mad_packet import smp_packet
+from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
+from wire.registers import LEASE_SECOND_AT_RESET
+from wire.smp import smp_request, unpack_smp
+
+IDENTITY = NodeIdentity(0x001B_1234_5678_9ABC, 0x001B_1234_5678_9ABD, "a node of ours, ünïcode")
+MAD_START = 28
+FIRST_WORD = 5
+"""Cycles from a grant to the packet's first word on the agent's wires."""
+TO_STEP_0 = 4
+"""Cycles from a packet's last word, z, to T."""
+READ_LATENCY = 4
+
+
+class Access(NamedTuple):
+    """One of the agent's accesses to the bus; `value` is None of a read."""
+
+    step: int
+    address: int
+    value: int | None
+
+
+@dataclass
+class Work:
+    """What became of a packet or a trap.
+
+    Attributes:
+        start: the cycle of step 0, if there was one; T of a packet.
+        accesses: to the bus.
+        offered: the cycle from which a packet was offered; None if there was none.
+        outputs: those it was for.
+        data: its bytes.
+        free: the first cycle in which the agent was available again.
+    """
+
+    start: int
+    accesses: list[Access] = field(default_factory=list)
+    offered: int | None = None
+    outputs: tuple[int, ...] = ()
+    data: bytes = b""
+    free: int = 0
+
+    @property
+    def smp(self) -> Record:
+        return unpack_smp(self.data[MAD_START:-ICRC_BYTES])
+
+    @property
+    def attribute(self) -> bytes:
+        return mad_data(self.smp)
+
+    @property
+    def status(self) -> int:
+        return self.smp.status
+
+    @property
+    def writes(self) -> list[Access]:
+        return [access for access in self.accesses if access.value is not None]
+
+    @property
+    def reads(self) -> list[tuple[int, int]]:
+        return [access[:2] for access in self.accesses if access.value is None]
+
+    @property
+    def lrh(self) -> Record:
+        return LRH.unpack(self.data)
+
+    @property
+    def steps(self) -> int | None:
+        """Cycles from T to the offer or, if nothing was offered, to the agent being free."""
+        return (self.free if self.offered is None else self.offered) - self.start
+
+
+def packet_bytes(smp: Record, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, sl: int = 0) -> bytes:
+    """The packet of an SMP with a service level."""
+    return changed(smp_packet(smp, slid=slid, dlid=dlid).data, {"sl": sl})
+
+
+def changed(packet: bytes, lrh: Mapping[str, int] | None = None, /, **smp: int) -> bytes:
+    """A packet with fields of its LRH and of its SMP changed, and the ICRC that belongs to it."""
+    body = packet[:-ICRC_BYTES]
+    for name, value in (lrh or {}).items():
+        body = LRH[name].write(body, value)
+    layout = unpack_smp(body[MAD_START:]).layout
+    for name, value in smp.items():
+        body = layout[name].write(body, value, MAD_START)
+    return body + icrc(body)
+
+
+class Bench:
+    """One agent.
+
+    Attributes:
+        registers: what the bus reads, by address; the agent's writes change it, the tests may.
+        holds: says of a cycle whether the test bus has an access in it.
+        take_after: cycles that an offered packet waits before it is taken.
+        at: what else happens at the beginning of a cycle.
+    """
+
+    def __init__(self, parameters: NodeParameters, identity: NodeIdentity = IDENTITY) -> None:
+        self.agent = Agent(parameters)
+        self.parameters = parameters
+        self.slot = parameters.vls
+        self.is_switch = isinstance(parameters, SwitchParameters)
+        self.identity = identity
+        self.registers: dict[int, int] = {}
+        self.holds: Callable[[int], bool] = lambda cycle: False
+        self.take_after = 0
+        self.at: dict[int, Callable[[], None]] = {}
+        self.now = 0
+        self.lease_second = LEASE_SECOND_AT_RESET
+        self._ctx: Any = None
+        self._answers: dict[int, int] = {}
+        self._work: Work | None = None
+        self._step = 0
+        self._stream_from: int | None = None
+        self._words: list[int] = []
+        self._held: set[int] = set()
+
+    def run(self, script: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
+        """Let a script act on the agent from reset on."""
+
+        async def drive(ctx: Any) -> None:
+            self._ctx = ctx
+            for name, value in identity_values(self.identity).items():
+                ctx.set(getattr(self.agent.identity, name), value)
+            ctx.set(self.agent.lease_second, self.lease_second)
+            await script(self)
+
+        simulator = Simulator(self.agent)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(drive)
+        simulator.run()
+
+    def drive(self, **inputs: int) -> None:
+        """Set inputs of the agent in this cycle and after it."""
+        for name, value in inputs.items():
+            self._ctx.set(getattr(self.agent, name), value)
+
+    @property
+    def available(self) -> bool:
+        return bool(self._ctx.get(self.agent.available))
+
+    async def cycle(self) -> None:
+        """The rest of this cycle: the bus and the stream."""
+        ctx, agent, now = self._ctx, self.agent, self.now
+        if now in self.at:
+            self.at[now]()
+        held = self.holds(now)
+        ctx.set(agent.hold, held)
+        read = self._answers.pop(now, None)
+        ctx.set(agent.bus.rvalid, read is not None)
+        ctx.set(agent.bus.rdata, read or 0)
+        bus = agent.bus
+        writes, reads = ctx.get(bus.write), ctx.get(bus.read)
+        assert not (held and (writes or reads)), "the agent does not stand still"
+        if writes or reads:
+            assert self._work is not None
+            step = now - self._work.start - sum(self._work.start <= cycle < now for cycle in self._held)
+            address, value = ctx.get(bus.addr), ctx.get(bus.wdata)
+            self._work.accesses.append(Access(step, address, value if writes else None))
+            if writes:
+                self.registers[address] = value
+            else:
+                self._answers[now + READ_LATENCY] = self.registers.get(address, 0)
+        if held:
+            self._held.add(now)
+        self._stream()
+        await ctx.tick()
+        self.now += 1
+
+    def _stream(self) -> None:
+        ctx, stream, now = self._ctx, self.agent.stream, self.now
+        ctx.set(stream.ready, 0)
+        if not ctx.get(stream.valid):
+            return
+        assert self._work is not None
+        if self._stream_from is None:
+            assert ctx.get(stream.length) == 72
+            self._stream_from = now
+            self._work.offered = now
+            mask = ctx.get(self.agent.to_output)
+            self._work.outputs = tuple(bit for bit in range(len(self.agent.to_output)) if mask >> bit & 1)
+            self._words = []
+        elif now > self._stream_from + self.take_after:
+            self._words.append(ctx.get(stream.data))
+            ctx.set(stream.ready, 1)
+            if len(self._words) == 72:
+                self._work.data = b"".join(word.to_bytes(4, "big") for word in self._words)
+                self._stream_from = None
+
+    async def idle(self, cycles: int) -> None:
+        for _ in range(cycles):
+            await self.cycle()
+
+    async def until(self, cycle: int) -> None:
+        await self.idle(cycle - self.now)
+
+    async def until_available(self) -> None:
+        for _ in range(4000):
+            if self.available:
+                return
+            await self.cycle()
+        raise AssertionError("the agent does not come back")
+
+    async def send(
+        self,
+        data: bytes,
+        arrival: int = 1,
+        *,
+        slot: int | None = None,
+        good: bool = True,
+        words: int | None = None,
+        scrapped: bool = False,
+    ) -> Work:
+        """Grant the agent a packet as soon as it is available, and see what becomes of it.
+
+        `good`: it is not flagged bad; `words`: so many come before an early end; `scrapped`: none does.
+        """
+        await self.until_available()
+        self.drive(granted=1)
+        await self.cycle()
+        self.drive(granted=0)
+        ctx, wires = self._ctx, self.agent.words
+        all_words = [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
+        come = all_words[: len(all_words) if words is None else words]
+        if scrapped:
+            await self.idle(FIRST_WORD - 2)  # in cycle x_0 + 3
+            self.drive(ended=1, good=0)
+            self._work = Work(self.now + TO_STEP_0)
+            await self.cycle()
+        else:
+            await self.idle(FIRST_WORD - 1)
+            for index, word in enumerate(come):
+                last = index == len(come) - 1
+                ctx.set(wires.valid, 1)
+                ctx.set(wires.data, word)
+                ctx.set(wires.first, index == 0)
+                ctx.set(wires.last, last)
+                ctx.set(wires.slot, self.slot if slot is None else slot)
+                self.drive(arrival=arrival, ended=last, good=last and good and words is None)
+                if last:
+                    self._work = Work(self.now + TO_STEP_0)
+                await self.cycle()
+        ctx.set(wires.valid, 0)
+        self.drive(ended=0, good=0)
+        return await self.finish()
+
+    async def finish(self) -> Work:
+        """Wait until the agent is available again."""
+        work = self._work
+        assert work is not None
+        await self.until_available()
+        work.free = self.now
+        self._work = None
+        return work
+
+    async def trap(self, start: int) -> Work:
+        """Wait for a trap whose step 0 is in cycle `start`."""
+        self._work = Work(start)
+        while self.available:
+            await self.cycle()
+        while self.now < start:
+            await self.cycle()
+        return await self.finish()
+
+    async def smp(self, smp: Record, arrival: int = 1, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE) -> Work:
+        """Send an SMP."""
+        return await self.send(packet_bytes(smp, slid, dlid), arrival)
+
+    async def get(self, attribute: int, modifier: int = 0, m_key: int = 0, arrival: int = 1) -> Work:
+        """Send a Get."""
+        return await self.smp(request(MadMethod.GET, attribute, modifier, m_key=m_key), arrival)
+
+    async def set(self, attribute: int, data: bytes, modifier: int = 0, m_key: int = 0, arrival: int = 1) -> Work:
+        """Send a Set."""
+        return await self.smp(request(MadMethod.SET, attribute, modifier, data, m_key), arrival)
+
+
+def request(
+    method: MadMethod, attribute: int, modifier: int = 0, data: bytes = b"", m_key: int = 0, **fields: int
+) -> Record:
+    """A directed-route SMP that has come to its last node, over one hop."""
+    smp = smp_request(method, attribute, modifier, data, transaction_id=0x0123_4567_89AB_CDEF, m_key=m_key, path=[1])
+    return smp.replace(**{"hop_pointer": 1, **fields})

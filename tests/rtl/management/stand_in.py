@@ -1,0 +1,78 @@
+"""An agent that passes packets on as they came, with which the node around an agent is tested."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.adapter.host_receive import HostWordSignature
+from rtl.adapter.host_send import HostStreamSignature
+from rtl.management.bus import BusSignature
+from rtl.management.identity import IdentitySignature
+from rtl.management.smp_packet import SMP_WORDS
+from rtl.widths import PORT_BITS
+from wire.parameters import SwitchParameters
+
+__all__ = ["StandIn"]
+
+
+class StandIn(wiring.Component):
+    """Has the members of `rtl.management.agent.Agent`.
+
+    From the cycle after `ended` on it offers a good packet of an SMP's length: a switch's back to the port that it came
+    by, an adapter's to the other side. It is free again in the cycle after the last word, or after one that it drops.
+    """
+
+    def __init__(self, parameters: Any) -> None:
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        outputs = parameters.ports if self._is_switch else 2
+        of_kind = {"state_changed": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
+        super().__init__(
+            {
+                "words": In(HostWordSignature()),
+                "ended": In(1),
+                "good": In(1),
+                "arrival": In(PORT_BITS),
+                "granted": In(1),
+                "available": Out(1, init=1),
+                "stream": In(HostStreamSignature()),
+                "to_output": Out(outputs),
+                "bus": Out(BusSignature()),
+                "hold": In(1),
+                "identity": In(IdentitySignature()),
+                "lease_second": In(32),
+                **of_kind,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.packet = packet = Memory(shape=32, depth=SMP_WORDS, init=[])
+        write, read = packet.write_port(), packet.read_port(domain="comb")
+        came = Signal(range(SMP_WORDS + 1))
+        went = Signal(range(SMP_WORDS))
+        arrival = Signal.like(self.arrival)
+        last = went == SMP_WORDS - 1
+        m.d.comb += [
+            write.addr.eq(Mux(self.words.first, 0, came)),
+            write.data.eq(self.words.data),
+            write.en.eq(self.words.valid),
+            read.addr.eq(went),
+            self.stream.data.eq(read.data),
+            self.stream.length.eq(SMP_WORDS),
+            self.to_output.eq((1 << arrival) >> 1 if self._is_switch else Mux(arrival == 1, 0b10, 0b01)),
+        ]
+        with m.If(self.words.valid):
+            m.d.sync += [came.eq(write.addr + 1), arrival.eq(self.arrival)]
+        with m.If(self.granted):
+            m.d.sync += self.available.eq(0)
+        with m.If(self.ended):
+            is_smp = self.good & (write.addr + 1 == SMP_WORDS)
+            m.d.sync += [self.available.eq(~is_smp), self.stream.valid.eq(is_smp)]
+        with m.If(self.stream.ready):
+            m.d.sync += went.eq(Mux(last, 0, went + 1))
+            with m.If(last):
+                m.d.sync += [self.available.eq(1), self.stream.valid.eq(0)]
+        return m
