@@ -249,6 +249,13 @@ def test_multicast_positions_count_port_0():
         assert good == list(range(positions))
 
 
+@pytest.mark.parametrize(("size", "blocks"), [(64, 1), (65, 2), (128, 2), (129, 3)])
+def test_the_blocks_of_an_lft(size, blocks):
+    bench = Bench(SwitchParameters(lft_size=size))
+    good = [block for block in range(5) if read(bench, A.LINEAR_FORWARDING_TABLE, block)[0] == MadStatus.OK]
+    assert good == list(range(blocks))
+
+
 # What is written to registers.
 
 

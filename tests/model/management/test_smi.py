@@ -52,6 +52,12 @@ def test_more_than_63_hops_are_too_many(came, d):
     assert came(directed(d, 0, 64)).way == NOWHERE
 
 
+def test_63_hops_are_not_too_many():
+    passage = at_switch(smp := directed(0, 63, 63))
+    assert passage.way == TO_AGENT
+    assert return_port(smp.replace(**passage.smp), 63) == 2
+
+
 @ANYWHERE
 def test_no_hops_lead_to_the_agent_at_once(came):
     assert came(directed(0, 0, 0)) == (TO_AGENT, {"hop_pointer": 1}, {})
@@ -143,9 +149,20 @@ def test_a_host_s_answer_with_a_lid_routed_part_first_leaves_as_it_is():
     assert from_host(directed(1, 4, dr_dlid=50)) == (port(1), {}, {})
 
 
+@pytest.mark.parametrize("dr_dlid", [50, LID_PERMISSIVE])
 @pytest.mark.parametrize(("hop", "hops"), [(0, 0), (1, 0), (0, 3), (1, 3), (3, 3), (5, 3)])
-def test_a_host_sends_no_answer_that_is_under_way(hop, hops):
-    assert from_host(directed(1, hop, hops)).way == NOWHERE
+def test_a_host_sends_no_answer_that_is_under_way(hop, hops, dr_dlid):
+    assert from_host(directed(1, hop, hops, dr_dlid=dr_dlid)).way == NOWHERE
+
+
+def test_the_answer_of_one_hop():
+    assert from_host(directed(1, 2, 1)) == (port(4), {"hop_pointer": 1}, LOCAL)
+    assert from_host(directed(1, 2, 1, dr_dlid=50)) == (port(1), {}, {})
+    assert at_switch(directed(1, 2, 1), **ROUTED) == (port(4), {"hop_pointer": 1}, LOCAL)
+
+
+def test_the_answer_of_no_hop_does_not_begin_a_directed_part():
+    assert at_switch(directed(1, 1, 0, dr_slid=60), **ROUTED).way == route(60)
 
 
 def test_an_answer_s_directed_part_begins_at_the_switch_that_the_lid_led_to():
