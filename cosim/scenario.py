@@ -228,10 +228,9 @@ def _check_traffic(scenario: Scenario, fabric: FabricParameters) -> None:
                         f"flows[{index}].size: {flow.sizes[1]}: expected at most the path's MTU, {most} bytes"
                     )
     for name, switch in scenario.switches.items():
-        if len(scenario.hosts) >= switch.lft_size:
-            raise ValueError(
-                f"switches.{name}.lft_size: {switch.lft_size}: expected more than the {len(scenario.hosts)} LIDs"
-            )
+        lids = len(scenario.hosts) + len(scenario.switches)
+        if lids >= switch.lft_size:
+            raise ValueError(f"switches.{name}.lft_size: {switch.lft_size}: expected more than the {lids} LIDs")
 
 
 def _at(place: str, check: Any, value: str) -> None:

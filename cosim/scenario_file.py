@@ -7,10 +7,15 @@ import tomllib
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from cosim.scenario import Scenario
+from cosim.subnet_fabric import fabric_of
+from cosim.topology_file import read_topology
+from wire.meaning import label
+from wire.parameters import SwitchParameters
 
 __all__ = ["ScenarioError", "load_scenario", "packaged_scenarios", "parse_scenario"]
 
@@ -44,14 +49,15 @@ def load_scenario(name_or_path: str) -> Scenario:
         raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{name_or_path}: byte {error.start} is not UTF-8, expected a TOML file") from None
-    return parse_scenario(text, name_or_path, name=path.stem)
+    return parse_scenario(text, name_or_path, name=path.stem, folder=path.parent)
 
 
-def parse_scenario(text: str, file: str, name: str = "scenario") -> Scenario:
-    """The scenario of a TOML text; `file` is what errors call it.
+def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = Path()) -> Scenario:
+    """The scenario of a TOML text; `file` is what errors call it, `folder` is where it looks for a topology file.
 
     Raises:
         ScenarioError: malformed TOML, or not a scenario.
+        TopologyError: it names a topology file that is wrong.
     """
     try:
         table = tomllib.loads(text)
@@ -62,11 +68,47 @@ def parse_scenario(text: str, file: str, name: str = "scenario") -> Scenario:
         raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
     if "name" in table:
         raise ScenarioError(f"{file}: name: unknown key")
+    if "topology" in table:
+        try:
+            table = _with_topology(table, folder)
+        except ScenarioError as error:
+            raise ScenarioError(f"{file}: {error}") from None
     try:
         # As JSON, for a strict validation takes an array for a tuple there.
         return Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
     except ValidationError as error:
         raise ScenarioError(f"{file}: {_first_error(error)}") from None
+
+
+def _with_topology(table: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A scenario's table with the nodes and links of the topology file that it names."""
+    file = table.pop("topology")
+    if not isinstance(file, str):
+        raise ScenarioError(f"topology: {file!r}: expected the name of a file")
+    if "links" in table:
+        raise ScenarioError(f"links: expected none beside those of {file}")
+    made = fabric_of(read_topology(folder / file))
+    nodes: dict[str, dict[str, Any]] = {"switches": {}, "hosts": {}}
+    for name, node in made.fabric.nodes.items():
+        if isinstance(node, SwitchParameters):
+            nodes["switches"][name] = {"ports": node.ports}
+        else:
+            nodes["hosts"][name] = {}
+    for kind, described in nodes.items():
+        given = table.get(kind, {})
+        if not isinstance(given, dict):
+            raise ScenarioError(f"{kind}: {given!r}: expected tables")
+        for name, own in given.items():
+            if name not in described:
+                raise ScenarioError(f"{kind}.{name}: {file} has none of this name")
+            if not isinstance(own, dict) or "ports" in own:
+                raise ScenarioError(f"{kind}.{name}: expected a table without ports, which are those of {file}")
+            described[name] |= own
+    links = [
+        {"ends": [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"], "width": label(width)}
+        for link, width in zip(made.fabric.links, made.widths, strict=True)
+    ]
+    return {**table, **nodes, "links": links}
 
 
 def _first_error(error: ValidationError) -> str:

@@ -23,6 +23,7 @@ The traffic jam
       cycle             ns  place    credits left  event
       1,127          4,508  A[1]      15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes
 """
+"""Brought up by register writes."""
 
 LOOPED = """
 cycles = 50_000_000
@@ -52,8 +53,28 @@ def one_line_error(capsys, *arguments: str) -> str:
     return line.removeprefix("ironband: ")
 
 
-def test_run_tells_the_story_of_the_jam(capsys):
+def test_the_story_begins_with_discovery(capsys):
     assert main(["run", "jam", "--sim", "model"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # Of a cycle, ns, place and event.
+    story = [line.split(maxsplit=3) for line in lines[4:13]]
+    assert [(words[2], words[3]) for words in story] == [
+        ("A[1]", "heavy sweep: start"),
+        ("A[1]", 'found CA 0x001b000000000200 "A", 1 ports'),
+        ("A[1]", 'found Switch 0x001b000000000100 "S", 2 ports'),
+        ("A[1]", 'found CA 0x001b000000000300 "B", 1 ports'),
+        ("A[1]", "switch S: wrote LFT blocks 0"),
+        tuple(story[5][2:]),
+        ("A[1]", "15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes"),
+        ("A[1]", "10 = 2 pkt  sends packet 0 to S[1]"),
+        ("A[1]", "5 = 1 pkt  sends packet 1 to S[1]"),
+    ]
+    assert story[5][3].startswith("heavy sweep took ")
+    assert story[6][0] in lines[1], "traffic starts when it may"
+
+
+def test_run_tells_the_story_of_the_jam(capsys):
+    assert main(["run", "jam", "--sim", "model", "--bring-up", "bus"]) == 0
     told = capsys.readouterr().out
     assert told.startswith(FIRST_LINES)
     sends = [line.split() for line in told.splitlines() if "A[1]" in line and "sends packet" in line]
@@ -83,7 +104,9 @@ def test_credits_go_two_one_zero_in_the_results(capsys):
     assert results["held"]
     assert results["mismatches"] is None
     assert results["without_credits"]["dropped_packets"] == 2
-    assert results["counters"]["S[1]"]["rcv_pkts"] == 5
+    assert results["events"][0]["event"] == "manage"
+    # Five packets, and the SMPs to the switch and to B.
+    assert results["counters"]["S[1]"]["rcv_pkts"] == 26
     assert results["counters"]["A[1]"]["xmit_wait"] > 0
 
 

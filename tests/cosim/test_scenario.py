@@ -1,9 +1,12 @@
 """Scenario files: what a user may write, and what is said about what one may not."""
 
+from pathlib import Path
+
 import pytest
 
 from cosim.scenario import Host, Link, Scenario
 from cosim.scenario_file import ScenarioError, load_scenario, packaged_scenarios, parse_scenario
+from cosim.topology_file import TopologyError
 from wire.parameters import SwitchParameters
 from wire.registers import PortRegister
 
@@ -103,7 +106,7 @@ def test_a_file_is_a_scenario_by_the_name_of_the_file(tmp_path):
         ),
         ("ports = 3", "ports = 1", "two.toml: switches: S: ports 1: expected 2..64"),
         ("ports = 3", "mtu = 300", "two.toml: switches: S: mtu 300: expected one of 256, 512, 1024, 2048, 4096"),
-        ("ports = 3", "lft_size = 2", "two.toml: switches.S.lft_size: 2: expected more than the 2 LIDs"),
+        ("ports = 3", "lft_size = 2", "two.toml: switches.S.lft_size: 2: expected more than the 3 LIDs"),
         ("S[2]", "S[4]", "two.toml: links: port of S in a link 4: expected 1..3"),
         ("S[2]", "S[1]", "two.toml: links: port S[1] is used by two links: expected one"),
         ("S[2]", "T[2]", "two.toml: links[1].ends: 'T[2]': no node 'T'; there are S, A, B"),
@@ -192,3 +195,51 @@ def test_every_error_is_one_line():
 def test_a_scenario_can_be_made_without_a_file():
     scenario = Scenario(cycles=10, hosts={"A": Host(), "B": Host()}, links=(Link(ends=("A", "B")),))
     assert list(scenario.fabric.nodes) == ["A", "B"]
+
+
+NET = """
+Switch 3 "S1" # "the switch"
+[1] "H1"[1]
+[3] "H2"[1] w=1
+Ca 1 "H1"
+[1] "S1"[1]
+Ca 1 "H2"
+[1] "S1"[3] w=1
+"""
+
+
+def with_net(tmp_path: Path, text: str) -> Scenario:
+    (tmp_path / "two.net").write_text(NET)
+    (tmp_path / "two.toml").write_text(f'cycles = 1\ntopology = "two.net"\n{text}')
+    return load_scenario(str(tmp_path / "two.toml"))
+
+
+def test_nodes_and_links_may_be_those_of_a_topology_file(tmp_path):
+    scenario = with_net(tmp_path, "[switches.the_switch]\nvls = 2\n[hosts.H1]\nsend_blocks = 99")
+    assert {name: (table.ports, table.vls) for name, table in scenario.switches.items()} == {"the_switch": (3, 2)}
+    assert {name: table.send_blocks for name, table in scenario.hosts.items()} == {"H1": 99, "H2": 128}
+    assert {(link.ends, link.width) for link in scenario.links} == {
+        (("H1[1]", "the_switch[1]"), "4X"),
+        (("H2[1]", "the_switch[3]"), "1X"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[links]]\nends = ["H1", "H2"]', "links: expected none beside those of two.net"),
+        ("[hosts.H3]", "hosts.H3: two.net has none of this name"),
+        ("[switches.the_switch]\nports = 4", "switches.the_switch: expected a table without ports, which are those of"),
+        ("[hosts.H1]\nsend_blocks = 1", "hosts: H1: send_blocks 1: expected"),
+    ],
+)
+def test_what_is_wrong_beside_a_topology_file_is_said_in_one_line(tmp_path, text, said):
+    with pytest.raises(ScenarioError) as caught:
+        with_net(tmp_path, text)
+    assert str(caught.value).removeprefix(f"{tmp_path}/two.toml: ").startswith(said)
+
+
+def test_a_bad_topology_file_is_told_with_its_line(tmp_path):
+    (tmp_path / "bad.net").write_text("Switch\n")
+    with pytest.raises(TopologyError, match=r"bad\.net:1: malformed line"):
+        parse_scenario('cycles = 1\ntopology = "bad.net"', "two.toml", folder=tmp_path)

@@ -169,3 +169,24 @@ def test_a_failure_under_way_is_dealt_with(tmp_path: Path) -> None:
     (first,) = [cycle for cycle, event in quiet.events if isinstance(event, SweepEnded)][:1]
     result = brought_up(topology, tmp_path, failure=LinkFailure(FAT_TREE_LINKS - 1, first // 2, 5_000))
     check_is_up(topology, result, without=FAT_TREE_LINKS - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["star", "parallel", "ring_4", "fat_tree"])
+def test_rtl_and_model_agree_through_the_whole_bring_up(name: str, tmp_path: Path) -> None:
+    topology = read_topology(FOLDER / f"{name}.net")
+    result = brought_up(topology, tmp_path, engine="verilator")
+    check_is_up(topology, result)
+    assert result.comparison.difference is None
+    assert result.comparison.records == result.records > 400
+    # The Subnet Manager cannot tell one from the other.
+    alone = brought_up(topology, tmp_path)
+    assert (alone.posts, alone.events, alone.cycles) == (result.posts, result.events, result.cycles)
+
+
+@pytest.mark.slow
+def test_rtl_and_model_agree_through_a_failure(tmp_path: Path) -> None:
+    topology = read_topology(FOLDER / "fat_tree.net")
+    result = brought_up(topology, tmp_path, engine="verilator", failure=LinkFailure(4, 260_000, 5_000))
+    check_is_up(topology, result, without=4)
+    assert result.comparison.difference is None

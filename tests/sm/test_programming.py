@@ -163,6 +163,14 @@ def test_sls_are_mapped_to_the_vls_in_use_where_a_port_uses_fewer_than_it_has():
     assert bench.fabric.requests[MadMethod.SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE] == writes == 3
 
 
+def test_sls_are_mapped_as_the_settings_say():
+    settings = SubnetSettings(sl_to_vl=(3, 1, *range(2, 16)))
+    bench = Bench(star(hosts=2), settings, vls=operational_vls(4))
+    bench.program(bytes(4))
+    wanted = (3, 1, *(sl % 4 for sl in range(2, 16)))
+    assert bench.switch().sl_to_vl == {(into, out): wanted for out in (1, 2) for into in (0, 1, 2) if into != out}
+
+
 def test_adapters_have_one_sl_to_vl_table():
     bench = Bench(star(), SubnetSettings(max_vls=1), vls=operational_vls(4))
     bench.adapter(HOST_GUID)
