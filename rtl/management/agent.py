@@ -1,13 +1,16 @@
 """The agent behind port 0: SMI, SMA and the sender of traps (docs/management.md)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.adapter.host_receive import HostWordSignature
 from rtl.adapter.host_send import HostStreamSignature
 from rtl.management.answer_word import AnswerWord
-from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap, AttributeMemory
+from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
+from rtl.management.attribute_words import AttributeWords
 from rtl.management.bus import BusSignature
 from rtl.management.bus_steps import BusSteps
 from rtl.management.departure import Departure
@@ -16,45 +19,35 @@ from rtl.management.identity import IdentitySignature
 from rtl.management.m_key import MKey
 from rtl.management.packet_memory import WHOLE, PacketMemory
 from rtl.management.place import WORD_BITS, place
-from rtl.management.set_rules import SetRules
 from rtl.management.settings import Settings
 from rtl.management.sma import AttributeDecode
 from rtl.management.smi import Goes, Hop, Smi, Way
 from rtl.management.smp_head import DATA_WORD, M_KEY_WORD, TRANSACTION_WORD, SmpReceive
 from rtl.management.smp_packet import SMP_WORDS
-from rtl.management.step import (
-    ANSWER_SLOT,
-    ANSWER_STEPS,
-    PASS_STEPS,
-    SET_SLOT,
-    SLOT_STEPS,
-    STEP_BITS,
-    first_step,
-)
+from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, STEP_BITS, WORD_TAKEN, first_step
 from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, head_words, trap_numbers, violation_words
 from rtl.management.traps import Traps
+from rtl.management.work import Work
 from rtl.widths import PORT_BITS
 from wire.mad import MadMethod, MadStatus
 from wire.parameters import NodeParameters, SwitchParameters
-from wire.port_info import PORT_INFO
 from wire.registers import DATA_BITS
 from wire.sma import SmaAttribute
 from wire.switch_info import SWITCH_INFO
 
 __all__ = ["Agent"]
 
-# Steps inside the agent; outside nothing is seen of them.
-_PATH_STEP = 2
-_TRAP_STEP = first_step(SET_SLOT)
-_VIOLATION_SLOT = 1
-_VIOLATION_M_KEY_STEP = 9
-_COMMIT_STEP = first_step(ANSWER_SLOT) - 1
-_CHANGE_CLEARED_STEP = first_step(SET_SLOT + place(SWITCH_INFO["port_state_change"]).word) + 2
+_CHANGE = place(SWITCH_INFO["port_state_change"])
+_CHANGE_CLEARED_STEP: Final = first_step(SET_SLOT + _CHANGE.word) + 2
+_COMMIT_STEP: Final = first_step(ANSWER_SLOT) - 1
 
-# Steps in a slot: a word and its place in the attribute memory are taken in the last of the slot before, judged in the
-# first, written in the third; an answer's word is put together in the last but one and written in the last.
-_MERGED, _NEXT_WORD, _TAKEN = 1, 3, 7
-_AHEAD_STEP = 5  # of the last slot, when the new header is written
+# Of the steps that follow nothing is seen outside.
+_PATH_STEP: Final = 2
+_VIOLATION_SLOT: Final = 1
+_VIOLATION_M_KEY_STEP: Final = 9
+_TRAP_HEAD_STEP: Final = first_step(SET_SLOT)
+_AHEAD: Final = 5
+"""The step of the last slot from which on the packet is read ahead; those before write its new headers."""
 
 
 class Agent(wiring.Component):
@@ -100,113 +93,79 @@ class Agent(wiring.Component):
         """As a packet goes through."""
         m = Module()
         parameters, is_switch = self._parameters, self._is_switch
-        attributes = AttributeMap(parameters)
+        kept_at = AttributeMap(parameters)
+        m.submodules.work = work = Work()
         m.submodules.receive = receive = SmpReceive(parameters.vls, trap_numbers(is_switch))
         m.submodules.icrc = icrc = Icrc()
         m.submodules.packet = packet = PacketMemory()
         m.submodules.smi = smi = Smi(is_switch)
-        m.submodules.m_key = m_key = MKey()
-        m.submodules.decode = decode = AttributeDecode(parameters, attributes)
-        m.submodules.memory = memory = AttributeMemory(attributes)
-        m.submodules.rules = rules = SetRules(parameters)
+        m.submodules.key_check = key_check = MKey()
+        m.submodules.decode = decode = AttributeDecode(parameters, kept_at)
+        m.submodules.attribute = attribute = AttributeWords(parameters, kept_at)
         m.submodules.settings = settings = Settings(parameters)
         m.submodules.bus_steps = bus_steps = BusSteps(parameters)
         m.submodules.answer_word = answer_word = AnswerWord(parameters)
         m.submodules.departure = departure = Departure(parameters)
         m.submodules.traps = traps = Traps()
-        head = receive.head
-
-        # Free, or a trap begins, or a packet is taken; then the steps; then the packet is offered.
-        free = Signal(init=1)
-        due = Signal()
-        trap_follows = Signal()
-        working, trap, offering = Signal(), Signal(), Signal()
-        step = Signal(STEP_BITS)
+        head, trap = receive.head, work.trap
+        go, step, last_slot = work.go, work.step, work.last_slot
         slot, in_slot = step[3:], step[:3]
-        go, at_0 = Signal(), Signal()
-        short = Signal()
-        last_slot = Signal()
-        sent = Signal()
-        over = [Signal(name=f"over_{cycles}") for cycles in (1, 2, 3)]
-        good, right = Signal(), Signal()
-        m.d.comb += [
-            due.eq(traps.pending & settings.traps_can_go & (1 if is_switch else self.active)),
-            self.available.eq(free & ~due),
-            traps.begin.eq(free & due),
-            go.eq(working & ~self.hold),
-            at_0.eq(go & (step == 0)),
-            last_slot.eq(slot == Mux(short, PASS_STEPS, ANSWER_STEPS) // SLOT_STEPS - 1),
-        ]
-        m.d.sync += [
-            over[0].eq(self.ended),
-            over[1].eq(over[0]),
-            over[2].eq(over[1]),
-            right.eq(icrc.good & receive.is_smp),
-            trap_follows.eq(traps.begin),
-        ]
-        with m.If(self.granted | traps.begin):
-            m.d.sync += free.eq(0)
-        with m.If(self.ended):
-            m.d.sync += good.eq(self.good)
-        with m.If(over[2] | trap_follows):
-            m.d.sync += [step.eq(0), trap.eq(trap_follows), working.eq((good & right) | trap_follows)]
-        with m.If(over[2] & ~(good & right)):
-            m.d.sync += free.eq(1)
-        with m.If(go):
-            m.d.sync += step.eq(step + 1)
-            with m.If(last_slot & (in_slot == SLOT_STEPS - 1)):
-                m.d.sync += working.eq(0)
-                with m.If(departure.to_output.any()):
-                    m.d.sync += offering.eq(1)
-                with m.Else():
-                    m.d.sync += free.eq(1)
-        with m.If(sent):
-            m.d.sync += [offering.eq(0), free.eq(1)]
 
-        # The packet's words, and the way of an SMP.
+        # The packet comes, or a trap begins.
         connect(m, flipped(self.words), receive.words)
         arrival = Signal(PORT_BITS)
-        from_host = Signal()
         with m.If(self.words.valid & self.words.first):
             m.d.sync += arrival.eq(self.arrival)
+        m.d.sync += work.right.eq(icrc.good & receive.is_smp)
+        m.d.comb += [
+            receive.m_key.eq(key_check.m_key),
+            work.due.eq(traps.pending & settings.traps_can_go & (1 if is_switch else self.active)),
+            work.granted.eq(self.granted),
+            work.ended.eq(self.ended),
+            work.good.eq(self.good),
+            work.hold.eq(self.hold),
+            self.available.eq(work.available),
+            traps.begin.eq(work.begins),
+            traps.start.eq(work.first & trap),
+        ]
+
+        # Step 0: where an SMP goes, whether it is the SMA's, whether its M_Key is right.
+        from_host = Signal()
         if not is_switch:
             other_bits = (head.dlid ^ settings.lid) >> settings.lmc
             m.d.comb += from_host.eq(arrival == 0)
             m.d.sync += smi.for_own_lid.eq((other_bits == 0) & (settings.lid != 0))
-        m.d.comb += [
-            receive.m_key.eq(m_key.m_key),
-            smi.head.eq(head),
-            smi.from_host.eq(from_host),
-        ]
-
-        # Step 0: is it the SMA's, may it?
-        works, answers, violated = Signal(), Signal(), Signal()
-        is_set, is_get, represses = Signal(), Signal(), Signal()
-        way = Signal(Way)
+        is_get, is_set, represses = Signal(), Signal(), Signal()
         m.d.sync += [
             is_get.eq(head.method == MadMethod.GET),
             is_set.eq(head.method == MadMethod.SET),
             represses.eq(head.method == MadMethod.TRAP_REPRESS),
         ]
         of_sma = 1 if is_switch else head.attribute_id != SmaAttribute.SM_INFO
+        works, answers, violates = Signal(), Signal(), Signal()
         m.d.comb += [
+            smi.head.eq(head),
+            smi.from_host.eq(from_host),
             works.eq(~trap & (smi.way.goes == Goes.AGENT) & (is_get | is_set | represses) & of_sma),
-            m_key.lease_second.eq(self.lease_second),
-            m_key.check.eq(at_0 & works),
-            m_key.get.eq(is_get),
-            m_key.matches.eq(receive.key_matches),
+            key_check.lease_second.eq(self.lease_second),
+            key_check.check.eq(work.first & works),
+            key_check.get.eq(is_get),
+            key_check.matches.eq(receive.key_matches),
+            answers.eq(works & key_check.answered & ~represses),
+            violates.eq(works & key_check.violation),
         ]
-        answered = works & m_key.answered & ~represses
-        with m.If(at_0):
+        way = Signal(Way)
+        answering, violated = Signal(), Signal()
+        with m.If(work.first):
             m.d.sync += [
-                answers.eq(answered),
-                violated.eq(works & m_key.violation),
-                short.eq(~trap & ~answered),
+                answering.eq(answers),
+                violated.eq(violates),
+                work.short.eq(~trap & ~answers),
                 way.eq(smi.way),
             ]
             with m.If(trap):
                 m.d.sync += [way.goes.eq(Goes.ROUTE), way.hop.eq(Hop.KEEP)]
-            with m.Elif(answered):
+            with m.Elif(answers):
                 m.d.sync += way.eq(smi.answer_way)
             with m.Elif(works):
                 m.d.sync += way.goes.eq(Goes.NOWHERE)
@@ -215,82 +174,65 @@ class Agent(wiring.Component):
 
         # Traps.
         if is_switch:
-            changed = self.state_changed
+            event = Value.cast(self.state_changed)
         else:
             host_sm_before = Signal()
             m.d.sync += host_sm_before.eq(self.host_sm)
-            changed = self.host_sm ^ host_sm_before
-        sm_known = settings.sm_known
-        named = head.attribute_id == SmaAttribute.NOTICE
-        may_repress = m_key.check & m_key.good & represses & named
+            event = self.host_sm ^ host_sm_before
+        repressed = key_check.check & key_check.good & represses & (head.attribute_id == SmaAttribute.NOTICE)
         m.d.comb += [
-            traps.events.eq(Cat(changed & sm_known, m_key.check & m_key.violation & sm_known)),
-            traps.repress.eq(Mux(may_repress, receive.names, 0)),
+            traps.events.eq(
+                Mux(settings.sm_known, Cat(event, key_check.check & key_check.violation), 0),
+            ),
+            traps.repress.eq(Mux(repressed, receive.names, 0)),
             traps.transaction.eq(head.transaction),
             traps.subnet_timeout.eq(settings.subnet_timeout),
-            traps.start.eq(at_0 & trap),
         ]
 
-        # The attribute, and the words of a Set: what is kept of each is merged with what is taken of the request.
-        answering, setting, at_port_0 = Signal(), Signal(), Signal()
-        of_node = at_port_0 if is_switch else 1
+        # The attribute, word by word.
         chosen = decode.chosen
+        data_answered, setting, at_port_0 = Signal(), Signal(), Signal()
+        m.d.sync += at_port_0.eq(decode.target.port == 0)
+        took_port_info = attribute.took & chosen[SmaAttribute.PORT_INFO.name] & (at_port_0 if is_switch else 1)
         m.d.comb += [
             decode.attribute.eq(head.attribute_id),
             decode.modifier.eq(head.attribute_modifier),
             decode.is_set.eq(is_set),
             decode.version_known.eq(head.version_known),
             decode.trap.eq(trap),
-            answering.eq(answers & (decode.status == MadStatus.OK)),
-            setting.eq(answering & is_set),
-        ]
-        m.d.sync += at_port_0.eq(decode.target.port == 0)
-
-        word = Signal(range(BLOCK_WORDS))
-        in_set, in_answer = Signal(), Signal()
-        request, kept = Signal(WORD_BITS), Signal(WORD_BITS)
-        m.d.comb += [
-            word.eq(slot - SET_SLOT),
-            in_set.eq((slot >= SET_SLOT) & (slot < SET_SLOT + BLOCK_WORDS)),
-            in_answer.eq((slot >= ANSWER_SLOT) & (slot < ANSWER_SLOT + BLOCK_WORDS)),
-            rules.chosen.eq(chosen),
-            rules.at_port_0.eq(at_port_0),
-            rules.word.eq(word),
-            rules.request.eq(request),
-            rules.state.eq(bus_steps.read),
-        ]
-        with m.If(go & (in_slot == _NEXT_WORD)):
-            begins = (slot == SET_SLOT - 1) | (slot == ANSWER_SLOT - 1)
-            m.d.sync += memory.address.eq(Mux(begins, decode.base, memory.address + 1))
-        with m.If(go & (in_slot == _TAKEN)):
-            m.d.sync += [request.eq(packet.word), kept.eq(memory.word)]
-
-        refused, reregister, took = Signal(), Signal(), Signal()
-        of_port_info, of_switch_info = chosen[SmaAttribute.PORT_INFO.name], chosen[SmaAttribute.SWITCH_INFO.name]
-        client_reregister = place(PORT_INFO["client_reregister"])
-        m.d.sync += [took.eq(0), memory.write.valid.eq(0)]
-        with m.If(at_0):
-            m.d.sync += [refused.eq(0), reregister.eq(0)]
-        with m.If(go & in_set & setting & (in_slot == _MERGED)):
-            m.d.sync += [
-                took.eq(1),
-                refused.eq(refused | rules.refused),
-                memory.write.valid.eq(1),
-                memory.write.address.eq(memory.address),
-                memory.write.word.eq((kept & ~rules.mask) | (request & rules.mask)),
-            ]
-            with m.If(of_port_info & (word == client_reregister.word)):
-                m.d.sync += reregister.eq(client_reregister.of(request))
-        m.d.comb += [
-            m_key.take.eq(took & of_port_info & of_node),
-            m_key.word.eq(word),
-            m_key.request.eq(request),
-            settings.take_port_info.eq(took & of_port_info & of_node),
-            settings.take_switch_info.eq(took & of_switch_info),
-            settings.word.eq(word),
-            settings.kept.eq(memory.write.word),
+            data_answered.eq(answering & (decode.status == MadStatus.OK)),
+            setting.eq(data_answered & is_set),
+            attribute.go.eq(go),
+            attribute.step.eq(step),
+            attribute.first.eq(work.first),
+            attribute.base.eq(decode.base),
+            attribute.chosen.eq(chosen),
+            attribute.at_port_0.eq(at_port_0),
+            attribute.setting.eq(setting),
+            attribute.given.eq(packet.word),
+            attribute.state.eq(bus_steps.read),
+            key_check.take.eq(took_port_info),
+            key_check.word.eq(attribute.word),
+            key_check.request.eq(attribute.request),
+            settings.take_port_info.eq(took_port_info),
+            settings.take_switch_info.eq(attribute.took & chosen[SmaAttribute.SWITCH_INFO.name]),
+            settings.word.eq(attribute.word),
+            settings.kept.eq(attribute.merged),
             settings.commit.eq(go & (step == _COMMIT_STEP)),
         ]
+
+        # A violation is noted as trap 256 tells of it.
+        dr_slid = Mux(head.directed, head.dr_slid, 0)
+        told = violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, dr_slid)
+        told |= {VIOLATION_M_KEY_WORD + half: packet.word for half in range(2)}
+        with m.If(go & violated & (slot == _VIOLATION_SLOT)), m.Switch(in_slot):
+            for number, (index, value) in enumerate(sorted(told.items())):
+                with m.Case(number):
+                    m.d.comb += [
+                        attribute.note.valid.eq(1),
+                        attribute.note.address.eq(kept_at.base[SmaAttribute.NOTICE] + index),
+                        attribute.note.word.eq(value),
+                    ]
 
         # The bus.
         connect(m, bus_steps.bus, flipped(self.bus))
@@ -303,139 +245,122 @@ class Agent(wiring.Component):
             bus_steps.target.eq(decode.target),
             bus_steps.at_port_0.eq(at_port_0),
             bus_steps.setting.eq(setting),
-            bus_steps.answering.eq(answering),
-            bus_steps.request.eq(request),
-            bus_steps.writes.eq(rules.writes),
+            bus_steps.answering.eq(data_answered),
+            bus_steps.request.eq(attribute.request),
+            bus_steps.writes.eq(attribute.writes),
         ]
 
-        # A violation is kept as trap 256 tells of it.
-        told = violation_words(
-            head.slid,
-            head.method,
-            head.attribute_id,
-            head.attribute_modifier,
-            Mux(head.directed, head.dr_slid, 0),
-        )
-        told |= {VIOLATION_M_KEY_WORD + half: packet.word for half in range(2)}
-        notice = attributes.base[SmaAttribute.NOTICE]
-        with m.If(go & violated & (slot == _VIOLATION_SLOT)), m.Switch(in_slot):
-            for number, (index, value) in enumerate(sorted(told.items())):
-                with m.Case(number):
-                    m.d.sync += [
-                        memory.write.valid.eq(1),
-                        memory.write.address.eq(notice + index),
-                        memory.write.word.eq(value),
-                    ]
-
-        # The answer's or the trap's words.
+        # A word of the answer, or of a trap's Notice. What can change at any time is seen in a slot's first step.
         seen = answer_word.seen
+        connect(m, flipped(self.identity), answer_word.identity)
         m.d.comb += [
             answer_word.chosen.eq(chosen),
             answer_word.at_port_0.eq(at_port_0),
             answer_word.trap.eq(traps.sent),
-            answer_word.word.eq(word),
-            answer_word.kept.eq(kept),
+            answer_word.word.eq(attribute.word),
+            answer_word.kept.eq(attribute.kept),
             seen.local_port.eq(arrival if is_switch else 1),
             seen.lid.eq(settings.lid),
-            seen.client_reregister.eq(reregister),
-            seen.m_key_hidden.eq(m_key.hidden),
-            seen.m_key_violations.eq(m_key.violations),
+            seen.client_reregister.eq(attribute.client_reregister),
+            seen.m_key_hidden.eq(key_check.hidden),
+            seen.m_key_violations.eq(key_check.violations),
             seen.link_width_active.eq(bus_steps.read),
             seen.port_state.eq(bus_steps.read_before),
             seen.port_physical_state.eq(bus_steps.read),
         ]
-        connect(m, flipped(self.identity), answer_word.identity)
         with m.If(go & (in_slot == 0)):
-            m.d.sync += seen.m_key_protect_bits.eq(m_key.protect)
+            m.d.sync += seen.m_key_protect_bits.eq(key_check.protect)
         if is_switch:
-            changes = Signal()
-            clear = place(SWITCH_INFO["port_state_change"])
-            with m.If(go & (step == _CHANGE_CLEARED_STEP) & setting & of_switch_info & clear.of(request)):
-                m.d.sync += changes.eq(0)
+            change = Signal()
+            clears = chosen[SmaAttribute.SWITCH_INFO.name] & _CHANGE.of(attribute.request)
+            with m.If(go & (step == _CHANGE_CLEARED_STEP) & setting & clears):
+                m.d.sync += change.eq(0)
             with m.If(self.state_changed):
-                m.d.sync += changes.eq(1)
+                m.d.sync += change.eq(1)
             with m.If(go & (in_slot == 0)):
-                m.d.sync += seen.port_state_change.eq(changes)
+                m.d.sync += seen.port_state_change.eq(change)
         else:
-            with m.If(go & (in_slot == 0) & (~trap | at_0)):
+            with m.If(go & (in_slot == 0) & (~trap | work.first)):
                 m.d.sync += seen.is_sm.eq(self.host_sm)
 
         # How it leaves.
+        refused = data_answered & attribute.refused
         m.d.comb += [
             departure.go.eq(go),
             departure.step.eq(step),
             departure.last_slot.eq(last_slot),
             departure.way.eq(way),
-            departure.answers.eq(answers),
+            departure.answers.eq(answering),
             departure.trap.eq(trap),
             departure.head.eq(head),
             departure.arrival.eq(arrival),
             departure.record.eq(smi.record),
             departure.lid.eq(settings.lid),
             departure.master_sm_lid.eq(settings.master_sm_lid),
-            departure.status.eq(Mux(answering & refused, MadStatus.INVALID_ATTRIBUTE_VALUE, decode.status)),
+            departure.status.eq(Mux(refused, MadStatus.INVALID_ATTRIBUTE_VALUE, decode.status)),
             departure.word.eq(packet.word),
             departure.read.eq(bus_steps.read),
+            work.leaves.eq(departure.to_output.any()),
             self.to_output.eq(departure.to_output),
         ]
         if is_switch:
             m.d.comb += departure.linear_fdb_top.eq(settings.linear_fdb_top)
 
-        # Writes to the packet.
+        # What is written to the packet.
         write = packet.write
+        in_answer = (slot >= ANSWER_SLOT) & (slot < ANSWER_SLOT + BLOCK_WORDS)
         trap_word = Signal(STEP_BITS)
-        m.d.comb += [write.eq(departure.write), trap_word.eq(step - _TRAP_STEP)]
+        m.d.comb += [write.eq(departure.write), trap_word.eq(step - _TRAP_HEAD_STEP)]
+
+        def put(index: Value, word: Value) -> None:
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index), write.word.eq(word)]
+
         with m.If(self.words.valid & (receive.index < SMP_WORDS)):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(receive.index), write.word.eq(self.words.data)]
-        count_word = TRANSACTION_WORD + 1
-        with m.If(at_0 & trap):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(count_word), write.word.eq(traps.count)]
-        with m.If(go & trap & (trap_word < SMP_WORDS) & (trap_word != count_word)):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(trap_word)]
+            put(receive.index, self.words.data)
+        with m.If(traps.start):
+            put(Value.cast(TRANSACTION_WORD + 1), traps.count)
+        with m.If(go & trap & (trap_word < SMP_WORDS) & (trap_word != TRANSACTION_WORD + 1)):
+            put(trap_word, Value.cast(0))
             with m.Switch(trap_word):
                 for index, value in head_words(is_switch, traps.sent, settings.master_sm_sl).items():
                     with m.Case(index):
                         m.d.comb += write.word.eq(value)
-                with m.Default():
-                    m.d.comb += write.word.eq(0)
-        with m.If(go & in_answer & (answering | trap) & (in_slot == _TAKEN)):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(DATA_WORD + word), write.word.eq(answer_word.answer)]
+        with m.If(go & in_answer & (data_answered | trap) & (in_slot == WORD_TAKEN)):
+            put(DATA_WORD + attribute.word, answer_word.answer)
 
-        # Reads of the packet. From the last slot on it is read ahead: one word in the memory's register, one before
-        # the output.
+        # What is read of it. At the end one word waits in the memory's register, and one before the stream.
         taken = self.stream.ready
-        reads_ahead = go & last_slot & ((in_slot == _AHEAD_STEP) | (in_slot == _AHEAD_STEP + 1))
-        m.d.comb += packet.read.eq((go & ~(last_slot & (in_slot > _AHEAD_STEP + 1))) | taken)
+        ahead = go & last_slot & ((in_slot == _AHEAD) | (in_slot == _AHEAD + 1))
+        m.d.comb += packet.read.eq((go & ~(last_slot & (in_slot > _AHEAD + 1))) | taken)
         with m.If(go & (step == _PATH_STEP)):
             m.d.sync += packet.index.eq(departure.path_word)
-        with m.If(go & violated & (step == _VIOLATION_M_KEY_STEP)):
-            m.d.sync += packet.index.eq(M_KEY_WORD)
-        with m.If(go & violated & (step == _VIOLATION_M_KEY_STEP + 1)):
-            m.d.sync += packet.index.eq(M_KEY_WORD + 1)
-        with m.If(go & ~last_slot & (in_slot == _NEXT_WORD)):
+        for half in range(2):
+            with m.If(go & violated & (step == _VIOLATION_M_KEY_STEP + half)):
+                m.d.sync += packet.index.eq(M_KEY_WORD + half)
+        with m.If(go & ~last_slot & (in_slot == NEXT_WORD)):
             m.d.sync += packet.index.eq(DATA_WORD + 1 - SET_SLOT + slot)
-        with m.If(go & last_slot & (in_slot == _AHEAD_STEP - 1)):
+        with m.If(go & last_slot & (in_slot == _AHEAD - 1)):
             m.d.sync += packet.index.eq(0)
-        with m.If(reads_ahead | taken):
+        with m.If(ahead | taken):
             m.d.sync += packet.index.eq(packet.index + 1)
 
-        # The packet offered, with a new ICRC.
-        word_out = Signal(WORD_BITS)
-        taken_words = Signal(range(SMP_WORDS))
-        with m.If((go & last_slot & (in_slot == _AHEAD_STEP + 1)) | taken):
-            m.d.sync += word_out.eq(packet.word)
+        # The packet offered, with an ICRC of its own.
+        offering = work.offering
+        next_word, count = Signal(WORD_BITS), Signal(range(SMP_WORDS))
+        with m.If(taken | (go & last_slot & (in_slot == _AHEAD + 1))):
+            m.d.sync += next_word.eq(packet.word)
         with m.If(taken):
-            m.d.sync += taken_words.eq(taken_words + 1)
-        with m.If(~offering):
-            m.d.sync += taken_words.eq(0)
-        is_last = taken_words == SMP_WORDS - 1
+            m.d.sync += count.eq(count + 1)
+        with m.Elif(~offering):
+            m.d.sync += count.eq(0)
+        ends = count == SMP_WORDS - 1
         m.d.comb += [
             icrc.take.eq(Mux(offering, taken, self.words.valid)),
-            icrc.word.eq(Mux(offering, word_out, self.words.data)),
-            icrc.index.eq(Mux(offering, taken_words, receive.index)),
-            sent.eq(taken & is_last),
+            icrc.word.eq(Mux(offering, next_word, self.words.data)),
+            icrc.index.eq(Mux(offering, count, receive.index)),
             self.stream.valid.eq(offering),
             self.stream.length.eq(SMP_WORDS),
-            self.stream.data.eq(Mux(is_last, icrc.icrc, word_out)),
+            self.stream.data.eq(Mux(ends, icrc.ends, next_word)),
+            work.sent.eq(taken & ends),
         ]
         return m

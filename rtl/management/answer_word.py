@@ -1,6 +1,6 @@
 """A word of an answer's or a trap's data: what is kept, and what is seen at that moment."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -96,16 +96,24 @@ class AnswerWord(wiring.Component):
             applies = chosen[attribute.name] if condition is None else chosen[attribute.name] & condition
             parts.append(Mux(applies, of_word, 0))
 
-        node = fields_in_words(
-            {
-                NODE_INFO["system_image_guid"]: identity.node_guid,
-                NODE_INFO["node_guid"]: identity.node_guid,
-                NODE_INFO["port_guid"]: identity.port_guid,
-                NODE_INFO["local_port_num"]: seen.local_port,
-            }
+        guids: tuple[tuple[Value, tuple[tuple[SmaAttribute, Field], ...]], ...] = (
+            (
+                identity.node_guid,
+                (
+                    (SmaAttribute.NODE_INFO, NODE_INFO["system_image_guid"]),
+                    (SmaAttribute.NODE_INFO, NODE_INFO["node_guid"]),
+                ),
+            ),
+            (
+                identity.port_guid,
+                ((SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]), (SmaAttribute.GUID_INFO, GUID_INFO.field(0))),
+            ),
         )
-        show(SmaAttribute.NODE_INFO, node)
-        show(SmaAttribute.GUID_INFO, fields_in_words({GUID_INFO.field(0): identity.port_guid}))
+        for guid, places in guids:
+            for half in range(2):
+                here = Cat(chosen[of.name] & (word == list(masks(field))[half]) for of, field in places).any()
+                parts.append(Mux(here, guid.word_select(1 - half, WORD_BITS), 0))
+        show(SmaAttribute.NODE_INFO, fields_in_words({NODE_INFO["local_port_num"]: seen.local_port}))
         description = {
             number: identity.description.word_select(BLOCK_WORDS - 1 - number, WORD_BITS)
             for number in range(BLOCK_WORDS)

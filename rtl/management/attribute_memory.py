@@ -108,7 +108,7 @@ class AttributeMap:
     @property
     def address_bits(self) -> int:
         """Width of a word's address."""
-        return bits_for(len(self.init) - 1)
+        return int(bits_for(len(self.init) - 1))
 
 
 def attribute_write_layout(address_bits: int) -> data.StructLayout:

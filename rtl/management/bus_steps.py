@@ -38,7 +38,7 @@ _REGISTERS: Final[dict[str, PortRegister | NodeRegister]] = {
 }
 """The register that a field is written to."""
 
-_OF_ADAPTERS: Final = (NodeRegister.LID, NodeRegister.LMC)
+_OF_ADAPTERS: Final = ("lid", "lmc")
 _OFFSET_BITS: Final = 16
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
 _SL_ENTRY = SL_TO_VL_MAPPING_TABLE.entry.width
@@ -105,7 +105,7 @@ class BusSteps(wiring.Component):
         with m.If(self.bus.rvalid):
             m.d.sync += [self.read.eq(self.bus.rdata), self.read_before.eq(self.read)]
 
-        def port_page(register: PortRegister) -> Value:
+        def port_page(register: PortRegister | NodeRegister) -> Value:
             page = self.target.port if self._is_switch else Const(1, 1)
             return Cat(Const(register, _OFFSET_BITS), page)
 
@@ -140,14 +140,12 @@ class BusSteps(wiring.Component):
                     for place_in_list, name in enumerate(names):
                         register = _REGISTERS[name]
                         field = place(layout[name])
-                        if self._is_switch and register in _OF_ADAPTERS:
+                        if self._is_switch and name in _OF_ADAPTERS:
                             continue
                         with m.Case(SLOT_STEPS * field.word + place_in_list):
+                            of_node = isinstance(register, NodeRegister)
                             m.d.comb += give_write.eq(self.writes[place_in_list])
-                            of_port = isinstance(register, PortRegister)
-                            m.d.comb += next_address.eq(
-                                port_page(register) if of_port else Const(register, ADDRESS_BITS)
-                            )
+                            m.d.comb += next_address.eq(Value.cast(register) if of_node else port_page(register))
                             m.d.comb += next_value.eq(field.of(self.request))
 
         with m.If(self.setting & chosen[SmaAttribute.PORT_INFO.name]):

@@ -29,7 +29,7 @@ class Icrc(wiring.Component):
     Members:
         take: `word` is word `index` of the packet.
         good: the words taken so far end with their right ICRC.
-        icrc: the word with the ICRC of those taken so far.
+        ends: the word with the ICRC of those taken so far, which ends their packet.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Icrc(wiring.Component):
                 "word": In(WORD_BITS),
                 "index": In(range(SMP_WORDS)),
                 "good": Out(1),
-                "icrc": Out(WORD_BITS),
+                "ends": Out(WORD_BITS),
             }
         )
 
@@ -59,6 +59,6 @@ class Icrc(wiring.Component):
             m.d.sync += state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)]))
         m.d.comb += [
             self.good.eq(state == ICRC_RESIDUE),
-            self.icrc.eq(~Cat(lanes_of(state))),
+            self.ends.eq(~Cat(lanes_of(state))),
         ]
         return m

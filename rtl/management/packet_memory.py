@@ -46,7 +46,7 @@ class PacketMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One block RAM, and a register before it. It never has to read what it is just writing."""
         m = Module()
-        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=SMP_WORDS, init=[])
+        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(self.index), init=[])
         writer = memory.write_port(granularity=8)
         reader = memory.read_port()
         write = Signal(PacketWrite)

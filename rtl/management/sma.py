@@ -102,14 +102,15 @@ class AttributeDecode(wiring.Component):
         m.d.sync += chosen[SmaAttribute.NOTICE.name].eq(self.trap)
 
         # Modifiers.
-        allowed = self._allowed_in_switch() if is_switch else self._allowed_in_adapter()
+        if isinstance(self._parameters, SwitchParameters):
+            allowed = self._allowed_in_switch(self._parameters.ports)
+            self._target_in_switch(m)
+        else:
+            allowed = self._allowed_in_adapter()
         no_modifier = self.modifier == 0
         allowed_now = {attribute: Signal(name=f"{attribute.name}_allowed".lower()) for attribute in answered}
         for attribute, signal in allowed_now.items():
             m.d.sync += signal.eq(allowed.get(attribute, no_modifier))
-        if is_switch:
-            self._target_in_switch(m)
-
         known = Signal()
         settable = Signal()
         named = Signal()
@@ -145,9 +146,8 @@ class AttributeDecode(wiring.Component):
         ]
         return m
 
-    def _allowed_in_switch(self) -> dict[SmaAttribute, Value]:
-        ports, attributes = self._parameters.ports, self._attributes
-        modifier = self.modifier
+    def _allowed_in_switch(self, ports: int) -> dict[SmaAttribute, Value]:
+        modifier, attributes = self.modifier, self._attributes
         port_info = _fields(modifier, PORT_INFO_MODIFIER)
         p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)
         pair = _fields(modifier, SL_TO_VL_MODIFIER)

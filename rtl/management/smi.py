@@ -1,9 +1,10 @@
 """The Subnet Management Interface: where an SMP goes (docs/management.md, section 3; IBTA vol 1, 14.2.2)."""
 
+from enum import IntEnum
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.smp_head import SmpHead
@@ -13,7 +14,7 @@ from wire.smp import MAX_HOPS
 __all__ = ["Goes", "Hop", "Smi", "Way"]
 
 
-class Goes(enum.Enum, shape=3):
+class Goes(IntEnum):
     """Where an SMP goes."""
 
     NOWHERE = 0
@@ -29,7 +30,7 @@ class Goes(enum.Enum, shape=3):
     """Out by the port that it came in by."""
 
 
-class Hop(enum.Enum, shape=2):
+class Hop(IntEnum):
     """What becomes of the HopPointer."""
 
     KEEP = 0

@@ -5,11 +5,12 @@ from typing import Final
 __all__ = [
     "ANSWER_SLOT",
     "ANSWER_STEPS",
+    "NEXT_WORD",
     "PASS_STEPS",
     "SET_SLOT",
-    "SLOT_BITS",
     "SLOT_STEPS",
     "STEP_BITS",
+    "WORD_TAKEN",
     "first_step",
 ]
 
@@ -24,13 +25,17 @@ STEP_BITS: Final = (ANSWER_STEPS - 1).bit_length()
 SLOT_STEPS: Final = 8
 """Steps of a slot. The slots of all steps are numbered from 0."""
 
-SLOT_BITS: Final = STEP_BITS - 3
-
 SET_SLOT: Final = 2
 """The slot of word 0 of the data in a Set."""
 
 ANSWER_SLOT: Final = 18
 """The slot of word 0 for the answer."""
+
+NEXT_WORD: Final = 3
+"""The step of a slot with which the next slot's word is looked up."""
+
+WORD_TAKEN: Final = 7
+"""The step of a slot in which the next slot's word is there."""
 
 
 def first_step(slot: int) -> int:

@@ -122,7 +122,7 @@ class Switch(wiring.Component):
         m.d.comb += [agent_store.facts[o].eq(output.facts) for o, output in enumerate(outputs)]
 
         # Inputs to outputs.
-        sides = [*inputs, agent_store]
+        sides: list[Input | PacketStore] = [*inputs, agent_store]
         m.submodules.matcher = matcher = Matcher(crossed, crossed, vls)
         m.submodules.crossbar = crossbar = Crossbar([*(parameters.readers for _ in numbers), 1], crossed)
         connect_inputs(m, sides, matcher, crossbar)

@@ -176,11 +176,11 @@ def test_a_link_taken_down_stays_down_whoever_polls(tmp_path: Path) -> None:
         Control(40, Operation.LINK_UP, 0),
         Control(50, Operation.BUS_READ, 0, polling),
     ]
-    with run("amaranth", RunSpec(PAIR, given, (), 60), tmp_path) as records:
-        seen = [(record.cycle, record.a) for record in records if record.source == FIRST and record.kind == Kind.STATE]
-    assert seen[1:] == [(12, PortState.DOWN), (42, PortState.INITIALIZE)]
-    with run("amaranth", RunSpec(PAIR, given, (), 60), tmp_path) as records:
-        read = [record.b for record in records if record.kind == Kind.BUS_READ]
+    with run("amaranth", RunSpec(PAIR, given, (), 60), tmp_path) as running:
+        records = [record for record in running if record.cycle > 1]
+    seen = [(record.cycle, record.a) for record in records if (record.source, record.kind) == (FIRST, Kind.STATE)]
+    assert seen == [(12, PortState.DOWN), (42, PortState.INITIALIZE)]
+    read = [record.b for record in records if record.kind == Kind.BUS_READ]
     assert read == [PortPhysicalState.POLLING, PortPhysicalState.LINK_UP]
 
 
@@ -201,5 +201,6 @@ def modules(nodes: int) -> list[str]:
     return re.findall(r"^module (\S+)", merged_rtlil(fabric, "fabric"), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_like_switches_are_one_module_though_each_has_an_identity() -> None:
     assert modules(2) == modules(3)

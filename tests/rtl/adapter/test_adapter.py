@@ -1,5 +1,7 @@
 """Two adapters with a switch between them: the packet interface, cycle by cycle."""
 
+import pytest
+
 from tests.rtl.switch.bench import SWITCH, TO_WIRES, Fabric
 from tests.rtl.switch.test_switch import make, words
 from wire.codes import VL15
@@ -7,6 +9,9 @@ from wire.crc import fingerprint
 from wire.packet import blocks_of_words
 from wire.registers import NodeRegister, PortRegister, lft_address, node_address
 from wire.trace import Kind, Verdict
+
+# Nothing here is for the agents.
+pytestmark = pytest.mark.usefixtures("stand_in")
 
 
 def test_packets_of_all_slots_are_taken_in_turn() -> None:

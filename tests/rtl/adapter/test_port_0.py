@@ -18,7 +18,7 @@ from wire.registers import NodeRegister, PortRegister, node_address
 from wire.smp import smp_request
 from wire.trace import Kind
 
-pytestmark = pytest.mark.usefixtures("stand_in")
+pytestmark = [pytest.mark.usefixtures("stand_in"), pytest.mark.slow]
 
 VL15_SLOT = 1
 LINK, HOST, AGENT = range(3)

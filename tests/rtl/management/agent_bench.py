@@ -126,6 +126,7 @@ class Bench:
         self.now = 0
         self.lease_second = LEASE_SECOND_AT_RESET
         self._ctx: Any = None
+        self._inputs: dict[int, int] = {}
         self._answers: dict[int, int] = {}
         self._work: Work | None = None
         self._step = 0
@@ -151,7 +152,13 @@ class Bench:
     def drive(self, **inputs: int) -> None:
         """Set inputs of the agent in this cycle and after it."""
         for name, value in inputs.items():
-            self._ctx.set(getattr(self.agent, name), value)
+            self._put(getattr(self.agent, name), value)
+
+    def _put(self, wire: Any, value: int) -> None:
+        """Every change costs time, and is one only if it changes something."""
+        if self._inputs.get(id(wire), 0) != value:
+            self._inputs[id(wire)] = value
+            self._ctx.set(wire, value)
 
     @property
     def available(self) -> bool:
@@ -163,10 +170,10 @@ class Bench:
         if now in self.at:
             self.at[now]()
         held = self.holds(now)
-        ctx.set(agent.hold, held)
+        self._put(agent.hold, held)
         read = self._answers.pop(now, None)
-        ctx.set(agent.bus.rvalid, read is not None)
-        ctx.set(agent.bus.rdata, read or 0)
+        self._put(agent.bus.rvalid, read is not None)
+        self._put(agent.bus.rdata, read or 0)
         bus = agent.bus
         writes, reads = ctx.get(bus.write), ctx.get(bus.read)
         assert not (held and (writes or reads)), "the agent does not stand still"
@@ -187,7 +194,7 @@ class Bench:
 
     def _stream(self) -> None:
         ctx, stream, now = self._ctx, self.agent.stream, self.now
-        ctx.set(stream.ready, 0)
+        self._put(stream.ready, 0)
         if not ctx.get(stream.valid):
             return
         assert self._work is not None
@@ -200,7 +207,7 @@ class Bench:
             self._words = []
         elif now > self._stream_from + self.take_after:
             self._words.append(ctx.get(stream.data))
-            ctx.set(stream.ready, 1)
+            self._put(stream.ready, 1)
             if len(self._words) == 72:
                 self._work.data = b"".join(word.to_bytes(4, "big") for word in self._words)
                 self._stream_from = None
@@ -228,16 +235,18 @@ class Bench:
         good: bool = True,
         words: int | None = None,
         scrapped: bool = False,
+        cycles: int | None = None,
     ) -> Work:
         """Grant the agent a packet as soon as it is available, and see what becomes of it.
 
         `good`: it is not flagged bad; `words`: so many come before an early end; `scrapped`: none does.
+        `cycles`: so many from T on, else until the agent is available again.
         """
         await self.until_available()
         self.drive(granted=1)
         await self.cycle()
         self.drive(granted=0)
-        ctx, wires = self._ctx, self.agent.words
+        wires = self.agent.words
         all_words = [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
         come = all_words[: len(all_words) if words is None else words]
         if scrapped:
@@ -249,24 +258,27 @@ class Bench:
             await self.idle(FIRST_WORD - 1)
             for index, word in enumerate(come):
                 last = index == len(come) - 1
-                ctx.set(wires.valid, 1)
-                ctx.set(wires.data, word)
-                ctx.set(wires.first, index == 0)
-                ctx.set(wires.last, last)
-                ctx.set(wires.slot, self.slot if slot is None else slot)
+                self._put(wires.valid, 1)
+                self._put(wires.data, word)
+                self._put(wires.first, index == 0)
+                self._put(wires.last, last)
+                self._put(wires.slot, self.slot if slot is None else slot)
                 self.drive(arrival=arrival, ended=last, good=last and good and words is None)
                 if last:
                     self._work = Work(self.now + TO_STEP_0)
                 await self.cycle()
-        ctx.set(wires.valid, 0)
+        self._put(wires.valid, 0)
         self.drive(ended=0, good=0)
-        return await self.finish()
+        return await self.finish(cycles)
 
-    async def finish(self) -> Work:
-        """Wait until the agent is available again."""
+    async def finish(self, cycles: int | None = None) -> Work:
+        """Go on until the agent is available again, or to so many cycles after step 0."""
         work = self._work
         assert work is not None
-        await self.until_available()
+        if cycles is None:
+            await self.until_available()
+        else:
+            await self.until(work.start + cycles)
         work.free = self.now
         self._work = None
         return work
@@ -274,15 +286,19 @@ class Bench:
     async def trap(self, start: int) -> Work:
         """Wait for a trap whose step 0 is in cycle `start`."""
         self._work = Work(start)
-        while self.available:
-            await self.cycle()
-        while self.now < start:
-            await self.cycle()
+        await self.until(start)
         return await self.finish()
 
-    async def smp(self, smp: Record, arrival: int = 1, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE) -> Work:
+    async def smp(
+        self,
+        smp: Record,
+        arrival: int = 1,
+        slid: int = LID_PERMISSIVE,
+        dlid: int = LID_PERMISSIVE,
+        cycles: int | None = None,
+    ) -> Work:
         """Send an SMP."""
-        return await self.send(packet_bytes(smp, slid, dlid), arrival)
+        return await self.send(packet_bytes(smp, slid, dlid), arrival, cycles=cycles)
 
     async def get(self, attribute: int, modifier: int = 0, m_key: int = 0, arrival: int = 1) -> Work:
         """Send a Get."""

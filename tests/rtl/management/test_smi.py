@@ -1,5 +1,7 @@
 """The Subnet Management Interface: where SMPs go, and what changes in them on the way."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -8,7 +10,7 @@ from tests.rtl.management.agent_bench import Bench, changed, packet_bytes
 from wire.codes import LID_PERMISSIVE
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
-from wire.registers import lft_address, port_address, PortRegister
+from wire.registers import lft_address
 from wire.sma import SmaAttribute
 from wire.smp import SMP_PATH, return_port, smp_request, with_return_port
 
@@ -43,8 +45,8 @@ class Row(NamedTuple):
     came: int
     fields: dict[str, int]
     outputs: Any
-    smp: dict[str, int] = {}
-    lrh: dict[str, int] = {}
+    smp: Mapping[str, int] = MappingProxyType({})
+    lrh: Mapping[str, int] = MappingProxyType({})
     record: tuple[int, int] | None = None
 
 
@@ -81,9 +83,7 @@ IN_SWITCH = [
     Row("on its way back", 5, fields(1, 3, 3), out(returning(2)), {"hop_pointer": 2}, DIRECT),
     Row("on its way back, far", 5, fields(1, 63, 63), out(returning(62)), {"hop_pointer": 62}, DIRECT),
     Row("its way back ends here", 5, fields(1, 1, 3), ()),
-    Row(
-        "back by LID", 5, fields(1, 1, 3, **FROM_A_LID), out(7), {"hop_pointer": 0}, {"dlid": 7, "slid": 0}
-    ),
+    Row("back by LID", 5, fields(1, 1, 3, **FROM_A_LID), out(7), {"hop_pointer": 0}, {"dlid": 7, "slid": 0}),
     Row("back for a host", 5, fields(1, 0, 3), ()),
     Row("back from nowhere", 5, fields(1, 5, 3), ()),
     Row("back without hops", 5, fields(1, 1, 0), ()),
@@ -117,7 +117,7 @@ IN_ADAPTER = [
 ]
 
 
-def request(row: Row, initial_path: int, return_path: int) -> Any:
+def asked(row: Row, initial_path: int, return_path: int) -> Any:
     smp = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=77, path=[])
     return smp.replace(**{"initial_path": initial_path, "return_path": return_path, **row.fields})
 
@@ -128,7 +128,7 @@ def check(parameters: NodeParameters, rows: list[Row], paths: tuple[int, int], s
 
     async def script(bench: Bench) -> None:
         for row in rows:
-            smp = request(row, *paths)
+            smp = asked(row, *paths)
             given = packet_bytes(smp, slid, dlid, sl=3)
             work = await bench.send(given, row.came)
             if row.outputs == TO_AGENT:

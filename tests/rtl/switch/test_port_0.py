@@ -21,7 +21,7 @@ from wire.registers import (
 from wire.symbols import Control
 from wire.trace import Kind, Verdict
 
-pytestmark = pytest.mark.usefixtures("stand_in")
+pytestmark = [pytest.mark.usefixtures("stand_in"), pytest.mark.slow]
 
 QUEUEING = pytest.mark.parametrize("switch", [{}, {"queueing": "fifo", "readers": 1}], ids=["voq", "fifo"])
 

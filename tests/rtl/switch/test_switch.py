@@ -21,6 +21,9 @@ from wire.registers import (
 from wire.symbols import Control
 from wire.trace import Kind, Verdict
 
+# Nothing here is for the agents.
+pytestmark = pytest.mark.usefixtures("stand_in")
+
 LATENCY = 1 + 2 + 1 + 1 + TO_WIRES  # h, e, g and x_0 follow c_0
 MTU = 256
 X1 = 1

@@ -1,0 +1,89 @@
+"""When the agent is free, when it works, when it offers a packet (docs/management.md, section 2)."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, STEP_BITS
+
+__all__ = ["Work"]
+
+
+class Work(wiring.Component):
+    """Counts the steps.
+
+    Members:
+        due: a trap is due. `available`: a packet can be taken in this cycle; `begins`: a trap takes the agent instead.
+        granted: a packet was.
+        ended: it is over (cycle z); `good`: it is whole and not flagged bad. `right`: it is an SMP and its ICRC is
+            right, from z+2 on.
+        hold: this cycle has no step.
+        go, step: the step in this cycle. `first`: it is step 0.
+        trap: the work is a trap's. `short`: it has few steps; from step 1 on.
+        last_slot: the step is one of the last 8.
+        leaves: there will be a packet to offer; from step 9 on.
+        offering: it is offered; `sent`: its last word is taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "due": In(1),
+                "available": Out(1),
+                "begins": Out(1),
+                "granted": In(1),
+                "ended": In(1),
+                "good": In(1),
+                "right": In(1),
+                "hold": In(1),
+                "go": Out(1),
+                "first": Out(1),
+                "step": Out(STEP_BITS),
+                "trap": Out(1),
+                "short": In(1),
+                "last_slot": Out(1),
+                "leaves": In(1),
+                "offering": Out(1),
+                "sent": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Free, then a packet comes or a trap begins, then steps, then perhaps an offer, then free."""
+        m = Module()
+        step = self.step
+        free = Signal(init=1)
+        m.d.comb += [self.available.eq(free & ~self.due), self.begins.eq(free & self.due)]
+        with m.If(self.granted | self.begins):
+            m.d.sync += free.eq(0)
+
+        # A packet's step 0 is in cycle z+4, a trap's in the second after it took the agent.
+        trap_follows = Signal()
+        over = [Signal(name=f"over_{cycles}") for cycles in (1, 2, 3)]
+        good = Signal()
+        m.d.sync += [
+            trap_follows.eq(self.begins),
+            over[0].eq(self.ended),
+            over[1].eq(over[0]),
+            over[2].eq(over[1]),
+        ]
+        with m.If(self.ended):
+            m.d.sync += good.eq(self.good)
+        working = Signal()
+        with m.If(over[2] | trap_follows):
+            m.d.sync += [step.eq(0), self.trap.eq(trap_follows), working.eq(trap_follows | (good & self.right))]
+        with m.If(over[2] & ~(good & self.right)):
+            m.d.sync += free.eq(1)
+
+        m.d.comb += [
+            self.go.eq(working & ~self.hold),
+            self.first.eq(self.go & (step == 0)),
+            self.last_slot.eq(step[3:] == Mux(self.short, PASS_STEPS, ANSWER_STEPS) // SLOT_STEPS - 1),
+        ]
+        with m.If(self.go):
+            m.d.sync += step.eq(step + 1)
+            with m.If(self.last_slot & (step[:3] == SLOT_STEPS - 1)):
+                m.d.sync += [working.eq(0), self.offering.eq(self.leaves), free.eq(~self.leaves)]
+        with m.If(self.sent):
+            m.d.sync += [self.offering.eq(0), free.eq(1)]
+        return m

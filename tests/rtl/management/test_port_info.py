@@ -1,0 +1,458 @@
+"""PortInfo of port 0 of a switch, of its other ports, and of an adapter's port."""
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.rtl.management.agent_bench import Access, Bench, Work, packet_bytes, request
+from wire.codes import PortPhysicalState, PortState
+from wire.layout import Record
+from wire.mad import MadMethod, MadStatus
+from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
+from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
+from wire.registers import NodeRegister, PortRegister, node_address, port_address
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
+
+SWITCH = SwitchParameters(ports=3, vls=4, mtu=2048)
+ADAPTER = AdapterParameters(vls=4, mtu=2048)
+BASE, EXTERNAL, OF_ADAPTER = "0", "E", "A"
+KINDS = (BASE, EXTERNAL, OF_ADAPTER)
+OK, INVALID = MadStatus.OK, MadStatus.INVALID_ATTRIBUTE_VALUE
+PORT = {BASE: 0, EXTERNAL: 2, OF_ADAPTER: 1}
+ARRIVAL = {BASE: 3, EXTERNAL: 3, OF_ADAPTER: 1}
+
+NODE = {
+    "gid_prefix": 0xFE80 << 48,
+    "mtu_cap": 4,
+    "vl_cap": 3,
+    "guid_cap": 8,
+}
+LINK = {
+    "mtu_cap": 4,
+    "vl_cap": 3,
+    "link_width_enabled": 3,
+    "link_width_supported": 3,
+    "link_width_active": 2,
+    "link_speed_supported": 1,
+    "link_speed_active": 1,
+    "link_speed_enabled": 1,
+    "port_state": PortState.INITIALIZE,
+    "port_physical_state": PortPhysicalState.LINK_UP,
+    "link_down_default_state": 2,
+    "neighbor_mtu": 4,
+    "vl_arbitration_high_cap": 32,
+    "vl_arbitration_low_cap": 32,
+    "operational_vls": 3,
+    "local_phy_errors": 15,
+    "overrun_errors": 15,
+}
+AT_RESET = {
+    BASE: {
+        **NODE,
+        "capability_mask": SWITCH_CAPABILITIES,
+        "local_port_num": 3,
+        "port_state": 4,
+        "port_physical_state": 5,
+    },
+    EXTERNAL: {**LINK, "local_port_num": 3},
+    OF_ADAPTER: {**LINK, **NODE, "capability_mask": ADAPTER_CAPABILITIES, "local_port_num": 1},
+}
+HARMLESS = {
+    BASE: {"lid": 1, "master_sm_lid": 1},
+    EXTERNAL: {"neighbor_mtu": 4},
+    OF_ADAPTER: {"lid": 1, "master_sm_lid": 1, "neighbor_mtu": 4},
+}
+"""Without these a Set is refused."""
+
+REG = PortRegister
+
+
+def registers(kind: str, state: int = PortState.INITIALIZE) -> dict[int, int]:
+    if kind == BASE:
+        return {}
+    port = PORT[kind]
+    return {
+        port_address(port, REG.WIDTH): 2,
+        port_address(port, REG.STATE): state,
+        port_address(port, REG.PHYSICAL_STATE): PortPhysicalState.LINK_UP,
+    }
+
+
+def node_of(kind: str) -> NodeParameters:
+    return ADAPTER if kind == OF_ADAPTER else SWITCH
+
+
+class Port:
+    """PortInfo of one port, by Get and Set."""
+
+    def __init__(self, bench: Bench, kind: str) -> None:
+        self.bench = bench
+        self.kind = kind
+        self.m_key = 0
+
+    async def get(self) -> Record:
+        work = await self.bench.get(SmaAttribute.PORT_INFO, PORT[self.kind], self.m_key, ARRIVAL[self.kind])
+        assert work.status == OK
+        return PORT_INFO.unpack(work.attribute)
+
+    async def set(self, **fields: int) -> Work:
+        data = PORT_INFO.pack({**HARMLESS[self.kind], **fields})
+        return await self.bench.set(SmaAttribute.PORT_INFO, data, PORT[self.kind], self.m_key, ARRIVAL[self.kind])
+
+
+def on_port(kind: str, script: Any, parameters: NodeParameters | None = None, **settings: Any) -> None:
+    bench = Bench(parameters or node_of(kind))
+    bench.registers |= registers(kind)
+    for name, value in settings.items():
+        setattr(bench, name, value)
+
+    async def run(bench: Bench) -> None:
+        await script(Port(bench, kind))
+
+    bench.run(run)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_reset(kind: str) -> None:
+    async def script(port: Port) -> None:
+        assert await port.get() == PORT_INFO.record(AT_RESET[kind])
+        work = await port.bench.get(SmaAttribute.PORT_INFO, PORT[kind] | 1 << 31, arrival=ARRIVAL[kind])
+        assert work.attribute == PORT_INFO.pack(AT_RESET[kind])
+        number = PORT[kind]
+        assert work.accesses == (
+            []
+            if kind == BASE
+            else [
+                Access(200, port_address(number, REG.WIDTH), None),
+                Access(208, port_address(number, REG.STATE), None),
+                Access(209, port_address(number, REG.PHYSICAL_STATE), None),
+            ]
+        )
+
+    on_port(kind, script)
+
+
+def test_an_adapters_port_has_two_numbers() -> None:
+    async def script(port: Port) -> None:
+        for number in (0, 1):
+            work = await port.bench.get(SmaAttribute.PORT_INFO, number)
+            assert work.attribute == PORT_INFO.pack(AT_RESET[OF_ADAPTER])
+
+    on_port(OF_ADAPTER, script)
+
+
+# name: kinds, values taken (and what they are then), values that change nothing, values refused
+Rule = tuple[str, dict[int, int], list[int], list[int]]
+ANYTHING: dict[str, str] = {
+    "gid_prefix": "0A",
+    "m_key_lease_period": "0A",
+    "lmc": "A",
+    "master_sm_sl": "0A",
+    "init_type": "0A",
+    "vl_high_limit": "EA",
+    "vl_stall_count": "EA",
+    "hoq_life": "EA",
+    "partition_enforcement_inbound": "E",
+    "partition_enforcement_outbound": "E",
+    "filter_raw_inbound": "E",
+    "filter_raw_outbound": "E",
+    "subnet_timeout": "0A",
+    "local_phy_errors": "EA",
+    "overrun_errors": "EA",
+}
+RULES: dict[str, Rule] = {
+    "lid": ("0A", {1: 1, 0xBFFF: 0xBFFF, 0x1234: 0x1234}, [], [0, 0xC000, 0xFFFF]),
+    "master_sm_lid": ("0A", {1: 1, 0xBFFF: 0xBFFF}, [], [0, 0xC000, 0xFFFF]),
+    "link_width_enabled": ("EA", {1: 1, 2: 2, 255: 3, 3: 3}, [0], [4, 7, 0x83, 254]),
+    "link_speed_enabled": ("EA", {15: 1, 1: 1}, [0], [2, 3, 7, 14]),
+    "link_down_default_state": ("EA", {1: 1, 2: 2}, [0], [3, 5, 15]),
+    "neighbor_mtu": ("EA", {1: 1, 3: 3, 4: 4}, [], [0, 5, 15]),
+    "operational_vls": ("EA", {1: 1, 2: 2, 3: 3}, [0], [4, 5, 15]),
+}
+READ_ONLY = (
+    "capability_mask",
+    "diag_code",
+    "local_port_num",
+    "link_width_supported",
+    "link_width_active",
+    "link_speed_supported",
+    "link_speed_active",
+    "vl_cap",
+    "vl_arbitration_high_cap",
+    "vl_arbitration_low_cap",
+    "init_type_reply",
+    "mtu_cap",
+    "p_key_violations",
+    "q_key_violations",
+    "guid_cap",
+    "multicast_p_key_trap_suppression_enabled",
+    "resp_time_value",
+    "max_credit_hint",
+    "link_round_trip_latency",
+    "capability_mask2",
+    "link_speed_ext_active",
+    "link_speed_ext_supported",
+    "link_speed_ext_enabled",
+)
+
+
+def test_every_field_has_a_rule() -> None:
+    own = {"m_key", "m_key_protect_bits", "m_key_violations", "client_reregister", "port_state", "port_physical_state"}
+    names = {field.name for field in PORT_INFO.fields}
+    assert names == own | set(ANYTHING) | set(RULES) | set(READ_ONLY)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", RULES)
+def test_fields_of_which_not_every_value_is_taken(kind: str, name: str) -> None:
+    kinds, taken, unchanging, refused = RULES[name]
+
+    async def script(port: Port) -> None:
+        now = (await port.get())[name]
+        for value, becomes in taken.items():
+            work = await port.set(**{name: value})
+            now = becomes if kind in kinds else now
+            assert (work.status, PORT_INFO.unpack(work.attribute)[name]) == (OK, now), value
+        for value in unchanging:
+            work = await port.set(**{name: value})
+            assert (work.status, PORT_INFO.unpack(work.attribute)[name]) == (OK, now), value
+        for value in refused:
+            work = await port.set(**{name: value, "vl_high_limit": 5, "init_type": 6})
+            found = PORT_INFO.unpack(work.attribute)
+            assert (work.status, found[name]) == (INVALID if kind in kinds else OK, now), value
+            # All else is taken.
+            assert found.vl_high_limit == (0 if kind == BASE else 5)
+            assert found.init_type == (0 if kind == EXTERNAL else 6)
+
+    on_port(kind, script)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fields_that_take_anything_and_fields_that_take_nothing(kind: str) -> None:
+    seed = 99
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+
+    async def script(port: Port) -> None:
+        expected = (await port.get()).replace(**HARMLESS[kind])
+        for _ in range(3):
+            values = {name: rng.getrandbits(PORT_INFO[name].width) for name in (*ANYTHING, *READ_ONLY)}
+            work = await port.set(**values)
+            expected = expected.replace(**{name: values[name] for name, kinds in ANYTHING.items() if kind in kinds})
+            assert (work.status, PORT_INFO.unpack(work.attribute)) == (OK, expected)
+            assert await port.get() == expected
+
+    on_port(kind, script)
+
+
+def test_ports_have_a_port_info_each() -> None:
+    async def script(bench: Bench) -> None:
+        for port in range(4):
+            data = PORT_INFO.pack(HARMLESS[BASE] | HARMLESS[EXTERNAL] | {"hoq_life": 10 + port, "init_type": port})
+            await bench.set(SmaAttribute.PORT_INFO, data, port)
+        for port in range(4):
+            info = PORT_INFO.unpack((await bench.get(SmaAttribute.PORT_INFO, port)).attribute)
+            assert (info.hoq_life, info.lid) == ((10 + port, 0) if port else (0, 1))
+
+    Bench(SWITCH).run(script)
+
+
+def port_write(step: int, kind: str, register: PortRegister, value: int) -> Access:
+    return Access(step, port_address(PORT[kind], register), value)
+
+
+def test_what_a_set_writes_to_the_registers() -> None:
+    values = {
+        "lid": 0x123,
+        "lmc": 2,
+        "neighbor_mtu": 3,
+        "operational_vls": 2,
+        "local_phy_errors": 7,
+        "overrun_errors": 8,
+        "port_state": PortState.DOWN,
+        "port_physical_state": PortPhysicalState.DISABLED,
+    }
+
+    async def script(port: Port) -> None:
+        kind = port.kind
+        in_steps = [
+            *([Access(16, port_address(PORT[kind], REG.STATE), None)]),
+            *([Access(50, node_address(NodeRegister.LID), 0x123)] if kind == OF_ADAPTER else []),
+            port_write(82, kind, REG.STATE, PortState.DOWN),
+            port_write(83, kind, REG.PHYSICAL_STATE, PortPhysicalState.DISABLED),
+            *([Access(84, node_address(NodeRegister.LMC), 2)] if kind == OF_ADAPTER else []),
+            port_write(90, kind, REG.NEIGHBOR_MTU, 3),
+            port_write(98, kind, REG.OPERATIONAL_VLS, 2),
+            port_write(122, kind, REG.LOCAL_PHY_ERRORS, 7),
+            port_write(123, kind, REG.OVERRUN_ERRORS, 8),
+            Access(200, port_address(PORT[kind], REG.WIDTH), None),
+            Access(208, port_address(PORT[kind], REG.STATE), None),
+            Access(209, port_address(PORT[kind], REG.PHYSICAL_STATE), None),
+        ]
+        work = await port.set(**values)
+        assert work.accesses == in_steps
+        assert PORT_INFO.unpack(work.attribute).port_state == PortState.DOWN
+        # The same again is written again.
+        assert (await port.set(**values)).accesses == in_steps
+
+    for kind in (EXTERNAL, OF_ADAPTER):
+        on_port(kind, script)
+
+
+def test_what_a_set_leaves_alone() -> None:
+    async def script(port: Port) -> None:
+        # No change, or refused.
+        work = await port.set(lid=0, neighbor_mtu=9, operational_vls=0, port_state=7, port_physical_state=9)
+        kept = [REG.LOCAL_PHY_ERRORS, REG.OVERRUN_ERRORS]
+        ports = [access for access in work.writes if access.address >> 16]
+        assert ports == [port_write(122, port.kind, kept[0], 0), port_write(123, port.kind, kept[1], 0)]
+        work = await port.set(operational_vls=9)
+        assert port_address(PORT[port.kind], REG.OPERATIONAL_VLS) not in [access.address for access in work.writes]
+
+    for kind in (EXTERNAL, OF_ADAPTER):
+        on_port(kind, script)
+
+
+def test_nothing_of_port_0_is_in_registers() -> None:
+    async def script(port: Port) -> None:
+        work = await port.set(lid=9, lmc=1, neighbor_mtu=1, operational_vls=1, local_phy_errors=3)
+        assert (work.status, work.accesses) == (OK, [])
+
+    on_port(BASE, script)
+
+
+@pytest.mark.parametrize("field", ["port_state", "port_physical_state"])
+def test_the_state_of_port_0_cannot_be_set(field: str) -> None:
+    async def script(port: Port) -> None:
+        for value in (1, 4, 5, 15):
+            work = await port.set(**{field: value})
+            assert (work.status, work.accesses) == (INVALID, [])
+            assert PORT_INFO.unpack(work.attribute)[field] == {"port_state": 4, "port_physical_state": 5}[field]
+
+    on_port(BASE, script)
+
+
+S = PortState
+STATES = (S.DOWN, S.INITIALIZE, S.ARMED, S.ACTIVE, S.ACTIVE_DEFER)
+
+
+def state_of_set(value: int, now: int) -> tuple[int | None, bool]:
+    """What a Set of PortState writes, if anything, and whether it is refused."""
+    if value == S.NO_CHANGE or (value, now) in ((S.ARMED, S.ARMED), (S.ACTIVE, S.ACTIVE)):
+        return None, False
+    if value == S.DOWN or (value, now) in ((S.ARMED, S.INITIALIZE), (S.ACTIVE, S.ARMED)):
+        return value, False
+    return None, True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [EXTERNAL, OF_ADAPTER])
+def test_port_state(kind: str) -> None:
+    async def script(port: Port) -> None:
+        address = port_address(PORT[kind], REG.STATE)
+        for now in STATES:
+            for value in range(7):
+                port.bench.registers[address] = now
+                work = await port.set(port_state=value)
+                writes, refused = state_of_set(value, now)
+                assert work.status == (INVALID if refused else OK), (value, now)
+                found = [access for access in work.writes if access.address == address]
+                assert found == ([] if writes is None else [Access(82, address, writes)]), (value, now)
+
+    on_port(kind, script)
+
+
+@pytest.mark.slow
+def test_port_physical_state() -> None:
+    async def script(port: Port) -> None:
+        address = port_address(PORT[port.kind], REG.PHYSICAL_STATE)
+        for state in (S.NO_CHANGE, S.DOWN, S.ARMED):
+            for value in (*range(7), 15):
+                port.bench.registers[port_address(PORT[port.kind], REG.STATE)] = S.INITIALIZE
+                work = await port.set(port_state=state, port_physical_state=value)
+                settable = 1 <= value <= 3 and state in (S.NO_CHANGE, S.DOWN)
+                assert work.status == (OK if settable or value == 0 else INVALID), (state, value)
+                found = [access for access in work.writes if access.address == address]
+                assert found == ([Access(83, address, value)] if settable else []), (state, value)
+
+    on_port(EXTERNAL, script)
+
+
+def test_the_state_that_counts_is_that_of_step_16() -> None:
+    address = port_address(PORT[EXTERNAL], REG.STATE)
+
+    async def script(port: Port) -> None:
+        bench = port.bench
+        # Step 0 of a packet sent at once comes 80 cycles after its grant.
+        bench.at[80 + 17] = lambda: bench.registers.update({address: S.ARMED})
+        work = await port.set(port_state=S.ARMED)
+        assert (work.start, work.status) == (80, OK)
+        assert Access(82, address, S.ARMED) in work.accesses
+
+    on_port(EXTERNAL, script)
+
+
+@pytest.mark.parametrize("kind", [BASE, OF_ADAPTER])
+def test_a_set_is_told_of_its_client_reregister(kind: str) -> None:
+    async def script(port: Port) -> None:
+        for bit in (1, 0):
+            work = await port.set(client_reregister=bit, lid=0)
+            assert (work.status, PORT_INFO.unpack(work.attribute).client_reregister) == (INVALID, bit)
+            assert (await port.get()).client_reregister == 0
+
+    on_port(kind, script)
+
+
+def test_an_external_port_has_no_client_reregister_and_no_m_key() -> None:
+    async def script(port: Port) -> None:
+        expected = await port.get()
+        work = await port.set(client_reregister=1, m_key=5, m_key_protect_bits=3, m_key_violations=7)
+        found = PORT_INFO.unpack(work.attribute)
+        assert found.replace(local_phy_errors=15, overrun_errors=15) == expected
+
+    on_port(EXTERNAL, script)
+
+
+def test_is_sm_is_the_hosts_word_of_step_184() -> None:
+    async def script(port: Port) -> None:
+        bench = port.bench
+        for step, seen in ((184, 1), (185, 0)):
+            await bench.until_available()
+            bench.at[bench.now + 80 + step] = lambda: bench.drive(host_sm=1)
+            mask = (await port.get()).capability_mask
+            assert mask == ADAPTER_CAPABILITIES | (CapabilityMask.IS_SM if seen else 0)
+            bench.drive(host_sm=0)
+
+    on_port(OF_ADAPTER, script)
+
+
+def test_an_adapters_own_lids_are_the_ones_that_were_set() -> None:
+    async def script(port: Port) -> None:
+        async def ask(dlid: int) -> Work:
+            smp = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=1)
+            return await port.bench.send(packet_bytes(smp, slid=0x44, dlid=dlid), arrival=0)
+
+        assert (await ask(0)).steps == 16
+        await port.set(lid=0x44, lmc=2)
+        for dlid in (0x44, 0x47):
+            work = await ask(dlid)
+            assert (work.steps, work.outputs) == (288, (1,))
+            assert (work.lrh.dlid, work.lrh.slid) == (0x44, dlid)
+        for dlid in (0x43, 0x48, 0):
+            work = await ask(dlid)
+            assert (work.steps, work.outputs, work.lrh.dlid) == (16, (0,), dlid)
+
+    on_port(OF_ADAPTER, script)
+
+
+def test_an_answer_sent_on_by_lid_has_the_lid_that_its_set_gave() -> None:
+    async def script(port: Port) -> None:
+        data = PORT_INFO.pack(HARMLESS[OF_ADAPTER] | {"lid": 0x99})
+        smp = request(MadMethod.SET, SmaAttribute.PORT_INFO, 1, data, dr_dlid=0x99, hop_pointer=2)
+        work = await port.bench.smp(smp, slid=7, dlid=0x55)
+        assert (work.outputs, work.lrh.dlid, work.lrh.slid) == ((0,), 7, 0x99)
+        assert (work.smp.hop_pointer, work.smp.d) == (2, 1)
+
+    on_port(OF_ADAPTER, script)
