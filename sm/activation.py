@@ -81,13 +81,16 @@ class _Ports:
 
     @property
     def beside_fallen(self) -> list[End]:
-        """Ports taken for Active whose peers are in Initialize: they have fallen back too, or will."""
+        """Ports taken for Armed or Active whose peers are in Initialize: they have fallen back too, or will.
+
+        A port in Initialize sends flow control packets that take the other end there (RemoteInit).
+        """
         return [
             end
             for end in self._wanted
             if (peer := self._found.peer(end)) is not None
             and self._is_initial(peer)
-            and self._found.state(end) == PortState.ACTIVE
+            and self._found.state(end) in (PortState.ARMED, PortState.ACTIVE)
         ]
 
     async def read(self, end: End) -> None:
