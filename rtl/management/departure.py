@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.crc import lanes_of
 from rtl.management.bus_steps import READ_BITS
 from rtl.management.packet_memory import PacketWrite
 from rtl.management.place import WORD_BITS, Place, place
@@ -118,7 +119,8 @@ class Departure(wiring.Component):
         ]
         port = Signal(READ_BITS)
         with m.If(self.go & (step == _PATH_STEP)):
-            m.d.sync += port.eq(Mux(by_path, self.word.word_select(~hop[:_PLACE_BITS], READ_BITS), self.arrival))
+            entry = Array(lanes_of(self.word))[hop[:_PLACE_BITS]]
+            m.d.sync += port.eq(Mux(by_path, entry, self.arrival))
         with m.If(self.go & (step == _PORT_STEP) & by_route):
             m.d.sync += port.eq(self.read)
         by_port = by_path | (way.goes == Goes.RETURN)

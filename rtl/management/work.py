@@ -1,5 +1,7 @@
 """When the agent is free, when it works, when it offers a packet (docs/management.md, section 2)."""
 
+from typing import Final
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -7,6 +9,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, STEP_BITS
 
 __all__ = ["Work"]
+
+_LAST_SLOTS: Final = (PASS_STEPS // SLOT_STEPS - 1, ANSWER_STEPS // SLOT_STEPS - 1)
 
 
 class Work(wiring.Component):
@@ -78,7 +82,7 @@ class Work(wiring.Component):
         m.d.comb += [
             self.go.eq(working & ~self.hold),
             self.first.eq(self.go & (step == 0)),
-            self.last_slot.eq(step[3:] == Mux(self.short, PASS_STEPS, ANSWER_STEPS) // SLOT_STEPS - 1),
+            self.last_slot.eq(step[3:] == Mux(self.short, _LAST_SLOTS[0], _LAST_SLOTS[1])),
         ]
         with m.If(self.go):
             m.d.sync += step.eq(step + 1)

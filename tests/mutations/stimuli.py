@@ -5,7 +5,7 @@ A switch `S` with hosts `H1`, `H2`, ... at its ports 1, 2, ..., whose LIDs are t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from random import Random
@@ -15,7 +15,9 @@ from cosim.injection import link_error, one_a_cycle
 from cosim.mail import unpack_words
 from cosim.simulation import RunSpec
 from cosim.traffic import ud_packet
-from wire.codes import MTU, VL15, LinkWidth, PortState
+from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
+from wire.mad import MadMethod
+from wire.mad_packet import smp_packet
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import (
     Counter,
@@ -26,6 +28,8 @@ from wire.registers import (
     port_address,
     sl_to_vl_address,
 )
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
 from wire.stimulus import Control, Injection, Operation, Post, Trigger
 from wire.symbols import Control as Symbol
 
@@ -129,6 +133,13 @@ class Star:
         slot = self.host.vls if vl == VL15 else vl
         words = unpack_words(packet)
         self._posts.append(Post.of_words(cycle, source, slot, (*words[:-1], words[-1] ^ icrc_error)))
+
+    def ask(self, cycle: int, source: int, path: Sequence[int]) -> None:
+        """A Get(NodeInfo) by directed route."""
+        self._sequence += 1
+        request = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=self._sequence, path=path)
+        words = unpack_words(smp_packet(request).data)
+        self._posts.append(Post.of_words(cycle, source, self.host.vls, words))
 
     def spec(self, cycles: int) -> RunSpec:
         """All of it, for a run of so many cycles."""
@@ -309,6 +320,24 @@ def two_queues() -> RunSpec:
     return star.spec(START + 230)
 
 
+def management() -> RunSpec:
+    """SMPs to the agent of the switch, two of them bad, and what is for port 0 or on VL15 and no SMP."""
+    star = _pair(top=4)
+    star.write(START, SWITCH, lft_address(4), 0)
+    star.post(START + 10, 1, 4, 40)
+    star.post(START + 10, 2, 1, 256, vl=VL15)
+    for _ in range(3):
+        star.ask(START + 10, 1, [1])
+    star.read(START + 520, SWITCH, node_address(NodeRegister.NUM_PORTS))
+    # The second SMP is damaged on its way while the agent works on the first.
+    star.inject(START + 400, 1, link_error("bit_flip", row=40))
+    # Of the fourth only the VCRC is wrong, and nothing waits before it.
+    star.ask(START + 1000, 1, [1])
+    star.inject(START + 1000, 1, Injection(Trigger.DATA, at_end=True, flip=1 << 8))
+    star.write(START + 1800, SWITCH, port_address(2, PortRegister.PHYSICAL_STATE), PortPhysicalState.SLEEP)
+    return star.spec(START + 1820)
+
+
 STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
     stimulus.__name__: stimulus
     for stimulus in (
@@ -325,6 +354,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         two_readers,
         two_outputs,
         two_queues,
+        management,
     )
 }
 """By name; each call makes the same stimulus anew."""

@@ -319,6 +319,23 @@ def test_an_adapter_tells_of_its_hosts_subnet_manager(is_sm: int) -> None:
     on(script, ADAPTER)
 
 
+@pytest.mark.parametrize(("offset", "told"), [(0, 0), (1, CapabilityMask.IS_SM)])
+def test_the_is_sm_of_a_trap_is_that_of_its_step_0(offset: int, told: int) -> None:
+    async def script(bench: Bench) -> None:
+        await know_the_sm(bench)
+        bench.drive(host_sm=1)
+        start = bench.now + 3
+        bench.at[start + offset] = lambda: bench.drive(host_sm=0)
+        await bench.cycle()
+        work = await bench.trap(start)
+        expected = trap_packet(
+            TrapNumber.LOCAL_CHANGES, 1, ProducerType.CA, lid=LID, capability_mask=ADAPTER_CAPABILITIES | told
+        )
+        assert work.data == expected
+
+    on(script, ADAPTER)
+
+
 def test_an_adapter_tells_nothing_while_its_port_is_not_active() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
