@@ -111,6 +111,7 @@ class SendArbiter:
     def _arbitrate(self, _: None) -> None:
         """The arbiter, in the current cycle a."""
         now = self._kernel.now
+        self._arbitrated_at = -1  # what the agent offers later in this phase is looked at again
         if now < self._idle_from:
             return
         buffer = self._buffer

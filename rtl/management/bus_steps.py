@@ -166,17 +166,16 @@ class BusSteps(wiring.Component):
 
             lid = Cat(access[:2], word[:4], self.target.block)[:16]
             of_word = WORD_BITS // _LFT_ENTRY
-            with m.If(self.setting & chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name]):
-                in_table = (word < LINEAR_FORWARDING_TABLE.count // of_word) & (lid < self._lft_size)
-                m.d.comb += give_write.eq((access < of_word) & in_table)
+            in_set = word < LINEAR_FORWARDING_TABLE.count // of_word
+            with m.If(self.setting & chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name] & in_set):
+                m.d.comb += give_write.eq((access < of_word) & (lid < self._lft_size))
                 m.d.comb += next_address.eq(Cat(lid, Const(LFT_PAGE, 8)))
                 m.d.comb += next_value.eq(entries[-_LFT_ENTRY:])
 
             target = self.target
-            with m.If(self.setting & chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name]):
-                m.d.comb += give_write.eq(
-                    (number < SL_TO_VL_MAPPING_TABLE.count) & (target.in_port != 0) & (target.port != 0)
-                )
+            in_set = number < SL_TO_VL_MAPPING_TABLE.count
+            with m.If(self.setting & chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & in_set):
+                m.d.comb += give_write.eq((target.in_port != 0) & (target.port != 0))
                 page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
                 m.d.comb += next_address.eq(
                     Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)

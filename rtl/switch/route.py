@@ -140,13 +140,14 @@ class Route(wiring.Component):
                 ]
             candidates.append(candidate)
 
-        # What it is at its own.
+        # What it is at its own. The table's output means nothing if its entry is no port, and may be none of them.
         found = Signal(_Candidate)
+        beyond = (1 << len(forwarding.output)) - len(candidates)
         no_route = Signal()
         known = Signal()
         m.d.comb += [
             known.eq(forwarding.known | permissive),
-            found.eq(Array([*candidates, at_agent])[forwarding.output]),
+            found.eq(Array([*candidates, *[at_agent] * beyond])[forwarding.output]),
             no_route.eq(no_dlid | ~known),
             self.output.eq(Mux(permissive, self.ports, forwarding.output)),
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),

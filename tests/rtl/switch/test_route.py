@@ -1,0 +1,47 @@
+"""Where a received SMP goes, or that it is dropped (docs/pipeline.md, section 3.3)."""
+
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.switch.route import Route
+from wire.codes import LID_PERMISSIVE, VL15
+from wire.packet import blocks_of_words
+from wire.trace import Verdict
+
+VLS = 2
+SMP_WORDS = 72
+ENTRIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 255]
+
+
+@pytest.mark.parametrize(("ports", "lft_size"), [(4, 16), (4, 40), (7, 16), (8, 16)])
+def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_table(ports: int, lft_size: int) -> None:
+    dut = Route(ports, VLS, lft_size)
+    need = blocks_of_words(SMP_WORDS)
+
+    async def bench(ctx: Any) -> None:
+        header, write = dut.header, dut.forwarding_write
+        for member, value in (("valid", 1), ("slot", VLS), ("vl", VL15), ("n", SMP_WORDS), ("need", need)):
+            ctx.set(header[member], value)
+        ctx.set(header.dlid, LID_PERMISSIVE)
+        ctx.set(dut.forwarding_top, lft_size - 1)
+        ctx.set(dut.lookup_dlid, LID_PERMISSIVE)
+        ctx.set(write.valid, 1)
+        for entry in ENTRIES:
+            ctx.set(write.port, entry)
+            for lid in range(lft_size):
+                ctx.set(write.lid, lid)
+                await ctx.tick()
+            for port in (1, ports):
+                ctx.set(dut.port, port)
+                await ctx.tick()
+                for free, verdict in ((need, Verdict.GOOD), (need - 1, Verdict.VL15_DROPPED)):
+                    ctx.set(dut.free[VLS], free)
+                    seen = (ctx.get(dut.relay), bool(ctx.get(dut.refused)), ctx.get(dut.output), ctx.get(dut.slot))
+                    assert seen == (verdict, verdict != Verdict.GOOD, ports, VLS), (entry, port, free)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
