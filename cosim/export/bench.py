@@ -8,8 +8,10 @@ from importlib import resources
 from cosim.export.interface import TraceSlots, interface
 from cosim.export.verilog import TOP
 from wire.codes import PortState
+from wire.node_info import NODE_INFO
 from wire.parameters import SwitchParameters
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address
+from wire.smp import SMP_DATA_BYTES
 
 __all__ = ["PARTNER", "TEST_BENCH", "link_partner", "test_bench"]
 
@@ -33,16 +35,21 @@ def test_bench(parameters: SwitchParameters, slots: TraceSlots) -> str:
         **{register.name: f"16'h{register:04x}" for register in (PortRegister.STATE, *_COUNTERS)},
     }
     states = {state.name: str(int(state)) for state in (PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE)}
+    names = {"num_ports": "NUM_PORTS_FIELD"}
+    highest = 8 * SMP_DATA_BYTES - 1
+    fields = {names.get(name, name.upper()): str(highest - NODE_INFO[name].offset_bits) for name in _NODE_INFO}
     return (
         _resource(f"{TEST_BENCH}.v")
         .replace("{PARAMETERS}", _constants(switch))
         .replace("{REGISTERS}", _constants(registers))
         .replace("{STATES}", _constants(states))
+        .replace("{NODE_INFO}", _constants(fields))
         .replace("{CONNECTIONS}", _connections(parameters, slots))
     )
 
 
 _TOP = NodeRegister.LINEAR_FDB_TOP
+_NODE_INFO = ("node_type", "num_ports", "node_guid", "port_guid", "local_port_num")
 _COUNTERS = (Counter.RCV_PKTS, Counter.XMIT_PKTS, Counter.RCV_ERRORS)
 
 

@@ -2,7 +2,8 @@
 //
 // It sends and checks flow control packets (LPCRC, FCTBS, FCCL), sends a data packet only if it has credits for the
 // whole of it, and checks what comes: framing, PktLen, VL, VCRC, ICRC, and every byte. A packet is a UD SEND whose
-// payload follows from its PSN, so that the receiver knows what it must be.
+// payload follows from its PSN, so that the receiver knows what it must be. Subnet management packets (SMPs) go to the
+// switch itself: directed-route, one hop, on VL15, which needs no credits.
 //
 // Rows are 4X: 32 data bits and 4 K bits, lane 0 in the most significant byte and bit.
 
@@ -13,7 +14,8 @@ module ironband_link_partner #(
   parameter VLS = 1,                 // data VLs
   parameter MAX_WORDS = 520,         // the largest packet, as LRH.PktLen counts
   parameter [11:0] BUFFER_BLOCKS = 64,  // room for each VL, in blocks of 64 bytes
-  parameter FCP_PERIOD = 200         // cycles from one flow control packet of a VL to the next at most
+  parameter FCP_PERIOD = 200,        // cycles from one flow control packet of a VL to the next at most
+  parameter ROUTES = 1               // LID l leads to port l, for l from 1 to this
 ) (
   input clk,
   input rst,
@@ -29,6 +31,7 @@ module ironband_link_partner #(
   input normal,                      // 0: flow control packets say Op 1 (initialise), 1: Op 0 (normal)
 
   input send_valid,                  // a packet to send, held until taken
+  input [1:0] send_smp,              // 0: of data; 1: Get(NodeInfo); 2: Set(LinearForwardingTable), send_psn the block
   input [23:0] send_psn,
   input [15:0] send_dlid,
   input [3:0] send_sl,
@@ -44,6 +47,9 @@ module ironband_link_partner #(
   output reg [10:0] received_words,
   output reg [31:0] received_at,     // the cycle in which its first row was on the wires
 
+  output reg answered,               // for one cycle: the switch has answered an SMP
+  output reg [511:0] answer,         // the attribute, byte 0 highest
+
   output reg [31:0] faults           // what was wrong so far; each is printed
 );
 
@@ -52,6 +58,8 @@ module ironband_link_partner #(
   localparam [7:0] EGP = 8'hfd;      // K29.7, end of good packet
   localparam [7:0] UD_SEND_ONLY = 8'h64;
   localparam HEADER_BYTES = 28;      // LRH, BTH, DETH
+  localparam SMP_WORDS = 72;         // with 256 bytes of MAD and the ICRC
+  localparam SMP_DATA = HEADER_BYTES + 64;  // where the attribute begins
   localparam MAX_BYTES = 4 * MAX_WORDS + 2;  // LRH to VCRC
 
   // CRCs take the least significant bit of each byte first, and go out complemented, low byte first.
@@ -113,6 +121,39 @@ module ironband_link_partner #(
     endcase
   endfunction
 
+  // What an SMP holds up to its ICRC.
+  integer lid;
+  function [7:0] smp_content(input integer index, input [1:0] kind, input [23:0] block);
+    case (index)
+      // LRH: VL 15; SL 0, LNH 2; permissive LIDs.
+      0: smp_content = 8'hf0;
+      1: smp_content = 8'h02;
+      2, 3, 6, 7: smp_content = 8'hff;
+      5: smp_content = SMP_WORDS;
+      // BTH: OpCode; P_Key; QP0.
+      8: smp_content = UD_SEND_ONLY;
+      10, 11: smp_content = 8'hff;
+      // MAD: BaseVersion, MgmtClass, ClassVersion, Method; HopPointer, HopCount: it has left its own node.
+      28, 30: smp_content = 8'h01;
+      29: smp_content = 8'h81;
+      31: smp_content = kind == 2 ? 8'h02 : 8'h01;
+      34, 35: smp_content = 8'h01;
+      // TransactionID; AttributeID; AttributeModifier; DrSLID, DrDLID: permissive.
+      42: smp_content = {6'd0, kind};
+      43: smp_content = block[7:0];
+      45: smp_content = kind == 2 ? 8'h19 : 8'h11;
+      51: smp_content = kind == 2 ? block[7:0] : 8'h00;
+      60, 61, 62, 63: smp_content = 8'hff;
+      // InitialPath: entry 1, by the only port.
+      157: smp_content = 8'h01;
+      default: begin
+        lid = 64 * block + index - SMP_DATA;
+        if (kind != 2 || index < SMP_DATA || index >= SMP_DATA + 64) smp_content = 8'h00;
+        else smp_content = lid >= 1 && lid <= ROUTES ? lid[7:0] : 8'hff;
+      end
+    endcase
+  endfunction
+
   // The ICRC does not cover what a switch may change: VL, FECN and BECN count as ones.
   function [7:0] masked(input integer index, input [7:0] data);
     case (index)
@@ -149,12 +190,13 @@ module ironband_link_partner #(
   reg [7:0] out_byte;
   task build(input [3:0] vl);
     begin
-      out_words = {21'd0, send_words};
+      out_words = send_smp != 0 ? SMP_WORDS : {21'd0, send_words};
       out_vcrc = 16'hffff;
       out_icrc = 32'hffffffff;
       for (built = 0; built < 4 * out_words; built = built + 1) begin
         if (built < 4 * out_words - 4) begin
-          out_byte = content(built, vl, send_sl, send_dlid, LID, send_words, send_psn);
+          out_byte = send_smp != 0 ? smp_content(built, send_smp, send_psn)
+                                   : content(built, vl, send_sl, send_dlid, LID, send_words, send_psn);
           out_icrc = icrc_step(out_icrc, masked(built, out_byte));
         end else begin
           out_byte = ~out_icrc[7:0];
@@ -206,9 +248,9 @@ module ironband_link_partner #(
         tx_k <= 4'b1000;
         link_end = {link_body[7:0], link_crc[7:0], link_crc[15:8], EGP};
         link_ending = 1;
-      end else if (send_valid && !send_taken && credits_left <= 12'd2048) begin
+      end else if (send_valid && !send_taken && (send_smp != 0 || credits_left <= 12'd2048)) begin
         build(send_vl);
-        blocks_sent[send_vl] = blocks_sent[send_vl] + blocks(send_words);
+        if (send_smp == 0) blocks_sent[send_vl] = blocks_sent[send_vl] + blocks(send_words);
         tx_data <= {SDP, out[0], out[1], out[2]};
         tx_k <= 4'b1000;
         out_row = 1;
@@ -231,10 +273,10 @@ module ironband_link_partner #(
   reg [3:0] in_vl;
   task check_data;
     begin
-      received <= 1;
-      received_at <= in_since;
       in_words = {in[4][2:0], in[5]};
       in_vl = in[0][7:4];
+      received <= in_vl != 4'd15;
+      received_at <= in_since;
       received_good <= 1;
       received_psn <= {in[17], in[18], in[19]};
       received_slid <= {in[6], in[7]};
@@ -262,6 +304,17 @@ module ironband_link_partner #(
         fault;
         $display("ICRC is wrong, expected %h", ~in_icrc);
         received_good <= 0;
+      end else if (in_vl == 4'd15) begin
+        // Class, Method GetResp, the D bit and no error, the HopCount that it was sent with.
+        if (in_words != SMP_WORDS || in[29] != 8'h81 || in[31] != 8'h81 || {in[32], in[33]} != 16'h8000
+            || in[35] != 8'h01) begin
+          fault;
+          $display("an SMP of method %h, status %h", in[31], {in[32], in[33]});
+        end else begin
+          answered <= 1;
+          for (checked = 0; checked < 64; checked = checked + 1)
+            answer[511 - 8 * checked -: 8] <= in[SMP_DATA + checked];
+        end
       end else if (in_vl != in[1][7:4] % VLS) begin
         fault;
         $display("VL %0d of a packet with SL %0d, expected %0d", in_vl, in[1][7:4], in[1][7:4] % VLS);
@@ -344,6 +397,7 @@ module ironband_link_partner #(
   always @(posedge clk) begin
     send_taken <= 0;
     received <= 0;
+    answered <= 0;
     if (rst) begin
       tx_valid <= 0;
       out_words = 0;

@@ -1,5 +1,6 @@
-// A self-checking test bench of ironband_switch: brings it up over its register bus as ports.md tells, sends packets
-// from every port and to every port, and checks each. The last line printed begins with PASS or FAIL.
+// A self-checking test bench of ironband_switch: asks its management agent what it is and gives it a forwarding table,
+// brings it up over its register bus as ports.md tells, sends packets from every port and to every port, and checks
+// each. The last line printed begins with PASS or FAIL.
 //
 //   iverilog -g2005 -s ironband_switch_tb -o switch_tb ironband_switch_tb.v ironband_link_partner.v ironband_switch.v
 //   vvp -n switch_tb
@@ -15,6 +16,8 @@ module ironband_switch_tb;
 {REGISTERS}
   // States of a port.
 {STATES}
+  // Fields of NodeInfo: their highest bits. Byte 0 of an attribute is bits 511:504.
+{NODE_INFO}
   // The host at port p has LID p, if the forwarding table has an entry for it.
   localparam HOSTS = LFT_SIZE - 1 < PORTS ? LFT_SIZE - 1 : PORTS;
   localparam HEADER_WORDS = 8;       // LRH, BTH, DETH, ICRC
@@ -25,6 +28,7 @@ module ironband_switch_tb;
   localparam MAX_PACKETS = PORTS * (ROUNDS + 2);
   localparam PATIENCE = 1000 + 8 * MAX_WORDS;  // cycles without any arrival
   localparam CLOCK_NS = 4;           // one row of a 4X SDR link
+  localparam GET_NODE_INFO = 1, SET_FORWARDING_TABLE = 2;
 
   reg clk = 0;
   reg rst = 1;
@@ -107,6 +111,11 @@ module ironband_switch_tb;
 
   // The host at each port.
 
+  integer smp_port = 0;              // the one that has an SMP to send; none if 0
+  reg [1:0] smp_kind = 0;
+  reg [23:0] smp_block = 0;
+  reg smp_answered = 0;
+  reg [511:0] smp_answer;
   reg normal = 0;
   wire [32*PORTS-1:0] faults;
   genvar p;
@@ -114,31 +123,42 @@ module ironband_switch_tb;
     for (p = 1; p <= PORTS; p = p + 1) begin : port
       integer next = 0;
       reg send_valid = 0;
+      wire asks = smp_port == p;
       wire send_taken, received, received_good;
       wire [23:0] received_psn;
       wire [15:0] received_slid, received_dlid;
       wire [3:0] received_sl;
       wire [10:0] received_words;
       wire [31:0] received_at;
+      wire answered;
+      wire [511:0] answer;
 
       ironband_link_partner #(
-        .LID(p), .VLS(VLS), .MAX_WORDS(MAX_WORDS), .BUFFER_BLOCKS(2 * MAX_BLOCKS), .FCP_PERIOD(FCP_PERIOD)
+        .LID(p), .VLS(VLS), .MAX_WORDS(MAX_WORDS), .BUFFER_BLOCKS(2 * MAX_BLOCKS), .FCP_PERIOD(FCP_PERIOD),
+        .ROUTES(HOSTS)
       ) host (
         .clk(clk), .rst(rst), .cycle(cycle),
         .rx_data(tx_data[32*(p-1) +: 32]), .rx_k(tx_k[4*(p-1) +: 4]), .rx_valid(tx_valid[p-1]),
         .tx_data(rx_data[32*(p-1) +: 32]), .tx_k(rx_k[4*(p-1) +: 4]), .tx_valid(rx_valid[p-1]),
         .normal(normal),
-        .send_valid(send_valid), .send_psn(next[23:0]), .send_dlid(packet_to[next]), .send_sl(packet_sl[next]),
+        .send_valid(asks || send_valid), .send_smp(asks ? smp_kind : 2'd0), .send_psn(asks ? smp_block : next[23:0]),
+        .send_dlid(packet_to[next]), .send_sl(packet_sl[next]),
         .send_words(packet_words[next]), .send_taken(send_taken),
         .received(received), .received_good(received_good), .received_psn(received_psn),
         .received_slid(received_slid), .received_dlid(received_dlid), .received_sl(received_sl),
-        .received_words(received_words), .received_at(received_at), .faults(faults[32*(p-1) +: 32])
+        .received_words(received_words), .received_at(received_at), .answered(answered), .answer(answer),
+        .faults(faults[32*(p-1) +: 32])
       );
 
       always @(posedge clk) begin
-        if (send_taken) begin
+        if (send_taken && asks) smp_port = 0;
+        else if (send_taken) begin
           packet_sent_at[next] = cycle;
           next = next + 1;
+        end
+        if (answered) begin
+          smp_answered = 1;
+          smp_answer = answer;
         end
         while (next < released && packet_from[next] != p) next = next + 1;
         send_valid <= next < released;
@@ -187,6 +207,40 @@ module ironband_switch_tb;
         failures = failures + 1;
         $display("FAIL cycle %0d: register %h reads %0d, expected %0d", cycle, address, value_read, value);
       end
+    end
+  endtask
+
+  // Management.
+
+  integer asked [1:PORTS];           // SMPs of each port
+  task ask(input integer from, input [1:0] kind, input [23:0] block);
+    begin
+      asked[from] = asked[from] + 1;
+      smp_answered = 0;
+      smp_kind = kind;
+      smp_block = block;
+      smp_port = from;
+      last_arrival = cycle;
+      while (!smp_answered && cycle - last_arrival < PATIENCE) @(negedge clk);
+      if (!smp_answered) begin
+        failures = failures + 1;
+        $display("FAIL cycle %0d, port %0d: the switch does not answer", cycle, from);
+      end
+    end
+  endtask
+
+  // NodeInfo: a switch, its number of ports and GUIDs, and the port that asked.
+  task ask_what_it_is(input integer from);
+    begin
+      ask(from, GET_NODE_INFO, 0);
+      if (smp_answer[NODE_TYPE -: 8] !== 8'd2 || smp_answer[NUM_PORTS_FIELD -: 8] !== PORTS
+          || smp_answer[NODE_GUID -: 64] !== node_guid || smp_answer[PORT_GUID -: 64] !== port_guid
+          || smp_answer[LOCAL_PORT_NUM -: 8] !== from[7:0]) begin
+        failures = failures + 1;
+        $display("FAIL cycle %0d, port %0d: NodeInfo is %h", cycle, from, smp_answer[511 -: 320]);
+      end else if (!quiet)
+        $display("pass cycle %0d, %0d ns: port %0d asked, a switch of %0d ports, GUID %h", cycle, $time, from,
+                 smp_answer[NUM_PORTS_FIELD -: 8], smp_answer[NODE_GUID -: 64]);
     end
   endtask
 
@@ -241,9 +295,14 @@ module ironband_switch_tb;
     repeat (8) @(negedge clk);
     expect_register(NUM_PORTS, PORTS);
 
-    // The forwarding table: LID p to port p.
+    phase("what the switch is");
+    for (number = 1; number <= PORTS; number = number + 1) asked[number] = 0;
+    ask_what_it_is(1);
+    ask_what_it_is(PORTS);
+
+    // The forwarding table: LID p to port p, 64 of them in an SMP.
     write(LINEAR_FDB_TOP, HOSTS);
-    for (number = 1; number <= HOSTS; number = number + 1) write(LFT | number[23:0], number);
+    for (number = 0; number <= HOSTS / 64; number = number + 1) ask(1, SET_FORWARDING_TABLE, number[23:0]);
     for (number = 1; number <= HOSTS; number = number + 1) expect_register(LFT | number[23:0], number);
 
     // Armed, once no packet with Op 1 is under way; Active, once packets with Op 0 have crossed.
@@ -282,10 +341,10 @@ module ironband_switch_tb;
                  packet_from[number], packet_to[number]);
       end
     for (number = 1; number <= PORTS; number = number + 1) begin
-      sum = 0;
+      sum = asked[number];
       for (round = 0; round < packets; round = round + 1) if (packet_from[round] == number) sum = sum + 1;
       expect_register(of_port(number, RCV_PKTS), sum);
-      sum = 0;
+      sum = asked[number];
       for (round = 0; round < packets; round = round + 1) if (packet_to[round] == number) sum = sum + 1;
       expect_register(of_port(number, XMIT_PKTS), sum);
       expect_register(of_port(number, RCV_ERRORS), 0);

@@ -196,7 +196,7 @@ class Adapter(wiring.Component):
         connect(m, host_receive.words, flipped(self.recv))
 
         m.d.comb += [
-            agent_port.granted.eq(any_of(matcher.output_of)[_AGENT]),
+            agent_port.taken.eq(held[_AGENT]),
             agent_port.send.eq(crossbar.sends[_AGENT]),
         ]
 

@@ -57,7 +57,7 @@ class Agent(wiring.Component):
         words: the packet that it is sent; word w in cycle x_(w+1) + 3. `arrival` is the port that it came in by, 0 for
             an adapter's host.
         ended: in cycle z, the packet is over; `good`: it is whole and not flagged bad.
-        available: it takes a packet in this cycle; `granted`: it is given one.
+        available: it takes a packet in this cycle; `taken`: some reader has one for it, from the cycle after the grant.
         stream, to_output: the packet that it offers, and one-hot the output for it: of a switch in ports' order, of an
             adapter the link and the host.
         bus: its accesses. `hold`: the test bus has one in this cycle, so this cycle has no step.
@@ -78,7 +78,7 @@ class Agent(wiring.Component):
                 "ended": In(1),
                 "good": In(1),
                 "available": Out(1),
-                "granted": In(1),
+                "taken": In(1),
                 "stream": In(HostStreamSignature()),
                 "to_output": Out(outputs),
                 "bus": Out(BusSignature()),
@@ -120,7 +120,7 @@ class Agent(wiring.Component):
         m.d.comb += [
             receive.m_key.eq(key_check.m_key),
             work.due.eq(traps.pending & settings.traps_can_go & (1 if is_switch else self.active)),
-            work.granted.eq(self.granted),
+            work.taken.eq(self.taken),
             work.ended.eq(self.ended),
             work.good.eq(self.good),
             work.hold.eq(self.hold),

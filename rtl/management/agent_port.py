@@ -39,7 +39,7 @@ class AgentPort(wiring.Component):
         outputs: of the crossing. The agent's own is the last.
 
     Members:
-        available: the agent takes a grant in this cycle; `granted`: it is given one.
+        available: the agent takes a grant in this cycle; `taken`: some reader has a packet for it.
         send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
         free: free blocks of the buffer of its input, by slot.
         accept, accept_slot, accept_need, write: a packet that it offers is taken (cycle a), its rows from a+3 on.
@@ -59,7 +59,7 @@ class AgentPort(wiring.Component):
         super().__init__(
             {
                 "available": Out(1),
-                "granted": In(1),
+                "taken": In(1),
                 "send": In(SendRow),
                 "scrapped": In(1),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), parameters.vls + 1)),
@@ -101,7 +101,7 @@ class AgentPort(wiring.Component):
         words = receive.words
         m.d.comb += [
             self.available.eq(agent.available),
-            agent.granted.eq(self.granted),
+            agent.taken.eq(self.taken),
             receive.row.eq(send),
             agent.arrival.eq(arrival),
             ends.eq(words.valid & words.last),

@@ -18,7 +18,7 @@ class Work(wiring.Component):
 
     Members:
         due: a trap is due. `available`: a packet can be taken in this cycle; `begins`: a trap takes the agent instead.
-        granted: a packet was.
+        taken: a packet was granted in a cycle before, and some of its rows are yet to be read.
         ended: it is over (cycle z); `good`: it is whole and not flagged bad. `right`: it is an SMP and its ICRC is
             right, from z+2 on.
         hold: this cycle has no step.
@@ -35,7 +35,7 @@ class Work(wiring.Component):
                 "due": In(1),
                 "available": Out(1),
                 "begins": Out(1),
-                "granted": In(1),
+                "taken": In(1),
                 "ended": In(1),
                 "good": In(1),
                 "right": In(1),
@@ -57,8 +57,9 @@ class Work(wiring.Component):
         m = Module()
         step = self.step
         free = Signal(init=1)
-        m.d.comb += [self.available.eq(free & ~self.due), self.begins.eq(free & self.due)]
-        with m.If(self.granted | self.begins):
+        idle = free & ~self.taken
+        m.d.comb += [self.available.eq(idle & ~self.due), self.begins.eq(idle & self.due)]
+        with m.If(self.taken | self.begins):
             m.d.sync += free.eq(0)
 
         # A packet's step 0 is in cycle z+4, a trap's in the second after it took the agent.

@@ -131,7 +131,6 @@ class Switch(wiring.Component):
             matcher.outputs_available.eq(Cat(*(output.available for output in outputs), agent_port.available)),
             matcher.urgent.eq(Cat(port.fcp_urgent for port in ports)),
             matcher.changed.eq(Cat(port.fcp_changed for port in ports)),
-            agent_port.granted.eq(any_of(matcher.output_of)[-1]),
             agent_port.send.eq(crossbar.sends[-1]),
             agent_port.scrapped.eq(crossbar.scrapped[-1].valid),
         ]
@@ -142,6 +141,7 @@ class Switch(wiring.Component):
             held.eq(any_of(side.holds for side in sides)),
             busy.eq(any_of(side.busy for side in sides)),
             heads.eq(any_of(side.heads for side in sides)),
+            agent_port.taken.eq(held[-1]),
         ]
 
         # Outputs to wires.

@@ -47,6 +47,8 @@ def test_packets_cross_between_all_ports_of_an_exported_switch(parameters, bench
     assert re.fullmatch(rf"PASS: (\d+) of \1 packets crossed {parameters.ports} ports, .*", run.verdict)
     crossings = re.findall(r"^pass cycle \d+, \d+ ns: packet \d+, port (\d+) to port (\d+),", run.text, re.M)
     ports = {str(port) for port in range(1, parameters.ports + 1)}
+    asked = re.findall(r"^pass cycle \d+, \d+ ns: port (\d+) asked, a switch of (\d+) ports, GUID \w+$", run.text, re.M)
+    assert asked == [("1", str(parameters.ports)), (str(parameters.ports),) * 2]
     assert {source for source, _ in crossings} == {destination for _, destination in crossings} == ports
 
 
@@ -65,6 +67,15 @@ def test_the_bench_sees_a_wrong_vcrc(small, bench):
     assert run.status == 1
     assert "FAIL cycle" in run.text
     assert "port 1: VCRC" in run.text
+    assert run.verdict.startswith("FAIL: ")
+
+
+@pytest.mark.slow
+def test_the_bench_sees_a_wrong_answer_to_an_smp(small, bench):
+    wrong = changed(small, f"{TEST_BENCH}.v", ".port_guid(port_guid)", ".port_guid(~port_guid)")
+    run = bench(wrong)
+    assert run.status == 1
+    assert re.search(r"^FAIL cycle \d+, port 1: NodeInfo is 010102", run.text, re.M)
     assert run.verdict.startswith("FAIL: ")
 
 

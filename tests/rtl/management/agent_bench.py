@@ -243,19 +243,19 @@ class Bench:
         `cycles`: so many from T on, else until the agent is available again.
         """
         await self.until_available()
-        self.drive(granted=1)
         await self.cycle()
-        self.drive(granted=0)
+        self.drive(taken=1)
         wires = self.agent.words
         all_words = [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
         come = all_words[: len(all_words) if words is None else words]
         if scrapped:
             await self.idle(FIRST_WORD - 2)  # in cycle x_0 + 3
-            self.drive(ended=1, good=0)
+            self.drive(taken=0, ended=1, good=0)
             self._work = Work(self.now + TO_STEP_0)
             await self.cycle()
         else:
             await self.idle(FIRST_WORD - 1)
+            self.drive(taken=0)
             for index, word in enumerate(come):
                 last = index == len(come) - 1
                 self._put(wires.valid, 1)
