@@ -35,8 +35,8 @@ class StandIn(wiring.Component):
                 "ended": In(1),
                 "good": In(1),
                 "arrival": In(PORT_BITS),
-                "granted": In(1),
-                "available": Out(1, init=1),
+                "taken": In(1),
+                "available": Out(1),
                 "stream": In(HostStreamSignature()),
                 "to_output": Out(outputs),
                 "bus": Out(BusSignature()),
@@ -66,13 +66,15 @@ class StandIn(wiring.Component):
         ]
         with m.If(self.words.valid):
             m.d.sync += [came.eq(write.addr + 1), arrival.eq(self.arrival)]
-        with m.If(self.granted):
-            m.d.sync += self.available.eq(0)
+        free = Signal(init=1)
+        m.d.comb += self.available.eq(free & ~self.taken)
+        with m.If(self.taken):
+            m.d.sync += free.eq(0)
         with m.If(self.ended):
             is_smp = self.good & (write.addr + 1 == SMP_WORDS)
-            m.d.sync += [self.available.eq(~is_smp), self.stream.valid.eq(is_smp)]
+            m.d.sync += [free.eq(~is_smp), self.stream.valid.eq(is_smp)]
         with m.If(self.stream.ready):
             m.d.sync += went.eq(Mux(last, 0, went + 1))
             with m.If(last):
-                m.d.sync += [self.available.eq(1), self.stream.valid.eq(0)]
+                m.d.sync += [free.eq(1), self.stream.valid.eq(0)]
         return m
