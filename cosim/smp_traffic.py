@@ -213,7 +213,9 @@ class _Host:
     def _data(self, attribute: int, method: int) -> bytes:
         random = self._random
         if method != MadMethod.SET or random.random() < _WILD_DATA_SHARE:
-            return random.randbytes(SMP_DATA_BYTES)
+            wild = random.randbytes(SMP_DATA_BYTES)
+            # A key that nobody knows would lock a node for good.
+            return PORT_INFO["m_key"].write(wild, random.choice(KEYS)) if attribute == SmaAttribute.PORT_INFO else wild
         match attribute:
             case SmaAttribute.PORT_INFO:
                 return _filled(random, PORT_INFO, self._port_info())

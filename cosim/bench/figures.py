@@ -95,6 +95,10 @@ FIGURES = {
         Figure("model_block_hops_per_s", "/s", "golden model, 64-byte blocks x links", target=Target(least=1_500_000)),
         Figure("build36_s", "s", "36-port switch, Verilog to executable", 1, Target(most=90)),
         Figure("cycles36_per_s", "cycles/s", "36 ports saturated, under cocotb", target=Target(least=3_000)),
+        Figure("bringup_smps", "", "SMPs to bring 1 switch, 2 hosts up", target=Target(most=40)),
+        Figure("bringup_cycles", "cycles", "the same, from the first SMP on"),
+        Figure("smp_turnaround_cycles", "cycles", "Get in to GetResp out, in a switch's agent"),
+        Figure("routes_648_s", "s", "min-hop routes for 648 hosts", 2, Target(most=5)),
         Figure("peak_rss_mb", "MB", "peak memory of a long run", 1),
         Figure("peak_rss_growth", "", "memory of a run 4 times as long", 3, Target(most=1.05)),
     )

@@ -10,6 +10,7 @@ from typing import Literal
 from cosim import simulation
 from cosim.bench.figures import FIGURES, Figure, Reading
 from cosim.bench.latency import latency
+from cosim.bench.management import MANAGEMENT_FIGURES, management
 from cosim.bench.memory import memory
 from cosim.bench.settings import Settings
 from cosim.bench.speed import SPEED_FIGURES, speed
@@ -90,6 +91,11 @@ def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progre
         speeds = speed(settings, wanted, work_dir, progress=progress)
         result.readings |= speeds.readings
         result.faults += speeds.faults
+    if needed(*MANAGEMENT_FIGURES):
+        progress("management", 0, 1)
+        managed = management(settings, wanted, work_dir)
+        result.readings |= managed.readings
+        result.faults += managed.faults
     if needed(*_MEMORY_FIGURES):
         progress("memory", 0, 1)
         result.readings |= memory(settings, work_dir)
@@ -102,7 +108,7 @@ def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progre
 
 def _prepare(settings: Settings, wanted: Collection[str], progress: Progress) -> None:
     """Build what is not in the cache, so that no build is within what is timed."""
-    unbuilt = {"amaranth_cycles_per_s", *WIDE_FIGURES}
+    unbuilt = {"amaranth_cycles_per_s", *WIDE_FIGURES, *MANAGEMENT_FIGURES}
     kinds: list[Literal["voq", "fifo"]] = []
     if set(wanted) - unbuilt - {"throughput_fifo_2048"}:
         kinds.append("voq")

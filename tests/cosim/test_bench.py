@@ -12,6 +12,7 @@ from cosim.bench.bare_loop import BareLoop
 from cosim.bench.figures import FIGURES, Reading, Target
 from cosim.bench.growth import PORTS, Growth
 from cosim.bench.latency import latency
+from cosim.bench.management import management
 from cosim.bench.settings import Settings
 from cosim.bench.suite import NOT_QUICK, Benchmark, benchmark
 from cosim.bench.throughput import throughput
@@ -35,6 +36,10 @@ KEYS = {
     "compare_ratio",
     "build36_s",
     "cycles36_per_s",
+    "bringup_smps",
+    "bringup_cycles",
+    "smp_turnaround_cycles",
+    "routes_648_s",
     "peak_rss_mb",
     "ports",
     "seed",
@@ -77,6 +82,15 @@ def test_lone_packets_take_the_same_time_through_every_port(tmp_path: Path) -> N
     (found,) = latency(ON_THE_MODEL, tmp_path).values()
     assert found.least == found.most == found.value
     assert 1 < found.value <= 8
+
+
+def test_a_small_fabric_comes_up_by_few_smps_and_an_agent_answers_in_its_time(tmp_path: Path) -> None:
+    found = management(ON_THE_MODEL, ["bringup_smps", "bringup_cycles", "smp_turnaround_cycles"], tmp_path)
+    assert found.faults == []
+    assert found.readings["bringup_smps"].value <= 40
+    assert found.readings["bringup_cycles"].value > 0
+    # docs/management.md, section 2: T = z + 4, W = 288 steps, then an offer, and SEND in the cycle after it is taken.
+    assert found.readings["smp_turnaround_cycles"].value == 4 + 288 + 1
 
 
 def test_saturated_switch_delivers_most_of_what_its_links_carry_and_all_arrives(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Scenarios brought up by Subnet Managers: when traffic may start, by which LIDs and ways, and that runs are alike."""
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from cosim.managed_experiment import managed_experiment, manager_hosts
 from cosim.scenario import Scenario
 from cosim.scenario_file import ScenarioError, load_scenario, parse_scenario
 from cosim.simulation import Delivery
-from sm.events import Event, LinkLost, SweepEnded, TablesWritten, TrapReceived
+from cosim.topology import Port, Topology
+from sm.events import Event, LinkLost, NodeLost, SweepEnded, TablesWritten, TrapReceived
 from wire.codes import PortState
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Operation
@@ -170,6 +173,61 @@ def test_while_traffic_flows_a_failed_link_is_routed_around(tmp_path):
     posted = [packet.cycle for packet in experiment.packets() if packet.cycle < experiment.end]
     sent_after = sum(cycle > written + 10_000 for cycle in posted)
     assert sum(cycle > written + 10_000 for cycle in to) >= sent_after - 1 > 10
+
+
+def way(topology: Topology, source: str, destination: str) -> set[frozenset[Port]]:
+    """The links that a packet goes by."""
+    peers = dict(topology_links(topology))
+    port, links = Port(source, 1), set()
+    while True:
+        links.add(frozenset((port, peers[port])))
+        node = peers[port].node
+        if node == destination:
+            return links
+        port = Port(node, topology.tables[node][topology.lids[destination]])
+
+
+def topology_links(topology: Topology) -> Iterator[tuple[Port, Port]]:
+    """Both ends of each link, either way round."""
+    for link in topology.fabric.links:
+        a, b = Port(link.a, link.a_port), Port(link.b, link.b_port)
+        yield a, b
+        yield b, a
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", range(16))
+def test_a_failed_link_costs_only_what_was_on_it(link, tmp_path):
+    hosts = [f"H{number}" for number in range(1, 9)]
+    # Each host sends to the other at its leaf, to one at the next leaf, and to one further on.
+    pairs = [(host, hosts[(place + step) % 8]) for place, host in enumerate(hosts) for step in (1, 2, 5, 7)]
+    flows = "".join(f'[[flows]]\nfrom = "{source}"\nto = "{to}"\nrate = 0.01\n' for source, to in pairs)
+    ends = list(topology_links(managed_experiment(scenario(TREE.format(port=3))).topology))[2 * link]
+    failed = frozenset(ends)
+    at = f"{ends[0].node}" + (f"[{ends[0].number}]" if ends[0].node not in hosts else "")
+    experiment = managed_experiment(scenario(TREE.replace("L1[{port}]", at) + flows))
+    seen = Seen(experiment, tmp_path)
+
+    arrived = Counter(b"".join(word.to_bytes(4) for word in one.words) for one in seen.deliveries if one.slot == 0)
+    gone = {end.node for end in ends} & set(hosts)
+    happened = [(cycle, event) for _host, cycle, event in seen.events if cycle > experiment.start]
+    again = max((cycle for cycle, event in happened if isinstance(event, TablesWritten)), default=experiment.start)
+    unhurt = carried_again = 0
+    for packet in experiment.packets():
+        if packet.cycle > experiment.end - 20_000:
+            continue
+        count = arrived[packet.data]
+        if failed not in way(experiment.topology, packet.source, packet.destination):
+            assert count == 1, packet
+            unhurt += 1
+        elif packet.cycle > again + 10_000 and not {packet.source, packet.destination} & gone:
+            assert count == 1, packet
+            carried_again += 1
+    assert unhurt > 300
+    assert (carried_again > 10) == (not gone)
+    lost = {event.node.description for _cycle, event in happened if isinstance(event, NodeLost)}
+    # No trap reaches a Subnet Manager whose own link fails.
+    assert lost == gone - set(manager_hosts(experiment.topology.fabric))
 
 
 def test_two_runs_are_the_same(tmp_path):
