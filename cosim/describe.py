@@ -7,6 +7,7 @@ from enum import IntEnum
 from wire.codes import PortState
 from wire.parameters import FabricParameters
 from wire.stimulus import Trigger
+from wire.symbols import Row, row_text
 from wire.trace import LINK_SOURCE, Kind, LinkResult, Record, Verdict
 
 __all__ = ["Names", "describe", "fields"]
@@ -85,8 +86,16 @@ def fields(record: Record) -> dict[str, int | str]:
             return {"trigger": _name(Trigger, a & 0xFF), "row": a >> 8}
         case Kind.BUS_READ:
             return {"address": f"0x{a:06x}", "value": f"0x{b:08x}"}
+        case Kind.ROW:
+            return {"row": _row(a, b), "of the model": _row(c, d)}
         case _:
             return {name: f"0x{word:08x}" for name, word in zip("abcde", words, strict=True)}
+
+
+def _row(data: int, flags: int) -> str:
+    """A row as ROW has it, symbol by symbol, and what the port says beside it."""
+    row = row_text(Row(data, flags & 0xF)) if flags & 0x10 else "none"
+    return row if flags & 0x20 else f"{row}, not polling"
 
 
 def describe(record: Record, names: Names) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -106,15 +106,16 @@ def perform(
     work_dir: Path,
     *,
     observe: Callable[[Record], None],
+    rtl: Collection[str] | None = None,
     on_delivery: Callable[[Delivery], None] | None = None,
     on_manager: ManagerListener = lambda host, cycle, event: None,
     waves: Path | None = None,
 ) -> Comparison | None:
     """Run an experiment on an engine and compare it with the golden model, record by record.
 
-    `observe` gets each record of the engine, up to the first difference; `on_manager` is told what Subnet Managers
-    do in it, which is then posted in the golden model too. On the engine `model` there is nothing to compare, and
-    the result is None.
+    `observe` gets each record of the engine, up to the first difference; `rtl` names the nodes that it simulates, all
+    without it; `on_manager` is told what Subnet Managers do in it, which is then posted in the golden model too. On the
+    engine `model` there is nothing to compare, and the result is None.
 
     Raises:
         What the engines raise (cosim.simulation.run).
@@ -127,7 +128,8 @@ def perform(
 
     carriers = [manager.carrier for manager in experiment.managers(on_manager)]
     managers = Together(carriers) if carriers else None
-    run = simulation.run(engine, experiment.spec(managers), work_dir / engine, waves=waves, on_delivery=on_delivery)
+    spec = experiment.spec(managers)
+    run = simulation.run(engine, spec, work_dir / engine, rtl=rtl, waves=waves, on_delivery=on_delivery)
     with run as seen:
         if engine == "model":
             for record in seen:

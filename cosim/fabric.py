@@ -34,16 +34,13 @@ _CODE = (
 )
 
 
-OpenPorts = tuple[tuple[str, int], ...]
-
-
-def fabric_design(parameters: FabricParameters, open_ports: OpenPorts = ()) -> Design:
-    """The fabric as Verilog, exported once for each set of parameters.
+def fabric_design(parameters: FabricParameters, *, part: bool = False) -> Design:
+    """The fabric, or a part of one, as Verilog, exported once for each set of parameters.
 
     Raises:
         BuildDirectoryError: the build output cannot be written.
     """
-    return export(lambda: Fabric(parameters, open_ports), (parameters, open_ports), _CODE)
+    return export(lambda: Fabric(parameters, part=part), (parameters, part), _CODE)
 
 
 class Fabric(wiring.Component):
@@ -52,14 +49,16 @@ class Fabric(wiring.Component):
     Every link is up at reset. A control operation acts in the cycle it is given in, as docs/pipeline.md says for
     each: bus accesses and injections are on the wires in that cycle; registers of links and hosts follow in the next.
 
-    Ports left open, (node name, port), have their rows outside, for tests at the level of symbols. Their `up` is
-    that of a link with an index above those of the real links, in their order; its other end always polls.
+    Open ports have their rows outside, for tests at the level of symbols and for what stands in for the rest of a
+    fabric of which this one is a part. Their `up` is that of a link with an index above those of the real links, in
+    their order.
 
     Attributes:
         ports: what stands behind each numbered port of the signature.
     """
 
-    def __init__(self, parameters: FabricParameters, open_ports: OpenPorts = ()) -> None:
+    def __init__(self, parameters: FabricParameters, *, part: bool = False) -> None:
+        """Of a part of a larger fabric nodes get their identities from outside, so that like parts are alike."""
         self.parameters = parameters
         self._nodes = [_node(node) for node in parameters.nodes.values()]
         self._links = [tuple(LinkDirection(link.flight) for _direction in range(2)) for link in parameters.links]
@@ -76,8 +75,7 @@ class Fabric(wiring.Component):
         slots = tuple(node_slots + link_slots)
         if list(slots) != sorted(set(slots)):
             raise ValueError("trace slots of a node are not in ascending order")
-        names = list(parameters.nodes)
-        self.ports = FabricPorts.of(parameters, slots, tuple((names.index(name), port) for name, port in open_ports))
+        self.ports = FabricPorts.of(parameters, slots, identities=len(self._nodes) if part else 0)
         super().__init__(FabricSignature(self.ports))
 
     def elaborate(self, platform: Any) -> Module:
@@ -97,14 +95,17 @@ class Fabric(wiring.Component):
 
     def _identify_nodes(self, m: Module) -> None:
         """Each node's identity, on wires of the fabric: what is in a node does not differ among like ones."""
-        for name, node in zip(self.parameters.nodes, self._nodes, strict=True):
+        for index, (name, node) in enumerate(zip(self.parameters.nodes, self._nodes, strict=True)):
             for member, value in identity_values(self.parameters.identity(name)).items():
-                m.d.comb += getattr(node.identity, member).eq(value)
+                outside = index < self.ports.identities
+                m.d.comb += getattr(node.identity, member).eq(
+                    getattr(self.identity[index], member) if outside else value
+                )
 
     def _connect_links(self, m: Module) -> None:
         """Rows through the links, and `up` of each, a register, to both its ends."""
         names = list(self.parameters.nodes)
-        up: list[dict[int, Signal]] = [{} for _node in names]
+        up: list[dict[int, Any]] = [{} for _node in names]
         for index, (link, halves) in enumerate(zip(self.parameters.links, self._links, strict=True)):
             ends = [(names.index(link.a), link.a_port), (names.index(link.b), link.b_port)]
             link_up = self._link_up(m, index, ends)
@@ -113,12 +114,16 @@ class Fabric(wiring.Component):
                 _connect_rows(m, self._row(sender, "tx", out_port), half.input)
                 _connect_rows(m, half.output, self._row(receiver, "rx", in_port))
                 up[sender][out_port] = link_up
-        for index, ((node, port), rx, tx) in enumerate(
-            zip(self.ports.open, self.rx, self.tx, strict=True), start=len(self._links)
-        ):
-            up[node][port] = self._link_up(m, index, [(node, port)])
-            _connect_rows(m, rx, self._row(node, "rx", port))
-            _connect_rows(m, self._row(node, "tx", port), tx)
+        for place, (node, port) in enumerate(self.ports.open):
+            # What the other end says of a cycle is there in the next, as `up` is.
+            up[node][port] = self._link_up(m, len(self._links) + place, [(node, port)]) & self.polled[place]
+            inward = self._row(node, "rx", port)
+            _connect_rows(m, self.rx[place], inward)
+            _connect_rows(m, self._row(node, "tx", port), self.tx[place])
+            m.d.comb += [
+                inward.valid.eq(self.rx[place].valid & up[node][port]),
+                self.polls[place].eq(self._nodes[node].polling[port - 1]),
+            ]
         for node, ports in zip(self._nodes, up, strict=True):
             # A port without a link is down for ever.
             m.d.comb += node.up.eq(Cat(ports.get(port + 1, 0) for port in range(len(node.up))))

@@ -8,8 +8,8 @@ wakes for deliveries and register reads.
 |---|---|---|
 | `stop` | Python | the clock pauses in this cycle, every record of the cycles before it being in the file |
 | `paused` | the top | the clock is at `stop` |
-| `posted` | Python | packets in each stream's file, 32 bits each, stream 0 lowest |
-| `taken` | the top | packets read of each stream's file, in the same way |
+| `posted` | Python | packets in each stream's file, 32 bits each, stream 0 lowest; then entries in each wire's file |
+| `taken` | the top | what was read of each of these files, in the same way |
 | `controls_posted` | Python | operations in the control file |
 | `eager` | Python | make each delivery and record readable at once |
 | `delivered` | the top | counts cycles in which packets were delivered |
@@ -19,6 +19,9 @@ wakes for deliveries and register reads.
 | `records` | the top | counts cycles with records in the trace |
 | `rx_<i>_*` | Python | the row into open port i, on the wires from the next cycle on |
 | `tx_<i>_*` | the top | the row out of open port i |
+
+The open ports of a part of a fabric are not Python's: the rows into them are played, and those out of them compared
+with what is to be there (`ironband_wire` in cosim/players.v).
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from itertools import groupby
 
-from cosim.mail import CONTROL_FILE, DELIVERY_FILE, TRACE_FILE
+from cosim.mail import CONTROL_FILE, DELIVERY_FILE, IDENTITY_FIELDS, IDENTITY_FILE, TRACE_FILE
 from cosim.ports import FabricPorts
+from wire.symbols import IDLE_PERIOD
+from wire.trace import Kind, port_source
 
 __all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "TOP", "harness", "sources"]
 
@@ -70,8 +75,8 @@ module {TOP};
   // What Python sees.
   reg [63:0] stop = 0;
   reg paused = 1;
-  reg [32*{STREAMS}-1:0] posted = 0;
-  wire [32*{STREAMS}-1:0] taken;
+  reg [32*{PLAYERS}-1:0] posted = 0;
+  wire [32*{PLAYERS}-1:0] taken;
   reg [31:0] controls_posted = 0;
   reg eager = 0;
   reg [31:0] delivered = 0;
@@ -147,7 +152,7 @@ module {TOP};
     records <= records + 1;
   end
 
-{OPEN_PORTS}
+{OPEN_PORTS}{IDENTITIES}
   fabric fabric (
     .clk(clk), .rst(reset != 0),
 {CONNECTIONS}
@@ -160,10 +165,11 @@ def harness(ports: FabricPorts) -> str:
     """Verilog of the top around a module `fabric` with these ports.
 
     Raises:
-        ValueError: the fabric has no adapter or no trace, so there is nothing to run.
+        ValueError: the fabric has no trace, or neither an adapter nor an open port, so there is nothing to run.
     """
-    if not ports.hosts or not ports.trace:
-        raise ValueError(f"a fabric with {len(ports.hosts)} adapters, {len(ports.trace)} trace slots: expected some")
+    ways_in = len(ports.hosts) + len(ports.open)
+    if not ways_in or not ports.trace:
+        raise ValueError(f"a fabric with {ways_in} ways in, {len(ports.trace)} trace slots: expected some")
     return (
         _TEMPLATE.replace("{TOP}", TOP)
         .replace("{HALF_NS}", str(CYCLE_NS // 2))
@@ -171,14 +177,15 @@ def harness(ports: FabricPorts) -> str:
         .replace("{DELIVERY_FILE}", DELIVERY_FILE)
         .replace("{TRACE_FILE}", TRACE_FILE)
         .replace("{NO_DELIVERIES}", NO_DELIVERIES)
-        .replace("{STREAMS}", str(len(ports.streams)))
+        .replace("{PLAYERS}", str(len(ports.streams) + 2 * len(ports.open)))
         .replace("{TRACE_SLOTS}", str(len(ports.trace)))
         .replace("{STREAM_PLAYERS}", "".join(_stream_players(ports)))
         .replace("{HOSTS}", "".join(_hosts(ports)))
-        .replace("{ANY_LAST}", " || ".join(f"recv_{i}_valid && recv_{i}_last" for i in range(len(ports.hosts))))
+        .replace("{ANY_LAST}", " || ".join(_lasts(ports)) or "1'b0")
         .replace("{TRACE_WIRES}", "".join(f"  wire [159:0] trace_{i};\n" for i in range(len(ports.trace))))
         .replace("{TRACE_WRITES}", "".join(_trace_writes(ports)))
-        .replace("{OPEN_PORTS}", "".join(_open_ports(ports)))
+        .replace("{OPEN_PORTS}", "".join(_played_ports(ports) if ports.identities else _driven_ports(ports)))
+        .replace("{IDENTITIES}", _identities(ports) if ports.identities else "")
         .replace("{CONNECTIONS}", ",\n".join(f"    .{port}({net})" for port, net in _connections(ports)))
     )
 
@@ -216,6 +223,11 @@ def _hosts(ports: FabricPorts) -> Iterator[str]:
 """
 
 
+def _lasts(ports: FabricPorts) -> list[str]:
+    """For each host whether a packet's last word is delivered."""
+    return [f"recv_{i}_valid && recv_{i}_last" for i in range(len(ports.hosts))]
+
+
 def _trace_writes(ports: FabricPorts) -> Iterator[str]:
     """A write for each slot, grouped by source so that a cycle without a record there costs one test."""
     for source, slots in groupby(enumerate(ports.trace), key=lambda slot: slot[1][0]):
@@ -228,7 +240,8 @@ def _trace_writes(ports: FabricPorts) -> Iterator[str]:
         yield "    end\n"
 
 
-def _open_ports(ports: FabricPorts) -> Iterator[str]:
+def _driven_ports(ports: FabricPorts) -> Iterator[str]:
+    """Open ports whose rows Python drives; what is there at the other end always polls."""
     for i, (node, port) in enumerate(ports.open):
         yield f"""\
   // Node {node}, port {port}.
@@ -238,6 +251,44 @@ def _open_ports(ports: FabricPorts) -> Iterator[str]:
   wire [31:0] tx_{i}_data;
   wire [3:0] tx_{i}_k;
   wire tx_{i}_valid;
+"""
+
+
+def _played_ports(ports: FabricPorts) -> Iterator[str]:
+    """Open ports of a part of a fabric, with players on both sides of each."""
+    for i, (node, port) in enumerate(ports.open):
+        name = f"node{node}_port{port}"
+        yield f"""\
+  wire [37:0] into_{i}, from_{i};
+{_wire_player(ports, f"{name}_rx", 2 * i, output=f"into_{i}")}\
+{_wire_player(ports, f"{name}_tx", 2 * i + 1, source=port_source(node, port), seen=f"from_{i}")}\
+"""
+
+
+def _wire_player(
+    ports: FabricPorts, name: str, index: int, *, output: str = "", source: int = 0, seen: str = ""
+) -> str:
+    """What plays a wire, or compares it if it is seen."""
+    doorbell = 32 * (len(ports.streams) + index)
+    return f"""\
+  ironband_wire #(.IDLE_ROWS({IDLE_PERIOD}), .ROW_KIND({Kind.ROW})) {name} (
+    .clk(clk), .running(reset == 0), .index(16'd{index}), .cycle(cycle),
+    .posted(posted[{doorbell} +: 32]), .taken(taken[{doorbell} +: 32]), .played({output}),
+    .compare(1'b{bool(seen):d}), .seen({seen or "38'd0"}), .source(32'd{source}), .trace_file(trace_file)
+  );
+"""
+
+
+def _identities(ports: FabricPorts) -> str:
+    width = sum(IDENTITY_FIELDS.values())
+    registers = "".join(f"  reg [{width - 1}:0] identity_{i};\n" for i in range(ports.identities))
+    reads = "".join(f"    got = $fread(identity_{i}, identity_file);\n" for i in range(ports.identities))
+    return f"""\
+  // Who the nodes are.
+  integer identity_file;
+{registers}  initial begin
+    identity_file = $fopen("{IDENTITY_FILE}", "rb");
+{reads}  end
 """
 
 
@@ -257,6 +308,20 @@ def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
     for i in range(len(ports.trace)):
         yield f"trace__{i}", f"trace_{i}"
     for i in range(len(ports.open)):
-        for member in ("data", "k", "valid"):
-            yield f"rx__{i}__{member}", f"rx_{i}_{member}"
-            yield f"tx__{i}__{member}", f"tx_{i}_{member}"
+        if ports.identities:
+            for member, bits in (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]")):
+                yield f"rx__{i}__{member}", f"into_{i}{bits}"
+                yield f"tx__{i}__{member}", f"from_{i}{bits}"
+            yield f"polled__{i}", f"into_{i}[37]"
+            yield f"polls__{i}", f"from_{i}[37]"
+        else:
+            for member in ("data", "k", "valid"):
+                yield f"rx__{i}__{member}", f"rx_{i}_{member}"
+                yield f"tx__{i}__{member}", f"tx_{i}_{member}"
+            yield f"polled__{i}", "1'b1"
+            yield f"polls__{i}", ""
+    for i in range(ports.identities):
+        low = sum(IDENTITY_FIELDS.values())
+        for member, width in IDENTITY_FIELDS.items():
+            low -= width
+            yield f"identity__{i}__{member}", f"identity_{i}[{low} +: {width}]"

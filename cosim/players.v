@@ -87,3 +87,70 @@ module ironband_host (
     end
   end
 endmodule
+
+// Plays what is on the wires of a port: its rows, and whether it polls; out of its file wire.<index>.bin, of whose
+// entries each says what there is in its cycle, and what follows: idle rows, and how often.
+//   cycle: the cycle whose row is played; it is on `played` in the next, K symbols and so on above its data.
+//   posted: entries that are in the file; only those are read.
+//   taken: entries read so far.
+//   compare: `seen` is to be the same in this cycle; the first that is not goes into the trace.
+module ironband_wire #(
+    parameter IDLE_ROWS = 1,
+    parameter [31:0] ROW_KIND = 0
+) (
+    input clk,
+    input running,
+    input [15:0] index,
+    input [63:0] cycle,
+    input [31:0] posted,
+    output reg [31:0] taken,
+    output reg [37:0] played,
+    input compare,
+    input [37:0] seen,
+    input [31:0] source,
+    input [31:0] trace_file
+);
+  reg [7:0] idle [0:IDLE_ROWS-1];
+  reg [127:0] entry;
+  reg held, given, polls, valid, parted;
+  reg [1:0] pace, phase;
+  reg [10:0] at;
+  reg [37:0] row;
+  reg [8*32-1:0] name;
+  integer file, got;
+
+  initial begin
+    {taken, held, given, valid, parted, pace, phase, at, entry, row} = 0;
+    polls = 1;
+    played = {1'b1, 37'd0};
+    file = $fopen("idle.bin", "rb");
+    got = $fread(idle, file);
+    $fclose(file);
+    $sformat(name, "wire.%0d.bin", index);
+    file = $fopen(name, "rb");
+  end
+
+  always @(posedge clk) if (running) begin
+    if (!held && taken != posted) begin
+      got = $fread(entry, file);
+      taken = taken + 1;
+      held = 1;
+    end
+    phase = phase + 2'd1;
+    at = at == IDLE_ROWS - 1 ? 11'd0 : at + 11'd1;
+    given = 0;
+    if (held && entry[127:64] == cycle) begin
+      {phase, polls, pace, given} = entry[61:56];
+      at = entry[42:32];
+      held = 0;
+    end
+    valid = pace == 1 || pace == 2 && phase == 0;
+    row = {polls, valid, given ? {entry[51:48], entry[31:0]} : {4'd0, {4{idle[at]}}}};
+    played <= row;
+    if (compare && !parted && (seen[37:36] != row[37:36] || valid && seen[35:0] != row[35:0])) begin
+      parted = 1;
+      $fwrite(trace_file, "%u", {
+          32'd0, {26'd0, row[37:32]}, row[31:0], {26'd0, seen[37:32]}, seen[31:0], ROW_KIND, source, cycle});
+    end
+  end
+endmodule

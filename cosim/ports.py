@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.row import RowSignature
+from rtl.management.identity import IdentitySignature
 from wire.parameters import AdapterParameters, FabricParameters
 from wire.trace import WORDS
 
@@ -80,26 +81,27 @@ class FabricPorts:
         hosts: node index of each adapter, ascending.
         trace: (source, kind) of each trace slot, ascending: the order of records within a cycle.
         open: (node index, port) of each port whose rows are driven from outside.
+        identities: nodes, from the first on, whose identity comes from outside.
     """
 
     streams: tuple[tuple[int, int], ...]
     hosts: tuple[int, ...]
     trace: tuple[tuple[int, int], ...]
     open: tuple[tuple[int, int], ...] = ()
+    identities: int = 0
 
     @classmethod
     def of(
-        cls,
-        parameters: FabricParameters,
-        trace: tuple[tuple[int, int], ...],
-        open_ports: tuple[tuple[int, int], ...] = (),
+        cls, parameters: FabricParameters, trace: tuple[tuple[int, int], ...], *, identities: int = 0
     ) -> FabricPorts:
-        """The ports of a fabric with these nodes, trace slots and open ports."""
+        """The ports of a fabric with these nodes and trace slots, and so many identities from outside."""
         adapters = {
             index: node for index, node in enumerate(parameters.nodes.values()) if isinstance(node, AdapterParameters)
         }
         streams = tuple((index, slot) for index, node in adapters.items() for slot in range(slots_of(node)))
-        return cls(streams, tuple(adapters), trace, open_ports)
+        names = list(parameters.nodes)
+        open_ports = tuple((names.index(name), port) for name, port in parameters.open_ports)
+        return cls(streams, tuple(adapters), trace, open_ports, identities)
 
 
 def dump_ports(ports: FabricPorts) -> str:
@@ -114,7 +116,7 @@ def load_ports(text: str) -> FabricPorts:
     def pairs(name: str) -> tuple[tuple[int, int], ...]:
         return tuple((first, second) for first, second in loaded[name])
 
-    return FabricPorts(pairs("streams"), tuple(loaded["hosts"]), pairs("trace"), pairs("open"))
+    return FabricPorts(pairs("streams"), tuple(loaded["hosts"]), pairs("trace"), pairs("open"), loaded["identities"])
 
 
 class FabricSignature(wiring.Signature):
@@ -127,6 +129,9 @@ class FabricSignature(wiring.Signature):
         trace_valid: bit i says that trace slot i has a record in this cycle.
         trace: the records' words, a in the lowest bits, for each of `FabricPorts.trace`.
         rx, tx: rows into and out of each of `FabricPorts.open`.
+        polled: the other end of each of these links polled in the cycle before.
+        polls: this end polls.
+        identity: for each of `FabricPorts.identities`.
     """
 
     def __init__(self, ports: FabricPorts) -> None:
@@ -139,5 +144,8 @@ class FabricSignature(wiring.Signature):
                 "trace": Out(32 * WORDS).array(len(ports.trace)),
                 "rx": In(RowSignature()).array(len(ports.open)),
                 "tx": Out(RowSignature()).array(len(ports.open)),
+                "polled": In(1).array(len(ports.open)),
+                "polls": Out(1).array(len(ports.open)),
+                "identity": In(IdentitySignature()).array(ports.identities),
             }
         )

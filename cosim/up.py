@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -52,6 +52,7 @@ class Up:
         widths: of each link.
         host: name of the adapter at which the Subnet Manager runs.
         engine: what simulates; beside all but `model` the golden model runs and is compared.
+        rtl: the nodes that it simulates, by name, all without it; the others are the golden model.
         settings: what the Subnet Manager is told to make of the subnet.
         lids: of an earlier run, by PortGUID.
         failure: what goes wrong.
@@ -62,10 +63,18 @@ class Up:
     widths: Sequence[int]
     host: str
     engine: str = "model"
+    rtl: Collection[str] | None = None
     settings: SubnetSettings = field(default_factory=lambda: SubnetSettings(activation_wait=ACTIVATION_WAIT))
     lids: Mapping[int, LidRange] = field(default_factory=dict)
     failure: LinkFailure | None = None
     seed: int | None = None
+
+    @property
+    def rtl_nodes(self) -> list[str]:
+        """Names of the nodes that are RTL."""
+        if self.engine == "model":
+            return []
+        return [name for name in self.fabric.nodes if self.rtl is None or name in self.rtl]
 
     @property
     def start(self) -> int:
@@ -155,7 +164,7 @@ def bring_up(
 
     carrier = host.carrier
     comparison = None
-    with simulation.run(up.engine, spec(carrier), work_dir / up.engine) as seen:
+    with simulation.run(up.engine, spec(carrier), work_dir / up.engine, rtl=up.rtl) as seen:
         if up.engine == "model":
             deque(counted(seen), maxlen=0)
         else:

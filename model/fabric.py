@@ -13,8 +13,9 @@ from .kernel import CONTROL, DECIDE, UPDATE, Kernel
 from .link import Cable
 from .registers import Bus
 from .switch import Switch
+from .wire_log import WireLog
 
-__all__ = ["Delivery", "Fabric", "Posts"]
+__all__ = ["Delivery", "Fabric", "Posts", "WireLog"]
 
 _ANSWER_LATENCY = 2
 """Cycles from what a bus read shows to its record."""
@@ -72,6 +73,14 @@ class Fabric:
         key = post.node, post.slot
         self._pending.setdefault(key, deque()).append(post)
         self._adapter(post.node).post(post.slot, self._drain(key))
+
+    def keep_logs(self, link: int, direction: int) -> tuple[WireLog, WireLog]:
+        """Keep what enters a link in a direction, and what is driven towards it in the other, from cycle 0 on.
+
+        To be called before `run`, once for a link.
+        """
+        directions = self._cable(link).directions
+        return directions[direction].keep_log(entering=True), directions[1 - direction].keep_log(entering=False)
 
     # Control operations.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .injector import Injector
 from .kernel import CONTROL, STATE, UPDATE, Kernel
 from .packet import Row, Transmission, idle
+from .wire_log import WireLog
 
 if TYPE_CHECKING:
     from .port import LinkPort
@@ -33,6 +34,7 @@ class Direction:
         in_flight: packets, in order, that have not wholly arrived.
         flight: flight time in cycles.
         stale: the injector is inside a packet whose end row was refused.
+        log: what is kept of it for somebody outside.
     """
 
     def __init__(self, cable: Cable, sender: LinkPort, receiver: LinkPort, source: int) -> None:
@@ -40,6 +42,7 @@ class Direction:
         self.flight = cable.flight
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
+        self.log: WireLog | None = None
         self.injector = Injector(self, cable.kernel, source)
         self._receiver = receiver.receiver
         self._kernel = cable.kernel
@@ -54,6 +57,8 @@ class Direction:
         if len(in_flight) >= _REMEMBERED:
             self._forget()
         in_flight.append(sending)
+        if self.log:
+            self.log.send(sending)
         if self.injector.armed:
             self.injector.expect(sending)
         if self.stale:
@@ -101,6 +106,8 @@ class Direction:
         """The sender's width, visible from the current cycle on."""
         now = self._kernel.now
         self._pitches.append((now, pitch))
+        if self.log:
+            self.log.set_pitch(now, pitch)
         for sending in self.in_flight:
             # Its rows to come are on the wires in other cycles than foreseen, or not at all.
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
@@ -108,7 +115,17 @@ class Direction:
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
             self._receiver.disturb(now + self.flight)
 
+    def polling_changed(self, polls: bool) -> None:
+        """The sender begins or ceases to poll, visible in the current cycle."""
+        if self.log:
+            self.log.set_polls(self._kernel.now, polls)
+
     # What is on the wires.
+
+    def keep_log(self, *, entering: bool) -> WireLog:
+        """Keep what is on the wires from cycle 0 on, see `WireLog`; to be called before."""
+        self.log = WireLog(self._pitches[0][1], entering=entering)
+        return self.log
 
     def inside(self, cycle: int) -> bool:
         """True if the injector is inside a packet in the current cycle."""
@@ -134,6 +151,8 @@ class Direction:
         """Replace the row that enters in the current cycle."""
         now = self._kernel.now
         self._changed[now] = row
+        if self.log:
+            self.log.inject(now, row)
         self._receiver.disturb(now + self.flight)
 
     def leaving(self) -> Row | None:
@@ -228,6 +247,8 @@ class Cable:
         for direction in self.directions:
             direction.stale = False
             direction.injector.link_changed()
+            if direction.log:
+                direction.log.set_up(now, up)
         for port in self._ends:
             port.receiver.check_enabled()
             self.kernel.at(now + 1, STATE, port.state_machine.evaluate)

@@ -143,8 +143,9 @@ class LinkPort:
         """PHYSICAL_STATE was written, visible in the current cycle: Sleep, Polling or Disabled."""
         polled = self.polls
         self.physical_state = state
-        if self.cable and self.polls != polled:
+        if self.cable and self.wire_out and self.polls != polled:
             self.cable.polling_changed()
+            self.wire_out.polling_changed(self.polls)
 
     def header(self, packet: Packet) -> None:
         """A header is processed; what it changes is visible in the current cycle (section 3.3)."""

@@ -134,7 +134,7 @@ class LinkParameters:
 class FabricParameters:
     """Nodes by name, in order (a node's index is its place), and links.
 
-    Every adapter is connected; a switch port may be left open (its link is never up). Link widths
+    Every adapter is connected; a switch port may have no link, and is down then. Link widths
     are registers of the ports, not parameters.
     """
 
@@ -142,19 +142,22 @@ class FabricParameters:
     links: tuple[LinkParameters, ...] = ()
     identities: dict[str, NodeIdentity] = field(default_factory=dict)
     """By node name; `identity` gives the others one by their place."""
+    open_ports: tuple[tuple[str, int], ...] = ()
+    """Node name and port of links that lead to something outside."""
 
     def __post_init__(self) -> None:
         used: set[tuple[str, int]] = set()
+        ends = list(self.open_ports)
         for link in self.links:
             _between(f"flight of link {link.a}[{link.a_port}]-{link.b}[{link.b_port}]", link.flight, 1, 4096)
-            for name, port in ((link.a, link.a_port), (link.b, link.b_port)):
-                if name not in self.nodes:
-                    raise ValueError(f"link to {name}[{port}]: no such node; there are {', '.join(self.nodes)}")
-                node = self.nodes[name]
-                _between(f"port of {name} in a link", port, 1, self.port_count(node))
-                if (name, port) in used:
-                    raise ValueError(f"port {name}[{port}] is used by two links: expected one")
-                used.add((name, port))
+            ends += [(link.a, link.a_port), (link.b, link.b_port)]
+        for name, port in ends:
+            if name not in self.nodes:
+                raise ValueError(f"link to {name}[{port}]: no such node; there are {', '.join(self.nodes)}")
+            _between(f"port of {name} in a link", port, 1, self.port_count(self.nodes[name]))
+            if (name, port) in used:
+                raise ValueError(f"port {name}[{port}] is used by two links: expected one")
+            used.add((name, port))
         for name, node in self.nodes.items():
             if isinstance(node, AdapterParameters) and (name, 1) not in used:
                 raise ValueError(f"adapter {name} has no link: expected one")

@@ -26,6 +26,7 @@ __all__ = [
     "idle_row",
     "row_from_symbols",
     "row_symbols",
+    "row_text",
 ]
 
 LANES: Final = 4
@@ -182,19 +183,20 @@ def deframe(rows: Iterable[Row]) -> Iterator[Frame]:
                 body = bytearray((data & 0xFFFFFF).to_bytes(LANES - 1, "big"))
             elif row not in (_COM_ROW, _SKIP_ROW):
                 raise ValueError(
-                    f"row {index}: {_text(row)} outside a packet, allowed idle, SKIP, SDP or SLP on lane 0"
+                    f"row {index}: {row_text(row)} outside a packet, allowed idle, SKIP, SDP or SLP on lane 0"
                 )
         elif k == _K_LANE_3 and data & 0xFF in (Control.EGP, Control.EBP):
             body += (data >> 8).to_bytes(LANES - 1, "big")
             yield Frame(start, bytes(body), data & 0xFF == Control.EGP, first_row)
             start = None
         else:
-            raise ValueError(f"row {index}: {_text(row)} inside a packet, allowed data, EGP or EBP on lane 3")
+            raise ValueError(f"row {index}: {row_text(row)} inside a packet, allowed data, EGP or EBP on lane 3")
     if start is not None:
         raise ValueError(f"rows end inside the packet that {start.name} began in row {first_row}")
 
 
-def _text(row: Row) -> str:
+def row_text(row: Row) -> str:
+    """The symbols of a row in words, lane 0 first: such as `SDP 0_12 0_00 0_48`, K symbols by name."""
     names = {control.symbol: control.name for control in Control}
     return " ".join(names.get(symbol, f"{symbol >> 8}_{symbol & 0xFF:02X}") for symbol in row_symbols(row))
 

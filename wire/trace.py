@@ -65,6 +65,9 @@ class Kind(IntEnum):
     """An injected error began to act: a = trigger | row << 8."""
     BUS_READ = 11
     """a = address; b = value. The source is port 0 of the node."""
+    ROW = 12
+    """Where only some nodes are RTL, one of them and its golden model have different rows on their wires: the last
+    record. a = data, b = k | valid << 4 | the port polls << 5; c, d = the same of the model. The cycle is the row's."""
 
 
 class Verdict(IntEnum):

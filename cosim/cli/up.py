@@ -15,7 +15,7 @@ from cosim.compare import Names
 from cosim.ibnetdiscover import format_topology
 from cosim.output import output_file, whole_file
 from cosim.scenario import parse_end
-from cosim.simulation import ENGINES
+from cosim.simulation import ENGINES, PART_ENGINES
 from cosim.subnet_differences import differences
 from cosim.subnet_fabric import SubnetFabric, fabric_of
 from cosim.topology_file import TopologyFile, read_topology
@@ -39,7 +39,7 @@ _MANY_NAMES = 12
     default="none",
     show_default=True,
     metavar="all|none|NAME,...",
-    help="Which nodes are RTL. The golden model, which the others are, runs beside it and is compared.",
+    help="Which nodes are RTL; the others are the golden model. It runs beside RTL, too, and is compared.",
 )
 @click.option(
     "--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], show_default=True, help="What simulates RTL."
@@ -94,7 +94,8 @@ def up(
             made.fabric,
             made.widths,
             _host(made, sm),
-            engine=sim if _is_rtl(made, rtl) else "model",
+            engine="model" if rtl == "none" else sim,
+            rtl=None if rtl in ("all", "none") else _nodes(made, rtl, sim),
             lids=lids,
             failure=None if fail is None else _failure(made, fail, link_down_timeout),
             seed=seed,
@@ -141,17 +142,18 @@ def _lft_size(described: TopologyFile, lids: dict[int, LidRange]) -> int:
     return max(SwitchParameters().lft_size, min(1 << (needed + highest).bit_length(), LID_UNICAST_MAX + 1))
 
 
-def _is_rtl(made: SubnetFabric, rtl: str) -> bool:
-    if rtl in ("all", "none"):
-        return rtl == "all"
+def _nodes(made: SubnetFabric, rtl: str, sim: str) -> list[str] | None:
+    """The nodes that are RTL, in the fabric's order; None if they are all."""
     names = rtl.split(",")
     for name in names:
         _known(made, name, "--rtl")
-    if set(names) != set(made.fabric.nodes):
-        raise click.UsageError(
-            f"--rtl {rtl}: nodes of both kinds in one fabric are not there yet: expected all or none"
-        )
-    return True
+    chosen = [name for name in made.fabric.nodes if name in names]
+    if len(chosen) == len(made.fabric.nodes):
+        return None
+    if sim not in PART_ENGINES:
+        allowed = " or ".join(PART_ENGINES)
+        raise click.UsageError(f"--rtl {rtl}: {sim} simulates whole fabrics: expected --sim {allowed}")
+    return chosen
 
 
 def _host(made: SubnetFabric, sm: str | None) -> str:

@@ -148,6 +148,7 @@ class UpReport:
             "topology": self.topology,
             "sm": up.host,
             "engine": up.engine,
+            "rtl": up.rtl_nodes,
             "seed": up.seed,
             "held": self.held,
             "complete": result.complete,
@@ -198,7 +199,8 @@ class UpReport:
 
     def _links_json(self) -> list[dict[str, Any]]:
         found = self.result.manager.found
-        assert found is not None
+        if found is None:
+            return []
         return [
             {
                 "ends": [{"guid": f"0x{end.guid:016x}", "port": end.port} for end in (link.a, link.b)],

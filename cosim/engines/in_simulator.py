@@ -1,7 +1,7 @@
 """The cocotb test that a simulator runs for a session: it does what the session orders, window by window.
 
 An order is a line of JSON: the doorbells to ring, and the cycle to stop at. The answer, once the clock has paused
-there, is another: that cycle, and how many packets the players have read. When the orders end, so does the
+there, is another: that cycle, and how much the players have read. When the orders end, so does the
 simulation.
 """
 
@@ -30,11 +30,11 @@ async def session(dut: Any) -> None:
         for line in orders:
             order = json.loads(line)
             dut.controls_posted.value = order["controls"]
-            dut.posted.value = sum(count << 32 * stream for stream, count in enumerate(order["packets"]))
+            dut.posted.value = sum(count << 32 * stream for stream, count in enumerate(order["posted"]))
             dut.stop.value = order["stop"]
             # At time 0, the first value of `paused` may look like an edge.
             while int(dut.cycle.value) != order["stop"]:
                 await RisingEdge(dut.paused)
             taken = int(dut.taken.value)
-            counts = [taken >> 32 * stream & _COUNT_MAX for stream in range(len(order["packets"]))]
+            counts = [taken >> 32 * stream & _COUNT_MAX for stream in range(len(order["posted"]))]
             print(json.dumps({"stop": order["stop"], "taken": counts}), file=answers, flush=True)

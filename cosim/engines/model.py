@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import model.fabric
@@ -11,9 +11,60 @@ from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUns
 from cosim.mail import Delivery, unpack_words
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
-__all__ = ["simulate"]
+__all__ = ["ModelRun", "simulate"]
 
 _PROGRESS_RECORDS = 4096
+
+
+class ModelRun:
+    """The golden model under way.
+
+    Attributes:
+        fabric: the model.
+        finished: all cycles below are over.
+    """
+
+    def __init__(
+        self, spec: RunSpec, stimulus: Stimulus, on_delivery: OnDelivery | None, *, posts_ahead: bool = False
+    ) -> None:
+        """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor."""
+        self.finished = 0
+        self._stimulus = stimulus
+        self._on_delivery = on_delivery
+        self._posts_ahead = posts_ahead or stimulus.answers
+        self._wanted = stimulus.answers or on_delivery is not None
+        self._delivered: dict[tuple[int, int], Delivery] = {}
+        self.fabric = compiled_model.fabric_class()(
+            spec.parameters,
+            stimulus.controls_until(spec.cycles),
+            () if self._posts_ahead else stimulus.posts_until(spec.cycles),
+            self._deliver if self._wanted else None,
+        )
+
+    def _deliver(self, packet: model.fabric.Delivery) -> None:
+        words = unpack_words(packet.data)
+        self._delivered[packet.cycle, packet.node] = Delivery(packet.cycle, packet.node, packet.slot, words)
+
+    def records(self, wish: int) -> Iterator[Record]:
+        """Simulate the cycles below WISH, or up to the run's end if that comes before; their records in order."""
+        while (stop := min(wish, self._stimulus.until(self.finished))) > self.finished:
+            if self._posts_ahead:
+                for post in self._stimulus.posts_until(stop):
+                    self.fabric.post(post)
+            for record in self.fabric.run(stop):
+                if self._wanted and record.kind == Kind.DELIVER:
+                    self._tell(record)
+                yield record
+            self.finished = stop
+
+    def _tell(self, record: Record) -> None:
+        """Tell of the delivery of this record."""
+        node, port = port_of_source(record.source)
+        if port != AGENT_PORT:
+            delivery = self._delivered.pop((record.cycle, node))
+            self._stimulus.delivered(delivery)
+            if self._on_delivery is not None:
+                self._on_delivery(delivery)
 
 
 def simulate(
@@ -30,36 +81,9 @@ def simulate(
     """
     if waves is not None:
         raise WavesUnsupported(f"waves {waves}: the model has no wires to record")
-    stimulus = Stimulus(spec)
-    answered = spec.actor is not None
-    wanted = answered or on_delivery is not None
-    delivered: dict[tuple[int, int], Delivery] = {}
-
-    def deliver(packet: model.fabric.Delivery) -> None:
-        words = unpack_words(packet.data)
-        delivered[packet.cycle, packet.node] = Delivery(packet.cycle, packet.node, packet.slot, words)
-
-    fabric = compiled_model.fabric_class()(
-        spec.parameters,
-        stimulus.controls_until(spec.cycles),
-        () if answered else stimulus.posts_until(spec.cycles),
-        deliver if wanted else None,
-    )
-    finished = 0
-    while (stop := stimulus.until(finished)) > finished:
-        if answered:
-            for post in stimulus.posts_until(stop):
-                fabric.post(post)
-        for count, record in enumerate(fabric.run(stop)):
-            if count % _PROGRESS_RECORDS == 0:
-                progress(record.cycle)
-            if wanted and record.kind == Kind.DELIVER:
-                node, port = port_of_source(record.source)
-                if port != AGENT_PORT:
-                    delivery = delivered.pop((record.cycle, node))
-                    stimulus.delivered(delivery)
-                    if on_delivery is not None:
-                        on_delivery(delivery)
-            yield record
-        finished = stop
-    progress(finished)
+    run = ModelRun(spec, Stimulus(spec), on_delivery)
+    for count, record in enumerate(run.records(spec.cycles)):
+        if count % _PROGRESS_RECORDS == 0:
+            progress(record.cycle)
+        yield record
+    progress(run.finished)

@@ -12,10 +12,12 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
+from typing import Protocol
 
 from cosim.design import Design
 from cosim.drivers.description import Description
@@ -27,18 +29,53 @@ from cosim.engines.process import running
 from cosim.engines.run import LOG, RESULTS, SimulationFailed, TestResult, read_results, simulation_environment, tail
 from cosim.engines.toolchain import Simulator
 from cosim.harness import NO_DELIVERIES, PUBLIC, TOP, sources
-from cosim.mail import DELIVERY_FILE, TRACE_FILE, DeliveryReader, Outbox, TraceReader
+from cosim.mail import DELIVERY_FILE, TRACE_FILE, Delivery, DeliveryReader, Outbox, TraceReader
 from cosim.output import whole_file
 from wire.parameters import FabricParameters
 from wire.trace import Record
 
-__all__ = ["build_design", "run_cocotb", "simulate"]
+__all__ = ["Feed", "Window", "build_design", "run_cocotb", "simulate", "windows"]
 
 _TEST_MODULE = "cosim.engines.in_simulator"
 _FIRST_WINDOW = 1024
 _LAST_WINDOW = 1 << 16
 _WINDOW_SECONDS = 0.5
 _EXIT_SECONDS = 30.0
+
+
+class Feed(Protocol):
+    """What acts on a simulation."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether what is posted depends on what is delivered."""
+        ...
+
+    def post(self, outbox: Outbox, cycle: int, wish: int) -> int:
+        """Post all that may act in the window from CYCLE on, and in the cycle after its last, which is returned.
+
+        That is at most WISH; the run is over where it is CYCLE.
+        """
+        ...
+
+    def delivered(self, delivery: Delivery) -> None:
+        """Takes a delivered packet, in order of (cycle, node)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """What came out of a simulation in a window of cycles.
+
+    Attributes:
+        stop: the cycle after it.
+        records: the trace.
+        deliveries: packets delivered, if they were asked for.
+    """
+
+    stop: int
+    records: Iterable[Record]
+    deliveries: list[Delivery]
 
 
 def build_design(simulator: Simulator, design: Design, waves: bool = False) -> Build:
@@ -65,17 +102,50 @@ def simulate(
         SimulationFailed: the simulator ended early.
         WavesUnsupported: WAVES is not an .fst file.
     """
+    feed = _StimulusFeed(spec)
+    deliveries = on_delivery is not None or feed.answers
+    with closing(windows(simulator, design, feed, work_dir, waves, deliveries=deliveries)) as found:
+        for window in found:
+            progress(window.stop)
+            if on_delivery is not None:
+                for delivery in window.deliveries:
+                    on_delivery(delivery)
+            yield from window.records
+
+
+def windows(
+    simulator: Simulator,
+    design: Design,
+    feed: Feed,
+    work_dir: Path,
+    waves: Path | None,
+    *,
+    deliveries: bool,
+    prepare: Callable[[Path], None] = lambda run_dir: None,
+) -> Generator[Window, None, None]:
+    """Run a simulation, window by window.
+
+    Args:
+        simulator, design, work_dir, waves: as for `simulate`.
+        feed: what acts on it.
+        deliveries: keep the packets that are delivered.
+        prepare: is called with the directory that the simulation is about to run in.
+
+    Raises:
+        SimulationFailed: the simulator ended early.
+        WavesUnsupported: WAVES is not an .fst file.
+    """
     if waves is not None and waves.suffix != ".fst":
         raise WavesUnsupported(f"waves {waves}: {simulator} writes .fst files")
-    stimulus = Stimulus(spec)
     compiled = build_design(simulator, design, waves is not None)
     with _run_dir(work_dir) as run_dir:
         partial_waves = run_dir / "waves.fst" if waves else None
+        prepare(run_dir)
         with ExitStack() as stack:
             outbox = stack.enter_context(Outbox(run_dir, design.ports))
-            plusargs = [] if on_delivery or stimulus.answers else [f"+{NO_DELIVERIES}"]
+            plusargs = [] if deliveries else [f"+{NO_DELIVERIES}"]
             process = stack.enter_context(_Simulator.started(compiled, run_dir, plusargs, partial_waves))
-            yield from _windows(process, outbox, stimulus, run_dir, on_delivery, progress)
+            yield from _windows(process, outbox, feed, run_dir, deliveries)
             process.finish()
         if waves is not None and partial_waves is not None:
             with whole_file(waves) as temporary:
@@ -101,21 +171,41 @@ def run_cocotb(
     return result
 
 
+class _StimulusFeed:
+    """Feeds a simulation of a whole fabric with its stimulus."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self._stimulus = Stimulus(spec)
+
+    @property
+    def answers(self) -> bool:
+        """Whether there is an actor."""
+        return self._stimulus.answers
+
+    def post(self, outbox: Outbox, cycle: int, wish: int) -> int:
+        """Post control operations and packets."""
+        end = min(wish, self._stimulus.until(cycle))
+        for control in self._stimulus.controls_until(end):
+            outbox.control(control)
+        for post in self._stimulus.posts_until(end):
+            outbox.packet(post)
+        return end
+
+    def delivered(self, delivery: Delivery) -> None:
+        """Tell the actor."""
+        self._stimulus.delivered(delivery)
+
+
 def _windows(
-    simulator: _Simulator,
-    outbox: Outbox,
-    stimulus: Stimulus,
-    run_dir: Path,
-    on_delivery: OnDelivery | None,
-    progress: Progress,
-) -> Generator[Record, None, None]:
-    """Run all windows, yielding the records of each while the next one runs."""
+    simulator: _Simulator, outbox: Outbox, feed: Feed, run_dir: Path, keeps_deliveries: bool
+) -> Generator[Window, None, None]:
+    """Run all windows, giving each while the next one runs."""
     window = _FIRST_WINDOW
 
     def post_from(cycle: int) -> int:
         """Post all that may act in the next window; its end."""
-        end = min(cycle + window, stimulus.until(cycle))
-        _post(outbox, stimulus, end)
+        end = feed.post(outbox, cycle, cycle + window)
+        outbox.flush()
         return end
 
     stop = post_from(0)
@@ -124,30 +214,26 @@ def _windows(
     trace = deliveries = None
     try:
         while True:
-            following = None if stimulus.answers else post_from(stop)
+            following = None if feed.answers else post_from(stop)
             simulator.answer(outbox)
             if time.monotonic() - started < _WINDOW_SECONDS:
                 window = min(2 * window, _LAST_WINDOW)
             trace = trace or TraceReader(run_dir / TRACE_FILE)
-            if on_delivery is not None or stimulus.answers:
+            if keeps_deliveries:
                 deliveries = deliveries or DeliveryReader(run_dir / DELIVERY_FILE)
             # Drawn before the simulator writes on: what is there now is exactly the finished windows'.
-            records, delivered = trace.new(), deliveries.new() if deliveries else []
+            finished = Window(stop, trace.new(), deliveries.new() if deliveries else [])
             trace.forget()
             if deliveries:
                 deliveries.forget()
-            for delivery in delivered:
-                stimulus.delivered(delivery)
+            for delivery in finished.deliveries:
+                feed.delivered(delivery)
             if following is None:
                 following = post_from(stop)
             if following > stop:
                 started = time.monotonic()
                 simulator.order(following, outbox)
-            progress(stop)
-            if on_delivery is not None:
-                for delivery in delivered:
-                    on_delivery(delivery)
-            yield from records
+            yield finished
             if following == stop:
                 return
             stop = following
@@ -155,15 +241,6 @@ def _windows(
         for reader in (trace, deliveries):
             if reader is not None:
                 reader.close()
-
-
-def _post(outbox: Outbox, stimulus: Stimulus, cycle: int) -> None:
-    """Post all that may act in CYCLE or before."""
-    for control in stimulus.controls_until(cycle):
-        outbox.control(control)
-    for post in stimulus.posts_until(cycle):
-        outbox.packet(post)
-    outbox.flush()
 
 
 class _Simulator:
@@ -198,7 +275,7 @@ class _Simulator:
 
     def order(self, stop: int, outbox: Outbox) -> None:
         """Run to cycle STOP with all that the outbox holds."""
-        order = {"stop": stop, "controls": outbox.controls, "packets": outbox.packets}
+        order = {"stop": stop, "controls": outbox.controls, "posted": outbox.posted}
         try:
             print(json.dumps(order), file=self._orders, flush=True)
         except BrokenPipeError:

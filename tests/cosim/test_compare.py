@@ -145,6 +145,11 @@ def test_places_have_the_names_of_the_fabric() -> None:
         (Record(0, 0, Kind.DELIVER, 1, 30, 9, 0xABCD), "slot 1, PktLen 30, first cycle 9, fingerprint 0x0000abcd"),
         (Record(0, 0, Kind.INJECT, 2 | 5 << 8), "trigger IDLE, row 5"),
         (Record(0, 0, Kind.BUS_READ, 0x10020, 7), "address 0x010020, value 0x00000007"),
+        (
+            Record(0, 0, Kind.ROW, 0xFB001234, 0x38, 0x070707FD, 0x11),
+            "row SDP 0_00 0_12 0_34, of the model 0_07 0_07 0_07 EGP, not polling",
+        ),
+        (Record(0, 0, Kind.ROW, 1, 0x30, 2, 0x20), "row 0_00 0_00 0_00 0_01, of the model none"),
         (Record(0, 0, Kind.RX_DATA, 200 | 9 << 16), "verdict 200, vl 0, delimiter 9"),
         (Record(0, 0, 99, 1), "a 0x00000001"),
     ],

@@ -8,6 +8,9 @@ import pytest
 from cosim.mail import (
     CONTROL_FILE,
     DELIVERY_HEAD,
+    IDENTITY_FILE,
+    IDLE_FILE,
+    WIRE_ENTRY,
     Delivery,
     DeliveryReader,
     Outbox,
@@ -15,10 +18,14 @@ from cosim.mail import (
     pack_words,
     stream_file,
     unpack_words,
+    wire_file,
+    write_surroundings,
 )
 from cosim.ports import FabricPorts
 from cosim.trace_file import read_trace, write_trace
+from wire.parameters import NodeIdentity
 from wire.stimulus import Control, Operation, Post
+from wire.symbols import IDLE_PERIOD, idle_byte
 from wire.trace import RECORD, Kind, Record
 
 PORTS = FabricPorts(streams=((0, 0), (0, 1), (2, 0)), hosts=(0, 2), trace=())
@@ -76,6 +83,40 @@ def test_records_that_were_read_take_no_disk_and_those_after_come(tmp_path: Path
         file.write(RECORD.pack(*record))
     assert list(reader.new()) == [record]
     reader.close()
+
+
+def test_each_open_port_of_a_part_has_two_files_of_entries(tmp_path: Path) -> None:
+    part = FabricPorts(streams=((0, 0),), hosts=(0,), trace=(), open=((0, 1), (1, 4)), identities=2)
+    entries = [WIRE_ENTRY.pack(cycle, 1, 8, 0, 7) for cycle in (3, 4)]
+    with Outbox(tmp_path, part) as outbox:
+        outbox.packet(Post.of_words(1, 0, 0, (1, 2)))
+        outbox.wire(2, b"".join(entries))
+        assert outbox.posted == [1, 0, 0, 2, 0]
+        outbox.flush()
+        assert (tmp_path / wire_file(2)).read_bytes() == b"".join(entries)
+        assert (tmp_path / wire_file(3)).read_bytes() == b""
+
+
+def test_entries_that_were_read_take_no_disk(tmp_path: Path) -> None:
+    part = FabricPorts(streams=(), hosts=(), trace=(), open=((0, 1),), identities=1)
+    count = 150_000  # 2.4 MB
+    with Outbox(tmp_path, part) as outbox:
+        outbox.wire(1, b"".join(WIRE_ENTRY.pack(cycle, 1, 0, 0, cycle) for cycle in range(count)))
+        outbox.flush()
+        full = disk_bytes(tmp_path / wire_file(1))
+        outbox.forget([0, count - 1])
+    assert disk_bytes(tmp_path / wire_file(1)) < full / 100
+    assert (tmp_path / wire_file(1)).read_bytes().endswith(WIRE_ENTRY.pack(count - 1, 1, 0, 0, count - 1))
+
+
+def test_a_part_reads_who_its_nodes_are(tmp_path: Path) -> None:
+    write_surroundings(tmp_path, [NodeIdentity(1, 2, "one"), NodeIdentity(3, 4, "two")])
+    expected = b"".join(
+        guid.to_bytes(8, "big") + (guid + 1).to_bytes(8, "big") + name.ljust(64, b"\0")
+        for guid, name in ((1, b"one"), (3, b"two"))
+    )
+    assert (tmp_path / IDENTITY_FILE).read_bytes() == expected
+    assert list((tmp_path / IDLE_FILE).read_bytes()) == [idle_byte(step) for step in range(IDLE_PERIOD)]
 
 
 def test_post_for_a_slot_that_is_not_there_is_refused(tmp_path: Path) -> None:

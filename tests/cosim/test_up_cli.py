@@ -109,6 +109,15 @@ def test_a_link_that_fails_is_routed_around_and_hosts_that_are_gone_are_told(cap
     assert "switches, hosts, links  6, 7, 15" in lines
 
 
+@pytest.mark.slow
+def test_one_node_may_be_rtl(capsys):
+    lines = told(capsys, STAR, "--rtl", "H2")
+    assert lines[:-4] == told(capsys, STAR)[:-3]
+    compared, mismatches = lines[-2:]
+    assert (compared.split()[:2], mismatches.split()) == (["events", "compared"], ["mismatches", "0"])
+    assert results(capsys, STAR, "--rtl", "H2")["rtl"] == ["H2"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -117,8 +126,8 @@ def test_a_link_that_fails_is_routed_around_and_hosts_that_are_gone_are_told(cap
         ([STAR, "--sm", "SW1"], "--sm SW1: is a switch, expected a host"),
         ([STAR, "--rtl", "SW2"], "--rtl SW2: no such node; there are SW1, H1, H2"),
         (
-            [STAR, "--rtl", "SW1"],
-            "--rtl SW1: nodes of both kinds in one fabric are not there yet: expected all or none",
+            [STAR, "--rtl", "SW1", "--sim", "amaranth"],
+            "--rtl SW1: amaranth simulates whole fabrics: expected --sim verilator or icarus",
         ),
         ([STAR, "--fail", "H1"], "--fail H1: expected NODE[PORT]@CYCLE or HOST@CYCLE"),
         ([STAR, "--fail", "H1@soon"], "--fail H1@soon: expected NODE[PORT]@CYCLE or HOST@CYCLE"),

@@ -1,4 +1,5 @@
-"""Compares the RTL in the current directory with the golden model there: `check OPTIONS` or `stimulus NAME`.
+"""Compares the RTL in the current directory with the golden model there: `check OPTIONS`, `stimulus NAME`, or
+`mixed NAME NODE,...`: a stimulus where only these nodes are RTL.
 
 Exit status as `ironband` has it: 0 held, 1 a difference, 2 anything else.
 """
@@ -21,12 +22,12 @@ from cosim.simulation import run
 _ENGINE = "icarus"
 
 
-def compare_stimulus(name: str) -> int:
-    """Compare on a stimulus of stimuli.py, and say where the sides part."""
+def compare_stimulus(name: str, rtl: list[str] | None = None) -> int:
+    """Compare on a stimulus of stimuli.py, and say where the sides part; of the nodes only these are RTL."""
     spec = STIMULI[name]
     with (
         tempfile.TemporaryDirectory(prefix="ironband-") as directory,
-        run(_ENGINE, spec(), Path(directory) / _ENGINE) as seen,
+        run(_ENGINE, spec(), Path(directory) / _ENGINE, rtl=rtl) as seen,
         run("model", spec(), Path(directory) / "model") as expected,
     ):
         comparison = compare(expected, seen)
@@ -50,7 +51,9 @@ def main(arguments: list[str]) -> int:
             return ironband(["check", "--sim", _ENGINE, *options])
         case ["stimulus", name]:
             return compare_stimulus(name)
-    print(f"{arguments}: expected check OPTIONS or stimulus NAME", file=sys.stderr)
+        case ["mixed", name, nodes]:
+            return compare_stimulus(name, nodes.split(","))
+    print(f"{arguments}: expected check OPTIONS, stimulus NAME or mixed NAME NODE,...", file=sys.stderr)
     return 2
 
 

@@ -14,6 +14,11 @@ def stimulus(name: str) -> tuple[str, ...]:
     return ("stimulus", name)
 
 
+def mixed(name: str, *nodes: str) -> tuple[str, ...]:
+    """A stimulus where only these nodes are RTL."""
+    return ("mixed", name, ",".join(nodes))
+
+
 MUTANTS: Final = (
     # Flow control: what a port announces, and what the other may send on it.
     Mutant(
@@ -403,5 +408,42 @@ MUTANTS: Final = (
         stimulus("credits_run_out"),
         Kind.BUS_READ,
         "S",
+    ),
+    # What a fabric of both kinds sees, beyond the events.
+    Mutant(
+        "idle data repeats too early",
+        "link/idle.py",
+        "range(IDLE_LFSR_STEPS)",
+        "range(IDLE_LFSR_STEPS - 1)",
+        mixed("relay", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "a port that sleeps lets its link be up",
+        "management/port_registers.py",
+        "self.polling.eq(wanted == PortPhysicalState.POLLING)",
+        "self.polling.eq(1)",
+        mixed("sleep", "S", "H1"),
+        Kind.ROW,
+        "S[2]",
+    ),
+    Mutant(
+        "a 1X port sends in every cycle",
+        "link/transmit.py",
+        "self.tx.valid.eq(self.wide | (self.phase == 0))",
+        "self.tx.valid.eq(1)",
+        mixed("slow_to_fast", "H1"),
+        Kind.ROW,
+        "H1[1]",
+    ),
+    Mutant(
+        "a host gets the lanes of a row as they were",
+        "adapter/host_receive.py",
+        "words.data.eq(Cat(row.data[24:], begun))",
+        "words.data.eq(row.data)",
+        mixed("relay", "H2"),
+        Kind.DELIVER,
+        "H2[1]",
     ),
 )

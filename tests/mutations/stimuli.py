@@ -227,6 +227,16 @@ def states() -> RunSpec:
     return star.spec(START + 50)
 
 
+def sleep() -> RunSpec:
+    """A switch port that sleeps, and its link with it; then the host at its other end."""
+    star = _pair()
+    for cycle, node, port in ((START, SWITCH, 2), (START + 30, 2, 1)):
+        for then, state in ((0, PortPhysicalState.SLEEP), (15, PortPhysicalState.POLLING)):
+            star.write(cycle + then, node, port_address(port, PortRegister.PHYSICAL_STATE), state)
+    star.post(START, 1, 2, 60)
+    return star.spec(START + 120)
+
+
 def slow_to_fast() -> RunSpec:
     """From a 1X link to a 4X one."""
     star = _pair()
@@ -346,6 +356,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         bad_packets_wait,
         flow_control_heals,
         states,
+        sleep,
         slow_to_fast,
         counters_end,
         deep_buffers,

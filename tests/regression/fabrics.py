@@ -2,7 +2,7 @@
 
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 
-__all__ = ["OPEN", "OPEN_PORTS", "STAR"]
+__all__ = ["OPEN", "STAR"]
 
 _SWITCH = SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=16, lft_size=16)
 _ADAPTER = AdapterParameters(vls=2, mtu=256, receive_blocks=16, send_blocks=16)
@@ -13,6 +13,7 @@ STAR = FabricParameters(
 )
 """Three hosts at one switch, host i at port i + 1; link i is host i's, direction 0 towards the switch."""
 
-OPEN = FabricParameters({"sw0": _SWITCH, "h1": _ADAPTER}, (LinkParameters("h1", 1, "sw0", 2),))
-OPEN_PORTS = (("sw0", 1),)
+OPEN = FabricParameters(
+    {"sw0": _SWITCH, "h1": _ADAPTER}, (LinkParameters("h1", 1, "sw0", 2),), open_ports=(("sw0", 1),)
+)
 """One host at port 2 of a switch, whose port 1 is driven symbol by symbol."""

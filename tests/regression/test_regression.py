@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cosim.simulation import cocotb_tests, run_cocotb
-from tests.regression.fabrics import OPEN, OPEN_PORTS, STAR
+from tests.regression.fabrics import OPEN, STAR
 
 pytestmark = pytest.mark.slow
 
@@ -30,4 +30,4 @@ def test_star(testcase: str, simulator: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("testcase", cocotb_tests(OPEN_PORT_TESTS))
 def test_open_port(testcase: str, simulator: str, tmp_path: Path) -> None:
-    run_cocotb(simulator, OPEN, OPEN_PORT_TESTS, testcase, tmp_path, open_ports=OPEN_PORTS, seed=seed())
+    run_cocotb(simulator, OPEN, OPEN_PORT_TESTS, testcase, tmp_path, seed=seed())

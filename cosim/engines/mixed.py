@@ -1,0 +1,177 @@
+"""A scenario on a fabric of which some nodes are RTL, and the others the golden model.
+
+The golden model simulates the whole fabric, a shadow of the RTL nodes included, and goes ahead. A simulator follows
+with the RTL nodes and the links among them. Into each link that leads out, it plays what the model's node at the other
+end sends there; what the RTL node sends, it compares with what its shadow does, row by row.
+
+As long as these are the same, neither side can tell that the other is not there: what the model's nodes have got up to
+a cycle is what the RTL would have sent them, so what they send in it is what they would have sent; and so on from cycle
+to cycle. At the first row that is not the same the trace ends, with a ROW record that says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from cosim.engines import session
+from cosim.engines.base import EngineError, OnDelivery, Progress, RunSpec, Stimulus
+from cosim.engines.model import ModelRun
+from cosim.engines.toolchain import Simulator
+from cosim.fabric import fabric_design
+from cosim.mail import Delivery, Outbox, write_surroundings
+from cosim.part import Part
+from cosim.wire_play import WirePlay
+from wire.parameters import FabricParameters
+from wire.stimulus import Control, Post
+from wire.trace import Kind, Record, port_of_source
+
+__all__ = ["Parted", "build", "simulate"]
+
+_Entry = TypeVar("_Entry", Control, Post)
+_Timed = TypeVar("_Timed", Record, Delivery)
+
+
+class Parted(EngineError):
+    """What an RTL node does to the rest of the fabric is not what its golden model does."""
+
+
+def build(simulator: Simulator, parameters: FabricParameters, rtl: Collection[str], waves: bool = False) -> None:
+    """Compile the RTL of these nodes, as `cosim.engines.session.build_design` does."""
+    session.build_design(simulator, fabric_design(Part(parameters, rtl).parameters, part=True), waves)
+
+
+def simulate(
+    simulator: Simulator,
+    rtl: Collection[str],
+    spec: RunSpec,
+    work_dir: Path,
+    waves: Path | None,
+    on_delivery: OnDelivery | None,
+    progress: Progress,
+) -> Generator[Record, None, None]:
+    """Run a specification with these nodes in a simulator; see `cosim.engines.base.Engine`.
+
+    The records of RTL nodes are theirs, whatever the golden model's are. An actor is told of what the model's adapters
+    deliver; before that is told to ON_DELIVERY it is compared.
+
+    Raises:
+        Parted: after a ROW record; or an RTL adapter has delivered something else than its shadow.
+        What `cosim.engines.session.simulate` raises.
+    """
+    part = Part(spec.parameters, rtl)
+    keeps_deliveries = on_delivery is not None or spec.actor is not None
+    leader = _Leader(spec, part, keeps_deliveries)
+    windows = session.windows(
+        simulator,
+        fabric_design(part.parameters, part=True),
+        leader,
+        work_dir,
+        waves,
+        deliveries=keeps_deliveries,
+        prepare=lambda run_dir: write_surroundings(run_dir, part.identities),
+    )
+    names = list(spec.parameters.nodes)
+    with closing(windows):
+        for window in windows:
+            progress(window.stop)
+            records, deliveries = leader.take(window.stop)
+            merged = sorted([*(one for one in records if not part.has(one.source)), *map(part.record, window.records)])
+            delivered = list(map(part.delivery, window.deliveries))
+            shadow = [one for one in deliveries if part.has_node(one.node)]
+            last = window.stop
+            row = next((place for place, record in enumerate(merged) if record.kind == Kind.ROW), None)
+            if row is not None:
+                merged = merged[: row + 1]
+                last = merged[row].cycle
+            if on_delivery is not None:
+                for delivery in sorted([*(one for one in deliveries if not part.has_node(one.node)), *delivered]):
+                    if delivery.cycle <= last:
+                        on_delivery(delivery)
+            yield from merged
+            if row is not None:
+                node, port = port_of_source(merged[row].source)
+                raise Parted(f"cycle {last}: {names[node]}[{port}] sends another row than its golden model")
+            if delivered != shadow:
+                first = min({*delivered} ^ {*shadow})
+                raise Parted(f"cycle {first.cycle}: {names[first.node]} delivers another packet than its golden model")
+
+
+class _Leader:
+    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.session.Feed`)."""
+
+    answers = False
+
+    def __init__(self, spec: RunSpec, part: Part, keeps_deliveries: bool) -> None:
+        self._part = part
+        self._stimulus = _NotedStimulus(spec)
+        self._deliveries: deque[Delivery] = deque()
+        on_delivery = self._deliveries.append if keeps_deliveries else None
+        self._model = ModelRun(spec, self._stimulus, on_delivery, posts_ahead=True)
+        self._records: deque[Record] = deque()
+        self._plays: list[WirePlay] = []
+        for end in part.ends:
+            inward, outward = self._model.fabric.keep_logs(end.link, end.inward)
+            self._plays += [WirePlay(inward, end.flight - 1), WirePlay(outward)]
+
+    def post(self, outbox: Outbox, cycle: int, wish: int) -> int:
+        """Let the model go on, and post what its nodes send to the part and what acts on that."""
+        self._records.extend(self._model.records(wish))
+        end = self._model.finished
+        for index, play in enumerate(self._plays):
+            outbox.wire(index, play.entries(end))
+        # The model draws a control operation when it has given the one before, so one of cycle `end` is there, too.
+        for control in map(self._part.control, self._stimulus.controls):
+            if control is not None:
+                outbox.control(control)
+        for post in map(self._part.post, self._stimulus.posts):
+            if post is not None:
+                outbox.packet(post)
+        self._stimulus.controls.clear()
+        self._stimulus.posts.clear()
+        return end
+
+    def delivered(self, delivery: Delivery) -> None:
+        """The model's deliveries count."""
+
+    def take(self, stop: int) -> tuple[list[Record], list[Delivery]]:
+        """Records and deliveries of cycles below STOP that were not taken before."""
+        return _taken_below(stop, self._records), _taken_below(stop, self._deliveries)
+
+
+class _NotedStimulus(Stimulus):
+    """The stimulus of the whole fabric; what the model draws of it is noted for the part.
+
+    Attributes:
+        controls, posts: drawn since they were last cleared.
+    """
+
+    def __init__(self, spec: RunSpec) -> None:
+        super().__init__(spec)
+        self.controls: list[Control] = []
+        self.posts: list[Post] = []
+
+    def controls_until(self, cycle: int) -> Iterator[Control]:
+        """Those not drawn yet, given in CYCLE or before."""
+        return _noted(super().controls_until(cycle), self.controls)
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        """Those not drawn yet, posted for CYCLE or before."""
+        return _noted(super().posts_until(cycle), self.posts)
+
+
+def _noted(entries: Iterator[_Entry], notes: list[_Entry]) -> Iterator[_Entry]:
+    for entry in entries:
+        notes.append(entry)
+        yield entry
+
+
+def _taken_below(stop: int, queue: deque[_Timed]) -> list[_Timed]:
+    """The entries of cycles below STOP, which leave the queue."""
+    taken = []
+    while queue and queue[0].cycle < stop:
+        taken.append(queue.popleft())
+    return taken
