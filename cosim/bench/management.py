@@ -26,12 +26,13 @@ from wire.smp import smp_request
 from wire.stimulus import Post
 from wire.trace import AGENT_PORT, Kind, port_source
 
-__all__ = ["MANAGEMENT_FIGURES", "Management", "management"]
+__all__ = ["FABRIC", "MANAGEMENT_FIGURES", "SIMULATED_FIGURES", "Management", "management"]
 
-MANAGEMENT_FIGURES = ("bringup_smps", "bringup_cycles", "smp_turnaround_cycles", "routes_648_s")
+SIMULATED_FIGURES = ("bringup_smps", "bringup_cycles", "smp_turnaround_cycles")
+MANAGEMENT_FIGURES = (*SIMULATED_FIGURES, "routes_648_s")
 
-_FABRIC = uniform_load(2, cycles=1).fabric
-"""One switch, two hosts."""
+FABRIC = uniform_load(2, cycles=1).fabric
+"""One switch, two hosts: what `SIMULATED_FIGURES` are measured on."""
 
 _POST = 500
 _END = 5_000
@@ -65,8 +66,8 @@ def management(settings: Settings, asked: Collection[str], work_dir: Path) -> Ma
 
 
 def _bring_up(settings: Settings, work_dir: Path, found: Management) -> None:
-    host = next(name for name, node in _FABRIC.nodes.items() if isinstance(node, AdapterParameters))
-    up = Up(_FABRIC, [LinkWidth.X4] * len(_FABRIC.links), host, settings.sim)
+    host = next(name for name, node in FABRIC.nodes.items() if isinstance(node, AdapterParameters))
+    up = Up(FABRIC, [LinkWidth.X4] * len(FABRIC.links), host, settings.sim)
     result = bring_up(up, work_dir)
     found.readings["bringup_smps"] = Reading.once(result.manager.mads.sent.total())
     found.readings["bringup_cycles"] = Reading.once(result.cycles - up.start)
@@ -78,13 +79,13 @@ def _bring_up(settings: Settings, work_dir: Path, found: Management) -> None:
 
 def _turnaround(settings: Settings, work_dir: Path) -> int:
     """Cycles from DELIVER to SEND at the switch's agent, of the Get(NodeInfo) of a host."""
-    nodes = list(_FABRIC.nodes)
-    host = next(name for name, node in _FABRIC.nodes.items() if isinstance(node, AdapterParameters))
-    switch = next(name for name, node in _FABRIC.nodes.items() if isinstance(node, SwitchParameters))
+    nodes = list(FABRIC.nodes)
+    host = next(name for name, node in FABRIC.nodes.items() if isinstance(node, AdapterParameters))
+    switch = next(name for name, node in FABRIC.nodes.items() if isinstance(node, SwitchParameters))
     get = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=1, path=[1])
-    posts = [Post(_POST, nodes.index(host), _FABRIC.nodes[host].vls, smp_packet(get).data)]
+    posts = [Post(_POST, nodes.index(host), FABRIC.nodes[host].vls, smp_packet(get).data)]
     agent = port_source(nodes.index(switch), AGENT_PORT)
-    with simulation.run(settings.sim, RunSpec(_FABRIC, (), posts, _END), work_dir) as records:
+    with simulation.run(settings.sim, RunSpec(FABRIC, (), posts, _END), work_dir) as records:
         cycles = {record.kind: record.cycle for record in records if record.source == agent}
     return cycles[Kind.SEND] - cycles[Kind.DELIVER]
 

@@ -29,24 +29,39 @@ class Settings:
         return 2 if self.quick else 5
 
     @property
+    def compared_repetitions(self) -> int:
+        """Of the run that is compared with the model; if fewer, in as many of the first turns."""
+        return 1 if self.quick else self.repetitions
+
+    @property
     def speed_cycles(self) -> int:
-        """Of each run whose speed is measured."""
+        """Of each run of the RTL whose speed is measured: many, for the start of cocotb to be a small part."""
         return 100_000 if self.quick else 300_000
 
     @property
+    def model_cycles(self) -> int:
+        """Of each run of the golden model alone whose speed is measured."""
+        return 300_000
+
+    @property
+    def amaranth_cycles(self) -> int:
+        """At most of the run on Amaranth's simulator; in a quick benchmark too few for traffic to begin."""
+        return 120 if self.quick else self.speed_cycles
+
+    @property
     def amaranth_seconds(self) -> float:
-        """Of the run on Amaranth's simulator."""
-        return 4.0 if self.quick else 30.0
+        """Of that run, once traffic has begun."""
+        return 30.0
 
     @property
     def warm_up_cycles(self) -> int:
         """Of a saturated run, not measured: buffers fill, which takes longer the less is left over."""
-        return 40_000 if self.quick else 150_000
+        return 20_000 if self.quick else 150_000
 
     @property
     def memory_cycles(self) -> int:
         """Of the shorter of the runs whose memory is measured."""
-        return 40_000 if self.quick else 250_000
+        return 25_000 if self.quick else 250_000
 
     @property
     def wide_cycles(self) -> int:

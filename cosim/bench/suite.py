@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
-from cosim import simulation
+from cosim.bench.amaranth_speed import amaranth_ready
+from cosim.bench.builds import builds
 from cosim.bench.figures import FIGURES, Figure, Reading
 from cosim.bench.latency import latency
 from cosim.bench.management import MANAGEMENT_FIGURES, management
 from cosim.bench.memory import memory
 from cosim.bench.settings import Settings
-from cosim.bench.speed import SPEED_FIGURES, speed
-from cosim.bench.throughput import THROUGHPUT_FIGURES, throughput
+from cosim.bench.speed import AMARANTH_FIGURES, SPEED_FIGURES, speed, speed_load
+from cosim.bench.throughput import LOST, THROUGHPUT_FIGURES, throughput
 from cosim.bench.wide import WIDE_FIGURES, wide
-from cosim.load import uniform_load
+from cosim.engines.parallel import begun
 
 __all__ = ["NOT_JUDGED_QUICK", "NOT_QUICK", "Benchmark", "Progress", "benchmark"]
 
@@ -25,7 +25,6 @@ Progress = Callable[[str, int, int], None]
 
 _LATENCY_FIGURES = ("latency_cycles",)
 _MEMORY_FIGURES = ("peak_rss_mb", "peak_rss_growth")
-_LOST = "lost_packets"
 
 NOT_QUICK = WIDE_FIGURES
 """Figures that --quick leaves out: a build alone may take longer than a minute."""
@@ -74,9 +73,25 @@ def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progre
     Raises:
         What the engines raise (cosim.simulation.run).
     """
-    result = Benchmark(settings)
     wanted = [name for name in asked if not (settings.quick and name in NOT_QUICK)]
-    _prepare(settings, wanted, progress)
+    amaranth = None
+    progress("building", 0, 1)
+    with begun(builds(settings, wanted)) as built:
+        if set(AMARANTH_FIGURES) & set(wanted):
+            load = replace(speed_load(settings, settings.speed_cycles), cycles=settings.amaranth_cycles)
+            with amaranth_ready(load, 0 if settings.quick else load.start, work_dir) as rate:
+                built()
+                progress("amaranth", 0, 1)
+                amaranth = rate(settings.amaranth_seconds)
+        built()
+    return _measured(settings, wanted, amaranth, work_dir, progress)
+
+
+def _measured(
+    settings: Settings, wanted: Collection[str], amaranth: float | None, work_dir: Path, progress: Progress
+) -> Benchmark:
+    """The measurements, one after the other, on what has been built. AMARANTH is the speed of its simulator."""
+    result = Benchmark(settings)
 
     def needed(*figures: str) -> bool:
         return any(name in wanted for name in figures)
@@ -85,10 +100,10 @@ def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progre
         progress("latency", 0, 1)
         result.readings |= latency(settings, work_dir)
     for name in THROUGHPUT_FIGURES:
-        if needed(name, _LOST):
+        if needed(name, LOST):
             _add_throughput(result, name, work_dir, progress)
     if needed(*SPEED_FIGURES):
-        speeds = speed(settings, wanted, work_dir, progress=progress)
+        speeds = speed(settings, wanted, work_dir, amaranth=amaranth, progress=progress)
         result.readings |= speeds.readings
         result.faults += speeds.faults
     if needed(*MANAGEMENT_FIGURES):
@@ -106,24 +121,9 @@ def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progre
     return result
 
 
-def _prepare(settings: Settings, wanted: Collection[str], progress: Progress) -> None:
-    """Build what is not in the cache, so that no build is within what is timed."""
-    unbuilt = {"amaranth_cycles_per_s", *WIDE_FIGURES, *MANAGEMENT_FIGURES}
-    kinds: list[Literal["voq", "fifo"]] = []
-    if set(wanted) - unbuilt - {"throughput_fifo_2048"}:
-        kinds.append("voq")
-    if {"throughput_fifo_2048", _LOST} & set(wanted):
-        kinds.append("fifo")
-    for number, queueing in enumerate(kinds):
-        progress(f"building {settings.ports} ports, {queueing}", number, len(kinds))
-        fabric = uniform_load(settings.ports, cycles=1, queueing=queueing).fabric
-        for engine in (settings.sim, "model"):
-            simulation.build(engine, fabric)
-
-
 def _add_throughput(result: Benchmark, name: str, work_dir: Path, progress: Progress) -> None:
     measured = throughput(result.settings, name, work_dir, progress=progress)
     result.readings[name] = measured.share
-    before = result.readings.get(_LOST, Reading.once(0)).value
-    result.readings[_LOST] = Reading.once(before + measured.lost)
+    before = result.readings.get(LOST, Reading.once(0)).value
+    result.readings[LOST] = Reading.once(before + measured.lost)
     result.faults += [f"{name}: {fault}" for fault in measured.faults]

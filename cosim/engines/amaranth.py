@@ -10,6 +10,7 @@ from typing import Any
 from amaranth.sim import Simulator
 
 from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
+from cosim.engines.garbage import garbage_left
 from cosim.harness import CYCLE_NS
 from cosim.mail import Delivery
 from cosim.output import whole_file
@@ -37,9 +38,10 @@ def simulate(
     if waves is not None and waves.suffix != ".vcd":
         raise WavesUnsupported(f"waves {waves}: amaranth writes .vcd files")
     stimulus = Stimulus(spec)
-    component = make()
-    bench = _Bench(component, stimulus)
-    simulator = Simulator(component)
+    with garbage_left():
+        component = make()
+        bench = _Bench(component, stimulus)
+        simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)
     if waves is None:

@@ -16,10 +16,7 @@ ports (see `_fingerprint`). A component needs no care for that, and has no way t
 
 from __future__ import annotations
 
-import gc
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -28,6 +25,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Format, Fragment, Instance, Signal, Value, ValueCastable
 from amaranth.hdl._ir import Design, PortDirection
 from amaranth.lib import wiring
+
+from cosim.engines.garbage import garbage_left
 
 __all__ = ["convert_apart"]
 
@@ -92,7 +91,7 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
         if ports is None:
             raise TypeError(f"the signature of {type(elaboratable).__name__} has a member that is no whole signal")
     modules: _Modules = {}
-    with _garbage_left():
+    with garbage_left():
         design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
         for signal in design.signal_lca:
             if _fields(signal._format) > _MOST_FIELDS:
@@ -100,18 +99,6 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
         _convert_below(design, design.fragment, name, modules)
         whole = _text(Design(design.fragment, design.ports, hierarchy=(name,)))
     return "\n".join([whole, *(module.text for module in reversed(modules.values()))])
-
-
-@contextmanager
-def _garbage_left() -> Iterator[None]:
-    """No garbage collection: it would search a large design, alive to the end, again and again (half of all time)."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _fields(shown: Any) -> int:

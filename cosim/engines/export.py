@@ -20,7 +20,7 @@ from cosim.engines import memory_contents, whole_assignments
 from cosim.engines.boundaries import convert_apart
 from cosim.engines.cache import cached
 
-__all__ = ["merge_modules", "merged_rtlil", "rtlil_to_verilog", "to_verilog"]
+__all__ = ["merge_modules", "merged_rtlil", "rtlil_to_verilog", "start_yosys", "to_verilog"]
 
 _MODULE = re.compile(r"^(?P<attributes>(?:attribute [^\n]*\n)*)module \\(?P<name>\S+)\n(?P<body>.*?)^end$", re.M | re.S)
 _SUBMODULE = re.compile(r"^(?P<head>\s*cell )\\(?P<type>\S+)(?P<tail> \\\S+)$", re.M)
@@ -133,6 +133,11 @@ def rtlil_to_verilog(rtlil_text: str) -> str:
 def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None) -> str:
     """Verilog text of an Amaranth component; see `merged_rtlil` and `rtlil_to_verilog`."""
     return rtlil_to_verilog(merged_rtlil(elaboratable, name, ports))
+
+
+def start_yosys() -> None:
+    """Start Yosys, which is compiled for this processor the first time: two that start it then would do so twice."""
+    _yosys_version()
 
 
 def _wake_processes(text: str) -> str:

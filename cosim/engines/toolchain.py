@@ -32,8 +32,12 @@ class SimulatorMissing(Exception):
     """A simulator, or a tool that it needs, is not installed; the text names it and what brings it."""
 
     def __init__(self, simulator: Simulator, tool: str) -> None:
+        super().__init__(simulator, tool)
+        self.simulator = simulator
         self.tool = tool
-        super().__init__(f"{simulator} cannot run: {tool} is missing, it comes with {_PROVIDERS[tool]}")
+
+    def __str__(self) -> str:
+        return f"{self.simulator} cannot run: {self.tool} is missing, it comes with {_PROVIDERS[self.tool]}"
 
 
 def _verilator_root() -> Path | None:

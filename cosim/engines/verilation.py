@@ -1,7 +1,7 @@
 """Executables out of Verilog with Verilator.
 
 What many designs have in common is compiled once and kept in the build cache: Verilator's library, and blocks (see
-`cosim.engines.blocks`). What is left of the design follows, and is linked with them.
+`cosim.engines.blocks`). What is left of the design is compiled at the same time, and linked with them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -18,9 +19,10 @@ import cocotb_tools.config
 from cosim.engines import block_calls, blocks, netlist, toolchain
 from cosim.engines.blocks import Block, split
 from cosim.engines.build_tool import run_tool
-from cosim.engines.cache import cached
+from cosim.engines.cache import cached, find
+from cosim.engines.parallel import begun
 
-__all__ = ["TIMESCALE", "settings", "verilate"]
+__all__ = ["TIMESCALE", "library", "settings", "verilate"]
 
 TIMESCALE = "1ns/1ps"
 _FLAGS = [
@@ -48,13 +50,16 @@ _BLOCK_SPEED = "OPT_FAST=-O2"
 _MAIN = "main.cpp"
 _GLUE = "glue.cpp"
 _RULES_FILE = "units.mk"
+_OBJECTS = "objects"
 _ARCHIVE = "units.a"
 _EXECUTABLE = "executable"
+_BLOCK = "block"
+_LIBRARY = "verilator_library"
 _UNIT_BYTES = 2_000_000
 """C++ in one translation unit: units share nothing, not even the second it takes to read Verilator's headers, but are
 compiled at the same time."""
 _CLASSES = re.compile(r"^VM_(?:CLASSES|SUPPORT)_(?P<speed>FAST|SLOW) \+= \\\n(?P<names>(?:  \S+ \\\n)*)", re.M)
-_LIBRARY = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
+_LIBRARY_UNITS = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
 _LIBRARY_VERILOG = "module nothing;\n  initial #1 $finish;\nendmodule\n"
 _RULES = """\
 include {prefix}.mk
@@ -62,6 +67,7 @@ fast_%.o: fast_%.cpp
 	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
 slow_%.o: slow_%.cpp
 	$(OBJCACHE) $(CXX) $(OPT_SLOW) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+{objects}: $(VK_USER_OBJS) {units}
 {archive}: {units}
 	$(AR) rcs $@ $^
 {executable}: $(VK_USER_OBJS) {units} {archives}
@@ -93,14 +99,6 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
     (directory / _MAIN).write_text(_main())
     libraries = cocotb_tools.config.libs_dir
     header = cocotb_tools.config.share_dir / "lib" / "verilator"
-    archives = []
-    if not waves:
-        for file in compiled:
-            rest, found = split((directory / file).read_text())
-            if found:
-                (directory / file).write_text(rest)
-                archives += [_block_archive(block) for block in found]
-        archives.append(_library_archive())
     options = [
         *("--exe", "--vpi", "--timing", "--timescale", TIMESCALE, "-o", top),
         *("-CFLAGS", f"{_CXX_FLAGS} -I{header}"),
@@ -108,13 +106,36 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
         *(["--trace-fst", "--trace-structs"] if waves else []),
         *(f"-I{folder}" for folder in sorted({str(Path(file).parent) for file in compiled})),
     ]
-    _verilator(directory, "Vtop", top, options, [_MAIN, "public.vlt", *compiled])
+    files = [_MAIN, "public.vlt", *compiled]
     if waves:
+        _verilator(directory, "Vtop", top, options, files)
         _make(directory, "Vtop.mk", _TOP_SPEED)
     else:
-        _write_units(directory, "Vtop", archives=archives, top=top)
+        found = _take_blocks(directory, compiled)
+        missing = [partial(_block_archive, block) for block in found if find(_BLOCK, _block_key(block)) is None]
+        with begun([*missing, library] if find(_LIBRARY, _library_key()) is None else missing) as made:
+            _verilator(directory, "Vtop", top, options, files)
+            units = _write_units(directory, "Vtop")
+            _make(directory, _RULES_FILE, _TOP_SPEED, _OBJECTS)
+            made()
+        _write_rules(directory, "Vtop", units, [*map(_block_archive, found), library()], top)
         _make(directory, _RULES_FILE, _TOP_SPEED, _EXECUTABLE)
     _remove_intermediates(directory)
+
+
+def _take_blocks(directory: Path, compiled: Sequence[str]) -> list[Block]:
+    """Take the blocks out of Verilog files."""
+    taken: list[Block] = []
+    for file in compiled:
+        rest, found = split((directory / file).read_text())
+        if found:
+            (directory / file).write_text(rest)
+            taken += found
+    return taken
+
+
+def _block_key(block: Block) -> dict[str, object]:
+    return _library_key() | {"block": [block.verilog, block.glue]}
 
 
 def _block_archive(block: Block) -> Path:
@@ -124,27 +145,33 @@ def _block_archive(block: Block) -> Path:
         (directory / _GLUE).write_text(block.glue)
         options = ["--no-timing", "-CFLAGS", _CXX_FLAGS]
         _verilator(directory, prefix, block.name, options, ["block.v"])
-        _write_units(directory, prefix, more=[_GLUE])
+        _write_units(directory, prefix, [_GLUE])
         _make(directory, _RULES_FILE, _BLOCK_SPEED, _ARCHIVE)
         _remove_intermediates(directory, keep=_ARCHIVE)
 
-    key = {"versions": toolchain.versions("verilator"), "settings": settings(), "block": [block.verilog, block.glue]}
-    return cached("block", key, fill) / _ARCHIVE
+    return cached(_BLOCK, _block_key(block), fill) / _ARCHIVE
 
 
-def _library_archive() -> Path:
-    """Verilator's own library, as designs without waves need it."""
+def _library_key() -> dict[str, object]:
+    return {"versions": toolchain.versions("verilator"), "settings": settings()}
+
+
+def library() -> Path:
+    """The archive of Verilator's own library, as designs without waves need it, compiled if nobody has yet.
+
+    Raises:
+        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.engines.build.build`.
+    """
 
     def fill(directory: Path) -> None:
         (directory / "library.v").write_text(_LIBRARY_VERILOG)
         options = ["--vpi", "--timing", "-CFLAGS", _CXX_FLAGS]
         _verilator(directory, "Vlibrary", "nothing", options, ["library.v"])
-        _write_rules(directory, "Vlibrary", [f"{name}.o" for name in _LIBRARY])
+        _write_rules(directory, "Vlibrary", [f"{name}.o" for name in _LIBRARY_UNITS])
         _make(directory, _RULES_FILE, _TOP_SPEED, _ARCHIVE)
         _remove_intermediates(directory, keep=_ARCHIVE)
 
-    key = {"versions": toolchain.versions("verilator"), "settings": settings()}
-    return cached("verilator_library", key, fill) / _ARCHIVE
+    return cached(_LIBRARY, _library_key(), fill) / _ARCHIVE
 
 
 def _main() -> str:
@@ -170,10 +197,8 @@ def _make(directory: Path, makefile: str, speed: str, *targets: str) -> None:
     run_tool(["make", "-j", jobs, "-f", makefile, *_MAKE_SETTINGS, speed, *cache, *targets], directory, environment)
 
 
-def _write_units(
-    directory: Path, prefix: str, *, more: Sequence[str] = (), archives: Sequence[Path] = (), top: str = ""
-) -> None:
-    """Translation units of Verilator's C++ files and of MORE, and the rules that compile them."""
+def _write_units(directory: Path, prefix: str, more: Sequence[str] = ()) -> list[str]:
+    """Translation units of Verilator's C++ files and of MORE, and the rules that compile them; their objects' names."""
     files: dict[str, list[str]] = {"FAST": list(more), "SLOW": []}
     for classes in _CLASSES.finditer((directory / f"{prefix}_classes.mk").read_text()):
         files[classes["speed"]] += [f"{name}.cpp" for name in classes["names"].split() if name != "\\"]
@@ -183,7 +208,8 @@ def _write_units(
             unit = f"{speed.lower()}_{number}"
             (directory / f"{unit}.cpp").write_text("".join(f'#include "{name}"\n' for name in group))
             units.append(f"{unit}.o")
-    _write_rules(directory, prefix, units, archives, top)
+    _write_rules(directory, prefix, units)
+    return units
 
 
 def _groups(directory: Path, names: Sequence[str]) -> Iterator[list[str]]:
@@ -207,6 +233,7 @@ def _write_rules(
         prefix=prefix,
         units=" ".join(units),
         archives=" ".join(map(str, archives)),
+        objects=_OBJECTS,
         archive=_ARCHIVE,
         executable=_EXECUTABLE,
         top=top,

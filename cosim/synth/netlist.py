@@ -31,9 +31,7 @@ _RTLIL = "design.il"
 _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
 
-_APART = re.compile(
-    r"design\.(port_\d+|input_\d+|output_\d+|matcher|crossbar\.output_\d+|agent_port|agent_store)"
-)
+_APART = re.compile(r"design\.(port_\d+|input_\d+|output_\d+|matcher|crossbar\.output_\d+|agent_port|agent_store)")
 """Instances that are mapped apart."""
 
 # Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.

@@ -3,12 +3,15 @@
 import json
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cosim import simulation
+from cosim.bench.amaranth_speed import amaranth_ready
 from cosim.bench.bare_loop import BareLoop
+from cosim.bench.builds import builds
 from cosim.bench.figures import FIGURES, Reading, Target
 from cosim.bench.growth import PORTS, Growth
 from cosim.bench.latency import latency
@@ -16,8 +19,10 @@ from cosim.bench.management import management
 from cosim.bench.settings import Settings
 from cosim.bench.suite import NOT_QUICK, Benchmark, benchmark
 from cosim.bench.throughput import throughput
-from cosim.bench.wide import environment
+from cosim.bench.wide import WIDE_FIGURES, environment
 from cosim.cli import main
+from cosim.engines import compiled_model, verilation
+from cosim.engines.run import SimulationFailed
 from cosim.experiment import scenario_experiment
 from cosim.load import uniform_load
 from cosim.trace_file import read_trace
@@ -118,8 +123,33 @@ def test_packet_that_does_not_arrive_is_counted_as_lost(tmp_path: Path, monkeypa
     assert throughput(ON_THE_MODEL, "throughput_voq_256", tmp_path, progress=silent).lost == 1
 
 
+@pytest.mark.parametrize(
+    ("figure", "kinds"),
+    [
+        ("latency_cycles", {"voq"}),
+        ("throughput_fifo_2048", {"fifo"}),
+        ("lost_packets", {"voq", "fifo"}),
+        ("model_cycles_per_s", {"model"}),
+        ("compare_ratio", {"voq", "model"}),
+        ("amaranth_cycles_per_s", set()),
+        *((figure, set()) for figure in WIDE_FIGURES),
+    ],
+)
+def test_only_what_is_needed_is_built(figure: str, kinds: set[str]) -> None:
+    calls = builds(Settings(), [figure])
+    fabrics = [call.args[1] for call in calls if isinstance(call, partial)]
+    queueing = {node.queueing for fabric in fabrics for node in fabric.nodes.values() if hasattr(node, "queueing")}
+    assert queueing | ({"model"} if compiled_model.build in calls else set()) == kinds
+    assert (verilation.library in calls) == bool(fabrics)
+
+
+def test_no_figure_is_measured_on_what_has_not_been_built() -> None:
+    unbuilt = [figure for figure in FIGURES if not builds(Settings(), [figure])]
+    assert unbuilt == ["amaranth_cycles_per_s", *WIDE_FIGURES]
+
+
 def test_only_what_is_asked_for_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "build", lambda engine, parameters: None)
+    monkeypatch.setattr("cosim.bench.suite.builds", lambda settings, wanted: [])
     result = benchmark(replace(ON_THE_MODEL, ports=2), ["latency_cycles"], tmp_path, silent)
     assert list(result.readings) == ["latency_cycles"]
 
@@ -191,6 +221,18 @@ def test_growth_tells_each_width(tmp_path, capsys, monkeypatch) -> None:
     assert [int(line.split()[0]) for line in lines[1:]] == list(PORTS)
     assert lines[1].split()[1:] == ["1.0", "1.0", "2.0", "3.0", "4,000"]
     assert [width["ports"] for width in json.loads(target.read_text())["widths"]] == list(PORTS)
+
+
+def test_amaranths_simulator_is_timed_to_the_end_of_a_short_run(tmp_path: Path) -> None:
+    experiment = replace(scenario_experiment(uniform_load(2, cycles=1)), cycles=5)
+    with amaranth_ready(experiment, 0, tmp_path) as rate:
+        assert 0 < rate(1e9) < 1e6
+
+
+def test_amaranths_simulator_that_never_comes_to_the_traffic_is_told(tmp_path: Path) -> None:
+    experiment = replace(scenario_experiment(uniform_load(2, cycles=1)), cycles=5)
+    with pytest.raises(SimulationFailed, match="before cycle 6"), amaranth_ready(experiment, 6, tmp_path):
+        pass
 
 
 @pytest.mark.slow
