@@ -17,9 +17,11 @@ __all__ = [
     "ALL_PORTS",
     "PERF_MAD",
     "PMA_ATTRIBUTES",
+    "PMA_CAPABILITIES",
     "PMA_COUNTERS",
     "PMA_COUNTERS_EXTENDED",
     "PMA_DATA_BYTES",
+    "PMA_RESP_TIME",
     "PORT_COUNTERS",
     "PORT_COUNTERS_EXTENDED",
     "PORT_SAMPLES_CONTROL",
@@ -63,6 +65,13 @@ class PerfCapability(IntFlag):
     EXTENDED_WIDTH_NO_IETF = 1 << 10
     SAMPLES_ONLY = 1 << 11
     PORT_COUNTERS_XMIT_WAIT = 1 << 12
+
+
+PMA_CAPABILITIES: Final = PerfCapability.EXTENDED_WIDTH_NO_IETF | PerfCapability.PORT_COUNTERS_XMIT_WAIT
+"""What the nodes' agents can do: PortCountersExtended without unicast and multicast packets, and PortXmitWait."""
+
+PMA_RESP_TIME: Final = 8
+"""RespTimeValue of the nodes' agents: 4.096 us x 2^8 at most, about a millisecond."""
 
 
 class SampleStatus(IntEnum):

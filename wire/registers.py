@@ -16,7 +16,9 @@ __all__ = [
     "LFT_PAGE",
     "PORT_RESET_VALUES",
     "SL_TO_VL_PAGE",
+    "HIGH_OF_COUNTER",
     "Counter",
+    "CounterHigh",
     "NodeRegister",
     "PortRegister",
     "lft_address",
@@ -56,6 +58,7 @@ class PortRegister(IntEnum):
     LOCAL_PHY_ERRORS = 0x09  # 4 bits
     OVERRUN_ERRORS = 0x0A  # 4 bits
     PHYSICAL_STATE = 0x0B  # read: PortPhysicalState; write: Sleep, Polling or Disabled (others ignored)
+    EXTENDED_LOW = 0x0C  # the lower half of the counter of 64 bits whose upper half is read or will be written
 
 
 LEASE_SECOND_AT_RESET: Final = 250_000_000
@@ -113,7 +116,25 @@ COUNTER_WIDTHS: dict[Counter, int] = {
     Counter.RCV_PKTS: 32,
     Counter.XMIT_WAIT: 32,
 }
-"""Width of each counter in bits."""
+"""Width of each counter's register in bits."""
+
+
+class CounterHigh(IntEnum):
+    """Upper halves of the port counters of 64 bits: offsets in a port's page (docs/management.md, section 6)."""
+
+    XMIT_DATA_HIGH = 0x3C
+    RCV_DATA_HIGH = 0x3D
+    XMIT_PKTS_HIGH = 0x3E
+    RCV_PKTS_HIGH = 0x3F
+
+
+HIGH_OF_COUNTER: Final[dict[Counter, CounterHigh]] = {
+    Counter.XMIT_DATA: CounterHigh.XMIT_DATA_HIGH,
+    Counter.RCV_DATA: CounterHigh.RCV_DATA_HIGH,
+    Counter.XMIT_PKTS: CounterHigh.XMIT_PKTS_HIGH,
+    Counter.RCV_PKTS: CounterHigh.RCV_PKTS_HIGH,
+}
+"""The counters that have 64 bits. Their own registers, of 32, stop at all ones."""
 
 
 def node_address(register: NodeRegister) -> int:
@@ -121,7 +142,7 @@ def node_address(register: NodeRegister) -> int:
     return int(register)
 
 
-def port_address(port: int, register: PortRegister | Counter) -> int:
+def port_address(port: int, register: PortRegister | Counter | CounterHigh) -> int:
     """Bus address of a register of port 1..64."""
     if not 1 <= port <= 64:
         raise ValueError(f"port {port}: expected 1..64")

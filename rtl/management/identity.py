@@ -1,4 +1,4 @@
-"""What tells a node from its like, on wires (docs/management.md, section 6)."""
+"""What tells a node from its like, on wires (docs/management.md, section 7)."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
