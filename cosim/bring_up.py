@@ -1,6 +1,6 @@
 """Bringing a fabric up over the register bus, as a Subnet Manager would, and reading it out at the end.
 
-Until the hardware has an SMA, this is what configures it: docs/pipeline.md, sections 5, 6 and 10.
+What `--bring-up bus` and tests use in place of the Subnet Manager: docs/pipeline.md, sections 5, 6 and 10.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Eligibility:
     def _see_state(self, state: int) -> None:
         self._state = state
         output = self._output
-        output.open_slots = 0 if state == _ACTIVE_DEFER else (1 << output.vls + 1) - 1
+        vl15 = 1 << output.vls
+        output.open_slots = vl15 if state == _ACTIVE_DEFER else 2 * vl15 - 1
         if state == _INITIALIZE:
             self._room = [0] * output.vls
         self._wake()

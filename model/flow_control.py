@@ -177,7 +177,8 @@ class FlowControl:
         op = _INIT if port.state == _INITIALIZE else _NORMAL
         return LinkTransmission(output, now, op, vl, self.tbs[vl], fccl)
 
-    def _all_due(self) -> None:
+    def all_due(self) -> None:
+        """Every operational VL is due in the current cycle."""
         self.announcement_changes()
         self._due |= (1 << self._port.operational) - 1
 
@@ -191,7 +192,7 @@ class FlowControl:
         now = self._kernel.now
         if self._period_from < 0 or now != self._period_from + self.period:
             return
-        self._all_due()
+        self.all_due()
         if self._overrun:
             self._overrun_periods += 1
         else:
@@ -252,10 +253,10 @@ class FlowControl:
             self.abr = [0] * vls
             self._last = [0] * vls
             self._overrun_periods = 0
-            self._all_due()
+            self.all_due()
             self.start_period()
         if state == PortState.ARMED:
-            self._all_due()
+            self.all_due()
         if old in _CHECKED_STATES and state not in _CHECKED_STATES:
             self._stop_watchdog()
         if state in _CHECKED_STATES and old not in _CHECKED_STATES:

@@ -12,7 +12,7 @@ class HostOutput(Output):
     """An output of 4X pace, without credits and flow control packets.
 
     Attributes:
-        stalled: mask of slots that the host stalls.
+        stalled: mask of data VLs that the host stalls; VL15 cannot be stalled.
     """
 
     def __init__(self, matcher: Matcher, index: int, vls: int, deliver: Callable[[Packet], None]) -> None:
@@ -22,11 +22,12 @@ class HostOutput(Output):
         self._matcher = matcher
         self._deliver = deliver
         self._all_slots = self.open_slots
+        self._vl15 = 1 << vls
 
     def stall(self, mask: int) -> None:
-        """Heads of these slots wait, from the current cycle on."""
-        self.stalled = mask
-        self.open_slots = self._all_slots & ~mask
+        """Heads of these slots wait, from the current cycle on, but for VL15's."""
+        self.stalled = mask & ~self._vl15
+        self.open_slots = self._all_slots & ~self.stalled
         self._matcher.wake(self.bit)
 
     def room(self, slot: int) -> None:

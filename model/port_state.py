@@ -50,6 +50,7 @@ class PortStateMachine:
             self._kernel.at(self._kernel.now, STATE, self.evaluate)
         elif self._enabled_from is None:
             self._enabled_from = self._kernel.now
+            self._port.flow.all_due()
 
     def good_packet(self) -> None:
         """A GOOD data packet, not on VL15, is in the trace in the current cycle."""

@@ -17,6 +17,7 @@ __all__ = [
     "NO_CHANGE",
     "PORT_INFO",
     "PORT_INFO_MODIFIER",
+    "SMA_RESP_TIME",
     "SWITCH_CAPABILITIES",
     "CapabilityMask",
     "CapabilityMask2",
@@ -77,12 +78,11 @@ SWITCH_CAPABILITIES: Final = (
 )
 """CapabilityMask of this design's switches."""
 
-ADAPTER_CAPABILITIES: Final = (
-    SWITCH_CAPABILITIES
-    | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
-    | CapabilityMask.IS_CLIENT_REREGISTRATION_SUPPORTED
-)
+ADAPTER_CAPABILITIES: Final = SWITCH_CAPABILITIES | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
 """CapabilityMask of this design's adapters; the host adds IS_SM."""
+
+SMA_RESP_TIME: Final = 8
+"""PortInfo.RespTimeValue: 4.096 us x 2^8 at most, about a millisecond: several SMPs may wait at each port."""
 
 
 class CapabilityMask2(IntFlag):

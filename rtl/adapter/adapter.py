@@ -166,7 +166,7 @@ class Adapter(wiring.Component):
                 side.wide.eq(Cat(port.wide, 1, 1)),
             ]
             for slot in range(vls + 1):
-                taking = Cat(1, ~self.recv_stall[slot], 1)
+                taking = Cat(1, ~self.recv_stall[slot] if slot < vls else 1, 1)
                 m.d.comb += matcher.requests[number][slot].eq(side.requests[slot] & taking)
         m.d.comb += [
             held.eq(any_of(side.holds for side in sides)),

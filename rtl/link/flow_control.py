@@ -24,6 +24,7 @@ class FlowControl(wiring.Component):
     Members:
         state, operational: the port's state, and the mask of its operational data VLs.
         initializing, arming: Initialize or Armed is the state of the next cycle.
+        enabling: ActiveEnable is set in the next cycle, and was not.
         good, fields: a good link packet, `good` being the mask of its VL.
         accept, accept_need: mask of the VL on which a packet is accepted, and its blocks.
         sent, sent_need: mask of the VL on which a packet passes the transmit stage, and its blocks.
@@ -46,6 +47,7 @@ class FlowControl(wiring.Component):
                 "operational": In(vls),
                 "initializing": In(1),
                 "arming": In(1),
+                "enabling": In(1),
                 "good": In(vls),
                 "fields": In(FlowControlFields),
                 "accept": In(vls),
@@ -78,7 +80,7 @@ class FlowControl(wiring.Component):
             timer.restart.eq(self.initializing | self.period_written),
             self.period_over.eq(timer.last),
         ]
-        set_due = self.period_over | self.initializing | self.arming
+        set_due = self.period_over | self.initializing | self.arming | self.enabling
         announces = (self.state != PortState.DOWN) & (self.state != PortState.ACTIVE_DEFER)
 
         # Each VL's registers and flags.

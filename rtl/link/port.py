@@ -192,6 +192,7 @@ class LinkPort(wiring.Component):
             flow_control.operational.eq(operational),
             flow_control.initializing.eq(port_state.initializing),
             flow_control.arming.eq(port_state.arming),
+            flow_control.enabling.eq(port_state.enabling),
             flow_control.good.eq(good_vl),
             flow_control.fields.eq(link_packet_check.fields),
             flow_control.accept.eq(Mux(self.accept, 1 << self.write.slot, 0)),

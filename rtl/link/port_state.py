@@ -27,6 +27,7 @@ class PortStateMachine(wiring.Component):
         reported: so it does, and SwitchInfo.PortStateChange says so: from Down to Initialize, or to Down other than by
             a register write (docs/management.md, section 5).
         initializing, arming: the state of the next cycle is entered: Initialize, Armed.
+        enabling: ActiveEnable is set in the next cycle, and was not.
         link_downed, link_recovered: the link failed; it came back in time. The counters move in the
             next cycle.
     """
@@ -46,6 +47,7 @@ class PortStateMachine(wiring.Component):
                 "reported": Out(1),
                 "initializing": Out(1),
                 "arming": Out(1),
+                "enabling": Out(1),
                 "link_downed": Out(1),
                 "link_recovered": Out(1),
             }
@@ -73,7 +75,9 @@ class PortStateMachine(wiring.Component):
 
         # ActiveEnable: the other end is no longer in Initialize.
         active_enable = Signal()
-        with m.If(((state == PortState.ARMED) | (state == PortState.ACTIVE)) & self.good_normal):
+        hears = (state == PortState.ARMED) | (state == PortState.ACTIVE)
+        m.d.comb += self.enabling.eq(hears & self.good_normal & ~active_enable)
+        with m.If(self.enabling):
             m.d.sync += active_enable.eq(1)
         with m.If(self.initializing):
             m.d.sync += active_enable.eq(0)

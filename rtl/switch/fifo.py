@@ -58,7 +58,7 @@ class FifoQueues(wiring.Component):
             ]
             fit = data_eligible(swallow.bit_select(key.slot, 1), credit, key.need, key.oversize)
             always = key.output >= self.credited
-            m.d.sync += able[queue].eq(always | (~blocked & ((key.slot == vls) | fit)))
+            m.d.sync += able[queue].eq(always | (key.slot == vls) | (~blocked & fit))
 
         # Each queue's head: masks of its output and slot, and whether it could go.
         to_output = [Signal(outputs, name=f"to_output_{queue}") for queue in range(slots)]

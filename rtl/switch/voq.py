@@ -56,10 +56,11 @@ class VirtualOutputQueues(wiring.Component):
                 goes = shown[queue]
                 if output < self.credited:
                     facts = port.facts[output]
-                    goes &= ~facts.blocked
                     if slot < self.vls:
                         key = queues.following[queue]
-                        goes &= data_eligible(facts.swallow[slot], facts.credit[slot], key.need, key.oversize)
+                        goes &= ~facts.blocked & data_eligible(
+                            facts.swallow[slot], facts.credit[slot], key.need, key.oversize
+                        )
                 m.d.sync += port.requests[slot][output].eq(goes)
             m.d.comb += port.heads[output].eq(queues.visible[output * slots :][:slots].any())
 

@@ -38,7 +38,8 @@ def test_a_stalled_flow_never_overruns_the_receiver(star, ready):
 def test_initialize_announces_with_op_1_and_armed_with_op_0(star, ready):
     bench = star(2).run(ready)
     ops = [record.a & 0xFF for record in bench.of(Kind.TX_FCP, 0, 1, since=0)]
-    assert ops == [1, 0]
+    # Once in Armed, and once more as the other end's first Op 0 has come.
+    assert ops == [1, 0, 0]
     first = bench.of(Kind.TX_FCP, 0, 1, since=0)[0]
     # Initialize visible at 1, flags at 2, granted at 2, row 1 on the wire 5 later.
     assert first.cycle == 7

@@ -48,7 +48,7 @@ def test_active_is_taken_once_activeenable_is_visible_where_the_write_is_looked_
         bench.write_port(1, 1, PortRegister.STATE, ARMED, 50)
         bench.write_port(0, 1, PortRegister.STATE, ACTIVE, given)
         bench.run(200)
-        (enabling,) = [record for record in bench.of(Kind.RX_FCP, 0, since=50) if record.a == 0]
+        enabling = next(record for record in bench.of(Kind.RX_FCP, 0, since=50) if record.a == 0)
         assert enabling.cycle == 61
         assert (states(bench, 0)[-1] == (given + 2, ACTIVE)) is active
 
