@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from wire.forwarding_tables import LFT_NO_ROUTE
 
@@ -47,7 +48,9 @@ class ForwardingTable(wiring.Component):
         m = Module()
         entry = data.StructLayout({"port": 8, "known": 1, "output": range(self.ports + 1)})
         unknown = {"port": LFT_NO_ROUTE, "known": 0, "output": 0}
-        m.submodules.memory = memory = Memory(shape=entry, depth=self.size, init=[unknown] * self.size)
+        # Any LID looked up has an entry, also one whose answer does not count: Verilog would read X there.
+        depth = 1 << ceil_log2(self.size)
+        m.submodules.memory = memory = Memory(shape=entry, depth=depth, init=[unknown] * depth)
         write = memory.write_port()
         read = memory.read_port()
         port = self.write.port

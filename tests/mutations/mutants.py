@@ -423,7 +423,7 @@ MUTANTS: Final = (
         "a port that sleeps lets its link be up",
         "management/port_registers.py",
         "self.polling.eq(wanted == PortPhysicalState.POLLING)",
-        "self.polling.eq(1)",
+        "self.polling.eq(wanted != PortPhysicalState.DISABLED)",
         mixed("sleep", "S", "H1"),
         Kind.ROW,
         "S[2]",
