@@ -15,6 +15,7 @@ from wire.trace import Kind, Verdict, port_source
 from .buffer import Buffer
 from .host_output import HostOutput
 from .kernel import Kernel
+from .management.perf_packet import is_perf_request
 from .management.smp_packet import is_smp
 from .matcher import Matcher
 from .packet import READ_TO_WIRE, Packet
@@ -112,13 +113,16 @@ class Adapter(RegisterFile):
     def _is_mine(self, packet: Packet) -> bool:
         """Row c: multicast, permissive on VL15, or one of the port's own."""
         dlid = packet.dlid
-        if dlid >> self._lmc == self._lid >> self._lmc or LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
+        if self._is_own(dlid) or LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
             return True
         return dlid == LID_PERMISSIVE and packet.vl == VL15
 
+    def _is_own(self, dlid: int) -> bool:
+        return dlid >> self._lmc == self._lid >> self._lmc
+
     def route_whole(self, packet: Packet) -> None:
-        """An SMP goes to the agent."""
-        packet.output = _AGENT if self._is_smp(packet) else _HOST
+        """An SMP or a PMA request goes to the agent."""
+        packet.output = _AGENT if self._is_smp(packet) or self._is_perf_request(packet) else _HOST
 
     def port_state_changed(self, port: LinkPort, old: PortState, by_write: bool) -> None:
         """The agent sends traps in Active."""
@@ -137,9 +141,25 @@ class Adapter(RegisterFile):
         self._from_host.offer(slot, posts)
 
     def _route(self, packet: Packet) -> None:
-        """An SMP goes to the agent. NeighborMTU is larger than one."""
-        packet.output = _AGENT if self._is_smp(packet) else _LINK
+        """An SMP goes to the agent, and a PMA request to the port's own. NeighborMTU is larger than those."""
+        is_for_agent = self._is_smp(packet) or (self._is_perf_request(packet) and self._is_to_itself(packet))
+        packet.output = _AGENT if is_for_agent else _LINK
         packet.oversize = packet.n > self.ports[0].largest_out
+
+    def _is_to_itself(self, packet: Packet) -> bool:
+        return self._lid != 0 and self._is_own(packet.dlid)
+
+    def _own_lids_changed(self) -> None:
+        """Of a packet that is being taken from the host, DLID is compared in the cycle of its last row."""
+        packet = self._from_host.taken
+        if packet and packet.queue is None and self._is_perf_request(packet):
+            packet.output = _AGENT if self._is_to_itself(packet) else _LINK
+
+    def _is_perf_request(self, packet: Packet) -> bool:
+        if packet.slot == self._vls:
+            return False
+        assert packet.content is not None
+        return is_perf_request(packet.content.data)
 
     def _is_smp(self, packet: Packet) -> bool:
         if packet.slot != self._vls:
@@ -187,7 +207,9 @@ class Adapter(RegisterFile):
         if page == 0:
             if offset == NodeRegister.LID and value <= 0xFFFF:
                 self._lid = value
+                self._own_lids_changed()
             elif offset == NodeRegister.LMC and value <= 7:
                 self._lmc = value
+                self._own_lids_changed()
             elif offset == NodeRegister.LEASE_SECOND:
                 self.write_lease_second(value)

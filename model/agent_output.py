@@ -126,7 +126,7 @@ class AgentOutput(Output):
     # What the agent gets, in the current cycle z.
 
     def _scrapped(self, packet: Packet) -> None:
-        self._agent.arrived(None, self._arrival(packet))
+        self._agent.arrived(None, self._arrival(packet), packet.slot)
 
     def _deliver(self, sending: DataTransmission) -> None:
         """The last of what came is on the agent's wires."""
@@ -145,8 +145,7 @@ class AgentOutput(Output):
                 0,
             )
         )
-        good = not packet.bad and packet.slot == self.vls
-        self._agent.arrived(data if good else None, self._arrival(packet))
+        self._agent.arrived(None if packet.bad else data, self._arrival(packet), packet.slot)
 
     def _arrival(self, packet: Packet) -> int:
         """The port that a packet came in by."""

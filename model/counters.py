@@ -1,12 +1,13 @@
-"""Port counters (docs/pipeline.md, sections 8.3 and 10)."""
+"""Port counters (docs/pipeline.md, sections 8.3 and 10; docs/management.md, section 6)."""
 
-from wire.registers import COUNTER_WIDTHS, Counter
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, Counter
 
 from .kernel import Kernel
 
 __all__ = ["Counters", "XmitWait"]
 
 _LATE_LIMIT = 64
+_WHOLE_MAX = (1 << 2 * DATA_BITS) - 1
 _XMIT_PKTS, _XMIT_DATA = Counter.XMIT_PKTS, Counter.XMIT_DATA
 _RCV_PKTS, _RCV_DATA = Counter.RCV_PKTS, Counter.RCV_DATA
 
@@ -66,9 +67,10 @@ class Counters:
 
     Attributes:
         xmit_wait: PortXmitWait.
+        extended_low: the register EXTENDED_LOW.
     """
 
-    __slots__ = ("_kernel", "_late", "_received", "_sent", "_values", "xmit_wait")
+    __slots__ = ("_kernel", "_late", "_received", "_sent", "_values", "extended_low", "xmit_wait")
 
     def __init__(self, kernel: Kernel, tick: int) -> None:
         self._kernel = kernel
@@ -78,6 +80,7 @@ class Counters:
         self._sent: list[tuple[int, int]] = []
         self._received: list[tuple[int, int]] = []
         self.xmit_wait = XmitWait(tick)
+        self.extended_low = 0
 
     def add(self, counter: Counter, amount: int = 1) -> None:
         """An increment visible in the current cycle; not after a read or write of this cycle."""
@@ -129,7 +132,7 @@ class Counters:
         return [packet for packet in packets if packet[0] > cycle]
 
     def read(self, cycle: int, counter: Counter) -> int:
-        """The value visible in a cycle."""
+        """What a counter's register shows in a cycle."""
         self._settle(cycle)
         value = self.xmit_wait.read(cycle) if counter is Counter.XMIT_WAIT else self._values[counter]
         return min(value, (1 << COUNTER_WIDTHS[counter]) - 1)
@@ -142,4 +145,15 @@ class Counters:
         if counter is Counter.XMIT_WAIT:
             self.xmit_wait.write(cycle, value)
         else:
+            self._values[counter] = value
+
+    def read_whole(self, cycle: int, counter: Counter) -> int:
+        """The 64 bits of a counter that has as many, visible in a cycle."""
+        self._settle(cycle)
+        return min(self._values[counter], _WHOLE_MAX)
+
+    def write_whole(self, cycle: int, counter: Counter, value: int) -> None:
+        """A write of its 64 bits visible in a cycle; an increment in that cycle is lost."""
+        if value <= _WHOLE_MAX:
+            self._settle(cycle)
             self._values[counter] = value

@@ -51,7 +51,7 @@ class PortZero:
         self._bus = bus
         self._ports = ports
         self._node = node
-        self._slot = parameters.vls
+        self._vl15 = parameters.vls
         self.agent = Agent(matcher.kernel, self, parameters, identity)
         source = port_source(node, 0)
         self._output = AgentOutput(matcher, index, parameters.vls, source, self.agent, arrivals)
@@ -63,10 +63,14 @@ class PortZero:
 
     # What the agent asks; see `AgentNode`.
 
-    def offer(self, data: bytes, output: int) -> None:
-        """Offer a packet, from the current cycle on."""
+    def offer(self, data: bytes, output: int, slot: int) -> None:
+        """Offer a packet, from the current cycle on; on the slot of a data VL, in that cycle alone."""
+        now = self._kernel.now
         self._toward = output
-        self._arbiter.offer(self._slot, iter((Post(self._kernel.now, self._node, self._slot, data),)))
+        if slot == self._vl15:
+            self._arbiter.offer(slot, iter((Post(now, self._node, slot, data),)))
+        elif not self._arbiter.offer_once(slot, data):
+            self._kernel.at(now + 1, DECIDE, self._sent)
 
     def freed(self) -> None:
         """The agent is available from the current cycle on."""

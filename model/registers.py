@@ -1,13 +1,13 @@
-"""The register bus of a node (docs/pipeline.md, section 10; addresses in wire/registers.py)."""
+"""A node's register bus (docs/pipeline.md, section 10; docs/management.md, section 6; wire/registers.py)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
-from wire.registers import DATA_BITS, Counter, PortRegister
+from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, PortRegister
 
 from .kernel import DECIDE, RECEIVE, UPDATE, Kernel
 
@@ -23,6 +23,8 @@ _PAGE_BITS = 16
 _OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
 _COUNTERS = frozenset(Counter)
+_COUNTER_OF_HIGH: Final[dict[int, Counter]] = {high: counter for counter, high in HIGH_OF_COUNTER.items()}
+_WORD_MASK = (1 << DATA_BITS) - 1
 _PHYSICAL_STATES = frozenset({PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED})
 
 
@@ -67,6 +69,12 @@ class Bus:
                 phase = RECEIVE  # the state machine looks at it one cycle before it shows
             elif offset in _COUNTERS:
                 phase = DECIDE  # an increment of that cycle is lost
+            elif offset == PortRegister.EXTENDED_LOW:
+                phase = DECIDE  # what a read keeps in that cycle is lost
+            elif offset in _COUNTER_OF_HIGH:
+                high = page, _COUNTER_OF_HIGH[offset], value
+                self._kernel.at(self._kernel.now + _WRITE_LATENCY - 1, DECIDE, self._join_halves, high)
+                return
         self._kernel.at(self._kernel.now + _WRITE_LATENCY, phase, self._write, (page, offset, value))
 
     def _write(self, operation: tuple[int, int, int]) -> None:
@@ -76,6 +84,16 @@ class Bus:
         else:
             self._file.write_node(page, offset, value)
 
+    def _join_halves(self, operation: tuple[int, Counter, int]) -> None:
+        """A cycle before a counter's upper half is written: its lower half is what EXTENDED_LOW shows now."""
+        page, counter, high = operation
+        low = self._file.ports[page - 1].counters.extended_low
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._write_whole, (page, counter, high << DATA_BITS | low))
+
+    def _write_whole(self, operation: tuple[int, Counter, int]) -> None:
+        page, counter, value = operation
+        self._file.ports[page - 1].counters.write_whole(self._kernel.now, counter, value)
+
     def read(self, address: int, take: Callable[[int], None]) -> None:
         """A bus read: `take` gets what is visible in the cycle in which it is called, two cycles later."""
         self._kernel.at(self._kernel.now + _READ_LATENCY, DECIDE, self._read, (address, take))
@@ -83,10 +101,23 @@ class Bus:
     def _read(self, operation: tuple[int, Callable[[int], None]]) -> None:
         address, take = operation
         page, offset = address >> _PAGE_BITS, address & _OFFSET_MASK
-        if 1 <= page <= len(self._file.ports):
-            take(read_port(self._file.ports[page - 1], offset))
-        else:
+        if not 1 <= page <= len(self._file.ports):
             take(self._file.read_node(page, offset))
+        elif offset in _COUNTER_OF_HIGH:
+            take(self._read_high(self._file.ports[page - 1], _COUNTER_OF_HIGH[offset]))
+        else:
+            take(read_port(self._file.ports[page - 1], offset))
+
+    def _read_high(self, port: LinkPort, counter: Counter) -> int:
+        """The upper half of a counter. The lower one is in EXTENDED_LOW from the next cycle on."""
+        value = port.counters.read_whole(self._kernel.now, counter)
+        self._kernel.at(self._kernel.now + 1, UPDATE, _keep_low, (port, value & _WORD_MASK))
+        return value >> DATA_BITS
+
+
+def _keep_low(operation: tuple[LinkPort, int]) -> None:
+    port, low = operation
+    port.counters.extended_low = low
 
 
 def read_port(port: LinkPort, offset: int) -> int:
@@ -118,6 +149,8 @@ def read_port(port: LinkPort, offset: int) -> int:
         case PortRegister.PHYSICAL_STATE:
             is_up = port.cable is not None and port.cable.up
             return PortPhysicalState.LINK_UP if port.polls and is_up else port.physical_state
+        case PortRegister.EXTENDED_LOW:
+            return port.counters.extended_low
     if offset in _COUNTERS:
         return port.counters.read(port.kernel.now, Counter(offset))
     return 0
@@ -167,5 +200,8 @@ def write_port(port: LinkPort, offset: int, value: int) -> None:
         case PortRegister.PHYSICAL_STATE:
             if value in _PHYSICAL_STATES:
                 port.set_physical_state(PortPhysicalState(value))
+        case PortRegister.EXTENDED_LOW:
+            if value < 1 << DATA_BITS:
+                port.counters.extended_low = value
         case _ if offset in _COUNTERS:
             port.counters.write(port.kernel.now, Counter(offset), value)

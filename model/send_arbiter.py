@@ -50,12 +50,22 @@ class _Stream:
         """
         self.current = post = next(self.source, None)
         if post:
-            size = len(post.data)
-            self.n = n = size // _WORD_BYTES
-            if n * _WORD_BYTES != size or not 1 <= n <= _PKT_LEN_MAX:
-                raise ValueError(f"post of {size} bytes: expected 1..{_PKT_LEN_MAX} words of {_WORD_BYTES} bytes")
+            self.n = n = _words(post.data)
             self.need = blocks_of_words(n)
         return post
+
+
+def _words(data: bytes) -> int:
+    """Words of a packet.
+
+    Raises:
+        ValueError: more or less than a packet can have.
+    """
+    size = len(data)
+    n = size // _WORD_BYTES
+    if n * _WORD_BYTES != size or not 1 <= n <= _PKT_LEN_MAX:
+        raise ValueError(f"post of {size} bytes: expected 1..{_PKT_LEN_MAX} words of {_WORD_BYTES} bytes")
+    return n
 
 
 class SendArbiter:
@@ -77,7 +87,8 @@ class SendArbiter:
     ) -> None:
         """`index` of the input; `blocks` of the buffer, by slot; `source` of the records.
 
-        `route` says where a packet goes (output, oversize), in the cycle of its turn.
+        `route` says where a packet goes (output, oversize), in the cycle of its turn; what it says may be changed
+        until the packet joins its queue, in the cycle of its last row.
         """
         self._kernel = matcher.kernel
         self._slots = slots = len(blocks)
@@ -101,6 +112,22 @@ class SendArbiter:
             post = stream.advance()
             if post:
                 self._arbitrate_at(max(post.cycle, self._kernel.now))
+
+    def offer_once(self, slot: int, data: bytes) -> bool:
+        """Offer a packet in the current cycle alone, in which no other is offered or being taken: True if it is taken.
+
+        Raises:
+            ValueError: it is longer or shorter than a packet can be.
+        """
+        buffer = self._buffer
+        if buffer.next_return <= self._kernel.now:
+            buffer.settle(self._kernel.now)
+        n = _words(data)
+        need = blocks_of_words(n)
+        if need > buffer.free[slot]:
+            return False
+        self._take(data, slot, n, need)
+        return True
 
     def _arbitrate_at(self, cycle: int) -> None:
         """Something changes for the arbiter in a cycle; while it is busy, that can wait."""
@@ -141,12 +168,12 @@ class SendArbiter:
         self._ptr = (slot + 1) % self._slots
         kernel.record((now + 1, self._source, _SEND, slot, n, 0, 0, 0))
         self._idle_from = idle_from = now + 1 + n
-        self.input.join(packet, idle_from + _JOIN_LATENCY)
-        kernel.at(idle_from, DECIDE, self._was_taken, slot)
+        kernel.at(idle_from, DECIDE, self._was_taken, packet)
 
-    def _was_taken(self, slot: int) -> None:
-        """The last word was taken in the cycle before."""
-        following = self._streams[slot].advance()
+    def _was_taken(self, packet: Packet) -> None:
+        """The last word was taken in the cycle before: the current one is that of the last row."""
+        self.input.join(packet, self._kernel.now + _JOIN_LATENCY)
+        following = self._streams[packet.slot].advance()
         if following and following.cycle > self._kernel.now:
             self._arbitrate_at(following.cycle)
         self._arbitrate(None)

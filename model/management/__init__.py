@@ -1,1 +1,1 @@
-"""A node's management agent: its Subnet Management Interface and Agent, and its traps (docs/management.md)."""
+"""A node's management agent: its SMI, SMA, traps and PMA (docs/management.md)."""

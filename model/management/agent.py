@@ -1,4 +1,4 @@
-"""A node's management agent, which works on one SMP at a time (docs/management.md, sections 2 to 5)."""
+"""A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 6)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from .agent_node import AgentNode, give_read
 from .attribute import READ_STEPS
 from .attributes import Attributes
 from .m_key import KeyCheck, Lease, check_key
+from .perf_attribute import perf_attributes
+from .perf_packet import answer_packet, is_perf_request, perf_in
+from .pma import respond_perf
 from .sma import answer_passage, respond
-from .smi import Toward, Way, pass_on, route
+from .smi import FROM_HOST, TO_HOST, Toward, Way, pass_on, route
 from .smp_packet import is_smp, smp_in, with_fields
 from .steps import Steps, Work
 from .traps import Traps, trap_packet
@@ -45,7 +48,7 @@ _VIOLATIONS_MAX: Final = PORT_INFO["m_key_violations"].max
 
 
 class Agent:
-    """The SMI, the SMA and the sender of traps behind port 0.
+    """The SMI, the SMA, the PMA and the sender of traps behind port 0.
 
     Its node tells it what happens, and what it gives away goes by `AgentNode`. The node records DELIVER, SCRAP and
     SEND.
@@ -60,9 +63,11 @@ class Agent:
         self._node = node
         self._ports = FabricParameters.port_count(parameters)
         self._is_switch = isinstance(parameters, SwitchParameters)
+        self._vls = parameters.vls
         self._attributes = Attributes(node, parameters, identity)
         self._port_info = self._attributes.port_info
         self._switch_info = self._attributes.switch_info
+        self._perf_attributes = perf_attributes(node, parameters)
         self._steps = Steps(kernel)
         self._lease = Lease(kernel, self._lease_expired)
         self._free = True
@@ -77,20 +82,25 @@ class Agent:
         """A packet was granted to the agent in the current cycle g, in phase `MATCH`: it is free no more."""
         self._free = False
 
-    def arrived(self, data: bytes | None, arrival: int) -> None:
+    def arrived(self, data: bytes | None, arrival: int, slot: int) -> None:
         """The current cycle is z of the packet that was granted; `arrival` is 0 from an adapter's host.
 
-        `data` is LRH..ICRC; None if the packet was scrapped or ended early, its last row is flagged bad, or it is
-        not on VL15's slot.
+        `data` is LRH..ICRC; None if the packet was scrapped or ended early, or its last row is flagged bad. `slot` is
+        that on which it came.
         """
         first = self._kernel.now + _CHECK_CYCLES
-        if data is not None and is_smp(data) and icrc_good(data):
-            self._kernel.at(first - 1, DECIDE, self._start, self._work_on(data, arrival))
+        if data is not None and slot == self._vls and is_smp(data) and icrc_good(data):
+            self._kernel.at(first - 1, DECIDE, self._start, self._work_on_smp(data, arrival))
+        elif data is not None and slot != self._vls and is_perf_request(data) and icrc_good(data):
+            self._kernel.at(first - 1, DECIDE, self._start, self._answer_perf(data, arrival, slot))
         else:
             self._kernel.at(first, DECIDE, self._become_free)
 
     def sent(self) -> None:
-        """The packet offered was taken at a; the current cycle is a+73, the phase `DECIDE`."""
+        """The packet offered was taken at a, and the current cycle is a+73; or it was dropped in the cycle before.
+
+        The phase is `DECIDE`.
+        """
         self._become_free(None)
 
     def held(self) -> None:
@@ -151,23 +161,26 @@ class Agent:
     def _begin_trap(self) -> None:
         self._kernel.at(self._kernel.now + 1, DECIDE, self._start, self._send_trap(self._traps.next()))
 
-    def _offer(self, packet: tuple[bytes, int]) -> None:
-        data, output = packet
-        self._node.offer(data, output)
+    def _offer(self, packet: tuple[bytes, int, int]) -> None:
+        data, output, slot = packet
+        self._node.offer(data, output, slot)
 
     def _finish(self, data: bytes, output: int | None) -> None:
-        """The current cycle is that of the last step; `output` is None if the packet leads nowhere."""
+        """The current cycle is that of the last step; `output` is None if the SMP leads nowhere."""
         if output is None:
             self._finish_without_packet()
         else:
-            self._kernel.at(self._kernel.now + 1, DECIDE, self._offer, (data, output))
+            self._finish_on(data, output, self._vls)
+
+    def _finish_on(self, data: bytes, output: int, slot: int) -> None:
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._offer, (data, output, slot))
 
     def _finish_without_packet(self) -> None:
         self._kernel.at(self._kernel.now + 1, DECIDE, self._become_free)
 
-    # Work (sections 3 and 4).
+    # Work (sections 3, 4 and 6).
 
-    def _work_on(self, data: bytes, arrival: int) -> Work:
+    def _work_on_smp(self, data: bytes, arrival: int) -> Work:
         yield 0
         own = self._port_info.own
         passage = pass_on(smp_in(data), LRH.unpack(data), arrival, is_switch=self._is_switch, lid=own.lid, lmc=own.lmc)
@@ -199,6 +212,20 @@ class Agent:
         yield _LAST_LONG
         passage = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid)
         self._finish(with_fields(data, passage.lrh, {**answer, **passage.smp}), output)
+
+    def _answer_perf(self, data: bytes, arrival: int, slot: int) -> Work:
+        yield 0
+        lrh = LRH.unpack(data)
+        from_host = not self._is_switch and arrival == FROM_HOST
+        output = yield from self._output(TO_HOST if from_host else route(lrh.slid))
+        answer = yield from respond_perf(self._perf_attributes, perf_in(data))
+        yield _LAST_LONG
+        if output is not None and not from_host:
+            slot = self._attributes.sl_to_vl.vl_of_answer(output + 1, lrh.sl)
+        if output is None or slot >= self._vls:
+            self._finish_without_packet()
+        else:
+            self._finish_on(answer_packet(data, answer), output, slot)
 
     def _output(self, way: Way) -> Generator[int, None, int | None]:
         """The output that a way leads to; None if it leads nowhere."""

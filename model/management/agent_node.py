@@ -11,8 +11,10 @@ __all__ = ["AgentNode", "BusRead", "give_read"]
 class AgentNode(Protocol):
     """A node as its agent sees it. The agent calls in phase `DECIDE`, for the current cycle."""
 
-    def offer(self, data: bytes, output: int) -> None:
-        """A packet is offered on VL15's slot, from the current cycle on; the agent's `sent` is called at its end.
+    def offer(self, data: bytes, output: int, slot: int) -> None:
+        """A packet is offered from the current cycle on; the agent's `sent` is called at its end.
+
+        On the slot of a data VL it is offered in the current cycle alone: if it is not taken, that is its end.
 
         `data` is LRH..ICRC in 72 words. `output` is an index as in the crossing: of a switch the port less one,
         of an adapter 0 for the link and 1 for the host. The node records SEND.

@@ -22,11 +22,13 @@ class Attributes:
     Attributes:
         by_code: by AttributeID.
         port_info: PortInfo.
+        sl_to_vl: SLtoVLMappingTable.
         switch_info: SwitchInfo; None in an adapter.
     """
 
     def __init__(self, node: AgentNode, parameters: NodeParameters, identity: NodeIdentity) -> None:
         self.port_info = PortInfo(node, parameters)
+        self.sl_to_vl = SlToVlMappingTable(node, parameters)
         self.switch_info: SwitchInfo | None = None
         self.by_code: dict[int, Attribute] = {
             SmaAttribute.NODE_DESCRIPTION: NodeDescription(identity),
@@ -34,7 +36,7 @@ class Attributes:
             SmaAttribute.GUID_INFO: GuidInfo(node, identity.port_guid),
             SmaAttribute.PORT_INFO: self.port_info,
             SmaAttribute.P_KEY_TABLE: PKeyTable(node, parameters),
-            SmaAttribute.SL_TO_VL_MAPPING_TABLE: SlToVlMappingTable(node, parameters),
+            SmaAttribute.SL_TO_VL_MAPPING_TABLE: self.sl_to_vl,
             SmaAttribute.VL_ARBITRATION_TABLE: VlArbitrationTable(node, parameters),
             SmaAttribute.VENDOR_DIAG: VendorDiag(),
             SmaAttribute.LED_INFO: LedInfo(node, parameters),

@@ -82,6 +82,11 @@ class SlToVlMappingTable(StoredBlock):
             return None
         return modifier
 
+    def vl_of_answer(self, output_port: int, sl: int) -> int:
+        """The VL on which the agent sends by a port, as stored; an adapter ignores the port."""
+        which = 0 if self._ports is None else SL_TO_VL_MODIFIER.to_int(input_port=0, output_port=output_port)
+        return SL_TO_VL_MAPPING_TABLE.unpack(self.block(which))[sl]
+
     def writes(self, which: int, data: bytes) -> list[tuple[int, int, int]]:
         """The tables between external ports are those that the data path looks at."""
         ports = SL_TO_VL_MODIFIER.from_int(which)

@@ -6,29 +6,25 @@ from collections.abc import Mapping
 from typing import Final
 
 from wire.codes import LNH, QP_SMI
-from wire.crc import ICRC_BYTES, icrc
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, LRH
 from wire.layout import Record
-from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MgmtClass
+from wire.mad import BASE_VERSION, MAD_HEADER, MgmtClass
 from wire.opcodes import Opcode
 from wire.smp import unpack_smp
 
+from .mad_in_packet import BTH_AT, LRH_AT, MAD_AT, MAD_END, PACKET_BYTES, changed
+
 __all__ = ["is_smp", "smp_in", "with_fields"]
 
-_BTH_AT: Final = LRH.size_bytes
-_MAD_AT: Final = _BTH_AT + BTH.size_bytes + DETH.size_bytes
-_MAD_END: Final = _MAD_AT + MAD_BYTES
-_PACKET_BYTES: Final = _MAD_END + ICRC_BYTES
-"""72 words."""
 _CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 
 
 def is_smp(data: bytes) -> bool:
     """True if a packet on VL15's slot, given from LRH to ICRC, is an SMP. Its ICRC is not looked at."""
-    if len(data) != _PACKET_BYTES or LRH["lnh"].read(data) != LNH.IBA_LOCAL:
+    if len(data) != PACKET_BYTES or LRH["lnh"].read(data) != LNH.IBA_LOCAL:
         return False
-    bth = BTH.unpack(data, _BTH_AT)
-    mad = MAD_HEADER.unpack(data, _MAD_AT)
+    bth = BTH.unpack(data, BTH_AT)
+    mad = MAD_HEADER.unpack(data, MAD_AT)
     return (
         bth.opcode == Opcode.UD_SEND_ONLY
         and bth.dest_qp == QP_SMI
@@ -39,15 +35,9 @@ def is_smp(data: bytes) -> bool:
 
 def smp_in(data: bytes) -> Record:
     """The SMP in its packet."""
-    return unpack_smp(data[_MAD_AT:_MAD_END])
+    return unpack_smp(data[MAD_AT:MAD_END])
 
 
 def with_fields(data: bytes, lrh: Mapping[str, int], smp: Mapping[str, int]) -> bytes:
     """An SMP's packet with these fields changed and a right ICRC; every other bit is as it came."""
-    layout = smp_in(data).layout
-    for name, value in lrh.items():
-        data = LRH[name].write(data, value)
-    for name, value in smp.items():
-        data = layout[name].write(data, value, _MAD_AT)
-    body = data[:-ICRC_BYTES]
-    return body + icrc(body)
+    return changed(data, (LRH, LRH_AT, lrh), (smp_in(data).layout, MAD_AT, smp))

@@ -5,12 +5,13 @@ from typing import Any
 
 from model.kernel import CONTROL, DECIDE, MATCH, STATE, UPDATE, Kernel
 from model.management.agent import Agent
+from model.management.perf_packet import perf_in
 from model.management.smp_packet import smp_in
 from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
 from wire.headers import LRH
 from wire.layout import Record
 from wire.mad import MadMethod, mad_data
-from wire.mad_packet import smp_packet
+from wire.mad_packet import gmp_packet, smp_packet
 from wire.parameters import AdapterParameters, NodeIdentity, NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
 from wire.registers import PortRegister, port_address
@@ -48,8 +49,8 @@ class Bench:
     def _note(self, *what: Any) -> None:
         self.events.append((self.kernel.now, *what))
 
-    def offer(self, data: bytes, output: int) -> None:
-        self._note("offer", output, data)
+    def offer(self, data: bytes, output: int, slot: int) -> None:
+        self._note("offer", output, data, slot)
         if self.is_taken:
             self.at(self.kernel.now + OFFER_TO_SENT, DECIDE, self.agent.sent)
 
@@ -75,10 +76,11 @@ class Bench:
     def at(self, cycle: int, phase: int, action: Callable[[], Any]) -> None:
         self.kernel.at(cycle, phase, lambda _: action())
 
-    def arrive(self, data: bytes | None, cycle: int = ARRIVES, arrival: int = 1) -> None:
-        """The packet's last word is on the agent's wires in this cycle, z."""
+    def arrive(self, data: bytes | None, cycle: int = ARRIVES, arrival: int = 1, slot: int | None = None) -> None:
+        """The packet's last word is on the agent's wires in this cycle, z; by default on VL15's slot."""
+        slot = self.parameters.vls if slot is None else slot
         self.at(cycle - 76, MATCH, self.agent.granted)
-        self.at(cycle, UPDATE, lambda: self.agent.arrived(data, arrival))
+        self.at(cycle, UPDATE, lambda: self.agent.arrived(data, arrival, slot))
 
     def ask(
         self,
@@ -89,6 +91,18 @@ class Bench:
         dlid: int = LID_PERMISSIVE,
     ) -> None:
         self.arrive(smp_packet(smp, slid, dlid).data, cycle, arrival)
+
+    def ask_perf(
+        self,
+        request: Record,
+        cycle: int = ARRIVES,
+        arrival: int = 1,
+        slid: int = 9,
+        dlid: int = 7,
+        slot: int = 0,
+        **packet: int,
+    ) -> None:
+        self.arrive(gmp_packet(request, slid, dlid, vl=slot, **packet).data, cycle, arrival, slot)
 
     def hold(self, cycles: Iterable[int]) -> None:
         """The test bus has an access in each of these cycles."""
@@ -114,6 +128,10 @@ class Bench:
     def answer(self) -> Record:
         """The SMP in the packet offered last."""
         return smp_in(self.of("offer")[-1][2])
+
+    def perf_answer(self) -> Record:
+        """The performance management MAD in the packet offered last."""
+        return perf_in(self.of("offer")[-1][2])
 
     def answer_lrh(self) -> Record:
         return LRH.unpack(self.of("offer")[-1][2])

@@ -27,9 +27,10 @@ SHORT, LONG = 16, 288
 def test_an_answer_is_offered_after_288_steps_and_the_agent_free_when_it_is_taken(switch):
     switch.ask(NODE_INFO_GET, arrival=3)
     switch.run()
-    (offered, output, data), (freed,) = switch.of("offer")[0], switch.of("freed")[0]
+    (offered, output, data, slot), (freed,) = switch.of("offer")[0], switch.of("freed")[0]
     assert offered == ARRIVES + 4 + LONG
     assert output == 2, "back by port 3"
+    assert slot == SWITCH.vls, "VL15's"
     assert freed == offered + 73
     assert len(data) == 4 * 72
     assert icrc_good(data)
@@ -48,11 +49,18 @@ GOOD = smp_packet(NODE_INFO_GET).data
 @pytest.mark.parametrize(
     "data",
     [None, GOOD[:-1] + bytes([GOOD[-1] ^ 1]), GOOD[:100] + bytes([GOOD[100] ^ 4]) + GOOD[101:], GOOD[:-4], b""],
-    ids=["bad or early or of a data VL", "wrong ICRC", "changed on its way", "71 words", "nothing"],
+    ids=["bad or early", "wrong ICRC", "changed on its way", "71 words", "nothing"],
 )
 def test_a_packet_that_is_dropped_frees_the_agent_in_cycle_t(switch, data):
     switch.arrive(data)
     switch.hold([START - 1, START])
+    switch.run()
+    assert switch.events == [(START, "freed")]
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_an_smp_on_a_data_vl_is_dropped(switch, slot):
+    switch.arrive(GOOD, slot=slot)
     switch.run()
     assert switch.events == [(START, "freed")]
 
@@ -132,7 +140,7 @@ def test_an_adapter_passes_its_host_s_smps_to_the_link_and_what_it_does_not_answ
     adapter.ask(get(SmaAttribute.SM_INFO), 2000)
     adapter.ask(smp_request(MadMethod.TRAP, SmaAttribute.NOTICE, transaction_id=1), 3000, dlid=5, slid=6)
     adapter.run()
-    assert [(cycle, output) for cycle, output, _ in adapter.of("offer")] == [
+    assert [(cycle, output) for cycle, output, *_ in adapter.of("offer")] == [
         (START + SHORT, 0),
         (2004 + SHORT, 1),
         (3004 + SHORT, 1),
@@ -144,7 +152,7 @@ def test_an_adapter_s_link_needs_no_forwarding_table(adapter):
     adapter.ask(smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=1), slid=9, dlid=3)
     adapter.run()
     assert not adapter.of("read")
-    assert [output for _, output, _ in adapter.of("offer")] == [0]
+    assert [output for _, output, *_ in adapter.of("offer")] == [0]
 
 
 # Where an answer goes.
@@ -355,9 +363,9 @@ def test_a_set_without_a_good_version_attribute_or_modifier_does_nothing(switch)
         switch.ask(wrong, ARRIVES + 1000 * at)
     switch.run()
     assert switch.of("write") == switch.of("read") == []
-    assert [smp_in(offered).status for _, _, offered in switch.of("offer")] == [
+    assert [smp_in(offered).status for _, _, offered, _ in switch.of("offer")] == [
         MadStatus.BAD_VERSION,
         MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED,
         MadStatus.INVALID_ATTRIBUTE_VALUE,
     ]
-    assert all(mad_data(smp_in(offered)) == data for _, _, offered in switch.of("offer"))
+    assert all(mad_data(smp_in(offered)) == data for _, _, offered, _ in switch.of("offer"))

@@ -47,7 +47,7 @@ def host():
 
 def sent(bench):
     """Cycles and SMPs of the traps offered."""
-    offers = [(cycle, smp_in(data)) for cycle, _, data in bench.of("offer")]
+    offers = [(cycle, smp_in(data)) for cycle, _, data, _ in bench.of("offer")]
     return [(cycle, smp) for cycle, smp in offers if smp.method == MadMethod.TRAP]
 
 
@@ -402,7 +402,8 @@ def test_trap_144_tells_that_the_host_s_subnet_manager_came_or_went(value):
     details = details_of(said)
     mask = ADAPTER_CAPABILITIES | (CapabilityMask.IS_SM if value else 0)
     assert details == details.layout.record(lid=LID, capability_mask=int(mask))
-    assert host.of("offer")[0][1] == 0, "it leaves by the link"
+    (_, output, _, slot) = host.of("offer")[0]
+    assert (output, slot) == (0, ADAPTER.vls), "it leaves by the link, on VL15"
 
 
 def test_a_host_that_says_the_same_again_is_no_event(host):

@@ -1,0 +1,67 @@
+"""What a PMA request's packet is (docs/management.md, section 1)."""
+
+import pytest
+
+from model.management.perf_packet import answer_packet, is_perf_request, perf_in
+from wire.codes import LNH
+from wire.crc import icrc_good
+from wire.headers import BTH, DETH, LRH
+from wire.mad import MAD_HEADER, MadMethod, MgmtClass
+from wire.mad_packet import gmp_packet
+from wire.opcodes import Opcode
+from wire.packet import build_ud_send
+from wire.pma import PERF_MAD, PmaAttribute, perf_request
+
+DETH_AT, MAD_AT = 20, 28
+GET = perf_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, bytes([0, 3]), transaction_id=5)
+PACKET = gmp_packet(GET, 8, 9, sl=3, src_qp=0xABCDEF).data
+
+
+@pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
+@pytest.mark.parametrize("vl", [0, 7])
+def test_gets_and_sets_are_requests_whatever_they_ask(method, vl):
+    mad = perf_request(method, 0xFF00, transaction_id=1).replace(class_version=9, attribute_modifier=7)
+    packet = gmp_packet(mad, 8, 9, vl=vl).data
+    assert is_perf_request(packet)
+    assert perf_in(packet) == mad
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: LRH["lnh"].write(data, LNH.IBA_GLOBAL),
+        lambda data: LRH["lnh"].write(data, LNH.RAW),
+        lambda data: BTH["opcode"].write(data, Opcode.UD_SEND_ONLY_IMM, LRH.size_bytes),
+        lambda data: BTH["dest_qp"].write(data, 0, LRH.size_bytes),
+        lambda data: BTH["dest_qp"].write(data, 1 << 23 | 1, LRH.size_bytes),
+        lambda data: DETH["q_key"].write(data, 0x8001_0001, DETH_AT),
+        lambda data: DETH["q_key"].write(data, 0, DETH_AT),
+        lambda data: MAD_HEADER["base_version"].write(data, 2, MAD_AT),
+        lambda data: MAD_HEADER["mgmt_class"].write(data, MgmtClass.SUBN_ADM, MAD_AT),
+        lambda data: MAD_HEADER["mgmt_class"].write(data, MgmtClass.SUBN_LID_ROUTED, MAD_AT),
+        lambda data: MAD_HEADER["method"].write(data, MadMethod.GET_RESP, MAD_AT),
+        lambda data: MAD_HEADER["method"].write(data, MadMethod.TRAP, MAD_AT),
+        lambda data: data[:-4],
+        lambda data: data + bytes(4),
+    ],
+)
+def test_one_of_another_kind_is_none(change):
+    assert not is_perf_request(change(PACKET))
+
+
+def test_a_short_packet_is_none():
+    assert not is_perf_request(build_ud_send(slid=1, dlid=2, dest_qp=1, src_qp=1, q_key=0x80010000, payload=b"").data)
+
+
+def test_an_answer_goes_back_and_keeps_every_other_bit():
+    ones = b"\xff" * 4 + PACKET[4:6] + PACKET[6:8] + b"\xff" * (len(PACKET) - 8)
+    before = DETH["src_qp"].write(LRH["slid"].write(ones, 0x1234), 0x56789A, DETH_AT)
+    answer = perf_in(before).replace(status=0x1C, method=MadMethod.GET_RESP)
+    after = answer_packet(before, answer)
+    assert icrc_good(after)
+    assert LRH.unpack(after) == LRH.unpack(before).replace(dlid=0x1234, slid=0xFFFF)
+    assert BTH.unpack(after, 8) == BTH.unpack(before, 8).replace(dest_qp=0x56789A)
+    assert DETH.unpack(after, DETH_AT) == DETH.unpack(before, DETH_AT).replace(src_qp=1)
+    assert PERF_MAD.unpack(after[MAD_AT:-4]) == answer
+    named = {2, 3, 6, 7, *range(13, 16), *range(25, 28), MAD_AT + 3, MAD_AT + 4, MAD_AT + 5}
+    assert {i for i in range(len(after) - 4) if after[i] != before[i]} <= named

@@ -1,0 +1,258 @@
+"""A node's PMA and the counters that it reads, from the trace: docs/management.md, section 6, read naively.
+
+What ports count is told by the records of packets received and sent. PortXmitWait is not: it is left out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from wire.codes import LNH, Q_KEY_GSI, QP_GSI
+from wire.crc import ICRC_BYTES, icrc_good
+from wire.headers import BTH, DETH, LRH
+from wire.mad import BASE_VERSION, CLASS_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MadStatus, MgmtClass
+from wire.opcodes import Opcode
+from wire.pma import PMA_COUNTERS, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PORT_SAMPLES_CONTROL, PmaAttribute
+from wire.registers import COUNTER_WIDTHS, Counter, CounterHigh, PortRegister
+from wire.trace import Kind, Record, Verdict
+
+__all__ = ["Access", "NaivePort", "accesses_of", "answer_to", "comparable", "is_request", "port_select"]
+
+_DETH = LRH.size_bytes + BTH.size_bytes
+_MAD = _DETH + DETH.size_bytes
+_DATA = _MAD + 64
+_BYTES = _MAD + MAD_BYTES + ICRC_BYTES
+_ONES_64 = (1 << 64) - 1
+_ONES_32 = (1 << 32) - 1
+_TICK_AT_RESET = 0x1F
+_LOCAL_PHY_ERRORS = 15
+
+_RCV_ERRORS = (Verdict.PHYSICAL, Verdict.LVER, Verdict.LENGTH, Verdict.VL, Verdict.VL15_HEADER, Verdict.OVERRUN)
+_RELAY_ERRORS = (Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP)
+_EXTENDED = (
+    ("port_xmit_data", CounterHigh.XMIT_DATA_HIGH, 2),
+    ("port_rcv_data", CounterHigh.RCV_DATA_HIGH, 4),
+    ("port_xmit_pkts", CounterHigh.XMIT_PKTS_HIGH, 6),
+    ("port_rcv_pkts", CounterHigh.RCV_PKTS_HIGH, 8),
+)
+_WHOLE = {
+    CounterHigh.XMIT_DATA_HIGH: Counter.XMIT_DATA,
+    CounterHigh.RCV_DATA_HIGH: Counter.RCV_DATA,
+    CounterHigh.XMIT_PKTS_HIGH: Counter.XMIT_PKTS,
+    CounterHigh.RCV_PKTS_HIGH: Counter.RCV_PKTS,
+}
+
+
+class Access(NamedTuple):
+    """An access of the agent: at a step, a write if there is a value. ``name`` is the field that a read fills."""
+
+    step: int
+    register: int
+    value: int | None = None
+    name: str = ""
+
+
+@dataclass
+class NaivePort:
+    """The counters of a port. Accesses are told in the order of their cycles, after all records."""
+
+    is_switch: bool
+    _cycles: dict[Counter, list[int]] = field(default_factory=lambda: {counter: [] for counter in Counter})
+    _sums: dict[Counter, list[int]] = field(default_factory=lambda: {counter: [0] for counter in Counter})
+    _written: dict[Counter, tuple[int, int]] = field(default_factory=dict)
+    _low: list[tuple[int, int, int]] = field(default_factory=lambda: [(-1, 0, 0)])
+    _tick: int = _TICK_AT_RESET
+    _physical: int = 0
+
+    def sees(self, record: Record) -> None:
+        """A record of this port, in their order."""
+        rows = record.b >> 16
+        if record.kind == Kind.RX_DATA:
+            seen = record.cycle + 1
+            self._counts(Counter.RCV_PKTS, seen)
+            self._counts(Counter.RCV_DATA, seen, rows)
+            self._verdict(Verdict(record.a & 0xFF), seen)
+        elif record.kind == Kind.TX_DATA:
+            self._counts(Counter.XMIT_PKTS, record.cycle)
+            self._counts(Counter.XMIT_DATA, record.cycle, rows)
+        elif record.kind == Kind.TX_DISCARD:
+            self._counts(Counter.XMIT_DISCARDS, record.cycle)
+
+    def _verdict(self, verdict: Verdict, seen: int) -> None:
+        if verdict in _RELAY_ERRORS or (verdict == Verdict.DLID and self.is_switch):
+            self._counts(Counter.RCV_SWITCH_RELAY_ERRORS, seen)
+        elif verdict in _RCV_ERRORS or verdict == Verdict.DLID:
+            self._counts(Counter.RCV_ERRORS, seen)
+        elif verdict == Verdict.REMOTE:
+            self._counts(Counter.RCV_REMOTE_PHYSICAL_ERRORS, seen)
+        elif verdict == Verdict.VL15_DROPPED:
+            self._counts(Counter.VL15_DROPPED, seen)
+        self._physical += verdict == Verdict.PHYSICAL
+        if self._physical > _LOCAL_PHY_ERRORS:
+            self._physical = 0
+            self._counts(Counter.LOCAL_LINK_INTEGRITY_ERRORS, seen)
+
+    def _counts(self, counter: Counter, seen: int, amount: int = 1) -> None:
+        self._cycles[counter].append(seen)
+        self._sums[counter].append(self._sums[counter][-1] + amount)
+
+    def _whole(self, counter: Counter, cycle: int) -> int:
+        """Visible in a cycle: what was written, and what has been counted since the cycle in which that showed."""
+        since, value = self._written.get(counter, (-1, 0))
+        before, now = (bisect_right(self._cycles[counter], at) for at in (since, cycle))
+        return min(value + self._sums[counter][now] - self._sums[counter][before], _ONES_64)
+
+    def _low_at(self, cycle: int) -> int:
+        return self._low[bisect_right(self._low, (cycle, 2, 0)) - 1][2]
+
+    def _low_becomes(self, cycle: int, by_write: bool, value: int) -> None:
+        insort(self._low, (cycle, by_write, value))
+
+    def reads(self, cycle: int, register: int) -> int:
+        """A read given in a cycle."""
+        seen = cycle + 2
+        if register == PortRegister.TICK:
+            return self._tick
+        if register == PortRegister.EXTENDED_LOW:
+            return self._low_at(seen)
+        if register in _WHOLE:
+            whole = self._whole(_WHOLE[CounterHigh(register)], seen)
+            self._low_becomes(seen + 1, False, whole & _ONES_32)
+            return whole >> 32
+        counter = Counter(register)
+        return min(self._whole(counter, seen), (1 << COUNTER_WIDTHS[counter]) - 1)
+
+    def writes(self, cycle: int, register: int, value: int) -> None:
+        """A write given in a cycle."""
+        seen = cycle + 2
+        if register == PortRegister.TICK:
+            self._tick = value
+        elif register == PortRegister.EXTENDED_LOW:
+            self._low_becomes(seen, True, value)
+        elif register in _WHOLE:
+            self._written[_WHOLE[CounterHigh(register)]] = seen, value << 32 | self._low_at(cycle + 1)
+        else:
+            self._written[Counter(register)] = seen, value
+
+
+def is_request(packet: bytes) -> bool:
+    """Whether an agent answers a packet on the slot of a data VL."""
+    return (
+        len(packet) == _BYTES
+        and LRH["lnh"].read(packet) == LNH.IBA_LOCAL
+        and BTH["opcode"].read(packet, LRH.size_bytes) == Opcode.UD_SEND_ONLY
+        and BTH["dest_qp"].read(packet, LRH.size_bytes) == QP_GSI
+        and DETH["q_key"].read(packet, _DETH) == Q_KEY_GSI
+        and _read(packet, "base_version") == BASE_VERSION
+        and _read(packet, "mgmt_class") == MgmtClass.PERF
+        and _read(packet, "method") in (MadMethod.GET, MadMethod.SET)
+        and icrc_good(packet)
+    )
+
+
+def _read(packet: bytes, name: str) -> int:
+    return MAD_HEADER[name].read(packet, _MAD)
+
+
+def port_select(packet: bytes) -> int:
+    """The port that a request asks about."""
+    return packet[_DATA + PORT_COUNTERS["port_select"].byte]
+
+
+def _status(packet: bytes, ports: int) -> MadStatus:
+    attribute = _read(packet, "attribute_id")
+    if _read(packet, "class_version") != CLASS_VERSION:
+        return MadStatus.BAD_VERSION
+    is_set = _read(packet, "method") == MadMethod.SET
+    if attribute not in set(PmaAttribute) or (attribute == PmaAttribute.CLASS_PORT_INFO and is_set):
+        return MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
+    has_port = attribute == PmaAttribute.CLASS_PORT_INFO or 1 <= port_select(packet) <= ports
+    if _read(packet, "attribute_modifier") or not has_port:
+        return MadStatus.INVALID_ATTRIBUTE_VALUE
+    return MadStatus.OK
+
+
+def accesses_of(packet: bytes, ports: int) -> Iterator[Access]:
+    """What the agent does on the bus for a request, in the order of its steps, all of one port."""
+    if _status(packet, ports) != MadStatus.OK:
+        return
+    data = packet[_DATA:]
+    is_set = _read(packet, "method") == MadMethod.SET
+    match _read(packet, "attribute_id"):
+        case PmaAttribute.PORT_SAMPLES_CONTROL:
+            if is_set:
+                yield Access(18, PortRegister.TICK, PORT_SAMPLES_CONTROL["tick"].read(data))
+            yield Access(144, PortRegister.TICK, name="tick")
+        case PmaAttribute.PORT_COUNTERS:
+            chosen = PORT_COUNTERS["counter_select"].read(data) | PORT_COUNTERS["counter_select2"].read(data) << 16
+            if is_set:
+                for place, bit, counter, name in _counters():
+                    if chosen >> bit & 1:
+                        yield Access(18 + place, counter, PORT_COUNTERS[name].read(data))
+            for place, _, counter, name in _counters():
+                yield Access(144 + place, counter, name=name)
+        case PmaAttribute.PORT_COUNTERS_EXTENDED:
+            chosen = PORT_COUNTERS_EXTENDED["counter_select"].read(data)
+            for bit, (name, high, word) in enumerate(_EXTENDED):
+                if is_set and chosen >> bit & 1:
+                    value = PORT_COUNTERS_EXTENDED[name].read(data)
+                    yield Access(18 + 8 * (word + 1), PortRegister.EXTENDED_LOW, value & _ONES_32)
+                    yield Access(18 + 8 * (word + 1) + 1, high, value >> 32)
+            for name, high, word in _EXTENDED:
+                yield Access(144 + 8 * word, high, name=f"{name} high")
+                yield Access(144 + 8 * word + 8, PortRegister.EXTENDED_LOW, name=f"{name} low")
+
+
+def _counters() -> Iterator[tuple[int, int, Counter, str]]:
+    """Steps from the first slot on, bit, register and field: those of a word in successive steps of its slot."""
+    seen: dict[int, int] = {}
+    for counter in Counter:
+        bit = counter - Counter.SYMBOL_ERROR
+        word = PMA_COUNTERS[bit].offset_bits // 32
+        yield 8 * word + seen.get(word, 0), bit, counter, PMA_COUNTERS[bit].name
+        seen[word] = seen.get(word, 0) + 1
+
+
+def answer_to(packet: bytes, ports: int, read: dict[str, int]) -> bytes:
+    """The answer, whose accesses read this, as `comparable` has it."""
+    status = _status(packet, ports)
+    data = packet[_DATA:-ICRC_BYTES]
+    made = packet
+    for layout, place, values in (
+        (LRH, 0, {"dlid": LRH["slid"].read(packet), "slid": LRH["dlid"].read(packet)}),
+        (BTH, LRH.size_bytes, {"dest_qp": DETH["src_qp"].read(packet, _DETH)}),
+        (DETH, _DETH, {"src_qp": QP_GSI}),
+        (MAD_HEADER, _MAD, {"method": MadMethod.GET_RESP, "status": status}),
+    ):
+        for name, value in values.items():
+            made = layout[name].write(made, value, place)
+    if status == MadStatus.OK:
+        data = _attribute(packet, read)[:64].ljust(64, b"\0") + data[64:]
+    return comparable(made[:_DATA] + data + bytes(ICRC_BYTES))
+
+
+def _attribute(packet: bytes, read: dict[str, int]) -> bytes:
+    data = packet[_DATA:]
+    match _read(packet, "attribute_id"):
+        case PmaAttribute.PORT_SAMPLES_CONTROL:
+            return PORT_SAMPLES_CONTROL.pack(port_select=port_select(packet), **read)
+        case PmaAttribute.PORT_COUNTERS:
+            as_it_came = {name: PORT_COUNTERS[name].read(data) for name in ("counter_select", "counter_select2")}
+            return PORT_COUNTERS.pack(port_select=port_select(packet), **as_it_came, **read)
+        case PmaAttribute.PORT_COUNTERS_EXTENDED:
+            values = {name: read[f"{name} high"] << 32 | read[f"{name} low"] for name, _, _ in _EXTENDED}
+            chosen = PORT_COUNTERS_EXTENDED["counter_select"].read(data)
+            return PORT_COUNTERS_EXTENDED.pack(port_select=port_select(packet), counter_select=chosen, **values)
+    # ClassPortInfo: versions, what it can do, and how fast.
+    return bytes([1, 1, 0x14, 0x00, 0, 0, 0, 8])
+
+
+def comparable(packet: bytes) -> bytes:
+    """An answer without its VL and ICRC, and without PortXmitWait."""
+    packet = LRH["vl"].write(packet, 0)
+    if _read(packet, "attribute_id") == PmaAttribute.PORT_COUNTERS and _read(packet, "status") == MadStatus.OK:
+        packet = PORT_COUNTERS["port_xmit_wait"].write(packet, 0, _DATA)
+    return packet[:-ICRC_BYTES]
