@@ -291,7 +291,8 @@ class Agent:
         self._kernel.at(self._trap_timer_ends, DECIDE, self._look_at_traps)
         producer = ProducerType.SWITCH if self._is_switch else ProducerType.CA
         data = trap_packet(trap, self._traps.pending[trap], producer, own, self._details(trap))
-        output = yield from self._output(route(own.master_sm_lid))
+        at_own_host = not self._is_switch and own.master_sm_lid >> own.lmc == own.lid >> own.lmc
+        output = yield from self._output(TO_HOST if at_own_host else route(own.master_sm_lid))
         yield _LAST_LONG
         self._finish(data, output)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import Final
 
 from wire.layout import Record
 from wire.mad import CLASS_VERSION, MadMethod, MadStatus, mad_data, mad_response
@@ -11,9 +10,6 @@ from wire.mad import CLASS_VERSION, MadMethod, MadStatus, mad_data, mad_response
 from .perf_attribute import PerfAttribute, SettablePerfAttribute
 
 __all__ = ["respond_perf"]
-
-_ATTRIBUTE_BYTES: Final = 64
-"""The rest of the data stays as it came."""
 
 
 def respond_perf(attributes: Mapping[int, PerfAttribute], request: Record) -> Generator[int, None, Record]:
@@ -30,4 +26,4 @@ def respond_perf(attributes: Mapping[int, PerfAttribute], request: Record) -> Ge
     if is_set and isinstance(attribute, SettablePerfAttribute):
         yield from attribute.change(data)
     answer = yield from attribute.answer(data)
-    return mad_response(request, answer.ljust(_ATTRIBUTE_BYTES, b"\0")[:_ATTRIBUTE_BYTES] + data[_ATTRIBUTE_BYTES:])
+    return mad_response(request, answer)

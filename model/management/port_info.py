@@ -25,6 +25,7 @@ from wire.port_info import (
     NO_CHANGE,
     PORT_INFO,
     PORT_INFO_MODIFIER,
+    SMA_RESP_TIME,
     SWITCH_CAPABILITIES,
     CapabilityMask,
 )
@@ -65,6 +66,7 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
             "gid_prefix": _GID_PREFIX,
             "capability_mask": int(ADAPTER_CAPABILITIES if is_adapter else SWITCH_CAPABILITIES),
             "guid_cap": GUID_INFO.count,
+            "resp_time_value": SMA_RESP_TIME,
         }
     if kind == PortKind.MANAGEMENT:
         values |= {
@@ -204,8 +206,8 @@ def set_states(state: int, asked: Record) -> Changes:
 
 _REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
     ("lid", 0, NodeRegister.LID),
-    ("port_state", 0, PortRegister.STATE),
-    ("port_physical_state", 1, PortRegister.PHYSICAL_STATE),
+    ("port_physical_state", 0, PortRegister.PHYSICAL_STATE),
+    ("port_state", 1, PortRegister.STATE),
     ("lmc", 2, NodeRegister.LMC),
     ("neighbor_mtu", 0, PortRegister.NEIGHBOR_MTU),
     ("operational_vls", 0, PortRegister.OPERATIONAL_VLS),

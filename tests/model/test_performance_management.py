@@ -227,18 +227,6 @@ def test_an_answer_on_another_vl_has_room(star, ready):
     assert sorted(answer.transaction_id for _, _, answer in answers(bench)) == [0, 1]
 
 
-def test_an_smp_s_answer_waits_for_room_and_is_not_dropped(star, ready):
-    """The same with SMPs: VL15's slot has room for one too."""
-    bench = with_link_down(star, ready, up_again=5000, vl15_blocks=6)
-    for number in range(3):
-        smp = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=number)
-        cycle = ready + 110 + 1000 * number  # the switch's own VL15 buffer has no more room either
-        bench.posts.append(Post(cycle, 2, 1, smp_packet(smp, 1, SWITCH_LID).data))
-    bench.run(8000)
-    assert [record.cycle > 5000 for record in sent_by_agent(bench)] == [False, True, True]
-    assert len(bench.delivered) == 3
-
-
 def test_smps_are_answered_while_a_data_vl_has_no_room(star, ready):
     bench = with_link_down(star, ready, up_again=7000)
     for number in range(2):

@@ -2,15 +2,16 @@
 
 import pytest
 
-from wire.codes import VL15
+from wire.codes import VL15, PortState
 from wire.crc import fingerprint
 from wire.mad import MadMethod, mad_data
 from wire.node_info import NODE_INFO
 from wire.port_info import PORT_INFO, CapabilityMask
-from wire.registers import PortRegister, lft_address
+from wire.registers import Counter, PortRegister, lft_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
 from wire.stimulus import Injection, Trigger
+from wire.switch_info import SWITCH_INFO
 from wire.trace import Kind, Verdict
 
 N = 72
@@ -327,32 +328,46 @@ def test_the_agent_sets_a_register_as_a_bus_would_and_stands_still_for_the_test_
 
 
 def test_a_set_of_portinfo_takes_a_port_down_and_the_answer_tells_its_state(star, ready):
-    """PortState is written at step 16 + 64 + 2 = 82; step 144 + 64 reads it."""
+    """PortState is written at step 16 + 64 + 3 = 83; step 144 + 64 reads it."""
     data = PORT_INFO.pack(port_state=1, neighbor_mtu=4)
     smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 2, data, transaction_id=1, path=(1,))
     bench = star(2)
     bench.smp(ready, 1, smp)
     bench.run(ready + 2000)
     down, initialize = bench.of(Kind.STATE, 0, 2, since=ready)
-    assert (down.cycle, down.a) == (step_0(bench) + 82 + 2, 1)
+    assert (down.cycle, down.a) == (step_0(bench) + 83 + 2, 1)
     assert (initialize.cycle, initialize.a) == (down.cycle + 1, 2)
     (answer,) = delivered_smps(bench)
     assert (answer.status, PORT_INFO.unpack(mad_data(answer)).port_state) == (0, 2)
 
 
 def test_a_set_of_portinfo_disables_a_port_and_its_neighbour_defers(star, ready):
-    """PortPhysicalState is written at step 83, visible two cycles later; the link is down one later."""
+    """PortPhysicalState is written at step 82, visible two cycles later; the link is down one later."""
     data = PORT_INFO.pack(port_physical_state=3, neighbor_mtu=4)
     smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 2, data, transaction_id=1, path=(1,))
     bench = star(2)
     bench.smp(ready, 1, smp)
     bench.run(ready + 2000)
-    deferred = step_0(bench) + 83 + 2 + 1 + 1
+    deferred = step_0(bench) + 82 + 2 + 1 + 1
     assert [(record.cycle, record.a) for record in bench.of(Kind.STATE, 0, 2)] == [(deferred, 5)]
     assert [(record.cycle, record.a) for record in bench.of(Kind.STATE, 2)] == [(deferred, 5)]
     (answer,) = delivered_smps(bench)
     info = PORT_INFO.unpack(mad_data(answer))
     assert (info.port_state, info.port_physical_state) == (5, 3)
+
+
+def test_a_port_disabled_and_taken_down_by_one_set_is_not_told_of(star, ready):
+    """The link is down before the port is: it neither comes up once more nor counts as lost."""
+    data = PORT_INFO.pack(port_state=1, port_physical_state=3, neighbor_mtu=4)
+    bench = star(2)
+    bench.smp(ready, 1, smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 2, data, transaction_id=1, path=(1,)))
+    bench.smp(ready + 1500, 1, smp_request(MadMethod.GET, SmaAttribute.SWITCH_INFO, transaction_id=2, path=(1,)))
+    bench.read_port(0, 2, Counter.LINK_DOWNED, ready + 2900)
+    bench.run(ready + 3000)
+    assert [record.a for record in bench.of(Kind.STATE, 0, 2, since=ready)] == [PortState.DOWN]
+    assert bench.values() == [0]
+    _, switch_info = delivered_smps(bench)
+    assert SWITCH_INFO.unpack(mad_data(switch_info)).port_state_change == 0
 
 
 @pytest.mark.parametrize(("later", "is_sm"), [(0, True), (1, False)])

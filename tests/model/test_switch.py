@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from wire.codes import VL15
+from wire.codes import VL15, LinkWidth
 from wire.registers import Counter, PortRegister, lft_address, sl_to_vl_address
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, Verdict
@@ -112,14 +112,25 @@ def test_vl15_needs_no_credits_and_goes_first(star, ready):
 
 
 def test_vl15_without_room_is_dropped(star, ready):
-    bench = star(2, mtu=256, adapter={"mtu": 256, "vl15_blocks": 7})
-    bench.stall(ready, 2, 0b11)
+    """While the first leaves by a 1X link the switch has no room for the others."""
+    bench = star(2, mtu=256, vl15_blocks=7)
+    bench.write_port(0, 2, PortRegister.WIDTH, LinkWidth.X1, ready - 10)
+    bench.write_port(2, 1, PortRegister.WIDTH, LinkWidth.X1, ready - 9)
     for _ in range(3):
         bench.post(ready + 10, 1, 2, slot=1, vl=VL15, payload=256)
-    bench.read_port(2, 1, Counter.VL15_DROPPED, 3990)
+    bench.read_port(0, 1, Counter.VL15_DROPPED, 3990)
     bench.run(4000)
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.GOOD] + [Verdict.VL15_DROPPED] * 2
+    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.GOOD] + [Verdict.VL15_DROPPED] * 2
     assert bench.values() == [2]
+
+
+def test_vl15_for_a_link_in_activedefer_is_swallowed_at_once(star, ready):
+    bench = star(2)
+    bench.link(ready, 1, up=False)
+    bench.post(ready + 10, 1, 2, slot=1, vl=VL15, payload=256)
+    bench.run(ready + 400)
+    assert len(bench.of(Kind.TX_DISCARD, 0, 2)) == 1
+    assert not bench.delivered
 
 
 def test_a_packet_larger_than_the_neighbour_takes_is_swallowed(star, ready):

@@ -230,7 +230,7 @@ def answer_to(packet: bytes, ports: int, read: dict[str, int]) -> bytes:
         for name, value in values.items():
             made = layout[name].write(made, value, place)
     if status == MadStatus.OK:
-        data = _attribute(packet, read)[:64].ljust(64, b"\0") + data[64:]
+        data = _attribute(packet, read).ljust(len(data), b"\0")
     return comparable(made[:_DATA] + data + bytes(ICRC_BYTES))
 
 

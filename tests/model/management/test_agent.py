@@ -256,7 +256,7 @@ SET_PORT_INFO = change(
 EXPECTED = (
     (2, "read", lft_address(9)),
     (16, "read", port_address(PORT, PortRegister.STATE)),
-    (82, "write", port_address(PORT, PortRegister.STATE)),
+    (83, "write", port_address(PORT, PortRegister.STATE)),
     (90, "write", port_address(PORT, PortRegister.NEIGHBOR_MTU)),
     (98, "write", port_address(PORT, PortRegister.OPERATIONAL_VLS)),
     (122, "write", port_address(PORT, PortRegister.LOCAL_PHY_ERRORS)),
@@ -324,8 +324,8 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
     adapter.run()
     assert adapter.of("write") == [
         (START + 50, node_address(NodeRegister.LID), 0x1234),
-        (START + 82, port_address(1, PortRegister.STATE), PortState.DOWN),
-        (START + 83, port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING),
+        (START + 82, port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING),
+        (START + 83, port_address(1, PortRegister.STATE), PortState.DOWN),
         (START + 84, node_address(NodeRegister.LMC), 2),
         (START + 90, port_address(1, PortRegister.NEIGHBOR_MTU), 1),
         (START + 98, port_address(1, PortRegister.OPERATIONAL_VLS), 2),

@@ -148,9 +148,9 @@ def test_a_request_with_a_wrong_icrc_is_dropped(switch):
 
 
 @pytest.mark.parametrize("attribute", A)
-def test_bytes_of_the_data_from_64_on_stay_as_they_came(switch, attribute):
+def test_what_is_not_the_attributes_is_0_in_an_answer(switch, attribute):
     _, _ = ask(switch, get(attribute, bytes([0, PORT]) + WILD[2:]))
-    assert mad_data(switch.perf_answer())[64:] == WILD[64:]
+    assert not any(mad_data(switch.perf_answer())[64:])
 
 
 # Status.

@@ -51,6 +51,7 @@ RESET = [
     ("partition_enforcement_inbound", "E", 0),
     ("guid_cap", "0A", 8),
     ("subnet_timeout", "0A", 0),
+    ("resp_time_value", "0A", 8),
     ("local_phy_errors", "EA", 15),
     ("overrun_errors", "EA", 15),
 ]
