@@ -390,7 +390,7 @@ def test_rtl_and_model_agree_on_a_burst_of_errors(capsys):
 
 @pytest.mark.slow
 def test_waves_are_recorded_on_request(capsys):
-    assert main(["run", "jam", "--waves", "waves/jam.fst"]) == 0
+    assert main(["run", "jam", "--bring-up", "bus", "--waves", "waves/jam.fst"]) == 0
     assert "wrote waves/jam.fst" in capsys.readouterr().out
     assert Path("waves/jam.fst").stat().st_size > 10_000
 
@@ -399,13 +399,13 @@ def test_waves_are_recorded_on_request(capsys):
 @pytest.mark.parametrize(
     ("sim", "cycles", "more"),
     [
-        ("verilator", 60_000, ["--ports", "3", "--vls", "4", "--mtu", "512"]),
-        ("icarus", 15_000, ["--ports", "2", "--queueing", "fifo"]),
+        ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512"]),
+        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo"]),
     ],
 )
 def test_the_check_holds(capsys, sim, cycles, more):
     assert main(["check", "--sim", sim, "--cycles", str(cycles), *more, "--json", "-"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert (results["mismatches"], results["cycles_compared"], results["faults"]) == (0, cycles, [])
-    assert results["delivered_packets"] > 50
-    assert results["injections_acted"] > 5
+    assert results["delivered_packets"] > 20
+    assert results["injections_acted"] > 1
