@@ -106,7 +106,7 @@ class PortStateMachine:
         if self._written == PortState.DOWN:
             self._down_by_write = True
             return PortState.DOWN
-        if self._remote_init and state in (PortState.ARMED, PortState.ACTIVE):
+        if self._remote_init and (state == PortState.ACTIVE or (state == PortState.ARMED and enabled)):
             return PortState.DOWN
         if state == PortState.INITIALIZE and self._written == PortState.ARMED:
             return PortState.ARMED

@@ -101,7 +101,7 @@ class PortStateMachine(wiring.Component):
             with m.Case(PortState.ARMED):
                 with m.If(~self.up):
                     m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
-                with m.Elif(write_down | self.good_init):
+                with m.Elif(write_down | (self.good_init & active_enable)):
                     m.d.comb += [following.eq(PortState.DOWN), remote_init.eq(~write_down)]
                 with m.Elif(active_enable & ((self.write == PortState.ACTIVE) | self.good_data)):
                     m.d.comb += following.eq(PortState.ACTIVE)

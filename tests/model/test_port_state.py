@@ -78,6 +78,17 @@ def test_one_end_written_down_takes_the_other_down_by_remote_init(star, ready):
     assert states(bench, 1, since=ready) == [(1012, DOWN), (1013, INITIALIZE)]
 
 
+def test_an_armed_port_whose_other_end_is_not_armed_yet_stays_armed(star, ready):
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.STATE, ARMED, 50)
+    for cycle in (100, 200):  # the other end says Op 1 again, as it does every period
+        bench.write_port(1, 1, PortRegister.FCP_THRESHOLD, 0, cycle)
+        bench.write_port(1, 1, PortRegister.FCP_PERIOD, 60, cycle + 1)
+    bench.run(400)
+    assert [record.a for record in bench.of(Kind.RX_FCP, 0, since=100)]
+    assert states(bench, 0)[-1] == (52, ARMED)
+
+
 def test_a_short_loss_of_the_link_is_deferred_and_a_long_one_takes_the_port_down(star, ready):
     bench = star(2)
     bench.write_port(0, 1, PortRegister.LINK_DOWN_TIMEOUT, 100, ready - 1)

@@ -166,8 +166,20 @@ def test_remote_init_takes_the_port_down(state: PortState) -> None:
         port.activate()
     else:
         port.write(1, PortRegister.STATE, ARMED)
+        port.receive(4, link_rows())
     port.receive(20, link_rows(op=1))
     assert states(port, 30)[-2:] == [(23, DOWN), (24, INITIALIZE)]
+
+
+def test_an_armed_port_that_has_not_heard_of_the_other_end_stays_armed() -> None:
+    """The other end says Op 1 until it is armed too."""
+    port = PortBench()
+    port.write(1, PortRegister.STATE, ARMED)
+    port.receive(10, link_rows(op=1))
+    after = port.receive(20, link_rows(op=1))
+    port.receive(after, link_rows())
+    port.write(after + 10, PortRegister.STATE, ACTIVE)
+    assert states(port, 60)[-2:] == [(3, ARMED), (after + 12, ACTIVE)]
 
 
 def test_remote_init_wins_over_a_write_to_active() -> None:
