@@ -15,6 +15,7 @@ from wire.packet import BLOCK_BYTES
 from wire.parameters import SwitchParameters
 from wire.registers import (
     COUNTER_WIDTHS,
+    HIGH_OF_COUNTER,
     LEASE_SECOND_AT_RESET,
     LFT_PAGE,
     PORT_RESET_VALUES,
@@ -51,6 +52,7 @@ _PORT_REGISTERS = {
         for state in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
     )
     + "; only a port in Polling has its bit of `polling` set",
+    PortRegister.EXTENDED_LOW: "lower half of the counter of which the upper was read last, or will be written next",
 }
 
 
@@ -195,9 +197,6 @@ holds Op (4 bits), FCTBS (12), VL (4), FCCL (12) and LPCRC (16). FCTBS is the nu
 VL, FCCL the number up to which the other end may send, both modulo 4096 and counted from Initialize on. A packet of
 PktLen words takes ceil((4 PktLen + 2) / 64) blocks. This switch has room for {parameters.buffer_blocks} of them
 for each data VL of each port{announced}.
-
-The switch has no management agent (SMA) of its own yet: the registers are its management. Packets on VL15 are
-forwarded like others, without credits.
 """
 
 
@@ -211,12 +210,14 @@ def _registers(parameters: SwitchParameters) -> str:
         PortRegister.OPERATIONAL_VLS: operational_vls(parameters.vls),
         PortRegister.FCP_THRESHOLD: parameters.mtu // BLOCK_BYTES,
         PortRegister.PHYSICAL_STATE: int(PortPhysicalState.POLLING),
+        PortRegister.EXTENDED_LOW: 0,
     }
     port = [
         (f"`0x{register:02x}`", register.name, first[register], meaning)
         for register, meaning in _PORT_REGISTERS.items()
     ]
     counters = [(f"`0x{counter:02x}`", counter.name, COUNTER_WIDTHS[counter]) for counter in Counter]
+    highs = [(f"`0x{high:02x}`", high.name, counter.name) for counter, high in HIGH_OF_COUNTER.items()]
     tables = [
         (
             f"`0x{LFT_PAGE:02x}0000 + LID`",
@@ -246,6 +247,11 @@ Port p at `p * 0x10000 + offset`, p = 1..{last}; states are {states}:
 Counters of port p, likewise. They stop at all ones; a write sets them. XMIT_DATA and RCV_DATA are in words of 4 bytes.
 
 {_table(("offset", "counter", "bits"), counters)}
+Of these, the counters of data and packets have 64 bits: their registers above stop at all ones, and a write to one sets
+all 64. A read of one of the upper halves below keeps the lower half in EXTENDED_LOW, to be read next; a write of one
+sets the whole counter, with EXTENDED_LOW, written before, as its lower half.
+
+{_table(("offset", "upper half", "of"), highs)}
 Tables:
 
 {_table(("address", "entry", "meaning"), tables)}"""

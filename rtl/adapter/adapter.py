@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.adapter.adapter_registers import AdapterRegisters
 from rtl.adapter.host_receive import RECEIVE_KINDS, HostReceive, HostWordSignature
 from rtl.adapter.host_send import SEND_KINDS, HostSend, HostStreamSignature
-from rtl.adapter.smp_check import SmpCheck
+from rtl.adapter.mad_check import MadCheck
+from rtl.adapter.own_lid import OwnLid
 from rtl.debug.trace import TraceSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
@@ -38,7 +39,7 @@ _CREDITED: Final = 1
 
 
 class Adapter(wiring.Component):
-    """An adapter: what the host offers goes to the link, what the link brings to the host, SMPs to the agent.
+    """An adapter: what the host offers goes to the link, what the link brings to the host, management to the agent.
 
     Members:
         rx, tx: rows from and to the wires; `up` says that the link is up, `polling` that the port wants it to be.
@@ -90,7 +91,7 @@ class Adapter(wiring.Component):
         # From the link. Only whole and good packets join a queue.
         pools = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
         m.submodules.received = received = PacketStore(pools, _CROSSED, _CREDITED)
-        m.submodules.received_smp = received_smp = SmpCheck(vls)
+        m.submodules.received_mad = received_mad = MadCheck(vls)
         header, arrived = port.header, port.write
         ended = arrived.valid & arrived.last & arrived.accepted
         no_room = Signal()
@@ -98,7 +99,7 @@ class Adapter(wiring.Component):
             no_room.eq(
                 Cat((header.slot == slot) & (header.need > received.free[slot]) for slot in range(vls + 1)).any()
             ),
-            received_smp.row.eq(arrived),
+            received_mad.row.eq(arrived),
             received.write.eq(arrived),
             received.accept.eq(port.accept),
             received.accept_slot.eq(arrived.slot),
@@ -108,7 +109,7 @@ class Adapter(wiring.Component):
             received.packet.pool.eq(arrived.slot),
             received.packet.words.eq(arrived.n),
             received.packet.need.eq(arrived.need),
-            received.packet.output.eq(Mux(received_smp.is_smp, _AGENT, _HOST)),
+            received.packet.output.eq(Mux(received_mad.is_smp | received_mad.is_pma_request, _AGENT, _HOST)),
             received.packet.slot.eq(arrived.slot),
         ]
         m.d.sync += [
@@ -121,16 +122,19 @@ class Adapter(wiring.Component):
         pools = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
         m.submodules.host_send = host_send = HostSend(vls)
         m.submodules.posted = posted = PacketStore(pools, _CROSSED, _CREDITED)
-        m.submodules.posted_smp = posted_smp = SmpCheck(vls)
+        m.submodules.posted_mad = posted_mad = MadCheck(vls)
+        m.submodules.own_lid = own_lid = OwnLid()
         for slot in range(vls + 1):
             connect(m, host_send.streams[slot], flipped(self.send[slot]))
         taken = host_send.write
-        oversize = Signal()
+        oversize, to_agent = Signal(), Signal()
         with m.If(taken.valid & taken.first):
             m.d.sync += oversize.eq(taken.n > port.max_words)
         m.d.comb += [
             host_send.free.eq(posted.free),
-            posted_smp.row.eq(taken),
+            posted_mad.row.eq(taken),
+            own_lid.row.eq(taken),
+            to_agent.eq(posted_mad.is_smp | (posted_mad.is_pma_request & own_lid.own)),
             posted.write.eq(taken),
             posted.accept.eq(host_send.accept),
             posted.accept_slot.eq(host_send.accept_slot),
@@ -140,7 +144,7 @@ class Adapter(wiring.Component):
             posted.packet.words.eq(taken.n),
             posted.packet.need.eq(taken.need),
             posted.packet.oversize.eq(oversize),
-            posted.packet.output.eq(Mux(posted_smp.is_smp, _AGENT, _LINK)),
+            posted.packet.output.eq(Mux(to_agent, _AGENT, _LINK)),
             posted.packet.slot.eq(taken.slot),
         ]
 
@@ -216,6 +220,8 @@ class Adapter(wiring.Component):
             port.reg.select.eq(access.page == 1),
             port.lid.eq(registers.lid),
             port.lmc.eq(registers.lmc),
+            own_lid.lid.eq(registers.lid),
+            own_lid.lmc.eq(registers.lmc),
             agent_port.hold.eq(bus.hold),
             agent_port.lease_second.eq(registers.lease_second),
             bus.answer.eq(registers.rdata | port.reg_rdata),

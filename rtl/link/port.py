@@ -23,6 +23,7 @@ from rtl.link.xmit_wait import XmitWait
 from rtl.management.bus import PortAccess
 from rtl.management.counters import PortCounters
 from rtl.management.port_registers import TIMER_BITS, PortRegisters
+from rtl.management.wide_counters import WideCounters
 from rtl.widths import CREDIT_BITS, FREE_BITS, LENGTH_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
@@ -234,6 +235,7 @@ class LinkPort(wiring.Component):
 
         # Counters.
         m.submodules.counters = counters = PortCounters()
+        m.submodules.wide_counters = wide_counters = WideCounters()
         m.submodules.link_integrity = link_integrity = LinkIntegrity()
         m.submodules.buffer_overruns = buffer_overruns = BufferOverruns()
         symbol_error = Signal()
@@ -282,24 +284,30 @@ class LinkPort(wiring.Component):
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
             Counter.VL15_DROPPED: judged(Verdict.VL15_DROPPED),
+            Counter.XMIT_WAIT: xmit_wait.waited,
+        }
+        amounts: dict[Counter, Value] = {Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0])}
+        wide_counts: dict[Counter, Value] = {
             Counter.XMIT_DATA: transmitter.packet_sent,
             Counter.RCV_DATA: verdict.valid,
             Counter.XMIT_PKTS: transmitter.packet_sent,
             Counter.RCV_PKTS: verdict.valid,
-            Counter.XMIT_WAIT: xmit_wait.waited,
         }
-        amounts: dict[Counter, Value] = {
-            Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),
+        wide_amounts: dict[Counter, Value] = {
             Counter.XMIT_DATA: transmitter.index,
             Counter.RCV_DATA: verdict.k,
         }
         m.d.comb += [counters.counts[counter.name].eq(one) for counter, one in counts.items()]
         m.d.comb += [counters.amounts[counter.name].eq(amount) for counter, amount in amounts.items()]
+        m.d.comb += [wide_counters.counts[counter.name].eq(one) for counter, one in wide_counts.items()]
+        m.d.comb += [wide_counters.amounts[counter.name].eq(amount) for counter, amount in wide_amounts.items()]
         m.d.comb += [
             counters.write.eq(self.reg.select & self.reg.write),
             counters.offset.eq(self.reg.offset),
             counters.wdata.eq(self.reg.wdata),
+            wide_counters.reg.eq(self.reg),
             registers.counters.eq(counters.values),
+            registers.wide_value.eq(wide_counters.value),
         ]
 
         # Trace.

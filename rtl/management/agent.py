@@ -1,4 +1,4 @@
-"""The agent behind port 0: SMI, SMA and the sender of traps (docs/management.md)."""
+"""The agent behind port 0: SMI, SMA, the sender of traps, and PMA (docs/management.md)."""
 
 from typing import Final
 
@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.adapter.host_receive import HostWordSignature
 from rtl.adapter.host_send import HostStreamSignature
 from rtl.management.answer_word import AnswerWord
+from rtl.management.attribute_decode import AttributeDecode
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
 from rtl.management.attribute_words import AttributeWords
 from rtl.management.bus import BusSignature
@@ -16,19 +17,19 @@ from rtl.management.bus_steps import BusSteps
 from rtl.management.departure import Departure
 from rtl.management.icrc import Icrc
 from rtl.management.identity import IdentitySignature
+from rtl.management.leaving_slot import LeavingSlot
 from rtl.management.m_key import MKey
+from rtl.management.mad_head import DATA_WORD, M_KEY_WORD, TRANSACTION_WORD, MadReceive
+from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.packet_memory import WHOLE, PacketMemory
 from rtl.management.place import WORD_BITS, place
 from rtl.management.settings import Settings
-from rtl.management.sma import AttributeDecode
 from rtl.management.smi import Goes, Hop, Smi, Way
-from rtl.management.smp_head import DATA_WORD, M_KEY_WORD, TRANSACTION_WORD, SmpReceive
-from rtl.management.smp_packet import SMP_WORDS
 from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, STEP_BITS, WORD_TAKEN, first_step
 from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, head_words, trap_numbers, violation_words
 from rtl.management.traps import Traps
 from rtl.management.work import Work
-from rtl.widths import PORT_BITS
+from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.mad import MadMethod, MadStatus
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
@@ -58,8 +59,8 @@ class Agent(wiring.Component):
             an adapter's host.
         ended: in cycle z, the packet is over; `good`: it is whole and not flagged bad.
         available: it takes a packet in this cycle; `taken`: some reader has one for it, from the cycle after the grant.
-        stream, to_output: the packet that it offers, and one-hot the output for it: of a switch in ports' order, of an
-            adapter the link and the host.
+        stream, slot, to_output: the packet that it offers, its slot, and one-hot the output for it: of a switch in
+            ports' order, of an adapter the link and the host. `accepted`: it is taken in this cycle, its words follow.
         bus: its accesses. `hold`: the test bus has one in this cycle, so this cycle has no step.
         identity, lease_second: the node's.
         state_changed (switch): in the first cycle of a port's state that PortStateChange tells of.
@@ -80,6 +81,8 @@ class Agent(wiring.Component):
                 "available": Out(1),
                 "taken": In(1),
                 "stream": In(HostStreamSignature()),
+                "slot": Out(SLOT_BITS),
+                "accepted": In(1),
                 "to_output": Out(outputs),
                 "bus": Out(BusSignature()),
                 "hold": In(1),
@@ -95,7 +98,7 @@ class Agent(wiring.Component):
         parameters, is_switch = self._parameters, self._is_switch
         kept_at = AttributeMap(parameters)
         m.submodules.work = work = Work()
-        m.submodules.receive = receive = SmpReceive(parameters.vls, trap_numbers(is_switch))
+        m.submodules.receive = receive = MadReceive(parameters.vls, trap_numbers(is_switch))
         m.submodules.icrc = icrc = Icrc()
         m.submodules.packet = packet = PacketMemory()
         m.submodules.smi = smi = Smi(is_switch)
@@ -106,18 +109,22 @@ class Agent(wiring.Component):
         m.submodules.bus_steps = bus_steps = BusSteps(parameters)
         m.submodules.answer_word = answer_word = AnswerWord(parameters)
         m.submodules.departure = departure = Departure(parameters)
+        m.submodules.leaving_slot = leaving_slot = LeavingSlot(parameters.vls)
         m.submodules.traps = traps = Traps()
         head, trap = receive.head, work.trap
         go, step, last_slot = work.go, work.step, work.last_slot
         slot, in_slot = step[3:], step[:3]
+        in_answer = (slot >= ANSWER_SLOT) & (slot < ANSWER_SLOT + BLOCK_WORDS)
 
         # The packet comes, or a trap begins.
         connect(m, flipped(self.words), receive.words)
-        arrival = Signal(PORT_BITS)
+        arrival, came_on = Signal(PORT_BITS), Signal(SLOT_BITS)
         with m.If(self.words.valid & self.words.first):
-            m.d.sync += arrival.eq(self.arrival)
-        m.d.sync += work.right.eq(icrc.good & receive.is_smp)
+            m.d.sync += [arrival.eq(self.arrival), came_on.eq(self.words.slot)]
+        pma = Signal()
+        m.d.sync += work.right.eq(icrc.good & (receive.is_smp | receive.is_pma_request))
         m.d.comb += [
+            pma.eq(receive.is_pma_request & ~trap),
             receive.m_key.eq(key_check.m_key),
             work.due.eq(traps.pending & settings.traps_can_go & (1 if is_switch else self.active)),
             work.taken.eq(self.taken),
@@ -129,7 +136,7 @@ class Agent(wiring.Component):
             traps.start.eq(work.first & trap),
         ]
 
-        # Step 0: where an SMP goes, whether it is the SMA's, whether its M_Key is right.
+        # Step 0: where an SMP goes, whether it is the SMA's, whether its M_Key is right. A PMA has no such questions.
         from_host = Signal()
         if not is_switch:
             other_bits = (head.dlid ^ settings.lid) >> settings.lmc
@@ -146,12 +153,12 @@ class Agent(wiring.Component):
         m.d.comb += [
             smi.head.eq(head),
             smi.from_host.eq(from_host),
-            works.eq(~trap & (smi.way.goes == Goes.AGENT) & (is_get | is_set | represses) & of_sma),
+            works.eq(~trap & ~pma & (smi.way.goes == Goes.AGENT) & (is_get | is_set | represses) & of_sma),
             key_check.lease_second.eq(self.lease_second),
             key_check.check.eq(work.first & works),
             key_check.get.eq(is_get),
             key_check.matches.eq(receive.key_matches),
-            answers.eq(works & key_check.answered & ~represses),
+            answers.eq(pma | (works & key_check.answered & ~represses)),
             violates.eq(works & key_check.violation),
         ]
         way = Signal(Way)
@@ -195,11 +202,11 @@ class Agent(wiring.Component):
         m.d.sync += at_port_0.eq(decode.target.port == 0)
         took_port_info = attribute.took & chosen[SmaAttribute.PORT_INFO.name] & (at_port_0 if is_switch else 1)
         m.d.comb += [
-            decode.attribute.eq(head.attribute_id),
-            decode.modifier.eq(head.attribute_modifier),
+            decode.head.eq(head),
             decode.is_set.eq(is_set),
-            decode.version_known.eq(head.version_known),
+            decode.pma.eq(pma),
             decode.trap.eq(trap),
+            decode.output_port.eq(departure.port),
             data_answered.eq(answering & (decode.status == MadStatus.OK)),
             setting.eq(data_answered & is_set),
             attribute.go.eq(go),
@@ -208,7 +215,7 @@ class Agent(wiring.Component):
             attribute.base.eq(decode.base),
             attribute.chosen.eq(chosen),
             attribute.at_port_0.eq(at_port_0),
-            attribute.setting.eq(setting),
+            attribute.setting.eq(setting & ~pma),
             attribute.given.eq(packet.word),
             attribute.state.eq(bus_steps.read),
             key_check.take.eq(took_port_info),
@@ -248,6 +255,7 @@ class Agent(wiring.Component):
             bus_steps.answering.eq(data_answered),
             bus_steps.request.eq(attribute.request),
             bus_steps.writes.eq(attribute.writes),
+            bus_steps.select.eq(Cat(head.counter_select, head.counter_select2[0])),
         ]
 
         # A word of the answer, or of a trap's Notice. What can change at any time is seen in a slot's first step.
@@ -264,9 +272,7 @@ class Agent(wiring.Component):
             seen.client_reregister.eq(attribute.client_reregister),
             seen.m_key_hidden.eq(key_check.hidden),
             seen.m_key_violations.eq(key_check.violations),
-            seen.link_width_active.eq(bus_steps.read),
-            seen.port_state.eq(bus_steps.read_before),
-            seen.port_physical_state.eq(bus_steps.read),
+            seen.read.eq(bus_steps.read),
         ]
         with m.If(go & (in_slot == 0)):
             m.d.sync += seen.m_key_protect_bits.eq(key_check.protect)
@@ -292,6 +298,7 @@ class Agent(wiring.Component):
             departure.way.eq(way),
             departure.answers.eq(answering),
             departure.trap.eq(trap),
+            departure.pma.eq(pma),
             departure.head.eq(head),
             departure.arrival.eq(arrival),
             departure.record.eq(smi.record),
@@ -300,33 +307,43 @@ class Agent(wiring.Component):
             departure.status.eq(Mux(refused, MadStatus.INVALID_ATTRIBUTE_VALUE, decode.status)),
             departure.word.eq(packet.word),
             departure.read.eq(bus_steps.read),
-            work.leaves.eq(departure.to_output.any()),
+            leaving_slot.first.eq(work.first),
+            leaving_slot.pma.eq(pma),
+            leaving_slot.to_host.eq(from_host),
+            leaving_slot.came_on.eq(came_on),
+            leaving_slot.sl.eq(head.sl),
+            leaving_slot.look.eq(go & in_answer & (in_slot == 0)),
+            leaving_slot.word.eq(attribute.word),
+            leaving_slot.kept.eq(attribute.kept),
+            work.leaves.eq(departure.to_output.any() & leaving_slot.there),
+            work.waits.eq(~pma),
+            work.accepted.eq(self.accepted),
             self.to_output.eq(departure.to_output),
+            self.slot.eq(leaving_slot.slot),
         ]
         if is_switch:
             m.d.comb += departure.linear_fdb_top.eq(settings.linear_fdb_top)
 
         # What is written to the packet.
         write = packet.write
-        in_answer = (slot >= ANSWER_SLOT) & (slot < ANSWER_SLOT + BLOCK_WORDS)
         trap_word = Signal(STEP_BITS)
         m.d.comb += [write.eq(departure.write), trap_word.eq(step - _TRAP_HEAD_STEP)]
 
-        def put(index: Value, word: Value) -> None:
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index), write.word.eq(word)]
+        def put(index: Value, word: Value, in_word: Value | int = WHOLE) -> None:
+            m.d.comb += [write.bytes.eq(in_word), write.index.eq(index), write.word.eq(word)]
 
-        with m.If(self.words.valid & (receive.index < SMP_WORDS)):
+        with m.If(self.words.valid & (receive.index < MAD_WORDS)):
             put(receive.index, self.words.data)
         with m.If(traps.start):
             put(Value.cast(TRANSACTION_WORD + 1), traps.count)
-        with m.If(go & trap & (trap_word < SMP_WORDS) & (trap_word != TRANSACTION_WORD + 1)):
+        with m.If(go & trap & (trap_word < MAD_WORDS) & (trap_word != TRANSACTION_WORD + 1)):
             put(trap_word, Value.cast(0))
             with m.Switch(trap_word):
                 for index, value in head_words(is_switch, traps.sent, settings.master_sm_sl).items():
                     with m.Case(index):
                         m.d.comb += write.word.eq(value)
         with m.If(go & in_answer & (data_answered | trap) & (in_slot == WORD_TAKEN)):
-            put(DATA_WORD + attribute.word, answer_word.answer)
+            put(DATA_WORD + attribute.word, answer_word.answer, answer_word.bytes)
 
         # What is read of it. At the end one word waits in the memory's register, and one before the stream.
         taken = self.stream.ready
@@ -346,20 +363,20 @@ class Agent(wiring.Component):
 
         # The packet offered, with an ICRC of its own.
         offering = work.offering
-        next_word, count = Signal(WORD_BITS), Signal(range(SMP_WORDS))
+        next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
         with m.If(taken | (go & last_slot & (in_slot == _AHEAD + 1))):
             m.d.sync += next_word.eq(packet.word)
         with m.If(taken):
             m.d.sync += count.eq(count + 1)
         with m.Elif(~offering):
             m.d.sync += count.eq(0)
-        ends = count == SMP_WORDS - 1
+        ends = count == MAD_WORDS - 1
         m.d.comb += [
             icrc.take.eq(Mux(offering, taken, self.words.valid)),
             icrc.word.eq(Mux(offering, next_word, self.words.data)),
             icrc.index.eq(Mux(offering, count, receive.index)),
             self.stream.valid.eq(offering),
-            self.stream.length.eq(SMP_WORDS),
+            self.stream.length.eq(MAD_WORDS),
             self.stream.data.eq(Mux(ends, icrc.ends, next_word)),
             work.sent.eq(taken & ends),
         ]

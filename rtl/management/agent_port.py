@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,7 +14,7 @@ from rtl.link.transmit import SendRow
 from rtl.management.agent import Agent
 from rtl.management.bus import BusSignature
 from rtl.management.identity import IdentitySignature
-from rtl.management.smp_packet import SMP_BLOCKS
+from rtl.management.mad_packet import MAD_BLOCKS
 from rtl.rotation import number_of
 from rtl.switch.queueing import routed_layout
 from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
@@ -29,7 +29,7 @@ AGENT_KINDS: Final = (*SEND_KINDS, *RECEIVE_KINDS)
 
 def agent_pools(parameters: NodeParameters) -> list[int]:
     """Blocks of each slot in the buffer of the agent's input."""
-    return [SMP_BLOCKS] * parameters.vls + [parameters.vl15_blocks]
+    return [MAD_BLOCKS] * parameters.vls + [parameters.vl15_blocks]
 
 
 class AgentPort(wiring.Component):
@@ -119,14 +119,20 @@ class AgentPort(wiring.Component):
         else:
             m.d.comb += [agent.active.eq(self.active), agent.host_sm.eq(self.host_sm)]
 
-        # Words to rows, as a host's on VL15. Where the packet goes is told while it is offered.
-        stream = offer.streams[vls]
+        # Words to rows, as a host's: the packet stands in its slot's stream. Where it goes is told while it is offered.
         output = Signal(range(self._outputs))
         with m.If(offer.accept):
             m.d.sync += output.eq(number_of(agent.to_output))
+        for slot, stream in enumerate(offer.streams):
+            m.d.comb += [
+                stream.valid.eq(agent.stream.valid & (agent.slot == slot)),
+                stream.length.eq(agent.stream.length),
+                stream.data.eq(agent.stream.data),
+            ]
         taken = offer.write
-        connect(m, agent.stream, stream)
         m.d.comb += [
+            agent.stream.ready.eq(Cat(stream.ready for stream in offer.streams).any()),
+            agent.accepted.eq(offer.accept),
             offer.free.eq(self.free),
             self.accept.eq(offer.accept),
             self.accept_slot.eq(offer.accept_slot),

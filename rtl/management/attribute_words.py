@@ -6,10 +6,10 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.attribute_decode import Chosen
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap, AttributeMemory, attribute_write_layout
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
-from rtl.management.sma import Chosen
 from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, STEP_BITS, WORD_TAKEN
 from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO

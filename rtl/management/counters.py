@@ -1,30 +1,28 @@
 """A port's counters (IBTA vol 1, 16.1.3.5; docs/pipeline.md, section 10)."""
 
+from typing import Final
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, Counter
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, HIGH_OF_COUNTER, Counter
 
 __all__ = ["AMOUNTS", "COUNTER_VALUES", "COUNTS", "PortCounters"]
 
-COUNTS = data.StructLayout({counter.name: 1 for counter in Counter})
+_WIDTHS: Final = {counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER}
+
+COUNTS = data.StructLayout({counter.name: 1 for counter in _WIDTHS})
 """Which counters move in a cycle."""
 
-AMOUNTS = data.StructLayout(
-    {
-        Counter.LINK_ERROR_RECOVERY.name: 4,  # the watchdogs of 8 VLs at once
-        Counter.XMIT_DATA.name: 12,
-        Counter.RCV_DATA.name: 12,
-    }
-)
-"""By how much those counters move that do not move by 1."""
+AMOUNTS = data.StructLayout({Counter.LINK_ERROR_RECOVERY.name: 4})
+"""By how much those counters move that do not move by 1: the watchdogs of 8 VLs at once."""
 
-COUNTER_VALUES = data.StructLayout({counter.name: width for counter, width in COUNTER_WIDTHS.items()})
+COUNTER_VALUES = data.StructLayout({counter.name: width for counter, width in _WIDTHS.items()})
 
 
 class PortCounters(wiring.Component):
-    """The counters of one port. They stop at all ones.
+    """The counters of one port but those of 64 bits. They stop at all ones.
 
     Members:
         counts, amounts: what is counted in this cycle, visible in the next.
@@ -51,7 +49,7 @@ class PortCounters(wiring.Component):
         varying = dict(iter(AMOUNTS))
         amounts = Signal(AMOUNTS)
         m.d.sync += amounts.eq(self.amounts)
-        for counter, width in COUNTER_WIDTHS.items():
+        for counter, width in _WIDTHS.items():
             kept = Signal(width, name=f"{counter.name}_kept")
             counted = Signal(name=f"{counter.name}_counted")
             value = self.values[counter.name]

@@ -1,4 +1,4 @@
-"""How a packet leaves the agent: its headers' new fields, and by which port (docs/management.md, sections 3 to 5)."""
+"""How a packet leaves the agent: its headers' new fields, and by which port (docs/management.md, sections 3 to 6)."""
 
 from typing import Final
 
@@ -7,16 +7,16 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.crc import lanes_of
-from rtl.management.bus_steps import READ_BITS
-from rtl.management.packet_memory import PacketWrite
-from rtl.management.place import WORD_BITS, Place, place
+from rtl.management.mad_head import MadHead, mad_place
+from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORDS
+from rtl.management.packet_memory import PacketWrite, bytes_of
+from rtl.management.place import WORD_BITS, place
 from rtl.management.smi import Goes, Hop, Way
-from rtl.management.smp_head import SmpHead, smp_place
-from rtl.management.smp_packet import MAD_START, SMP_WORDS
 from rtl.management.step import STEP_BITS
 from rtl.widths import PORT_BITS
-from wire.codes import LID_PERMISSIVE
-from wire.headers import LRH
+from wire.codes import LID_PERMISSIVE, QP_GSI
+from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
+from wire.headers import BTH, DETH, LRH
 from wire.mad import MadMethod
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters
@@ -24,6 +24,7 @@ from wire.smp import SMP_DIRECTED_ROUTE, SMP_PATH
 
 __all__ = ["Departure"]
 
+_PORT_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
 _HOP_BITS: Final = SMP_DIRECTED_ROUTE["hop_pointer"].width
 _PATH_WORDS: Final = tuple(
     (MAD_START + SMP_DIRECTED_ROUTE[name].byte) // WORD_BYTES for name in ("initial_path", "return_path")
@@ -35,6 +36,8 @@ _RECORD_STEP: Final = 1
 _PATH_STEP: Final = 4
 _PORT_STEP: Final = 7
 _OUTPUT_STEP: Final = 8
+_DEST_QP_STEP: Final = 9
+_SRC_QP_STEP: Final = 10
 
 
 class Departure(wiring.Component):
@@ -42,14 +45,16 @@ class Departure(wiring.Component):
 
     Members:
         go, step: the step in this cycle.
-        way: where it goes, from step 1 on; `answers`: it is an answer, `trap`: a trap, else it is only passed on.
-        head, arrival: of the SMP that came. `record`: the port it came in by is written into it, in step 1.
+        way: where it goes, from step 1 on; `answers`: it is an answer, `trap`: a trap, else it is only passed on;
+            `pma`: an answer is the PMA's.
+        head, arrival: of the packet that came. `record`: the port it came in by is written into it, in step 1.
         lid, master_sm_lid, linear_fdb_top (switch): as set. `status`: an answer's, in the last slot.
         last_slot: this step is one of the last 8.
         dlid, route: the new DLID, and whether the LFT is asked for it; from step 1 on.
         path_word: the packet's word with the entry of the path, from step 1 on; `word`: that word, in step 4.
         read: the LFT's entry, in step 7.
         write: to the packet.
+        port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
     """
 
@@ -64,8 +69,9 @@ class Departure(wiring.Component):
                 "last_slot": In(1),
                 "way": In(Way),
                 "answers": In(1),
+                "pma": In(1),
                 "trap": In(1),
-                "head": In(SmpHead),
+                "head": In(MadHead),
                 "arrival": In(PORT_BITS),
                 "record": In(1),
                 "lid": In(16),
@@ -74,10 +80,11 @@ class Departure(wiring.Component):
                 "status": In(8),
                 "dlid": Out(16),
                 "route": Out(1),
-                "path_word": Out(range(SMP_WORDS)),
+                "path_word": Out(range(MAD_WORDS)),
                 "word": In(WORD_BITS),
-                "read": In(READ_BITS),
+                "read": In(_PORT_BITS),
                 "write": Out(PacketWrite),
+                "port": Out(_PORT_BITS),
                 "to_output": Out(self._ports if self._is_switch else 2),
             }
         )
@@ -117,7 +124,7 @@ class Departure(wiring.Component):
             self.route.eq(by_route & (self.dlid < self._lft_size)),
             self.path_word.eq(Mux(outward, initial, returning) + hop[_PLACE_BITS:_ENTRY_BITS]),
         ]
-        port = Signal(READ_BITS)
+        port = self.port
         with m.If(self.go & (step == _PATH_STEP)):
             entry = Array(lanes_of(self.word))[hop[:_PLACE_BITS]]
             m.d.sync += port.eq(Mux(by_path, entry, self.arrival))
@@ -134,8 +141,9 @@ class Departure(wiring.Component):
 
         # Writes.
         new_lids = ~passed_on | by_path | by_route
-        dlid, slid, method = place(LRH["dlid"]), place(LRH["slid"]), smp_place("method")
-        d, status, hop_pointer = smp_place("d"), smp_place("status"), smp_place("hop_pointer")
+        dlid, slid, method = place(LRH["dlid"]), place(LRH["slid"]), mad_place("method")
+        d, status, hop_pointer = mad_place("d"), mad_place("status"), mad_place("hop_pointer")
+        dest_qp, src_qp = place(BTH["dest_qp"], BTH_START), place(DETH["src_qp"], DETH_START)
         write = self.write
         with m.If(self.go & (step == _RECORD_STEP) & self.record & ~self.trap):
             m.d.comb += [
@@ -143,37 +151,44 @@ class Departure(wiring.Component):
                 write.index.eq(returning + head.hop_pointer[_PLACE_BITS:_ENTRY_BITS]),
                 write.word.eq(Cat(*[Cat(self.arrival, Const(0, 8 - PORT_BITS))] * WORD_BYTES)),
             ]
+        with m.If(self.go & self.pma & (step == _DEST_QP_STEP)):
+            m.d.comb += [
+                write.bytes.eq(bytes_of(dest_qp)),
+                write.index.eq(dest_qp.word),
+                write.word.eq(head.src_qp << dest_qp.lsb),
+            ]
+        with m.If(self.go & self.pma & (step == _SRC_QP_STEP)):
+            m.d.comb += [
+                write.bytes.eq(bytes_of(src_qp)),
+                write.index.eq(src_qp.word),
+                write.word.eq(src_qp.put(QP_GSI)),
+            ]
         with m.If(self.go & self.last_slot), m.Switch(step[:3]):
             with m.Case(0):
                 m.d.comb += [
-                    write.bytes.eq(Mux(new_lids, _bytes(dlid), 0)),
+                    write.bytes.eq(Mux(new_lids, bytes_of(dlid), 0)),
                     write.index.eq(dlid.word),
                     write.word.eq(self.dlid << dlid.lsb),
                 ]
             with m.Case(1):
                 m.d.comb += [
-                    write.bytes.eq(Mux(new_lids, _bytes(slid), 0)),
+                    write.bytes.eq(Mux(new_lids, bytes_of(slid), 0)),
                     write.index.eq(slid.word),
                     write.word.eq(new_slid << slid.lsb),
                 ]
             with m.Case(2):
                 m.d.comb += [
-                    write.bytes.eq(Mux(self.answers, _bytes(method), 0)),
+                    write.bytes.eq(Mux(self.answers, bytes_of(method), 0)),
                     write.index.eq(method.word),
                     write.word.eq(MadMethod.GET_RESP << method.lsb),
                 ]
             with m.Case(3):
-                # The byte of the HopPointer in an SMP that has none is written as it was.
+                # The byte of the HopPointer in a MAD that has none is written as it was.
                 m.d.comb += [
                     write.bytes.eq(
-                        Mux(self.trap, 0, Mux(self.answers, _bytes(d, status, hop_pointer), _bytes(hop_pointer)))
+                        Mux(self.trap, 0, Mux(self.answers, bytes_of(d, status, hop_pointer), bytes_of(hop_pointer)))
                     ),
                     write.index.eq(hop_pointer.word),
                     write.word.eq(head.directed << d.lsb | self.status << status.lsb | hop << hop_pointer.lsb),
                 ]
         return m
-
-
-def _bytes(*fields: Place) -> int:
-    """The bytes of their word in which these fields stand, as `PacketWrite` has them."""
-    return sum(1 << byte for byte in range(WORD_BYTES) if any(field.mask >> 8 * byte & 0xFF for field in fields))

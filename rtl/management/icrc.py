@@ -1,12 +1,12 @@
-"""The ICRC of an SMP, a word in each cycle (IBTA vol 1, 7.8)."""
+"""The ICRC of a packet with a MAD, a word in each cycle (IBTA vol 1, 7.8)."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.crc import icrc_step, lanes_of
+from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WORD_BITS
-from rtl.management.smp_packet import SMP_WORDS
 from wire.codes import LNH
 from wire.crc import ICRC_INIT, ICRC_RESIDUE, ICRC_WIDTH, icrc_masked
 from wire.headers import BTH, LRH
@@ -37,7 +37,7 @@ class Icrc(wiring.Component):
             {
                 "take": In(1),
                 "word": In(WORD_BITS),
-                "index": In(range(SMP_WORDS)),
+                "index": In(range(MAD_WORDS)),
                 "good": Out(1),
                 "ends": Out(WORD_BITS),
             }

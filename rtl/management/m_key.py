@@ -5,8 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute_memory import BLOCK_WORDS
+from rtl.management.mad_head import M_KEY_BITS
 from rtl.management.place import WORD_BITS, masks, place
-from rtl.management.smp_head import M_KEY_BITS
 from wire.port_info import PORT_INFO
 from wire.registers import DATA_BITS
 

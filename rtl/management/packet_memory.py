@@ -7,22 +7,27 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.place import WORD_BITS
-from rtl.management.smp_packet import SMP_WORDS
+from rtl.management.mad_packet import MAD_WORDS
+from rtl.management.place import WORD_BITS, Place
 from wire.packet import WORD_BYTES
 
-__all__ = ["WHOLE", "PacketMemory", "PacketWrite"]
+__all__ = ["WHOLE", "PacketMemory", "PacketWrite", "bytes_of"]
 
 PacketWrite = data.StructLayout(
     {
         "bytes": WORD_BYTES,
-        "index": range(SMP_WORDS),
+        "index": range(MAD_WORDS),
         "word": WORD_BITS,
     }
 )
 """Bytes to write in one word; bit 0 of `bytes` is its last byte."""
 
 WHOLE: Final = (1 << WORD_BYTES) - 1
+
+
+def bytes_of(*fields: Place) -> int:
+    """The bytes of their word in which these fields stand, as `PacketWrite` has them."""
+    return sum(1 << byte for byte in range(WORD_BYTES) if any(field.mask >> 8 * byte & 0xFF for field in fields))
 
 
 class PacketMemory(wiring.Component):
@@ -38,7 +43,7 @@ class PacketMemory(wiring.Component):
             {
                 "write": In(PacketWrite),
                 "read": In(1),
-                "index": In(range(SMP_WORDS)),
+                "index": In(range(MAD_WORDS)),
                 "word": Out(WORD_BITS),
             }
         )

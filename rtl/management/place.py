@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from amaranth.hdl import Value
+from amaranth.hdl import Const, Value
 
 from rtl.rotation import any_of
 from wire.layout import Field
 from wire.packet import WORD_BYTES
 
-__all__ = ["WORD_BITS", "Place", "fields_in_words", "masks", "place", "word_of"]
+__all__ = ["WORD_BITS", "Place", "constant_words", "fields_in_words", "masks", "place", "word_of"]
 
 WORD_BITS: Final = 8 * WORD_BYTES
 
@@ -70,3 +70,9 @@ def fields_in_words(values: Mapping[Field, Value], start: int = 0) -> dict[int, 
         for place_from_end, word in enumerate(reversed(where)):
             parts[word].append(shifted[WORD_BITS * place_from_end :][:WORD_BITS])
     return {word: any_of(of_word) for word, of_word in parts.items()}
+
+
+def constant_words(data: bytes) -> dict[int, Value]:
+    """The words of these bytes that are not 0."""
+    words = [int.from_bytes(data[at : at + WORD_BYTES], "big") for at in range(0, len(data), WORD_BYTES)]
+    return {index: Const(word, WORD_BITS) for index, word in enumerate(words) if word}

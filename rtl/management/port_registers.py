@@ -20,7 +20,7 @@ from wire.codes import (
     operational_vls,
 )
 from wire.packet import BLOCK_BYTES
-from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
+from wire.registers import DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
 
 __all__ = ["TIMER_BITS", "PortRegisters"]
 
@@ -41,7 +41,7 @@ class PortRegisters(wiring.Component):
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
         state, up: the port's state, and whether its link is up, to be read.
-        counters: the port's counters, to be read.
+        counters: the port's counters, to be read. `wide_value`: see `rtl.management.wide_counters.WideCounters`.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         polling: the port wants its link up: it is neither asleep nor disabled.
         wide: WIDTH is 4X.
@@ -59,10 +59,11 @@ class PortRegisters(wiring.Component):
         super().__init__(
             {
                 "reg": In(PortAccess),
-                "reg_rdata": Out(32),
+                "reg_rdata": Out(DATA_BITS),
                 "state": In(PortState),
                 "up": In(1),
                 "counters": In(COUNTER_VALUES),
+                "wide_value": In(DATA_BITS),
                 "state_write": Out(PortState),
                 "polling": Out(1),
                 "wide": Out(1, init=1),
@@ -148,11 +149,11 @@ class PortRegisters(wiring.Component):
             PortRegister.TICK: self.tick,
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
             PortRegister.OVERRUN_ERRORS: self.overrun_errors,
-            **{counter: self.counters[counter.name] for counter in Counter},
+            **{Counter[name]: self.counters[name] for name, _ in COUNTER_VALUES},
         }
         reads = Signal(len(readable))
         m.d.sync += [
             reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),
-            self.reg_rdata.eq(select(reads, readable.values())),
+            self.reg_rdata.eq(select(reads, readable.values()) | self.wide_value),
         ]
         return m

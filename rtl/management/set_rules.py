@@ -8,10 +8,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.attribute_decode import Chosen
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.place import WORD_BITS, masks, place
 from rtl.management.port_info_fields import LINK_SPEEDS, LINK_WIDTHS, WRITABLE, PortKind
-from rtl.management.sma import Chosen
 from rtl.rotation import any_of
 from wire.codes import LID_UNICAST_MAX, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.layout import Layout

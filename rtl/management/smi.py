@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.smp_head import SmpHead
+from rtl.management.mad_head import MadHead
 from wire.codes import LID_PERMISSIVE
 from wire.smp import MAX_HOPS
 
@@ -62,7 +62,7 @@ class Smi(wiring.Component):
         self._is_switch = is_switch
         super().__init__(
             {
-                "head": In(SmpHead),
+                "head": In(MadHead),
                 "from_host": In(1),
                 "for_own_lid": In(1),
                 "way": Out(Way),

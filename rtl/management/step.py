@@ -18,7 +18,7 @@ PASS_STEPS: Final = 16
 """Steps of an SMP that is passed on or dropped."""
 
 ANSWER_STEPS: Final = 288
-"""Steps of an SMA's answer or a trap."""
+"""Steps of an answer or a trap."""
 
 STEP_BITS: Final = (ANSWER_STEPS - 1).bit_length()
 

@@ -4,8 +4,8 @@ from typing import Final
 
 from amaranth.hdl import Const, Mux, Value
 
-from rtl.management.place import WORD_BITS, fields_in_words, masks
-from rtl.management.smp_packet import MAD_START, SMP_WORDS
+from rtl.management.mad_packet import MAD_START, MAD_WORDS
+from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks
 from wire.codes import LNH, P_KEY_DEFAULT, VL15
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Field
@@ -13,7 +13,6 @@ from wire.mad import MadMethod
 from wire.node_info import NodeType
 from wire.notice import NOTICE, NOTICE_DETAILS, NOTICE_TYPES, TrapNumber
 from wire.opcodes import Opcode
-from wire.packet import WORD_BYTES
 from wire.port_info import ADAPTER_CAPABILITIES, CapabilityMask
 from wire.sma import SmaAttribute
 from wire.smp import SMP_LID_ROUTED
@@ -22,11 +21,6 @@ __all__ = ["VIOLATION_M_KEY_WORD", "head_words", "notice_words", "trap_numbers",
 
 _DETAILS = NOTICE["data_details"].byte
 _VIOLATION = NOTICE_DETAILS[TrapNumber.BAD_M_KEY]
-
-
-def _words(data: bytes) -> dict[int, Value]:
-    words = [int.from_bytes(data[at : at + WORD_BYTES], "big") for at in range(0, len(data), WORD_BYTES)]
-    return {index: Const(word, WORD_BITS) for index, word in enumerate(words) if word}
 
 
 def _added(words: dict[int, Value], more: dict[int, Value]) -> dict[int, Value]:
@@ -43,7 +37,7 @@ def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, V
     """Words of a trap's packet before the data, without its LIDs and the lower half of its TransactionID; those
     not named are 0. `trap` is its place in `trap_numbers`."""
     headers = (
-        LRH.pack(vl=VL15, lnh=LNH.IBA_LOCAL, pkt_len=SMP_WORDS)
+        LRH.pack(vl=VL15, lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS)
         + BTH.pack(opcode=Opcode.UD_SEND_ONLY, p_key=P_KEY_DEFAULT)
         + DETH.pack()
         + SMP_LID_ROUTED.pack(method=MadMethod.TRAP, attribute_id=SmaAttribute.NOTICE)
@@ -51,7 +45,7 @@ def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, V
     first, second = trap_numbers(is_switch)
     number = Mux(trap, Const(second, WORD_BITS), Const(first, WORD_BITS))
     high, _ = masks(SMP_LID_ROUTED["transaction_id"], MAD_START)
-    return _added(_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
+    return _added(constant_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
 
 
 def notice_words(is_switch: bool, lid: Value, is_sm: Value) -> tuple[dict[int, Value], dict[int, Value]]:
@@ -71,7 +65,7 @@ def notice_words(is_switch: bool, lid: Value, is_sm: Value) -> tuple[dict[int, V
             capabilities = Mux(is_sm, ADAPTER_CAPABILITIES | CapabilityMask.IS_SM, ADAPTER_CAPABILITIES)
             seen = _added(seen, fields_in_words({details["capability_mask"]: capabilities}, _DETAILS))
         seen = _added(seen, fields_in_words({NOTICE["issuer_lid"]: lid}))
-        notices.append(_added(_words(told), seen))
+        notices.append(_added(constant_words(told), seen))
     first, second = notices
     return first, second
 

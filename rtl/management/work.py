@@ -19,14 +19,14 @@ class Work(wiring.Component):
     Members:
         due: a trap is due. `available`: a packet can be taken in this cycle; `begins`: a trap takes the agent instead.
         taken: a packet was granted in a cycle before, and some of its rows are yet to be read.
-        ended: it is over (cycle z); `good`: it is whole and not flagged bad. `right`: it is an SMP and its ICRC is
-            right, from z+2 on.
+        ended: it is over (cycle z); `good`: it is whole and not flagged bad. `right`: it is for the agent and its
+            ICRC is right, from z+2 on.
         hold: this cycle has no step.
         go, step: the step in this cycle. `first`: it is step 0.
         trap: the work is a trap's. `short`: it has few steps; from step 1 on.
         last_slot: the step is one of the last 8.
-        leaves: there will be a packet to offer; from step 9 on.
-        offering: it is offered; `sent`: its last word is taken.
+        leaves, waits: there will be a packet to offer, and it is waited for; in the last step.
+        offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
     """
 
     def __init__(self) -> None:
@@ -47,6 +47,8 @@ class Work(wiring.Component):
                 "short": In(1),
                 "last_slot": Out(1),
                 "leaves": In(1),
+                "waits": In(1),
+                "accepted": In(1),
                 "offering": Out(1),
                 "sent": In(1),
             }
@@ -85,10 +87,18 @@ class Work(wiring.Component):
             self.first.eq(self.go & (step == 0)),
             self.last_slot.eq(step[3:] == Mux(self.short, _LAST_SLOTS[0], _LAST_SLOTS[1])),
         ]
+        stays = Signal()  # what is offered is not dropped any more
         with m.If(self.go):
             m.d.sync += step.eq(step + 1)
             with m.If(self.last_slot & (step[:3] == SLOT_STEPS - 1)):
-                m.d.sync += [working.eq(0), self.offering.eq(self.leaves), free.eq(~self.leaves)]
+                m.d.sync += [
+                    working.eq(0),
+                    self.offering.eq(self.leaves),
+                    free.eq(~self.leaves),
+                    stays.eq(self.waits),
+                ]
+        with m.If(self.offering & ~stays):
+            m.d.sync += [stays.eq(1), self.offering.eq(self.accepted), free.eq(~self.accepted)]
         with m.If(self.sent):
             m.d.sync += [self.offering.eq(0), free.eq(1)]
         return m

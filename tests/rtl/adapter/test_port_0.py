@@ -1,19 +1,20 @@
 """The agent of an adapter, between its link and its host (docs/management.md, sections 1 and 2).
 
-A stand-in for the agent passes SMPs on to the other side.
+A stand-in for the agent passes packets on to the other side.
 """
 
 from typing import Any
 
 import pytest
 
-from rtl.management.smp_packet import SMP_WORDS
+from rtl.management.mad_packet import MAD_WORDS
 from tests.rtl.switch.bench import SWITCH, TO_WIRES, Event, Fabric
 from tests.rtl.switch.test_switch import X1, make, words
 from wire.codes import VL15
 from wire.crc import fingerprint
 from wire.mad import MadMethod
-from wire.mad_packet import smp_packet
+from wire.mad_packet import gmp_packet, smp_packet
+from wire.pma import PmaAttribute, perf_request
 from wire.registers import NodeRegister, PortRegister, node_address
 from wire.smp import smp_request
 from wire.trace import Kind
@@ -27,6 +28,12 @@ LINK, HOST, AGENT = range(3)
 def smp(source: int, destination: int, transaction_id: int = 1) -> tuple[int, ...]:
     request = smp_request(MadMethod.GET, 0x11, transaction_id=transaction_id)
     data = smp_packet(request, slid=source + 1, dlid=destination + 1).data
+    return tuple(int.from_bytes(data[place : place + 4]) for place in range(0, len(data), 4))
+
+
+def request(source: int, destination: int, transaction_id: int = 1) -> tuple[int, ...]:
+    mad = perf_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, transaction_id=transaction_id)
+    data = gmp_packet(mad, source + 1, destination + 1).data
     return tuple(int.from_bytes(data[place : place + 4]) for place in range(0, len(data), 4))
 
 
@@ -53,12 +60,12 @@ def test_an_smp_passes_the_agents_of_both_adapters() -> None:
         at(fabric, Kind.DELIVER, 0, 0),
         at(fabric, Kind.SEND, 0, 0),
     )
-    x_0 = posted.cycle + SMP_WORDS + 2 + 1 + 1
-    assert taken.cycle == x_0 + SMP_WORDS + TO_WIRES
-    assert taken.words == (VL15_SLOT, SMP_WORDS, x_0 + 1 + TO_WIRES, digest, 0)
+    x_0 = posted.cycle + MAD_WORDS + 2 + 1 + 1
+    assert taken.cycle == x_0 + MAD_WORDS + TO_WIRES
+    assert taken.words == (VL15_SLOT, MAD_WORDS, x_0 + 1 + TO_WIRES, digest, 0)
     assert offered.cycle == taken.cycle + 2
     (sent,) = fabric.of(Kind.TX_DATA, 0)
-    assert sent.words[2] == offered.cycle + SMP_WORDS + 2 + 1 + 1 + TO_WIRES
+    assert sent.words[2] == offered.cycle + MAD_WORDS + 2 + 1 + 1 + TO_WIRES
     assert sent.words[0] >> 16 == AGENT
 
     # From the link: e = c_e + 2, as the record of what was received.
@@ -68,8 +75,8 @@ def test_an_smp_passes_the_agents_of_both_adapters() -> None:
         at(fabric, Kind.SEND, 1, 0),
     )
     (delivered,) = at(fabric, Kind.DELIVER, 1, 1)
-    assert taken.cycle == received.cycle + 1 + 1 + SMP_WORDS + TO_WIRES
-    assert delivered.cycle == offered.cycle + SMP_WORDS + 2 + 1 + 1 + SMP_WORDS + TO_WIRES
+    assert taken.cycle == received.cycle + 1 + 1 + MAD_WORDS + TO_WIRES
+    assert delivered.cycle == offered.cycle + MAD_WORDS + 2 + 1 + 1 + MAD_WORDS + TO_WIRES
     assert delivered.words[3] == taken.words[3] == digest
 
 
@@ -83,6 +90,58 @@ def test_what_is_no_smp_does_not_meet_the_agent() -> None:
     assert sorted(fabric.delivered[1]) == sorted(packets)
     assert {event.words[0] >> 16 for event in fabric.of(Kind.TX_DATA, 0)} == {HOST}
     assert {event.port for event in fabric.of(Kind.DELIVER)} == {1}
+
+
+def test_a_request_from_the_link_goes_to_the_agent_and_one_to_another_lid_to_the_link() -> None:
+    fabric = make()
+    ready = fabric.bring_up(5)
+    packet = request(0, 1)
+    fabric.post(ready, 0, 0, packet)
+    fabric.run(ready + 700)
+    # At its own end the request is the host's, from there on the agent's.
+    (sent,) = fabric.of(Kind.TX_DATA, 0)
+    assert sent.words[0] >> 16 == HOST
+    assert not at(fabric, Kind.DELIVER, 0, 0)
+    (taken,) = at(fabric, Kind.DELIVER, 1, 0)
+    assert (taken.words[0], taken.words[3]) == (0, fingerprint(content(packet)))
+    assert fabric.delivered[1] == [(0, packet)]
+
+
+@pytest.mark.parametrize(
+    ("lmc", "lid", "own"), [(0, 1, True), (0, 2, False), (2, 3, True), (2, 4, False), (7, 0, False)]
+)
+def test_a_hosts_request_for_a_lid_of_its_own_goes_to_the_agent(lmc: int, lid: int, own: bool) -> None:
+    fabric = make()
+    ready = fabric.bring_up(5)
+    fabric.write(ready - 10, 0, node_address(NodeRegister.LMC), lmc)
+    if lid == 0:
+        fabric.write(ready - 8, 0, node_address(NodeRegister.LID), 0)
+    fabric.post(ready, 0, 0, request(0, lid - 1))
+    fabric.run(ready + 300)
+    (offered,) = at(fabric, Kind.SEND, 0, 1)
+    assert offered.words[:2] == (0, MAD_WORDS)
+    assert len(at(fabric, Kind.DELIVER, 0, 0)) == own
+    if not own:
+        (sent,) = fabric.of(Kind.TX_DATA, 0)
+        assert sent.words[0] >> 16 == HOST
+
+
+@pytest.mark.parametrize(("late", "own"), [(0, True), (1, False)])
+@pytest.mark.parametrize("register", [NodeRegister.LID, NodeRegister.LMC])
+def test_a_lid_counts_as_visible_in_the_cycle_of_the_requests_last_row(
+    register: NodeRegister, late: int, own: bool
+) -> None:
+    fabric = make()
+    ready = fabric.bring_up(5)
+    # LID 4; with an LMC of 1 its LIDs are 4 and 5.
+    fabric.write(ready - 10, 0, node_address(NodeRegister.LID), 4)
+    destination, value = {NodeRegister.LID: (8, 8), NodeRegister.LMC: (5, 1)}[register]
+    fabric.post(ready, 0, 0, request(0, destination - 1))
+    # Taken in the cycle in which it is posted; row r counts as received at a + 1 + r.
+    last_row = ready + 1 + MAD_WORDS
+    fabric.write(last_row - 2 + late, 0, node_address(register), value)
+    fabric.run(ready + 300)
+    assert len(at(fabric, Kind.DELIVER, 0, 0)) == own
 
 
 def test_a_host_that_stalls_is_sent_smps_all_the_same() -> None:
@@ -123,7 +182,7 @@ def test_an_agents_packet_leaves_on_a_1x_link() -> None:
     assert fabric.delivered[1] == [(VL15_SLOT, smp(0, 1))]
     (sent,) = fabric.of(Kind.TX_DATA, 0)
     assert sent.words[2] % 4 == 0
-    assert sent.cycle == sent.words[2] + 4 * SMP_WORDS
+    assert sent.cycle == sent.words[2] + 4 * MAD_WORDS
 
 
 def test_a_second_of_the_lease_can_be_written_but_not_to_0() -> None:

@@ -45,7 +45,7 @@ class Work:
         start: the cycle of step 0, if there was one; T of a packet.
         accesses: to the bus.
         offered: the cycle from which a packet was offered; None if there was none.
-        outputs: those it was for.
+        outputs: those it was for. `slot`: its slot.
         data: its bytes.
         free: the first cycle in which the agent was available again.
     """
@@ -54,6 +54,7 @@ class Work:
     accesses: list[Access] = field(default_factory=list)
     offered: int | None = None
     outputs: tuple[int, ...] = ()
+    slot: int | None = None
     data: bytes = b""
     free: int = 0
 
@@ -195,7 +196,11 @@ class Bench:
     def _stream(self) -> None:
         ctx, stream, now = self._ctx, self.agent.stream, self.now
         self._put(stream.ready, 0)
-        if not ctx.get(stream.valid):
+        offered = ctx.get(stream.valid)
+        if not offered:
+            self._stream_from = None
+        self._put(self.agent.accepted, offered and self.take_after == now - (self._stream_from or now))
+        if not offered:
             return
         assert self._work is not None
         if self._stream_from is None:
@@ -203,6 +208,7 @@ class Bench:
             self._stream_from = now
             self._work.offered = now
             mask = ctx.get(self.agent.to_output)
+            self._work.slot = ctx.get(self.agent.slot)
             self._work.outputs = tuple(bit for bit in range(len(self.agent.to_output)) if mask >> bit & 1)
             self._words = []
         elif now > self._stream_from + self.take_after:

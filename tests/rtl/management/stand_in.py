@@ -11,8 +11,8 @@ from rtl.adapter.host_receive import HostWordSignature
 from rtl.adapter.host_send import HostStreamSignature
 from rtl.management.bus import BusSignature
 from rtl.management.identity import IdentitySignature
-from rtl.management.smp_packet import SMP_WORDS
-from rtl.widths import PORT_BITS
+from rtl.management.mad_packet import MAD_WORDS
+from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import SwitchParameters
 
 __all__ = ["StandIn"]
@@ -21,8 +21,9 @@ __all__ = ["StandIn"]
 class StandIn(wiring.Component):
     """Has the members of `rtl.management.agent.Agent`.
 
-    From the cycle after `ended` on it offers a good packet of an SMP's length: a switch's back to the port that it came
-    by, an adapter's to the other side. It is free again in the cycle after the last word, or after one that it drops.
+    From the cycle after `ended` on it offers a good packet of a MAD's length on the slot that it came on: a switch's
+    back to the port that it came by, an adapter's to the other side. It is free again in the cycle after the last
+    word, or after one that it drops.
     """
 
     def __init__(self, parameters: Any) -> None:
@@ -38,6 +39,8 @@ class StandIn(wiring.Component):
                 "taken": In(1),
                 "available": Out(1),
                 "stream": In(HostStreamSignature()),
+                "slot": Out(SLOT_BITS),
+                "accepted": In(1),
                 "to_output": Out(outputs),
                 "bus": Out(BusSignature()),
                 "hold": In(1),
@@ -49,30 +52,30 @@ class StandIn(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.packet = packet = Memory(shape=32, depth=SMP_WORDS, init=[])
+        m.submodules.packet = packet = Memory(shape=32, depth=MAD_WORDS, init=[])
         write, read = packet.write_port(), packet.read_port(domain="comb")
-        came = Signal(range(SMP_WORDS + 1))
-        went = Signal(range(SMP_WORDS))
+        came = Signal(range(MAD_WORDS + 1))
+        went = Signal(range(MAD_WORDS))
         arrival = Signal.like(self.arrival)
-        last = went == SMP_WORDS - 1
+        last = went == MAD_WORDS - 1
         m.d.comb += [
             write.addr.eq(Mux(self.words.first, 0, came)),
             write.data.eq(self.words.data),
             write.en.eq(self.words.valid),
             read.addr.eq(went),
             self.stream.data.eq(read.data),
-            self.stream.length.eq(SMP_WORDS),
+            self.stream.length.eq(MAD_WORDS),
             self.to_output.eq((1 << arrival) >> 1 if self._is_switch else Mux(arrival == 1, 0b10, 0b01)),
         ]
         with m.If(self.words.valid):
-            m.d.sync += [came.eq(write.addr + 1), arrival.eq(self.arrival)]
+            m.d.sync += [came.eq(write.addr + 1), arrival.eq(self.arrival), self.slot.eq(self.words.slot)]
         free = Signal(init=1)
         m.d.comb += self.available.eq(free & ~self.taken)
         with m.If(self.taken):
             m.d.sync += free.eq(0)
         with m.If(self.ended):
-            is_smp = self.good & (write.addr + 1 == SMP_WORDS)
-            m.d.sync += [free.eq(~is_smp), self.stream.valid.eq(is_smp)]
+            is_mad = self.good & (write.addr + 1 == MAD_WORDS)
+            m.d.sync += [free.eq(~is_mad), self.stream.valid.eq(is_mad)]
         with m.If(self.stream.ready):
             m.d.sync += went.eq(Mux(last, 0, went + 1))
             with m.If(last):

@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 
 from rtl.management.port_registers import PortRegisters
 from wire.codes import PortPhysicalState, PortState, max_pkt_len
-from wire.registers import Counter, PortRegister
+from wire.registers import HIGH_OF_COUNTER, Counter, PortRegister
 
 AT_RESET = {
     PortRegister.WIDTH: 2,
@@ -52,6 +52,8 @@ IGNORED = {
     PortRegister.PHYSICAL_STATE: [0, 4, 5, 6, 7, 0x101],
 }
 
+COUNTERS = [counter for counter in Counter if counter not in HIGH_OF_COUNTER]
+
 Access = dict[str, int] | None
 
 
@@ -68,7 +70,7 @@ def run(
 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.state, PortState.ARMED)
-        ctx.set(dut.counters, {counter.name: 2 + index % 8 for index, counter in enumerate(Counter)})
+        ctx.set(dut.counters, {counter.name: 2 + index % 8 for index, counter in enumerate(COUNTERS)})
         for cycle, access in enumerate(accesses):
             ctx.set(dut.up, cycle in up)
             ctx.set(dut.reg, {"select": 1, **access} if access else {})
@@ -98,12 +100,12 @@ def test_values_at_reset() -> None:
 
 
 def test_state_and_counters_can_be_read() -> None:
-    answers, _ = run([read(PortRegister.STATE), *(read(counter) for counter in Counter), None, None])
-    assert answers[2:] == [PortState.ARMED, *(2 + index % 8 for index in range(len(Counter)))]
+    answers, _ = run([read(PortRegister.STATE), *(read(counter) for counter in COUNTERS), None, None])
+    assert answers[2:] == [PortState.ARMED, *(2 + index % 8 for index in range(len(COUNTERS)))]
 
 
 def test_other_offsets_read_0() -> None:
-    offsets = (0x0C, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    offsets = (0x0D, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
     answers, _ = run([*(read(offset) for offset in offsets), None, None])
     assert not any(answers)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rtl.management.smp_packet import SMP_WORDS
+from rtl.management.mad_packet import MAD_WORDS
 from tests.rtl.switch.bench import SWITCH, TO_WIRES, Event, Fabric
 from tests.rtl.switch.test_switch import X1, make, posted_to_link, starts, verdicts, words
 from wire.codes import LID_PERMISSIVE, VL15
@@ -33,7 +33,7 @@ TO_AGENT = LID_PERMISSIVE - 1
 def to_agent(source: int = 0, **more: Any) -> tuple[int, ...]:
     """A packet to the agent. It has an SMP's length, but another DestQP: the adapters' agents leave it alone."""
     packet = words(source, TO_AGENT, 256, vl=VL15, **more)
-    assert len(packet) == SMP_WORDS
+    assert len(packet) == MAD_WORDS
     return packet
 
 
@@ -59,14 +59,14 @@ def test_a_packet_to_the_permissive_lid_goes_to_the_agent_and_what_it_sends_to_a
     (delivered,), (sent,) = agent(fabric, Kind.DELIVER), agent(fabric, Kind.SEND)
     # h, e, g and x_0 follow row 0.
     x_0 = came + 1 + 2 + 1 + 1
-    assert delivered.cycle == x_0 + SMP_WORDS + TO_WIRES
-    assert delivered.words == (VL15_SLOT, SMP_WORDS, x_0 + 1 + TO_WIRES, fingerprint(content(packet)), 0)
+    assert delivered.cycle == x_0 + MAD_WORDS + TO_WIRES
+    assert delivered.words == (VL15_SLOT, MAD_WORDS, x_0 + 1 + TO_WIRES, fingerprint(content(packet)), 0)
 
     # Offered in the next cycle and taken at once; it joins when it is whole. g and x_0 follow e.
     offered = delivered.cycle + 1
-    assert (sent.cycle, sent.words[:2]) == (offered + 1, (VL15_SLOT, SMP_WORDS))
+    assert (sent.cycle, sent.words[:2]) == (offered + 1, (VL15_SLOT, MAD_WORDS))
     (leaves,) = fabric.of(Kind.TX_DATA, SWITCH)
-    assert leaves.words[2] == offered + SMP_WORDS + 3 + 1 + 1 + TO_WIRES
+    assert leaves.words[2] == offered + MAD_WORDS + 3 + 1 + 1 + TO_WIRES
     # Port 0 is the input behind those of the ports.
     assert (leaves.port, leaves.words[0] >> 16) == (1, 2)
     assert fabric.delivered[0] == [(VL15_SLOT, packet)]
@@ -89,6 +89,23 @@ def test_a_lid_of_port_0_leads_to_the_agent_on_any_vl_whatever_sl_to_vl_says(vl:
     (delivered,) = agent(fabric, Kind.DELIVER)
     assert delivered.words[0] == slot
     assert delivered.words[3] == fingerprint(content(packet))
+
+
+@QUEUEING
+def test_what_the_agent_sends_on_a_data_vl_leaves_on_it(switch: dict[str, Any]) -> None:
+    fabric = make(vls=2, **switch)
+    ready = fabric.bring_up(5)
+    fabric.write(ready - 8, SWITCH, lft_address(5), 0)
+    packet = words(0, 4, 256, vl=1)
+    # The stand-in sends it back to the adapter, which has LID 5 now.
+    fabric.write(ready - 6, 0, node_address(NodeRegister.LID), 5)
+    fabric.post(ready, 0, 1, packet)
+    fabric.run(ready + 700)
+    (sent,) = agent(fabric, Kind.SEND)
+    assert sent.words[:2] == (1, MAD_WORDS)
+    (left,) = fabric.of(Kind.TX_DATA, SWITCH)
+    assert (left.port, left.words[0] & 0xF, left.words[0] >> 16) == (1, 1, 2)
+    assert fabric.delivered[0] == [(1, packet)]
 
 
 def test_the_permissive_lid_is_for_vl15_alone() -> None:
@@ -122,7 +139,7 @@ def test_the_agent_works_on_one_packet_at_a_time(switch: dict[str, Any]) -> None
     assert [event.kind for event in sorted(delivered + sent)] == [Kind.DELIVER, Kind.SEND] * 4
     # The agent is free in the cycle after its last word: g, x_0, and so on to the last row.
     for before, behind in zip(sent, delivered[1:], strict=False):
-        assert after(before, behind) == SMP_WORDS + 1 + SMP_WORDS + TO_WIRES
+        assert after(before, behind) == MAD_WORDS + 1 + MAD_WORDS + TO_WIRES
     # The two inputs take turns, and each gets its own packets back.
     back = [event.port for event in fabric.of(Kind.TX_DATA, SWITCH)]
     assert back in ([1, 2, 1, 2], [2, 1, 2, 1])
@@ -153,10 +170,10 @@ def test_from_a_1x_port_words_follow_each_other_without_a_gap() -> None:
     fabric.run(ready + 500)
     (came,) = starts(fabric.rows[SWITCH, 1], Control.SDP)
     # Port 0 is 4X: the packet joins when the rest of it arrives in time.
-    d = SMP_WORDS - SMP_WORDS // 4
+    d = MAD_WORDS - MAD_WORDS // 4
     x_0 = came + 4 * d + 2 + 1 + 1
     (delivered,) = agent(fabric, Kind.DELIVER)
-    assert (delivered.words[2], delivered.cycle) == (x_0 + 1 + TO_WIRES, x_0 + SMP_WORDS + TO_WIRES)
+    assert (delivered.words[2], delivered.cycle) == (x_0 + 1 + TO_WIRES, x_0 + MAD_WORDS + TO_WIRES)
     assert delivered.words[3] == fingerprint(content(packet))
 
 
@@ -172,7 +189,7 @@ def test_a_packet_that_goes_bad_on_its_way_is_delivered_and_dropped_by_the_agent
     # A word is the last three bytes of a row and the first of the next.
     came = list(packet)
     came[place + 1] ^= bits << 16
-    assert delivered.words[:2] == (VL15_SLOT, SMP_WORDS)
+    assert delivered.words[:2] == (VL15_SLOT, MAD_WORDS)
     assert delivered.words[3] == fingerprint(content(tuple(came)))
     assert not agent(fabric, Kind.SEND)
 
@@ -184,15 +201,15 @@ def test_a_packet_that_ends_early_is_delivered_with_the_words_that_came_and_drop
     # PktLen says 80 words instead of 72. It is in the rows' second word.
     longer = 80
     row_1 = posted_to_link(20, packet) + 1
-    fabric.flip(row_1, SWITCH, 1, (SMP_WORDS ^ longer) << 8)
+    fabric.flip(row_1, SWITCH, 1, (MAD_WORDS ^ longer) << 8)
     fabric.run(400)
     (received,) = fabric.of(Kind.RX_DATA, SWITCH)
-    assert received.words[1] == longer | SMP_WORDS << 16
+    assert received.words[1] == longer | MAD_WORDS << 16
     x_0 = row_1 + 2 + 1 + 1
     (delivered,) = agent(fabric, Kind.DELIVER)
     came = list(packet)
-    came[1] ^= (SMP_WORDS ^ longer) << 16
-    assert delivered.cycle == x_0 + SMP_WORDS + TO_WIRES
+    came[1] ^= (MAD_WORDS ^ longer) << 16
+    assert delivered.cycle == x_0 + MAD_WORDS + TO_WIRES
     assert delivered.words[:2] == (VL15_SLOT, longer)
     assert delivered.words[3] == fingerprint(content(tuple(came)))
     assert not agent(fabric, Kind.SEND)
@@ -205,17 +222,17 @@ def test_a_packet_found_bad_before_the_agent_was_free_is_scrapped(switch: dict[s
     for packet in packets:
         fabric.post(20, 0, VL15_SLOT, packet)
     # The second follows the first: its row 0 comes n + 1 cycles later, and one of its rows is damaged.
-    fabric.flip(posted_to_link(20, packets[0]) + SMP_WORDS + 1 + 30, SWITCH, 1, 1)
+    fabric.flip(posted_to_link(20, packets[0]) + MAD_WORDS + 1 + 30, SWITCH, 1, 1)
     fabric.run(700)
     assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.GOOD, Verdict.PHYSICAL, Verdict.GOOD]
     (scrapped,) = fabric.of(Kind.SCRAP)
     delivered, sent = agent(fabric, Kind.DELIVER), agent(fabric, Kind.SEND)
     assert len(delivered) == len(sent) == 2
     # Granted in the cycle after the agent's last word.
-    x_0 = sent[0].cycle + SMP_WORDS + 1
-    assert (scrapped.port, scrapped.cycle, scrapped.words[:2]) == (0, x_0 + 2, (VL15_SLOT, SMP_WORDS))
+    x_0 = sent[0].cycle + MAD_WORDS + 1
+    assert (scrapped.port, scrapped.cycle, scrapped.words[:2]) == (0, x_0 + 2, (VL15_SLOT, MAD_WORDS))
     # The stand-in is free in the cycle after `ended`, x_0 + 3.
-    assert delivered[1].cycle == x_0 + 4 + 1 + SMP_WORDS + TO_WIRES
+    assert delivered[1].cycle == x_0 + 4 + 1 + MAD_WORDS + TO_WIRES
     assert [packet for _, packet in fabric.delivered[0]] == [packets[0], packets[2]]
 
 

@@ -11,18 +11,18 @@ from wire.packet import blocks_of_words
 from wire.trace import Verdict
 
 VLS = 2
-SMP_WORDS = 72
+MAD_WORDS = 72
 ENTRIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 255]
 
 
 @pytest.mark.parametrize(("ports", "lft_size"), [(4, 16), (4, 40), (7, 16), (8, 16)])
 def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_table(ports: int, lft_size: int) -> None:
     dut = Route(ports, VLS, lft_size)
-    need = blocks_of_words(SMP_WORDS)
+    need = blocks_of_words(MAD_WORDS)
 
     async def bench(ctx: Any) -> None:
         header, write = dut.header, dut.forwarding_write
-        for member, value in (("valid", 1), ("slot", VLS), ("vl", VL15), ("n", SMP_WORDS), ("need", need)):
+        for member, value in (("valid", 1), ("slot", VLS), ("vl", VL15), ("n", MAD_WORDS), ("need", need)):
             ctx.set(header[member], value)
         ctx.set(header.dlid, LID_PERMISSIVE)
         ctx.set(dut.forwarding_top, lft_size - 1)

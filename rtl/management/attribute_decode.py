@@ -1,4 +1,4 @@
-"""Which attribute an SMP names, whether it may, and where that is kept (docs/management.md, section 4.1)."""
+"""Which attribute a MAD names, whether it may, and where that is kept (docs/management.md, sections 4.1 and 6)."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -10,12 +10,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
+from rtl.management.mad_head import MadHead
+from rtl.management.pma import OF_PORTS
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER
 from wire.layout import Layout
 from wire.mad import MadMethod, MadStatus
 from wire.parameters import NodeParameters, SwitchParameters
+from wire.pma import PMA_ATTRIBUTES, PmaAttribute
 from wire.port_info import PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
 from wire.sma import PORT_MODIFIER, SMA_ATTRIBUTES, SmaAttribute
@@ -36,7 +39,7 @@ ANSWERED: Final = (
     SmaAttribute.VENDOR_DIAG,
     SmaAttribute.LED_INFO,
 )
-"""The attributes of a switch."""
+"""The SMA's attributes of a switch."""
 
 _OF_SWITCHES: Final = (
     SmaAttribute.SWITCH_INFO,
@@ -44,11 +47,12 @@ _OF_SWITCHES: Final = (
     SmaAttribute.MULTICAST_FORWARDING_TABLE,
 )
 
-Chosen = data.StructLayout({attribute.name: 1 for attribute in (*ANSWERED, SmaAttribute.NOTICE)})
+Chosen = data.StructLayout({attribute.name: 1 for attribute in (*ANSWERED, SmaAttribute.NOTICE, *PmaAttribute)})
 """One attribute, one-hot. NOTICE is a trap's."""
 
 Target = data.StructLayout({"port": PORT_BITS, "in_port": PORT_BITS, "block": 16})
-"""What the modifier names: a port, or the output of a pair of ports, the input of the pair, a block of LIDs."""
+"""What the modifier names: a port, or the output of a pair of ports, the input of the pair, a block of LIDs. The port
+may also be PortSelect's."""
 
 
 def _fields(modifier: Value, layout: Layout) -> Mapping[str, Value]:
@@ -66,12 +70,15 @@ class AttributeDecode(wiring.Component):
     """Decodes attribute and modifier, in stages that no input hurries.
 
     Members:
-        attribute, modifier, is_set, version_known: the SMP's.
+        head: the MAD's.
+        is_set, pma: it is a Set, a PMA request.
         trap: the attribute is a trap's Notice instead.
+        output_port (switch): by which port a PMA's answer leaves.
         chosen: the attribute, from the next cycle on.
-        target: what the modifier names, from the cycle after that on.
+        target: what the MAD names, from the cycle after that on.
         status: the answer's if no field is refused, from three cycles after the inputs on.
-        base: the attribute's first word in the memory, from five cycles after them on.
+        base: the attribute's first word in the memory, from five cycles after them on. Of a PMA request it is the
+            first of the SLtoVLMappingTable by which the answer leaves, from two cycles after `output_port` on.
     """
 
     def __init__(self, parameters: NodeParameters, attributes: AttributeMap) -> None:
@@ -79,11 +86,11 @@ class AttributeDecode(wiring.Component):
         self._attributes = attributes
         super().__init__(
             {
-                "attribute": In(16),
-                "modifier": In(32),
+                "head": In(MadHead),
                 "is_set": In(1),
-                "version_known": In(1),
+                "pma": In(1),
                 "trap": In(1),
+                "output_port": In(PORT_BITS),
                 "chosen": Out(Chosen),
                 "target": Out(Target),
                 "status": Out(8),
@@ -95,37 +102,40 @@ class AttributeDecode(wiring.Component):
         """Which one, what of it, then the status and the address."""
         m = Module()
         is_switch = isinstance(self._parameters, SwitchParameters)
-        answered = [attribute for attribute in ANSWERED if is_switch or attribute not in _OF_SWITCHES]
-        chosen = self.chosen
-        for attribute in answered:
-            m.d.sync += chosen[attribute.name].eq(~self.trap & (self.attribute == attribute))
+        of_sma = [attribute for attribute in ANSWERED if is_switch or attribute not in _OF_SWITCHES]
+        chosen, attribute_id, modifier = self.chosen, self.head.attribute_id, self.head.attribute_modifier
+        for attribute in of_sma:
+            m.d.sync += chosen[attribute.name].eq(~self.trap & ~self.pma & (attribute_id == attribute))
+        for of_pma in PmaAttribute:
+            m.d.sync += chosen[of_pma.name].eq(~self.trap & self.pma & (attribute_id == of_pma))
         m.d.sync += chosen[SmaAttribute.NOTICE.name].eq(self.trap)
 
-        # Modifiers.
-        if isinstance(self._parameters, SwitchParameters):
-            allowed = self._allowed_in_switch(self._parameters.ports)
+        # Modifiers, and PortSelect.
+        no_modifier = modifier == 0
+        ports = self._parameters.ports if isinstance(self._parameters, SwitchParameters) else 1
+        port_select = self.head.port_select
+        one_port = no_modifier & (port_select != 0) & (port_select <= ports)
+        if is_switch:
+            allowed = self._allowed_in_switch(ports)
             self._target_in_switch(m)
         else:
             allowed = self._allowed_in_adapter()
-        no_modifier = self.modifier == 0
-        allowed_now = {attribute: Signal(name=f"{attribute.name}_allowed".lower()) for attribute in answered}
-        for attribute, signal in allowed_now.items():
-            m.d.sync += signal.eq(allowed.get(attribute, no_modifier))
+        allowed_by_name = {attribute.name: allowed.get(attribute, no_modifier) for attribute in of_sma}
+        allowed_by_name |= {of_pma.name: one_port if of_pma in OF_PORTS else no_modifier for of_pma in PmaAttribute}
+        methods = {attribute.name: SMA_ATTRIBUTES[attribute].methods for attribute in of_sma}
+        methods |= {of_pma.name: PMA_ATTRIBUTES[of_pma].methods for of_pma in PmaAttribute}
+        allowed_now = {name: Signal(name=f"{name}_allowed".lower()) for name in allowed_by_name}
+        for name, signal in allowed_now.items():
+            m.d.sync += signal.eq(allowed_by_name[name])
         known = Signal()
         settable = Signal()
         named = Signal()
         m.d.sync += [
-            known.eq(Cat(chosen[attribute.name] for attribute in answered).any()),
-            settable.eq(
-                Cat(
-                    chosen[attribute.name]
-                    for attribute in answered
-                    if MadMethod.SET in SMA_ATTRIBUTES[attribute].methods
-                ).any()
-            ),
-            named.eq(Cat(chosen[attribute.name] & allowed_now[attribute] for attribute in answered).any()),
+            known.eq(Cat(chosen[name] for name in methods).any()),
+            settable.eq(Cat(chosen[name] for name, of_it in methods.items() if MadMethod.SET in of_it).any()),
+            named.eq(Cat(chosen[name] & signal for name, signal in allowed_now.items()).any()),
         ]
-        with m.If(~self.version_known):
+        with m.If(~self.head.version_known):
             m.d.sync += self.status.eq(MadStatus.BAD_VERSION)
         with m.Elif(~known | (self.is_set & ~settable)):
             m.d.sync += self.status.eq(MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED)
@@ -137,17 +147,18 @@ class AttributeDecode(wiring.Component):
         # The address: where the attribute begins, and how far in it its part is.
         begin = Signal.like(self.base)
         offset = Signal.like(self.base)
-        bases = self._attributes.base
         offsets = self._offsets(m)
+        used = {attribute: Value.cast(chosen[attribute.name]) for attribute in self._attributes.base}
+        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= self.pma
         m.d.sync += [
-            begin.eq(any_of(Mux(chosen[attribute.name], base, 0) for attribute, base in bases.items())),
-            offset.eq(any_of(Mux(chosen[attribute.name], value, 0) for attribute, value in offsets.items())),
+            begin.eq(any_of(Mux(used[attribute], base, 0) for attribute, base in self._attributes.base.items())),
+            offset.eq(any_of(Mux(condition, value, 0) for condition, value in offsets)),
             self.base.eq(begin + offset),
         ]
         return m
 
     def _allowed_in_switch(self, ports: int) -> dict[SmaAttribute, Value]:
-        modifier, attributes = self.modifier, self._attributes
+        modifier, attributes = self.head.attribute_modifier, self._attributes
         port_info = _fields(modifier, PORT_INFO_MODIFIER)
         p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)
         pair = _fields(modifier, SL_TO_VL_MODIFIER)
@@ -172,7 +183,7 @@ class AttributeDecode(wiring.Component):
         }
 
     def _allowed_in_adapter(self) -> dict[SmaAttribute, Value]:
-        modifier = self.modifier
+        modifier = self.head.attribute_modifier
         every = Value.cast(1)
         return {
             SmaAttribute.PORT_INFO: _fields(modifier, PORT_INFO_MODIFIER)["port"] <= 1,
@@ -189,33 +200,39 @@ class AttributeDecode(wiring.Component):
         return (block == VLArbitrationBlock.LOW_0_31) | (block == VLArbitrationBlock.HIGH_0_31)
 
     def _target_in_switch(self, m: Module) -> None:
-        """The parts of the modifier that an allowed one can have."""
-        modifier, chosen = self.modifier, self.chosen
+        """PortSelect, or the parts of the modifier that an allowed one can have."""
+        modifier, chosen = self.head.attribute_modifier, self.chosen
         pair = _fields(modifier, SL_TO_VL_MODIFIER)
         of_p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)["port"]
         of_mft = _fields(modifier, MFT_MODIFIER)["block"]
         of_lft = _fields(modifier, BLOCK_MODIFIER)["block"]
         m.d.sync += [
-            self.target.port.eq(Mux(chosen[SmaAttribute.P_KEY_TABLE.name], of_p_key, pair["output_port"])),
+            self.target.port.eq(
+                Mux(
+                    self.pma,
+                    self.head.port_select,
+                    Mux(chosen[SmaAttribute.P_KEY_TABLE.name], of_p_key, pair["output_port"]),
+                )
+            ),
             self.target.in_port.eq(pair["input_port"]),
             self.target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
         ]
 
-    def _offsets(self, m: Module) -> dict[SmaAttribute, Value]:
-        """Words between the beginning of an attribute and the part that the modifier names."""
-        target = self.target
-        high = _fields(self.modifier, VL_ARBITRATION_MODIFIER)["block"] == VLArbitrationBlock.HIGH_0_31
+    def _offsets(self, m: Module) -> list[tuple[Value, Value]]:
+        """Words between the beginning of an attribute and the part that is used, each with when it is."""
+        target, modifier, chosen = self.target, self.head.attribute_modifier, self.chosen
+        high = _fields(modifier, VL_ARBITRATION_MODIFIER)["block"] == VLArbitrationBlock.HIGH_0_31
         blocks: dict[SmaAttribute, Value] = {
             SmaAttribute.VL_ARBITRATION_TABLE: Cat(high, target.port),
         }
-        offsets: dict[SmaAttribute, Value] = {}
+        offsets: list[tuple[Value, Value]] = []
         if isinstance(self._parameters, SwitchParameters):
             ports, positions = self._parameters.ports, self._attributes.mft_positions
             pair = Signal(range((ports + 1) ** 2))
             block = Signal(range(self._attributes.mft_blocks * positions))
             m.d.sync += [
                 pair.eq(_times(target.in_port, ports + 1) + target.port),
-                block.eq(_times(target.block, positions) + _fields(self.modifier, MFT_MODIFIER)["position"]),
+                block.eq(_times(target.block, positions) + _fields(modifier, MFT_MODIFIER)["position"]),
             ]
             blocks |= {
                 SmaAttribute.PORT_INFO: target.port,
@@ -223,6 +240,11 @@ class AttributeDecode(wiring.Component):
                 SmaAttribute.LINEAR_FORWARDING_TABLE: target.block,
                 SmaAttribute.MULTICAST_FORWARDING_TABLE: block,
             }
-            offsets = {SmaAttribute.SL_TO_VL_MAPPING_TABLE: Cat(Const(0, 1), pair), SmaAttribute.LED_INFO: target.port}
+            # The tables of input 0 are the first.
+            offsets = [
+                (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name], Cat(Const(0, 1), pair)),
+                (self.pma, Cat(Const(0, 1), self.output_port)),
+                (chosen[SmaAttribute.LED_INFO.name], target.port),
+            ]
         shift = (BLOCK_WORDS - 1).bit_length()
-        return offsets | {attribute: value << shift for attribute, value in blocks.items()}
+        return offsets + [(chosen[attribute.name], value << shift) for attribute, value in blocks.items()]

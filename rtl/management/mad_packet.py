@@ -1,0 +1,92 @@
+"""What makes a packet an SMP or a PMA request (docs/management.md, section 1; IBTA vol 1, 13.5.3)."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from amaranth.hdl import Cat, Value
+
+from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
+from wire.crc import ICRC_BYTES
+from wire.headers import BTH, DETH, LRH
+from wire.layout import Field
+from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MgmtClass
+from wire.opcodes import Opcode
+from wire.packet import WORD_BYTES, blocks_of_words
+
+__all__ = [
+    "BTH_START",
+    "DETH_START",
+    "MAD_BLOCKS",
+    "MAD_START",
+    "MAD_WORDS",
+    "PMA_REQUEST_BYTES",
+    "SMP_BYTES",
+    "AllowedByte",
+    "words_that_differ",
+]
+
+BTH_START: Final = LRH.size_bytes
+DETH_START: Final = BTH_START + BTH.size_bytes
+
+MAD_START: Final = DETH_START + DETH.size_bytes
+"""Byte of a MAD's packet at which the MAD begins."""
+
+MAD_WORDS: Final = (MAD_START + MAD_BYTES + ICRC_BYTES) // WORD_BYTES
+"""PktLen of a MAD's packet."""
+
+MAD_BLOCKS: Final = blocks_of_words(MAD_WORDS)
+"""64-byte blocks of it."""
+
+
+class AllowedByte(NamedTuple):
+    """The values that a byte may have in the bits of a mask."""
+
+    mask: int
+    values: tuple[int, ...]
+
+
+def _allow(start: int, field: Field, *values: int) -> dict[int, AllowedByte]:
+    """By byte, that the field of a header at byte START has this value, or one of these if it is one byte's."""
+    allowed = {}
+    for place in range(field.byte_span):
+        shift = 8 * (field.byte_span - 1 - place)
+        mask, *of_byte = (number << field.lsb_in_span >> shift & 0xFF for number in (field.max, *values))
+        allowed[start + field.byte + place] = AllowedByte(mask, tuple(of_byte))
+    return allowed
+
+
+_OF_BOTH: Final = {
+    **_allow(0, LRH["lnh"], LNH.IBA_LOCAL),
+    **_allow(BTH_START, BTH["opcode"], Opcode.UD_SEND_ONLY),
+    **_allow(MAD_START, MAD_HEADER["base_version"], BASE_VERSION),
+}
+
+SMP_BYTES: Final[Mapping[int, AllowedByte]] = {
+    **_OF_BOTH,
+    **_allow(BTH_START, BTH["dest_qp"], QP_SMI),
+    **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE),
+}
+"""By byte of the packet, from the LRH's byte 0 on: a packet on VL15 of `MAD_WORDS` words is an SMP if all are so."""
+
+PMA_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
+    **_OF_BOTH,
+    **_allow(BTH_START, BTH["dest_qp"], QP_GSI),
+    **_allow(DETH_START, DETH["q_key"], Q_KEY_GSI),
+    **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.PERF),
+    **_allow(MAD_START, MAD_HEADER["method"], MadMethod.GET, MadMethod.SET),
+}
+"""Likewise: a packet on a data VL of `MAD_WORDS` words is a PMA request if all are so."""
+
+
+def words_that_differ(allowed: Mapping[int, AllowedByte], word: Value, before: int = 0) -> dict[int, Value]:
+    """By number of a word that is looked at: `word`, if it is this one, has a byte that is not as allowed.
+
+    `before`: bytes that stand in word 0 before the packet.
+    """
+    differ: dict[int, list[Value]] = defaultdict(list)
+    for byte, (mask, values) in allowed.items():
+        index, place = divmod(before + byte, WORD_BYTES)
+        found = word.word_select(WORD_BYTES - 1 - place, 8) & mask
+        differ[index].append(~Cat(found == value for value in values).any())
+    return {index: Cat(of_word).any() for index, of_word in differ.items()}
