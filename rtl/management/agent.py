@@ -63,7 +63,7 @@ class Agent(wiring.Component):
             ports' order, of an adapter the link and the host. `accepted`: it is taken in this cycle, its words follow.
         bus: its accesses. `hold`: the test bus has one in this cycle, so this cycle has no step.
         identity, lease_second: the node's.
-        state_changed (switch): in the first cycle of a port's state that PortStateChange tells of.
+        state_reported (switch): in the first cycle of a port's state that PortStateChange tells of.
         active, host_sm (adapter): the port is Active; the host has a Subnet Manager.
     """
 
@@ -71,7 +71,7 @@ class Agent(wiring.Component):
         self._parameters = parameters
         self._is_switch = isinstance(parameters, SwitchParameters)
         outputs = parameters.ports if isinstance(parameters, SwitchParameters) else 2
-        of_kind = {"state_changed": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
+        of_kind = {"state_reported": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
         super().__init__(
             {
                 "words": In(HostWordSignature()),
@@ -137,11 +137,14 @@ class Agent(wiring.Component):
         ]
 
         # Step 0: where an SMP goes, whether it is the SMA's, whether its M_Key is right. A PMA has no such questions.
-        from_host = Signal()
+        from_host, sm_at_host = Signal(), Signal()
         if not is_switch:
             other_bits = (head.dlid ^ settings.lid) >> settings.lmc
             m.d.comb += from_host.eq(arrival == 0)
-            m.d.sync += smi.for_own_lid.eq((other_bits == 0) & (settings.lid != 0))
+            m.d.sync += [
+                smi.for_own_lid.eq((other_bits == 0) & (settings.lid != 0)),
+                sm_at_host.eq((settings.master_sm_lid ^ settings.lid) >> settings.lmc == 0),
+            ]
         is_get, is_set, represses = Signal(), Signal(), Signal()
         m.d.sync += [
             is_get.eq(head.method == MadMethod.GET),
@@ -171,7 +174,7 @@ class Agent(wiring.Component):
                 way.eq(smi.way),
             ]
             with m.If(trap):
-                m.d.sync += [way.goes.eq(Goes.ROUTE), way.hop.eq(Hop.KEEP)]
+                m.d.sync += [way.goes.eq(Mux(sm_at_host, Goes.HOST, Goes.ROUTE)), way.hop.eq(Hop.KEEP)]
             with m.Elif(answers):
                 m.d.sync += way.eq(smi.answer_way)
             with m.Elif(works):
@@ -181,7 +184,7 @@ class Agent(wiring.Component):
 
         # Traps.
         if is_switch:
-            event = Value.cast(self.state_changed)
+            event = Value.cast(self.state_reported)
         else:
             host_sm_before = Signal()
             m.d.sync += host_sm_before.eq(self.host_sm)
@@ -281,7 +284,7 @@ class Agent(wiring.Component):
             clears = chosen[SmaAttribute.SWITCH_INFO.name] & _CHANGE.of(attribute.request)
             with m.If(go & (step == _CHANGE_CLEARED_STEP) & setting & clears):
                 m.d.sync += change.eq(0)
-            with m.If(self.state_changed):
+            with m.If(self.state_reported):
                 m.d.sync += change.eq(1)
             with m.If(go & (in_slot == 0)):
                 m.d.sync += seen.port_state_change.eq(change)
@@ -364,8 +367,9 @@ class Agent(wiring.Component):
         # The packet offered, with an ICRC of its own.
         offering = work.offering
         next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
+        beyond = pma & data_answered & (count >= DATA_WORD + BLOCK_WORDS - 1)  # behind an attribute nothing stays
         with m.If(taken | (go & last_slot & (in_slot == _AHEAD + 1))):
-            m.d.sync += next_word.eq(packet.word)
+            m.d.sync += next_word.eq(Mux(beyond, 0, packet.word))
         with m.If(taken):
             m.d.sync += count.eq(count + 1)
         with m.Elif(~offering):

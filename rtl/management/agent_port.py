@@ -115,7 +115,7 @@ class AgentPort(wiring.Component):
         connect(m, flipped(self.identity), agent.identity)
         m.d.comb += [agent.hold.eq(self.hold), agent.lease_second.eq(self.lease_second)]
         if self._is_switch:
-            m.d.comb += agent.state_changed.eq(self.state_reported)
+            m.d.comb += agent.state_reported.eq(self.state_reported)
         else:
             m.d.comb += [agent.active.eq(self.active), agent.host_sm.eq(self.host_sm)]
 

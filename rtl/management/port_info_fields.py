@@ -6,10 +6,11 @@ from typing import Final
 
 from wire.codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.parameters import NodeParameters
-from wire.port_info import ADAPTER_CAPABILITIES, SWITCH_CAPABILITIES
+from wire.port_info import ADAPTER_CAPABILITIES, SMA_RESP_TIME, SWITCH_CAPABILITIES
+from wire.port_tables import GUID_INFO, VL_ARBITRATION_TABLE
 from wire.registers import PORT_RESET_VALUES, PortRegister
 
-__all__ = ["GUID_CAP", "LINK_SPEEDS", "LINK_WIDTHS", "WRITABLE", "PortKind", "at_reset"]
+__all__ = ["LINK_SPEEDS", "LINK_WIDTHS", "WRITABLE", "PortKind", "at_reset"]
 
 
 class PortKind(Enum):
@@ -27,8 +28,6 @@ _LINK = frozenset({PortKind.EXTERNAL, PortKind.ADAPTER})
 
 LINK_WIDTHS: Final = LinkWidth.X1 | LinkWidth.X4
 LINK_SPEEDS: Final = LinkSpeed.SDR
-GUID_CAP: Final = 8
-_VL_ARBITRATION_CAP = 32
 
 WRITABLE: Final[Mapping[str, frozenset[PortKind]]] = {
     "m_key": _NODE,
@@ -66,7 +65,8 @@ def at_reset(kind: PortKind, parameters: NodeParameters) -> dict[str, int]:
     if kind in _NODE:
         values["gid_prefix"] = 0xFE80 << 48
         values["capability_mask"] = ADAPTER_CAPABILITIES if kind is PortKind.ADAPTER else SWITCH_CAPABILITIES
-        values["guid_cap"] = GUID_CAP
+        values["guid_cap"] = GUID_INFO.count
+        values["resp_time_value"] = SMA_RESP_TIME
     if kind in _LINK:
         values |= {
             "link_width_enabled": LINK_WIDTHS,
@@ -76,8 +76,8 @@ def at_reset(kind: PortKind, parameters: NodeParameters) -> dict[str, int]:
             "link_speed_enabled": LINK_SPEEDS,
             "link_down_default_state": PortPhysicalState.POLLING,
             "neighbor_mtu": mtu,
-            "vl_arbitration_high_cap": _VL_ARBITRATION_CAP,
-            "vl_arbitration_low_cap": _VL_ARBITRATION_CAP,
+            "vl_arbitration_high_cap": VL_ARBITRATION_TABLE.count,
+            "vl_arbitration_low_cap": VL_ARBITRATION_TABLE.count,
             "operational_vls": vls,
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],

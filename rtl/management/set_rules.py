@@ -28,7 +28,7 @@ WRITES: Final = 3
 
 PORT_INFO_WRITES: Final = (
     ("lid",),
-    ("port_state", "port_physical_state", "lmc"),
+    ("port_physical_state", "port_state", "lmc"),
     ("neighbor_mtu",),
     ("operational_vls",),
     ("local_phy_errors", "overrun_errors"),

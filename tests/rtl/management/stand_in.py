@@ -29,7 +29,7 @@ class StandIn(wiring.Component):
     def __init__(self, parameters: Any) -> None:
         self._is_switch = isinstance(parameters, SwitchParameters)
         outputs = parameters.ports if self._is_switch else 2
-        of_kind = {"state_changed": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
+        of_kind = {"state_reported": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
         super().__init__(
             {
                 "words": In(HostWordSignature()),

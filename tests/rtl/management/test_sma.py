@@ -385,9 +385,9 @@ def test_port_state_change_is_set_by_a_state_and_cleared_by_writing_1() -> None:
         return SWITCH_INFO.unpack(work.attribute).port_state_change
 
     async def change(bench: Bench) -> None:
-        bench.drive(state_changed=1)
+        bench.drive(state_reported=1)
         await bench.cycle()
-        bench.drive(state_changed=0)
+        bench.drive(state_reported=0)
 
     async def script(bench: Bench) -> None:
         assert flag(await bench.get(SmaAttribute.SWITCH_INFO)) == 0
@@ -418,8 +418,8 @@ def test_in_which_cycles_port_state_change_is_read_and_cleared(method: MadMethod
 
     async def script(bench: Bench) -> None:
         # Step 0 of a packet sent at once comes 80 cycles after its grant.
-        bench.at[80 + step] = lambda: bench.drive(state_changed=1)
-        bench.at[80 + step + 1] = lambda: bench.drive(state_changed=0)
+        bench.at[80 + step] = lambda: bench.drive(state_reported=1)
+        bench.at[80 + step + 1] = lambda: bench.drive(state_reported=0)
         work = await bench.smp(request(method, SmaAttribute.SWITCH_INFO, 0, data))
         assert work.start == 80
         assert SWITCH_INFO.unpack(work.attribute).port_state_change == seen

@@ -41,9 +41,9 @@ async def know_the_sm(bench: Bench, m_key: int = 0, **fields: int) -> None:
 
 async def pulse(bench: Bench) -> int:
     """Something happens to a switch's port in this cycle."""
-    bench.drive(state_changed=1)
+    bench.drive(state_reported=1)
     await bench.cycle()
-    bench.drive(state_changed=0)
+    bench.drive(state_reported=0)
     return bench.now - 1
 
 
@@ -95,8 +95,8 @@ def test_a_port_state_change_is_told() -> None:
 def test_a_trap_waits_until_the_agent_is_free() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
-        bench.at[bench.now + 100] = lambda: bench.drive(state_changed=1)
-        bench.at[bench.now + 101] = lambda: bench.drive(state_changed=0)
+        bench.at[bench.now + 100] = lambda: bench.drive(state_reported=1)
+        bench.at[bench.now + 101] = lambda: bench.drive(state_reported=0)
         work = await bench.smp(request(MadMethod.GET, SmaAttribute.NODE_INFO), cycles=ANSWERED)
         assert work.data
         assert not bench.available
@@ -119,8 +119,8 @@ def test_without_a_subnet_manager_nothing_is_told() -> None:
 @pytest.mark.parametrize(("step", "told"), [(143, False), (144, True)])
 def test_master_sm_lid_counts_from_the_cycle_after_step_143_on(step: int, told: bool) -> None:
     async def script(bench: Bench) -> None:
-        bench.at[TO_STEP_0 + step] = lambda: bench.drive(state_changed=1)
-        bench.at[TO_STEP_0 + step + 1] = lambda: bench.drive(state_changed=0)
+        bench.at[TO_STEP_0 + step] = lambda: bench.drive(state_reported=1)
+        bench.at[TO_STEP_0 + step + 1] = lambda: bench.drive(state_reported=0)
         bench.registers[lft_address(SM_LID)] = 3
         await bench.smp(request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, settings()), cycles=ANSWERED)
         assert bench.available == (not told)
@@ -188,8 +188,8 @@ def test_what_a_trap_says_is_as_visible_at_its_step_0() -> None:
         await know_the_sm(bench)
         for offset, told in ((1, 2), (2, 4), (3, 5)):
             event = await pulse(bench)
-            bench.at[event + offset] = lambda: bench.drive(state_changed=1)
-            bench.at[event + offset + 1] = lambda: bench.drive(state_changed=0)
+            bench.at[event + offset] = lambda: bench.drive(state_reported=1)
+            bench.at[event + offset + 1] = lambda: bench.drive(state_reported=0)
             work = await bench.trap(event + 3)
             assert work.data == link_state_change(told)
             await bench.until(work.start + 1024 - TO_STEP_0)
@@ -205,8 +205,8 @@ def test_an_event_in_the_cycle_of_its_repress_stays() -> None:
         start = await pulse(bench) + 3
         await bench.trap(start)
         now = bench.now
-        bench.at[now + TO_STEP_0] = lambda: bench.drive(state_changed=1)
-        bench.at[now + TO_STEP_0 + 1] = lambda: bench.drive(state_changed=0)
+        bench.at[now + TO_STEP_0] = lambda: bench.drive(state_reported=1)
+        bench.at[now + TO_STEP_0 + 1] = lambda: bench.drive(state_reported=0)
         await repress(bench, 128, 1)
         await bench.until(start + 1024)
         work = await bench.trap(start + 1024 + 2)
@@ -280,8 +280,8 @@ def test_traps_take_turns() -> None:
         await know_the_sm(bench, m_key=0, m_key_protect_bits=1)
         await bench.set(SmaAttribute.PORT_INFO, settings(m_key=KEY))
         now = bench.now
-        bench.at[now + 20] = lambda: bench.drive(state_changed=1)
-        bench.at[now + 21] = lambda: bench.drive(state_changed=0)
+        bench.at[now + 20] = lambda: bench.drive(state_reported=1)
+        bench.at[now + 21] = lambda: bench.drive(state_reported=0)
         work = await bench.smp(request(MadMethod.SET, SmaAttribute.LED_INFO, 1), cycles=16)
         start = work.start + 16 + 2
         found = []
