@@ -28,6 +28,7 @@ NODE = {
     "mtu_cap": 4,
     "vl_cap": 3,
     "guid_cap": 8,
+    "resp_time_value": 8,
 }
 LINK = {
     "mtu_cap": 4,
@@ -280,8 +281,8 @@ def test_what_a_set_writes_to_the_registers() -> None:
         in_steps = [
             *([Access(16, port_address(PORT[kind], REG.STATE), None)]),
             *([Access(50, node_address(NodeRegister.LID), 0x123)] if kind == OF_ADAPTER else []),
-            port_write(82, kind, REG.STATE, PortState.DOWN),
-            port_write(83, kind, REG.PHYSICAL_STATE, PortPhysicalState.DISABLED),
+            port_write(82, kind, REG.PHYSICAL_STATE, PortPhysicalState.DISABLED),
+            port_write(83, kind, REG.STATE, PortState.DOWN),
             *([Access(84, node_address(NodeRegister.LMC), 2)] if kind == OF_ADAPTER else []),
             port_write(90, kind, REG.NEIGHBOR_MTU, 3),
             port_write(98, kind, REG.OPERATIONAL_VLS, 2),
@@ -375,7 +376,7 @@ def test_port_physical_state() -> None:
                 settable = 1 <= value <= 3 and state in (S.NO_CHANGE, S.DOWN)
                 assert work.status == (OK if settable or value == 0 else INVALID), (state, value)
                 found = [access for access in work.writes if access.address == address]
-                assert found == ([Access(83, address, value)] if settable else []), (state, value)
+                assert found == ([Access(82, address, value)] if settable else []), (state, value)
 
     on_port(EXTERNAL, script)
 
@@ -389,7 +390,7 @@ def test_the_state_that_counts_is_that_of_step_16() -> None:
         bench.at[80 + 17] = lambda: bench.registers.update({address: S.ARMED})
         work = await port.set(port_state=S.ARMED)
         assert (work.start, work.status) == (80, OK)
-        assert Access(82, address, S.ARMED) in work.accesses
+        assert Access(83, address, S.ARMED) in work.accesses
 
     on_port(EXTERNAL, script)
 
