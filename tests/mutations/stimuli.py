@@ -17,8 +17,11 @@ from cosim.simulation import RunSpec
 from cosim.traffic import ud_packet
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
 from wire.mad import MadMethod
-from wire.mad_packet import smp_packet
+from wire.mad_packet import gmp_packet, smp_packet
+from wire.packet import Packet
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.pma import PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
+from wire.port_info import PORT_INFO
 from wire.registers import (
     Counter,
     NodeRegister,
@@ -31,6 +34,7 @@ from wire.registers import (
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, Injection, Operation, Post, Trigger
+from wire.switch_info import SWITCH_INFO
 from wire.symbols import Control as Symbol
 
 __all__ = ["STIMULI"]
@@ -138,8 +142,12 @@ class Star:
         """A Get(NodeInfo) by directed route."""
         self._sequence += 1
         request = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=self._sequence, path=path)
-        words = unpack_words(smp_packet(request).data)
-        self._posts.append(Post.of_words(cycle, source, self.host.vls, words))
+        self.send(cycle, source, smp_packet(request))
+
+    def send(self, cycle: int, source: int, packet: Packet) -> None:
+        """A packet that is made already."""
+        slot = self.host.vls if packet.lrh.vl == VL15 else packet.lrh.vl
+        self._posts.append(Post(cycle, source, slot, packet.data))
 
     def spec(self, cycles: int) -> RunSpec:
         """All of it, for a run of so many cycles."""
@@ -348,6 +356,41 @@ def management() -> RunSpec:
     return star.spec(START + 1820)
 
 
+def agent_rules() -> RunSpec:
+    """Requests to the switch, each of which one rule of its agent decides: its LID is 1, host 1 has 2, the highest."""
+    star = _pair(top=2)
+    switch_lid, host_lid, m_key = 1, 2, 0x77
+    star.write(START, SWITCH, lft_address(switch_lid), 0)
+    star.write(START + 1, SWITCH, lft_address(host_lid), 1)
+    star.write(START + 2, 1, node_address(NodeRegister.LID), host_lid)
+    star.post(START + 4, 1, host_lid, 40)
+    own = PORT_INFO.pack(m_key=m_key, m_key_protect_bits=2, lid=switch_lid, master_sm_lid=host_lid)
+    down = PORT_INFO.pack(port_state=PortState.DOWN, neighbor_mtu=MTU.MTU_256)
+    counters = PORT_COUNTERS.pack(port_select=1, counter_select=1 << 15).ljust(PMA_DATA_BYTES, b"\xff")
+    get, change = MadMethod.GET, MadMethod.SET
+
+    def directed(
+        method: MadMethod, attribute: SmaAttribute, modifier: int = 0, data: bytes = b"", key: int = m_key
+    ) -> Packet:
+        return smp_packet(smp_request(method, attribute, modifier, data, transaction_id=1, m_key=key, path=[1]))
+
+    far = smp_request(get, SmaAttribute.NODE_INFO, transaction_id=2, path=[2], dr_slid=host_lid)
+    no_trap = smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=3, m_key=m_key)
+    requests = [
+        directed(change, SmaAttribute.PORT_INFO, 0, own, key=0),
+        directed(change, SmaAttribute.SWITCH_INFO, 0, SWITCH_INFO.pack(linear_fdb_top=host_lid)),
+        directed(get, SmaAttribute.NODE_INFO, key=1),
+        smp_packet(no_trap, host_lid, switch_lid),
+        directed(get, SmaAttribute.PORT_INFO),
+        smp_packet(far, host_lid, switch_lid),
+        gmp_packet(perf_request(change, PmaAttribute.PORT_COUNTERS, counters, transaction_id=4), host_lid, switch_lid),
+        directed(change, SmaAttribute.PORT_INFO, 2, down),
+    ]
+    for number, packet in enumerate(requests):
+        star.send(START + 10 + 600 * number, 1, packet)
+    return star.spec(START + 600 * len(requests))
+
+
 STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
     stimulus.__name__: stimulus
     for stimulus in (
@@ -366,6 +409,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         two_outputs,
         two_queues,
         management,
+        agent_rules,
     )
 }
 """By name; each call makes the same stimulus anew."""
