@@ -2,7 +2,7 @@
 
 Yosys, given a switch of 36 ports as one flat design, would map 36 like ports one by one. Here a component of which
 there are many is mapped by itself, and nextpnr puts the instances together. What that forgoes is optimisation across
-the boundary, save that outputs which nothing uses go.
+the boundary, save that what nothing uses goes: outputs before they are mapped, and afterwards every cell.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.synth import tools
+from cosim.synth.sweep import sweep
 
 __all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist"]
 
@@ -84,6 +85,7 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
         mapped = _modules(directory / f"{module}.json")[module]
         del mapped["attributes"]["top"]
         whole["modules"][module] = mapped
+    sweep(whole["modules"], TOP)
     (directory / NETLIST).write_text(json.dumps(whole))
 
 

@@ -158,7 +158,7 @@ class Adapter(wiring.Component):
         # To link, host and agent. Host and agent take packets without credits, the host not those of slots it stalls.
         m.submodules.output = output = Output(vls)
         m.submodules.matcher = matcher = Matcher(_CROSSED, _CROSSED, vls)
-        m.submodules.crossbar = crossbar = Crossbar([1] * _CROSSED, _CROSSED)
+        m.submodules.crossbar = crossbar = Crossbar([1] * _CROSSED, _CROSSED, vls)
         sides = [received, posted, agent_store]
         connect_inputs(m, sides, matcher, crossbar)
         held = Signal(_CROSSED)
@@ -184,6 +184,7 @@ class Adapter(wiring.Component):
             output.state.eq(port.state),
             output.operational.eq(port.operational),
             output.wide.eq(port.wide),
+            output.wide_follows.eq(port.wide_follows),
             output.cl.eq(port.cl),
             output.tbs.eq(port.tbs),
             output.held.eq(held[_LINK]),

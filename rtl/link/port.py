@@ -57,8 +57,8 @@ class LinkPort(wiring.Component):
             none). `accept`, in the same cycle: the packet is accepted, neither objects.
         write: rows to the receive buffer, two cycles after the wires.
         free: free blocks of each data VL's receive buffer, as visible.
-        state, operational, wide: the port's state, the mask of its operational data VLs, and whether
-            it is 4X.
+        state, operational, wide, wide_follows: the port's state, the mask of its operational data VLs, and whether
+            it is 4X, and will be in the next cycle.
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange tells of.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         cl, tbs: credit limit and blocks sent of each data VL, as visible.
@@ -95,6 +95,7 @@ class LinkPort(wiring.Component):
                 "state_reported": Out(1),
                 "operational": Out(vls),
                 "wide": Out(1),
+                "wide_follows": Out(1),
                 "neighbor_mtu": Out(3),
                 "max_words": Out(LENGTH_BITS),
                 "cl": Out(per_vl),
@@ -133,6 +134,7 @@ class LinkPort(wiring.Component):
             self.polling.eq(registers.polling),
             self.operational.eq(operational),
             self.wide.eq(registers.wide),
+            self.wide_follows.eq(registers.wide_follows),
             self.neighbor_mtu.eq(registers.neighbor_mtu),
             self.max_words.eq(registers.max_words),
             registers.reg.eq(self.reg),

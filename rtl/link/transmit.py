@@ -33,9 +33,9 @@ SendRow = data.StructLayout(
 )
 """A row of a data packet on its way to the wires, in cycle x_r + 2.
 
-`last` is the packet's end row (also an early one), `bad` means anything with it. `slot`,
-`oversize`, `n`, `need` (blocks) and `input` (number of the input, for the trace) hold from
-row 0 to the end row.
+`last` is the packet's end row (also an early one), `bad` means anything with it. `slot`, `n` and `input`
+(number of the input) hold from row 0 to the end row. `oversize` and `need` (blocks) come with row 0: `need`
+means anything with the others, `oversize` is 0. Lane 0 of row 0 means anything: it goes out as SDP.
 """
 
 

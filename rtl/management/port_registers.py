@@ -44,7 +44,7 @@ class PortRegisters(wiring.Component):
         counters: the port's counters, to be read. `wide_value`: see `rtl.management.wide_counters.WideCounters`.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         polling: the port wants its link up: it is neither asleep nor disabled.
-        wide: WIDTH is 4X.
+        wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
@@ -67,6 +67,7 @@ class PortRegisters(wiring.Component):
                 "state_write": Out(PortState),
                 "polling": Out(1),
                 "wide": Out(1, init=1),
+                "wide_follows": Out(1),
                 "operational": Out(vls, init=(1 << vls) - 1),
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
@@ -104,8 +105,10 @@ class PortRegisters(wiring.Component):
             with m.If(writes(PortRegister.PHYSICAL_STATE, value == allowed)):
                 m.d.sync += wanted.eq(allowed)
         m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
+        m.d.comb += self.wide_follows.eq(self.wide)
         with m.If(writes(PortRegister.WIDTH, (value == LinkWidth.X1) | (value == LinkWidth.X4))):
-            m.d.sync += self.wide.eq(value == LinkWidth.X4)
+            m.d.comb += self.wide_follows.eq(value == LinkWidth.X4)
+        m.d.sync += self.wide.eq(self.wide_follows)
         for code in range(1, most_mtu + 1):
             with m.If(writes(PortRegister.NEIGHBOR_MTU, value == code)):
                 m.d.sync += [self.neighbor_mtu.eq(code), self.max_words.eq(max_pkt_len(code))]

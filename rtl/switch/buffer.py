@@ -22,7 +22,16 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.packet_check import StoreRow
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
-__all__ = ["ROWS_OF_BLOCK", "Buffer", "BufferReadSignature", "StoredRow", "block_bits", "release_layout"]
+__all__ = [
+    "BLOCK_RAM",
+    "NO_COLLISION",
+    "ROWS_OF_BLOCK",
+    "Buffer",
+    "BufferReadSignature",
+    "StoredRow",
+    "block_bits",
+    "release_layout",
+]
 
 ROWS_OF_BLOCK = 16
 
@@ -30,7 +39,7 @@ NO_COLLISION = {"no_rw_check": 1}
 """Attribute of a memory of which no word counts that is read while it is written: synthesis need not keep
 the old one."""
 
-_BLOCK_RAM = {"ram_style": "block"}
+BLOCK_RAM = {"ram_style": "block"}
 """Attribute of a memory that is small enough for distributed RAM, and read too often for it."""
 
 StoredRow = data.StructLayout(
@@ -121,7 +130,7 @@ class Buffer(wiring.Component):
             shape=unsigned(bits),
             depth=blocks,
             init=[(block + 1) % blocks for block in range(blocks)],
-            attrs=NO_COLLISION | _BLOCK_RAM,
+            attrs=NO_COLLISION | BLOCK_RAM,
         )
         link = following.write_port()
         walk = following.read_port()
@@ -159,7 +168,9 @@ class Buffer(wiring.Component):
 
         # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
         verdict_layout = data.StructLayout({"bad": 1, "end": bits})
-        m.submodules.verdicts = verdicts = Memory(shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION)
+        m.submodules.verdicts = verdicts = Memory(
+            shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
+        )
         judge = verdicts.write_port()
         m.d.comb += [
             judge.en.eq((write.valid & write.first) | ending),
@@ -202,7 +213,7 @@ class Buffer(wiring.Component):
         with m.If(release.valid):
             m.d.sync += tails[release.slot].eq(release.last)
         for slot, capacity in enumerate(self.pools):
-            free = Signal(FREE_BITS, init=capacity, name=f"free_{slot}")
+            free = Signal(range(capacity + 1), init=capacity, name=f"free_{slot}")
             cancelled = Mux(self.cancel & (write.slot == slot), write.need, 0)
             released = Mux(release.valid & (release.slot == slot), release.need, 0)
             back = free + released + cancelled

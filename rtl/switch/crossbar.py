@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.transmit import SendRow
 from rtl.rotation import number_of, select
-from rtl.switch.reader import PassingPacket, PassingRow
+from rtl.switch.reader import FirstLane, PassingRow
 from rtl.widths import LENGTH_BITS, PORT_BITS, SLOT_BITS
 
 __all__ = ["Crossbar", "CrossbarOutput", "Scrapped"]
@@ -28,27 +28,30 @@ Scrapped = data.StructLayout(
 class CrossbarOutput(wiring.Component):
     """One output: at most one reader has a row for it.
 
-    What decides about a row (whose it is, its slot) comes a cycle before the row and waits here in registers, so
-    only the row itself crosses in the cycle in which the buffer yields it.
+    What is known of a row before (whose it is, its slot) comes a cycle earlier and waits here in registers, so
+    only the row itself crosses in the cycle in which the buffer yields it. That a row is a packet's first is known
+    here: the one before was a last.
 
     Args:
         readers: of each input.
+        vls: data VLs.
 
     Members:
-        packets, to_here: of all readers, those of input 0 first, in cycle x_r: what the row that is due belongs to;
-            which of them has one due for this output, one-hot, or none.
+        to_here, slots: of all readers, those of input 0 first, in cycle x_r: which of them has a row due for this
+            output, one-hot, or none; the row's slot.
         rows: of all readers, in cycle x_r + 1.
         send: the row for this output, a cycle later.
         scrapped: a packet dropped, likewise.
     """
 
-    def __init__(self, readers: Sequence[int]) -> None:
+    def __init__(self, readers: Sequence[int], vls: int) -> None:
         self.readers = tuple(readers)
+        self.vls = vls
         sources = sum(readers)
         super().__init__(
             {
-                "packets": In(data.ArrayLayout(PassingPacket, sources)),
                 "to_here": In(sources),
+                "slots": In(data.ArrayLayout(range(vls + 1), sources)),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
                 "send": Out(SendRow),
                 "scrapped": Out(Scrapped),
@@ -62,37 +65,42 @@ class CrossbarOutput(wiring.Component):
 
         # Cycle x_r.
         chosen = Signal(len(sources))
-        packet = Signal(PassingPacket)
-        source = Signal(range(len(self.readers)))
-        from_input = Signal(len(self.readers))
-        firsts = accumulate(self.readers, initial=0)
-        m.d.comb += from_input.eq(
-            Cat(self.to_here[first:][:count].any() for first, count in zip(firsts, self.readers, strict=False))
-        )
+        slot = Signal(range(self.vls + 1))
         m.d.sync += [
             chosen.eq(self.to_here),
-            packet.eq(select(self.to_here, [self.packets[number] for number in sources])),
-            source.eq(number_of(from_input)),
+            slot.eq(select(self.to_here, [self.slots[number] for number in sources])),
         ]
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
-        m.d.comb += row.eq(select(chosen, [self.rows[number] for number in sources]))
+        first_lane = data.View(FirstLane, row.data[24:])
+        scrap = Signal()
+        begun = Signal()  # a packet, by the rows before
+        from_input = Signal(len(self.readers))
+        firsts = accumulate(self.readers, initial=0)
+        of_inputs = [chosen[first:][:count] for first, count in zip(firsts, self.readers, strict=False)]
+        m.d.comb += [
+            row.eq(select(chosen, [self.rows[number] for number in sources])),
+            scrap.eq(row.bad & ~row.last),
+            from_input.eq(Cat(of_input.any() for of_input in of_inputs)),
+        ]
+        with m.If(row.valid & ~scrap):
+            m.d.sync += begun.eq(~row.last)
         m.d.sync += [
-            self.send.valid.eq(row.valid & ~row.scrap),
+            self.send.valid.eq(row.valid & ~scrap),
             self.send.data.eq(row.data),
             self.send.last.eq(row.last),
             self.send.bad.eq(row.bad),
-            self.send.first.eq(packet.first),
-            self.send.slot.eq(packet.slot),
-            self.send.oversize.eq(packet.oversize),
-            self.send.n.eq(packet.n),
-            self.send.need.eq(packet.need),
-            self.send.input.eq(source),
-            self.scrapped.valid.eq(row.scrap),
-            self.scrapped.slot.eq(packet.slot),
-            self.scrapped.input.eq(source),
-            self.scrapped.n.eq(packet.n),
+            self.send.first.eq(~begun),
+            self.send.slot.eq(slot),
+            self.send.oversize.eq(first_lane.oversize & ~begun),
+            self.send.n.eq(row.n),
+            self.send.need.eq(first_lane.need),
+            self.send.input.eq(number_of(from_input)),
+            self.scrapped.valid.eq(row.valid & scrap),
+            self.scrapped.slot.eq(slot),
+            self.scrapped.input.eq(number_of(from_input)),
+            self.scrapped.n.eq(row.n),
         ]
         return m
 
@@ -103,22 +111,24 @@ class Crossbar(wiring.Component):
     Args:
         readers: of each input.
         outputs: how many there are.
+        vls: data VLs.
 
     Members:
-        packets, to_output: of all readers, those of input 0 first, in cycle x_r: what the row that is due
-            belongs to, and the mask of the output it goes to, or none.
+        to_output, slots: of all readers, those of input 0 first, in cycle x_r: the mask of the output to which the row
+            that is due goes, or none; its slot there.
         rows: of all readers, in cycle x_r + 1.
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
 
-    def __init__(self, readers: Sequence[int], outputs: int) -> None:
+    def __init__(self, readers: Sequence[int], outputs: int, vls: int) -> None:
         self.readers = tuple(readers)
         self.outputs = outputs
+        self.vls = vls
         sources = sum(readers)
         super().__init__(
             {
-                "packets": In(data.ArrayLayout(PassingPacket, sources)),
                 "to_output": In(data.ArrayLayout(outputs, sources)),
+                "slots": In(data.ArrayLayout(range(vls + 1), sources)),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
                 "sends": Out(SendRow).array(outputs),
                 "scrapped": Out(Scrapped).array(outputs),
@@ -130,9 +140,9 @@ class Crossbar(wiring.Component):
         m = Module()
         sources = range(sum(self.readers))
         for output in range(self.outputs):
-            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers)
+            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers, self.vls)
             m.d.comb += [
-                column.packets.eq(self.packets),
+                column.slots.eq(self.slots),
                 column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),
                 column.rows.eq(self.rows),
                 self.sends[output].eq(column.send),

@@ -23,10 +23,10 @@ def connect_inputs(m: Module, inputs: Sequence[Input | PacketStore], matcher: Ma
             side.grant_slots.eq(matcher.slot_of),
             side.granted.eq(matcher.matched[number]),
         ]
-        for packet, to_output, row in zip(side.packets, side.to_output, side.rows, strict=True):
+        for to_output, slot, row in zip(side.to_output, side.slots, side.rows, strict=True):
             m.d.comb += [
-                crossbar.packets[source].eq(packet),
                 crossbar.to_output[source].eq(to_output),
+                crossbar.slots[source].eq(slot),
                 crossbar.rows[source].eq(row),
             ]
             source += 1

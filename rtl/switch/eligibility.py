@@ -1,28 +1,45 @@
 """What a head needs of its output to be eligible (docs/pipeline.md, section 7)."""
 
-from amaranth.hdl import Cat, Const, Value
+from typing import Final
+
+from amaranth.hdl import Cat, Mux, Value
 from amaranth.lib import data
 
-from rtl.widths import CREDIT_BITS
+from rtl.widths import NEED_BITS
 from wire.flow_control import CREDIT_WINDOW
 
-__all__ = ["data_eligible", "send_facts_layout"]
+__all__ = ["data_eligible", "room_of", "send_facts_layout"]
+
+_ROOM_BITS: Final = NEED_BITS + 1
 
 
 def send_facts_layout(vls: int) -> data.StructLayout:
     """What a head must know of its output to go in the next cycle, as visible the cycle before.
 
-    `blocked`: its port is in ActiveDefer. `swallow`: mask of data VLs on which packets leave without
-    credits, to be swallowed. `credit`: blocks that the other end has room for, modulo 4096, by VL.
+    `blocked`: its port is in ActiveDefer. `room`: what decides about a data head, by VL, see `room_of`.
     """
-    return data.StructLayout({"blocked": 1, "swallow": vls, "credit": data.ArrayLayout(CREDIT_BITS, vls)})
+    return data.StructLayout({"blocked": 1, "room": data.ArrayLayout(_ROOM_BITS, vls)})
 
 
-def data_eligible(swallow: Value, credit: Value, need: Value, oversize: Value) -> Value:
+def room_of(credit: Value, swallow: Value) -> Value:
+    """The credit that heads see: for any that there can be, (room - need) mod 256 <= 128 says the same as
+    (credit - need) mod 4096 <= 2048, and is always true if packets leave without credits, to be swallowed.
+
+    So it is the credit but that 128 to 2,048 are 128, from there on it follows the credit, and is 0 where no head
+    could go.
+    """
+    low, high = credit[:NEED_BITS], credit[NEED_BITS:]
+    window = CREDIT_WINDOW >> NEED_BITS
+    ample = swallow | ((high != 0) & (high <= window))
+    follows = ~swallow & ((high == 0) | (high == window))
+    return Cat(Mux(follows, low, 0), ample)
+
+
+def data_eligible(room: Value, need: Value, oversize: Value) -> Value:
     """A visible data head of `need` blocks may go to an output that is not blocked.
 
-    What is left of the credit has to be at most half of its range: it is not negative, or it is that half.
+    What it leaves of the room is at most half of its range: less, or just that.
     """
-    left = (credit - need)[:CREDIT_BITS]
-    at_window = credit == Cat(need, Const(CREDIT_WINDOW >> len(need), CREDIT_BITS - len(need)))
-    return swallow | oversize | ~left[-1] | at_window
+    left = (room - need)[:_ROOM_BITS]
+    leaves_half = room[-1] & (room[:NEED_BITS] == need)
+    return oversize | ~left[-1] | leaves_half

@@ -38,8 +38,6 @@ class FifoQueues(wiring.Component):
             queues.join.eq(port.join),
             queues.join_queue.eq(packet.pool),
             queues.join_packet.first.eq(port.first),
-            queues.join_packet.pool.eq(packet.pool),
-            queues.join_packet.words.eq(packet.words),
             queues.join_packet.key.need.eq(packet.need),
             queues.join_packet.key.oversize.eq(packet.oversize),
             queues.join_packet.key.output.eq(packet.output),
@@ -52,11 +50,8 @@ class FifoQueues(wiring.Component):
             key = queues.following[queue]
             facts = [port.facts[output] for output in range(self.credited)]
             blocked = Array(of_output.blocked for of_output in facts)[key.output]
-            swallow = Array(of_output.swallow for of_output in facts)[key.output]
-            credit = Array(Array(of_output.credit[vl] for vl in range(vls))[key.slot] for of_output in facts)[
-                key.output
-            ]
-            fit = data_eligible(swallow.bit_select(key.slot, 1), credit, key.need, key.oversize)
+            room = Array(Array(of_output.room[vl] for vl in range(vls))[key.slot] for of_output in facts)[key.output]
+            fit = data_eligible(room, key.need, key.oversize)
             always = key.output >= self.credited
             m.d.sync += able[queue].eq(always | (key.slot == vls) | (~blocked & fit))
 
@@ -93,12 +88,6 @@ class FifoQueues(wiring.Component):
             turn.served.eq(turn.chosen),
             queues.take.eq(Cat(turn.chosen, fitting[vls])),
         ]
-        m.d.comb += [
-            port.granted.first.eq(queues.taken.first),
-            port.granted.pool.eq(queues.taken.pool),
-            port.granted.words.eq(queues.taken.words),
-            port.granted.need.eq(queues.taken.key.need),
-            port.granted.oversize.eq(queues.taken.key.oversize),
-            port.granted.slot.eq(1 << queues.taken.key.slot),
-        ]
+        m.d.comb += port.granted.first.eq(queues.taken)
+        m.d.sync += port.granted.slot.eq(grant_slot)
         return m

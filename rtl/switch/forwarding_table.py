@@ -1,68 +1,65 @@
 """The linear forwarding table: DLID to output port (IBTA vol 1, 14.2.5.10 and 18.2.4.3)."""
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from wire.forwarding_tables import LFT_NO_ROUTE
+__all__ = ["ForwardingTable", "destination_layout", "destination_of", "forwarding_write_layout"]
 
-__all__ = ["ForwardingTable", "ForwardingWrite"]
 
-ForwardingWrite = data.StructLayout(
-    {
-        "valid": 1,
-        "lid": 16,
-        "port": 8,
-    }
-)
-"""A write to every copy of the table, at the node's registered bus stage."""
+def destination_layout(ports: int) -> data.StructLayout:
+    """What an entry means to a switch's inputs, who store that in place of the port's number.
+
+    `known`: it is one of the switch's ports. `output`: that port's, which for port 0 is the last.
+    """
+    return data.StructLayout({"known": 1, "output": range(ports + 1)})
+
+
+def destination_of(port: Value, ports: int) -> Value:
+    """What the entry `port` means, see `destination_layout`."""
+    output_bits = ports.bit_length()
+    return Cat(port <= ports, Mux(port == 0, ports, port - 1)[:output_bits])
+
+
+def forwarding_write_layout(entry: data.StructLayout | int) -> data.StructLayout:
+    """A write to a table of such entries, at the node's registered bus stage."""
+    return data.StructLayout({"valid": 1, "lid": 16, "entry": entry})
 
 
 class ForwardingTable(wiring.Component):
-    """One copy of the linear forwarding table of a switch of `ports` ports, with one reader.
+    """One copy of a switch's linear forwarding table, with one reader.
+
+    Args:
+        size: entries.
+        entry: what is stored of each.
+        init: each at reset.
 
     Members:
         write: seen by lookups of the next cycle on.
         lid: the LID looked up, below `size` (others yield anything).
-        port: its entry, in the cycle after. All that follows belongs to that cycle.
-        known, output: the entry is one of the switch's ports, and that port's output, which for port 0 is the last.
+        entry: its entry, in the cycle after.
     """
 
-    def __init__(self, size: int, ports: int) -> None:
+    def __init__(self, size: int, entry: data.StructLayout | int, init: int) -> None:
         self.size = size
-        self.ports = ports
-        super().__init__(
-            {
-                "write": In(ForwardingWrite),
-                "lid": In(16),
-                "port": Out(8),
-                "known": Out(1),
-                "output": Out(range(ports + 1)),
-            }
-        )
+        self._init = init
+        super().__init__({"write": In(forwarding_write_layout(entry)), "lid": In(16), "entry": Out(entry)})
 
     def elaborate(self, platform: object) -> Module:
-        """One block RAM. What an entry means is stored with it: its clock-to-output time is long enough."""
+        """One block RAM: its clock-to-output time is long enough without decoding behind it."""
         m = Module()
-        entry = data.StructLayout({"port": 8, "known": 1, "output": range(self.ports + 1)})
-        unknown = {"port": LFT_NO_ROUTE, "known": 0, "output": 0}
         # Any LID looked up has an entry, also one whose answer does not count: Verilog would read X there.
-        depth = 1 << ceil_log2(self.size)
-        m.submodules.memory = memory = Memory(shape=entry, depth=depth, init=[unknown] * depth)
+        width, depth = len(Value.cast(self.entry)), 1 << ceil_log2(self.size)
+        m.submodules.memory = memory = Memory(shape=width, depth=depth, init=[self._init] * depth)
         write = memory.write_port()
         read = memory.read_port()
-        port = self.write.port
         m.d.comb += [
             write.addr.eq(self.write.lid),
-            write.data.port.eq(port),
-            write.data.known.eq(port <= self.ports),
-            write.data.output.eq(Mux(port == 0, self.ports, port - 1)),
+            write.data.eq(self.write.entry),
             write.en.eq(self.write.valid),
             read.addr.eq(self.lid),
-            self.port.eq(read.data.port),
-            self.known.eq(read.data.known),
-            self.output.eq(read.data.output),
+            self.entry.eq(read.data),
         ]
         return m

@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.packet_check import PacketHeader, StoreRow
 from rtl.switch.eligibility import send_facts_layout
-from rtl.switch.forwarding_table import ForwardingWrite
+from rtl.switch.forwarding_table import destination_layout, forwarding_write_layout
 from rtl.switch.queueing import routed_layout
-from rtl.switch.reader import PassingPacket, PassingRow
+from rtl.switch.reader import PassingRow
 from rtl.switch.route import PortFacts, Route
 from rtl.switch.sl_to_vl import SlToVlAccess
 from rtl.switch.store import PacketStore
@@ -30,7 +30,7 @@ class Input(wiring.Component):
         acceptable: the port has no objection, in the cycle of `header`; what is not refused either is accepted.
         write, free: see `Buffer`.
         send_facts (`PacketStore.facts`), heads, requests, available, grant_output, grant_slots, granted,
-            busy, holds, packets, to_output, rows: see `PacketStore`.
+            busy, holds, to_output, slots, rows: see `PacketStore`.
     """
 
     def __init__(self, parameters: SwitchParameters) -> None:
@@ -49,7 +49,7 @@ class Input(wiring.Component):
                 "write": In(StoreRow),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "forwarding_top": In(16),
-                "forwarding_write": In(ForwardingWrite),
+                "forwarding_write": In(forwarding_write_layout(destination_layout(ports))),
                 "sl_to_vl": In(SlToVlAccess),
                 "sl_to_vl_rdata": Out(VL_BITS),
                 "own_wide": In(1),
@@ -63,8 +63,8 @@ class Input(wiring.Component):
                 "granted": In(1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
-                "packets": Out(PassingPacket).array(parameters.readers),
                 "to_output": Out(outputs).array(parameters.readers),
+                "slots": Out(range(vls + 1)).array(parameters.readers),
                 "rows": Out(PassingRow).array(parameters.readers),
             }
         )
@@ -151,8 +151,8 @@ class Input(wiring.Component):
         ]
         for reader in range(parameters.readers):
             m.d.comb += [
-                self.packets[reader].eq(store.packets[reader]),
                 self.to_output[reader].eq(store.to_output[reader]),
+                self.slots[reader].eq(store.slots[reader]),
                 self.rows[reader].eq(store.rows[reader]),
             ]
         return m

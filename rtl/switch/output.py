@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.switch.eligibility import send_facts_layout
+from rtl.switch.eligibility import room_of, send_facts_layout
 from rtl.widths import CREDIT_BITS
 from wire.codes import PortState
 
@@ -23,7 +23,7 @@ class Output(wiring.Component):
 
     Members:
         phase: the cycle modulo 4.
-        state, operational, wide, cl, tbs: of the port, see `rtl.link.port.LinkPort`.
+        state, operational, wide, wide_follows, cl, tbs: of the port, see `rtl.link.port.LinkPort`.
         facts: of the cycle before, what heads must know for the next, see `send_facts_layout`.
         held: a reader holds this output. `busy`: a reader is serving it.
         head: some input has a visible head for it.
@@ -41,6 +41,7 @@ class Output(wiring.Component):
                 "state": In(PortState),
                 "operational": In(vls),
                 "wide": In(1),
+                "wide_follows": In(1),
                 "cl": In(per_vl),
                 "tbs": In(per_vl),
                 "facts": Out(send_facts_layout(vls)),
@@ -56,18 +57,21 @@ class Output(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Facts, availability, waiting."""
         m = Module()
-        m.d.sync += [
-            self.facts.blocked.eq(self.state == PortState.ACTIVE_DEFER),
-            self.facts.swallow.eq(Mux(self.state == PortState.ACTIVE, ~self.operational, ~0)),
-        ]
-        m.d.sync += [self.facts.credit[vl].eq(self.cl[vl] - self.tbs[vl]) for vl in range(self.vls)]
+        active = self.state == PortState.ACTIVE
+        m.d.sync += self.facts.blocked.eq(self.state == PortState.ACTIVE_DEFER)
+        for vl in range(self.vls):
+            credit = (self.cl[vl] - self.tbs[vl])[:CREDIT_BITS]
+            m.d.sync += self.facts.room[vl].eq(room_of(credit, ~active | ~self.operational[vl]))
 
+        # Availability is where the longest paths begin: the pace, and what is taken, are registers next to it.
+        in_pace = Signal(init=1)
+        m.d.sync += in_pace.eq(self.wide_follows | (self.phase == (_X1_GRANT_PHASE - 1) % 4))
         taken = Signal(_FLOW_CONTROL_X1)  # bit i: a flow control packet has the output i cycles from now
         m.d.sync += taken.eq(taken >> 1)
         with m.If(self.flow_control):
             m.d.sync += taken.eq(Mux(self.wide, (1 << _FLOW_CONTROL_X4) - 1, (1 << _FLOW_CONTROL_X1) - 1))
         m.d.comb += [
-            self.available.eq(~self.held & ~taken[0] & (self.wide | (self.phase == _X1_GRANT_PHASE))),
+            self.available.eq(~self.held & ~taken[0] & in_pace),
             self.waiting.eq(self.head & ~self.busy),
         ]
         return m

@@ -10,17 +10,8 @@ __all__ = ["QueueingSignature", "granted_layout", "routed_layout"]
 
 
 def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
-    """A head that has been granted; see `routed_layout`. `slot` is one-hot."""
-    return data.StructLayout(
-        {
-            "first": block_bits,
-            "pool": SLOT_BITS,
-            "words": LENGTH_BITS,
-            "need": NEED_BITS,
-            "oversize": 1,
-            "slot": vls + 1,
-        }
-    )
+    """A head that has been granted: its first block; its slot, one-hot."""
+    return data.StructLayout({"first": block_bits, "slot": vls + 1})
 
 
 def routed_layout(outputs: int) -> data.StructLayout:

@@ -1,8 +1,8 @@
 """Queues of packets at one input (docs/pipeline.md, section 4).
 
-A queue is a list through the memory `successor`: at a packet's first block it holds the description
-of the packet behind it. Only what decides about eligibility, the *key* of each queue's head, is in
-registers; the rest of a head is in two small memories, one written when a packet joins an empty
+A queue is a list through the memory `successor`: at a packet's first block it holds the packet behind it,
+which is its own first block and its *key*, what decides about eligibility. The key of each queue's head is in
+registers; a head's first block is in one of two small memories, one written when a packet joins an empty
 queue, one when a head is followed by its successor, and a bit for each queue says which counts.
 They are read in the cycle after the grant, so that the grant itself ends in a mask of queues.
 """
@@ -13,18 +13,14 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.rotation import number_of
-from rtl.widths import LENGTH_BITS, SLOT_BITS
+from rtl.switch.buffer import BLOCK_RAM, NO_COLLISION
 
 __all__ = ["PacketQueues", "packet_layout"]
 
 
-def packet_layout(block_bits: int, key: data.StructLayout) -> data.StructLayout:
-    """A packet in a queue.
-
-    Its first block, the pool it lies in (`pool`, the slot it came in on), its length in words (PktLen),
-    and its key, which the matcher sees.
-    """
-    return data.StructLayout({"first": block_bits, "pool": SLOT_BITS, "words": LENGTH_BITS, "key": key})
+def packet_layout(block_bits: int, key: data.StructLayout | None) -> data.StructLayout:
+    """A packet in a queue: its first block, and its key, unless all are alike."""
+    return data.StructLayout({"first": block_bits} | ({} if key is None else {"key": key}))
 
 
 class PacketQueues(wiring.Component):
@@ -33,30 +29,33 @@ class PacketQueues(wiring.Component):
     Members:
         join, join_queue, join_packet: a packet joins (cycle e).
         visible: bit q says that queue q has a visible head.
-        keys: key of each visible head.
+        keys: key of each visible head, if there are keys.
         appears: mask of queues that have a new visible head in the next cycle.
-        following: what `keys` will be in the next cycle.
+        following: what `keys` will be in the next cycle, likewise.
         take: one-hot, the queue whose head is granted in this cycle (g).
-        taken_from, taken: that queue, one-hot, and that head, in the cycle after (g+1).
+        taken_from, taken: that queue, one-hot, and the first block of that head, in the cycle after (g+1).
     """
 
     def __init__(self, count: int, blocks: int, packet: data.StructLayout) -> None:
         self.count = count
         self.blocks = blocks
         self.packet = packet
-        keys = data.ArrayLayout(packet["key"].shape, count)
+        self._has_keys = "key" in dict(packet)
+        key_members = {}
+        if self._has_keys:
+            keys = data.ArrayLayout(packet["key"].shape, count)
+            key_members = {"keys": Out(keys), "following": Out(keys)}
         super().__init__(
             {
                 "join": In(1),
                 "join_queue": In(range(count)),
                 "join_packet": In(packet),
                 "visible": Out(count),
-                "keys": Out(keys),
                 "appears": Out(count),
-                "following": Out(keys),
                 "take": In(count),
                 "taken_from": Out(count),
-                "taken": Out(packet),
+                "taken": Out(packet["first"].shape),
+                **key_members,
             }
         )
 
@@ -69,10 +68,14 @@ class PacketQueues(wiring.Component):
         followed = Signal(count)  # the head came from the successor memory
         more = Signal(count)  # there are packets behind the head
 
-        m.submodules.joined = joined = Memory(shape=self.packet, depth=count, init=[])
-        m.submodules.fetched = fetched = Memory(shape=self.packet, depth=count, init=[])
-        m.submodules.successor = successor = Memory(shape=self.packet, depth=self.blocks, init=[])
-        m.submodules.tails = tails = Memory(shape=self.packet["first"].shape, depth=count, init=[])
+        first_block = self.packet["first"].shape
+        m.submodules.joined = joined = Memory(shape=first_block, depth=count, init=[])
+        m.submodules.fetched = fetched = Memory(shape=first_block, depth=count, init=[])
+        m.submodules.tails = tails = Memory(shape=first_block, depth=count, init=[])
+        # What is read while it is written is of no head: nothing joins behind one that was taken as the last.
+        m.submodules.successor = successor = Memory(
+            shape=self.packet, depth=self.blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
+        )
 
         # Join: at the head of an empty queue, or behind its tail.
         join_mask = Signal(count)
@@ -97,7 +100,7 @@ class PacketQueues(wiring.Component):
         # A cycle later: nobody reads it before e+2.
         m.d.sync += [
             joined_write.addr.eq(self.join_queue),
-            joined_write.data.eq(self.join_packet),
+            joined_write.data.eq(self.join_packet.first),
             joined_write.en.eq(starts),
         ]
 
@@ -123,9 +126,9 @@ class PacketQueues(wiring.Component):
         more_behind = Signal()
         m.d.sync += [load_mask.eq(self.taken_from & fetching), load_queue.eq(taken_queue)]
         m.d.comb += [
-            successor_read.addr.eq(self.taken.first),
+            successor_read.addr.eq(self.taken),
             fetched_write.addr.eq(load_queue),
-            fetched_write.data.eq(successor_read.data),
+            fetched_write.data.eq(successor_read.data.first),
             fetched_write.en.eq(load_mask.any()),
             tail_loaded.addr.eq(load_queue),
             more_behind.eq(tail_loaded.data != successor_read.data.first),
@@ -143,9 +146,10 @@ class PacketQueues(wiring.Component):
                 | (join_mask & ~start_mask)
             ),
         ]
-        # The head of a queue that has none is the next to join.
-        for queue in range(count):
-            key = Mux(visible[queue], self.keys[queue].as_value(), self.join_packet.key.as_value())
-            m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.key.as_value(), key))
-        m.d.sync += self.keys.eq(self.following)
+        if self._has_keys:
+            # The head of a queue that has none is the next to join.
+            for queue in range(count):
+                key = Mux(visible[queue], self.keys[queue].as_value(), self.join_packet.key.as_value())
+                m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.key.as_value(), key))
+            m.d.sync += self.keys.eq(self.following)
         return m

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.packet_check import PacketHeader
-from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
+from rtl.switch.forwarding_table import ForwardingTable, destination_layout, forwarding_write_layout
 from rtl.switch.sl_to_vl import SlToVl, SlToVlAccess
 from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
@@ -78,7 +78,7 @@ class Route(wiring.Component):
                 "own_wide": In(1),
                 "outputs": In(data.ArrayLayout(PortFacts, ports)),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
-                "forwarding_write": In(ForwardingWrite),
+                "forwarding_write": In(forwarding_write_layout(destination_layout(ports))),
                 "sl_to_vl": In(SlToVlAccess),
                 "sl_to_vl_rdata": Out(VL_BITS),
             }
@@ -90,7 +90,8 @@ class Route(wiring.Component):
         header = self.header
 
         # Output port, looked up while row 1 is being registered: it is the last to be known.
-        m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size, self.ports)
+        m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size, destination_layout(self.ports), init=0)
+        destination = forwarding.entry
         m.d.comb += [
             forwarding.write.eq(self.forwarding_write),
             forwarding.lid.eq(self.lookup_dlid),
@@ -142,14 +143,14 @@ class Route(wiring.Component):
 
         # What it is at its own. The table's output means nothing if its entry is no port, and may be none of them.
         found = Signal(_Candidate)
-        beyond = (1 << len(forwarding.output)) - len(candidates)
+        beyond = (1 << len(destination.output)) - len(candidates)
         no_route = Signal()
         known = Signal()
         m.d.comb += [
-            known.eq(forwarding.known | permissive),
-            found.eq(Array([*candidates, *[at_agent] * beyond])[forwarding.output]),
+            known.eq(destination.known | permissive),
+            found.eq(Array([*candidates, *[at_agent] * beyond])[destination.output]),
             no_route.eq(no_dlid | ~known),
-            self.output.eq(Mux(permissive, self.ports, forwarding.output)),
+            self.output.eq(Mux(permissive, self.ports, destination.output)),
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
             self.oversize.eq(found.oversize),
             self.slower.eq(found.slower),

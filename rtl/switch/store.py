@@ -10,10 +10,11 @@ from amaranth.lib.wiring import In, Out, connect
 from rtl.link.packet_check import StoreRow
 from rtl.rotation import any_of, lowest, number_of, select
 from rtl.switch.buffer import Buffer, block_bits
+from rtl.switch.descriptions import Descriptions
 from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.fifo import FifoQueues
 from rtl.switch.queueing import routed_layout
-from rtl.switch.reader import PassingPacket, PassingRow, Reader
+from rtl.switch.reader import PassingRow, Reader
 from rtl.switch.voq import VirtualOutputQueues
 from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
 
@@ -28,6 +29,7 @@ class PacketStore(wiring.Component):
         outputs: how many there are.
         credited: how many of them, from the first on, need credits.
         queueing, readers: see `wire.parameters.SwitchParameters`.
+        need: the blocks of each packet, if all have as many and none is oversize (with `voq`).
 
     Members:
         phase: the cycle modulo 4.
@@ -38,8 +40,9 @@ class PacketStore(wiring.Component):
         granted: there is a grant in this cycle.
         wide: mask of 4X outputs.
         available: some reader is.
-        busy, holds: masks of outputs, see `Reader`.
-        packets, to_output, rows: of each reader, see `Reader`.
+        busy: mask of the outputs being served, see `Reader`.
+        holds: mask of the outputs that are not available because of that.
+        to_output, slots, rows: of each reader, see `Reader`.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class PacketStore(wiring.Component):
         credited: int,
         queueing: Literal["voq", "fifo"] = "voq",
         readers: int = 1,
+        need: int | None = None,
     ) -> None:
         self.pools = tuple(pools)
         self.outputs = outputs
@@ -56,6 +60,7 @@ class PacketStore(wiring.Component):
         self.vls = len(self.pools) - 1
         self.queueing = queueing
         self.readers = readers
+        self.need = need
         self.block_bits = block_bits(self.pools)
         super().__init__(
             {
@@ -78,8 +83,8 @@ class PacketStore(wiring.Component):
                 "available": Out(1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
-                "packets": Out(PassingPacket).array(readers),
                 "to_output": Out(outputs).array(readers),
+                "slots": Out(range(self.vls + 1)).array(readers),
                 "rows": Out(PassingRow).array(readers),
             }
         )
@@ -97,8 +102,8 @@ class PacketStore(wiring.Component):
             self.free.eq(buffer.free),
         ]
 
-        kind = VirtualOutputQueues if self.queueing == "voq" else FifoQueues
-        m.submodules.queues = kind(self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
+        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
+        m.submodules.queues = VirtualOutputQueues(*shape, self.need) if self.queueing == "voq" else FifoQueues(*shape)
         queues = m.submodules.queues.queueing
         m.d.comb += [
             queues.join.eq(self.join),
@@ -111,15 +116,26 @@ class PacketStore(wiring.Component):
             self.requests.eq(queues.requests),
         ]
 
-        # The lowest-numbered available reader takes the head that is granted; the rest of it follows in the
-        # next cycle, with the width that the output had.
-        readers = [Reader(self.block_bits, self.outputs) for _ in range(self.readers)]
+        m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.vls)
+        m.d.comb += [
+            descriptions.write.eq(self.join),
+            descriptions.first.eq(buffer.first),
+            descriptions.pool.eq(self.packet.pool),
+            descriptions.words.eq(self.packet.words),
+            descriptions.need.eq(self.packet.need),
+            descriptions.oversize.eq(self.packet.oversize),
+            descriptions.read.eq(queues.granted.first),
+        ]
+
+        # The lowest-numbered available reader takes the head that is granted; where it lies follows in the next
+        # cycle, with the width that the output had, and the rest of it in the one after.
+        readers = [Reader(self.block_bits, self.outputs, self.vls) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
             m.d.comb += [
-                self.packets[number].eq(reader.packet),
                 self.to_output[number].eq(reader.to_output),
+                self.slots[number].eq(reader.slot),
                 self.rows[number].eq(reader.row),
             ]
         taker = lowest(m, Cat(reader.available for reader in readers))
@@ -132,18 +148,17 @@ class PacketStore(wiring.Component):
                 reader.grant.eq(taker[number] & self.granted),
                 reader.to.eq(self.grant_output),
                 reader.job.first.eq(queues.granted.first),
-                reader.job.pool.eq(queues.granted.pool),
-                reader.job.words.eq(queues.granted.words),
-                reader.job.need.eq(queues.granted.need),
-                reader.job.oversize.eq(queues.granted.oversize),
                 reader.job.slot.eq(number_of(queues.granted.slot)),
                 reader.job.wide.eq((granted_output & wide).any()),
+                reader.description.eq(descriptions.description),
             ]
         m.d.comb += [
             self.available.eq(Cat(reader.available for reader in readers).any()),
             self.busy.eq(any_of(reader.busy for reader in readers)),
-            self.holds.eq(any_of(reader.holds for reader in readers)),
         ]
+        # A register of its own: all inputs look at it.
+        left = any_of(reader.leaves for reader in readers)
+        m.d.sync += self.holds.eq((self.holds & ~left) | self.grant_output)
 
         # One packet's blocks return in a cycle, the lowest-numbered reader's first.
         releaser = lowest(m, Cat(reader.release.valid for reader in readers))

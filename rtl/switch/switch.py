@@ -12,16 +12,23 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools
 from rtl.management.bus import BusSignature
 from rtl.management.identity import IdentitySignature
+from rtl.management.smp_packet import SMP_BLOCKS
 from rtl.rotation import any_of
 from rtl.switch.crossbar import Crossbar
 from rtl.switch.crossing import connect_agent, connect_inputs
-from rtl.switch.forwarding_table import ForwardingTable, ForwardingWrite
+from rtl.switch.forwarding_table import (
+    ForwardingTable,
+    destination_layout,
+    destination_of,
+    forwarding_write_layout,
+)
 from rtl.switch.input import Input
 from rtl.switch.matcher import Matcher
 from rtl.switch.node_bus import BUS_KINDS, NodeBus
 from rtl.switch.output import Output
 from rtl.switch.store import PacketStore
 from rtl.switch.switch_registers import SwitchRegisters
+from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE
 from wire.trace import Kind
@@ -29,6 +36,7 @@ from wire.trace import Kind
 __all__ = ["Switch"]
 
 _SWITCH_PORT_KINDS: Final = tuple(sorted({*PORT_KINDS, Kind.SCRAP}))
+_LFT_ENTRY_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
 _PORT_0_KINDS: Final = tuple(sorted({*BUS_KINDS, *AGENT_KINDS, Kind.SCRAP}))
 
 
@@ -111,7 +119,9 @@ class Switch(wiring.Component):
         # The last input and output are the agent's.
         crossed = parameters.ports + 1
         m.submodules.agent_port = agent_port = AgentPort(parameters, crossed)
-        m.submodules.agent_store = agent_store = PacketStore(agent_pools(parameters), crossed, parameters.ports)
+        m.submodules.agent_store = agent_store = PacketStore(
+            agent_pools(parameters), crossed, parameters.ports, need=SMP_BLOCKS
+        )
         connect_agent(m, agent_port, agent_store)
         connect(m, flipped(self.identity), agent_port.identity)
         m.d.comb += [
@@ -124,7 +134,7 @@ class Switch(wiring.Component):
         # Inputs to outputs.
         sides: list[Input | PacketStore] = [*inputs, agent_store]
         m.submodules.matcher = matcher = Matcher(crossed, crossed, vls)
-        m.submodules.crossbar = crossbar = Crossbar([*(parameters.readers for _ in numbers), 1], crossed)
+        m.submodules.crossbar = crossbar = Crossbar([*(parameters.readers for _ in numbers), 1], crossed, vls)
         connect_inputs(m, sides, matcher, crossbar)
         m.d.comb += [matcher.requests[i].eq(side.requests) for i, side in enumerate(sides)]
         m.d.comb += [
@@ -151,6 +161,7 @@ class Switch(wiring.Component):
                 output.state.eq(port.state),
                 output.operational.eq(port.operational),
                 output.wide.eq(port.wide),
+                output.wide_follows.eq(port.wide_follows),
                 output.cl.eq(port.cl),
                 output.tbs.eq(port.tbs),
                 output.held.eq(held[o]),
@@ -170,18 +181,20 @@ class Switch(wiring.Component):
         m.d.comb += [agent_port.hold.eq(bus.hold), agent_port.lease_second.eq(registers.lease_second)]
         access = bus.access
 
-        forwarding_write = Signal(ForwardingWrite)
+        # The bus has a copy of the LFT to itself, which keeps the entries as they are written.
+        m.submodules.forwarding = forwarding = ForwardingTable(parameters.lft_size, _LFT_ENTRY_BITS, LFT_NO_ROUTE)
+        forwarding_write = Signal(forwarding_write_layout(destination_layout(parameters.ports)))
         of_forwarding = Signal()
+        reading_forwarding = Signal(2)
         m.d.comb += [
             of_forwarding.eq((access.page == LFT_PAGE) & (access.offset < parameters.lft_size)),
-            forwarding_write.valid.eq(of_forwarding & access.write & (access.wdata[8:] == 0)),
-            forwarding_write.lid.eq(access.offset),
-            forwarding_write.port.eq(access.wdata),
+            forwarding.write.valid.eq(of_forwarding & access.write & (access.wdata[_LFT_ENTRY_BITS:] == 0)),
+            forwarding.write.lid.eq(access.offset),
+            forwarding.write.entry.eq(access.wdata),
+            forwarding_write.valid.eq(forwarding.write.valid),
+            forwarding_write.lid.eq(forwarding.write.lid),
+            forwarding_write.entry.eq(destination_of(forwarding.write.entry, parameters.ports)),
         ]
-        # The bus has a copy of the LFT to itself.
-        m.submodules.forwarding = forwarding = ForwardingTable(parameters.lft_size, parameters.ports)
-        reading_forwarding = Signal(2)
-        m.d.comb += forwarding.write.eq(forwarding_write)
         m.d.sync += [
             forwarding.lid.eq(access.offset),
             reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
@@ -211,7 +224,7 @@ class Switch(wiring.Component):
             any_of(
                 [
                     registers.rdata,
-                    forwarding.port & reading_forwarding[1].replicate(8),
+                    forwarding.entry & reading_forwarding[1].replicate(_LFT_ENTRY_BITS),
                     *(port.reg_rdata for port in ports),
                     *(side.sl_to_vl_rdata for side in inputs),
                 ]

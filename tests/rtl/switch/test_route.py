@@ -29,7 +29,8 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
         ctx.set(dut.lookup_dlid, LID_PERMISSIVE)
         ctx.set(write.valid, 1)
         for entry in ENTRIES:
-            ctx.set(write.port, entry)
+            ctx.set(write.entry.known, entry <= ports)
+            ctx.set(write.entry.output, (entry - 1) % (ports + 1))
             for lid in range(lft_size):
                 ctx.set(write.lid, lid)
                 await ctx.tick()

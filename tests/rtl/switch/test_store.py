@@ -22,6 +22,9 @@ AFTER_SCRAP = 2
 AFTER_EARLY_END = 3
 X1_GRANT_PHASE = 0
 
+ALWAYS = 128
+"""Room that a head of any size may go by."""
+
 
 @dataclass
 class Packet:
@@ -40,7 +43,12 @@ class Packet:
         return blocks_of_words(self.n)
 
     def row(self, index: int) -> int:
+        """As it is stored."""
         return self.number << 12 | index
+
+    def crossing_row(self, index: int) -> int:
+        """As it leaves: row 0 has the packet's blocks in place of SDP."""
+        return self.row(index) if index else self.need << 24 | self.row(0) & 0xFFFFFF
 
 
 @dataclass
@@ -115,7 +123,7 @@ class Reference:
                 scrap = row == 0 and packet.bad and packet.cycle_of_end < cycle
                 last = row == packet.end
                 bad = last and packet.bad
-                self.rows[cycle + 1].append((number, packet.output, packet.row(row), last, bad, scrap))
+                self.rows[cycle + 1].append((number, packet.output, packet.crossing_row(row), last, bad, scrap))
                 reading.row += 1
                 if scrap or (last and row < packet.n):
                     reading.over_at = cycle
@@ -153,7 +161,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
         ctx.set(dut.wide, WIDE)
         for output in range(CREDITED):
-            ctx.set(dut.facts[output].swallow, 1)
+            ctx.set(dut.facts[output].room[0], ALWAYS)
         for cycle in range(CYCLES):
             ctx.set(dut.phase, cycle % 4)
             for signal in (dut.accept, dut.cancel, dut.join, dut.write.valid, dut.grant_output, dut.granted):
@@ -165,9 +173,9 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
             for reader, to in enumerate(reads):
                 row = dut.rows[reader]
                 if to and ctx.get(row.valid):
-                    scrap = bool(ctx.get(row.scrap))
                     last = bool(ctx.get(row.last))
-                    bad = last and bool(ctx.get(row.bad))
+                    bad = bool(ctx.get(row.bad))
+                    scrap = bad and not last
                     seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
             reads = [ctx.get(to) for to in dut.to_output]
             expected = reference.rows.pop(cycle, [])
