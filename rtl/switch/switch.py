@@ -12,7 +12,7 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools
 from rtl.management.bus import BusSignature
 from rtl.management.identity import IdentitySignature
-from rtl.management.smp_packet import SMP_BLOCKS
+from rtl.management.mad_packet import MAD_BLOCKS
 from rtl.rotation import any_of
 from rtl.switch.crossbar import Crossbar
 from rtl.switch.crossing import connect_agent, connect_inputs
@@ -120,7 +120,7 @@ class Switch(wiring.Component):
         crossed = parameters.ports + 1
         m.submodules.agent_port = agent_port = AgentPort(parameters, crossed)
         m.submodules.agent_store = agent_store = PacketStore(
-            agent_pools(parameters), crossed, parameters.ports, need=SMP_BLOCKS
+            agent_pools(parameters), crossed, parameters.ports, need=MAD_BLOCKS
         )
         connect_agent(m, agent_port, agent_store)
         connect(m, flipped(self.identity), agent_port.identity)
