@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["OutputError", "output_directory", "output_file", "whole_file"]
+__all__ = ["OutputError", "output_directory", "output_file", "whole_file", "write_whole"]
 
 
 class OutputError(Exception):
@@ -79,6 +79,19 @@ def whole_file(path: Path) -> Iterator[Path]:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, whole or not at all.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with whole_file(path) as temporary:
+        try:
+            temporary.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _is_special(path: Path) -> bool:

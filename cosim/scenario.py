@@ -31,7 +31,7 @@ from cosim.scenario_tables import (
     Table,
 )
 from cosim.topology import Topology
-from wire.parameters import FabricParameters, LinkParameters, NodeParameters
+from wire.parameters import FabricParameters, LinkParameters, NodeIdentity, NodeParameters
 
 __all__ = [
     "ANY_HOST",
@@ -74,6 +74,8 @@ class Scenario(Table):
     ports: tuple[PortSettings, ...] = ()
     record: Recording = Field(default_factory=Recording)
     picture: Drawing = Field(default_factory=Drawing)
+    identities: dict[str, NodeIdentity] = Field(default_factory=dict)
+    """GUIDs and descriptions of nodes by name, where a topology file gives them; no TOML file does."""
 
     @field_validator("sl_to_vl")
     @classmethod
@@ -121,7 +123,7 @@ class Scenario(Table):
         for link in self.links:
             (a, a_port), (b, b_port) = (self.port_of(end) for end in link.ends)
             links.append(LinkParameters(a, a_port, b, b_port, link.flight(self.symbol_time_ns)))
-        return FabricParameters(self.nodes, tuple(links))
+        return FabricParameters(self.nodes, tuple(links), self.identities)
 
     @property
     def lids(self) -> dict[str, int]:

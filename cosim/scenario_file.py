@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from cosim.packaged import NotPackaged, find_file, packaged_files
 from cosim.scenario import Scenario
 from cosim.subnet_fabric import fabric_of
 from cosim.topology_file import read_topology
 from wire.meaning import label
-from wire.parameters import SwitchParameters
+from wire.parameters import NodeIdentity, SwitchParameters
 
 __all__ = ["ScenarioError", "load_scenario", "packaged_scenarios", "parse_scenario"]
 
@@ -26,8 +26,7 @@ class ScenarioError(ValueError):
 
 def packaged_scenarios() -> dict[str, Path]:
     """Scenarios that come with Ironband, by name."""
-    folder = Path(str(resources.files("cosim") / "scenarios"))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return packaged_files("scenarios", ".toml")
 
 
 def load_scenario(name_or_path: str) -> Scenario:
@@ -36,15 +35,11 @@ def load_scenario(name_or_path: str) -> Scenario:
     Raises:
         ScenarioError: there is none, it cannot be read, or it is not a scenario.
     """
-    packaged = packaged_scenarios()
-    path = Path(name_or_path)
     try:
-        if name_or_path in packaged and not path.is_file():
-            path = packaged[name_or_path]
-        elif not path.exists() and path.suffix != ".toml" and path.parent == Path():
-            known = ", ".join(packaged)
-            raise ScenarioError(f"scenario {name_or_path!r}: no such file, and Ironband comes with: {known}")
+        path = find_file(name_or_path, packaged_scenarios(), ".toml")
         text = path.read_text(encoding="utf-8")
+    except NotPackaged as error:
+        raise ScenarioError(f"scenario {name_or_path!r}: {error}") from None
     except OSError as error:
         raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -66,22 +61,25 @@ def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = 
         raise ScenarioError(f"{file}: {error}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
-    if "name" in table:
-        raise ScenarioError(f"{file}: name: unknown key")
+    for key in ("name", "identities"):
+        if key in table:
+            raise ScenarioError(f"{file}: {key}: unknown key")
+    identities: dict[str, NodeIdentity] = {}
     if "topology" in table:
         try:
-            table = _with_topology(table, folder)
+            table, identities = _with_topology(table, folder)
         except ScenarioError as error:
             raise ScenarioError(f"{file}: {error}") from None
     try:
         # As JSON, for a strict validation takes an array for a tuple there.
-        return Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
+        scenario = Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
     except ValidationError as error:
         raise ScenarioError(f"{file}: {_first_error(error)}") from None
+    return scenario.model_copy(update={"identities": identities})
 
 
-def _with_topology(table: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A scenario's table with the nodes and links of the topology file that it names."""
+def _with_topology(table: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, NodeIdentity]]:
+    """A scenario's table with the nodes and links of the topology file that it names, and who the nodes are."""
     file = table.pop("topology")
     if not isinstance(file, str):
         raise ScenarioError(f"topology: {file!r}: expected the name of a file")
@@ -108,7 +106,7 @@ def _with_topology(table: dict[str, Any], folder: Path) -> dict[str, Any]:
         {"ends": [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"], "width": label(width)}
         for link, width in zip(made.fabric.links, made.widths, strict=True)
     ]
-    return {**table, **nodes, "links": links}
+    return {**table, **nodes, "links": links}, made.fabric.identities
 
 
 def _first_error(error: ValidationError) -> str:

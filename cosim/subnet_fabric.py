@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from cosim.subnet_differences import in_reach
 from cosim.topology_file import TopologyError, TopologyFile
-from sm.subnet import MANAGEMENT_PORT, Node
+from sm.subnet import MANAGEMENT_PORT, End, Node
 from wire.codes import LinkWidth
 from wire.node_info import NodeType
 from wire.parameters import (
@@ -19,7 +20,7 @@ from wire.parameters import (
     SwitchParameters,
 )
 
-__all__ = ["SubnetFabric", "fabric_of"]
+__all__ = ["SubnetFabric", "fabric_of", "out_of_reach"]
 
 _MAX_NAME = 31
 """Most characters of a node's name in a fabric."""
@@ -62,6 +63,12 @@ def fabric_of(
     identities = {names[node.guid]: _identity(topology, node) for node in ordered}
     fabric = FabricParameters(nodes, tuple(links), identities)
     return SubnetFabric(fabric, names, tuple(link.width for link in subnet.links))
+
+
+def out_of_reach(topology: TopologyFile, made: SubnetFabric, host: str) -> list[str]:
+    """Names of the nodes that a host is not connected with, in the fabric's order."""
+    reach = in_reach(topology.subnet, End(made.fabric.identity(host).node_guid, 1))
+    return [name for name in made.fabric.nodes if made.fabric.identity(name).node_guid not in reach]
 
 
 def _parameters(

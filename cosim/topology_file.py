@@ -17,11 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
+from cosim.packaged import NotPackaged, find_file, packaged_files
 from sm.subnet import MANAGEMENT_PORT, MAX_PORTS, End, EndPort, Node, Subnet
 from wire.codes import LID_RESERVED, LID_UNICAST_MAX, LinkSpeed, LinkWidth
 from wire.node_info import NODE_DESCRIPTION, NodeType
 
-__all__ = ["TopologyError", "TopologyFile", "parse_topology", "read_topology"]
+__all__ = [
+    "TopologyError",
+    "TopologyFile",
+    "find_topology",
+    "packaged_topologies",
+    "parse_topology",
+    "read_topology",
+]
 
 _TYPES: Final = {"Switch": NodeType.SWITCH, "Ca": NodeType.CA, "Hca": NodeType.CA, "Rt": NodeType.ROUTER}
 
@@ -93,6 +101,24 @@ class TopologyFile:
     """By node GUID, what a node is called in the file: a name, or ibnetdiscover's `S-0000000000200000`."""
     lines: dict[int, int]
     """By node GUID, the line on which it begins."""
+
+
+def packaged_topologies() -> dict[str, Path]:
+    """Topology files that come with Ironband, by name."""
+    return packaged_files("topologies", ".net")
+
+
+def find_topology(name_or_path: str) -> Path:
+    """The topology file at a path, or the packaged one of that name.
+
+    Raises:
+        TopologyError: there is neither.
+    """
+    try:
+        return find_file(name_or_path, packaged_topologies(), ".net")
+    except (NotPackaged, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise TopologyError(f"topology {name_or_path!r}: {reason}") from None
 
 
 def read_topology(path: str | Path) -> TopologyFile:

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
@@ -19,6 +18,7 @@ from cosim.bench.host import host
 from cosim.bench.settings import Settings
 from cosim.bench.suite import NOT_JUDGED_QUICK, NOT_QUICK, Benchmark, Progress, benchmark
 from cosim.cli.common import STDOUT, input_errors, json_option, work_directory, write_json
+from cosim.cli.console import Console
 
 __all__ = ["bench"]
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import click
 from pydantic import ValidationError
-from rich.console import Console
 from rich.text import Text
 
 from cosim.check import CheckOptions, CheckResult, Widths, check_experiment
@@ -24,6 +23,7 @@ from cosim.cli.common import (
     work_directory,
     write_json,
 )
+from cosim.cli.console import Console
 from cosim.output import output_directory
 from cosim.scenario import MAX_CYCLES
 from wire.codes import MTU, mtu_bytes

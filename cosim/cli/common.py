@@ -13,20 +13,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from cosim.cli.console import Console
 from cosim.engines.build import BuildFailed
 from cosim.engines.cache import BuildDirectoryError
 from cosim.engines.process import ProcessTimeout
 from cosim.engines.run import LOG, SimulationFailed
 from cosim.engines.toolchain import SimulatorMissing
-from cosim.output import OutputError, output_file, whole_file
+from cosim.output import OutputError, output_file, write_whole
 from cosim.scenario_file import ScenarioError
 from cosim.simulation import ENGINES, EngineError
 from cosim.topology_file import TopologyError
 from sm.lids import Guid2LidError, LidError
 from sm.programming import TableError
+from sm.routing.up_down import RoutingError
 
 __all__ = [
     "cycle_counter",
@@ -95,6 +96,7 @@ def input_errors() -> Iterator[None]:
         TopologyError,
         Guid2LidError,
         LidError,
+        RoutingError,
         TableError,
         OutputError,
         EngineError,
@@ -140,8 +142,7 @@ def write_json(target: str, results: dict[str, Any]) -> None:
     if target == STDOUT:
         sys.stdout.write(text)
         return
-    with whole_file(Path(target)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_whole(Path(target), text)
 
 
 @contextmanager

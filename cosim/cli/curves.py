@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from cosim.cli.common import STDOUT, input_errors, json_option, progress_bar, sim_option, work_directory, write_json
+from cosim.cli.console import Console
 from cosim.curve_picture import curve_figure
 from cosim.curves import Curve, CurveError, Ideal, Load, Queueing, ideal_curve, measure_curve, time_alone
 from cosim.drawing import drawing_style, save_figure

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 import click
-from rich.console import Console
 
 from cosim.cli.common import STDOUT, input_errors, json_option, write_json
+from cosim.cli.console import Console
 from cosim.export.package import check_directory, switch_package, write_files
 from cosim.export.verilog import TOP
 from wire.codes import MTU, mtu_bytes

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from rich.console import Console
 
 from cosim.cli.common import (
     STDOUT,
@@ -21,6 +20,7 @@ from cosim.cli.common import (
     work_directory,
     write_json,
 )
+from cosim.cli.console import Console
 from cosim.cli.run_report import RunResults, Teller
 from cosim.compare import Names
 from cosim.delivery import DeliveryCheck

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from cosim.cli.common import STDOUT, input_errors, json_option, write_json
+from cosim.cli.console import Console
 from cosim.output import output_directory
 from cosim.synth.describe import describe
 from cosim.synth.device import DEVICES, SPEED_GRADES

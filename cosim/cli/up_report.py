@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +31,8 @@ __all__ = ["SYMBOL_TIME_NS", "UpReport", "UpTeller"]
 SYMBOL_TIME_NS: Final = 4
 """Of a cycle, at SDR."""
 
+_MANY_NAMES: Final = 12
+_PLURALS: Final = {"switch": "switches", "host": "hosts", "link": "links"}
 _USUAL: Final = (NodeFound, SweepStarted, SweepEnded, TablesWritten, TrapReceived)
 
 
@@ -42,9 +44,13 @@ class UpTeller:
         self._console = console
         self._names = names
 
-    def head(self, text: str) -> None:
-        """The first lines."""
-        self._console.print(Text(text, style="bold"))
+    def head(self, topology: str, described: Subnet, host: str, out_of_reach: Sequence[str]) -> None:
+        """The first lines: what the file has, where the Subnet Manager is, and what it cannot come to."""
+        said = ", ".join(_plural(count, noun) for noun, count in _counts(described).items())
+        self._console.print(Text(f"{topology}: {said}; the Subnet Manager is at {host}", style="bold"))
+        if out_of_reach:
+            named = ", ".join(out_of_reach[:_MANY_NAMES]) + (", ..." if len(out_of_reach) > _MANY_NAMES else "")
+            self._console.print(Text(f"{host} is not connected with {len(out_of_reach)} of them: {named}"))
         self._console.print(Text(f"{'cycle':>11}{'ns':>15}  event"))
 
     def tell(self, cycle: int, event: Event) -> None:
@@ -62,7 +68,10 @@ class UpReport:
 
     Attributes:
         topology: name of the file.
+        described: the subnet that it describes.
         names: of the nodes in the fabric, by GUID.
+        out_of_reach: of those that the Subnet Manager's host is not connected with.
+        routing: name of the routing engine.
         up: what was to be brought up.
         result: what came of it.
         faults: what is not as it should be, in words.
@@ -71,7 +80,10 @@ class UpReport:
     """
 
     topology: str
+    described: Subnet
     names: Mapping[int, str]
+    out_of_reach: list[str]
+    routing: str
     up: Up
     result: UpResult
     faults: list[str]
@@ -146,7 +158,12 @@ class UpReport:
         return {
             "command": "up",
             "topology": self.topology,
+            "described": {_PLURALS[noun]: count for noun, count in _counts(self.described).items()},
+            "out_of_reach": self.out_of_reach,
             "sm": up.host,
+            "routing": self.routing,
+            "lmc": up.settings.lmc,
+            "failure": self._failure_json(),
             "engine": up.engine,
             "rtl": up.rtl_nodes,
             "seed": up.seed,
@@ -173,6 +190,7 @@ class UpReport:
                 f"0x{guid:016x}": {str(lid): port for lid, port in enumerate(table) if port != LFT_NO_ROUTE}
                 for guid, table in self._tables.items()
             },
+            "backup_ports": self._backups_json(),
             "events": [
                 {
                     "cycle": cycle,
@@ -183,6 +201,26 @@ class UpReport:
                 for cycle, event in result.events
             ],
             "files": [str(path) for path in self.files],
+        }
+
+    def _failure_json(self) -> dict[str, Any] | None:
+        failure = self.up.failure
+        if failure is None:
+            return None
+        link = self.up.fabric.links[failure.link]
+        ends = [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"]
+        return {"link": ends, "cycle": failure.cycle, "timeout": failure.timeout}
+
+    def _backups_json(self) -> dict[str, dict[str, list[int]]]:
+        """By switch and LID, the other ports that the routing engine might have chosen, where there are any."""
+        routes = self.result.manager.routes
+        if routes is None:
+            return {}
+        return {
+            f"0x{guid:016x}": {
+                str(lid): list(ports) for lid in range(len(table)) if (ports := routes.backups(guid, lid))
+            }
+            for guid, table in routes.tables.items()
         }
 
     def _node_json(self, node: Node) -> dict[str, Any]:
@@ -209,3 +247,13 @@ class UpReport:
             }
             for link in self._subnet.links
         ]
+
+
+def _counts(subnet: Subnet) -> dict[str, int]:
+    """Nodes and links, by what one of them is called."""
+    switches = len(subnet.switches)
+    return {"switch": switches, "host": len(subnet.nodes) - switches, "link": len(subnet.links)}
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else _PLURALS[noun]}"

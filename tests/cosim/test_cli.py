@@ -73,6 +73,17 @@ def test_the_story_begins_with_discovery(capsys):
     assert story[6][0] in lines[1], "traffic starts when it may"
 
 
+def test_the_story_has_the_guids_and_the_descriptions_of_a_topology_file(capsys):
+    Path("two.net").write_text('Ca 1 "A" # "the first"\n[1] "B"\ncaguid=0x2c9000000\nCa 1 "B"\n[1] "A"\n')
+    text = LOOPED.replace("50_000_000", "300").replace('from = "A"', 'from = "the_first"')
+    nodes, flows = text.index("[hosts.A]"), text.index("[[flows]]")
+    Path("two.toml").write_text(f'{text[:nodes]}topology = "two.net"\n{text[flows:]}')
+    assert main(["run", "two.toml", "--sim", "model"]) == 0
+    told = capsys.readouterr().out
+    assert 'found CA 0x0000000000100000 "the first", 1 ports' in told
+    assert 'found CA 0x00000002c9000000 "B", 1 ports' in told
+
+
 def test_run_tells_the_story_of_the_jam(capsys):
     assert main(["run", "jam", "--sim", "model", "--bring-up", "bus"]) == 0
     told = capsys.readouterr().out
@@ -301,6 +312,15 @@ def test_a_reader_that_goes_away_is_no_traceback():
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
     assert ended.stdout == "The traffic jam\n"
     assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["run", "jam", "--sim", "model"], ["up", "star"], ["check", "--sim", "model"]])
+def test_a_reader_that_goes_away_is_status_2_for_nothing_has_failed(arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run([*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (2, "")
 
 
 def story(capsys, *options: str) -> list[str]:

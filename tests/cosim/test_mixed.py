@@ -13,7 +13,7 @@ from cosim.experiment import perform
 from cosim.mail import IDLE_FILE, Delivery, write_surroundings
 from cosim.simulation import WholeFabricsOnly, build, run
 from cosim.subnet_fabric import fabric_of
-from cosim.topology_file import read_topology
+from cosim.topology_file import packaged_topologies, read_topology
 from cosim.up import LinkFailure, Up, UpResult, bring_up
 from tests.regression.fabrics import STAR
 from wire.codes import PortPhysicalState, PortState
@@ -21,7 +21,7 @@ from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation
 from wire.trace import Kind, Record, port_source
 
-FAT_TREE = Path(__file__).parent / "topology_files" / "fat_tree.net"
+FAT_TREE = packaged_topologies()["fat_tree"]
 MANAGER = "H1"
 SWITCHES = ("L1", "L2", "L3", "L4", "S1", "S2")
 

@@ -6,8 +6,9 @@ import pytest
 
 from cosim.scenario import Host, Link, Scenario
 from cosim.scenario_file import ScenarioError, load_scenario, packaged_scenarios, parse_scenario
-from cosim.topology_file import TopologyError
-from wire.parameters import SwitchParameters
+from cosim.subnet_fabric import fabric_of
+from cosim.topology_file import TopologyError, read_topology
+from wire.parameters import NodeIdentity, SwitchParameters
 from wire.registers import PortRegister
 
 TWO_HOSTS = """
@@ -222,6 +223,18 @@ def test_nodes_and_links_may_be_those_of_a_topology_file(tmp_path):
         (("H1[1]", "the_switch[1]"), "4X"),
         (("H2[1]", "the_switch[3]"), "1X"),
     }
+
+
+def test_nodes_are_who_they_are_in_the_topology_file(tmp_path):
+    scenario = with_net(tmp_path, "")
+    made = fabric_of(read_topology(tmp_path / "two.net"))
+    assert {name: scenario.fabric.identity(name) for name in scenario.nodes} == made.fabric.identities
+    assert scenario.fabric.identity("the_switch") == NodeIdentity(0x200000, 0x200000, "the switch")
+
+
+def test_a_scenario_file_has_no_identities():
+    with pytest.raises(ScenarioError, match=r"^two\.toml: identities: unknown key$"):
+        parse_scenario(f"{TWO_HOSTS}\n[identities]", "two.toml")
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from cosim.subnet_fabric import fabric_of
-from cosim.topology_file import TopologyError, parse_topology, read_topology
+from cosim.subnet_fabric import fabric_of, out_of_reach
+from cosim.topology_file import TopologyError, packaged_topologies, parse_topology, read_topology
 from wire.codes import LinkWidth
 from wire.parameters import AdapterParameters, LinkParameters, NodeIdentity, SwitchParameters
 
 FOLDER = Path(__file__).parent / "topology_files"
+PACKAGED = packaged_topologies()
 
 
 def test_switches_have_the_file_s_ports_and_links_its_ends():
-    made = fabric_of(read_topology(FOLDER / "parallel.net"), SwitchParameters(vls=2), AdapterParameters(vls=2))
+    made = fabric_of(read_topology(PACKAGED["parallel"]), SwitchParameters(vls=2), AdapterParameters(vls=2))
     assert made.fabric.nodes["SW1"] == SwitchParameters(ports=8, vls=2)
     assert list(made.fabric.nodes) == ["SW1", "SW2", "H1", "H2", "H3", "H4"]
     assert LinkParameters("SW1", 7, "SW2", 7) in made.fabric.links
@@ -26,7 +27,8 @@ def test_switches_have_the_file_s_ports_and_links_its_ends():
 @pytest.mark.parametrize("name", ["star", "parallel", "ring_4", "fat_tree", "back_to_back"])
 def test_both_formats_make_the_same_fabric(name):
     hand_written, discovered = (
-        fabric_of(read_topology(FOLDER / f"{name}.{kind}")) for kind in ("net", "ibnetdiscover")
+        fabric_of(read_topology(path))
+        for path in (PACKAGED.get(name, FOLDER / f"{name}.net"), FOLDER / f"{name}.ibnetdiscover")
     )
     assert hand_written.fabric.nodes == discovered.fabric.nodes
     assert hand_written.fabric.links == discovered.fabric.links
@@ -75,3 +77,20 @@ def test_what_ironband_does_not_have_is_told(text, error):
     with pytest.raises(TopologyError) as caught:
         fabric_of(parse_topology(text, "net"))
     assert str(caught.value) == error
+
+
+def test_hosts_relay_nothing_so_what_is_behind_none_of_the_own_switches_is_out_of_reach():
+    apart = """
+    Switch 2 "S"
+    [1] "A"
+    Ca 1 "A"
+    [1] "S"[1]
+    Ca 1 "B"
+    [1] "C"
+    Ca 1 "C"
+    [1] "B"
+    """
+    topology = parse_topology(apart, "apart")
+    made = fabric_of(topology)
+    assert out_of_reach(topology, made, "A") == ["B", "C"]
+    assert out_of_reach(topology, made, "C") == ["S", "A"]

@@ -7,15 +7,16 @@ from random import Random
 import pytest
 
 from cosim.ibnetdiscover import format_topology
-from cosim.topology_file import TopologyError, parse_topology, read_topology
+from cosim.topology_file import TopologyError, find_topology, packaged_topologies, parse_topology, read_topology
 from sm.subnet import End, Subnet
 from tests.sm.subnets import random_subnet
 from wire.codes import LinkSpeed, LinkWidth
 from wire.node_info import NodeType
 
 FOLDER = Path(__file__).parent / "topology_files"
+PACKAGED = packaged_topologies()
 FABRICS = ["back_to_back", "fat_tree", "odd", "parallel", "ring_4", "star"]
-"""Fabrics of which there is an `.ibnetdiscover` file beside the `.net` file.
+"""Fabrics of which there is an `.ibnetdiscover` file for the `.net` file.
 
 infiniband-diags 44.0 wrote it, after ibsim 0.10 had read the `.net` file and OpenSM 3.3.23 had given out LIDs.
 """
@@ -38,7 +39,7 @@ def without_lids(subnet: Subnet) -> Subnet:
 @pytest.mark.parametrize("name", FABRICS)
 def test_a_net_file_means_what_ibsim_takes_it_for(name):
     """GUIDs, port GUIDs, descriptions, ids, widths and speeds: all of what ibnetdiscover saw of it."""
-    hand_written = read_topology(FOLDER / f"{name}.net").subnet
+    hand_written = read_topology(PACKAGED.get(name, FOLDER / f"{name}.net")).subnet
     discovered = read_topology(FOLDER / f"{name}.ibnetdiscover").subnet
     assert without_lids(discovered) == hand_written
 
@@ -52,7 +53,7 @@ def test_what_is_written_is_what_ibnetdiscover_writes(name):
 
 
 def test_the_head_names_date_and_origin():
-    subnet = read_topology(FOLDER / "star.net").subnet
+    subnet = read_topology(PACKAGED["star"]).subnet
     assert format_topology(subnet, End(0x100000, 1), WHEN).splitlines()[:5] == [
         "#",
         "# Topology file: generated on Sat Nov  7 06:05:04 2026",
@@ -64,7 +65,7 @@ def test_the_head_names_date_and_origin():
 
 def test_a_node_without_a_system_image_guid_has_no_line_of_it():
     """0 says that the node belongs to no system of several (IBTA vol 1, 14.2.5.3)."""
-    subnet = read_topology(FOLDER / "star.net").subnet
+    subnet = read_topology(PACKAGED["star"]).subnet
     assert format_topology(subnet, End(0x100000, 1), WHEN).count("sysimgguid") == 3
     subnet.nodes[0x200000].system_image_guid = 0
     assert format_topology(subnet, End(0x100000, 1), WHEN).count("sysimgguid") == 2
@@ -85,7 +86,7 @@ def test_a_written_topology_is_read_again_as_it_was(seed):
 
 
 def test_a_hand_written_file_needs_names_and_links_only():
-    topology = read_topology(FOLDER / "star.net")
+    topology = read_topology(PACKAGED["star"])
     assert topology.ids == {0x200000: "SW1", 0x100000: "H1", 0x100002: "H2"}
     assert topology.lines == {0x200000: 2, 0x100000: 6, 0x100002: 9}
     switch = topology.subnet.nodes[0x200000]
@@ -194,7 +195,8 @@ def test_what_is_wrong_is_told_with_file_line_and_reason(line, text, error):
 def test_a_damaged_file_is_a_topology_or_a_wrong_one(seed):
     """Nothing but TopologyError, with a line that exists, comes of characters changed, lost and doubled."""
     random = Random(seed)
-    text = (FOLDER / random.choice(["odd.net", "odd.ibnetdiscover", "parallel.net"])).read_text()
+    files = [FOLDER / "odd.net", FOLDER / "odd.ibnetdiscover", PACKAGED["parallel"]]
+    text = random.choice(files).read_text()
     for _ in range(random.randint(1, 4)):
         place = random.randrange(len(text))
         text = text[:place] + random.choice(["", text[place] * 2, *'[]()"#=+@ \t\n01x9fSC']) + text[place + 1 :]
@@ -232,3 +234,14 @@ def test_a_file_that_is_no_topology_is_told(tmp_path, data, error):
     with pytest.raises(TopologyError) as caught:
         read_topology(path)
     assert str(caught.value) == f"{path}{error}"
+
+
+def test_a_topology_that_comes_with_ironband_is_found_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert list(PACKAGED) == ["fat_tree", "parallel", "ring_4", "star"]
+    assert find_topology("ring_4") == PACKAGED["ring_4"]
+    assert find_topology("mine.net") == Path("mine.net")
+    with pytest.raises(TopologyError, match=r"^topology 'mine': no such file, and Ironband comes with: fat_tree, "):
+        find_topology("mine")
+    (tmp_path / "ring_4").touch()
+    assert find_topology("ring_4") == Path("ring_4"), "files go before"
