@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from cosim import simulation
 from cosim.bring_up import WRITE_SHOWS, BringUp, settings_writes
@@ -13,15 +15,20 @@ from cosim.engines.base import RunSpec
 from cosim.experiment import Experiment, ManagerListener, chosen_settings, experiment_from
 from cosim.mad_carrier import Together
 from cosim.managed_fabric import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start
+from cosim.manager_text import event_text
 from cosim.scenario import Scenario
 from cosim.scenario_file import ScenarioError
 from cosim.scenario_tables import MAX_CYCLES
 from cosim.topology import Topology
+from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
 
 __all__ = ["managed_experiment", "manager_hosts"]
+
+_OBSTACLES: Final = (NodeLeftOut, PortStuck, SetRefused, Unsettled)
+"""What a Subnet Manager tells where something is not as it is to be."""
 
 
 def managed_experiment(scenario: Scenario) -> Experiment:
@@ -44,10 +51,11 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     actor = Together([host.carrier for host in made])
     with simulation.run("model", RunSpec(fabric, first, (), MAX_CYCLES, actor), Path()) as run:
         deque(run, maxlen=0)
+    names = {fabric.identity(name).node_guid: name for name in fabric.nodes}
     for name, host in zip(hosts, made, strict=True):
         if not host.complete:
-            _cycle, event = host.events[-1]
-            raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {event}")
+            reason = _obstacle(host, names)
+            raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {reason}")
     topology = Topology(fabric, _lids(fabric, made), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
@@ -81,14 +89,27 @@ def manager_hosts(fabric: FabricParameters) -> list[str]:
     return hosts
 
 
+def _obstacle(host: ManagerHost, names: Mapping[int, str]) -> str:
+    """What kept a Subnet Manager from making everything as it is to be, nodes by their names."""
+    told = [event for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
+    return event_text(told[-1], names) if told else f"it is not done after {MAX_CYCLES} cycles"
+
+
 def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
-    """LID of each host, in their order."""
+    """LID of each host, in their order.
+
+    Raises:
+        ScenarioError: a host has none.
+    """
     given = {guid: lids.first for host in made for guid, lids in host.manager.lids.items()}
-    return {
-        name: given[fabric.identity(name).port_guid]
-        for name, node in fabric.nodes.items()
-        if isinstance(node, AdapterParameters)
-    }
+    lids = {}
+    for name, node in fabric.nodes.items():
+        if isinstance(node, AdapterParameters):
+            port = fabric.identity(name).port_guid
+            if port not in given:
+                raise ScenarioError(f"no Subnet Manager reaches {name}")
+            lids[name] = given[port]
+    return lids
 
 
 def _tables(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, dict[int, int]]:

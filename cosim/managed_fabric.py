@@ -12,20 +12,28 @@ from sm.lids import LidRange
 from sm.mad_client import MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
-from wire.codes import LinkWidth
+from wire.codes import LinkWidth, max_pkt_len, mtu_code
 from wire.packet import blocks_of_words
-from wire.parameters import FabricParameters
+from wire.parameters import FabricParameters, SwitchParameters
 from wire.registers import PortRegister, port_address
+from wire.smp import MAX_HOPS
 from wire.stimulus import Control, Operation
 
 __all__ = ["ACTIVATION_WAIT", "ManagerHost", "first_controls", "link_ends", "manager_start"]
 
-ACTIVATION_WAIT: Final = 50_000
+ACTIVATION_WAIT: Final = 3_000
 """Cycles to wait before ports are activated once more (SubnetSettings.activation_wait). A port waits for a flow control
-packet of its peer, of which there is one in 48,488 cycles at reset."""
+packet of its peer as that is Armed, and both ends send one at once (docs/pipeline.md, 5)."""
 
 _SMP_BLOCKS: Final = blocks_of_words(72)
 """Of buffer, that an SMP takes."""
+
+_LINK_CYCLES: Final = 256
+"""From one node's having an SMP to the next one's on its way; in truth it takes up to 220."""
+
+_ANSWER_CYCLES: Final = 4_096
+"""At both ends of the way, for an agent that has other SMPs before it and for the host to look at the answer; in truth
+it takes up to 2,600."""
 
 _FIRST_WRITE: Final = 256
 """The cycle from which 1X links are made so: the flow control packets of reset have crossed."""
@@ -63,7 +71,7 @@ class ManagerHost:
         self.events: list[tuple[int, Event]] = []
         self._tell = tell
         room = min(node.vl15_blocks for node in fabric.nodes.values())
-        mads = MadClient(window=1 + room // _SMP_BLOCKS)
+        mads = MadClient(window=1 + room // _SMP_BLOCKS, timeout=_smp_timeout(fabric))
         self.manager = SubnetManager(mads, settings, lids=lids, listener=self._listen)
         self.carrier = MadCarrier(
             mads,
@@ -83,6 +91,20 @@ class ManagerHost:
         """Whether the Subnet Manager has made everything as it is to be."""
         heavy = [event for _cycle, event in self.events if isinstance(event, SweepEnded) and event.heavy]
         return bool(heavy) and heavy[-1].complete
+
+
+def _smp_timeout(fabric: FabricParameters) -> int:
+    """Cycles after which an SMP is sent again, and in the end its node taken for silent.
+
+    An answer from the far end of the fabric takes no longer even if at every link, there and back, it comes behind a
+    packet of the largest MTU at 4X. A link of 1X may hold it up for longer: it is sent four times, and the answer to
+    any of them counts until the last is given up.
+    """
+    switches = sum(isinstance(node, SwitchParameters) for node in fabric.nodes.values())
+    links = min(switches + 1, MAX_HOPS)
+    longest = max(max_pkt_len(mtu_code(node.mtu)) for node in fabric.nodes.values())
+    flight = max((link.flight for link in fabric.links), default=0)
+    return _ANSWER_CYCLES + 2 * links * (_LINK_CYCLES + longest + flight)
 
 
 def first_controls(fabric: FabricParameters, widths: Sequence[int], hosts: Sequence[str]) -> list[Control]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
 
 from sm.discovery import Findings
 from sm.events import PortStateSet, PortStuck, SetRefused, Tell, Unsettled
 from sm.mad_client import MadClient, RefusedError, SmpError
 from sm.settings import SubnetSettings
-from sm.sma_client import SmaClient
+from sm.sma_client import Path, SmaClient
 from sm.subnet import End
 from sm.tasks import gather
 from wire.codes import PortState
@@ -23,40 +24,76 @@ async def bring_up_ports(
     wanted: Mapping[End, Mapping[str, int]],
     settings: SubnetSettings,
     tell: Tell,
+    has_trap: Callable[[], bool],
 ) -> bool:
     """Sets the `wanted` fields of PortInfo, and takes both ends of every link to Active; whether that was reached.
 
     One Set holds a port's fields and takes it from Initialize to Armed, and both ends of a link are armed before
     either is made Active. A port that does not take a step yet, or has fallen back because its peer was not ready,
-    has further rounds with a pause between. A node that does not answer is told of and keeps no other from its turn.
+    has further rounds with a pause between. A node that does not answer is told of and keeps no other from its turn,
+    unless `has_trap` says that a change was told of meanwhile: the subnet is another one then, and is to be looked at
+    anew at once.
     """
-    ports = _Ports(SmaClient(mads), found, wanted, tell)
+    ports = _Ports(mads, found, wanted, tell, has_trap)
     for turn in range(settings.attempts):
         if turn:
             await mads.timer(settings.activation_wait)
-            await gather([ports.read(end) for end in ports.beside_fallen])
-        await gather([ports.configure(end) for end in wanted if ports.is_to_configure(end)])
-        await gather([ports.activate(end) for end in wanted if ports.is_armed(end)])
+            await ports.take(ports.read, ports.beside_fallen)
+        await ports.take(ports.configure, [end for end in wanted if ports.is_to_configure(end)])
+        await ports.take(ports.activate, [end for end in wanted if ports.is_armed(end)])
+        if ports.are_outdated:
+            return False
         if not any(ports.is_hopeful(end) for end in wanted):
             break
     stuck = [end for end in wanted if not ports.is_ready(end)]
     for end in stuck:
         tell(PortStuck(end, found.state(end)))
-    return not stuck and not ports.mute
+    return not stuck and not ports.mute_paths
 
 
 class _Ports:
     """Ports under way to Active; `found` keeps what is known of them."""
 
-    def __init__(self, sma: SmaClient, found: Findings, wanted: Mapping[End, Mapping[str, int]], tell: Tell) -> None:
-        self._sma = sma
+    def __init__(
+        self,
+        mads: MadClient,
+        found: Findings,
+        wanted: Mapping[End, Mapping[str, int]],
+        tell: Tell,
+        has_trap: Callable[[], bool],
+    ) -> None:
+        self._workers = mads.window
+        self._sma = SmaClient(mads)
         self._found = found
         self._wanted = wanted
         self._tell = tell
+        self._has_trap = has_trap
         self._refused: set[End] = set()
         """Ports that do not take what is wanted of them."""
-        self.mute: set[End] = set()
-        """Ports whose nodes did not answer."""
+        self.mute_paths: set[Path] = set()
+        """Of nodes that did not answer."""
+
+    @property
+    def are_outdated(self) -> bool:
+        """Whether the subnet is no longer as it was found: a node does not answer, and a trap may tell why."""
+        return bool(self.mute_paths) and self._has_trap()
+
+    async def take(self, step: Callable[[End], Coroutine[Any, Any, None]], ends: Iterable[End]) -> None:
+        """Takes a step with each of some ports, in their order.
+
+        No more are under way than SMPs may be outstanding, so that of a node that falls silent no other port has to
+        be waited for.
+        """
+        left = iter(ends)
+
+        async def work() -> None:
+            for end in left:
+                if self.are_outdated:
+                    return
+                if not self._is_mute(end):
+                    await step(end)
+
+        await gather([work() for _worker in range(self._workers)])
 
     def is_ready(self, end: End) -> bool:
         """Whether the port is Active; ports without a link need not be."""
@@ -64,17 +101,21 @@ class _Ports:
 
     def is_hopeful(self, end: End) -> bool:
         """Whether the port is not ready and may yet become so."""
-        return not self.is_ready(end) and self.mute.isdisjoint((end, self._found.peer(end)))
+        peer = self._found.peer(end)
+        return not (self.is_ready(end) or self._is_mute(end) or (peer is not None and self._is_mute(peer)))
 
     def is_armed(self, end: End) -> bool:
         """Whether Active is the next step."""
-        return end not in self.mute and self._found.peer(end) is not None and self._found.state(end) == PortState.ARMED
+        return self._found.peer(end) is not None and self._found.state(end) == PortState.ARMED
 
     def is_to_configure(self, end: End) -> bool:
         """Whether Armed is the next step, or a field is not as wanted."""
         info = self._found.ports[end]
         differs = any(info[name] != value for name, value in self._wanted[end].items())
-        return end not in self.mute and (self._is_initial(end) or (differs and end not in self._refused))
+        return self._is_initial(end) or (differs and end not in self._refused)
+
+    def _is_mute(self, end: End) -> bool:
+        return self._found.path(end) in self.mute_paths
 
     def _is_initial(self, end: End) -> bool:
         return self._found.peer(end) is not None and self._found.state(end) == PortState.INITIALIZE
@@ -135,5 +176,5 @@ class _Ports:
             self._tell(PortStateSet(end, self._found.state(end)))
 
     def _fell_silent(self, end: End, error: SmpError) -> None:
-        self.mute.add(end)
+        self.mute_paths.add(self._found.path(end))
         self._tell(Unsettled(str(error)))

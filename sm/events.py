@@ -65,7 +65,8 @@ class SweepEnded(Event):
 
     def __str__(self) -> str:
         kind = "heavy" if self.heavy else "light"
-        ending = "" if self.complete else ", to be continued"
+        unfinished = ", to be continued" if self.heavy else ", something has changed"
+        ending = "" if self.complete else unfinished
         return f"{kind} sweep took {self.smps.total()} SMPs and {self.cycles} cycles{ending}"
 
 
@@ -76,7 +77,7 @@ class NodeFound(Event):
     node: Node
 
     def __str__(self) -> str:
-        return f"found {_node(self.node)}, {self.node.ports} ports"
+        return f"found {_node(self.node)}, {self.node.ports} {'port' if self.node.ports == 1 else 'ports'}"
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,8 @@ class MadClient:
             raise ValueError(
                 f"window {window}, timeout {timeout}, retries {retries}: expected at least 1, 1 cycle and 0"
             )
+        self.window = window
+        """So many SMPs may be outstanding."""
         self.now = 0
         """The cycle of the latest call of the back end."""
         self.sent: Counter[tuple[MadMethod, SmaAttribute]] = Counter()
@@ -98,7 +100,6 @@ class MadClient:
         """How many of them were sent again."""
         self.on_trap: Callable[[Record], None] = lambda trap: None
         """Is handed each SMP that is a Trap."""
-        self._window = window
         self._timeout = timeout
         self._retries = retries
         self._transaction_ids = count(1)
@@ -131,7 +132,7 @@ class MadClient:
                 self._timed_out(transaction_id, request)
         while self._timers and (self._timers[0][0] <= now or self._timers[0][2].done):
             heapq.heappop(self._timers)[2].resolve(False)
-        while self._waiting and len(self._outstanding) < self._window:
+        while self._waiting and len(self._outstanding) < self.window:
             request = self._waiting.popleft()
             if not request.answer.abandoned:
                 self._outstanding[request.smp.transaction_id] = request
@@ -142,7 +143,7 @@ class MadClient:
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        if self._outbox or (self._waiting and len(self._outstanding) < self._window):
+        if self._outbox or (self._waiting and len(self._outstanding) < self.window):
             return self.now
         due = [request.deadline for request in self._outstanding.values()]
         due += [when for when, _number, _timer in self._timers[:1]]

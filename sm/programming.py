@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sm.discovery import Findings
-from sm.events import SetRefused, TablesWritten, Tell
-from sm.mad_client import RefusedError
+from sm.events import SetRefused, TablesWritten, Tell, Unsettled
+from sm.mad_client import RefusedError, SmpError
 from sm.port_settings import operational_vl_count
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
@@ -21,7 +21,7 @@ from wire.codes import data_vls
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE
 
-__all__ = ["Programmed", "TableError", "learn_tables", "program_adapter", "program_switch"]
+__all__ = ["Programmed", "TableError", "learn_tables", "program_sl_to_vl", "program_switch"]
 
 _BLOCK: Final = LINEAR_FORWARDING_TABLE.count
 
@@ -46,18 +46,20 @@ class Programmed:
             del self.sl_to_vl[key]
 
 
-async def learn_tables(sma: SmaClient, found: Findings, programmed: Programmed) -> None:
+async def learn_tables(sma: SmaClient, found: Findings, programmed: Programmed, tell: Tell) -> None:
     """Reads the forwarding tables of switches that come with some, as after another Subnet Manager.
 
-    What is remembered of a node that was reset is forgotten: it has no LID any more, or another LinearFDBTop.
-
-    Raises:
-        SmpError: a switch does not answer.
+    What is remembered of a node that was reset is forgotten: it has no LID any more, or another LinearFDBTop. Of a
+    switch that does not answer, which is told, nothing is known, and all of its tables are written.
     """
 
     async def learn(guid: int, top: int) -> None:
         path = found.paths[End(guid, MANAGEMENT_PORT)]
-        blocks = await gather([sma.lft_block(path, block) for block in range(top // _BLOCK + 1)])
+        try:
+            blocks = await gather([sma.lft_block(path, block) for block in range(top // _BLOCK + 1)])
+        except SmpError as error:
+            tell(Unsettled(str(error)))
+            return
         programmed.tables[guid] = bytearray(b"".join(blocks))
 
     for node in found.subnet.nodes.values():
@@ -84,7 +86,7 @@ async def program_switch(
     programmed: Programmed,
     tell: Tell,
 ) -> None:
-    """Writes a switch's tables; `table` has the port of each LID from 0 on.
+    """Writes a switch's forwarding table; `table` has the port of each LID from 0 on.
 
     Entries come first and LinearFDBTop, which makes them count, after them. LinearFDBTop is never lowered: what is
     above the highest LID leads nowhere anyway.
@@ -121,24 +123,16 @@ async def program_switch(
     programmed.tables[guid] = bytearray(wanted)
     if blocks:
         tell(TablesWritten(guid, tuple(blocks)))
-    await _program_sl_to_vl(sma, guid, found, settings, programmed, tell)
 
 
-async def program_adapter(
+async def program_sl_to_vl(
     sma: SmaClient, guid: int, found: Findings, settings: SubnetSettings, programmed: Programmed, tell: Tell
 ) -> None:
-    """Writes the SL-to-VL tables of an adapter, where it needs one.
+    """Maps SLs to the VLs in use where a port, at reset, has another table: packets on others would be discarded.
 
     Raises:
-        SmpError: the adapter does not answer.
+        SmpError: the node does not answer.
     """
-    await _program_sl_to_vl(sma, guid, found, settings, programmed, tell)
-
-
-async def _program_sl_to_vl(
-    sma: SmaClient, guid: int, found: Findings, settings: SubnetSettings, programmed: Programmed, tell: Tell
-) -> None:
-    """Maps SLs to the VLs in use where a port, at reset, has another table: packets on others would be discarded."""
     wanted: Mapping[tuple[End, int], tuple[int, ...]] = {
         (out, into): vls for out, vls in _remapped(found, guid, settings) for into in _inputs(found, out)
     }

@@ -59,8 +59,9 @@ class SubnetSettings:
     """Cycles from a trap to the sweep it asks for: both ends of a link that fails tell of it."""
     attempts: int = 3
     """Heavy sweeps in a row, where something changes under way or does not answer; also rounds of activation."""
-    activation_wait: int = 1 << 17
-    """Cycles to wait before another round of activation: two periods of flow control packets."""
+    activation_wait: int = 3_000
+    """Cycles to wait before another round of activation: about as long as an SMP and its answer take. A port becomes
+    Active only when it has heard of its peer being Armed, which each tells the other at once (docs/pipeline.md, 5)."""
     flap_limit: int = 3
     """A link that is lost this often within `flap_period` cycles flaps: no way leads over it if there is another."""
     flap_period: int = 1 << 24

@@ -19,7 +19,7 @@ from sm.flapping import LinkHistory
 from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
 from sm.mad_client import MadClient, SmpError
 from sm.port_settings import port_settings
-from sm.programming import Programmed, learn_tables, program_adapter, program_switch
+from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
 from sm.routing.graph import SwitchGraph
 from sm.routing.routes import Routes
 from sm.settings import SubnetSettings
@@ -65,8 +65,8 @@ class SubnetManager:
         """Links that flap and that no way leads over."""
         self._active: set[Link] = set()
         """Links both ends of which have been Active."""
-        self._renamed = False
-        """Whether a node has told that its description is another one."""
+        self._renamed: set[int] = set()
+        """LIDs of nodes that have told that their descriptions are others, since the last heavy sweep began."""
         self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change)
         mads.on_trap = self._trap
 
@@ -86,23 +86,25 @@ class SubnetManager:
 
     async def _heavy_sweep(self) -> HeavySweep:
         """Looks at the whole subnet and sets right what is not."""
-        self._renamed = False
+        self._forget_descriptions()
         try:
             found = await discover(self._sma, self.subnet, self._tell)
-            self._tell_losses(found)
-            self.found = found
-            if not list(found.subnet.reachable_end_ports):
-                # The own link is down: there is no subnet.
-                return HeavySweep(found.settled)
-            await learn_tables(self._sma, found, self._programmed)
         except SmpError as error:
             self._tell(Unsettled(str(error)))
             return HeavySweep(complete=False)
+        self._tell_losses(found)
+        self.found = found
+        if not list(found.subnet.reachable_end_ports):
+            # The own link is down: there is no subnet.
+            return HeavySweep(found.settled)
+        await learn_tables(self._sma, found, self._programmed, self._tell)
         self._assign_lids(found.subnet)
         self._route(found.subnet)
         programmed = await self._program(found)
         wanted = port_settings(found, self.lids, self._settings)
-        active = await bring_up_ports(self.mads, found, wanted, self._settings, self._tell)
+        active = await bring_up_ports(
+            self.mads, found, wanted, self._settings, self._tell, lambda: self._sweeper.has_trap
+        )
         self._active = {link for link in found.subnet.links if _is_active(found, link)}
         changed = [found.subnet.nodes[guid] for guid in found.changed if guid in found.subnet.nodes]
         lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
@@ -155,8 +157,7 @@ class SubnetManager:
             try:
                 if found.subnet.nodes[guid].is_switch:
                     await program_switch(self._sma, guid, tables[guid], *rest)
-                else:
-                    await program_adapter(self._sma, guid, *rest)
+                await program_sl_to_vl(self._sma, guid, *rest)
             except SmpError as error:
                 self._tell(Unsettled(str(error)))
                 return False
@@ -186,11 +187,17 @@ class SubnetManager:
         notice = self._sweeper.trap(trap, own_lid)
         details = details_of(notice)
         if details is not None and notice.trap_number == TrapNumber.LOCAL_CHANGES and details.node_description_change:
-            self._renamed = True
-            for node in self.subnet.nodes.values():
-                if any(port.lid == details.lid for port in node.end_ports.values()):
-                    # Discovery reads what it does not know.
-                    node.description = ""
+            self._renamed.add(details.lid)
+
+    def _forget_descriptions(self) -> None:
+        """Those of renamed nodes: discovery reads what it does not know.
+
+        Only where a sweep begins, for one under way has taken the descriptions over already.
+        """
+        for node in self.subnet.nodes.values():
+            if any(port.lid in self._renamed for port in node.end_ports.values()):
+                node.description = ""
+        self._renamed.clear()
 
     def _tell(self, event: Event) -> None:
         if self._listener is not None:

@@ -99,6 +99,11 @@ class Sweeper:
         """LIDs of switches the change of which the last heavy sweep has seen, while their traps are yet to come."""
         self._rest: Future[bool] = Future()
 
+    @property
+    def has_trap(self) -> bool:
+        """Whether a trap has come that asks for a sweep, since the sweep under way began."""
+        return self._trap is not None
+
     async def run(self) -> None:
         """Never ends."""
         cause = "start"
@@ -121,6 +126,8 @@ class Sweeper:
 
     async def _sweep_heavily(self, cause: str) -> None:
         for _attempt in range(self._settings.attempts):
+            # It sees what the traps before it tell of.
+            self._trap = None
             started, before = self._started(True, cause)
             self._complete, changed = await self._heavy()
             self._seen = changed - self._issuers
@@ -128,7 +135,7 @@ class Sweeper:
             self._tell(SweepEnded(True, self._mads.now - started, self._mads.sent - before, self._complete))
             if self._complete:
                 return
-            cause = "the one before was not complete"
+            cause = self._trap or "the one before was not complete"
 
     async def _next_cause(self) -> str:
         """Waits until there is a cause for a heavy sweep."""

@@ -60,9 +60,9 @@ def test_the_story_begins_with_discovery(capsys):
     story = [line.split(maxsplit=3) for line in lines[4:13]]
     assert [(words[2], words[3]) for words in story] == [
         ("A[1]", "heavy sweep: start"),
-        ("A[1]", 'found CA 0x001b000000000200 "A", 1 ports'),
+        ("A[1]", 'found CA 0x001b000000000200 "A", 1 port'),
         ("A[1]", 'found Switch 0x001b000000000100 "S", 2 ports'),
-        ("A[1]", 'found CA 0x001b000000000300 "B", 1 ports'),
+        ("A[1]", 'found CA 0x001b000000000300 "B", 1 port'),
         ("A[1]", "switch S: wrote LFT blocks 0"),
         tuple(story[5][2:]),
         ("A[1]", "15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes"),

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cosim.bring_up import write
 from cosim.experiment import Experiment, perform
 from cosim.managed_experiment import managed_experiment, manager_hosts
+from cosim.managed_fabric import first_controls
 from cosim.scenario import Scenario
 from cosim.scenario_file import ScenarioError, load_scenario, parse_scenario
 from cosim.simulation import Delivery
@@ -236,9 +238,24 @@ def test_two_runs_are_the_same(tmp_path):
     assert (first.records, first.deliveries, first.events) == (second.records, second.deliveries, second.events)
 
 
-def test_a_fabric_that_does_not_come_up_is_told(monkeypatch):
-    monkeypatch.setattr("cosim.managed_fabric.ManagerHost.complete", property(lambda host: False))
-    with pytest.raises(ScenarioError, match=r"^the Subnet Manager at A does not bring its part of the fabric up: "):
+def test_a_fabric_that_does_not_come_up_is_told_with_a_reason_by_names(monkeypatch):
+    """A port that is taken down over and over."""
+    jam = load_scenario("jam")
+    node, state = list(jam.fabric.nodes).index("B"), port_address(1, PortRegister.STATE)
+
+    def controls(*fabric):
+        first = first_controls(*fabric)
+        return first + [write(cycle, node, state, PortState.DOWN) for cycle in range(1_000, 1_000_000, 400)]
+
+    monkeypatch.setattr("cosim.managed_experiment.first_controls", controls)
+    told = r"^the Subnet Manager at A does not bring its part of the fabric up: the node behind S\[2\] is left out: "
+    with pytest.raises(ScenarioError, match=told):
+        managed_experiment(jam)
+
+
+def test_a_host_out_of_the_subnet_managers_reach_is_told(monkeypatch):
+    monkeypatch.setattr("sm.discovery.MAX_HOPS", 1)
+    with pytest.raises(ScenarioError, match=r"^no Subnet Manager reaches B$"):
         managed_experiment(load_scenario("jam"))
 
 

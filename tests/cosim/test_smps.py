@@ -16,7 +16,6 @@ from wire.node_info import NODE_DESCRIPTION, NODE_INFO, NodeType, node_descripti
 from wire.packet import WORD_BYTES, build_ud_send, parse
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeIdentity, SwitchParameters
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER, CapabilityMask
-from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, Operation, Post
@@ -124,8 +123,7 @@ def test_a_subnet_brought_up_by_smps_alone_carries_data(tmp_path: Path) -> None:
     host.asks(MadMethod.SET, SmaAttribute.LINEAR_FORWARDING_TABLE, 0, table, path=switch)
     states = (PortState.ARMED, PortState.ACTIVE)
     for state in states:
-        # A port becomes Active when it has heard from the other end as that was Armed: a period later at the latest.
-        host.next_cycle += PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
+        # A port becomes Active when it has heard from the other end as that was Armed, which each tells at once.
         for name in ("A", "B"):
             host.asks(
                 MadMethod.SET, SmaAttribute.PORT_INFO, modifier(1), port_info(state, LIDS[name]), path=PATHS[name]

@@ -1,6 +1,8 @@
 """Fabrics brought up by the Subnet Manager over VL15, with nothing but SMPs."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import count, islice, pairwise
 from pathlib import Path
 from random import Random
 
@@ -14,16 +16,18 @@ from cosim.subnet_differences import differences, in_reach
 from cosim.subnet_fabric import fabric_of
 from cosim.topology_file import TopologyFile, parse_topology, read_topology
 from cosim.up import LinkFailure, Up, UpResult, bring_up
-from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten
+from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
 from sm.lids import LidRange
 from sm.subnet import End, Subnet
-from tests.sm.subnets import random_subnet
+from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, random_subnet
 from wire.codes import LinkWidth, PortState
+from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.stimulus import Control, Operation
 
 FOLDER = Path(__file__).parent / "topology_files"
 FABRICS = ["back_to_back", "star", "parallel", "ring_4", "ring_5", "fat_tree"]
 FAT_TREE_LINKS = 16
+BLOCK = LINEAR_FORWARDING_TABLE.count
 WHEN = datetime(2026, 11, 7, 6, 5, 4)
 
 
@@ -56,6 +60,40 @@ def test_bring_up_takes_few_smps(name: str, most: int, tmp_path: Path) -> None:
     assert result.manager.mads.retried == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "most"), [("star", 40), ("parallel", 100)])
+def test_bring_up_takes_few_smps_whenever_it_begins(name: str, most: int, tmp_path: Path) -> None:
+    """At whatever point of the ports' flow control periods."""
+    topology = read_topology(FOLDER / f"{name}.net")
+    for seed in range(50):
+        print(f"seed {seed}")
+        result = brought_up(topology, tmp_path, seed=seed)
+        check_is_up(topology, result)
+        assert result.manager.mads.sent.total() <= most
+        assert result.manager.mads.retried == 0
+
+
+def chain(switches: int) -> TopologyFile:
+    """Switches one after the other, a host at either end."""
+    subnet = Subnet()
+    guids = [add_switch(subnet, 2) for _ in range(switches)]
+    cable(subnet, guids[0], add_host(subnet))
+    for before, after in pairwise(guids):
+        cable(subnet, before, after)
+    cable(subnet, guids[-1], add_host(subnet))
+    for guid, node in subnet.nodes.items():
+        node.description = f"node {guid:x}"
+    return parse_topology(format_topology(subnet, End(HOST_GUID, 1), WHEN), "chain")
+
+
+@pytest.mark.slow
+def test_the_longer_the_way_the_longer_an_smp_is_waited_for(tmp_path: Path) -> None:
+    topology = chain(24)
+    result = brought_up(topology, tmp_path)
+    check_is_up(topology, result)
+    assert result.manager.mads.retried == 0
+
+
 @pytest.mark.parametrize("name", FABRICS)
 def test_what_is_discovered_is_the_input_s_topology(name: str, tmp_path: Path) -> None:
     topology = read_topology(FOLDER / f"{name}.net")
@@ -74,15 +112,23 @@ def random_fabric(seed: int) -> Subnet:
     return subnet
 
 
+def seeds_with_hosts(number: int) -> list[int]:
+    """The first so many seeds of random fabrics that have a host, at which a Subnet Manager may run."""
+
+    def has_host(seed: int) -> bool:
+        subnet = random_fabric(seed)
+        return len(subnet.switches) < len(subnet.nodes)
+
+    return list(islice(filter(has_host, count()), number))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tens", range(5))
 def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path) -> None:
-    for seed in range(10 * tens, 10 * tens + 10):
+    for seed in seeds_with_hosts(50)[10 * tens : 10 * tens + 10]:
+        print(f"seed {seed}")
         subnet = random_fabric(seed)
         hosts = [node for node in subnet.nodes.values() if not node.is_switch]
-        if not hosts:
-            continue
-        print(f"seed {seed}")
         origin = End(Random(seed).choice(hosts).guid, 1)
         topology = parse_topology(format_topology(subnet, origin, WHEN), "random")
         made = fabric_of(topology)
@@ -143,7 +189,7 @@ def test_the_fat_tree_is_routed_anew_around_any_link(link: int, tmp_path: Path) 
     failed = topology.subnet.links[link]
     hosts = [end.guid for end in (failed.a, failed.b) if not topology.subnet.nodes[end.guid].is_switch]
     # The Subnet Manager is not behind the link.
-    host = "H1" if topology.subnet.nodes[0x100000].guid not in hosts else "H8"
+    host = "H8" if named(topology, "H1") in hosts else "H1"
     result = brought_up(topology, tmp_path, host=host, failure=LinkFailure(link, 400_000, 5_000))
     check_is_up(topology, result, without=link)
     lost = [event.node.guid for cycle, event in result.events if isinstance(event, NodeLost)]
@@ -152,15 +198,43 @@ def test_the_fat_tree_is_routed_anew_around_any_link(link: int, tmp_path: Path) 
     assert all(table[given.first] != 0xFF for table in ways.values() for given in result.manager.lids.values())
 
 
-def test_a_failure_is_answered_with_as_few_writes_as_it_needs(tmp_path: Path) -> None:
-    """A link between a leaf and a spine: of each switch only the block that changes."""
+def named(topology: TopologyFile, description: str) -> int:
+    """The GUID of a node."""
+    return next(node.guid for node in topology.subnet.nodes.values() if node.description == description)
+
+
+def link_at(topology: TopologyFile, description: str, port: int) -> int:
+    """The number of the link at a port."""
+    end = End(named(topology, description), port)
+    return next(number for number, link in enumerate(topology.subnet.links) if end in (link.a, link.b))
+
+
+def blocks_of(tables: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], bytes]:
+    """The entries in use of forwarding tables, by switch GUID and block."""
+    return {
+        (guid, first // BLOCK): bytes(table[first : first + BLOCK])
+        for guid, table in tables.items()
+        for first in range(0, len(table), BLOCK)
+    }
+
+
+@pytest.mark.parametrize(("lids", "blocks"), [({}, 1), ({"H4": 70, "H8": 130}, 3)], ids=["1 block", "3 blocks"])
+def test_a_failure_is_answered_with_as_few_writes_as_it_needs(
+    lids: dict[str, int], blocks: int, tmp_path: Path
+) -> None:
+    """A link between a leaf and a spine: only the blocks in which routes change, and no port."""
     topology = read_topology(FOLDER / "fat_tree.net")
-    link = next(i for i, one in enumerate(topology.subnet.links) if one.a.guid == 0x200000 and one.a.port == 3)
-    result = brought_up(topology, tmp_path, failure=LinkFailure(link, 400_000, 5_000))
-    written = [event for cycle, event in result.events if isinstance(event, TablesWritten) and cycle > 400_000]
-    assert len(written) <= 6
-    ports = [event for cycle, event in result.events if isinstance(event, PortStateSet) and cycle > 400_000]
-    assert ports == []
+    remembered = {named(topology, host) + 1: LidRange(lid, lid) for host, lid in lids.items()}
+    quiet = brought_up(topology, tmp_path, lids=remembered)
+    failure = LinkFailure(link_at(topology, "L1", 3), 400_000, 5_000)
+    result = brought_up(topology, tmp_path, lids=remembered, failure=failure)
+    before, after = (blocks_of(one.manager.routes.tables) for one in (quiet, result))
+    assert len(before) == len(after) == 6 * blocks
+    told = [event for cycle, event in result.events if cycle > failure.cycle]
+    written = [(event.guid, block) for event in told if isinstance(event, TablesWritten) for block in event.blocks]
+    assert sorted(written) == sorted(key for key in after if after[key] != before[key])
+    assert {topology.subnet.nodes[guid].description for guid, _block in written} == {"L1", "L2", "L3", "L4", "S1"}
+    assert [event for event in told if isinstance(event, PortStateSet)] == []
 
 
 def test_a_failure_under_way_is_dealt_with(tmp_path: Path) -> None:
@@ -169,6 +243,20 @@ def test_a_failure_under_way_is_dealt_with(tmp_path: Path) -> None:
     (first,) = [cycle for cycle, event in quiet.events if isinstance(event, SweepEnded)][:1]
     result = brought_up(topology, tmp_path, failure=LinkFailure(FAT_TREE_LINKS - 1, first // 2, 5_000))
     check_is_up(topology, result, without=FAT_TREE_LINKS - 1)
+
+
+def test_a_failure_during_activation_is_dealt_with_sooner_than_a_fabric_comes_up(tmp_path: Path) -> None:
+    """The ports behind the link are not waited for one by one."""
+    topology = read_topology(FOLDER / "fat_tree.net")
+    quiet = brought_up(topology, tmp_path)
+    armed = [cycle for cycle, event in quiet.events if isinstance(event, PortStateSet)]
+    link = link_at(topology, "L1", 3)
+    result = brought_up(topology, tmp_path, failure=LinkFailure(link, armed[4], 5_000))
+    check_is_up(topology, result, without=link)
+    heard = next(cycle for cycle, event in result.events if isinstance(event, TrapReceived))
+    again = [cycle for cycle, event in result.events if isinstance(event, TablesWritten) and cycle > heard]
+    assert heard < armed[-1]
+    assert again[-1] - heard < quiet.cycles
 
 
 @pytest.mark.slow

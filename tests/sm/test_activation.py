@@ -2,11 +2,11 @@
 
 import pytest
 
-from sm.events import LinkLost, PortStateSet, PortStuck, SetRefused, SweepEnded
+from sm.events import LinkLost, PortStateSet, PortStuck, SetRefused, SweepEnded, Unsettled
 from sm.settings import SubnetSettings
 from sm.subnet import End
 from tests.sm.managed import Managed
-from tests.sm.subnets import HOST_GUID, SWITCH_GUID, parallel_pair, star
+from tests.sm.subnets import HOST_GUID, SWITCH_GUID, fat_tree, parallel_pair, star
 from wire.codes import PortState
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.port_info import NO_CHANGE, PORT_INFO, PORT_INFO_MODIFIER
@@ -74,6 +74,20 @@ def test_a_port_that_falls_back_between_armed_and_active_is_armed_again(end):
     up.check()
     assert up.told(PortStuck) == []
     assert up.told(PortStateSet).count(PortStateSet(end, PortState.ARMED)) == 2
+
+
+def test_of_a_switch_that_falls_silent_no_more_ports_are_waited_for_than_smps_are_outstanding():
+    up = Managed(fat_tree(12, 2, hosts=1), SubnetSettings(attempts=1))
+    spine = SWITCH_GUID + 13
+
+    def fall_silent(arrival, smp):
+        is_port_set = (smp.method, smp.attribute_id) == (MadMethod.SET, SmaAttribute.PORT_INFO)
+        up.fabric.nodes[spine].silent = is_port_set and arrival.guid == spine
+
+    up.fabric.on_request = fall_silent
+    up.bring_up()
+    assert 0 < len(up.told(Unsettled)) <= up.mads.window
+    assert {event.end.guid for event in up.told(PortStuck)} == {spine, *range(SWITCH_GUID, SWITCH_GUID + 12)}
 
 
 def test_an_active_port_whose_peer_fell_back_is_looked_at_again():

@@ -6,7 +6,7 @@ from sm.discovery import discover
 from sm.lids import assign_lids
 from sm.mad_client import MadClient
 from sm.port_settings import operational_vl_count, port_settings
-from sm.programming import Programmed, TableError, learn_tables, program_adapter, program_switch
+from sm.programming import Programmed, TableError, learn_tables, program_sl_to_vl, program_switch
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
 from sm.subnet import End, Subnet
@@ -50,11 +50,11 @@ class Bench:
         return [block for _guid, block in self.fabric.lft_writes]
 
     def learn(self):
-        self.run(learn_tables(self.sma, self.found, self.programmed))
+        self.run(learn_tables(self.sma, self.found, self.programmed, self.events.append))
 
-    def adapter(self, guid):
+    def map_sls(self, guid):
         rest = (self.found, self.settings, self.programmed, self.events.append)
-        self.run(program_adapter(self.sma, guid, *rest))
+        self.run(program_sl_to_vl(self.sma, guid, *rest))
 
     def switch(self):
         return self.fabric.nodes[SWITCH_GUID]
@@ -124,6 +124,24 @@ def test_tables_that_a_switch_comes_with_are_read():
     assert bench.fabric.requests[MadMethod.GET, SmaAttribute.LINEAR_FORWARDING_TABLE] == 2
 
 
+def test_a_switch_whose_tables_cannot_be_read_is_told_and_keeps_no_other_from_being_read():
+    leaf, mute, spine = (SWITCH_GUID + number for number in range(3))
+
+    def prepare(fabric):
+        for guid in (leaf, mute, spine):
+            node = fabric.nodes[guid]
+            node.switch_info = node.switch_info.replace(linear_fdb_top=9)
+            node.change(0, lid=1 + guid - SWITCH_GUID)
+
+    bench = Bench(fat_tree(2, 1, hosts=1), prepare=prepare)
+    bench.fabric.nodes[mute].silent = True
+    bench.learn()
+    assert set(bench.programmed.tables) == {leaf, spine}
+    assert [str(event) for event in bench.events] == [
+        "Get(LinearForwardingTable, modifier 0x0) by way of ports 1,2,2: no answer"
+    ]
+
+
 def test_nothing_is_read_of_a_switch_that_was_reset_and_nothing_remembered():
     bench = Bench(star())
     bench.program(bytes(10))
@@ -143,8 +161,8 @@ def test_a_lid_beyond_the_table_is_told_in_one_line():
 @pytest.mark.parametrize("vls", [1, 2, 4])
 def test_sl_to_vl_tables_are_left_alone_where_ports_use_all_vls_they_have(vls):
     bench = Bench(star(), vls=operational_vls(vls))
-    bench.program(bytes(4))
-    bench.adapter(HOST_GUID)
+    bench.map_sls(SWITCH_GUID)
+    bench.map_sls(HOST_GUID)
     assert (MadMethod.SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE) not in bench.fabric.requests
 
 
@@ -154,27 +172,27 @@ def test_sls_are_mapped_to_the_vls_in_use_where_a_port_uses_fewer_than_it_has():
 
     bench = Bench(star(hosts=3), vls=operational_vls(4), prepare=prepare)
     two = tuple(sl % 2 for sl in range(16))
-    bench.program(bytes(4))
+    bench.map_sls(SWITCH_GUID)
     assert bench.switch().sl_to_vl == {(0, 2): two, (1, 2): two, (3, 2): two}
-    bench.adapter(HOST_GUID + 4)
+    bench.map_sls(HOST_GUID + 4)
     assert bench.fabric.nodes[HOST_GUID + 4].sl_to_vl == {}
     writes = bench.fabric.requests[MadMethod.SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE]
-    bench.program(bytes(4))
+    bench.map_sls(SWITCH_GUID)
     assert bench.fabric.requests[MadMethod.SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE] == writes == 3
 
 
 def test_sls_are_mapped_as_the_settings_say():
     settings = SubnetSettings(sl_to_vl=(3, 1, *range(2, 16)))
     bench = Bench(star(hosts=2), settings, vls=operational_vls(4))
-    bench.program(bytes(4))
+    bench.map_sls(SWITCH_GUID)
     wanted = (3, 1, *(sl % 4 for sl in range(2, 16)))
     assert bench.switch().sl_to_vl == {(into, out): wanted for out in (1, 2) for into in (0, 1, 2) if into != out}
 
 
 def test_adapters_have_one_sl_to_vl_table():
     bench = Bench(star(), SubnetSettings(max_vls=1), vls=operational_vls(4))
-    bench.adapter(HOST_GUID)
-    bench.adapter(HOST_GUID)
+    bench.map_sls(HOST_GUID)
+    bench.map_sls(HOST_GUID)
     assert bench.fabric.nodes[HOST_GUID].sl_to_vl == {(0, 0): (0,) * 16}
     assert bench.fabric.requests == {(MadMethod.SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE): 1}
 
@@ -240,7 +258,7 @@ def test_an_sl_to_vl_table_that_is_refused_is_told_and_not_tried_again():
         return data, MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED if refused else status
 
     bench.fabric._answer = refuse
-    bench.adapter(HOST_GUID)
-    bench.adapter(HOST_GUID)
+    bench.map_sls(HOST_GUID)
+    bench.map_sls(HOST_GUID)
     text = "Set(SLtoVLMappingTable, modifier 0x0) by way of ports none: MethodAttributeNotSupported"
     assert [str(event) for event in bench.events] == [text]

@@ -13,6 +13,7 @@ from sm.events import (
     NodeLeftOut,
     NodeLost,
     PortStateSet,
+    PortStuck,
     SweepEnded,
     SweepStarted,
     TrapReceived,
@@ -40,6 +41,7 @@ from wire.smp import smp_request
 
 LEAF, SPINE = SWITCH_GUID, SWITCH_GUID + 5
 UPLINK = End(LEAF, 3)
+RENAMED = HOST_GUID + 4
 
 
 def tree(**settings):
@@ -157,6 +159,43 @@ def test_a_link_lost_during_bring_up_is_routed_around():
         up.until_quiet().check()
 
 
+def test_a_link_lost_during_activation_is_routed_around_once_the_first_node_behind_it_is_silent():
+    up = Managed(fat_tree(4, 2, hosts=2))
+    silent_after = 4 << 16
+    up.manager.start()
+    up.fabric.run(lambda: len(up.told(PortStateSet)) == 4)
+    up.fabric.cut(UPLINK)
+    cut = up.fabric.now
+    up.settle()
+    _first, second, *_light = up.told(SweepStarted)
+    began = next(cycle for cycle, event in up.story if event is second)
+    assert second.heavy
+    assert second.cause.startswith("trap 128 from LID ")
+    assert silent_after < began - cut < silent_after + 10_000
+    assert up.told(PortStuck) == [], "nobody tried the rest"
+    up.until_quiet().check()
+
+
+def test_a_node_that_is_still_silent_after_a_trap_keeps_nobody_from_coming_up():
+    up = Managed(star(hosts=5))
+    mute = End(HOST_GUID + 8, 1)
+
+    def fall_silent(arrival, smp):
+        up.fabric.nodes[mute.guid].silent = (arrival, smp.method) == (mute, MadMethod.SET)
+
+    up.fabric.on_request = fall_silent
+    up.manager.start()
+    up.fabric.run(lambda: bool(up.told(PortStateSet)))
+    trap_from(up, 1, TrapNumber.LINK_STATE_CHANGE)
+    up.settle()
+    assert [sweep.complete for sweep in up.told(SweepEnded) if sweep.heavy] == [False] * 3
+    stuck = {End(SWITCH_GUID, 3), mute}
+    assert {event.end for event in up.told(PortStuck)} == stuck
+    for link in up.subnet.links:
+        for end in {link.a, link.b} - stuck:
+            assert up.fabric.state(end) == PortState.ACTIVE
+
+
 def test_the_subnet_managers_own_link_may_be_lost_and_come_back():
     up = tree()
     host, leaf = up.origin, up.subnet.peer(up.origin)
@@ -190,25 +229,81 @@ def test_a_switch_that_no_longer_answers_is_lost_and_routed_around():
     up.check()
 
 
-def test_a_trap_144_of_a_new_name_reads_the_name_again():
-    up = Managed(star()).bring_up()
-    host = up.fabric.nodes[HOST_GUID + 4].node
-    up.fabric.nodes[HOST_GUID + 4].node.description = "renamed"
-    lid = up.manager.lids[HOST_GUID + 5].first
-    trap_from(up, lid, TrapNumber.LOCAL_CHANGES, node_description_change=1)
+def named_ring():
+    """A ring of switches in which every node has a description."""
+    subnet = ring(4)
+    for guid, node in subnet.nodes.items():
+        node.description = f"node {guid:x}"
+    return subnet
+
+
+def rename(up, description):
+    """Gives the host that RENAMED is another description, of which a trap 144 tells."""
+    node = up.fabric.nodes[RENAMED]
+    node.node.description = description
+    trap_from(up, node.ports[1].lid, TrapNumber.LOCAL_CHANGES, node_description_change=1)
+
+
+def rename_once_read(up, description):
+    """Renames the host when discovery has its description already: as it is asked for PortInfo."""
+
+    def hear(arrival, smp):
+        if (arrival.guid, smp.attribute_id) == (RENAMED, SmaAttribute.PORT_INFO):
+            up.fabric.on_request = lambda arrival, smp: None
+            rename(up, description)
+
+    up.fabric.on_request = hear
+
+
+def check_descriptions(up):
+    known = {guid: node.description for guid, node in up.manager.subnet.nodes.items()}
+    assert known == {guid: node.description for guid, node in up.subnet.nodes.items()}
+
+
+def test_a_trap_144_of_a_new_name_reads_this_name_again_and_no_other():
+    up = Managed(named_ring(), SubnetSettings(light_sweep_period=None)).bring_up()
+    assert up.manager.subnet.nodes[RENAMED].description == f"node {RENAMED:x}"
+    before = up.sent(MadMethod.GET, SmaAttribute.NODE_DESCRIPTION)
+    rename(up, "renamed")
     up.after(SweepEnded)
-    assert up.manager.subnet.nodes[host.guid].description == "renamed"
+    check_descriptions(up)
+    assert up.subnet.nodes[RENAMED].description == "renamed"
+    assert up.sent(MadMethod.GET, SmaAttribute.NODE_DESCRIPTION) == before + 1
 
 
-def test_a_new_name_told_during_a_sweep_is_read_in_the_next():
-    up = Managed(ring(4))
+def test_a_new_name_told_after_discovery_is_read_in_the_next_sweep():
+    up = Managed(named_ring())
     up.manager.start()
-    up.fabric.run(lambda: bool(up.told(PortStateSet)))
-    up.fabric.nodes[HOST_GUID + 4].node.description = "renamed"
-    lid = up.manager.lids[HOST_GUID + 5].first
-    trap_from(up, lid, TrapNumber.LOCAL_CHANGES, node_description_change=1)
+    up.fabric.run(lambda: PortStateSet(End(RENAMED, 1), PortState.ARMED) in up.told(PortStateSet))
+    rename(up, "renamed")
     up.until_quiet()
-    assert up.manager.subnet.nodes[HOST_GUID + 4].description == "renamed"
+    check_descriptions(up)
+
+
+def test_a_new_name_told_during_a_later_discovery_is_read_in_the_next_sweep():
+    up = Managed(named_ring()).bring_up()
+    up.fabric.cut(End(SWITCH_GUID + 2, 3))
+    rename_once_read(up, "renamed")
+    up.until_quiet()
+    check_descriptions(up)
+
+
+def test_a_new_name_told_while_the_one_before_is_read_is_read_in_the_next_sweep():
+    up = Managed(named_ring()).bring_up()
+    rename(up, "renamed")
+    rename_once_read(up, "renamed twice")
+    up.until_quiet()
+    check_descriptions(up)
+
+
+def test_a_new_name_told_during_the_first_discovery_is_read_in_the_next_sweep():
+    """As where another Subnet Manager was at this host before, and gave LIDs."""
+    first = Managed(named_ring()).bring_up()
+    again = Managed(first.subnet)
+    again.fabric.nodes = first.fabric.nodes
+    rename_once_read(again, "renamed")
+    again.bring_up().until_quiet()
+    check_descriptions(again)
 
 
 def test_other_traps_are_told_and_repressed():
