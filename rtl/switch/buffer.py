@@ -24,6 +24,7 @@ from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = [
     "BLOCK_RAM",
+    "LUT_RAM",
     "NO_COLLISION",
     "ROWS_OF_BLOCK",
     "Buffer",
@@ -41,6 +42,9 @@ the old one."""
 
 BLOCK_RAM = {"ram_style": "block"}
 """Attribute of a memory that is small enough for distributed RAM, and read too often for it."""
+
+LUT_RAM = {"ram_style": "distributed"}
+"""Attribute of a memory whose answer is needed sooner than a block RAM yields it."""
 
 StoredRow = data.StructLayout(
     {

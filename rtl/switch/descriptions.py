@@ -1,11 +1,11 @@
 """What an input keeps of each packet beside its rows."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.switch.buffer import BLOCK_RAM, NO_COLLISION
+from rtl.switch.buffer import BLOCK_RAM, LUT_RAM, NO_COLLISION
 from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
 
 __all__ = ["Descriptions", "description_layout", "length_of"]
@@ -48,21 +48,17 @@ class Descriptions(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One memory."""
+        """Two memories: what crosses with row 0 comes from registers, for a block RAM takes too long to yield it."""
         m = Module()
-        m.submodules.memory = memory = Memory(
-            shape=self._layout, depth=self._blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
-        )
-        write = memory.write_port()
-        read = memory.read_port()
-        m.d.comb += [
-            write.en.eq(self.write),
-            write.addr.eq(self.first),
-            write.data.pool.eq(self.pool),
-            write.data.need.eq(self.need),
-            write.data.rest.eq(self.words[:ROW_BITS]),
-            write.data.oversize.eq(self.oversize),
-            read.addr.eq(self.read),
-            self.description.eq(read.data),
-        ]
+        crossing: dict[str, Value] = {"need": self.need, "oversize": self.oversize}
+        staying: dict[str, Value] = {"pool": self.pool, "rest": self.words[:ROW_BITS]}
+        for name, parts, attributes in (("crossing", crossing, LUT_RAM), ("staying", staying, BLOCK_RAM)):
+            layout = data.StructLayout({part: value.shape() for part, value in parts.items()})
+            memory = Memory(shape=layout, depth=self._blocks, init=[], attrs=NO_COLLISION | attributes)
+            m.submodules[name] = memory
+            write = memory.write_port()
+            read = memory.read_port()
+            m.d.comb += [write.en.eq(self.write), write.addr.eq(self.first), read.addr.eq(self.read)]
+            for part, value in parts.items():
+                m.d.comb += [write.data[part].eq(value), self.description[part].eq(read.data[part])]
         return m
