@@ -54,7 +54,7 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     names = {fabric.identity(name).node_guid: name for name in fabric.nodes}
     for name, host in zip(hosts, made, strict=True):
         if not host.complete:
-            reason = _obstacle(host, names)
+            reason = _obstacle([host], names) or f"it is not done after {MAX_CYCLES} cycles"
             raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {reason}")
     topology = Topology(fabric, _lids(fabric, made), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
@@ -89,10 +89,10 @@ def manager_hosts(fabric: FabricParameters) -> list[str]:
     return hosts
 
 
-def _obstacle(host: ManagerHost, names: Mapping[int, str]) -> str:
-    """What kept a Subnet Manager from making everything as it is to be, nodes by their names."""
-    told = [event for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
-    return event_text(told[-1], names) if told else f"it is not done after {MAX_CYCLES} cycles"
+def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:
+    """What kept Subnet Managers from making everything as it is to be, nodes by their names; None if nothing did."""
+    told = [event for host in made for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
+    return event_text(told[-1], names) if told else None
 
 
 def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
@@ -107,7 +107,9 @@ def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
         if isinstance(node, AdapterParameters):
             port = fabric.identity(name).port_guid
             if port not in given:
-                raise ScenarioError(f"no Subnet Manager reaches {name}")
+                names = {fabric.identity(node).node_guid: node for node in fabric.nodes}
+                reason = _obstacle(made, names)
+                raise ScenarioError(f"no Subnet Manager reaches {name}" + (f": {reason}" if reason else ""))
             lids[name] = given[port]
     return lids
 

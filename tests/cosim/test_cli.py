@@ -80,8 +80,8 @@ def test_the_story_has_the_guids_and_the_descriptions_of_a_topology_file(capsys)
     Path("two.toml").write_text(f'{text[:nodes]}topology = "two.net"\n{text[flows:]}')
     assert main(["run", "two.toml", "--sim", "model"]) == 0
     told = capsys.readouterr().out
-    assert 'found CA 0x0000000000100000 "the first", 1 ports' in told
-    assert 'found CA 0x00000002c9000000 "B", 1 ports' in told
+    assert 'found CA 0x0000000000100000 "the first", 1 port' in told
+    assert 'found CA 0x00000002c9000000 "B", 1 port' in told
 
 
 def test_run_tells_the_story_of_the_jam(capsys):
@@ -117,7 +117,7 @@ def test_credits_go_two_one_zero_in_the_results(capsys):
     assert results["without_credits"]["dropped_packets"] == 2
     assert results["events"][0]["event"] == "manage"
     # Five packets, and the SMPs to the switch and to B.
-    assert results["counters"]["S[1]"]["rcv_pkts"] == 26
+    assert results["counters"]["S[1]"]["rcv_pkts"] == 24
     assert results["counters"]["A[1]"]["xmit_wait"] > 0
 
 

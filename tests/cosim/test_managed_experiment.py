@@ -248,7 +248,7 @@ def test_a_fabric_that_does_not_come_up_is_told_with_a_reason_by_names(monkeypat
         return first + [write(cycle, node, state, PortState.DOWN) for cycle in range(1_000, 1_000_000, 400)]
 
     monkeypatch.setattr("cosim.managed_experiment.first_controls", controls)
-    told = r"^the Subnet Manager at A does not bring its part of the fabric up: the node behind S\[2\] is left out: "
+    told = r"^no Subnet Manager reaches B: the node behind S\[2\] is left out: "
     with pytest.raises(ScenarioError, match=told):
         managed_experiment(jam)
 
