@@ -63,7 +63,7 @@ __all__ = ["run"]
     type=click.Choice(("smp", "bus")),
     default="smp",
     show_default=True,
-    help="What brings the fabric up: a Subnet Manager, or register writes, which take a hundredth of the cycles.",
+    help="What brings the fabric up: a Subnet Manager, or register writes, which take a fraction of the cycles.",
 )
 def run(
     scenario: str,
