@@ -388,7 +388,7 @@ MUTANTS: Final = (
         "(back & at_1 & lid_routed_before, Goes.ROUTE, Hop.BACK, False)",
         "(back & at_1 & lid_routed_before, Goes.ROUTE, Hop.KEEP, False)",
         stimulus("agent_rules"),
-        Kind.DELIVER,
+        Kind.TX_DATA,
     ),
     Mutant(
         "M_KeyProtectBits of 2 hide the M_Key only",
@@ -405,7 +405,7 @@ MUTANTS: Final = (
         "self.violations + ~self.violations.all()",
         "self.violations",
         stimulus("agent_rules"),
-        Kind.DELIVER,
+        Kind.TX_DATA,
     ),
     Mutant(
         "any TrapRepress ends a trap",
@@ -439,7 +439,7 @@ MUTANTS: Final = (
         "Mux(beyond, 0, packet.word)",
         "packet.word",
         stimulus("agent_rules"),
-        Kind.DELIVER,
+        Kind.TX_DATA,
     ),
     # Counters.
     Mutant(

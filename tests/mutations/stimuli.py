@@ -18,6 +18,7 @@ from cosim.traffic import ud_packet
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
+from wire.notice import TrapNumber
 from wire.packet import Packet
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.pma import PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
@@ -375,7 +376,8 @@ def agent_rules() -> RunSpec:
         return smp_packet(smp_request(method, attribute, modifier, data, transaction_id=1, m_key=key, path=[1]))
 
     far = smp_request(get, SmaAttribute.NODE_INFO, transaction_id=2, path=[2], dr_slid=host_lid)
-    no_trap = smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=3, m_key=m_key)
+    other_event = TrapNumber.BAD_M_KEY << 32 | 9
+    no_trap = smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=other_event, m_key=m_key)
     requests = [
         directed(change, SmaAttribute.PORT_INFO, 0, own, key=0),
         directed(change, SmaAttribute.SWITCH_INFO, 0, SWITCH_INFO.pack(linear_fdb_top=host_lid)),
