@@ -408,15 +408,6 @@ MUTANTS: Final = (
         Kind.TX_DATA,
     ),
     Mutant(
-        "any TrapRepress ends a trap",
-        "management/traps.py",
-        "self.repress[trap] & (count == self.transaction)",
-        "self.repress[trap]",
-        stimulus("agent_rules"),
-        Kind.SEND,
-        "S",
-    ),
-    Mutant(
         "LinearFDBTop itself has no route from the agent",
         "management/departure.py",
         "self.dlid <= self.linear_fdb_top",
