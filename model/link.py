@@ -124,7 +124,7 @@ class Direction:
 
     def keep_log(self, *, entering: bool) -> WireLog:
         """Keep what is on the wires from cycle 0 on, see `WireLog`; to be called before."""
-        self.log = WireLog(self._pitches[0][1], entering=entering)
+        self.log = WireLog(self._pitches[0][1], flight=self.flight if entering else None)
         return self.log
 
     def inside(self, cycle: int) -> bool:
@@ -135,8 +135,8 @@ class Direction:
         )
 
     def entering(self, cycle: int) -> Row | None:
-        """The row that enters in a cycle, before injection; None if there is no valid one."""
-        if not self.cable.was_up(cycle):
+        """The row that enters, or entered since the link is up, in a cycle, before injection; None if none is valid."""
+        if not self.cable.up:
             return None
         pitch = next(pitch for since, pitch in reversed(self._pitches) if since <= cycle)
         if pitch != 1 and cycle & _PHASE_MASK:
@@ -157,9 +157,9 @@ class Direction:
 
     def leaving(self) -> Row | None:
         """The row that leaves in the current cycle; None if there is no valid one."""
-        if not self.cable.up:
-            return None
         entered = self._kernel.now - self.flight
+        if entered < self.cable.up_since:
+            return None
         row = self.entering(entered)
         return self._changed.get(entered, row) if row else None
 
@@ -197,7 +197,6 @@ class Cable:
         self.up_since = 0
         self._held_down = False  # by the control operations
         self._polled = True  # both ports were polling in the cycle before
-        self._changes: deque[tuple[int, bool]] = deque([(0, True)])
         self._ends: tuple[LinkPort, LinkPort]
         self.directions: tuple[Direction, Direction]
 
@@ -209,10 +208,6 @@ class Cable:
         b.connect(self, *reversed(self.directions))
         for port in self._ends:
             self.kernel.at(1, STATE, port.state_machine.evaluate)
-
-    def was_up(self, cycle: int) -> bool:
-        """True if the link was up in a cycle, not longer than a flight ago."""
-        return next(up for since, up in reversed(self._changes) if since <= cycle)
 
     def set_up(self, up: bool) -> None:
         """LINK_DOWN or LINK_UP given in the current cycle."""
@@ -239,9 +234,6 @@ class Cable:
             return
         now = self.kernel.now
         self.up = up
-        self._changes.append((now, up))
-        while len(self._changes) > 1 and self._changes[1][0] + self.flight < now:
-            self._changes.popleft()
         if up:
             self.up_since = now
         for direction in self.directions:

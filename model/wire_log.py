@@ -17,14 +17,18 @@ LoggedRow = tuple[int, int, int]
 class WireLog:
     """Rows of one direction of a link, by the cycle in which they are on the sender's wires.
 
-    Of what the sender drives, or of what enters the link of it: nothing while the link is down, and errors injected.
+    Of what the sender drives, or of what gets across the link of it: nothing that is on it while it is down, and errors
+    injected.
     What is not given as a row is idle data, at the pace of the sender's width. Each of the methods gives what has not
     been given yet; only of cycles that are over it is certain.
     """
 
-    def __init__(self, pitch: int, *, entering: bool) -> None:
-        """Of a link that is up, and whose sender polls; ENTERING: what enters the link, not what the sender drives."""
-        self._entering = entering
+    def __init__(self, pitch: int, *, flight: int | None) -> None:
+        """Of a link that is up, and whose sender polls; FLIGHT: of what gets across that link, not what is driven.
+
+        Of what gets across a cycle is certain only when it is over at the receiver.
+        """
+        self._flight = flight
         self._pitch = pitch
         self._up = True
         self._sent: list[Transmission] = []
@@ -42,7 +46,7 @@ class WireLog:
 
     def inject(self, cycle: int, row: Row) -> None:
         """Another row enters than was sent."""
-        if self._entering:
+        if self._flight is not None:
             self._injected[cycle] = row
 
     def set_pitch(self, cycle: int, pitch: int) -> None:
@@ -53,6 +57,11 @@ class WireLog:
     def set_up(self, cycle: int, up: bool) -> None:
         """The link is up, or down, from this cycle on."""
         self._up = up
+        if self._flight is not None and not up:
+            # What entered less than a flight ago will not get across.
+            cycle = max(0, cycle - self._flight + 1)
+            self._paces = [change for change in self._paces if change[0] < cycle]
+            self._new_paces = [change for change in self._new_paces if change[0] < cycle]
         self._set_pace(cycle)
 
     def set_polls(self, cycle: int, polls: bool) -> None:
@@ -61,10 +70,10 @@ class WireLog:
 
     @property
     def _pace(self) -> int:
-        return self._pitch if self._up or not self._entering else 0
+        return self._pitch if self._up or self._flight is None else 0
 
     def _set_pace(self, cycle: int) -> None:
-        if self._pace != self._paces[-1][1]:
+        if not self._paces or self._pace != self._paces[-1][1]:
             self._paces.append((cycle, self._pace))
             self._new_paces.append((cycle, self._pace))
 
@@ -88,7 +97,8 @@ class WireLog:
         self._sent = left
         idle = sorted(cycle for cycle in self._injected if cycle < until)
         if idle:
-            found += [(cycle, *self._injected.pop(cycle)) for cycle in idle]
+            injected = [(cycle, *self._injected.pop(cycle)) for cycle in idle]
+            found += [entry for entry in injected if self._has_row(entry[0])]
             found.sort()
         self._from = max(self._from, until)
         while len(self._paces) > 1 and self._paces[1][0] <= self._from:

@@ -175,7 +175,7 @@ class _Flight(wiring.Component):
 
 
 class LinkDirection(wiring.Component):
-    """One direction of a link.
+    """One direction of a link. What is on it when it goes down is lost.
 
     Args:
         flight: cycles from the transmitter's wires to the receiver's.
@@ -210,6 +210,12 @@ class LinkDirection(wiring.Component):
         m = Module()
         m.submodules.injector = injector = Injector()
         m.submodules.flight = flight = _Flight(self._flight)
+        # Cycles that the link has been up before this one, no more than a flight.
+        up_for = Signal(range(self._flight + 1))
+        with m.If(~self.up):
+            m.d.sync += up_for.eq(0)
+        with m.Elif(up_for != self._flight):
+            m.d.sync += up_for.eq(up_for + 1)
         wiring.connect(m, wiring.flipped(self.input), injector.row)
         wiring.connect(m, injector.changed_row, flight.input)
         m.d.comb += [
@@ -218,7 +224,7 @@ class LinkDirection(wiring.Component):
             injector.arguments.eq(self.inject_args),
             self.output.data.eq(flight.output.data),
             self.output.k.eq(flight.output.k),
-            self.output.valid.eq(flight.output.valid & self.up),
+            self.output.valid.eq(flight.output.valid & self.up & (up_for == self._flight)),
             self.trace.valid.eq(injector.acts),
             self.trace.payload[0][0].eq(Cat(injector.trigger, Const(0, 6), injector.index)),
         ]

@@ -89,6 +89,26 @@ def test_an_armed_port_whose_other_end_is_not_armed_yet_stays_armed(star, ready)
     assert states(bench, 0)[-1] == (52, ARMED)
 
 
+@pytest.mark.parametrize("sent_before", range(1, 45, 4))
+def test_a_packet_on_a_link_that_goes_down_is_lost_even_if_it_is_up_again_before_it_would_arrive(
+    star, ready, sent_before
+):
+    bench = star(2, flight=40)
+    for number in range(4):
+        bench.post(ready + 900 * (number == 3), 1, 2, payload=100, seed=number)
+    down = ready + 30 + sent_before
+    bench.link(down, 0, False)
+    bench.link(down + 8, 0, True)
+    bench.run(3000)
+    sent = [(r.c, r.cycle) for r in bench.of(Kind.TX_DATA, 1)]
+    received = {record.cycle - 2: record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0)}
+    crossed = [last for first, last in sent if not first <= down + 8 or last + 40 <= down]
+    assert [cycle - 40 for cycle, verdict in received.items() if verdict == Verdict.GOOD] == crossed
+    # What was being received is cut as soon as the link is down.
+    assert {cycle for cycle, verdict in received.items() if verdict != Verdict.GOOD} <= {down + 1}
+    assert len(bench.delivered) == len(crossed) >= 1
+
+
 def test_a_short_loss_of_the_link_is_deferred_and_a_long_one_takes_the_port_down(star, ready):
     bench = star(2)
     bench.write_port(0, 1, PortRegister.LINK_DOWN_TIMEOUT, 100, ready - 1)

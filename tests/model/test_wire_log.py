@@ -114,6 +114,20 @@ def test_nothing_enters_a_link_that_is_down(star, ready):
     assert set(wires(driven, CYCLES)) == set(range(CYCLES))
 
 
+def test_what_is_on_a_link_that_goes_down_does_not_get_across(star, ready):
+    bench = star(2, flight=20)
+    bench.link(ready + 100, 0, False)
+    bench.link(ready + 104, 0, True)
+    bench.inject(ready + 89, 0, 0, Injection(Trigger.IDLE, flip=1))
+    entering, driven = logs(bench)
+    bench.run(CYCLES)
+    (lost,) = [record.cycle for record in bench.of(Kind.INJECT, since=0)]
+    missing = set(range(CYCLES)) - set(wires(entering, CYCLES))
+    assert lost in missing
+    assert missing == set(range(ready + 101 - 19, ready + 105))
+    assert set(wires(driven, CYCLES)) == set(range(CYCLES))
+
+
 @pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
 def test_whether_the_sender_polls_is_told(star, state):
     bench = star(2)

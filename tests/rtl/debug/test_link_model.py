@@ -73,13 +73,13 @@ def test_a_row_takes_the_flight_time(flight: int) -> None:
 
 
 @pytest.mark.parametrize("flight", [1, 3])
-def test_a_row_enters_and_leaves_only_while_the_link_is_up(flight: int) -> None:
+def test_a_row_gets_across_only_if_the_link_is_up_all_the_way(flight: int) -> None:
     rows: list[Row | None] = [Row(c, 0) for c in range(30)]
     down = (5, 10, 11, 12, 13)
     out, _ = carry(rows, flight=flight, down=down)
     for cycle in range(flight, 30):
         sent = cycle - flight
-        assert out[cycle] == (rows[sent] if sent not in down and cycle not in down else None)
+        assert out[cycle] == (None if any(sent <= c <= cycle for c in down) else rows[sent])
 
 
 def test_no_flight_takes_no_time() -> None:
