@@ -84,7 +84,7 @@ class WideCounters(wiring.Component):
         # The bits above: of the counter that is read, else of the first that is owed something.
         m.submodules.memory = memory = Memory(shape=_ABOVE, depth=len(_COUNTERS), init=[])
         writer, reader = memory.write_port(), memory.read_port(domain="comb")
-        owed, carries, full = Signal(len(_COUNTERS)), Signal(len(_COUNTERS)), Signal(len(_COUNTERS))
+        owed, full = Signal(len(_COUNTERS)), Signal(len(_COUNTERS))
         at, first_owed = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
         owes, stops = Signal(), Signal()
         above = Signal(_ABOVE)
@@ -93,48 +93,49 @@ class WideCounters(wiring.Component):
                 m.d.comb += first_owed.eq(counter)
         m.d.comb += [
             at.eq(Mux(reads_whole | reads_high, read_number, first_owed)),
-            owes.eq((owed | carries).bit_select(at, 1)),
+            owes.eq(owed.bit_select(at, 1)),
             stops.eq(owes & full.bit_select(at, 1)),
             reader.addr.eq(at),
-            above.eq(reader.data + (owes & ~stops)),
-            writer.en.eq(sets | owes),
+            above.eq(reader.data + owes),
+            writer.en.eq(sets | (owes & ~stops)),
             writer.addr.eq(Mux(sets, number, at)),
             writer.data.eq(Mux(sets, given[_LOWEST:], above)),
         ]
         with m.If(writer.en):
             m.d.sync += full.bit_select(writer.addr, 1).eq(writer.data.all())
 
-        # The lowest bits. What a cycle counts is added in the next, in which it already shows.
+        # The lowest bits.
         lowest = []
         for counter, register in enumerate(_COUNTERS):
             amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
             kept = Signal(_LOWEST, name=f"{register.name}_kept")
-            added = Signal.like(amount, name=f"{register.name}_added")
             following = Signal(_LOWEST + 1, name=f"{register.name}_following")
-            is_set = sets & (number == counter)
-            is_served = ~sets & (at == counter)
-            m.d.comb += [following.eq(kept + added), carries[counter].eq(following[_LOWEST])]
+            is_set, is_served = sets & (number == counter), ~sets & (at == counter)
+            m.d.comb += following.eq(kept + Mux(self.counts[register.name], amount, 0))
             m.d.sync += [
                 kept.eq(following[:_LOWEST] | (stops & (at == counter)).replicate(_LOWEST)),
-                added.eq(Mux(self.counts[register.name], amount, 0)),
-                owed[counter].eq((owed[counter] | carries[counter]) & ~is_set & ~is_served),
+                owed[counter].eq(((owed[counter] & ~is_served) | following[_LOWEST]) & ~is_set),
             ]
             with m.If(is_set):
-                m.d.sync += [kept.eq(given), added.eq(0)]
-            lowest.append(following[:_LOWEST])
+                m.d.sync += kept.eq(given)
+            lowest.append(kept)
 
-        # What is read.
+        # What is read. Whether all of it is ones is known without waiting for the sum.
         lower, upper = Signal(DATA_BITS), above[-DATA_BITS:]
+        has_upper, ones = Signal(), Signal()
         m.d.comb += [
-            lower.eq(Cat(Array(lowest)[at] | stops.replicate(_LOWEST), above)),
+            lower.eq(Cat(Array(lowest)[at], above)),
+            has_upper.eq(reader.data[-DATA_BITS:].any() | (owes & reader.data[:-DATA_BITS].all())),
+            ones.eq((reads_whole & (has_upper | stops)) | (reads_high & stops)),
             self.value.eq(
-                Mux(reads_whole, lower | upper.any().replicate(DATA_BITS), 0)
+                Mux(reads_whole, lower, 0)
                 | Mux(reads_high, upper, 0)
                 | Mux(reads_low, extended_low, 0)
+                | ones.replicate(DATA_BITS)
             ),
         ]
         with m.If(reads_high):
-            m.d.sync += extended_low.eq(lower)
+            m.d.sync += extended_low.eq(lower | stops.replicate(DATA_BITS))
         with m.If(low & reg.write):
             m.d.sync += extended_low.eq(reg.wdata)
         return m

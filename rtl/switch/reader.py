@@ -49,6 +49,7 @@ class Reader(wiring.Component):
         grant, to: a packet is granted, for the output of this mask (cycle g); only when available.
         job: that packet, in the cycle after (g+1 = x_0); description: the rest of it, in the cycle after that.
         available: idle, or this is the last read.
+        stays_available: it is available in the next cycle unless it is granted something in this one.
         busy: mask of the output being served, from g+1 to the last busy cycle (section 8.3).
         leaves: mask of the output that was not available to others, and is from the next cycle on.
         memory: the buffer's read interface, seen from here.
@@ -71,6 +72,7 @@ class Reader(wiring.Component):
                 "job": In(self.job_layout),
                 "description": In(description_layout(vls)),
                 "available": Out(1, init=1),
+                "stays_available": Out(1),
                 "busy": Out(outputs),
                 "leaves": Out(outputs),
                 "memory": In(BufferReadSignature(block_bits)),
@@ -111,7 +113,7 @@ class Reader(wiring.Component):
 
         # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
         active = Signal()
-        served = Signal(self.outputs)  # mask of the output of the packet that was granted last
+        served = Signal(self.outputs)  # mask of the output of the packet that is read
         block = Signal(self.block_bits)
         block_kept = Signal(self.block_bits)
         row = Signal(ROW_BITS)
@@ -133,8 +135,12 @@ class Reader(wiring.Component):
             m.d.sync += [row.eq(row + 1), following.eq(following + 1), final_due.eq(following == words)]
             with m.If(row == ROWS_OF_BLOCK - 1):
                 m.d.sync += block_kept.eq(memory.next)
+        # A grant comes late in its cycle: what it does not decide is made ready without it. Behind a last read nothing
+        # but the next packet looks at these.
+        with m.If(self.available):
+            m.d.sync += [served.eq(self.to), row.eq(0), following.eq(1), final_due.eq(0)]
         with m.If(self.grant):
-            m.d.sync += [active.eq(1), served.eq(self.to), row.eq(0), following.eq(1), final_due.eq(0)]
+            m.d.sync += active.eq(1)
         with m.Elif(last_read | end):
             m.d.sync += active.eq(0)
         m.d.comb += [
@@ -154,11 +160,9 @@ class Reader(wiring.Component):
         m.d.comb += [
             over.eq(~active | last_read | scrap | last_follows),
             self.leaves.eq(Mux(over & ~self.available, served, 0)),
+            self.stays_available.eq(self.available | over),
         ]
-        with m.If(self.grant):
-            m.d.sync += self.available.eq(0)
-        with m.Elif(over):
-            m.d.sync += self.available.eq(1)
+        m.d.sync += self.available.eq(self.stays_available & ~self.grant)
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
         passing = Signal()

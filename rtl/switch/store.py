@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
@@ -80,7 +80,7 @@ class PacketStore(wiring.Component):
                 "grant_slots": In(data.ArrayLayout(self.vls + 1, outputs)),
                 "granted": In(1),
                 "wide": In(outputs),
-                "available": Out(1),
+                "available": Out(1, init=1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
                 "to_output": Out(outputs).array(readers),
@@ -152,13 +152,14 @@ class PacketStore(wiring.Component):
                 reader.job.wide.eq((granted_output & wide).any()),
                 reader.description.eq(descriptions.description),
             ]
-        m.d.comb += [
-            self.available.eq(Cat(reader.available for reader in readers).any()),
-            self.busy.eq(any_of(reader.busy for reader in readers)),
-        ]
-        # A register of its own: all inputs look at it.
+        m.d.comb += self.busy.eq(any_of(reader.busy for reader in readers))
+        # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
-        m.d.sync += self.holds.eq((self.holds & ~left) | self.grant_output)
+        stays = Cat(reader.stays_available for reader in readers)
+        m.d.sync += [
+            self.holds.eq((self.holds & ~left) | self.grant_output),
+            self.available.eq(Mux(self.granted, (stays & ~taker).any(), stays.any())),
+        ]
 
         # One packet's blocks return in a cycle, the lowest-numbered reader's first.
         releaser = lowest(m, Cat(reader.release.valid for reader in readers))
