@@ -76,18 +76,23 @@ class MKey(wiring.Component):
         seconds = Signal(_PERIOD_BITS)  # left, this one included; 0 if it does not run
         second = Signal(DATA_BITS)
         cycles = Signal(DATA_BITS)  # left of this second, this one included
-        ends = Signal()
-        m.d.comb += [ends.eq(cycles == 1), expired.eq((seconds == 1) & ends)]
+        ends = Signal()  # it is 1
+        m.d.comb += expired.eq((seconds == 1) & ends)
         with m.If(seconds != 0):
-            m.d.sync += cycles.eq(cycles - 1)
+            m.d.sync += [cycles.eq(cycles - 1), ends.eq(cycles == 2)]
             with m.If(ends):
-                m.d.sync += [cycles.eq(second), seconds.eq(seconds - 1)]
+                m.d.sync += [cycles.eq(second), ends.eq(second == 1), seconds.eq(seconds - 1)]
         with m.If(expired):
             m.d.sync += kept_protect.eq(0)
         with m.If(self.check & self.good):
             m.d.sync += seconds.eq(0)
         with m.If(self.check & self.violation & ((seconds == 0) | expired)):
-            m.d.sync += [seconds.eq(period), second.eq(self.lease_second), cycles.eq(self.lease_second)]
+            m.d.sync += [
+                seconds.eq(period),
+                second.eq(self.lease_second),
+                cycles.eq(self.lease_second),
+                ends.eq(self.lease_second == 1),
+            ]
 
         # A Set.
         m_key_word = min(masks(PORT_INFO["m_key"]))

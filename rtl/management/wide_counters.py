@@ -86,6 +86,7 @@ class WideCounters(wiring.Component):
         writer, reader = memory.write_port(), memory.read_port(domain="comb")
         owed, full = Signal(len(_COUNTERS)), Signal(len(_COUNTERS))
         at, first_owed = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
+        here = Signal(len(_COUNTERS))
         owes, stops = Signal(), Signal()
         above = Signal(_ABOVE)
         for counter in reversed(numbers):
@@ -93,8 +94,9 @@ class WideCounters(wiring.Component):
                 m.d.comb += first_owed.eq(counter)
         m.d.comb += [
             at.eq(Mux(reads_whole | reads_high, read_number, first_owed)),
-            owes.eq(owed.bit_select(at, 1)),
-            stops.eq(owes & full.bit_select(at, 1)),
+            here.eq(Cat(at == counter for counter in numbers)),
+            owes.eq((owed & here).any()),
+            stops.eq((owed & full & here).any()),
             reader.addr.eq(at),
             above.eq(reader.data + owes),
             writer.en.eq(sets | (owes & ~stops)),
@@ -110,10 +112,10 @@ class WideCounters(wiring.Component):
             amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
             kept = Signal(_LOWEST, name=f"{register.name}_kept")
             following = Signal(_LOWEST + 1, name=f"{register.name}_following")
-            is_set, is_served = sets & (number == counter), ~sets & (at == counter)
+            is_set, is_served = sets & (number == counter), ~sets & here[counter]
             m.d.comb += following.eq(kept + Mux(self.counts[register.name], amount, 0))
             m.d.sync += [
-                kept.eq(following[:_LOWEST] | (stops & (at == counter)).replicate(_LOWEST)),
+                kept.eq(following[:_LOWEST] | (stops & here[counter]).replicate(_LOWEST)),
                 owed[counter].eq(((owed[counter] & ~is_served) | following[_LOWEST]) & ~is_set),
             ]
             with m.If(is_set):

@@ -149,8 +149,8 @@ MUTANTS: Final = (
         "early.eq(passing & ~final & memory.stored.last & ~scrap)",
         "early.eq(0)",
         stimulus("bad_packets"),
-        Kind.TX_FCP,
-        "S[1]",
+        Kind.RX_DATA,
+        "H2[1]",
     ),
     Mutant(
         "a packet known to be bad is sent",

@@ -43,6 +43,11 @@ async def started(dut) -> tuple[FabricDriver, RowDriver, RowMonitor]:
     return fabric, driver, monitor
 
 
+async def operations(monitor: RowMonitor) -> list[FlowControlOp]:
+    """Of the flow control packets that the open port sent since the last time."""
+    return [FlowControlPacket.decode((await monitor.recv()).body).op for _frame in range(monitor.count())]
+
+
 @cocotb.test()
 async def port_in_initialize_offers_its_whole_buffer(dut):
     _fabric, _driver, monitor = await started(dut)
@@ -54,12 +59,24 @@ async def port_in_initialize_offers_its_whole_buffer(dut):
 
 @cocotb.test()
 async def armed_port_sends_normal_flow_control(dut):
+    fabric, _driver, monitor = await started(dut)
+    await bring_up(fabric)
+    await set_state(fabric, "sw0", 1, PortState.ARMED)
+    await fabric.cycles(40)
+    assert await operations(monitor) == [FlowControlOp.INIT] * VLS + [FlowControlOp.NORMAL] * VLS
+
+
+@cocotb.test()
+async def armed_port_answers_the_first_normal_flow_control(dut):
     fabric, driver, monitor = await started(dut)
-    await activate(fabric, driver)
-    operations = []
-    while monitor.count():
-        operations.append(FlowControlPacket.decode((await monitor.recv()).body).op)
-    assert operations == [FlowControlOp.INIT] * VLS + [FlowControlOp.NORMAL] * VLS
+    await bring_up(fabric)
+    await set_state(fabric, "sw0", 1, PortState.ARMED)
+    await fabric.cycles(40)
+    await operations(monitor)
+    for expected in (VLS, 0):
+        await driver.send(flow_control(FlowControlOp.NORMAL))
+        await fabric.cycles(40)
+        assert await operations(monitor) == [FlowControlOp.NORMAL] * expected
 
 
 @cocotb.test()

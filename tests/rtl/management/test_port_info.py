@@ -360,7 +360,7 @@ def test_port_state(kind: str) -> None:
                 writes, refused = state_of_set(value, now)
                 assert work.status == (INVALID if refused else OK), (value, now)
                 found = [access for access in work.writes if access.address == address]
-                assert found == ([] if writes is None else [Access(82, address, writes)]), (value, now)
+                assert found == ([] if writes is None else [Access(83, address, writes)]), (value, now)
 
     on_port(kind, script)
 
