@@ -89,17 +89,22 @@ class Host:
 @pytest.mark.parametrize("engine", ["amaranth", "verilator", "icarus"])
 def test_every_node_on_a_directed_route_says_what_it_is(engine: str, tmp_path: Path) -> None:
     host = Host()
-    for path in PATHS.values():
-        host.asks(MadMethod.GET, SmaAttribute.NODE_INFO, path=path)
-    host.asks(MadMethod.GET, SmaAttribute.NODE_DESCRIPTION, path=PATHS["B"])
-    *answers, description = host.answers(engine, tmp_path)
-    infos = [NODE_INFO.unpack(mad_data(answer)) for answer in answers]
-    assert [info.node_type for info in infos] == [NodeType.CA, NodeType.SWITCH, NodeType.CA]
-    assert [info.num_ports for info in infos] == [1, 3, 1]
-    assert [info.local_port_num for info in infos] == [1, 1, 1]
-    for name, info in zip(PATHS, infos, strict=True):
+    # The others are slow: they are asked for the farthest node only.
+    names = list(PATHS) if engine == "verilator" else ["B"]
+    for name in names:
+        host.asks(MadMethod.GET, SmaAttribute.NODE_INFO, path=PATHS[name])
+    for name, answer in zip(names, host.answers(engine, tmp_path), strict=True):
+        info = NODE_INFO.unpack(mad_data(answer))
+        assert (info.node_type, info.num_ports) == ((NodeType.SWITCH, 3) if name == "S" else (NodeType.CA, 1))
+        assert info.local_port_num == 1
         identity = FABRIC.identity(name)
         assert (info.node_guid, info.port_guid) == (identity.node_guid, identity.port_guid)
+
+
+def test_a_node_on_a_directed_route_tells_its_name(tmp_path: Path) -> None:
+    host = Host()
+    host.asks(MadMethod.GET, SmaAttribute.NODE_DESCRIPTION, path=PATHS["B"])
+    (description,) = host.answers("verilator", tmp_path)
     text = NODE_DESCRIPTION.unpack(mad_data(description)).pack()
     assert node_description_text(text) == FABRIC.identity("B").description
 

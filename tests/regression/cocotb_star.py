@@ -13,6 +13,7 @@ from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, LinkResult, Verdict
 
 LONG = 256
+DAMAGED = 10
 PATIENCE = 20_000
 """Cycles after which a packet that has not come will not come."""
 
@@ -80,7 +81,7 @@ async def packet_without_a_route_is_dropped_and_counted(dut):
 async def order_within_a_flow_is_kept(dut):
     fabric = await FabricDriver.start(dut)
     await bring_up(fabric)
-    count = 40
+    count = 20
     for psn in range(count):
         for source in ("h0", "h2"):
             await fabric.adapters[source].send(ud_packet(source, "h1", random.choice([0, 32, LONG]), psn=psn).data)
@@ -101,7 +102,7 @@ async def blocked_vl_never_stops_another(dut):
     on_vl0 = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(20)]
     for packet in on_vl0:
         await fabric.adapters["h0"].send(packet, vl=0)
-    await fabric.cycles(5000)
+    await fabric.cycles(1500)
     assert fabric.adapters["h1"].count() == 0
     on_vl1 = [ud_packet("h0", "h1", LONG, sl=1, vl=1, psn=psn).data for psn in range(20)]
     for packet in on_vl1:
@@ -121,7 +122,7 @@ async def packet_without_credits_waits(dut):
     packet = ud_packet("h0", "h1", LONG)
     for _packet in range(8):
         await fabric.adapters["h0"].send(packet.data)
-    await fabric.cycles(5000)
+    await fabric.cycles(1500)
     sent.poll()
     # 16 blocks of buffer at the host, and what it has begun to take.
     assert len(sent.seen) == 16 // packet.blocks
@@ -156,7 +157,7 @@ async def damaged_packet_is_never_delivered_as_good(dut):
     await bring_up(fabric)
     verdicts = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
     good = []
-    for psn in range(40):
+    for psn in range(2 * DAMAGED):
         packet = ud_packet("h0", "h1", LONG, psn=psn)
         if psn % 2:
             rows = len(packet.data) // 4
@@ -171,9 +172,9 @@ async def damaged_packet_is_never_delivered_as_good(dut):
     await fabric.cycles(1000)
     assert fabric.adapters["h1"].count() == 0
     verdicts.poll()
-    assert sum(record.a & 0xFF != Verdict.GOOD for record in verdicts.seen) == 20
+    assert sum(record.a & 0xFF != Verdict.GOOD for record in verdicts.seen) == DAMAGED
     errors = [Counter.RCV_ERRORS, Counter.RCV_SWITCH_RELAY_ERRORS]
-    assert sum([await counter(fabric, "sw0", 1, which) for which in errors]) == 20
+    assert sum([await counter(fabric, "sw0", 1, which) for which in errors]) == DAMAGED
 
 
 @cocotb.test()
