@@ -35,7 +35,8 @@ def compare_stimulus(name: str, rtl: list[str] | None = None) -> int:
     if difference is None:
         print(f"{name}: {comparison.records} records are the same")
         return 0
-    print(difference.report(Names(spec().parameters), f"comparison.py stimulus {name}", seen_by=_ENGINE))
+    again = f"stimulus {name}" if rtl is None else f"mixed {name} {','.join(rtl)}"
+    print(difference.report(Names(spec().parameters), f"comparison.py {again}", seen_by=_ENGINE))
     return 1
 
 

@@ -423,6 +423,16 @@ MUTANTS: Final = (
         "S[1]",
     ),
     Mutant(
+        "any TrapRepress ends a trap",
+        "management/traps.py",
+        "self.repress[trap] & (count == self.transaction)",
+        "self.repress[trap]",
+        # The switch is free for the next SMP, where it should be sending its trap again.
+        mixed("agent_rules", "S"),
+        Kind.DELIVER,
+        "S",
+    ),
+    Mutant(
         "LinearFDBTop itself has no route from the agent",
         "management/departure.py",
         "self.dlid <= self.linear_fdb_top",
