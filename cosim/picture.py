@@ -49,11 +49,11 @@ class _Steps:
     values: list[int] = field(default_factory=list)
 
     def add(self, cycle: int, value: int, start: int) -> None:
-        """A new value; of those before `start` the last is enough."""
-        if self.cycles and cycle <= start:
+        """A new value; of those up to `start` the last holds there."""
+        if cycle <= start:
             self.cycles.clear()
             self.values.clear()
-        self.cycles.append(cycle)
+        self.cycles.append(max(cycle, start))
         self.values.append(value)
 
 
@@ -245,9 +245,13 @@ class Picture:
         return bool(events)
 
     def _draw_credits(self, axes: Axes) -> None:
-        several = len({vl for _, vl in self._credits}) > 1
-        for number, ((port, vl), steps) in enumerate(list(self._credits.items())[:_MAX_LINES]):
-            self._steps(axes, steps, number, f"{port}, VL{vl}" if several else str(port))
+        start = self._view.start
+        changes = {lane: [cycle for cycle in steps.cycles if cycle > start] for lane, steps in self._credits.items()}
+        # Of who sends or waits, in the order in which they begin to.
+        shown = sorted((cycles or [start], lane) for lane, cycles in changes.items() if cycles or lane in self._waits)
+        several = len({vl for _, (_, vl) in shown}) > 1
+        for number, (_, (port, vl)) in enumerate(shown[:_MAX_LINES]):
+            self._steps(axes, self._credits[port, vl], number, f"{port}, VL{vl}" if several else str(port))
         self._finish_lines(axes, "Credits left to the senders")
 
     def _draw_buffers(self, axes: Axes) -> None:

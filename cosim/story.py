@@ -87,8 +87,8 @@ class Story:
     """Reads a trace, record by record, and gives each event to `tell` in the order of cycles.
 
     `packets` are those posted, by cycle; they are known again by the order of the queues that they pass. What
-    happens to packets before `start` is followed but not told. Management's packets are not told at all, only what
-    Subnet Managers tell of their work.
+    happens to packets and ports before `start` is not told but given to `before`. Management's packets are not told at
+    all, only what Subnet Managers tell of their work.
 
     A record of a packet is stamped with its end, its events are earlier. So a record only says what will
     happen at which cycle; it happens, with the credits and the buffer of that cycle, a while later.
@@ -101,12 +101,14 @@ class Story:
         start: int,
         tell: Callable[[Event], None],
         flow_names: list[str] | None = None,
+        before: Callable[[Event], None] = lambda _event: None,
     ) -> None:
         self._topology = topology
         self._packets = packets
         self._next = next(packets, None)
         self._start = start
         self._tell = tell
+        self._before = before
         self._flow_names = flow_names or []
         self._nodes = list(topology.fabric.nodes)
         self._vls = [node.vls for node in topology.fabric.nodes.values()]
@@ -171,6 +173,8 @@ class Story:
     def _event(self, event: Event) -> None:
         if event.cycle >= self._start:
             self._tell(event)
+        else:
+            self._before(event)
 
     # Packets ---------------------------------------------------------------------------------------------
 

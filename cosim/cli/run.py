@@ -132,7 +132,7 @@ def _run(
         if delivery.slot < vls[delivery.node]:
             deliveries.deliver(delivery)
 
-    story = Story(topology, experiment.packets(), experiment.start, tell, names)
+    story = Story(topology, experiment.packets(), experiment.start, tell, names, before=picture.add)
     measurement = Measurement(topology, len(streams), experiment.start, experiment.end)
     deliveries = DeliveryCheck(topology, experiment.packets(), [measurement])
     counters = CounterReadings(experiment)

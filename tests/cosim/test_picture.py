@@ -92,6 +92,17 @@ def test_credits_are_those_of_the_ports_asked_for(tmp_path):
     assert {"A[1]", "S[2]"} & set(drawn(tmp_path, credits=(Port("S", 2),))) == {"S[2]"}
 
 
+def test_the_lines_begin_with_what_there_was_before(tmp_path):
+    pictures = []
+    for earlier in ((), (3, 9), (9,), (9, 9)):
+        picture = Picture(jam().topology, "Credits", 4.0, 100, View(100, panels=("credits",)))
+        for cycle, blocks in [*((50 + place, blocks) for place, blocks in enumerate(earlier)), (200, 5), (300, 1)]:
+            picture.add(Event(cycle, Port("A", 1), "credit", "", vl=0, credit_blocks=blocks))
+        picture.save(tmp_path / "credits.svg")
+        pictures.append((tmp_path / "credits.svg").read_bytes())
+    assert pictures[1] == pictures[2] == pictures[3] != pictures[0]
+
+
 def test_only_the_cycles_asked_for_are_drawn(tmp_path):
     start = jam().start
     shown = drawn(tmp_path, panels=("packets",), start=start + 1_000, end=start + 1_200)

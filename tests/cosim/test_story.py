@@ -16,9 +16,9 @@ from wire.trace import Kind, Record, Verdict, link_source, port_source
 A, S1, S2, B = Port("A", 1), Port("S", 1), Port("S", 2), Port("B", 1)
 
 
-def story_of(run: Jam, records=None) -> tuple[list[Event], Story]:
+def story_of(run: Jam, records=None, before=lambda _event: None) -> tuple[list[Event], Story]:
     events: list[Event] = []
-    story = Story(run.topology, iter(run.packets), run.start, events.append, ["burst"])
+    story = Story(run.topology, iter(run.packets), run.start, events.append, ["burst"], before)
     for record in run.records if records is None else records:
         story.observe(record)
     story.finish()
@@ -34,6 +34,14 @@ def test_credits_go_two_one_zero(told):
     sends = [event for event in told if event.name == "send" and event.place == A]
     assert [event.credit_packets for event in sends] == [2, 1, 0, 0, 0]
     assert [event.credit_blocks for event in sends] == [10, 5, 0, 0, 0]
+
+
+def test_the_credits_before_the_start_are_not_told_but_given_apart(told):
+    before: list[Event] = []
+    run = jam()
+    assert story_of(run, before=before.append)[0] == told
+    assert [(event.cycle, event.credit_blocks) for event in before if event.place == A] == [(60, 15)]
+    assert all(event.cycle < run.start for event in before)
 
 
 def test_the_sender_stalls_with_the_last_two_packets_queued(told):
