@@ -112,4 +112,5 @@ def _check(tool: str, status: int, log: Path) -> None:
     if status != 0:
         text = log.read_text(errors="replace")
         found = _ERROR.findall(text)
-        raise ToolFailed(tool, found[-1] if found else f"status {status}")
+        last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+        raise ToolFailed(tool, found[-1] if found else f"status {status}: {last}")
