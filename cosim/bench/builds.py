@@ -41,12 +41,13 @@ _MODEL = frozenset(
         "peak_rss_growth",
         "bringup_smps",
         "bringup_cycles",
+        "up_216_s",
     )
 )
 
 
 def builds(settings: Settings, wanted: Collection[str]) -> list[Callable[[], object]]:
-    """Calls that build what the figures need, but those of 36 ports, if it is not in the cache.
+    """Calls that build what the figures need, but those timed, if it is not in the cache.
 
     They can be made at the same time: what they have in common is built once.
     """

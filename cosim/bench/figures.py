@@ -99,6 +99,8 @@ FIGURES = {
         Figure("bringup_cycles", "cycles", "the same, from the first SMP on"),
         Figure("smp_turnaround_cycles", "cycles", "Get in to GetResp out, in a switch's agent"),
         Figure("routes_648_s", "s", "min-hop routes for 648 hosts", 2, Target(most=5)),
+        Figure("up_216_s", "s", "18 switches, 216 hosts up, golden model", 1, Target(most=60)),
+        Figure("build_tree_s", "s", "6 switches, 8 hosts, RTL to executable", 1, Target(most=120)),
         Figure("peak_rss_mb", "MB", "peak memory of a long run", 1),
         Figure("peak_rss_growth", "", "memory of a run 4 times as long", 3, Target(most=1.05)),
     )

@@ -14,6 +14,7 @@ from cosim.bench.management import MANAGEMENT_FIGURES, management
 from cosim.bench.memory import memory
 from cosim.bench.settings import Settings
 from cosim.bench.speed import AMARANTH_FIGURES, SPEED_FIGURES, speed, speed_load
+from cosim.bench.subnets import SUBNET_FIGURES, subnets
 from cosim.bench.throughput import LOST, THROUGHPUT_FIGURES, throughput
 from cosim.bench.wide import WIDE_FIGURES, wide
 from cosim.engines.parallel import begun
@@ -26,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 _LATENCY_FIGURES = ("latency_cycles",)
 _MEMORY_FIGURES = ("peak_rss_mb", "peak_rss_growth")
 
-NOT_QUICK = WIDE_FIGURES
+NOT_QUICK = (*WIDE_FIGURES, *SUBNET_FIGURES)
 """Figures that --quick leaves out: a build alone may take longer than a minute."""
 
 NOT_JUDGED_QUICK = ("throughput_voq_2048",)
@@ -114,6 +115,11 @@ def _measured(
     if needed(*_MEMORY_FIGURES):
         progress("memory", 0, 1)
         result.readings |= memory(settings, work_dir)
+    if needed(*SUBNET_FIGURES):
+        progress("subnets", 0, 1)
+        large = subnets(wanted, work_dir)
+        result.readings |= large.readings
+        result.faults += large.faults
     if needed(*WIDE_FIGURES):
         progress("36 ports", 0, 1)
         result.readings |= wide(settings, wanted, work_dir)

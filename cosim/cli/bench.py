@@ -28,7 +28,9 @@ _WHAT_WIDTH = 120
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Within a minute: shorter runs, fewer of them, no 36 ports.")
+@click.option(
+    "--quick", is_flag=True, help="Within a minute: shorter runs, fewer of them, no 36 ports, no large fabrics."
+)
 @click.option(
     "--only",
     type=click.Choice(tuple(FIGURES)),

@@ -19,7 +19,7 @@ from cosim.up import LinkFailure, Up, UpResult, bring_up
 from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
 from sm.lids import LidRange
 from sm.subnet import End, Subnet
-from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, random_subnet
+from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, fat_tree, random_subnet
 from wire.codes import LinkWidth, PortState
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.stimulus import Control, Operation
@@ -91,6 +91,18 @@ def test_the_longer_the_way_the_longer_an_smp_is_waited_for(tmp_path: Path) -> N
     topology = chain(24)
     result = brought_up(topology, tmp_path)
     check_is_up(topology, result)
+    assert result.manager.mads.retried == 0
+
+
+@pytest.mark.slow
+def test_eighteen_switches_of_36_ports_and_216_hosts_come_up_in_one_sweep(tmp_path: Path) -> None:
+    subnet = fat_tree(12, 6, hosts=18, parallel=3)
+    topology = parse_topology(format_topology(subnet, End(HOST_GUID, 1), WHEN), "large")
+    assert {node.ports for node in topology.subnet.switches} == {36}
+    result = brought_up(topology, tmp_path)
+    check_is_up(topology, result)
+    assert len(result.manager.found.subnet.nodes) == 18 + 216
+    assert sum(isinstance(event, SweepEnded) for _, event in result.events) == 1
     assert result.manager.mads.retried == 0
 
 
