@@ -36,7 +36,7 @@ class Settings:
     @property
     def speed_cycles(self) -> int:
         """Of each run of the RTL whose speed is measured: many, for the start of cocotb to be a small part."""
-        return 100_000 if self.quick else 300_000
+        return 50_000 if self.quick else 300_000
 
     @property
     def model_cycles(self) -> int:
@@ -46,7 +46,7 @@ class Settings:
     @property
     def amaranth_cycles(self) -> int:
         """At most of the run on Amaranth's simulator; in a quick benchmark too few for traffic to begin."""
-        return 120 if self.quick else self.speed_cycles
+        return 60 if self.quick else self.speed_cycles
 
     @property
     def amaranth_seconds(self) -> float:
@@ -61,7 +61,7 @@ class Settings:
     @property
     def memory_cycles(self) -> int:
         """Of the shorter of the runs whose memory is measured."""
-        return 25_000 if self.quick else 250_000
+        return 15_000 if self.quick else 250_000
 
     @property
     def wide_cycles(self) -> int:
