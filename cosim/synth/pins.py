@@ -1,5 +1,7 @@
 """A component on three pins, for place and route."""
 
+from typing import Final
+
 from amaranth.hdl import Cat, ClockDomain, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -7,8 +9,12 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["ThreePins"]
 
 
+_CHAIN: Final = 1024
+"""Registers in a row, at most. Yosys follows cell after cell by recursion, and runs out of stack in longer ones."""
+
+
 class ThreePins(wiring.Component):
-    """A component whose inputs come from a shift register and whose outputs are folded into one.
+    """A component whose inputs come from shift registers and whose outputs are folded into one.
 
     A switch has more ports than an FPGA has pins: on a board, transceivers stand between. Here registers do, so
     that every path of the component begins and ends at one and its clock is measured without pins. Nothing of the
@@ -17,20 +23,20 @@ class ThreePins(wiring.Component):
 
     Members:
         clk: the clock.
-        serial_in: to the shift register.
+        serial_in: to the first shift register.
         serial_out: the outputs of earlier cycles, folded.
     """
 
     def __init__(self, component: wiring.Component) -> None:
-        self._component = component
+        self.component = component
         super().__init__({"clk": In(1), "serial_in": In(1), "serial_out": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Shift register, component, fold."""
+        """Shift registers, component, fold."""
         m = Module()
         m.domains.sync = sync = ClockDomain(reset_less=True)
         m.d.comb += sync.clk.eq(self.clk)
-        m.submodules.design = component = self._component
+        m.submodules.design = component = self.component
         inputs: list[Value] = []
         outputs: list[Value] = []
         for path, member, signal in component.signature.flatten(component):
@@ -42,8 +48,14 @@ class ThreePins(wiring.Component):
             shifted.eq(Cat(self.serial_in, shifted)),
             folded.eq(Cat(outputs) ^ (folded << 1)),
         ]
+        # A chain begins with the first of the one before, changed: no two registers are alike.
+        for start in range(_CHAIN, len(shifted), _CHAIN):
+            m.d.sync += shifted[start].eq(self.serial_in ^ shifted[start - _CHAIN])
+        for start in range(_CHAIN, len(folded), _CHAIN):
+            m.d.sync += folded[start].eq(Cat(outputs)[start])
+        ends = [*range(_CHAIN - 1, len(folded) - 1, _CHAIN), len(folded) - 1]
         m.d.comb += [
             Cat(inputs).eq(shifted),
-            self.serial_out.eq(folded[-1]),
+            self.serial_out.eq(Cat(folded[end] for end in ends).xor()),
         ]
         return m
