@@ -46,7 +46,7 @@ _HOSTS = 18
 
 @dataclass
 class Management:
-    """What was measured, and where the engines differed, in words."""
+    """What was measured, and what was wrong, in words."""
 
     readings: dict[str, Reading] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)

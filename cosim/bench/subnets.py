@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from cosim.bench.figures import Reading
+from cosim.bench.management import Management
 from cosim.bench.wide import environment
 from cosim.engines.session import build_design
 from cosim.fabric import fabric_design
@@ -18,7 +18,7 @@ from cosim.up import Up, bring_up
 from wire.codes import LinkWidth
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeParameters, SwitchParameters
 
-__all__ = ["SUBNET_FIGURES", "Subnets", "subnets"]
+__all__ = ["SUBNET_FIGURES", "subnets"]
 
 SUBNET_FIGURES = ("up_216_s", "build_tree_s")
 
@@ -31,25 +31,17 @@ _PARALLEL = 3
 """Links from each leaf to each spine."""
 
 
-@dataclass
-class Subnets:
-    """What was measured, and what was wrong, in words."""
-
-    readings: dict[str, Reading] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-
-
-def subnets(asked: Collection[str], work_dir: Path) -> Subnets:
+def subnets(asked: Collection[str], work_dir: Path) -> Management:
     """Those of `SUBNET_FIGURES` that are asked for.
 
     `up_216_s`: a fat tree of 18 switches of 36 ports and 216 hosts, brought up by the Subnet Manager on the golden
     model. `build_tree_s`: the topology `fat_tree`, six switches and eight hosts in RTL, from Amaranth to executable, in
     an empty folder and without a compiler cache.
     """
-    found = Subnets()
+    found = Management()
     if "up_216_s" in asked:
         fabric = _large_tree()
-        up = Up(fabric, [LinkWidth.X4] * len(fabric.links), next(iter(_hosts())))
+        up = Up(fabric, [LinkWidth.X4] * len(fabric.links), _hosts()[0])
         started = time.perf_counter()
         result = bring_up(up, work_dir)
         found.readings["up_216_s"] = Reading.once(time.perf_counter() - started)
