@@ -1,1 +1,1 @@
-"""Builds and drives simulations, compares them with the golden model, and offers the ironband command."""
+"""Builds and drives simulations, compares them with the golden model."""

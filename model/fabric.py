@@ -8,12 +8,12 @@ from wire.parameters import FabricParameters, SwitchParameters
 from wire.stimulus import Control, Injection, Operation, Post
 from wire.trace import Kind, Record, link_source, port_source
 
-from .adapter import Adapter, Delivery
+from .adapter.adapter import Adapter, Delivery
 from .kernel import CONTROL, DECIDE, UPDATE, Kernel
-from .link import Cable
-from .registers import Bus
+from .link.link import Cable
+from .link.wire_log import WireLog
+from .management.register_bus import Bus
 from .switch import Switch
-from .wire_log import WireLog
 
 __all__ = ["Delivery", "Fabric", "Posts", "WireLog"]
 

@@ -14,7 +14,7 @@ from wire.trace import Record
 from .content import Content
 
 if TYPE_CHECKING:
-    from .matcher import Output
+    from .crossing.sides import Output
 
 __all__ = [
     "CUT",

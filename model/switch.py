@@ -9,15 +9,15 @@ from wire.parameters import NodeIdentity, SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, Counter, NodeRegister
 from wire.trace import Verdict, port_source
 
-from .buffer import Buffer
+from .crossing.buffer import Buffer
+from .crossing.matcher import Matcher
+from .crossing.queues import FifoInput, VoqInput
 from .kernel import UPDATE, Kernel
-from .matcher import Matcher
+from .link.packet_check import header_rejection
+from .link.port import LinkPort
+from .management.port_zero import PortZero
+from .management.register_bus import Bus, RegisterFile
 from .packet import Packet
-from .packet_check import header_rejection
-from .port import LinkPort
-from .port_zero import PortZero
-from .queues import FifoInput, VoqInput
-from .registers import Bus, RegisterFile
 
 __all__ = ["Switch"]
 

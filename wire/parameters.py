@@ -18,6 +18,7 @@ __all__ = [
     "NodeIdentity",
     "NodeParameters",
     "SwitchParameters",
+    "slots_of",
 ]
 
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
@@ -177,3 +178,8 @@ class FabricParameters:
     def port_count(node: NodeParameters) -> int:
         """External ports of a node."""
         return node.ports if isinstance(node, SwitchParameters) else 1
+
+
+def slots_of(adapter: AdapterParameters) -> int:
+    """Slots of an adapter: one for each data VL, then VL15's."""
+    return adapter.vls + 1

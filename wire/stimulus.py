@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["ROW_MAX", "Control", "Injection", "Operation", "Post", "Trigger"]
+__all__ = ["ROW_MAX", "Control", "Delivery", "Injection", "Operation", "Post", "Trigger"]
 
 _WORD_BYTES = 4
 ROW_MAX = 0xFFF
@@ -98,3 +98,14 @@ class Injection:
             keep=(k & 15) << 32 | keep,
             flip=(k >> 4 & 15) << 32 | flip,
         )
+
+
+class Delivery(NamedTuple):
+    """A packet that an adapter gave to its host."""
+
+    cycle: int
+    """Of its last word, as the DELIVER record's stamp."""
+    node: int
+    slot: int
+    words: tuple[int, ...]
+    """LRH..ICRC in 32-bit words, first byte highest."""

@@ -7,10 +7,9 @@ from collections import deque
 from cocotb.triggers import Event
 
 from cosim.drivers.mailbox import Mailbox, within
-from cosim.mail import Delivery, pack_words
 from wire.codes import VL15
-from wire.packet import WORD_BYTES
-from wire.stimulus import Post
+from wire.packet import WORD_BYTES, pack_words
+from wire.stimulus import Delivery, Post
 
 __all__ = ["AdapterDriver"]
 

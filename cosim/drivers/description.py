@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosim.ports import FabricPorts, dump_ports, load_ports
+from rtl.fabric.ports import FabricPorts, dump_ports, load_ports
 from wire.parameters import AdapterParameters, FabricParameters
 
 __all__ = ["Description"]

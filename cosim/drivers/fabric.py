@@ -17,7 +17,7 @@ from cosim.drivers.description import Description
 from cosim.drivers.mailbox import Mailbox
 from cosim.drivers.monitor import TraceMonitor
 from cosim.drivers.row import RowDriver, RowMonitor
-from cosim.mail import DELIVERY_FILE, TRACE_FILE, DeliveryReader, TraceReader
+from cosim.harness.stream_files import DELIVERY_FILE, TRACE_FILE, DeliveryReader, TraceReader
 from wire.trace import Kind, port_source
 
 __all__ = ["FabricDriver"]
@@ -53,7 +53,7 @@ class FabricDriver:
         """Let the fabric run from cycle 0.
 
         Args:
-            dut: the top that cosim/harness.py wrote, as cocotb gives it to a test.
+            dut: the top that cosim/harness/top.py wrote, as cocotb gives it to a test.
 
         Raises:
             RuntimeError: the fabric runs already. Memories outlive a reset, so each test has a simulation for itself.

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from cocotb.triggers import ReadWrite, SimTimeoutError, Timer, ValueChange, with_timeout
 
-from cosim.harness import CYCLE_NS
-from cosim.mail import Outbox
-from cosim.ports import FabricPorts
+from cosim.harness.stream_files import Outbox
+from cosim.harness.top import CYCLE_NS
+from rtl.fabric.ports import FabricPorts
 from wire.stimulus import Control, Post
 
 __all__ = ["Mailbox", "within"]

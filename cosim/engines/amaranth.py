@@ -9,12 +9,12 @@ from typing import Any
 
 from amaranth.sim import Simulator
 
-from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
-from cosim.engines.garbage import garbage_left
-from cosim.harness import CYCLE_NS
-from cosim.mail import Delivery
-from cosim.output import whole_file
-from wire.stimulus import Post
+from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
+from cosim.harness.top import CYCLE_NS
+from cosim.stimulus.run_spec import RunSpec, Stimulus
+from toolchain.atomic_files import whole_file
+from toolchain.garbage import garbage_left
+from wire.stimulus import Delivery, Post
 from wire.trace import WORDS, Record
 
 __all__ = ["simulate"]
@@ -69,7 +69,7 @@ def _records(
 
 
 class _Bench:
-    """Plays the stimulus and collects what comes of it, as cosim/players.v does.
+    """Plays the stimulus and collects what comes of it, as cosim/harness/players.v does.
 
     Attributes:
         cycle: the first cycle not finished.

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Protocol, Self
 
-from cosim.mail import Delivery
-from cosim.ports import slots_of
-from wire.codes import MTU, max_pkt_len
-from wire.packet import WORD_BYTES, blocks_of_words
-from wire.parameters import AdapterParameters, FabricParameters
-from wire.stimulus import Control, Operation, Post
+from cosim.stimulus.run_spec import RunSpec
+from wire.stimulus import Delivery
 from wire.trace import Record
 
-__all__ = ["Actor", "Engine", "EngineError", "Run", "RunSpec", "Stimulus", "UnknownEngine", "WavesUnsupported"]
+__all__ = ["Engine", "EngineError", "Run", "UnknownEngine", "WavesUnsupported"]
 
 OnDelivery = Callable[[Delivery], None]
 Progress = Callable[[int], None]
-
-_Entry = TypeVar("_Entry", Control, Post)
-_SMALLEST_PACKET = 5
-"""Words of a host's packet. The blocks of a shorter one would not count yet when the next is matched."""
-_LARGEST_PACKET = max_pkt_len(max(MTU))
-_WORD_MAX = 0xFFFF_FFFF
 
 
 class EngineError(Exception):
@@ -39,50 +27,6 @@ class UnknownEngine(EngineError):
 
 class WavesUnsupported(EngineError):
     """The engine records no waves, or not into such a file."""
-
-
-class Actor(Protocol):
-    """Acts on a fabric in answer to what comes out of it, as software on a host does.
-
-    Time goes in steps: the actor says how far the fabric may run, is told of all that is delivered until then, and
-    says how far it may run on. So the same posts come of the same deliveries, whatever the engine.
-    """
-
-    def until(self, finished: int) -> int:
-        """The cycle to which the fabric may run, all cycles below FINISHED being over; FINISHED itself ends the run."""
-        ...
-
-    def posts_until(self, cycle: int) -> Iterable[Post]:
-        """Packets for CYCLE or before that were not given yet, ascending; no cycle beyond `until` is asked for."""
-        ...
-
-    def delivered(self, delivery: Delivery) -> None:
-        """Takes a delivered packet, in order of (cycle, node)."""
-        ...
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """A fabric and all that acts on it. The iterables are drawn once, lazily, as simulated time goes on.
-
-    Attributes:
-        parameters: the fabric.
-        controls: ascending by cycle, one a cycle at most.
-        posts: ascending by cycle.
-        cycles: every record of a cycle below this is produced, then the run ends.
-        actor: posts packets too, and may end the run before. It is for one run.
-    """
-
-    parameters: FabricParameters
-    controls: Iterable[Control]
-    posts: Iterable[Post]
-    cycles: int
-    actor: Actor | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse an empty run."""
-        if self.cycles < 1:
-            raise ValueError(f"cycles {self.cycles}: expected 1 and above")
 
 
 class Engine(Protocol):
@@ -133,118 +77,3 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class Stimulus:
-    """The entries of a specification, checked, drawn up to a cycle at a time.
-
-    Attributes:
-        answers: whether posts depend on what is delivered, which is to be told then.
-
-    Raises (while drawing):
-        ValueError: an entry out of order, or for a node, slot, link or operation that is not there.
-    """
-
-    def __init__(self, spec: RunSpec) -> None:
-        self._controls = _Ahead(_checked_controls(spec))
-        self.answers = spec.actor is not None
-        self._check = _PostCheck(spec.parameters)
-        self._posts = _Ahead(map(self._check, _in_order(spec.posts)))
-        self._actor = spec.actor
-        self._cycles = spec.cycles
-
-    def controls_until(self, cycle: int) -> Iterator[Control]:
-        """Those not drawn yet, given in CYCLE or before."""
-        return self._controls.until(cycle)
-
-    def posts_until(self, cycle: int) -> Iterator[Post]:
-        """Those not drawn yet, posted for CYCLE or before."""
-        if self._actor is None:
-            return self._posts.until(cycle)
-        answers = map(self._check, self._actor.posts_until(cycle))
-        return heapq.merge(self._posts.until(cycle), answers, key=lambda post: post.cycle)
-
-    def until(self, finished: int) -> int:
-        """The cycle to which the fabric may run, all cycles below FINISHED being over; FINISHED itself ends the run."""
-        return self._cycles if self._actor is None else min(self._actor.until(finished), self._cycles)
-
-    def delivered(self, delivery: Delivery) -> None:
-        """Tells the actor of a delivered packet, in order of (cycle, node)."""
-        if self._actor is not None:
-            self._actor.delivered(delivery)
-
-
-class _Ahead(Generic[_Entry]):
-    """An iterator of entries that is asked for those up to a cycle, and holds the first one after it."""
-
-    def __init__(self, entries: Iterator[_Entry]) -> None:
-        self._entries: Iterator[_Entry] = entries
-        self._held: _Entry | None = next(entries, None)
-
-    def until(self, cycle: int) -> Iterator[_Entry]:
-        while self._held is not None and self._held.cycle <= cycle:
-            held, self._held = self._held, next(self._entries, None)
-            yield held
-
-
-def _checked_controls(spec: RunSpec) -> Iterator[Control]:
-    nodes, links = len(spec.parameters.nodes), len(spec.parameters.links)
-    adapters = {i for i, node in enumerate(spec.parameters.nodes.values()) if isinstance(node, AdapterParameters)}
-    link_operations = (Operation.LINK_DOWN, Operation.LINK_UP)
-    host_operations = (Operation.RECV_STALL, Operation.HOST_SM)
-    last = -1
-    for control in spec.controls:
-        cycle, operation, target, args = control
-        if cycle <= last:
-            raise ValueError(f"{control}: expected a cycle above that of the one before, {last}")
-        last = cycle
-        if operation not in set(Operation):
-            raise ValueError(f"{control}: expected an operation of {', '.join(str(int(o)) for o in Operation)}")
-        targets = 2 * links if operation == Operation.INJECT else links if operation in link_operations else nodes
-        if not 0 <= target < targets:
-            raise ValueError(f"{control}: expected a target below {targets}")
-        if operation in host_operations and target not in adapters:
-            raise ValueError(f"{control}: expected a target that is an adapter")
-        if not all(0 <= arg <= _WORD_MAX for arg in args):
-            raise ValueError(f"{control}: expected arguments of 32 bits")
-        yield control
-
-
-def _in_order(posts: Iterable[Post]) -> Iterator[Post]:
-    last = 0
-    for post in posts:
-        if post.cycle < last:
-            raise ValueError(f"{_place(post)}: expected a cycle of at least that of the one before, {last}")
-        last = post.cycle
-        yield post
-
-
-class _PostCheck:
-    """Refuses packets that no adapter can send."""
-
-    def __init__(self, parameters: FabricParameters) -> None:
-        self._adapters = {
-            index: (node, name)
-            for index, (name, node) in enumerate(parameters.nodes.items())
-            if isinstance(node, AdapterParameters)
-        }
-
-    def __call__(self, post: Post) -> Post:
-        """The packet itself, if it can be sent."""
-        if post.node not in self._adapters:
-            raise ValueError(f"{_place(post)}: expected an adapter, nodes {', '.join(map(str, self._adapters))}")
-        adapter, name = self._adapters[post.node]
-        if not 0 <= post.slot < slots_of(adapter):
-            raise ValueError(f"{_place(post)}: {name} has slots 0..{adapter.vls}")
-        room = adapter.send_blocks if post.slot < adapter.vls else adapter.vl15_blocks
-        words, rest = divmod(len(post.data), WORD_BYTES)
-        if rest:
-            raise ValueError(f"{_place(post)}: {len(post.data)} bytes: expected whole words of {WORD_BYTES} bytes")
-        if not _SMALLEST_PACKET <= words <= _LARGEST_PACKET or blocks_of_words(words) > room:
-            allowed = f"{_SMALLEST_PACKET}..{_LARGEST_PACKET}"
-            raise ValueError(f"{_place(post)}: {words} words: expected {allowed} that fit {name}'s {room} blocks")
-        return post
-
-
-def _place(post: Post) -> str:
-    return f"post of cycle {post.cycle} at node {post.node}, slot {post.slot}"

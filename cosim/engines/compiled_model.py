@@ -18,8 +18,8 @@ from typing import cast
 
 import model.fabric
 import wire
-from cosim.engines.build_tool import run_tool
-from cosim.engines.cache import cached, find
+from toolchain.build_cache import cached, find
+from toolchain.build_tool import run_tool
 
 __all__ = ["build", "fabric_class"]
 

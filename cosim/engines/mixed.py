@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from cosim.engines import session
-from cosim.engines.base import EngineError, OnDelivery, Progress, RunSpec, Stimulus
+from cosim.engines.base import EngineError, OnDelivery, Progress
 from cosim.engines.model import ModelRun
-from cosim.engines.toolchain import Simulator
-from cosim.fabric import fabric_design
-from cosim.mail import Delivery, Outbox, write_surroundings
-from cosim.part import Part
-from cosim.wire_play import WirePlay
+from cosim.engines.part import Part
+from cosim.engines.wire_play import WirePlay
+from cosim.harness.stream_files import Outbox, write_surroundings
+from cosim.simulators.installed import Simulator
+from cosim.stimulus.run_spec import RunSpec, Stimulus
+from verilog.design import fabric_design
 from wire.parameters import FabricParameters
-from wire.stimulus import Control, Post
+from wire.stimulus import Control, Delivery, Post
 from wire.trace import Kind, Record, port_of_source
 
 __all__ = ["Parted", "build", "simulate"]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import model.fabric
 from cosim.engines import compiled_model
-from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
-from cosim.mail import Delivery, unpack_words
+from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
+from cosim.stimulus.run_spec import RunSpec, Stimulus
+from wire.packet import unpack_words
+from wire.stimulus import Delivery
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
 __all__ = ["ModelRun", "simulate"]

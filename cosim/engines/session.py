@@ -19,19 +19,29 @@ from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Protocol
 
-from cosim.design import Design
 from cosim.drivers.description import Description
-from cosim.engines import regression
-from cosim.engines.base import OnDelivery, Progress, RunSpec, Stimulus, WavesUnsupported
-from cosim.engines.build import Build, build
+from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
 from cosim.engines.in_simulator import ANSWERS, ORDERS
-from cosim.engines.process import running
-from cosim.engines.run import LOG, RESULTS, SimulationFailed, TestResult, read_results, simulation_environment, tail
-from cosim.engines.toolchain import Simulator
-from cosim.harness import NO_DELIVERIES, PUBLIC, TOP, sources
-from cosim.mail import DELIVERY_FILE, TRACE_FILE, Delivery, DeliveryReader, Outbox, TraceReader
-from cosim.output import whole_file
+from cosim.harness.stream_files import DELIVERY_FILE, TRACE_FILE, DeliveryReader, Outbox, TraceReader
+from cosim.harness.top import NO_DELIVERIES, PUBLIC, TOP, sources
+from cosim.simulators import regression
+from cosim.simulators.build import Build, build
+from cosim.simulators.cocotb_results import (
+    LOG,
+    RESULTS,
+    SimulationFailed,
+    TestResult,
+    read_results,
+    simulation_environment,
+    tail,
+)
+from cosim.simulators.installed import Simulator
+from cosim.stimulus.run_spec import RunSpec, Stimulus
+from toolchain.atomic_files import whole_file
+from toolchain.process import running
+from verilog.design import Design
 from wire.parameters import FabricParameters
+from wire.stimulus import Delivery
 from wire.trace import Record
 
 __all__ = ["Feed", "Window", "build_design", "run_cocotb", "simulate", "windows"]
@@ -82,7 +92,7 @@ def build_design(simulator: Simulator, design: Design, waves: bool = False) -> B
     """The compiled harness of a design.
 
     Raises:
-        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.engines.build.build`.
+        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
     """
     return build(simulator, sources(design.ports, design.verilog), TOP, public=PUBLIC, waves=waves)
 
@@ -163,7 +173,7 @@ def run_cocotb(
     seed: int | None = None,
     waves: Path | None = None,
 ) -> TestResult:
-    """Run a cocotb test on a design; see `cosim.simulation.run_cocotb`."""
+    """Run a cocotb test on a design; see `cosim.engines.simulation.run_cocotb`."""
     compiled = build_design(simulator, design, waves is not None)
     run_dir.mkdir(parents=True, exist_ok=True)
     Description.of(parameters, design.ports).write(run_dir)

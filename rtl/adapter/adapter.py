@@ -7,23 +7,23 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.adapter.adapter_registers import AdapterRegisters
-from rtl.adapter.host_receive import RECEIVE_KINDS, HostReceive, HostWordSignature
-from rtl.adapter.host_send import SEND_KINDS, HostSend, HostStreamSignature
 from rtl.adapter.mad_check import MadCheck
 from rtl.adapter.own_lid import OwnLid
-from rtl.debug.trace import TraceSignature
+from rtl.crossing.connect import connect_inputs
+from rtl.crossing.crossbar import Crossbar
+from rtl.crossing.matcher import Matcher
+from rtl.crossing.output import Output
+from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive, HostWordSignature
+from rtl.crossing.store import PacketStore
+from rtl.crossing.words_to_rows import SEND_KINDS, HostSend, HostStreamSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
-from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools
-from rtl.management.bus import BusSignature
+from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
 from rtl.management.identity import IdentitySignature
+from rtl.registers.bus import BusSignature
+from rtl.registers.node_bus import BUS_KINDS, NodeBus
 from rtl.rotation import any_of
-from rtl.switch.crossbar import Crossbar
-from rtl.switch.crossing import connect_agent, connect_inputs
-from rtl.switch.matcher import Matcher
-from rtl.switch.node_bus import BUS_KINDS, NodeBus
-from rtl.switch.output import Output
-from rtl.switch.store import PacketStore
+from rtl.trace import TraceSignature
 from wire.codes import VL15, PortState
 from wire.parameters import AdapterParameters
 from wire.trace import Kind, Verdict

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.debug.trace import TraceSignature
 from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.error_thresholds import BufferOverruns, LinkIntegrity
 from rtl.link.flow_control import FlowControl
@@ -20,10 +19,11 @@ from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import TransmitTrace
 from rtl.link.watchdog import Watchdog
 from rtl.link.xmit_wait import XmitWait
-from rtl.management.bus import PortAccess
-from rtl.management.counters import PortCounters
-from rtl.management.port_registers import TIMER_BITS, PortRegisters
-from rtl.management.wide_counters import WideCounters
+from rtl.registers.bus import PortAccess
+from rtl.registers.counters import PortCounters
+from rtl.registers.port_registers import TIMER_BITS, PortRegisters
+from rtl.registers.wide_counters import WideCounters
+from rtl.trace import TraceSignature
 from rtl.widths import CREDIT_BITS, FREE_BITS, LENGTH_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp

@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.debug.trace import RECORD_LAYOUT
 from rtl.link.crc import fingerprint_step, lanes_of
 from rtl.link.transmit import SentRow
+from rtl.trace import RECORD_LAYOUT
 from wire.crc import FINGERPRINT_INIT, FINGERPRINT_WIDTH
 
 __all__ = ["TransmitTrace"]

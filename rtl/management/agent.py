@@ -6,13 +6,12 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.adapter.host_receive import HostWordSignature
-from rtl.adapter.host_send import HostStreamSignature
+from rtl.crossing.rows_to_words import HostWordSignature
+from rtl.crossing.words_to_rows import HostStreamSignature
 from rtl.management.answer_word import AnswerWord
 from rtl.management.attribute_decode import AttributeDecode
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
 from rtl.management.attribute_words import AttributeWords
-from rtl.management.bus import BusSignature
 from rtl.management.bus_steps import BusSteps
 from rtl.management.departure import Departure
 from rtl.management.icrc import Icrc
@@ -29,6 +28,7 @@ from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, STEP_BITS, WOR
 from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, head_words, trap_numbers, violation_words
 from rtl.management.traps import Traps
 from rtl.management.work import Work
+from rtl.registers.bus import BusSignature
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.mad import MadMethod, MadStatus
 from wire.parameters import NodeParameters, SwitchParameters

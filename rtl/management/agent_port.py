@@ -6,22 +6,23 @@ from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.adapter.host_receive import RECEIVE_KINDS, HostReceive
-from rtl.adapter.host_send import SEND_KINDS, HostSend
-from rtl.debug.trace import TraceSignature
+from rtl.crossing.queueing import routed_layout
+from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive
+from rtl.crossing.store import PacketStore
+from rtl.crossing.words_to_rows import SEND_KINDS, HostSend
 from rtl.link.packet_check import StoreRow
 from rtl.link.transmit import SendRow
 from rtl.management.agent import Agent
-from rtl.management.bus import BusSignature
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_BLOCKS
+from rtl.registers.bus import BusSignature
 from rtl.rotation import number_of
-from rtl.switch.queueing import routed_layout
+from rtl.trace import TraceSignature
 from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 
-__all__ = ["AGENT_KINDS", "AgentPort", "agent_pools"]
+__all__ = ["AGENT_KINDS", "AgentPort", "agent_pools", "connect_agent"]
 
 AGENT_KINDS: Final = (*SEND_KINDS, *RECEIVE_KINDS)
 """What slot i of the trace holds."""
@@ -152,3 +153,16 @@ class AgentPort(wiring.Component):
                 self.trace.payload[slot].eq(part.payload[0]),
             ]
         return m
+
+
+def connect_agent(m: Module, agent_port: AgentPort, store: PacketStore) -> None:
+    """What the agent offers to the store of its input."""
+    m.d.comb += [
+        agent_port.free.eq(store.free),
+        store.write.eq(agent_port.write),
+        store.accept.eq(agent_port.accept),
+        store.accept_slot.eq(agent_port.accept_slot),
+        store.accept_need.eq(agent_port.accept_need),
+        store.join.eq(agent_port.join),
+        store.packet.eq(agent_port.packet),
+    ]

@@ -8,11 +8,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute_decode import Chosen, Target
-from rtl.management.bus import BusSignature
 from rtl.management.place import WORD_BITS, place
 from rtl.management.pma import PMA_ACCESSES, SELECT_BITS
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, first_step
+from rtl.registers.bus import BusSignature
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.layout import Layout
 from wire.parameters import NodeParameters, SwitchParameters

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.adapter.host_receive import HostWordSignature
+from rtl.crossing.rows_to_words import HostWordSignature
 from rtl.management.mad_packet import (
     DETH_START,
     MAD_START,

@@ -6,14 +6,14 @@ from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.eligibility import send_facts_layout
+from rtl.crossing.queueing import routed_layout
+from rtl.crossing.reader import PassingRow
+from rtl.crossing.store import PacketStore
 from rtl.link.packet_check import PacketHeader, StoreRow
-from rtl.switch.eligibility import send_facts_layout
 from rtl.switch.forwarding_table import destination_layout, forwarding_write_layout
-from rtl.switch.queueing import routed_layout
-from rtl.switch.reader import PassingRow
 from rtl.switch.route import PortFacts, Route
 from rtl.switch.sl_to_vl import SlToVlAccess
-from rtl.switch.store import PacketStore
 from rtl.widths import FREE_BITS, LENGTH_BITS, PORT_BITS, VL_BITS
 from wire.parameters import SwitchParameters
 from wire.trace import Verdict

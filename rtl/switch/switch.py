@@ -6,16 +6,19 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.debug.trace import TraceSignature
+from rtl.crossing.connect import connect_inputs
+from rtl.crossing.crossbar import Crossbar
+from rtl.crossing.matcher import Matcher
+from rtl.crossing.output import Output
+from rtl.crossing.store import PacketStore
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
-from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools
-from rtl.management.bus import BusSignature
+from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_BLOCKS
+from rtl.registers.bus import BusSignature
+from rtl.registers.node_bus import BUS_KINDS, NodeBus
 from rtl.rotation import any_of
-from rtl.switch.crossbar import Crossbar
-from rtl.switch.crossing import connect_agent, connect_inputs
 from rtl.switch.forwarding_table import (
     ForwardingTable,
     destination_layout,
@@ -23,11 +26,8 @@ from rtl.switch.forwarding_table import (
     forwarding_write_layout,
 )
 from rtl.switch.input import Input
-from rtl.switch.matcher import Matcher
-from rtl.switch.node_bus import BUS_KINDS, NodeBus
-from rtl.switch.output import Output
-from rtl.switch.store import PacketStore
 from rtl.switch.switch_registers import SwitchRegisters
+from rtl.trace import TraceSignature
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.bus import PortAccess
+from rtl.registers.bus import PortAccess
 from rtl.rotation import select
 from wire.registers import DATA_BITS, LEASE_SECOND_AT_RESET, NodeRegister
 

@@ -9,8 +9,8 @@ import pytest
 
 from model.fabric import Fabric
 from model.kernel import DECIDE, Kernel
+from model.link.transmit import LinkOutput
 from model.packet import Transmission
-from model.transmit import LinkOutput
 from wire.codes import VL15, LinkWidth, PortState
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters

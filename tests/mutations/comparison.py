@@ -15,9 +15,9 @@ from pathlib import Path
 
 from stimuli import STIMULI
 
-from cosim.cli import main as ironband
-from cosim.compare import Names, compare
-from cosim.simulation import run
+from cosim.engines.simulation import run
+from cosim.trace.compare import Names, compare
+from ironband import main as ironband
 
 _ENGINE = "icarus"
 
@@ -42,7 +42,7 @@ def compare_stimulus(name: str, rtl: list[str] | None = None) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run a comparison, if the packages are those of the current directory."""
-    for package in ("wire", "rtl", "model", "cosim"):
+    for package in ("wire", "rtl", "model", "verilog", "cosim"):
         origin = importlib.import_module(package).__file__
         if origin is None or Path(origin).parents[1] != Path.cwd():
             print(f"{package} was imported from {origin}, expected {Path.cwd()}", file=sys.stderr)

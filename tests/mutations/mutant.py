@@ -21,7 +21,7 @@ from wire.trace import Kind
 __all__ = ["PACKAGES", "ROOT", "Mutant", "MutantRotten", "Outcome", "compared", "copy_packages"]
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("wire", "rtl", "model", "cosim")
+PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "verilog", "cosim", "ironband")
 COMPARISON = Path(__file__).with_name("comparison.py")
 
 _TIMEOUT_SECONDS = 600

@@ -31,7 +31,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a packet is sent with one block of credit too few",
-        "switch/eligibility.py",
+        "crossing/eligibility.py",
         "left = (room - need)[:_ROOM_BITS]",
         "left = (room - need + 1)[:_ROOM_BITS]",
         mixed("credits_run_out", "S"),
@@ -40,7 +40,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a packet is sent without credits",
-        "switch/eligibility.py",
+        "crossing/eligibility.py",
         "~left[-1]",
         "1",
         mixed("credits_run_out", "S"),
@@ -49,7 +49,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the send rule looks at half of the window",
-        "switch/eligibility.py",
+        "crossing/eligibility.py",
         "window = CREDIT_WINDOW >> NEED_BITS",
         "window = CREDIT_WINDOW // 2 >> NEED_BITS",
         mixed("deep_buffers", "S"),
@@ -103,7 +103,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "data goes before urgent flow control",
-        "switch/matcher.py",
+        "crossing/matcher.py",
         "self.urgent | (self.changed & ~some_data)",
         "(self.urgent | self.changed) & ~some_data",
         mixed("crowd", "S"),
@@ -149,7 +149,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a packet that ends early is read on",
-        "switch/reader.py",
+        "crossing/reader.py",
         "early.eq(passing & ~final & memory.stored.last & ~scrap)",
         "early.eq(0)",
         mixed("bad_packets", "S"),
@@ -158,7 +158,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a packet known to be bad is sent",
-        "switch/reader.py",
+        "crossing/reader.py",
         "scrap.eq(passing & first & memory.bad)",
         "scrap.eq(0)",
         mixed("bad_packets_wait", "S"),
@@ -186,7 +186,7 @@ MUTANTS: Final = (
     # Who sends next.
     Mutant(
         "an output prefers the same input for ever",
-        "switch/matcher.py",
+        "crossing/matcher.py",
         "m.d.sync += places[slot].eq(place_behind)",
         "m.d.sync += places[slot].eq(places[slot])",
         mixed("crowd", "S"),
@@ -195,7 +195,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the VLs of an output share one turn among the inputs",
-        "switch/matcher.py",
+        "crossing/matcher.py",
         "with m.If(accepted.any() & slot_before[slot]):",
         "with m.If(accepted.any()):",
         mixed("crowd", "S"),
@@ -204,7 +204,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an input prefers the same output for ever",
-        "switch/matcher.py",
+        "crossing/matcher.py",
         "accept.serve.eq(self.matched[number])",
         "accept.serve.eq(0)",
         mixed("two_outputs", "S"),
@@ -213,7 +213,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an output prefers the same VL for ever",
-        "switch/vl_arbiter.py",
+        "crossing/vl_arbiter.py",
         "turn.serve.eq(self.serve)",
         "turn.serve.eq(0)",
         mixed("crowd", "S"),
@@ -222,7 +222,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a FIFO input prefers the same queue for ever",
-        "switch/fifo.py",
+        "crossing/fifo.py",
         "turn.serve.eq(turn.requests.any())",
         "turn.serve.eq(0)",
         mixed("two_queues", "S"),
@@ -231,7 +231,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a queue forgets its last packet when another joins",
-        "switch/queues.py",
+        "crossing/queues.py",
         "tail_write.en.eq(self.join)",
         "tail_write.en.eq(self.join & starts)",
         mixed("credits_run_out", "H1"),
@@ -241,7 +241,7 @@ MUTANTS: Final = (
     # The buffer.
     Mutant(
         "a release forgets a block",
-        "switch/reader.py",
+        "crossing/reader.py",
         "self.release.need.eq(description.need)",
         "self.release.need.eq(description.need - 1)",
         CHECK,
@@ -249,7 +249,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "of two packets that end together, one is not released",
-        "switch/store.py",
+        "crossing/store.py",
         "reader.released.eq(releaser[number])",
         "reader.released.eq(1)",
         mixed("two_readers", "S"),
@@ -258,7 +258,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a packet scrapped gives back its first block only",
-        "switch/reader.py",
+        "crossing/reader.py",
         "Mux(scrap, memory.end, ",
         "Mux(scrap, job.first, ",
         mixed("bad_packets_wait", "S"),
@@ -295,7 +295,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an injected error does nothing",
-        "debug/link_model.py",
+        "fabric/link.py",
         "self.changed_row.data.eq((row.data & operation.keep) ^ operation.flip)",
         "self.changed_row.data.eq(row.data)",
         stimulus("bad_packets"),
@@ -323,7 +323,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a port that is asleep keeps its link up",
-        "management/port_registers.py",
+        "registers/port_registers.py",
         "self.polling.eq(wanted == PortPhysicalState.POLLING)",
         "self.polling.eq(1)",
         mixed("management", "S"),
@@ -369,7 +369,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an agent does not stand still when registers are read from outside",
-        "switch/node_bus.py",
+        "registers/node_bus.py",
         "self.hold.eq(bus.write | bus.read)",
         "self.hold.eq(bus.write)",
         mixed("management", "S"),
@@ -462,7 +462,7 @@ MUTANTS: Final = (
     # Counters.
     Mutant(
         "counters wrap",
-        "management/counters.py",
+        "registers/counters.py",
         "counted & ~kept.all()",
         "counted",
         mixed("counters_end", "S"),
@@ -499,7 +499,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a port that sleeps lets its link be up",
-        "management/port_registers.py",
+        "registers/port_registers.py",
         "self.polling.eq(wanted == PortPhysicalState.POLLING)",
         "self.polling.eq(wanted != PortPhysicalState.DISABLED)",
         mixed("sleep", "S", "H1"),
@@ -517,7 +517,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a host gets the lanes of a row as they were",
-        "adapter/host_receive.py",
+        "crossing/rows_to_words.py",
         "words.data.eq(Cat(row.data[24:], begun))",
         "words.data.eq(row.data)",
         mixed("relay", "H2"),

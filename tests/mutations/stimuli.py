@@ -11,15 +11,14 @@ from operator import attrgetter
 from random import Random
 from typing import Final
 
-from cosim.injection import link_error, one_a_cycle
-from cosim.mail import unpack_words
-from cosim.simulation import RunSpec
-from cosim.traffic import ud_packet
+from cosim.stimulus.injection import link_error, one_a_cycle
+from cosim.stimulus.packet import ud_packet
+from cosim.stimulus.run_spec import RunSpec
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
-from wire.packet import Packet
+from wire.packet import Packet, unpack_words
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.pma import PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.port_info import PORT_INFO

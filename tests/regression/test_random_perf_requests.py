@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cosim.bring_up import bring_up, read_counters
-from cosim.compare import Names, compare
-from cosim.mail import Delivery
-from cosim.simulation import RunSpec, run
-from cosim.topology import Topology
+from cosim.engines.simulation import run
+from cosim.stimulus.bus_bring_up import bring_up, read_counters
+from cosim.stimulus.run_spec import RunSpec
+from cosim.topology.topology import Topology
+from cosim.trace.compare import Names, compare
 from tests.regression.naive_perf_agent import NaivePort, accesses_of, answer_to, comparable, is_request, port_select
 from tests.regression.perf_traffic import PerfTraffic, random_perf_requests, unrest
 from tests.regression.test_random_smps import FABRIC
@@ -27,7 +27,7 @@ from wire.registers import Counter as PortCounter
 from wire.registers import CounterHigh, PortRegister
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
-from wire.stimulus import Control, Operation, Post
+from wire.stimulus import Control, Delivery, Operation, Post
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
 NODES = list(FABRIC.nodes)

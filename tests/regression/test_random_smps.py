@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cosim.bring_up import write
-from cosim.compare import Names, compare
-from cosim.mail import Delivery
-from cosim.simulation import RunSpec, build, run
-from cosim.smp_traffic import SmpTraffic, random_smps
+from cosim.engines.simulation import build, run
+from cosim.stimulus.bus_bring_up import write
+from cosim.stimulus.run_spec import RunSpec
+from cosim.stimulus.smp_traffic import SmpTraffic, random_smps
+from cosim.trace.compare import Names, compare
 from tests.regression.naive_agent import NaiveAgent
 from tests.regression.smp_follower import SmpFollower
 from wire.codes import PortPhysicalState
@@ -31,7 +31,7 @@ from wire.registers import (
 )
 from wire.sma import PORT_MODIFIER, SmaAttribute
 from wire.smp import smp_request
-from wire.stimulus import Control, Operation, Post
+from wire.stimulus import Control, Delivery, Operation, Post
 from wire.switch_info import SWITCH_INFO
 from wire.trace import Kind, Record, port_of_source
 

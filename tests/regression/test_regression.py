@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.simulation import cocotb_tests, run_cocotb
+from cosim.engines.simulation import cocotb_tests, run_cocotb
 from tests.regression.fabrics import OPEN, STAR
 
 pytestmark = pytest.mark.slow

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from cosim.topology_file import read_topology
+from cosim.topology.topology_file import read_topology
 from sm.credit_loops import find_credit_loop
 from sm.lids import assign_lids, parse_guid2lid
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
+from tests.files import TOPOLOGIES
 from tests.sm.opensm_tables import read_fdbs
 from tests.sm.subnets import fat_tree, lids_behind, random_subnet, ring, three_level_tree, walk
 
-FOLDER = Path(__file__).parent / "opensm"
-TOPOLOGIES = Path(__file__).parents[1] / "cosim" / "topology_files"
+OPENSM = Path(__file__).parent / "opensm"
 
 
 @pytest.mark.parametrize("switches", [5, 6, 7])
@@ -81,6 +81,6 @@ def test_opensm_s_tables_are_judged_as_ibdmchk_judges_them(name, loop):
     """Tables of OpenSM 3.3.23, min-hop and up/down; the verdicts are those of ibdmchk 1.5.7."""
     fabric = name.removesuffix("_up_down")
     subnet = read_topology(TOPOLOGIES / f"{fabric}.net").subnet
-    lids = parse_guid2lid((FOLDER / f"{fabric}.guid2lid").read_text(), fabric)
-    tables, _hops = read_fdbs(FOLDER / f"{name}.fdbs")
+    lids = parse_guid2lid((OPENSM / f"{fabric}.guid2lid").read_text(), fabric)
+    tables, _hops = read_fdbs(OPENSM / f"{name}.fdbs")
     assert (find_credit_loop(subnet, lids, tables) is not None) == loop

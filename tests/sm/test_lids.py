@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.topology_file import read_topology
+from cosim.topology.topology_file import read_topology
 from sm.lids import (
     Guid2LidError,
     LidError,
@@ -16,11 +16,11 @@ from sm.lids import (
     with_lids_in_force,
 )
 from sm.subnet import EndPort, Node, Subnet
+from tests.files import TOPOLOGIES
 from tests.sm.subnets import SWITCH_GUID, add_host, add_switch, cable, fat_tree, random_subnet, ring
 from wire.node_info import NodeType
 
-FOLDER = Path(__file__).parent / "opensm"
-TOPOLOGIES = Path(__file__).parents[1] / "cosim" / "topology_files"
+OPENSM = Path(__file__).parent / "opensm"
 
 
 @pytest.mark.parametrize("lmc", range(8))
@@ -112,7 +112,7 @@ def test_two_ports_of_one_guid_are_told():
 @pytest.mark.parametrize("name", ["parallel", "odd", "ring_5", "fat_tree"])
 def test_opensm_s_guid2lid_is_kept(name):
     """Files that OpenSM 3.3.23 wrote for the same fabrics under ibsim."""
-    text = (FOLDER / f"{name}.guid2lid").read_text()
+    text = (OPENSM / f"{name}.guid2lid").read_text()
     theirs = parse_guid2lid(text, name)
     assert assign_lids(read_topology(TOPOLOGIES / f"{name}.net").subnet, previous=theirs) == theirs
     assert format_guid2lid(theirs) == text

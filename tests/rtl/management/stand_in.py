@@ -7,11 +7,11 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.adapter.host_receive import HostWordSignature
-from rtl.adapter.host_send import HostStreamSignature
-from rtl.management.bus import BusSignature
+from rtl.crossing.rows_to_words import HostWordSignature
+from rtl.crossing.words_to_rows import HostStreamSignature
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_WORDS
+from rtl.registers.bus import BusSignature
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import SwitchParameters
 

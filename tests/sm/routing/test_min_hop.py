@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cosim.topology_file import read_topology
+from cosim.topology.topology_file import read_topology
 from sm.lids import assign_lids, parse_guid2lid
 from sm.routing.min_hop import min_hop
 from sm.subnet import End
+from tests.files import TOPOLOGIES
 from tests.sm.opensm_tables import read_fdbs
 from tests.sm.subnets import (
     SWITCH_GUID,
@@ -23,7 +24,6 @@ from tests.sm.subnets import (
 from wire.forwarding_tables import LFT_NO_ROUTE
 
 OPENSM = Path(__file__).parents[1] / "opensm"
-TOPOLOGIES = Path(__file__).parents[2] / "cosim" / "topology_files"
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from cosim.topology_file import read_topology
+from cosim.topology.topology_file import read_topology
 from sm.credit_loops import find_credit_loop
 from sm.lids import assign_lids, parse_guid2lid
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import RoutingError, choose_roots, ranks, up_down
 from sm.subnet import End, Subnet
+from tests.files import TOPOLOGIES
 from tests.sm.opensm_tables import read_fdbs
 from tests.sm.subnets import (
     SWITCH_GUID,
@@ -27,7 +28,6 @@ from tests.sm.subnets import (
 )
 
 OPENSM = Path(__file__).parents[1] / "opensm"
-TOPOLOGIES = Path(__file__).parents[2] / "cosim" / "topology_files"
 
 
 def goes_up(subnet, rank, end):

@@ -1,0 +1,64 @@
+"""What hosts have sent, and whether it has arrived."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from cosim.stimulus.packet import Packet
+from cosim.topology.topology import Topology
+from wire.trace import Kind, Record, port_source
+
+__all__ = ["Departures"]
+
+_Identity = tuple[int, int]
+
+
+class Departures:
+    """Packets that have left their hosts and have not arrived: a scoreboard's `Follower` that sees the trace, too.
+
+    Hosts are on one VL, so they send their packets in the order in which they have got them.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self._hosts = {
+            port_source(topology.index[port.node], port.number): port.node
+            for port in topology.linked_ports()
+            if port.node in topology.lids
+        }
+        self._offered: dict[str, deque[_Identity]] = {host: deque() for host in self._hosts.values()}
+        self._sent: set[_Identity] = set()
+        self._arrived: set[_Identity] = set()
+
+    @property
+    def under_way(self) -> int:
+        """Packets sent that have not arrived."""
+        return len(self._sent)
+
+    def observe(self, record: Record) -> None:
+        """Follow one record. Packets offered until then must be known."""
+        if record.kind == Kind.TX_DATA and record.source in self._hosts:
+            packet = self._offered[self._hosts[record.source]].popleft()
+            if packet in self._arrived:
+                self._arrived.remove(packet)
+            else:
+                self._sent.add(packet)
+
+    def offered(self, packet: Packet) -> None:
+        """A host has the packet to send."""
+        self._offered[packet.source].append(_identity(packet))
+
+    def delivered(self, packet: Packet, cycle: int) -> None:
+        """The packet has arrived; that may be told before the record in which it was sent."""
+        identity = _identity(packet)
+        if identity in self._sent:
+            self._sent.remove(identity)
+        else:
+            self._arrived.add(identity)
+
+    def lost(self, packet: Packet) -> None:
+        """The packet will not arrive."""
+        self.delivered(packet, packet.cycle)
+
+
+def _identity(packet: Packet) -> _Identity:
+    return packet.flow, packet.sequence

@@ -1,0 +1,1 @@
+"""What a trace says: deliveries checked, latency, load, and the story of a run."""

@@ -1,0 +1,55 @@
+"""How full links are: rows of data packets against the rows that flow control packets leave free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cosim.topology.topology import Port, Topology
+from wire.trace import Kind, Record, port_source
+
+__all__ = ["LinkUse"]
+
+_FLOW_CONTROL_ROWS = 2
+
+
+class LinkUse:
+    """Counts what leaves by some ports and ends in the cycles `begin` to `end` - 1.
+
+    Attributes:
+        data_rows: rows of data packets, SDP and EGP and VCRC with them.
+        flow_control_rows: rows of flow control packets.
+        all_rows: rows that the links have in that time.
+    """
+
+    def __init__(self, topology: Topology, ports: Iterable[Port], begin: int, end: int) -> None:
+        watched = list(ports)
+        self._sources = {port_source(topology.index[port.node], port.number) for port in watched}
+        self._begin, self._end = begin, end
+        self.data_rows = 0
+        self.flow_control_rows = 0
+        self.all_rows = sum((end - begin) // topology.pace(port) for port in watched)
+
+    def add(self, other: LinkUse) -> None:
+        """Count another's links, too."""
+        self.data_rows += other.data_rows
+        self.flow_control_rows += other.flow_control_rows
+        self.all_rows += other.all_rows
+
+    def observe(self, record: Record) -> None:
+        """Follow one record."""
+        if record.source not in self._sources or not self._begin <= record.cycle < self._end:
+            return
+        if record.kind == Kind.TX_DATA:
+            self.data_rows += (record.b >> 16) + 1
+        elif record.kind == Kind.TX_FCP:
+            self.flow_control_rows += _FLOW_CONTROL_ROWS
+
+    @property
+    def of_all(self) -> float:
+        """Data's share of all rows: what the load keeps busy."""
+        return self.data_rows / self.all_rows
+
+    @property
+    def of_capacity(self) -> float:
+        """Data's share of the rows that flow control packets leave: the throughput that counts against targets."""
+        return self.data_rows / (self.all_rows - self.flow_control_rows)

@@ -1,0 +1,97 @@
+"""What each stream of packets got: throughput, waiting, latency; and how evenly like streams were served.
+
+A packet waits in its host from the cycle in which it is offered until its adapter takes the first word (SEND);
+its latency counts from there until the last word is with the host it is for (DELIVER).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cosim.analysis.latency import Latencies
+from cosim.stimulus.packet import Packet
+from cosim.topology.topology import Topology
+from wire.trace import Kind, Record
+
+__all__ = ["Measurement", "Served", "least_over_mean"]
+
+
+@dataclass(slots=True)
+class Served:
+    """What was delivered of a stream within the measured time.
+
+    Attributes:
+        packets: how many.
+        payload_bytes: their payloads.
+        rows: their rows on a link, from SDP to EGP.
+        waits: of each packet in its host, in cycles.
+        latencies: of each packet in the fabric, in cycles.
+        times: of each packet in all, waiting in its host included, in cycles.
+    """
+
+    packets: int = 0
+    payload_bytes: int = 0
+    rows: int = 0
+    waits: Latencies = field(default_factory=Latencies)
+    latencies: Latencies = field(default_factory=Latencies)
+    times: Latencies = field(default_factory=Latencies)
+
+
+class Measurement:
+    """Follows packets from offer to delivery; what is delivered in the cycles `begin` to `end` - 1 is measured.
+
+    Only packets under way are held.
+
+    Attributes:
+        served: by stream (cosim.stimulus.flows.scenario_streams).
+    """
+
+    def __init__(self, topology: Topology, streams: int, begin: int, end: int) -> None:
+        self._topology = topology
+        self._begin, self._end = begin, end
+        self._offered: defaultdict[tuple[int, int], deque[Packet]] = defaultdict(deque)
+        self._sent: dict[tuple[int, int], int] = {}
+        self._arrived: dict[tuple[int, int], Packet] = {}
+        self.served = [Served() for _ in range(streams)]
+
+    def offered(self, packet: Packet) -> None:
+        """A host has a packet to send; called in the order of cycles, before the packet is sent."""
+        self._offered[self._topology.index[packet.source], packet.slot].append(packet)
+
+    def delivered(self, packet: Packet, cycle: int) -> None:
+        """A packet arrived as it should; called before its DELIVER record is observed."""
+        self._arrived[self._topology.index[packet.destination or ""], cycle] = packet
+
+    def observe(self, record: Record) -> None:
+        """Follow one record."""
+        node = record.source >> 8
+        if record.kind == Kind.SEND:
+            packet = self._offered[node, record.a].popleft()
+            self._sent[packet.flow, packet.sequence] = record.cycle
+        elif record.kind == Kind.DELIVER:
+            arrived = self._arrived.pop((node, record.cycle), None)
+            if arrived is not None:
+                self._measure(arrived, self._sent.pop((arrived.flow, arrived.sequence)), record.cycle)
+
+    def _measure(self, packet: Packet, sent: int, cycle: int) -> None:
+        if not self._begin <= cycle < self._end:
+            return
+        served = self.served[packet.flow]
+        served.packets += 1
+        served.payload_bytes += packet.payload_bytes
+        served.rows += packet.rows
+        served.waits.add(sent - packet.cycle)
+        served.latencies.add(cycle - sent)
+        served.times.add(cycle - packet.cycle)
+
+    def lost(self, packet: Packet) -> None:
+        """A packet will not be delivered."""
+        self._sent.pop((packet.flow, packet.sequence), None)
+
+
+def least_over_mean(amounts: Iterable[int]) -> float:
+    """Fairness: what the least served got, divided by what all got on the mean; 1 if nobody got anything."""
+    given = list(amounts)
+    return min(given) * len(given) / sum(given) if any(given) else 1.0

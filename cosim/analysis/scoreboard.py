@@ -1,0 +1,129 @@
+"""End to end: what hosts receive is what hosts sent, in order, once, unchanged.
+
+Independent of the golden model: it knows only the packets that were posted and those that came out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cosim.stimulus.packet import Packet, slot_of_vl
+from cosim.topology.topology import Topology
+from wire.packet import pack_words
+from wire.stimulus import Delivery
+
+__all__ = ["DeliveryCheck", "Fault", "Follower"]
+
+_Content = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A delivery that should not have been: when, where and what is wrong with it."""
+
+    cycle: int
+    host: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"cycle {self.cycle}, {self.host}: {self.text}"
+
+
+class Follower(Protocol):
+    """Is told what becomes of each packet."""
+
+    def offered(self, packet: Packet) -> None:
+        """A host has the packet to send; in the order of cycles."""
+
+    def delivered(self, packet: Packet, cycle: int) -> None:
+        """The packet arrived as it should."""
+
+    def lost(self, packet: Packet) -> None:
+        """A later packet of its flow arrived first."""
+
+
+class DeliveryCheck:
+    """Follows the deliveries of a run.
+
+    Packets of one flow to one destination arrive in order: one that a later one overtakes is lost. Only packets
+    under way are held.
+
+    Attributes:
+        expected: packets that hosts offered so far and that should arrive.
+        delivered: packets that arrived as they should.
+        lost: packets that were overtaken.
+        fault_count: deliveries that should not have been.
+        faults: the first of them.
+    """
+
+    KEPT_FAULTS = 20
+
+    def __init__(self, topology: Topology, packets: Iterator[Packet], followers: Sequence[Follower] = ()) -> None:
+        self._followers = followers
+        self._topology = topology
+        self._hosts = list(topology.fabric.nodes)
+        self._packets = packets
+        self._next = next(packets, None)
+        self._under_way: dict[_Content, Packet] = {}
+        self._flows: dict[tuple[int, str], deque[_Content]] = {}
+        self.expected = 0
+        self.delivered = 0
+        self.lost = 0
+        self.fault_count = 0
+        self.faults: list[Fault] = []
+
+    @property
+    def under_way(self) -> int:
+        """Packets offered, not delivered and not known to be lost."""
+        return len(self._under_way)
+
+    def advance(self, cycle: int) -> None:
+        """Take note of the packets offered until `cycle`."""
+        while self._next is not None and self._next.cycle <= cycle:
+            packet = self._next
+            if packet.destination is not None:
+                content = _content(packet.destination, packet.data)
+                self._under_way[content] = packet
+                self._flows.setdefault((packet.flow, packet.destination), deque()).append(content)
+                self.expected += 1
+                for follower in self._followers:
+                    follower.offered(packet)
+            self._next = next(self._packets, None)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Check one delivery."""
+        self.advance(delivery.cycle)
+        host = self._hosts[delivery.node]
+        content = _content(host, pack_words(delivery.words))
+        packet = self._under_way.pop(content, None)
+        if packet is None:
+            text = (
+                f"got a packet of {len(delivery.words)} words that is changed, not meant for it, late or a second one"
+            )
+            self._fault(Fault(delivery.cycle, host, f"{text}: {delivery.words[0]:08x} {delivery.words[1]:08x} ..."))
+            return
+        waiting = self._flows[packet.flow, host]
+        while (first := waiting.popleft()) != content:
+            overtaken = self._under_way.pop(first)
+            self.lost += 1
+            for follower in self._followers:
+                follower.lost(overtaken)
+        self.delivered += 1
+        for follower in self._followers:
+            follower.delivered(packet, delivery.cycle)
+        slot = slot_of_vl(packet.final_vl, self._topology.fabric.nodes[host].vls)
+        if delivery.slot != slot:
+            self._fault(Fault(delivery.cycle, host, f"got a packet on slot {delivery.slot}, expected {slot}"))
+
+    def _fault(self, fault: Fault) -> None:
+        self.fault_count += 1
+        if len(self.faults) < self.KEPT_FAULTS:
+            self.faults.append(fault)
+
+
+def _content(host: str, data: bytes) -> _Content:
+    """Where a packet goes and what it holds, but for LRH.VL, which switches rewrite."""
+    return host, bytes((data[0] & 0x0F,)) + data[1:]

@@ -1,0 +1,431 @@
+"""The story of a run, drawn from its trace: who sends, waits, receives and frees what, with which credits.
+
+Credits of a port are CL less TBS (docs/pipeline.md, 6 and 7): the credit limit of the last flow control
+packet it received, less the blocks it sent since Initialize, both modulo 4096.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import NamedTuple
+
+from cosim.analysis.event import Event
+from cosim.stimulus.packet import Packet
+from cosim.topology.topology import Port, Topology
+from wire.codes import VL15, PortState
+from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
+from wire.packet import blocks_of_words
+from wire.parameters import SwitchParameters
+from wire.trace import AGENT_PORT, LINK_SOURCE, Kind, LinkResult, Record, Verdict, port_of_source
+
+__all__ = ["Story", "Totals"]
+
+_LOW_32 = 0xFFFF_FFFF
+_HOST = 0
+"""Port number that stands for the host behind an adapter."""
+
+_OF_SLOTS = frozenset({Kind.SCRAP, Kind.TX_DATA, Kind.TX_DISCARD, Kind.SEND, Kind.DELIVER})
+"""Kinds of records that say a packet's slot, in the low bits of their word a."""
+
+_HOLD_CYCLES = 8_192
+"""Longer than any packet takes: its start is known only at its end, so events are held back for so long."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """Packets of a run, counted in its trace."""
+
+    sent: int = 0
+    delivered: int = 0
+    dropped: int = 0
+    injected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    label: str
+    blocks: int
+
+
+class _Queued(NamedTuple):
+    label: str | None
+    words: int
+
+
+@dataclass(slots=True)
+class _Sender:
+    """The sending side of a port on one VL."""
+
+    credit_limit: int = 0
+    sent_blocks: int = 0
+    need: int = 0
+    """Blocks of the packet sent last; of the first one waiting as long as there is none."""
+    stalled_from: int | None = None
+    busy_until: int = -1
+    """Cycle of the last row of the packet sent last."""
+    waiting: deque[_Waiting] = field(default_factory=deque)
+
+    @property
+    def credits(self) -> int:
+        """Blocks that may be sent; what the window calls negative is none."""
+        left = (self.credit_limit - self.sent_blocks) % CREDIT_MODULUS
+        return left if left <= CREDIT_WINDOW else 0
+
+    def leaves(self, label: str | None) -> None:
+        """A packet waits no longer, most often the first."""
+        for place, one in enumerate(self.waiting):
+            if one.label == label:
+                del self.waiting[place]
+                return
+
+
+class Story:
+    """Reads a trace, record by record, and gives each event to `tell` in the order of cycles.
+
+    `packets` are those posted, by cycle; they are known again by the order of the queues that they pass. What
+    happens to packets and ports before `start` is not told but given to `before`. Management's packets are not told at
+    all, only what Subnet Managers tell of their work.
+
+    A record of a packet is stamped with its end, its events are earlier. So a record only says what will
+    happen at which cycle; it happens, with the credits and the buffer of that cycle, a while later.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        packets: Iterator[Packet],
+        start: int,
+        tell: Callable[[Event], None],
+        flow_names: list[str] | None = None,
+        before: Callable[[Event], None] = lambda _event: None,
+    ) -> None:
+        self._topology = topology
+        self._packets = packets
+        self._next = next(packets, None)
+        self._start = start
+        self._tell = tell
+        self._before = before
+        self._flow_names = flow_names or []
+        self._nodes = list(topology.fabric.nodes)
+        self._vls = [node.vls for node in topology.fabric.nodes.values()]
+        self._senders: defaultdict[tuple[Port, int], _Sender] = defaultdict(_Sender)
+        self._filled: Counter[Port] = Counter()
+        self._queued: defaultdict[tuple[Port, Port, int], deque[_Queued]] = defaultdict(deque)
+        self._on_cable: defaultdict[Port, deque[tuple[int, str | None]]] = defaultdict(deque)
+        self._pending: list[tuple[int, int, Callable[[int], None]]] = []
+        self._order = count()
+        self.totals = Totals()
+
+    def observe(self, record: Record) -> None:
+        """Follow one record."""
+        self._take_posts(record.cycle)
+        self._happen(record.cycle - _HOLD_CYCLES)
+        if record.source >= LINK_SOURCE:
+            if record.kind == Kind.INJECT:
+                self._injected(record)
+            return
+        node, number = port_of_source(record.source)
+        if number == AGENT_PORT or self._is_management(node, record):
+            return
+        port = Port(self._nodes[node], number)
+        match record.kind:
+            case Kind.RX_DATA:
+                self._received(record, port)
+            case Kind.RX_FCP:
+                self._credited(record, port)
+            case Kind.STATE:
+                self._changed_state(record, port)
+            case Kind.TX_DATA:
+                self._sent(record, port)
+            case Kind.TX_DISCARD | Kind.SCRAP:
+                self._dropped_in_queue(record, port)
+            case Kind.SEND:
+                self.totals.sent += 1
+            case Kind.DELIVER:
+                self._delivered(record, port)
+
+    def manages(self, cycle: int, host: str, text: str) -> None:
+        """What the Subnet Manager at a host tells of its work."""
+        self._at(cycle, lambda cycle: self._tell(Event(cycle, Port(host, 1), "manage", text)))
+
+    def finish(self) -> None:
+        """Tell what is still held back."""
+        self._happen(None)
+
+    def _is_management(self, node: int, record: Record) -> bool:
+        """Whether a record is of a packet on VL15."""
+        if record.kind == Kind.RX_DATA:
+            return record.a >> 8 & 0xFF == VL15
+        return record.kind in _OF_SLOTS and record.a & 0xFF == self._vls[node]
+
+    def _at(self, cycle: int, what: Callable[[int], None]) -> None:
+        heapq.heappush(self._pending, (cycle, next(self._order), what))
+
+    def _happen(self, until: int | None) -> None:
+        while self._pending and (until is None or self._pending[0][0] < until):
+            cycle, _, what = heapq.heappop(self._pending)
+            what(cycle)
+
+    def _event(self, event: Event) -> None:
+        if event.cycle >= self._start:
+            self._tell(event)
+        else:
+            self._before(event)
+
+    # Packets ---------------------------------------------------------------------------------------------
+
+    def _take_posts(self, cycle: int) -> None:
+        while self._next is not None and self._next.cycle <= cycle:
+            together = [self._next]
+            while (following := next(self._packets, None)) is not None and (
+                following.cycle == together[0].cycle and following.source == together[0].source
+            ):
+                together.append(following)
+            self._next = following
+            self._posted(together)
+
+    def _posted(self, packets: list[Packet]) -> None:
+        place = Port(packets[0].source, 1)
+        labels = [f"{packet.flow}/{packet.sequence}" for packet in packets]
+        for packet, label in zip(packets, labels, strict=True):
+            self._queued[Port(place.node, _HOST), place, packet.slot].append(_Queued(label, packet.pkt_len))
+
+        def happen(cycle: int) -> None:
+            for packet, label in zip(packets, labels, strict=True):
+                sender = self._senders[place, packet.slot]
+                sender.waiting.append(_Waiting(label, packet.blocks))
+            each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
+            text = f"host has {self._names(labels)} to send, {each}"
+            event = Event(cycle, place, "post", text)
+            vls = {packet.slot for packet in packets}
+            if len(vls) == 1:
+                (vl,) = vls
+                sender = self._senders[place, vl]
+                if sender.need == 0:
+                    sender.need = sender.waiting[0].blocks
+                event = _with_credits(replace(event, vl=vl), sender)
+            self._event(event)
+            for vl in sorted(vls):
+                self._look_for_stall(cycle, place, vl)
+
+        self._at(packets[0].cycle, happen)
+
+    def _sent(self, record: Record, port: Port) -> None:
+        vl, words = record.a & 0xFF, record.b & 0xFFFF
+        source = self._input(port, record.a >> 16)
+        label = self._leaves_queue(source, port, vl, words)
+        self._on_cable[port].append((record.cycle + self._topology.flight(port), label))
+
+        def start(cycle: int) -> None:
+            sender = self._senders[port, vl]
+            sender.busy_until = record.cycle
+            waited = ""
+            if sender.stalled_from is not None:
+                waited = f", after waiting {_plural(cycle - sender.stalled_from, 'cycle')}"
+                sender.stalled_from = None
+            sender.leaves(label)
+            bad = ", marked bad" if record.a >> 8 & 1 else ""
+            text = f"sends {self._name(label)} to {self._topology.far_end(port)}{bad}{waited}"
+            event = Event(cycle, port, "send", text, label, vl, until=record.cycle, blocks=blocks_of_words(words))
+            sender.need = blocks_of_words(words)
+            sender.sent_blocks = (sender.sent_blocks + sender.need) % CREDIT_MODULUS
+            self._event(_with_credits(event, sender))
+
+        self._at(record.cycle - (record.cycle - record.c & _LOW_32), start)
+        self._at(record.cycle + 1, lambda cycle: self._look_for_stall(cycle, port, vl))
+        self._released(record, port, source, label)
+
+    def _look_for_stall(self, cycle: int, port: Port, vl: int) -> None:
+        sender = self._senders[port, vl]
+        if cycle <= sender.busy_until or sender.stalled_from is not None:
+            return
+        if not sender.waiting or sender.credits >= sender.waiting[0].blocks:
+            return
+        sender.stalled_from = cycle
+        need = _plural(sender.waiting[0].blocks, "block")
+        text = f"stalls with {self._names([one.label for one in sender.waiting])} waiting: the next needs {need}"
+        self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
+
+    def _released(self, record: Record, out: Port, source: Port, label: str | None) -> None:
+        """Blocks of a packet that left a switch show as free in the cycle of its last row (section 8.1)."""
+        if not self._is_switch(out):
+            return
+        blocks = blocks_of_words(record.b & 0xFFFF)
+
+        def happen(cycle: int) -> None:
+            self._filled[source] = max(0, self._filled[source] - blocks)
+            text = f"{self._name(label)} has left by {out}: buffer holds {self._fill_text(source)}"
+            self._event(Event(cycle, source, "release", text, label, buffer_blocks=self._filled[source]))
+
+        self._at(record.cycle, happen)
+
+    def _received(self, record: Record, port: Port) -> None:
+        verdict, vl, taken = Verdict(record.a & 0xFF), record.a >> 8 & 0xFF, record.d
+        label = self._arrived(record, port)
+        out = self._onward(record, port)
+        # Accepted in the cycle after its row 1, which shows one later (section 3.3).
+        accepted = record.cycle - ((record.b >> 16) - 1) * self._topology.pace(port)
+        if verdict != Verdict.GOOD:
+            stays = bool(taken) and out is not None and not self._cancelled(record, port, out)
+            self.totals.dropped += not stays
+            text = f"finds {self._name(label)} bad: {verdict.name}"
+            self._at(record.cycle, lambda cycle: self._event(Event(cycle, port, "drop", text, label, vl)))
+            if not stays:
+                return
+        out_vl = vl if out is None else self._topology.vl(out, record.c & 0xF)
+        self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, record.b & 0xFFFF))
+
+        def happen(cycle: int) -> None:
+            self._filled[port] += taken
+            if out is None:
+                return
+            text = f"receives {self._name(label)}: buffer holds {self._fill_text(port)}"
+            self._event(Event(cycle, port, "receive", text, label, vl, buffer_blocks=self._filled[port]))
+            if label is not None:
+                self._senders[out, out_vl].waiting.append(_Waiting(label, taken))
+                self._look_for_stall(cycle, out, out_vl)
+
+        self._at(accepted, happen)
+
+    def _onward(self, record: Record, port: Port) -> Port | None:
+        """The port by which a switch sends the packet on; None at a host or where there is no way."""
+        out = self._topology.tables.get(port.node, {}).get(record.c >> 16)
+        return None if out is None else Port(port.node, out)
+
+    def _cancelled(self, record: Record, port: Port, out: Port) -> bool:
+        """A packet from 1X to 4X that ended before it had joined its queue (section 3.5)."""
+        words, end = record.b & 0xFFFF, record.b >> 16
+        return self._topology.pace(port) > self._topology.pace(out) and end <= words - words // 4
+
+    def _delivered(self, record: Record, port: Port) -> None:
+        self.totals.delivered += 1
+        place = Port(port.node, 1)
+        label = self._leaves_queue(place, Port(place.node, _HOST), record.a, record.b)
+        blocks = blocks_of_words(record.b)
+
+        def happen(cycle: int) -> None:
+            self._filled[place] = max(0, self._filled[place] - blocks)
+            text = f"hands {self._name(label)} to its host: buffer holds {self._fill_text(place)}"
+            self._event(Event(cycle, place, "deliver", text, label, buffer_blocks=self._filled[place]))
+
+        self._at(record.cycle, happen)
+
+    def _dropped_in_queue(self, record: Record, port: Port) -> None:
+        self.totals.dropped += 1
+        why = "it was bad" if record.kind == Kind.SCRAP else "the port does not let it through"
+        vl = record.a & 0xFF
+        source = self._input(port, record.a >> 16)
+        label = self._leaves_queue(source, port, vl, record.b & 0xFFFF)
+        text = f"drops {self._name(label)} unsent: {why}"
+
+        def happen(cycle: int) -> None:
+            self._senders[port, vl].leaves(label)
+            self._event(Event(cycle, port, "drop", text, label, vl))
+
+        self._at(record.cycle, happen)
+        self._released(record, port, source, label)
+
+    # Links -----------------------------------------------------------------------------------------------
+
+    def _credited(self, record: Record, port: Port) -> None:
+        result, vl, limit = LinkResult(record.a & 0xFF), record.a >> 16 & 0xFF, record.b & 0xFFFF
+        if result == LinkResult.IGNORED:
+            return
+
+        def happen(cycle: int) -> None:
+            if result != LinkResult.GOOD:
+                text = f"refuses a flow control packet: {result.name}"
+                self._event(Event(cycle, port, "drop", text))
+                return
+            sender = self._senders[port, vl]
+            gained = (limit - sender.credit_limit) % CREDIT_MODULUS
+            sender.credit_limit = limit
+            if gained:
+                text = f"gets credit for {_plural(gained, 'block')}"
+                self._event(_with_credits(Event(cycle, port, "credit", text, vl=vl), sender))
+
+        self._at(record.cycle, happen)
+
+    def _changed_state(self, record: Record, port: Port) -> None:
+        def happen(cycle: int) -> None:
+            if record.a == PortState.INITIALIZE:
+                for (place, _), sender in self._senders.items():
+                    if place == port:
+                        sender.credit_limit = sender.sent_blocks = 0
+            name = PortState(record.a).name.title().replace("_", "")
+            self._event(Event(cycle, port, "state", f"becomes {name}"))
+
+        self._at(record.cycle, happen)
+
+    def _injected(self, record: Record) -> None:
+        self.totals.injected += 1
+        link = self._topology.fabric.links[(record.source ^ LINK_SOURCE) >> 1]
+        a, b = Port(link.a, link.a_port), Port(link.b, link.b_port)
+        source, far = (b, a) if record.source & 1 else (a, b)
+        text = f"an injected error changes row {record.a >> 8} on the way to {far}"
+        self._at(record.cycle, lambda cycle: self._event(Event(cycle, source, "error", text)))
+
+    # Who is who ------------------------------------------------------------------------------------------
+
+    def _input(self, out: Port, index: int) -> Port:
+        """Where a packet sent by `out` came in: input i is port i + 1, and at an adapter it is the host."""
+        return Port(out.node, index + 1 if self._is_switch(out) else _HOST)
+
+    def _leaves_queue(self, source: Port, out: Port, vl: int, words: int) -> str | None:
+        """The packet of that length that has waited longest, among those from one input to one output and VL."""
+        queue = self._queued[source, out, vl]
+        for place, queued in enumerate(queue):
+            if queued.words == words:
+                del queue[place]
+                return queued.label
+        return None
+
+    def _is_switch(self, port: Port) -> bool:
+        return isinstance(self._topology.fabric.nodes[port.node], SwitchParameters)
+
+    def _name(self, label: str | None) -> str:
+        """What the reader calls a packet: its number alone if there is only one flow."""
+        if label is None:
+            return "a packet"
+        flow, sequence = label.split("/")
+        if len(self._flow_names) <= 1:
+            return f"packet {sequence}"
+        return f"{self._flow_names[int(flow)]} {sequence}"
+
+    def _names(self, labels: list[str]) -> str:
+        """Several packets: `packets 3 and 4`, `packets 0 to 4`."""
+        if len(labels) == 1:
+            return self._name(labels[0])
+        joint = "and" if len(labels) == 2 else "to"
+        if len({label.split("/")[0] for label in labels}) > 1:
+            return f"{len(labels):,} packets"
+        first, last = labels[0].split("/")[1], labels[-1].split("/")[1]
+        name = "packets" if len(self._flow_names) <= 1 else self._flow_names[int(labels[0].split("/")[0])]
+        return f"{name} {first} {joint} {last}"
+
+    def _arrived(self, record: Record, port: Port) -> str | None:
+        """The packet whose last row is on the wires two cycles before its verdict is in the trace (section 3.2)."""
+        far = self._topology.far_end(port)
+        if far is None:
+            return None
+        cable = self._on_cable[far]
+        last_row = record.cycle - 2
+        while cable and cable[0][0] < last_row:
+            cable.popleft()
+        return cable.popleft()[1] if cable and cable[0][0] == last_row else None
+
+    def _fill_text(self, port: Port) -> str:
+        capacity = self._topology.receive_blocks(port) * self._topology.fabric.nodes[port.node].vls
+        return f"{self._filled[port]} of {capacity:,} blocks"
+
+
+def _with_credits(event: Event, sender: _Sender) -> Event:
+    return replace(event, credit_blocks=sender.credits, credit_packets=sender.credits // max(1, sender.need))
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

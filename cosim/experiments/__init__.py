@@ -1,0 +1,1 @@
+"""Whole experiments: a fabric, traffic and errors, run and compared."""

@@ -1,0 +1,127 @@
+"""Scenarios brought up by Subnet Managers: one at the first host of each part of the fabric that hangs together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from cosim.engines import simulation
+from cosim.experiments.experiment import Experiment, ManagerListener, chosen_settings, experiment_from
+from cosim.hosts.mad_carrier import Together
+from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start
+from cosim.hosts.manager_text import event_text
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.scenario_file import ScenarioError
+from cosim.scenario.tables import MAX_CYCLES
+from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
+from cosim.stimulus.run_spec import RunSpec
+from cosim.topology.topology import Topology
+from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled
+from sm.settings import SubnetSettings
+from wire.forwarding_tables import LFT_NO_ROUTE
+from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
+
+__all__ = ["managed_experiment", "manager_hosts"]
+
+_OBSTACLES: Final = (NodeLeftOut, PortStuck, SetRefused, Unsettled)
+"""What a Subnet Manager tells where something is not as it is to be."""
+
+
+def managed_experiment(scenario: Scenario) -> Experiment:
+    """The experiment of a scenario, brought up by Subnet Managers in place of register writes.
+
+    They do it in the golden model first: what they make of the fabric, and when they are done, is the same in every
+    run. Registers that the scenario sets and that no SMP can are written over the test bus when they are done.
+
+    Raises:
+        ScenarioError: they do not get there.
+    """
+    fabric, widths = scenario.fabric, [link.width_code for link in scenario.links]
+    hosts = manager_hosts(fabric)
+    settings = SubnetSettings(activation_wait=ACTIVATION_WAIT, sl_to_vl=scenario.sl_to_vl)
+    start = manager_start(widths)
+    first = first_controls(fabric, widths, hosts)
+    made = [
+        ManagerHost(fabric, host, start, settings=settings, ended=lambda manager: manager.resting) for host in hosts
+    ]
+    actor = Together([host.carrier for host in made])
+    with simulation.run("model", RunSpec(fabric, first, (), MAX_CYCLES, actor), Path()) as run:
+        deque(run, maxlen=0)
+    names = {fabric.identity(name).node_guid: name for name in fabric.nodes}
+    for name, host in zip(hosts, made, strict=True):
+        if not host.complete:
+            reason = _obstacle([host], names) or f"it is not done after {MAX_CYCLES} cycles"
+            raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {reason}")
+    topology = Topology(fabric, _lids(fabric, made), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
+    last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
+    up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
+
+    def managers(listener: ManagerListener) -> list[ManagerHost]:
+        return [ManagerHost(fabric, host, start, settings=settings, tell=partial(listener, host)) for host in hosts]
+
+    return replace(experiment_from(scenario, topology, up), managers=managers)
+
+
+def manager_hosts(fabric: FabricParameters) -> list[str]:
+    """The first host of each part of a fabric that hangs together; hosts relay nothing."""
+    neighbours: dict[str, list[str]] = {name: [] for name in fabric.nodes}
+    for link in fabric.links:
+        neighbours[link.a].append(link.b)
+        neighbours[link.b].append(link.a)
+    met: set[str] = set()
+    hosts = []
+    for name, node in fabric.nodes.items():
+        if name in met or not isinstance(node, AdapterParameters):
+            continue
+        hosts.append(name)
+        met.add(name)
+        to_look_at = [name]
+        while to_look_at:
+            for far in neighbours[to_look_at.pop()]:
+                if far not in met:
+                    met.add(far)
+                    if isinstance(fabric.nodes[far], SwitchParameters):
+                        to_look_at.append(far)
+    return hosts
+
+
+def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:
+    """What kept Subnet Managers from making everything as it is to be, nodes by their names; None if nothing did."""
+    told = [event for host in made for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
+    return event_text(told[-1], names) if told else None
+
+
+def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
+    """LID of each host, in their order.
+
+    Raises:
+        ScenarioError: a host has none.
+    """
+    given = {guid: lids.first for host in made for guid, lids in host.manager.lids.items()}
+    lids = {}
+    for name, node in fabric.nodes.items():
+        if isinstance(node, AdapterParameters):
+            port = fabric.identity(name).port_guid
+            if port not in given:
+                names = {fabric.identity(node).node_guid: node for node in fabric.nodes}
+                reason = _obstacle(made, names)
+                raise ScenarioError(f"no Subnet Manager reaches {name}" + (f": {reason}" if reason else ""))
+            lids[name] = given[port]
+    return lids
+
+
+def _tables(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, dict[int, int]]:
+    """Output port of each LID, by switch. The LID of a switch itself leads to its port 0."""
+    tables: dict[str, dict[int, int]] = {
+        name: {} for name, node in fabric.nodes.items() if isinstance(node, SwitchParameters)
+    }
+    names = {fabric.identity(name).node_guid: name for name in tables}
+    for host in made:
+        routes = host.manager.routes
+        for guid, table in routes.tables.items() if routes is not None else ():
+            tables[names[guid]] = {lid: port for lid, port in enumerate(table) if port != LFT_NO_ROUTE}
+    return tables

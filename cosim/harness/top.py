@@ -1,0 +1,327 @@
+"""The Verilog top around a fabric: clock, reset, players of the stimulus, and the writer of the trace.
+
+Python sees only a few registers of it (`PUBLIC`). It posts stimulus by files (cosim/harness/stream_files.py), says
+by `stop` up to which cycle the clock may run, and sleeps until the clock has paused there. Or it lets the clock run for
+ever and wakes for deliveries and register reads.
+
+| register | written by | |
+|---|---|---|
+| `stop` | Python | the clock pauses in this cycle, every record of the cycles before it being in the file |
+| `paused` | the top | the clock is at `stop` |
+| `posted` | Python | packets in each stream's file, 32 bits each, stream 0 lowest; then entries in each wire's file |
+| `taken` | the top | what was read of each of these files, in the same way |
+| `controls_posted` | Python | operations in the control file |
+| `eager` | Python | make each delivery and record readable at once |
+| `delivered` | the top | counts cycles in which packets were delivered |
+| `controls_given` | the top | counts operations given |
+| `reads`, `read_data` | the top | counts register reads answered; the last answer |
+| `cycle` | the top | the cycle, 64 bits |
+| `records` | the top | counts cycles with records in the trace |
+| `rx_<i>_*` | Python | the row into open port i, on the wires from the next cycle on |
+| `tx_<i>_*` | the top | the row out of open port i |
+
+The open ports of a part of a fabric are not Python's: the rows into them are played, and those out of them compared
+with what is to be there (`ironband_wire` in cosim/harness/players.v).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import resources
+from itertools import groupby
+
+from cosim.harness.stream_files import CONTROL_FILE, DELIVERY_FILE, IDENTITY_FIELDS, IDENTITY_FILE, TRACE_FILE
+from rtl.fabric.ports import FabricPorts
+from wire.symbols import IDLE_PERIOD
+from wire.trace import Kind, port_source
+
+__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "TOP", "harness", "sources"]
+
+TOP = "ironband_top"
+CYCLE_NS = 4
+
+PUBLIC = (
+    "stop",
+    "paused",
+    "posted",
+    "taken",
+    "controls_posted",
+    "eager",
+    "delivered",
+    "controls_given",
+    "reads",
+    "read_data",
+    "cycle",
+    "records",
+    "clk",
+    "rx_*",
+    "tx_*",
+)
+"""Names in the top that Python reads or writes."""
+
+NO_DELIVERIES = "no_deliveries"
+"""Plusarg of a simulation that is to keep no packets, only their records."""
+
+_PLAYERS = "players.v"
+
+_TEMPLATE = """\
+// Written by cosim/harness/top.py.
+module {TOP};
+  reg clk = 0;
+  reg [1:0] reset = 2'b11;
+  reg [63:0] cycle = 0;
+  wire [63:0] next_cycle = reset != 0 ? 64'd0 : cycle + 64'd1;
+
+  // What Python sees.
+  reg [63:0] stop = 0;
+  reg paused = 1;
+  reg [32*{PLAYERS}-1:0] posted = 0;
+  wire [32*{PLAYERS}-1:0] taken;
+  reg [31:0] controls_posted = 0;
+  reg eager = 0;
+  reg [31:0] delivered = 0;
+  reg [31:0] controls_given = 0;
+  reg [31:0] reads = 0;
+  reg [31:0] read_data = 0;
+  reg [31:0] records = 0;
+
+  integer control_file = 0, delivery_file = 0, trace_file, got;
+  initial begin
+    if (!$test$plusargs("{NO_DELIVERIES}")) delivery_file = $fopen("{DELIVERY_FILE}", "wb");
+    trace_file = $fopen("{TRACE_FILE}", "wb");
+  end
+
+  // The clock, and where it pauses.
+  initial forever begin
+    while (cycle == stop) begin
+      if (delivery_file != 0) $fflush(delivery_file);
+      $fflush(trace_file);
+      paused = 1;
+      wait (cycle != stop);
+      paused = 0;
+    end
+    #{HALF_NS} clk = 1;
+    #{HALF_NS} clk = 0;
+  end
+
+  always @(posedge clk) begin
+    reset <= reset >> 1;
+    cycle <= next_cycle;
+  end
+
+  // Control operations: one a cycle, in the cycle it was posted for or as soon as it is there.
+  reg control_valid = 0, control_held = 0;
+  reg [3:0] control_operation = 0;
+  reg [15:0] control_target = 0;
+  reg [127:0] control_args = 0;
+  reg [31:0] controls_taken = 0;
+  reg [223:0] control;
+  wire read_valid;
+  wire [31:0] read_value;
+  always @(posedge clk) begin
+    if (!control_held && controls_taken != controls_posted) begin
+      if (control_file == 0) control_file = $fopen("{CONTROL_FILE}", "rb");
+      got = $fread(control, control_file);
+      controls_taken = controls_taken + 1;
+      control_held = 1;
+    end
+    control_valid <= 0;
+    if (control_held && !reset[1] && control[223:160] <= next_cycle) begin
+      control_valid <= 1;
+      control_operation <= control[147:144];
+      control_target <= control[143:128];
+      control_args <= control[127:0];
+      control_held = 0;
+      controls_given <= controls_given + 1;
+    end
+    if (read_valid) begin
+      reads <= reads + 1;
+      read_data <= read_value;
+    end
+  end
+
+  // Packets in.
+{STREAM_PLAYERS}
+  // Packets out.
+{HOSTS}  always @(posedge clk) if ({ANY_LAST}) delivered <= delivered + 1;
+
+  // The trace: records of a cycle in the order of their slots.
+  wire [{TRACE_SLOTS}-1:0] trace_valid;
+{TRACE_WIRES}  always @(posedge clk) if (trace_valid != 0 && reset == 0) begin
+{TRACE_WRITES}    if (eager) $fflush(trace_file);
+    records <= records + 1;
+  end
+
+{OPEN_PORTS}{IDENTITIES}
+  fabric fabric (
+    .clk(clk), .rst(reset != 0),
+{CONNECTIONS}
+  );
+endmodule
+"""
+
+
+def harness(ports: FabricPorts) -> str:
+    """Verilog of the top around a module `fabric` with these ports.
+
+    Raises:
+        ValueError: the fabric has no trace, or neither an adapter nor an open port, so there is nothing to run.
+    """
+    ways_in = len(ports.hosts) + len(ports.open)
+    if not ways_in or not ports.trace:
+        raise ValueError(f"a fabric with {ways_in} ways in, {len(ports.trace)} trace slots: expected some")
+    return (
+        _TEMPLATE.replace("{TOP}", TOP)
+        .replace("{HALF_NS}", str(CYCLE_NS // 2))
+        .replace("{CONTROL_FILE}", CONTROL_FILE)
+        .replace("{DELIVERY_FILE}", DELIVERY_FILE)
+        .replace("{TRACE_FILE}", TRACE_FILE)
+        .replace("{NO_DELIVERIES}", NO_DELIVERIES)
+        .replace("{PLAYERS}", str(len(ports.streams) + 2 * len(ports.open)))
+        .replace("{TRACE_SLOTS}", str(len(ports.trace)))
+        .replace("{STREAM_PLAYERS}", "".join(_stream_players(ports)))
+        .replace("{HOSTS}", "".join(_hosts(ports)))
+        .replace("{ANY_LAST}", " || ".join(_lasts(ports)) or "1'b0")
+        .replace("{TRACE_WIRES}", "".join(f"  wire [159:0] trace_{i};\n" for i in range(len(ports.trace))))
+        .replace("{TRACE_WRITES}", "".join(_trace_writes(ports)))
+        .replace("{OPEN_PORTS}", "".join(_played_ports(ports) if ports.identities else _driven_ports(ports)))
+        .replace("{IDENTITIES}", _identities(ports) if ports.identities else "")
+        .replace("{CONNECTIONS}", ",\n".join(f"    .{port}({net})" for port, net in _connections(ports)))
+    )
+
+
+def sources(ports: FabricPorts, fabric: str) -> dict[str, str]:
+    """All Verilog of a simulation, by file name, for the Verilog text of its module `fabric`."""
+    players = resources.files("cosim.harness").joinpath(_PLAYERS).read_text()
+    return {"fabric.v": fabric, _PLAYERS: players, f"{TOP}.v": harness(ports)}
+
+
+def _stream_players(ports: FabricPorts) -> Iterator[str]:
+    for i, (node, slot) in enumerate(ports.streams):
+        yield f"""\
+  wire send_{i}_valid, send_{i}_ready;
+  wire [10:0] send_{i}_length;
+  wire [31:0] send_{i}_data;
+  ironband_stream node{node}_slot{slot}_stream (
+    .clk(clk), .index(16'd{i}), .next_cycle(next_cycle), .posted(posted[{32 * i} +: 32]),
+    .taken(taken[{32 * i} +: 32]),
+    .valid(send_{i}_valid), .length(send_{i}_length), .data(send_{i}_data), .ready(send_{i}_ready)
+  );
+"""
+
+
+def _hosts(ports: FabricPorts) -> Iterator[str]:
+    for i, node in enumerate(ports.hosts):
+        yield f"""\
+  wire recv_{i}_valid, recv_{i}_first, recv_{i}_last;
+  wire [31:0] recv_{i}_data;
+  wire [3:0] recv_{i}_slot;
+  ironband_host node{node}_host (
+    .clk(clk), .file(delivery_file), .eager(eager), .cycle(cycle), .node(16'd{node}),
+    .valid(recv_{i}_valid), .data(recv_{i}_data), .first(recv_{i}_first), .last(recv_{i}_last), .slot(recv_{i}_slot)
+  );
+"""
+
+
+def _lasts(ports: FabricPorts) -> list[str]:
+    """For each host whether a packet's last word is delivered."""
+    return [f"recv_{i}_valid && recv_{i}_last" for i in range(len(ports.hosts))]
+
+
+def _trace_writes(ports: FabricPorts) -> Iterator[str]:
+    """A write for each slot, grouped by source so that a cycle without a record there costs one test."""
+    for source, slots in groupby(enumerate(ports.trace), key=lambda slot: slot[1][0]):
+        members = [(index, kind) for index, (_, kind) in slots]
+        low, count = members[0][0], len(members)
+        yield f"    if (trace_valid[{low} +: {count}] != 0) begin\n"
+        for index, kind in members:
+            record = f"{{trace_{index}, 32'd{kind}, 32'd{source}, cycle}}"
+            yield f'      if (trace_valid[{index}]) $fwrite(trace_file, "%u", {record});\n'
+        yield "    end\n"
+
+
+def _driven_ports(ports: FabricPorts) -> Iterator[str]:
+    """Open ports whose rows Python drives; what is there at the other end always polls."""
+    for i, (node, port) in enumerate(ports.open):
+        yield f"""\
+  // Node {node}, port {port}.
+  reg [31:0] rx_{i}_data = 0;
+  reg [3:0] rx_{i}_k = 0;
+  reg rx_{i}_valid = 0;
+  wire [31:0] tx_{i}_data;
+  wire [3:0] tx_{i}_k;
+  wire tx_{i}_valid;
+"""
+
+
+def _played_ports(ports: FabricPorts) -> Iterator[str]:
+    """Open ports of a part of a fabric, with players on both sides of each."""
+    for i, (node, port) in enumerate(ports.open):
+        name = f"node{node}_port{port}"
+        yield f"""\
+  wire [37:0] into_{i}, from_{i};
+{_wire_player(ports, f"{name}_rx", 2 * i, output=f"into_{i}")}\
+{_wire_player(ports, f"{name}_tx", 2 * i + 1, source=port_source(node, port), seen=f"from_{i}")}\
+"""
+
+
+def _wire_player(
+    ports: FabricPorts, name: str, index: int, *, output: str = "", source: int = 0, seen: str = ""
+) -> str:
+    """What plays a wire, or compares it if it is seen."""
+    doorbell = 32 * (len(ports.streams) + index)
+    return f"""\
+  ironband_wire #(.IDLE_ROWS({IDLE_PERIOD}), .ROW_KIND({Kind.ROW})) {name} (
+    .clk(clk), .running(reset == 0), .index(16'd{index}), .cycle(cycle),
+    .posted(posted[{doorbell} +: 32]), .taken(taken[{doorbell} +: 32]), .played({output}),
+    .compare(1'b{bool(seen):d}), .seen({seen or "38'd0"}), .source(32'd{source}), .trace_file(trace_file)
+  );
+"""
+
+
+def _identities(ports: FabricPorts) -> str:
+    width = sum(IDENTITY_FIELDS.values())
+    registers = "".join(f"  reg [{width - 1}:0] identity_{i};\n" for i in range(ports.identities))
+    reads = "".join(f"    got = $fread(identity_{i}, identity_file);\n" for i in range(ports.identities))
+    return f"""\
+  // Who the nodes are.
+  integer identity_file;
+{registers}  initial begin
+    identity_file = $fopen("{IDENTITY_FILE}", "rb");
+{reads}  end
+"""
+
+
+def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
+    """Port and net names: those that Amaranth gives to `rtl.fabric.ports.FabricSignature`, and ours."""
+    for member in ("valid", "operation", "target", "args"):
+        yield f"control__{member}", f"control_{member}"
+    yield "control__rvalid", "read_valid"
+    yield "control__rdata", "read_value"
+    for i in range(len(ports.streams)):
+        for member in ("valid", "length", "data", "ready"):
+            yield f"send__{i}__{member}", f"send_{i}_{member}"
+    for i in range(len(ports.hosts)):
+        for member in ("valid", "data", "first", "last", "slot"):
+            yield f"recv__{i}__{member}", f"recv_{i}_{member}"
+    yield "trace_valid", "trace_valid"
+    for i in range(len(ports.trace)):
+        yield f"trace__{i}", f"trace_{i}"
+    for i in range(len(ports.open)):
+        if ports.identities:
+            for member, bits in (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]")):
+                yield f"rx__{i}__{member}", f"into_{i}{bits}"
+                yield f"tx__{i}__{member}", f"from_{i}{bits}"
+            yield f"polled__{i}", f"into_{i}[37]"
+            yield f"polls__{i}", f"from_{i}[37]"
+        else:
+            for member in ("data", "k", "valid"):
+                yield f"rx__{i}__{member}", f"rx_{i}_{member}"
+                yield f"tx__{i}__{member}", f"tx_{i}_{member}"
+            yield f"polled__{i}", "1'b1"
+            yield f"polls__{i}", ""
+    for i in range(ports.identities):
+        low = sum(IDENTITY_FIELDS.values())
+        for member, width in IDENTITY_FIELDS.items():
+            low -= width
+            yield f"identity__{i}__{member}", f"identity_{i}[{low} +: {width}]"

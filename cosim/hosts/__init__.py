@@ -1,0 +1,1 @@
+"""What runs at a host: a Subnet Manager, carried as packets of its adapter."""

@@ -1,0 +1,159 @@
+"""What carries a Subnet Manager's MADs: packets on VL15 of its host's adapter, in any simulation."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from cosim.stimulus.run_spec import Actor
+from sm.mad_client import MadClient, OutgoingMad
+from wire.mad_packet import smp_of, smp_packet
+from wire.packet import pack_words, parse
+from wire.smp import unpack_smp
+from wire.stimulus import Delivery, Post
+
+__all__ = ["REACTION_CYCLES", "MadCarrier", "Replay", "Together"]
+
+REACTION_CYCLES: Final = 1_000
+"""From the last word of a packet to the cycle in which the Subnet Manager has its answer posted, and from a timer
+likewise: 4 us at SDR.
+
+It is also how far a simulation may run without asking the Subnet Manager.
+"""
+
+
+class MadCarrier:
+    """The host at which a Subnet Manager runs: an actor (`cosim.engines.base.Actor`).
+
+    What the Subnet Manager does follows from the deliveries and their cycles alone, so every engine that delivers
+    the same gets the same posts.
+    """
+
+    def __init__(
+        self, mads: MadClient, node: int, slot: int, *, start: int, begin: Callable[[], None], ended: Callable[[], bool]
+    ) -> None:
+        """Carries `mads` at the adapter of this node index, whose VL15 has this slot.
+
+        `begin` is called in cycle `start`; `ended` after everything the Subnet Manager does, until it is true: the run
+        is over then.
+        """
+        self.posts: list[Post] = []
+        """All that was posted, in order."""
+        self.reach = 0
+        """The cycle up to which the posts are known."""
+        self._mads = mads
+        self._node = node
+        self._slot = slot
+        self._start = start
+        self._begin = begin
+        self._ended = ended
+        self._begun = False
+        self._end: int | None = None
+        self._queue = _Queue(self.posts)
+
+    def until(self, finished: int) -> int:
+        """How far the fabric may run, see `cosim.engines.base.Actor`."""
+        self._pass_time(finished - 1)
+        reach = max(finished, self._start) + REACTION_CYCLES - 1
+        self.reach = reach if self._end is None else min(reach, self._end)
+        return self.reach
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        """Packets for CYCLE or before that were not given yet."""
+        return self._queue.until(cycle)
+
+    def delivered(self, delivery: Delivery) -> None:
+        """Hands what is for the Subnet Manager to it."""
+        if (delivery.node, delivery.slot) != (self._node, self._slot):
+            return
+        self._pass_time(delivery.cycle - 1)
+        mad = _mad_of(delivery)
+        if mad is not None and self._begun and self._end is None:
+            self._mads.received(mad, delivery.cycle)
+            self._act(delivery.cycle)
+
+    def _pass_time(self, cycle: int) -> None:
+        """Lets the Subnet Manager do all that it is to do up to this cycle, unless something is delivered."""
+        if not self._begun and self._start <= cycle:
+            self._begun = True
+            self._mads.poll(self._start)
+            self._begin()
+            self._act(self._start)
+        while self._end is None and (wake := self._mads.wake) is not None and wake <= cycle:
+            self._act(max(wake, self._mads.now))
+
+    def _act(self, now: int) -> None:
+        """Posts what the Subnet Manager sends in cycle `now`."""
+        for outgoing in self._mads.poll(now):
+            self.posts.append(Post(now + REACTION_CYCLES, self._node, self._slot, _packet(outgoing)))
+        if self._end is None and self._ended():
+            self._end = now + REACTION_CYCLES
+
+
+class Replay:
+    """An actor that posts what a carrier posted in another run, which is ahead of this one or as far."""
+
+    def __init__(self, carrier: MadCarrier) -> None:
+        self._carrier = carrier
+        self._queue = _Queue(carrier.posts)
+
+    def until(self, finished: int) -> int:
+        """As far as the other run may go by now."""
+        return max(finished, self._carrier.reach)
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        """Packets for CYCLE or before that were not given yet."""
+        return self._queue.until(cycle)
+
+    def delivered(self, delivery: Delivery) -> None:
+        """The other run's deliveries count."""
+
+
+class Together:
+    """Several actors as one; the run ends when all of them have ended it."""
+
+    def __init__(self, actors: Sequence[Actor]) -> None:
+        self._actors = actors
+
+    def until(self, finished: int) -> int:
+        """As far as the first of those goes that still go on."""
+        reaches = [actor.until(finished) for actor in self._actors]
+        return min((reach for reach in reaches if reach > finished), default=finished)
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        """Packets of all of them for CYCLE or before that were not given yet."""
+        return heapq.merge(*(actor.posts_until(cycle) for actor in self._actors), key=lambda post: post.cycle)
+
+    def delivered(self, delivery: Delivery) -> None:
+        """All of them hear of it."""
+        for actor in self._actors:
+            actor.delivered(delivery)
+
+
+class _Queue:
+    """Gives posts of a growing list, each once."""
+
+    def __init__(self, posts: list[Post]) -> None:
+        self._posts = posts
+        self._given = 0
+
+    def until(self, cycle: int) -> Iterator[Post]:
+        while self._given < len(self._posts) and self._posts[self._given].cycle <= cycle:
+            self._given += 1
+            yield self._posts[self._given - 1]
+
+
+def _packet(outgoing: OutgoingMad) -> bytes:
+    """LRH..ICRC."""
+    return smp_packet(unpack_smp(outgoing.mad), outgoing.slid, outgoing.dlid).data
+
+
+def _mad_of(delivery: Delivery) -> bytes | None:
+    """The SMP in a delivered packet; None if there is none."""
+    try:
+        packet = parse(pack_words(delivery.words))
+        smp_of(packet)
+    except ValueError:
+        return None
+    return packet.payload

@@ -1,0 +1,248 @@
+"""Scenarios: what a user writes in a TOML file to say which fabric runs which traffic.
+
+docs/scenario.md describes every table and key.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from cosim.scenario.tables import (
+    ANY_HOST,
+    MAX_CYCLES,
+    NS_PER_METRE,
+    SLS,
+    Drawing,
+    ErrorKind,
+    EventName,
+    Flow,
+    Host,
+    InjectedError,
+    Label,
+    Link,
+    PortSettings,
+    Recording,
+    Stall,
+    Switch,
+    Table,
+)
+from cosim.topology.topology import Topology, forwarding_tables
+from wire.parameters import FabricParameters, LinkParameters, NodeIdentity, NodeParameters
+
+__all__ = [
+    "ANY_HOST",
+    "MAX_CYCLES",
+    "NS_PER_METRE",
+    "ErrorKind",
+    "EventName",
+    "Flow",
+    "Host",
+    "InjectedError",
+    "Link",
+    "PortSettings",
+    "Recording",
+    "Scenario",
+    "Stall",
+    "Switch",
+    "parse_end",
+]
+
+_NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
+_END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
+
+
+class Scenario(Table):
+    """A whole scenario. Cycles in it count from the one in which traffic may start."""
+
+    name: str = "scenario"
+    title: Label = ""
+    symbol_time_ns: float = Field(default=4.0, gt=0, le=1000)
+    cycles: int = Field(gt=0, lt=MAX_CYCLES)
+    seed: int = Field(default=0, ge=0, lt=1 << 64)
+    sl_to_vl: tuple[int, ...] = tuple(range(SLS))
+    """VL of each of the 16 SLs, modulo the data VLs of the link it leaves by."""
+    switches: dict[str, Switch] = Field(default_factory=dict)
+    hosts: dict[str, Host] = Field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    errors: tuple[InjectedError, ...] = ()
+    ports: tuple[PortSettings, ...] = ()
+    record: Recording = Field(default_factory=Recording)
+    picture: Drawing = Field(default_factory=Drawing)
+    identities: dict[str, NodeIdentity] = Field(default_factory=dict)
+    """GUIDs and descriptions of nodes by name, where a topology file gives them; no TOML file does."""
+
+    @field_validator("sl_to_vl")
+    @classmethod
+    def _sixteen(cls, table: tuple[int, ...]) -> tuple[int, ...]:
+        if len(table) != SLS or not all(0 <= vl <= 14 for vl in table):
+            raise ValueError("expected 16 VLs, each 0..14")
+        return table
+
+    @field_validator("switches", "hosts")
+    @classmethod
+    def _node_tables(cls, tables: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        for name, table in tables.items():
+            if not _NODE_NAME.fullmatch(name):
+                raise ValueError(f"name {name!r}: expected a letter, then up to 30 letters, digits or _")
+            try:
+                table.parameters  # noqa: B018 - made to be checked
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+            if info.field_name == "hosts" and name in info.data.get("switches", {}):
+                raise ValueError(f"{name}: is a switch too, expected a name of its own")
+        return tables
+
+    @model_validator(mode="after")
+    def _whole(self) -> Scenario:
+        if not self.hosts:
+            raise ValueError("hosts: none given, expected at least one")
+        _check_references(self)
+        try:
+            topology = self.topology
+        except ValueError as error:
+            raise ValueError(f"links: {error}") from None
+        _check_traffic(self, topology)
+        return self
+
+    @property
+    def nodes(self) -> dict[str, NodeParameters]:
+        """Switches, then hosts, each in the order of the file; a node's index is its place."""
+        tables: dict[str, Switch | Host] = {**self.switches, **self.hosts}
+        return {name: table.parameters for name, table in tables.items()}
+
+    @property
+    def fabric(self) -> FabricParameters:
+        """What the engines build."""
+        links = []
+        for link in self.links:
+            (a, a_port), (b, b_port) = (self.port_of(end) for end in link.ends)
+            links.append(LinkParameters(a, a_port, b, b_port, link.flight(self.symbol_time_ns)))
+        return FabricParameters(self.nodes, tuple(links), self.identities)
+
+    @property
+    def lids(self) -> dict[str, int]:
+        """LID of each host: 1, 2, ... in the order of the file."""
+        return {name: lid for lid, name in enumerate(self.hosts, 1)}
+
+    @property
+    def topology(self) -> Topology:
+        """The fabric with its LIDs, widths and minimum-hop tables."""
+        fabric, lids = self.fabric, self.lids
+        widths = tuple(link.width_code for link in self.links)
+        return Topology(fabric, lids, forwarding_tables(fabric, lids), widths, self.sl_to_vl)
+
+    def port_of(self, end: str) -> tuple[str, int]:
+        """Node and port that an end such as `S[2]` or `A` (a host's one port) names.
+
+        Raises:
+            ValueError: not written so, no such node, or a switch without a port.
+        """
+        name, port = parse_end(end)
+        if name not in self.switches and name not in self.hosts:
+            raise ValueError(f"{end!r}: no node {name!r}; there are {', '.join([*self.switches, *self.hosts])}")
+        if port is None:
+            if name in self.switches:
+                raise ValueError(f"{end!r}: {name} is a switch, expected a port as in {name}[1]")
+            port = 1
+        return name, port
+
+    def sources_of(self, flow: Flow) -> tuple[str, ...]:
+        """The hosts that send a flow's packets."""
+        if flow.source != ANY_HOST:
+            return (flow.source,)
+        return tuple(host for host in self.hosts if host != flow.destination)
+
+    def destinations_of(self, flow: Flow, source: str) -> tuple[str, ...]:
+        """The hosts to which `source` sends a flow's packets."""
+        if flow.destination != ANY_HOST:
+            return (flow.destination,)
+        return tuple(host for host in self.hosts if host != source)
+
+
+def parse_end(text: str) -> tuple[str, int | None]:
+    """Node name and port number (None if not given) of `NODE` or `NODE[PORT]`.
+
+    Raises:
+        ValueError: not written so.
+    """
+    match = _END.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r}: expected NODE or NODE[PORT]")
+    return match[1], int(match[2]) if match[2] else None
+
+
+def _check_references(scenario: Scenario) -> None:
+    """Every node and port that is named exists."""
+    for index, link in enumerate(scenario.links):
+        for end in link.ends:
+            _at(f"links[{index}].ends", scenario.port_of, end)
+    linked = {scenario.port_of(end) for link in scenario.links for end in link.ends}
+
+    def linked_port(end: str) -> None:
+        if scenario.port_of(end) not in linked:
+            raise ValueError(f"{end!r}: has no link")
+
+    hosts = ", ".join(scenario.hosts) or "none"
+    for index, flow in enumerate(scenario.flows):
+        for key, name in (("from", flow.source), ("to", flow.destination)):
+            if name not in scenario.hosts and name != ANY_HOST:
+                raise ValueError(f"flows[{index}].{key}: no host {name!r}; there are {hosts}")
+            if name == ANY_HOST and len(scenario.hosts) == 1:
+                raise ValueError(f"flows[{index}].{key}: {name!r}: there is only one host, expected two or more")
+        if flow.source == flow.destination != ANY_HOST:
+            raise ValueError(f"flows[{index}].to: {flow.destination!r} is the source, expected another host")
+    for index, stall in enumerate(scenario.stalls):
+        if stall.host not in scenario.hosts:
+            raise ValueError(f"stalls[{index}].host: no host {stall.host!r}; there are {hosts}")
+        vls = scenario.hosts[stall.host].vls
+        for vl in stall.vls or ():
+            if vl not in (*range(vls), 15):
+                raise ValueError(f"stalls[{index}].vls: {vl}: expected 0..{vls - 1} or 15")
+    for index, error in enumerate(scenario.errors):
+        _at(f"errors[{index}].from", linked_port, error.source)
+    for index, port in enumerate(scenario.ports):
+        if port.at != "*":
+            _at(f"ports[{index}].at", linked_port, port.at)
+    for name in scenario.record.nodes or ():
+        if name not in scenario.switches and name not in scenario.hosts:
+            raise ValueError(f"record.nodes: no node {name!r}")
+    for key, ends in (("ports", scenario.picture.ports), ("credits", scenario.picture.credits)):
+        for index, end in enumerate(ends or ()):
+            _at(f"picture.{key}[{index}]", linked_port, end)
+
+
+def _check_traffic(scenario: Scenario, topology: Topology) -> None:
+    """Every flow's packets fit and have a way."""
+
+    @cache
+    def mtu(source: str, destination: str) -> int | None:
+        path = topology.path(source, destination)
+        return None if path is None else min(topology.mtu(hop) for hop in path)
+
+    for index, flow in enumerate(scenario.flows):
+        for source in scenario.sources_of(flow):
+            for destination in scenario.destinations_of(flow, source):
+                most = mtu(source, destination)
+                if most is None:
+                    raise ValueError(f"flows[{index}]: no way from {source} to {destination}")
+                if flow.sizes[1] > most:
+                    raise ValueError(
+                        f"flows[{index}].size: {flow.sizes[1]}: expected at most the path's MTU, {most} bytes"
+                    )
+    for name, switch in scenario.switches.items():
+        lids = len(scenario.hosts) + len(scenario.switches)
+        if lids >= switch.lft_size:
+            raise ValueError(f"switches.{name}.lft_size: {switch.lft_size}: expected more than the {lids} LIDs")
+
+
+def _at(place: str, check: Any, value: str) -> None:
+    try:
+        check(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None

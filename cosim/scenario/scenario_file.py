@@ -1,0 +1,139 @@
+"""Scenario files: finding them, reading them, and saying in one line what is wrong with one."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from cosim.scenario.scenario import Scenario
+from cosim.topology.subnet_fabric import fabric_of
+from cosim.topology.topology_file import read_topology
+from toolchain.packaged import NotPackaged, find_file, packaged_files
+from wire.meaning import label
+from wire.parameters import NodeIdentity, SwitchParameters
+
+__all__ = ["ScenarioError", "load_scenario", "packaged_scenarios", "parse_scenario"]
+
+_PACKAGED = Path(__file__).with_name("packaged")
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot run; the text is one line: file, place in it, value, what was allowed."""
+
+
+def packaged_scenarios() -> dict[str, Path]:
+    """Scenarios that come with Ironband, by name."""
+    return packaged_files(_PACKAGED, ".toml")
+
+
+def load_scenario(name_or_path: str) -> Scenario:
+    """The scenario in a file, or the packaged one of that name.
+
+    Raises:
+        ScenarioError: there is none, it cannot be read, or it is not a scenario.
+    """
+    try:
+        path = find_file(name_or_path, packaged_scenarios(), ".toml")
+        text = path.read_text(encoding="utf-8")
+    except NotPackaged as error:
+        raise ScenarioError(f"scenario {name_or_path!r}: {error}") from None
+    except OSError as error:
+        raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{name_or_path}: byte {error.start} is not UTF-8, expected a TOML file") from None
+    return parse_scenario(text, name_or_path, name=path.stem, folder=path.parent)
+
+
+def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = Path()) -> Scenario:
+    """The scenario of a TOML text; `file` is what errors call it, `folder` is where it looks for a topology file.
+
+    Raises:
+        ScenarioError: malformed TOML, or not a scenario.
+        TopologyError: it names a topology file that is wrong.
+    """
+    try:
+        table = tomllib.loads(text)
+    except ValueError as error:
+        # Most often a TOMLDecodeError; an integer of thousands of digits is a plain ValueError.
+        raise ScenarioError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
+    for key in ("name", "identities"):
+        if key in table:
+            raise ScenarioError(f"{file}: {key}: unknown key")
+    identities: dict[str, NodeIdentity] = {}
+    if "topology" in table:
+        try:
+            table, identities = _with_topology(table, folder)
+        except ScenarioError as error:
+            raise ScenarioError(f"{file}: {error}") from None
+    try:
+        # As JSON, for a strict validation takes an array for a tuple there.
+        scenario = Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
+    except ValidationError as error:
+        raise ScenarioError(f"{file}: {_first_error(error)}") from None
+    return scenario.model_copy(update={"identities": identities})
+
+
+def _with_topology(table: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, NodeIdentity]]:
+    """A scenario's table with the nodes and links of the topology file that it names, and who the nodes are."""
+    file = table.pop("topology")
+    if not isinstance(file, str):
+        raise ScenarioError(f"topology: {file!r}: expected the name of a file")
+    if "links" in table:
+        raise ScenarioError(f"links: expected none beside those of {file}")
+    made = fabric_of(read_topology(folder / file))
+    nodes: dict[str, dict[str, Any]] = {"switches": {}, "hosts": {}}
+    for name, node in made.fabric.nodes.items():
+        if isinstance(node, SwitchParameters):
+            nodes["switches"][name] = {"ports": node.ports}
+        else:
+            nodes["hosts"][name] = {}
+    for kind, described in nodes.items():
+        given = table.get(kind, {})
+        if not isinstance(given, dict):
+            raise ScenarioError(f"{kind}: {given!r}: expected tables")
+        for name, own in given.items():
+            if name not in described:
+                raise ScenarioError(f"{kind}.{name}: {file} has none of this name")
+            if not isinstance(own, dict) or "ports" in own:
+                raise ScenarioError(f"{kind}.{name}: expected a table without ports, which are those of {file}")
+            described[name] |= own
+    links = [
+        {"ends": [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"], "width": label(width)}
+        for link, width in zip(made.fabric.links, made.widths, strict=True)
+    ]
+    return {**table, **nodes, "links": links}, made.fabric.identities
+
+
+def _first_error(error: ValidationError) -> str:
+    """The first of pydantic's errors in one line: place, value, what was allowed."""
+    first = error.errors()[0]
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    place = _place(first["loc"])
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "missing":
+        text = f"{place}: missing, it must be given"
+    elif first["type"] == "extra_forbidden":
+        text = f"{place}: unknown key"
+    elif isinstance(first["input"], dict | BaseModel):
+        text = f"{place}: {message}" if place else message
+    else:
+        text = f"{place}: {first['input']!r}: {message[:1].lower()}{message[1:]}"
+    return " ".join(f"{text}{more}".split())
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    """`links[0].width` for ("links", 0, "width")."""
+    place = ""
+    for step in loc:
+        if isinstance(step, int):
+            place += f"[{step}]"
+        elif step not in ("int", "float") and not step.startswith("tuple["):
+            place += f".{step}" if place else step
+    return place

@@ -1,0 +1,1 @@
+"""Verilog simulators: found, built and run."""

@@ -1,0 +1,195 @@
+"""The calls between a design and a block of it: the Verilog that makes them and the C++ that answers.
+
+A value of up to 32 bits crosses as an integer of 32, one of up to 64 as an integer of 64, a wider one as an array of
+words of 32.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cosim.simulators.netlist import Port, escaped
+
+__all__ = ["CLOCK", "EDGE", "Interface", "caller", "glue", "shell"]
+
+CLOCK = "clk"
+EDGE = f"@(posedge {CLOCK})"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The ports of a block.
+
+    Attributes:
+        ports: all of them.
+        inputs: all inputs but the clock, which `step` takes.
+        registered: outputs that depend on registers only, which `step` gives.
+        read_at_once: inputs that outputs depend on in the same cycle, which `settle` takes.
+        at_once: outputs that depend on these, which `settle` gives.
+    """
+
+    ports: Sequence[Port]
+    inputs: Sequence[Port]
+    registered: Sequence[Port]
+    read_at_once: Sequence[Port]
+    at_once: Sequence[Port]
+
+    @classmethod
+    def of(cls, ports: Sequence[Port], through: Mapping[str, frozenset[str]]) -> Interface:
+        """The interface of a module with these ports; THROUGH as `Netlist.through` says."""
+        inputs = [port for port in ports if port.is_input and port.name != CLOCK]
+        outputs = [port for port in ports if not port.is_input]
+        read = frozenset[str]().union(*through.values())
+        return cls(
+            ports,
+            inputs,
+            [port for port in outputs if not through[port.name]],
+            [port for port in inputs if port.name in read],
+            [port for port in outputs if through[port.name]],
+        )
+
+
+def shell(name: str, module: str, ports: Sequence[Port]) -> str:
+    """Verilog of a block's top, around MODULE: the ports have names that are also names in C++."""
+    connections = [f"    .{escaped(port.name)}({_plain(port)})" for port in ports]
+    return "\n".join(
+        [
+            f"module {name} (",
+            ",\n".join(f"  {_declaration(port, _plain(port))}" for port in ports),
+            ");",
+            f"  {module} inner (",
+            ",\n".join(connections),
+            "  );",
+            "endmodule\n",
+        ]
+    )
+
+
+def caller(module: str, block: str, interface: Interface) -> str:
+    """Verilog of the module that stands for a block in the design."""
+    registered, at_once = interface.registered, interface.at_once
+    given = [f"given_{_plain(port)}" for port in registered]
+    inputs = [escaped(port.name) for port in interface.inputs]
+    lines = [
+        f"module {module}({', '.join(escaped(port.name) for port in interface.ports)});",
+        *(f"  {_declaration(port, escaped(port.name))};" for port in interface.ports),
+        f'  import "DPI-C" function chandle {block}_new();',
+        _import(f"{block}_start", [], registered),
+        _import(f"{block}_step", interface.inputs, registered),
+        f"  chandle self = {block}_new();",
+        *(f"  {_crossing(port)} given_{_plain(port)};" for port in registered),
+        *(f"  reg [{port.width - 1}:0] held_{_plain(port)};" for port in registered),
+        *(f"  assign {escaped(port.name)} = held_{_plain(port)};" for port in registered),
+        "  initial begin",
+        f"    {block}_start({', '.join(['self', *given])});",
+        *(f"    held_{_plain(port)} = {_cut(port, 'given')};" for port in registered),
+        "  end",
+        f"  always {EDGE} begin",
+        f"    {block}_step({', '.join(['self', *inputs, *given])});",
+        *(f"    held_{_plain(port)} <= {_cut(port, 'given')};" for port in registered),
+        "  end",
+    ]
+    if at_once:
+        read = [escaped(port.name) for port in interface.read_at_once]
+        settled = [f"settled_{_plain(port)}" for port in at_once]
+        lines += [
+            # A step changes the outputs, too: Verilog must see that they depend on it.
+            "  reg stepped = 0;",
+            f"  always {EDGE} stepped <= !stepped;",
+            _import(f"{block}_settle", [Port("stepped", 1, True), *interface.read_at_once], at_once),
+            *(f"  {_crossing(port)} settled_{_plain(port)};" for port in at_once),
+            *(f"  assign {escaped(port.name)} = {_cut(port, 'settled')};" for port in at_once),
+            f"  always_comb {block}_settle({', '.join(['self', 'stepped', *read, *settled])});",
+        ]
+    return "\n".join([*lines, "endmodule\n"])
+
+
+def glue(block: str, interface: Interface) -> str:
+    """C++ of the functions that the caller calls, around the class that Verilator makes of the block's shell."""
+    model = f"V{block}"
+    functions = [
+        *_function(model, f"{block}_start", [], [], "", interface.registered),
+        *_function(
+            model, f"{block}_step", [], interface.inputs, f"  block.{_plain_name(CLOCK)} ^= 1;", interface.registered
+        ),
+        *_function(model, f"{block}_settle", ["std::uint32_t"], interface.read_at_once, "", interface.at_once),
+    ]
+    return "\n".join(
+        [
+            f'#include "{model}.h"',
+            "#include <cstdint>",
+            "#include <cstring>",
+            'extern "C" {',
+            f"void* {block}_new() {{ return new {model}{{Verilated::threadContextp()}}; }}",
+            *functions,
+            "}\n",
+        ]
+    )
+
+
+def _function(
+    model: str, name: str, ignored: Sequence[str], inputs: Sequence[Port], then: str, outputs: Sequence[Port]
+) -> Iterator[str]:
+    """A function that takes inputs, evaluates the block and gives outputs."""
+    arguments = ["void* self", *ignored]
+    arguments += [f"{_c_type(port)} {'const* ' if _is_array(port) else ''}{_plain(port)}" for port in inputs]
+    arguments += [f"{_c_type(port)}* {_plain(port)}" for port in outputs]
+    yield f"void {name}({', '.join(arguments)}) {{"
+    yield f"  {model}& block = *static_cast<{model}*>(self);"
+    yield from (_moved(f"block.{_plain(port)}", _plain(port), port) for port in inputs)
+    yield then
+    yield "  block.eval();"
+    yield from (
+        _moved(f"{'' if _is_array(port) else '*'}{_plain(port)}", f"block.{_plain(port)}", port) for port in outputs
+    )
+    yield "}"
+
+
+def _moved(target: str, source: str, port: Port) -> str:
+    """A statement that moves a value between an argument and the model, which holds an array as an object."""
+    if not _is_array(port):
+        return f"  {target} = {source};"
+    words = -(-port.width // 32)
+    return f"  std::memcpy(&{target}[0], &{source}[0], {words} * sizeof(std::uint32_t));"
+
+
+def _import(function: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:
+    arguments = ["input chandle self"]
+    arguments += [f"input {_crossing(port)} {_plain(port)}" for port in inputs]
+    arguments += [f"output {_crossing(port)} {_plain(port)}" for port in outputs]
+    return f'  import "DPI-C" function void {function}({", ".join(arguments)});'
+
+
+def _declaration(port: Port, name: str) -> str:
+    return f"{'input' if port.is_input else 'output'} [{port.width - 1}:0] {name}"
+
+
+def _plain(port: Port) -> str:
+    return _plain_name(port.name)
+
+
+def _plain_name(name: str) -> str:
+    """A name in Verilog and C++, keyword in neither. Verilator would write two underscores in another way."""
+    return f"p_{re.sub('[^A-Za-z0-9]+', '_', name).strip('_')}"
+
+
+def _is_array(port: Port) -> bool:
+    return port.width > 64
+
+
+def _crossing(port: Port) -> str:
+    """The Verilog type of an argument."""
+    if _is_array(port):
+        return f"bit [{port.width - 1}:0]"
+    return "int unsigned" if port.width <= 32 else "longint unsigned"
+
+
+def _c_type(port: Port) -> str:
+    return "std::uint64_t" if 32 < port.width <= 64 else "std::uint32_t"
+
+
+def _cut(port: Port, prefix: str) -> str:
+    """A value that crossed, in the port's own width."""
+    return f"{prefix}_{_plain(port)}" + ("" if _is_array(port) else f"[{port.width - 1}:0]")

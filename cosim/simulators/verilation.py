@@ -1,0 +1,250 @@
+"""Executables out of Verilog with Verilator.
+
+What many designs have in common is compiled once and kept in the build cache: Verilator's library, and blocks (see
+`cosim.simulators.hierarchical_blocks`). What is left of the design is compiled at the same time, and linked with them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+import cocotb_tools.config
+
+from cosim.simulators import block_calls, hierarchical_blocks, installed, netlist
+from cosim.simulators.hierarchical_blocks import Block, split
+from toolchain.build_cache import cached, find
+from toolchain.build_tool import run_tool
+from toolchain.parallel import begun
+
+__all__ = ["TIMESCALE", "library", "settings", "verilate"]
+
+TIMESCALE = "1ns/1ps"
+_FLAGS = [
+    "-O3",
+    "--x-assign",
+    "fast",
+    "--x-initial",
+    "fast",
+    # Amaranth's output is clean but for these.
+    "-Wno-WIDTH",
+    "-Wno-UNUSEDSIGNAL",
+    "-Wno-PROCASSINIT",
+    "-Wno-DECLFILENAME",
+    "-Wno-TIMESCALEMOD",
+    "-Wno-CASEINCOMPLETE",
+    "-Wno-UNSIGNED",
+    "-Wno-ASCRANGE",
+    "-Wno-INITIALDLY",
+]
+_CXX_FLAGS = "-std=gnu++20 -fcoroutines"
+# The wheel's makefile lacks the first, without which larger designs do not link.
+_MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
+_TOP_SPEED = "OPT_FAST=-O1"
+_BLOCK_SPEED = "OPT_FAST=-O2"
+_MAIN = "main.cpp"
+_GLUE = "glue.cpp"
+_RULES_FILE = "units.mk"
+_OBJECTS = "objects"
+_ARCHIVE = "units.a"
+_EXECUTABLE = "executable"
+_BLOCK = "block"
+_LIBRARY = "verilator_library"
+_UNIT_BYTES = 2_000_000
+"""C++ in one translation unit: units share nothing, not even the second it takes to read Verilator's headers, but are
+compiled at the same time."""
+_CLASSES = re.compile(r"^VM_(?:CLASSES|SUPPORT)_(?P<speed>FAST|SLOW) \+= \\\n(?P<names>(?:  \S+ \\\n)*)", re.M)
+_LIBRARY_UNITS = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
+_LIBRARY_VERILOG = "module nothing;\n  initial #1 $finish;\nendmodule\n"
+_RULES = """\
+include {prefix}.mk
+fast_%.o: fast_%.cpp
+	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+slow_%.o: slow_%.cpp
+	$(OBJCACHE) $(CXX) $(OPT_SLOW) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+{objects}: $(VK_USER_OBJS) {units}
+{archive}: {units}
+	$(AR) rcs $@ $^
+{executable}: $(VK_USER_OBJS) {units} {archives}
+	$(LINK) $(LDFLAGS) -Wl,--start-group $^ -Wl,--end-group $(LOADLIBES) $(LDLIBS) $(LIBS) -o {top}
+"""
+
+
+def settings() -> list[object]:
+    """What a build depends on besides its sources and the tools' versions."""
+    code = [
+        Path(file).read_text()
+        for file in (__file__, block_calls.__file__, hierarchical_blocks.__file__, netlist.__file__)
+    ]
+    return [code, _main()]
+
+
+def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequence[str], waves: bool) -> None:
+    """Build the executable DIRECTORY/TOP.
+
+    Args:
+        directory: where to.
+        compiled: the Verilog files, from DIRECTORY.
+        top: the top module.
+        public: names in the top module that Python reads or writes, patterns allowed.
+        waves: whether runs can record waves. Then the design is compiled as a whole, for all of it to be in them.
+
+    Raises:
+        BuildFailed: Verilator or the compiler refused.
+    """
+    names = "".join(f'public_flat_rw -module "{top}" -var "{name}"\n' for name in public)
+    (directory / "public.vlt").write_text(f"`verilator_config\n{names}")
+    (directory / _MAIN).write_text(_main())
+    libraries = cocotb_tools.config.libs_dir
+    header = cocotb_tools.config.share_dir / "lib" / "verilator"
+    options = [
+        *("--exe", "--vpi", "--timing", "--timescale", TIMESCALE, "-o", top),
+        *("-CFLAGS", f"{_CXX_FLAGS} -I{header}"),
+        *("-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"),
+        *(["--trace-fst", "--trace-structs"] if waves else []),
+        *(f"-I{folder}" for folder in sorted({str(Path(file).parent) for file in compiled})),
+    ]
+    files = [_MAIN, "public.vlt", *compiled]
+    if waves:
+        _verilator(directory, "Vtop", top, options, files)
+        _make(directory, "Vtop.mk", _TOP_SPEED)
+    else:
+        found = _take_blocks(directory, compiled)
+        missing = [partial(_block_archive, block) for block in found if find(_BLOCK, _block_key(block)) is None]
+        with begun([*missing, library] if find(_LIBRARY, _library_key()) is None else missing) as made:
+            _verilator(directory, "Vtop", top, options, files)
+            units = _write_units(directory, "Vtop")
+            _make(directory, _RULES_FILE, _TOP_SPEED, _OBJECTS)
+            made()
+        _write_rules(directory, "Vtop", units, [*map(_block_archive, found), library()], top)
+        _make(directory, _RULES_FILE, _TOP_SPEED, _EXECUTABLE)
+    _remove_intermediates(directory)
+
+
+def _take_blocks(directory: Path, compiled: Sequence[str]) -> list[Block]:
+    """Take the blocks out of Verilog files."""
+    taken: list[Block] = []
+    for file in compiled:
+        rest, found = split((directory / file).read_text())
+        if found:
+            (directory / file).write_text(rest)
+            taken += found
+    return taken
+
+
+def _block_key(block: Block) -> dict[str, object]:
+    return _library_key() | {"block": [block.verilog, block.glue]}
+
+
+def _block_archive(block: Block) -> Path:
+    def fill(directory: Path) -> None:
+        prefix = f"V{block.name}"
+        (directory / "block.v").write_text(block.verilog)
+        (directory / _GLUE).write_text(block.glue)
+        options = ["--no-timing", "-CFLAGS", _CXX_FLAGS]
+        _verilator(directory, prefix, block.name, options, ["block.v"])
+        _write_units(directory, prefix, [_GLUE])
+        _make(directory, _RULES_FILE, _BLOCK_SPEED, _ARCHIVE)
+        _remove_intermediates(directory, keep=_ARCHIVE)
+
+    return cached(_BLOCK, _block_key(block), fill) / _ARCHIVE
+
+
+def _library_key() -> dict[str, object]:
+    return {"versions": installed.versions("verilator"), "settings": settings()}
+
+
+def library() -> Path:
+    """The archive of Verilator's own library, as designs without waves need it, compiled if nobody has yet.
+
+    Raises:
+        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
+    """
+
+    def fill(directory: Path) -> None:
+        (directory / "library.v").write_text(_LIBRARY_VERILOG)
+        options = ["--vpi", "--timing", "-CFLAGS", _CXX_FLAGS]
+        _verilator(directory, "Vlibrary", "nothing", options, ["library.v"])
+        _write_rules(directory, "Vlibrary", [f"{name}.o" for name in _LIBRARY_UNITS])
+        _make(directory, _RULES_FILE, _TOP_SPEED, _ARCHIVE)
+        _remove_intermediates(directory, keep=_ARCHIVE)
+
+    return cached(_LIBRARY, _library_key(), fill) / _ARCHIVE
+
+
+def _main() -> str:
+    return resources.files("cosim.simulators").joinpath(_MAIN).read_text()
+
+
+def _verilator(directory: Path, prefix: str, top: str, options: Sequence[str], files: Sequence[str]) -> None:
+    """Make C++ of Verilog."""
+    command = [
+        str(installed.verilator_executable()),
+        *("--cc", "--Mdir", ".", "--prefix", prefix, "--top-module", top),
+        *_FLAGS,
+        *options,
+        *files,
+    ]
+    run_tool(command, directory, installed.environment("verilator"))
+
+
+def _make(directory: Path, makefile: str, speed: str, *targets: str) -> None:
+    environment = installed.environment("verilator")
+    cache = ["OBJCACHE=ccache"] if shutil.which("ccache", path=environment["PATH"]) else []
+    jobs = str(os.cpu_count() or 1)
+    run_tool(["make", "-j", jobs, "-f", makefile, *_MAKE_SETTINGS, speed, *cache, *targets], directory, environment)
+
+
+def _write_units(directory: Path, prefix: str, more: Sequence[str] = ()) -> list[str]:
+    """Translation units of Verilator's C++ files and of MORE, and the rules that compile them; their objects' names."""
+    files: dict[str, list[str]] = {"FAST": list(more), "SLOW": []}
+    for classes in _CLASSES.finditer((directory / f"{prefix}_classes.mk").read_text()):
+        files[classes["speed"]] += [f"{name}.cpp" for name in classes["names"].split() if name != "\\"]
+    units = []
+    for speed, names in files.items():
+        for number, group in enumerate(_groups(directory, names)):
+            unit = f"{speed.lower()}_{number}"
+            (directory / f"{unit}.cpp").write_text("".join(f'#include "{name}"\n' for name in group))
+            units.append(f"{unit}.o")
+    _write_rules(directory, prefix, units)
+    return units
+
+
+def _groups(directory: Path, names: Sequence[str]) -> Iterator[list[str]]:
+    group: list[str] = []
+    size = 0
+    for name in names:
+        more = (directory / name).stat().st_size
+        if group and size + more > _UNIT_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(name)
+        size += more
+    if group:
+        yield group
+
+
+def _write_rules(
+    directory: Path, prefix: str, units: Sequence[str], archives: Sequence[Path] = (), top: str = ""
+) -> None:
+    rules = _RULES.format(
+        prefix=prefix,
+        units=" ".join(units),
+        archives=" ".join(map(str, archives)),
+        objects=_OBJECTS,
+        archive=_ARCHIVE,
+        executable=_EXECUTABLE,
+        top=top,
+    )
+    (directory / _RULES_FILE).write_text(rules)
+
+
+def _remove_intermediates(directory: Path, keep: str = "") -> None:
+    for left in [*directory.glob("*.o"), *directory.glob("*.gch"), *directory.glob("*.a"), *directory.glob("*.cpp")]:
+        if left.name != keep:
+            left.unlink()

@@ -1,0 +1,191 @@
+"""Bringing a fabric up over the register bus, as a Subnet Manager would, and reading it out at the end.
+
+What `--bring-up bus` and tests use in place of the Subnet Manager: docs/pipeline.md, sections 5, 6 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cosim.topology.topology import Port, Topology
+from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
+from wire.parameters import SwitchParameters
+from wire.registers import (
+    PORT_RESET_VALUES,
+    Counter,
+    NodeRegister,
+    PortRegister,
+    lft_address,
+    node_address,
+    port_address,
+    sl_to_vl_address,
+)
+from wire.stimulus import Control, Operation
+
+__all__ = [
+    "BUS_READ_CYCLES",
+    "FCP_PERIOD_AT_RESET",
+    "WRITE_SHOWS",
+    "BringUp",
+    "activate",
+    "arm",
+    "bring_up",
+    "initial_exchange",
+    "read_counters",
+    "settings_writes",
+    "write",
+]
+
+FCP_PERIOD_AT_RESET = PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
+"""Cycles between two periodic flow control packets of a VL."""
+
+BUS_READ_CYCLES = 4
+"""Cycles from a read being given to its value in the trace (section 10)."""
+
+WRITE_SHOWS = 2
+"""Cycles until a register write is visible (section 10)."""
+
+_FCP_CYCLES_1X = 8
+_FCP_CYCLES_4X = 2
+_ONE_VL15_PACKET_1X = 4 * 96
+_PIPELINE = 32
+"""Cycles, with room to spare, from a port's new state to its flow control packet on the wire and from the
+wire to the other port's registers (sections 5 to 8)."""
+
+
+@dataclass(frozen=True)
+class BringUp:
+    """What brings a fabric up.
+
+    Attributes:
+        controls: one operation a cycle, ascending.
+        start: the cycle from which every linked port is Active and traffic may start.
+    """
+
+    controls: tuple[Control, ...]
+    start: int
+
+
+def write(cycle: int, node: int, address: int, value: int) -> Control:
+    """A bus write given in `cycle`."""
+    return Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0))
+
+
+def initial_exchange(topology: Topology, port: Port) -> int:
+    """Cycles in which both ends of a link surely have each other's flow control packets of all VLs.
+
+    Counted from a change of state of both ends that makes every VL due: the flight, a VL15 packet that was
+    first, and one flow control packet a VL at the slower width.
+    """
+    return topology.flight(port) + _PIPELINE + _ONE_VL15_PACKET_1X + _FCP_CYCLES_1X * (topology.vls(port) + 1)
+
+
+def arm(topology: Topology, cycle: int) -> list[Control]:
+    """Writes of Armed to both ends of every link, two neighbouring cycles a link.
+
+    The neighbouring cycles matter: the Op 0 packets that an armed port sends at once reach an end that is
+    still in Initialize otherwise, and do not set its ActiveEnable.
+    """
+    return _write_state(topology, cycle, PortState.ARMED)
+
+
+def activate(topology: Topology, cycle: int) -> list[Control]:
+    """Writes of Active to both ends of every link."""
+    return _write_state(topology, cycle, PortState.ACTIVE)
+
+
+def _write_state(topology: Topology, cycle: int, state: PortState) -> list[Control]:
+    return [
+        write(cycle + place, topology.index[port.node], port_address(port.number, PortRegister.STATE), state)
+        for place, port in enumerate(topology.linked_ports())
+    ]
+
+
+def bring_up(
+    topology: Topology,
+    settings: Mapping[Port, Mapping[PortRegister, int]] | None = None,
+) -> BringUp:
+    """Configure every node from reset and take every link to Active.
+
+    LIDs, widths, VLs, MTUs, forwarding and SL-to-VL tables are written first, while the ports are in
+    Initialize; then both ends of each link are armed, and activated once Op 0 flow control packets have
+    crossed. `settings` (timers and thresholds) are written last, so that no short period puts an Op 1 packet
+    on a cable whose far end is already armed, which would take that end down (RemoteInit).
+    """
+    ports = topology.linked_ports()
+    writes = [*_nodes(topology), *_ports(topology)]
+    # The first flow control packets cross at 4X: a width that changes under them would cut them short.
+    first = max((topology.flight(port) + _PIPELINE + _FCP_CYCLES_4X * topology.vls(port) for port in ports), default=0)
+    controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
+    exchange = max((initial_exchange(topology, port) for port in ports), default=0)
+    start = max(first + len(controls), exchange) + WRITE_SHOWS
+    # Sections 5 and 6.2: in Initialize a port sends Op 1 packets on entering and each period after that. None may
+    # be under way when an end is armed.
+    window = 2 * exchange + len(ports)
+    phase = start % FCP_PERIOD_AT_RESET
+    if phase < exchange or phase + window > FCP_PERIOD_AT_RESET:
+        start += -start % FCP_PERIOD_AT_RESET + exchange
+    controls += arm(topology, start)
+    start += len(ports) + exchange
+    controls += activate(topology, start)
+    start += len(ports)
+    last = settings_writes(topology, settings or {}, start)
+    return BringUp((*controls, *last), start + len(last) + WRITE_SHOWS + 1)
+
+
+def settings_writes(
+    topology: Topology, settings: Mapping[Port, Mapping[PortRegister, int]], cycle: int
+) -> list[Control]:
+    """Writes of port registers, one a cycle from `cycle` on."""
+    writes = [
+        (topology.index[port.node], port_address(port.number, register), value)
+        for port, registers in settings.items()
+        for register, value in registers.items()
+    ]
+    return [write(cycle + place, node, address, value) for place, (node, address, value) in enumerate(writes)]
+
+
+def read_counters(topology: Topology, cycle: int) -> list[Control]:
+    """Reads of every counter of every linked port, one a cycle from `cycle` on."""
+    reads = [
+        (topology.index[port.node], port_address(port.number, c)) for port in topology.linked_ports() for c in Counter
+    ]
+    return [
+        Control(cycle + place, Operation.BUS_READ, node, (address, 0, 0, 0))
+        for place, (node, address) in enumerate(reads)
+    ]
+
+
+def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
+    """(node, address, value) of LIDs, forwarding tables and SL-to-VL tables, where not what reset leaves."""
+    for index, (name, node) in enumerate(topology.fabric.nodes.items()):
+        if not isinstance(node, SwitchParameters):
+            yield index, node_address(NodeRegister.LID), topology.lids[name]
+            continue
+        table = topology.tables[name]
+        yield index, node_address(NodeRegister.LINEAR_FDB_TOP), max(table, default=0)
+        for lid, port in table.items():
+            yield index, lft_address(lid), port
+        linked = [port for port in topology.linked_ports() if port.node == name]
+        for out in linked:
+            for sl in range(16):
+                vl = topology.vl(out, sl)
+                if vl != sl % node.vls:
+                    for in_port in linked:
+                        yield index, sl_to_vl_address(in_port.number, out.number, sl), vl
+
+
+def _ports(topology: Topology) -> Iterator[tuple[int, int, int]]:
+    """(node, address, value) of width, VLs and MTU of each linked port, where not what reset leaves."""
+    for port in topology.linked_ports():
+        node = topology.fabric.nodes[port.node]
+        wanted = []
+        if topology.pace(port) != 1:
+            wanted.append((PortRegister.WIDTH, int(LinkWidth.X1)))
+        if topology.vls(port) != node.vls:
+            wanted.append((PortRegister.OPERATIONAL_VLS, operational_vls(topology.vls(port))))
+        if topology.mtu(port) != node.mtu:
+            wanted.append((PortRegister.NEIGHBOR_MTU, int(mtu_code(topology.mtu(port)))))
+        for register, value in wanted:
+            yield topology.index[port.node], port_address(port.number, register), value

@@ -1,0 +1,148 @@
+"""The packets of a scenario's flows: when each arrives and where it goes.
+
+Everything is a lazily drawn function of the seed, so that the same traffic can be given to several engines.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import attrgetter
+from random import Random
+
+from cosim.scenario.scenario import ANY_HOST, Flow, Scenario
+from cosim.stimulus.packet import Packet
+from cosim.stimulus.ud_packets import UdPackets
+from cosim.topology.topology import Port, Topology
+
+__all__ = ["Stream", "scenario_packets", "scenario_streams"]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The packets of one flow from one host on one SL; to one destination they arrive in order.
+
+    Attributes:
+        flow: as in the scenario.
+        source: the sending host.
+        sl: service level.
+        name: what a story calls it.
+    """
+
+    flow: Flow
+    source: str
+    sl: int
+    name: str
+
+
+def scenario_streams(scenario: Scenario) -> list[Stream]:
+    """All streams; a packet's `flow` is its stream's place in this list."""
+    streams = []
+    for flow in scenario.flows:
+        for source in scenario.sources_of(flow):
+            name = flow.label
+            if flow.source == ANY_HOST:
+                name = f"{flow.name} {source}" if flow.name else f"{source}-{flow.destination}"
+            streams += [Stream(flow, source, sl, name if len(flow.sls) == 1 else f"{name} SL{sl}") for sl in flow.sls]
+    return streams
+
+
+def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: int) -> Iterator[Packet]:
+    """The packets of all flows, by cycle; `start` is the cycle from which traffic may start."""
+    makers = []
+    number = 0
+    for index, flow in enumerate(scenario.flows):
+        for place, source in enumerate(scenario.sources_of(flow)):
+            random = Random(f"{seed}/{index}/{place}")
+            makers.append(_packets(scenario, topology, number, flow, source, start, random))
+            number += len(flow.sls)
+    return heapq.merge(*makers, key=attrgetter("cycle"))
+
+
+class _Arrivals:
+    """The cycles at which a host has its packets of a flow ready.
+
+    With `random` arrivals the gaps between packets are whole cycles of a geometric distribution: in every idle
+    cycle a packet is as likely to come as in any other, and none comes while one would still be on the link.
+    """
+
+    def __init__(self, flow: Flow, start: int, end: int, random: Random) -> None:
+        self._rate = None if flow.rate is None else Fraction(flow.rate)
+        self._regular = flow.arrivals == "regular"
+        self._random = random
+        self._next: int | Fraction = start + flow.start
+        self._end = end
+        self._left = flow.count
+
+    def next(self) -> int | None:
+        """The next packet's cycle; None if no more come."""
+        if self._next >= self._end or self._left == 0:
+            return None
+        if self._left is not None:
+            self._left -= 1
+        return int(self._next)
+
+    def sent(self, busy: int) -> None:
+        """The packet keeps its link busy for so many cycles."""
+        if self._rate is None:
+            return
+        if self._rate == 1:
+            self._next += busy
+        elif self._regular:
+            self._next += busy / self._rate
+        else:
+            gap = busy / float(self._rate) - busy
+            # An exponential time rounded down is geometric; this one's mean is `gap`.
+            self._next += busy + int(self._random.expovariate(math.log1p(1 / gap)))
+
+
+def _packets(
+    scenario: Scenario, topology: Topology, number: int, flow: Flow, source: str, start: int, random: Random
+) -> Iterator[Packet]:
+    """The packets of a flow from one host; its streams are numbered from `number` on."""
+    make = UdPackets(random)
+    ways = _Ways(topology, source)
+    destinations = scenario.destinations_of(flow, source)
+    sls = flow.sls
+    sequences = [0] * len(sls)
+    arrivals = _Arrivals(flow, start, start + scenario.cycles, random)
+    while (cycle := arrivals.next()) is not None:
+        destination = destinations[0] if len(destinations) == 1 else random.choice(destinations)
+        place = 0 if len(sls) == 1 else random.randrange(len(sls))
+        vl, final_vl = ways.vls(destination, sls[place])
+        data = make.data(
+            slid=topology.lids[source],
+            dlid=topology.lids[destination],
+            sl=sls[place],
+            vl=vl,
+            flow=number + place,
+            sequence=sequences[place],
+            size=flow.size if isinstance(flow.size, int) else random.randint(*flow.size),
+        )
+        packet = Packet(number + place, sequences[place], cycle, source, destination, vl, final_vl, data)
+        yield packet
+        sequences[place] += 1
+        arrivals.sent(packet.rows * ways.pace)
+
+
+class _Ways:
+    """The VLs of packets on a host's first and on their last link."""
+
+    def __init__(self, topology: Topology, source: str) -> None:
+        self._topology = topology
+        self._source = source
+        self._vls: dict[tuple[str, int], tuple[int, int]] = {}
+        self.pace = topology.pace(Port(source, 1))
+
+    def vls(self, destination: str, sl: int) -> tuple[int, int]:
+        found = self._vls.get((destination, sl))
+        if found is None:
+            path = self._topology.path(self._source, destination)
+            if path is None:
+                raise ValueError(f"no way from {self._source} to {destination}")
+            found = self._topology.vl(path[0], sl), self._topology.vl(path[-1], sl)
+            self._vls[destination, sl] = found
+        return found

@@ -1,0 +1,324 @@
+"""Errors by name: what each does to the rows of a link, and random ones for `ironband check`."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Final
+
+from cosim.scenario.scenario import ErrorKind, Scenario
+from cosim.stimulus.bus_bring_up import activate, arm, initial_exchange, write
+from cosim.topology.topology import Port, Topology
+from wire import registers
+from wire.codes import VL15, PortState, mtu_code, operational_vls
+from wire.forwarding_tables import LFT_NO_ROUTE
+from wire.parameters import SwitchParameters
+from wire.registers import PortRegister
+from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.symbols import Control as Symbol
+
+__all__ = ["RANDOM_KINDS", "link_error", "one_a_cycle", "random_controls", "scenario_controls", "stall_mask"]
+
+_ROW_BITS = 36
+_ALL = (1 << _ROW_BITS) - 1
+_LANE_3 = 0x1_0000_00FF
+"""Data and K bit of lane 3 (the K bits stand above the 32 data bits, lane 0 highest)."""
+
+_EGP_TO_EBP = Symbol.EGP ^ Symbol.EBP
+_EGP_ON_LANE_3 = 1 << 32 | Symbol.EGP
+_COM_ON_LANE_1 = 1 << 34 | Symbol.COM << 16
+
+
+def link_error(kind: ErrorKind, row: int = 1, bit: int = 0) -> Injection:
+    """The injection that makes one error of a kind happen to the next packet (or idle row) of a link.
+
+    bit_flip: bit `bit` of row `row` of a data packet. lost_packet, lost_flow_control: every row reads as idle
+    data. truncate: idle data from row `row` on. ebp: EGP becomes EBP. stray_symbol: COM on lane 1 of an idle row.
+    """
+    match kind:
+        case "bit_flip":
+            return Injection(Trigger.DATA, row, row, flip=1 << 31 - bit)
+        case "lost_packet":
+            return Injection(Trigger.DATA, keep=0)
+        case "lost_flow_control":
+            return Injection(Trigger.LINK, keep=0)
+        case "truncate":
+            return Injection(Trigger.DATA, row, keep=0)
+        case "ebp":
+            return Injection(Trigger.DATA, at_end=True, flip=_EGP_TO_EBP)
+        case "stray_symbol":
+            return Injection(Trigger.IDLE, keep=0, flip=_COM_ON_LANE_1)
+        case _:
+            raise ValueError(f"{kind!r}: not an error of rows")
+
+
+def stall_mask(slots: Iterator[int] | list[int]) -> int:
+    """The argument of RECV_STALL that stalls these slots."""
+    return sum(1 << slot for slot in set(slots))
+
+
+def one_a_cycle(controls: Iterator[Control]) -> Iterator[Control]:
+    """Controls in their order, each moved to the first cycle after the one before it where they collide."""
+    free = 0
+    for control in controls:
+        cycle = max(control.cycle, free)
+        free = cycle + 1
+        yield control if cycle == control.cycle else control._replace(cycle=cycle)
+
+
+def scenario_controls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Control]:
+    """The stalls and errors of a scenario, in order, one a cycle."""
+    controls = [*_stalls(scenario, topology, start)]
+    for error in scenario.errors:
+        link = topology.link_at(Port(*scenario.port_of(error.source)))
+        if link is None:
+            raise ValueError(f"{error.source}: has no link")
+        cycle = start + error.at
+        if error.kind in ("link_down", "link_up"):
+            operation = Operation.LINK_DOWN if error.kind == "link_down" else Operation.LINK_UP
+            controls.append(Control(cycle, operation, link[0]))
+        else:
+            controls.append(_inject(cycle, link, link_error(error.kind, error.row, error.bit)))
+    return one_a_cycle(iter(sorted(controls, key=lambda control: control.cycle)))
+
+
+def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Control]:
+    """RECV_STALL at each change of a host's set of stalled slots."""
+    for host, table in scenario.hosts.items():
+        stalls = [stall for stall in scenario.stalls if stall.host == host]
+        for cycle in sorted({time for stall in stalls for time in (stall.start, stall.end)}):
+            slots = [
+                table.vls if vl == 15 else vl
+                for stall in stalls
+                if stall.start <= cycle < stall.end
+                for vl in (stall.vls if stall.vls is not None else (*range(table.vls), 15))
+            ]
+            node = topology.index[host]
+            yield Control(start + cycle, Operation.RECV_STALL, node, (stall_mask(slots), 0, 0, 0))
+
+
+def _inject(cycle: int, link: tuple[int, int], injection: Injection) -> Control:
+    return Control(cycle, Operation.INJECT, link[0] << 1 | link[1], injection.args())
+
+
+def _flip_in_packet(random: Random, rows: int) -> Injection:
+    row = random.randint(0, rows)
+    return Injection(Trigger.DATA, row, row, flip=1 << random.randrange(32))
+
+
+def _flip_k_bit(random: Random, rows: int) -> Injection:
+    row = random.randint(0, rows)
+    return Injection(Trigger.DATA, row, row, flip=1 << random.randrange(32, _ROW_BITS))
+
+
+def _burst(random: Random, rows: int) -> Injection:
+    row = random.randint(0, rows)
+    return Injection(
+        Trigger.DATA, row, row + random.randint(0, 3), keep=random.getrandbits(32), flip=random.getrandbits(32)
+    )
+
+
+def _damaged_flow_control(random: Random, rows: int) -> Injection:
+    row = random.randint(0, 1)
+    return Injection(Trigger.LINK, row, row, flip=1 << random.randrange(_ROW_BITS))
+
+
+def _truncated_by_idle(random: Random, rows: int) -> Injection:
+    return Injection(Trigger.DATA, random.randint(1, rows), keep=0, flip=random.getrandbits(32))
+
+
+def _truncated_by_end(random: Random, rows: int) -> Injection:
+    row = random.randint(1, rows)
+    return Injection(Trigger.DATA, row, row, keep=_ALL ^ _LANE_3, flip=_EGP_ON_LANE_3)
+
+
+def _random_symbol(random: Random, rows: int) -> Injection:
+    lane = random.randrange(4)
+    symbol = random.choice(list(Symbol))
+    flip = 1 << 35 - lane | symbol << 8 * (3 - lane)
+    return Injection(Trigger.IDLE, keep=0, flip=flip)
+
+
+_RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
+    "bit_flip": _flip_in_packet,
+    "k_bit_flip": _flip_k_bit,
+    "burst": _burst,
+    "damaged_flow_control": _damaged_flow_control,
+    "lost_flow_control": lambda random, rows: link_error("lost_flow_control"),
+    "lost_packet": lambda random, rows: link_error("lost_packet"),
+    "truncated_by_idle": _truncated_by_idle,
+    "truncated_by_end": _truncated_by_end,
+    "ebp": lambda random, rows: link_error("ebp"),
+    "stray_symbol": _random_symbol,
+}
+
+RANDOM_KINDS: Final = (*_RANDOM, "link_down", "port_down", "register_slip", "counter_write")
+"""Errors that random_controls gives, as counted by it."""
+
+_ERROR_GAP = (50, 6_000)
+"""Cycles from one error to the next in one direction of a link."""
+
+_LINK_DOWN_GAP = (5_000, 30_000)
+_LINK_DOWN_CYCLES = (1, 3_000)
+_PORT_DOWN_GAP = (3_000, 60_000)
+_SLIP_GAP = (1_000, 15_000)
+_SLIP_CYCLES = (100, 4_000)
+_COUNTER_GAP = (1_000, 20_000)
+_NEAR_THE_END = 8
+_SWEEP_CYCLES = 4_096
+_STALL_GAP = (200, 10_000)
+_STALL_CYCLES = (20, 2_000)
+_READ_GAP = (100, 2_000)
+_TYPICAL_ROWS = (2, 8, 64, 256)
+
+
+def random_controls(
+    topology: Topology, seed: int, start: int, end: int, *, errors: bool, injected: Counter[str] | None = None
+) -> Iterator[Control]:
+    """Random host stalls and counter reads, and with `errors` all kinds of them, one operation a cycle.
+
+    Ports that an error took down are armed and activated anew by a sweep that runs every few thousand cycles.
+    What is drawn is counted in `injected` by kind.
+    """
+    count = injected if injected is not None else Counter()
+    streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
+    streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
+    if errors:
+        streams += [
+            *(
+                _random_row_errors(Random(f"{seed}/errors/{link}"), link, start, end, count)
+                for link in range(2 * len(topology.fabric.links))
+            ),
+            _random_link_downs(topology, Random(f"{seed}/links"), start, end, count),
+            _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
+            _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
+            _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
+            _sweeps(topology, start, end),
+        ]
+    return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
+
+
+def _times(random: Random, gap: tuple[int, int], start: int, end: int) -> Iterator[int]:
+    cycle = start + random.randint(*gap)
+    while cycle < end:
+        yield cycle
+        cycle += random.randint(*gap)
+
+
+def _random_stalls(topology: Topology, random: Random, host: str, start: int, end: int) -> Iterator[Control]:
+    node = topology.index[host]
+    slots = topology.fabric.nodes[host].vls + 1
+    until = start
+    for cycle in _times(random, _STALL_GAP, start, end):
+        if cycle < until:
+            continue
+        until = cycle + random.randint(*_STALL_CYCLES)
+        mask = random.choice(((1 << slots) - 1, 1 << random.randrange(slots), random.getrandbits(slots)))
+        yield Control(cycle, Operation.RECV_STALL, node, (mask, 0, 0, 0))
+        yield Control(until, Operation.RECV_STALL, node, (0, 0, 0, 0))
+
+
+def _random_reads(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    ports = topology.linked_ports()
+    for cycle in _times(random, _READ_GAP, start, end):
+        port = random.choice(ports)
+        address = registers.port_address(port.number, random.choice(list(registers.Counter)))
+        yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
+
+
+def _random_row_errors(random: Random, direction: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    kinds = list(_RANDOM)
+    for cycle in _times(random, _ERROR_GAP, start, end):
+        kind = random.choice(kinds)
+        injection = _RANDOM[kind](random, random.choice(_TYPICAL_ROWS))
+        count[kind] += 1
+        yield Control(cycle, Operation.INJECT, direction, injection.args())
+
+
+def _random_link_downs(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    until = start
+    for cycle in _times(random, _LINK_DOWN_GAP, start, end):
+        if cycle < until:
+            continue
+        link = random.randrange(len(topology.fabric.links))
+        until = cycle + random.choice((random.randint(1, 20), random.randint(*_LINK_DOWN_CYCLES)))
+        count["link_down"] += 1
+        yield Control(cycle, Operation.LINK_DOWN, link)
+        yield Control(until, Operation.LINK_UP, link)
+
+
+def _random_port_downs(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    ports = topology.linked_ports()
+    for cycle in _times(random, _PORT_DOWN_GAP, start, end):
+        port = random.choice(ports)
+        address = registers.port_address(port.number, registers.PortRegister.STATE)
+        count["port_down"] += 1
+        yield Control(cycle, Operation.BUS_WRITE, topology.index[port.node], (address, PortState.DOWN, 0, 0))
+
+
+def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    """A wrong value in a table or register for a while: packets are refused or swallowed, none goes astray."""
+    until = start
+    for cycle in _times(random, _SLIP_GAP, start, end):
+        if cycle < until:
+            continue
+        node, address, wrong, right = _slip(topology, random)
+        until = cycle + random.randint(*_SLIP_CYCLES)
+        count["register_slip"] += 1
+        yield write(cycle, node, address, wrong)
+        yield write(until, node, address, right)
+
+
+def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
+    """(node, address, wrong value, right value) of an LFT entry or its top, an SL-to-VL entry, or a port's limits."""
+    port = random.choice(topology.linked_ports())
+    node = topology.fabric.nodes[port.node]
+    index = topology.index[port.node]
+    if isinstance(node, SwitchParameters) and random.random() < 0.7:
+        table = topology.tables[port.node]
+        lid = random.choice(sorted(table))
+        top = max(table)
+        sl = random.randrange(16)
+        out = random.choice([one for one in topology.linked_ports() if one.node == port.node])
+        no_vl = random.choice((VL15, *range(topology.vls(out), VL15)))
+        return random.choice(
+            (
+                (index, registers.lft_address(lid), random.choice((0, node.ports + 1, LFT_NO_ROUTE)), table[lid]),
+                (index, registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP), random.randrange(top), top),
+                (index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, topology.vl(out, sl)),
+            )
+        )
+    if random.random() < 0.5:
+        right = int(mtu_code(topology.mtu(port)))
+        return index, registers.port_address(port.number, PortRegister.NEIGHBOR_MTU), random.randint(1, right), right
+    right = operational_vls(topology.vls(port))
+    return index, registers.port_address(port.number, PortRegister.OPERATIONAL_VLS), random.randint(1, right), right
+
+
+def _random_counter_writes(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Counters set to 0 or close to their end, where they must stop."""
+    ports = topology.linked_ports()
+    for cycle in _times(random, _COUNTER_GAP, start, end):
+        port = random.choice(ports)
+        counter = random.choice(list(registers.Counter))
+        last = (1 << registers.COUNTER_WIDTHS[counter]) - 1
+        count["counter_write"] += 1
+        value = random.choice((0, last - random.randrange(_NEAR_THE_END)))
+        yield write(cycle, topology.index[port.node], registers.port_address(port.number, counter), value)
+
+
+def _sweeps(topology: Topology, start: int, end: int) -> Iterator[Control]:
+    """Arm and activate every link again and again; a port that is Active ignores both."""
+    ports = topology.linked_ports()
+    exchange = max(initial_exchange(topology, port) for port in ports)
+    for cycle in range(start + _SWEEP_CYCLES, end, _SWEEP_CYCLES + len(ports)):
+        yield from arm(topology, cycle)
+        yield from activate(topology, cycle + len(ports) + exchange)

@@ -1,0 +1,195 @@
+"""Packets on their way into hosts, and random ones for `ironband check`.
+
+Everything is a lazily drawn function of a seed, so that the same traffic can be given to several engines.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from random import Random
+
+from cosim.stimulus.packet import IDENTITY, Packet, slot_of_vl, ud_packet
+from cosim.topology.topology import Port, Topology
+from wire.codes import (
+    LID_MULTICAST_MAX,
+    LID_MULTICAST_MIN,
+    LID_PERMISSIVE,
+    LNH,
+    MTU,
+    VL15,
+    max_pkt_len,
+    mtu_code,
+)
+from wire.headers import LRH, RWH
+from wire.packet import build_raw, pack_words
+
+__all__ = ["RandomTraffic", "random_packets"]
+
+_ETHER_TYPE = 0x88B5  # for local experiments (IEEE 802)
+_VL15_PAYLOAD = 256
+_PKT_LEN_MAX = LRH["pkt_len"].max
+_MOST_WORDS = max_pkt_len(MTU.MTU_4096)
+"""What the packet interface of an adapter takes."""
+
+
+@dataclass(frozen=True)
+class RandomTraffic:
+    """What random traffic is like.
+
+    Attributes:
+        seed: all of it follows from this.
+        start: the first cycle.
+        end: no packet is posted at or after this cycle.
+        load: mean fraction of its time that the busiest link is asked to carry.
+        strays: also send packets that some port must refuse.
+    """
+
+    seed: int
+    start: int
+    end: int
+    load: float
+    strays: bool
+
+
+_BURST = (1, 1, 1, 2, 3, 5, 8, 16)
+_PHASE_CYCLES = (1_000, 8_000)
+_PHASE_LOADS = (0.1, 0.5, 1.0, 1.0, 2.0)
+"""Multiples of the load in the phases of a host, about 1 on the mean."""
+
+_SHORT = 64
+"""Payload bytes of most packets: much happens in few cycles."""
+
+_VL15_SHARE = 0.03
+_STRAY_SHARE = 0.02
+_RAW_SHARE = 0.03
+_GRH_SHARE = 0.05
+
+
+def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
+    """Random traffic between all hosts, by cycle: random sizes, SLs, destinations, bursts and pauses.
+
+    A host's rate is scaled so that no host's link is asked for more than `load` on the mean, whatever the
+    widths.
+    """
+    hosts = list(topology.lids)
+    speed = {host: 1 / topology.pace(Port(host, 1)) for host in hosts}
+    asked = {
+        host: sum(speed[s] * speed[host] / (sum(speed.values()) - speed[s]) for s in hosts if s != host)
+        for host in hosts
+    }
+    scale = min(1.0, *(speed[host] / asked[host] for host in hosts))
+    sources = (_host_packets(topology, traffic, source, speed, traffic.load * scale) for source in range(len(hosts)))
+    return heapq.merge(*sources, key=attrgetter("cycle"))
+
+
+def _host_packets(
+    topology: Topology, traffic: RandomTraffic, number: int, speed: dict[str, float], load: float
+) -> Iterator[Packet]:
+    hosts = list(topology.lids)
+    source = hosts[number]
+    random = Random(f"{traffic.seed}/packets/{source}")
+    others = [host for host in hosts if host != source]
+    weights = [speed[host] for host in others]
+    pace = topology.pace(Port(source, 1))
+    sequences: dict[int, int] = {}
+    cycle = float(traffic.start)
+    phase_end, phase_load = cycle, load
+    while cycle < traffic.end:
+        if cycle >= phase_end:
+            phase_end = cycle + random.randint(*_PHASE_CYCLES)
+            phase_load = load * random.choice(_PHASE_LOADS)
+        destination = random.choices(others, weights)[0]
+        sl = random.randrange(16)
+        management = random.random() < _VL15_SHARE
+        rows = 0
+        for _ in range(random.choice(_BURST)):
+            packet = _random_packet(topology, random, source, destination, sl, int(cycle), management, sequences)
+            # A raw packet has no ICRC that could be wrong.
+            plain = LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL
+            if traffic.strays and plain and random.random() < _STRAY_SHARE:
+                packet = (_vl15_stray if management else _stray)(topology, random, packet)
+            yield packet
+            rows += packet.rows
+        cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
+
+
+def _random_packet(
+    topology: Topology,
+    random: Random,
+    source: str,
+    destination: str,
+    sl: int,
+    cycle: int,
+    management: bool,
+    sequences: dict[int, int],
+) -> Packet:
+    path = topology.path(source, destination)
+    if path is None:
+        raise ValueError(f"no way from {source} to {destination}")
+    vl = VL15 if management else topology.vl(path[0], sl)
+    final_vl = VL15 if management else topology.vl(path[-1], sl)
+    # One flow for each way through the fabric on which the order is kept: (source, destination, SL or VL15).
+    flow = (topology.lids[source] << 7 | topology.lids[destination]) << 5 | (16 if management else sl)
+    sequence = sequences[flow] = sequences.get(flow, -1) + 1
+    mtu = _VL15_PAYLOAD if management else min(topology.mtu(port) for port in path)
+    lids = {"slid": topology.lids[source], "dlid": topology.lids[destination]}
+    short = random.randint(0, _SHORT)
+    size = random.choice((0, short, short, short, random.randint(0, mtu), mtu))
+    if not management and random.random() < _RAW_SHARE:
+        payload = (IDENTITY.pack(flow, sequence) + random.randbytes(mtu))[: 8 + size // 4 * 4]
+        header = RWH.record({"ether_type": _ETHER_TYPE})
+        data = build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data
+    else:
+        grh = not management and random.random() < _GRH_SHARE
+        data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh)
+    node_vls = topology.fabric.nodes[source].vls
+    return Packet(flow, sequence, cycle, source, destination, slot_of_vl(vl, node_vls), final_vl, data)
+
+
+def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+    """The packet made into one that never arrives.
+
+    No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, a wrong ICRC.
+    """
+    words = list(packet.words)
+    longest = max_pkt_len(mtu_code(topology.fabric.nodes[packet.source].mtu))
+    match random.randrange(7):
+        case 0:
+            words[0] = words[0] & 0xFFFF_0000 | 0
+        case 1:
+            words[0] = words[0] & 0xFFFF_0000 | random.randrange(len(topology.lids) + 1, 0xFFFF)
+        case 2:
+            words[0] = words[0] & 0xFFFF_0000 | topology.lids[packet.source]
+        case 3:
+            words[0] ^= random.randrange(1, 16) << 24
+        case 4 if longest < _MOST_WORDS:
+            words += [random.getrandbits(32) for _ in range(longest + random.randint(1, 8) - len(words))]
+            words[1] = _with_pkt_len(words[1], len(words))
+        case 4 | 5:
+            length = len(words)
+            lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
+            words[1] = _with_pkt_len(words[1], random.choice(sorted(lies)))
+        case _:
+            words[-1] ^= 1 << random.randrange(32)
+    return packet._replace(destination=None, data=pack_words(words))
+
+
+def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+    """The VL15 packet made into one that never arrives: to a multicast or the permissive LID, or with a GRH."""
+    words = list(packet.words)
+    match random.randrange(3):
+        case 0:
+            words[0] = words[0] & 0xFFFF_0000 | random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX)
+        case 1:
+            words[0] = words[0] & 0xFFFF_0000 | LID_PERMISSIVE
+        case _:
+            words[0] |= LNH.IBA_GLOBAL << 16
+    return packet._replace(destination=None, data=pack_words(words))
+
+
+def _with_pkt_len(word: int, pkt_len: int) -> int:
+    """The second word of an LRH with another PktLen."""
+    return word & ~(_PKT_LEN_MAX << 16) | pkt_len << 16

@@ -1,0 +1,118 @@
+"""Fabrics built after a topology file: the parameters of its nodes and links, under names that all engines take."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from cosim.topology.subnet_differences import in_reach
+from cosim.topology.topology_file import TopologyError, TopologyFile
+from sm.subnet import MANAGEMENT_PORT, End, Node
+from wire.codes import LinkWidth
+from wire.node_info import NodeType
+from wire.parameters import (
+    AdapterParameters,
+    FabricParameters,
+    LinkParameters,
+    NodeIdentity,
+    NodeParameters,
+    SwitchParameters,
+)
+
+__all__ = ["SubnetFabric", "fabric_of", "out_of_reach"]
+
+_MAX_NAME = 31
+"""Most characters of a node's name in a fabric."""
+
+
+@dataclass(frozen=True)
+class SubnetFabric:
+    """A fabric after a topology file."""
+
+    fabric: FabricParameters
+    """Switches, then hosts, each in the order of the file; links in the order of their lower ends. GUIDs and
+    descriptions are the file's."""
+    names: dict[int, str]
+    """Of each node GUID, the node's name in the fabric."""
+    widths: tuple[LinkWidth, ...]
+    """Of each link."""
+
+
+def fabric_of(
+    topology: TopologyFile, switch: SwitchParameters | None = None, host: AdapterParameters | None = None
+) -> SubnetFabric:
+    """The fabric to build; `switch` and `host` are what nodes are like, but for a switch's number of ports.
+
+    Raises:
+        TopologyError: nodes or links that Ironband does not have.
+    """
+    switch, host = switch or SwitchParameters(), host or AdapterParameters()
+    subnet = topology.subnet
+    names = _names(topology)
+    ordered = sorted(subnet.nodes.values(), key=lambda node: not node.is_switch)
+    nodes = {names[node.guid]: _parameters(topology, node, switch, host) for node in ordered}
+    links = []
+    for link in subnet.links:
+        if link.width not in (LinkWidth.X1, LinkWidth.X4):
+            raise TopologyError(
+                f"{topology.file}:{topology.lines[link.a.guid]}: port {link.a.port} of "
+                f'"{topology.ids[link.a.guid]}" is {(link.width.name or "?")[1:]} lanes wide: expected 1x or 4x'
+            )
+        links.append(LinkParameters(names[link.a.guid], link.a.port, names[link.b.guid], link.b.port))
+    identities = {names[node.guid]: _identity(topology, node) for node in ordered}
+    fabric = FabricParameters(nodes, tuple(links), identities)
+    return SubnetFabric(fabric, names, tuple(link.width for link in subnet.links))
+
+
+def out_of_reach(topology: TopologyFile, made: SubnetFabric, host: str) -> list[str]:
+    """Names of the nodes that a host is not connected with, in the fabric's order."""
+    reach = in_reach(topology.subnet, End(made.fabric.identity(host).node_guid, 1))
+    return [name for name in made.fabric.nodes if made.fabric.identity(name).node_guid not in reach]
+
+
+def _parameters(
+    topology: TopologyFile, node: Node, switch: SwitchParameters, host: AdapterParameters
+) -> NodeParameters:
+    if node.is_switch:
+        try:
+            return replace(switch, ports=node.ports)
+        except ValueError as wrong:
+            raise _error(topology, node, f"cannot be built: {wrong}") from None
+    if node.type is NodeType.ROUTER:
+        raise _error(topology, node, "is a router: expected switches and channel adapters")
+    if node.ports != 1:
+        raise _error(topology, node, f"is a channel adapter with {node.ports} ports: expected 1")
+    if not any(topology.subnet.neighbours(node.guid)):
+        raise _error(topology, node, "has no link: expected one")
+    return host
+
+
+def _identity(topology: TopologyFile, node: Node) -> NodeIdentity:
+    port = node.end_ports[MANAGEMENT_PORT if node.is_switch else 1]
+    try:
+        return NodeIdentity(node.guid, port.guid, node.description)
+    except ValueError as wrong:
+        raise _error(topology, node, f"cannot be built: {wrong}") from None
+
+
+def _error(topology: TopologyFile, node: Node, reason: str) -> TopologyError:
+    return TopologyError(f'{topology.file}:{topology.lines[node.guid]}: "{topology.ids[node.guid]}" {reason}')
+
+
+def _names(topology: TopologyFile) -> dict[int, str]:
+    """A name for each node: its description if no other node has it, else its id in the file, in plain characters."""
+    descriptions = Counter(node.description for node in topology.subnet.nodes.values())
+    names: dict[int, str] = {}
+    used: set[str] = set()
+    for guid, node in topology.subnet.nodes.items():
+        called = node.description if descriptions[node.description] == 1 else topology.ids[guid]
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", called)
+        plain = (plain if plain[:1].isalpha() else f"N{plain}")[:_MAX_NAME]
+        name, number = plain, 1
+        while name in used:
+            number += 1
+            name = f"{plain[: _MAX_NAME - 1 - len(str(number))]}_{number}"
+        used.add(name)
+        names[guid] = name
+    return names

@@ -1,0 +1,154 @@
+"""What joins what: neighbours, widths, VLs and MTU of each link, shortest ways, forwarding tables."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from wire.codes import LinkWidth
+from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
+
+__all__ = ["Port", "Topology", "forwarding_tables"]
+
+
+class Port(NamedTuple):
+    """A port of a node, by name."""
+
+    node: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.node}[{self.number}]"
+
+
+def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[str, dict[int, int]]:
+    """Minimum-hop linear forwarding tables: switch name to LID to output port.
+
+    Among equally short ways a switch takes the port that has the fewest LIDs so far, then the lowest.
+    A LID that cannot be reached has no entry.
+    """
+    neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in fabric.nodes}
+    for link in fabric.links:
+        neighbours[link.a].append((link.a_port, link.b))
+        neighbours[link.b].append((link.b_port, link.a))
+    tables: dict[str, dict[int, int]] = {
+        name: {} for name, node in fabric.nodes.items() if isinstance(node, SwitchParameters)
+    }
+    load = {(name, port): 0 for name in tables for port, _ in neighbours[name]}
+    for host, lid in lids.items():
+        hops = _hops_to(host, fabric, neighbours)
+        for switch, table in tables.items():
+            if switch not in hops:
+                continue
+            nearer = [port for port, other in neighbours[switch] if hops.get(other, hops[switch]) < hops[switch]]
+            port = min(nearer, key=lambda port: (load[switch, port], port))
+            load[switch, port] += 1
+            table[lid] = port
+    return tables
+
+
+def _hops_to(host: str, fabric: FabricParameters, neighbours: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
+    """Hops to `host` from each node that reaches it; other hosts relay nothing."""
+    hops = {host: 0}
+    queue = deque([host])
+    while queue:
+        near = queue.popleft()
+        for _, other in neighbours[near]:
+            if other not in hops:
+                hops[other] = hops[near] + 1
+                if isinstance(fabric.nodes[other], SwitchParameters):
+                    queue.append(other)
+    return hops
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A fabric as configured: what bring-up writes and what the story looks up."""
+
+    fabric: FabricParameters
+    lids: dict[str, int]
+    tables: dict[str, dict[int, int]]
+    """Switch name to LID to output port."""
+    widths: tuple[int, ...]
+    """Width code of each link."""
+    sl_to_vl: tuple[int, ...]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Index of each node in the fabric."""
+        return {name: index for index, name in enumerate(self.fabric.nodes)}
+
+    def link_at(self, port: Port) -> tuple[int, int] | None:
+        """Link index and the direction away from `port`; None if nothing is plugged in."""
+        return self._plugs.get(port)
+
+    @cached_property
+    def _plugs(self) -> dict[Port, tuple[int, int]]:
+        plugs = {}
+        for index, link in enumerate(self.fabric.links):
+            plugs[Port(link.a, link.a_port)] = index, 0
+            plugs[Port(link.b, link.b_port)] = index, 1
+        return plugs
+
+    def far_end(self, port: Port) -> Port | None:
+        """The port at the other end of the cable."""
+        found = self.link_at(port)
+        if found is None:
+            return None
+        link = self.fabric.links[found[0]]
+        return Port(link.b, link.b_port) if found[1] == 0 else Port(link.a, link.a_port)
+
+    def linked_ports(self) -> list[Port]:
+        """Both ends of every link, by link."""
+        return list(self._plugs)
+
+    def pace(self, port: Port) -> int:
+        """Cycles a row: 1 on a 4X link, 4 on a 1X one."""
+        return 4 if self.widths[self._link(port)] == LinkWidth.X1 else 1
+
+    def flight(self, port: Port) -> int:
+        """Flight time of the port's cable in cycles."""
+        return self.fabric.links[self._link(port)].flight
+
+    def vls(self, port: Port) -> int:
+        """Data VLs of the port's link: what both ends have."""
+        return min(node.vls for node in self._ends(port))
+
+    def mtu(self, port: Port) -> int:
+        """MTU in bytes of the port's link: what both ends take."""
+        return min(node.mtu for node in self._ends(port))
+
+    def vl(self, port: Port, sl: int) -> int:
+        """VL on which packets of an SL leave by `port`."""
+        return self.sl_to_vl[sl] % self.vls(port)
+
+    def path(self, source: str, destination: str) -> list[Port] | None:
+        """The ports by which a packet leaves each node on its way; None if there is no way."""
+        here = Port(source, 1)
+        path = [here]
+        while (far := self.far_end(here)) is not None:
+            if far.node == destination:
+                return path
+            out = self.tables.get(far.node, {}).get(self.lids[destination])
+            if out is None or len(path) > len(self.tables):
+                return None
+            here = Port(far.node, out)
+            path.append(here)
+        return None
+
+    def receive_blocks(self, port: Port) -> int:
+        """Buffer in 64-byte blocks of each data VL behind `port`."""
+        node = self.fabric.nodes[port.node]
+        return node.receive_blocks if isinstance(node, AdapterParameters) else node.buffer_blocks
+
+    def _link(self, port: Port) -> int:
+        found = self.link_at(port)
+        if found is None:
+            raise ValueError(f"port {port}: has no link")
+        return found[0]
+
+    def _ends(self, port: Port) -> tuple[SwitchParameters | AdapterParameters, ...]:
+        link = self.fabric.links[self._link(port)]
+        return self.fabric.nodes[link.a], self.fabric.nodes[link.b]

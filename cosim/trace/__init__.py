@@ -1,0 +1,1 @@
+"""Traces: compared record by record, described for people, kept in files."""

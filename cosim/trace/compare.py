@@ -1,0 +1,115 @@
+"""Two traces in lockstep: whether they are the same, and if not, where they part and what led there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cosim.trace.describe import Names, describe, fields
+from wire.trace import Record
+
+__all__ = ["Comparison", "Difference", "Names", "compare", "describe", "fields"]
+
+_HISTORY = 8
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first event that is not the same on both sides.
+
+    Attributes:
+        cycle, source, kind: of the event.
+        expected: its record on the expected side, None if there is none.
+        seen: its record on the other side, None if there is none.
+        here: the last equal records of the same source, oldest first.
+        before: the last equal records of all sources, oldest first.
+    """
+
+    cycle: int
+    source: int
+    kind: int
+    expected: Record | None
+    seen: Record | None
+    here: tuple[Record, ...]
+    before: tuple[Record, ...]
+
+    def report(self, names: Names, replay: str, expected_by: str = "model", seen_by: str = "rtl") -> str:
+        """Cycle, place, what either side says, the differing fields, the events before, the line that replays it."""
+        place = names.place(self.source)
+        width = max(len(expected_by), len(seen_by))
+        sides = [(expected_by, self.expected), (seen_by, self.seen)]
+        lines = [f"first difference: cycle {self.cycle}, {place}"]
+        lines += [f"  {side:{width}}  {'no such event' if r is None else describe(r, names)}" for side, r in sides]
+        if self.expected is not None and self.seen is not None:
+            mine, theirs = fields(self.expected), fields(self.seen)
+            parted = [f"{name} {mine[name]} / {theirs[name]}" for name in mine if mine[name] != theirs[name]]
+            lines.append(f"  differs in {', '.join(parted)}")
+        for title, records in ((f"last events at {place}", self.here), ("last events anywhere", self.before)):
+            lines.append(f"{title}:")
+            lines += [f"  {describe(record, names)}" for record in records] or ["  none"]
+        return "\n".join([*lines, f"replay: {replay}"])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found.
+
+    Attributes:
+        records: records that were the same on both sides.
+        cycle: of the last of them, -1 if there was none.
+        difference: the first difference, None if there is none.
+    """
+
+    records: int
+    cycle: int
+    difference: Difference | None
+
+
+def compare(expected: Iterable[Record], seen: Iterable[Record], *, history: int = _HISTORY) -> Comparison:
+    """Compare two traces, record by record, up to their end or their first difference.
+
+    Neither trace is held in memory.
+
+    Args:
+        expected: one trace, such as the golden model's.
+        seen: the other, which is asked for each record first.
+        history: how many equal records a difference tells of, at its place and anywhere.
+    """
+    here: dict[int, deque[Record]] = {}
+    before: deque[Record] = deque(maxlen=history)
+    records = 0
+    last_cycle = -1
+    mine = iter(expected)
+    for found in seen:
+        wanted = next(mine, None)
+        if wanted != found:
+            return Comparison(records, last_cycle, _difference(wanted, found, here, before))
+        records += 1
+        last_cycle = found.cycle
+        before.append(found)
+        place = here.get(found.source)
+        if place is None:
+            place = here[found.source] = deque(maxlen=history)
+        place.append(found)
+    wanted = next(mine, None)
+    if wanted is not None:
+        return Comparison(records, last_cycle, _difference(wanted, None, here, before))
+    return Comparison(records, last_cycle, None)
+
+
+def _difference(
+    wanted: Record | None, found: Record | None, here: dict[int, deque[Record]], before: deque[Record]
+) -> Difference:
+    """The earlier of two records that are not the same, or both if they are of one event."""
+    sides = [record for record in (wanted, found) if record is not None]
+    cycle, source, kind = event = min(record[:3] for record in sides)
+    return Difference(
+        cycle,
+        source,
+        kind,
+        wanted if wanted is not None and wanted[:3] == event else None,
+        found if found is not None and found[:3] == event else None,
+        tuple(here.get(source, ())),
+        tuple(before),
+    )

@@ -1,0 +1,186 @@
+"""`ironband bench`: the performance table, measured here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
+from rich.table import Table
+
+from bench.figures import FIGURES, Figure, Reading
+from bench.growth import PORTS, Growth, growth
+from bench.host import host
+from bench.settings import Settings
+from bench.suite import NOT_JUDGED_QUICK, NOT_QUICK, Benchmark, Progress, benchmark
+from ironband.common import STDOUT, input_errors, json_option, work_directory, write_json
+from ironband.console import Console
+
+__all__ = ["bench"]
+
+_PIPE_WIDTH = 150
+_WHAT_WIDTH = 120
+"""Columns that a terminal needs for the table to say what each figure is."""
+
+
+@click.command()
+@click.option(
+    "--quick", is_flag=True, help="Within a minute: shorter runs, fewer of them, no 36 ports, no large fabrics."
+)
+@click.option(
+    "--only",
+    type=click.Choice(tuple(FIGURES)),
+    multiple=True,
+    metavar="NAME",
+    help="Measure this figure and not the others; may be given more than once. Names are those of the table.",
+)
+@click.option("--ports", type=click.IntRange(2, 64), default=8, show_default=True, help="Ports of the switch.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 64) - 1),
+    default=1,
+    show_default=True,
+    help="All traffic follows from it.",
+)
+@click.option(
+    "--growth",
+    "growing",
+    is_flag=True,
+    help=f"Instead: Verilog, build and speed of switches of {', '.join(map(str, PORTS))} ports, all made anew.",
+)
+@json_option
+def bench(quick: bool, only: tuple[str, ...], ports: int, seed: int, growing: bool, json_file: str | None) -> int:
+    """Latency, throughput, speed of simulation and memory, each beside its target.
+
+    Builds of simulators that are not there yet are made first. Exit status 1 if a figure misses its target.
+    """
+    if growing and (quick or only):
+        raise click.UsageError("--growth: measures something else, so neither --quick nor --only goes with it")
+    settings = Settings(ports=ports, seed=seed, quick=quick)
+    for name in only:
+        if quick and name in NOT_QUICK:
+            raise click.UsageError(f"--only {name}: --quick does not measure it")
+    console = Console(highlight=False, quiet=json_file == STDOUT)
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    if growing:
+        _bench_growth(console, seed, json_file)
+        return 0
+    with input_errors():
+        with work_directory() as work_dir, _progress(console) as progress:
+            result = benchmark(settings, only or tuple(FIGURES), work_dir, progress)
+        if json_file is not None:
+            write_json(json_file, _json(result))
+    _tell(console, result)
+    return 0 if result.held else 1
+
+
+def _bench_growth(console: Console, seed: int, json_file: str | None) -> None:
+    """The table of widths."""
+    measured: list[Growth] = []
+    with input_errors():
+        with work_directory() as work_dir, _progress(console) as progress:
+            for place, ports in enumerate(PORTS):
+                progress(f"{ports} ports", place, len(PORTS))
+                measured.append(growth(ports, work_dir, seed))
+        if json_file is not None:
+            widths = [asdict(one) for one in measured]
+            write_json(json_file, {"command": "bench --growth", "widths": widths, "seed": seed, "host": host()})
+    table = Table(box=None, pad_edge=False)
+    for title in ("ports", "Verilog MB", "export s", "build s", "build CPU s", "cycles/s"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in measured:
+        size, times = one.verilog_bytes / 1e6, (one.export_s, one.build_s, one.build_cpu_s)
+        table.add_row(f"{one.ports}", f"{size:.1f}", *(f"{value:.1f}" for value in times), f"{one.cycles_per_s:,.0f}")
+    console.print(table)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Progress]:
+    """What is being measured: a bar on a terminal, nothing in a pipe."""
+    if console.quiet or not console.is_terminal:
+        console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        shown: tuple[str, int] | None = None
+
+        def advance(name: str, done: int, of: int) -> None:
+            nonlocal shown
+            now = (name, 100 * done // of)
+            if now != shown:
+                shown = now
+                bar.update(task, description=name, completed=done, total=of)
+
+        yield advance
+
+
+def _json(result: Benchmark) -> dict[str, Any]:
+    """Machine-readable: every figure by its name, None if not measured; then how it was measured."""
+    settings = result.settings
+    return {
+        "command": "bench",
+        "held": result.held,
+        **{name: _value(result.readings.get(name)) for name in FIGURES},
+        "ports": settings.ports,
+        "seed": settings.seed,
+        "quick": settings.quick,
+        "repetitions": settings.repetitions,
+        "missed": result.missed,
+        "targets": {name: str(figure.target) for name, figure in FIGURES.items() if figure.target},
+        "spread": {name: [reading.least, reading.most] for name, reading in result.readings.items()},
+        "faults": result.faults,
+        "host": host(),
+    }
+
+
+def _value(reading: Reading | None) -> float | None:
+    return None if reading is None else reading.value
+
+
+def _tell(console: Console, result: Benchmark) -> None:
+    settings = result.settings
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure", no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    for title in ("", "from .. to", "target", ""):
+        table.add_column(title, no_wrap=True)
+    if console.width >= _WHAT_WIDTH:
+        table.add_column("what", overflow="fold")
+    for name, figure in FIGURES.items():
+        if name in result.readings:
+            table.add_row(*_row(result, figure)[: len(table.columns)])
+    console.print(table)
+    for fault in result.faults:
+        console.print(f"wrong: {fault}", style="bold red", markup=False)
+    machine = host()
+    console.print(f"{settings.ports} ports, seed {settings.seed}; {machine['cores']} cores of {machine['cpu']}")
+    if settings.quick:
+        console.print(f"quick: shorter runs, {settings.repetitions} repetitions")
+        console.print(f"not measured: {', '.join(NOT_QUICK)}; measured too shortly to judge: {NOT_JUDGED_QUICK[0]}")
+
+
+def _row(result: Benchmark, figure: Figure) -> tuple[str, ...]:
+    """Cells of a figure's line."""
+    reading = result.readings[figure.name]
+    held = result.figure_held(figure)
+    verdict = "" if held is None else "[green]held[/]" if held else "[bold red]short[/]"
+    target = str(figure.target) if figure.target and figure.target.applies(result.settings.ports) else ""
+    spread = f"{_number(figure, reading.least)} .. {_number(figure, reading.most)}"
+    return (
+        figure.name,
+        _number(figure, reading.value),
+        figure.unit,
+        "" if reading.least == reading.most else spread,
+        target,
+        verdict,
+        figure.text,
+    )
+
+
+def _number(figure: Figure, value: float) -> str:
+    return f"{value:,.{figure.digits}f}"

@@ -1,0 +1,133 @@
+"""`ironband export`: a switch as Verilog, with all that is needed to use it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from ironband.common import STDOUT, input_errors, json_option, write_json
+from ironband.console import Console
+from verilog.export.package import check_directory, switch_package, write_files
+from verilog.export.verilog import TOP
+from wire.codes import MTU, mtu_bytes
+from wire.parameters import SwitchParameters
+
+__all__ = ["export"]
+
+_DEFAULTS = SwitchParameters()
+_MTUS = tuple(str(mtu_bytes(code)) for code in MTU)
+
+
+@click.command()
+@click.option("--ports", type=int, default=_DEFAULTS.ports, show_default=True, help="Ports, 2 to 64.")
+@click.option(
+    "--vls", type=click.Choice(("1", "2", "4", "8")), default=str(_DEFAULTS.vls), show_default=True, help="Data VLs."
+)
+@click.option("--mtu", type=click.Choice(_MTUS), default=str(_DEFAULTS.mtu), show_default=True, help="MTU in bytes.")
+@click.option("--queueing", type=click.Choice(("voq", "fifo")), default=_DEFAULTS.queueing, show_default=True)
+@click.option("--readers", type=int, help="Packets that one input can send at once, 1 or 2.  [default: 2, with fifo 1]")
+@click.option(
+    "--buffer-blocks",
+    type=int,
+    default=_DEFAULTS.buffer_blocks,
+    show_default=True,
+    help="Buffer for each data VL of each port, in blocks of 64 bytes.",
+)
+@click.option(
+    "--vl15-blocks", type=int, default=_DEFAULTS.vl15_blocks, show_default=True, help="Buffer for VL15 of each port."
+)
+@click.option(
+    "--lft-size", type=int, default=_DEFAULTS.lft_size, show_default=True, help="LIDs in the forwarding table."
+)
+@click.option(
+    "--mft-size",
+    type=int,
+    default=_DEFAULTS.mft_size,
+    show_default=True,
+    help="Multicast LIDs in the multicast forwarding table, a multiple of 32.",
+)
+@click.option("--trace", is_flag=True, help="Keep the outputs with which simulations record what happens.")
+@click.option(
+    "-o", "--out", "directory", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where to."
+)
+@click.option("--force", is_flag=True, help="Write to a directory that is not empty.")
+@json_option
+def export(
+    ports: int,
+    vls: str,
+    mtu: str,
+    queueing: Literal["voq", "fifo"],
+    readers: int | None,
+    buffer_blocks: int,
+    vl15_blocks: int,
+    lft_size: int,
+    mft_size: int,
+    trace: bool,
+    directory: Path,
+    force: bool,
+    json_file: str | None,
+) -> int:
+    """Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.
+
+    The test bench needs Icarus Verilog and no Python: `make sim` in DIR.
+    """
+    try:
+        parameters = SwitchParameters(
+            ports=ports,
+            vls=int(vls),
+            mtu=int(mtu),
+            buffer_blocks=buffer_blocks,
+            vl15_blocks=vl15_blocks,
+            queueing=queueing,
+            readers=(1 if queueing == "fifo" else _DEFAULTS.readers) if readers is None else readers,
+            lft_size=lft_size,
+            mft_size=mft_size,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    console = Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
+    started = time.monotonic()
+    with input_errors():
+        check_directory(directory, force)
+        with _stages(f"switch of {ports} ports") as progress:
+            package = switch_package(parameters, trace, progress)
+        write_files(directory, package.files)
+        if json_file is not None:
+            write_json(
+                json_file,
+                {
+                    "command": "export",
+                    "directory": str(directory),
+                    "top": TOP,
+                    **{{"mtu": "mtu_bytes"}.get(name, name): value for name, value in asdict(parameters).items()},
+                    "trace": trace,
+                    "ports_of_top": [
+                        {"name": port.name, "direction": port.direction, "width_bits": port.width}
+                        for port in package.ports
+                    ],
+                    "modules": package.files[f"{TOP}.v"].count("\nendmodule"),
+                    "files": [{"name": name, "size_bytes": len(text.encode())} for name, text in package.files.items()],
+                    "elapsed_s": round(time.monotonic() - started, 3),
+                },
+            )
+    for name, text in package.files.items():
+        console.print(f"{directory / name!s:<44}{len(text.splitlines()):>8,} lines", markup=False)
+    console.print(f"Next: make -C {directory} sim", markup=False)
+    return 0
+
+
+@contextmanager
+def _stages(what: str) -> Iterator[Callable[[str], None]]:
+    """On a terminal a line that says what is being done, nothing in a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda stage: None
+        return
+    with console.status(what) as status:
+        yield lambda stage: status.update(f"{what}: {stage}")

@@ -1,0 +1,134 @@
+"""What the options of `ironband up` say of a fabric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cosim.engines.simulation import PART_ENGINES
+from cosim.experiments.subnet_bring_up import LinkFailure, Up
+from cosim.scenario.scenario import parse_end
+from cosim.scenario.tables import MAX_CYCLES
+from sm.lids import LidRange
+from sm.routing.min_hop import min_hop
+from sm.routing.up_down import up_down
+from sm.settings import RoutingEngine
+from sm.subnet import Subnet
+from wire.codes import LID_UNICAST_MAX
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+
+__all__ = [
+    "ROUTING_ENGINES",
+    "check_distinct",
+    "lft_size",
+    "link_failure",
+    "manager_host",
+    "rtl_nodes",
+]
+
+ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {"min-hop": min_hop, "up-down": up_down}
+"""Of `--routing`."""
+
+_FAILURE = re.compile(r"(.+)@([0-9]{1,30})")
+_MANY_NAMES = 12
+
+
+def check_distinct(files: Iterable[tuple[str, Path | None]]) -> None:
+    """No two of the files, which come with the options that name them, are one.
+
+    Raises:
+        click.UsageError: they are.
+    """
+    options: dict[Path, str] = {}
+    for option, path in files:
+        if path is None:
+            continue
+        first = options.setdefault(path.resolve(), option)
+        if first != option:
+            raise click.UsageError(f"{option} {path}: names the file of {first}: expected another")
+
+
+def lft_size(subnet: Subnet, lids: Mapping[int, LidRange], lmc: int) -> int:
+    """Room for every LID in a switch's table: above those remembered, hosts' beginning at multiples of 2^lmc."""
+    needed = sum(1 if subnet.nodes[end.guid].is_switch else 1 << lmc for end, _port in subnet.reachable_end_ports)
+    highest = max((taken.last for taken in lids.values()), default=0) + (1 << lmc) - 1
+    return max(SwitchParameters().lft_size, min(1 << (needed + highest).bit_length(), LID_UNICAST_MAX + 1))
+
+
+def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:
+    """The nodes that are RTL, in the fabric's order; None if they are all.
+
+    Raises:
+        click.UsageError: no such nodes, or `sim` cannot simulate them alone.
+    """
+    names = rtl.split(",")
+    for name in names:
+        _check_known(fabric, name, "--rtl")
+    chosen = [name for name in fabric.nodes if name in names]
+    if len(chosen) == len(fabric.nodes):
+        return None
+    if sim not in PART_ENGINES:
+        allowed = " or ".join(PART_ENGINES)
+        raise click.UsageError(f"--rtl {rtl}: {sim} simulates whole fabrics: expected --sim {allowed}")
+    return chosen
+
+
+def manager_host(fabric: FabricParameters, sm: str | None) -> str:
+    """Where the Subnet Manager runs: at the first host unless told.
+
+    Raises:
+        click.UsageError: no host, or not of this name.
+    """
+    hosts = [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters)]
+    if not hosts:
+        raise click.UsageError("the topology has no host: expected one for the Subnet Manager to run at")
+    if sm is None:
+        return hosts[0]
+    _check_known(fabric, sm, "--sm")
+    if sm not in hosts:
+        raise click.UsageError(f"--sm {sm}: is a switch, expected a host")
+    return sm
+
+
+def link_failure(up: Up, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:
+    """The link and the cycle of `--fail`; `out_of_reach` are the nodes that the host is not connected with.
+
+    Raises:
+        click.UsageError: not written so, no such link, none that the Subnet Manager can hear of, or a cycle in which
+            it is not at work yet or no more.
+    """
+    match = _FAILURE.fullmatch(text)
+    try:
+        name, port = parse_end(match[1]) if match else ("", None)
+    except ValueError:
+        match = None
+    if match is None:
+        raise click.UsageError(f"--fail {text}: expected NODE[PORT]@CYCLE or HOST@CYCLE")
+    _check_known(up.fabric, name, "--fail")
+    if port is None and isinstance(up.fabric.nodes[name], SwitchParameters):
+        raise click.UsageError(f"--fail {text}: {name} is a switch: expected NODE[PORT]@CYCLE")
+    end = (name, 1 if port is None else port)
+    links = [index for index, link in enumerate(up.fabric.links) if end in _ends(link)]
+    if not links:
+        raise click.UsageError(f"--fail {text}: {match[1]} has no link")
+    if name in out_of_reach:
+        raise click.UsageError(f"--fail {text}: {up.host} is not connected with {name}: expected a link in its reach")
+    cycle = int(match[2])
+    if not up.start <= cycle < MAX_CYCLES:
+        raise click.UsageError(f"--fail {text}: cycle {cycle}: expected {up.start}..{MAX_CYCLES - 1}")
+    return LinkFailure(links[0], cycle, timeout)
+
+
+def _ends(link: LinkParameters) -> tuple[tuple[str, int], tuple[str, int]]:
+    return (link.a, link.a_port), (link.b, link.b_port)
+
+
+def _check_known(fabric: FabricParameters, name: str, option: str) -> None:
+    nodes = list(fabric.nodes)
+    if name not in nodes:
+        rest = ", ..." if len(nodes) > _MANY_NAMES else ""
+        raise click.UsageError(f"{option} {name}: no such node; there are {', '.join(nodes[:_MANY_NAMES])}{rest}")

@@ -1,0 +1,259 @@
+"""What `ironband up` says: the Subnet Manager's work as it goes on, then the subnet as the field's tools print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from cosim.experiments.subnet_bring_up import Up, UpResult
+from cosim.hosts.manager_text import QUIET_EVENTS, event_text
+from cosim.topology.subnet_text import forwarding_table, host_line, link_lines, switch_line
+from sm.events import (
+    Event,
+    NodeFound,
+    SweepEnded,
+    SweepStarted,
+    TablesWritten,
+    TrapReceived,
+)
+from sm.subnet import Node, Subnet
+from wire.codes import LinkWidth, PortState
+from wire.forwarding_tables import LFT_NO_ROUTE
+from wire.meaning import label
+
+__all__ = ["SYMBOL_TIME_NS", "UpReport", "UpTeller"]
+
+SYMBOL_TIME_NS: Final = 4
+"""Of a cycle, at SDR."""
+
+_MANY_NAMES: Final = 12
+_PLURALS: Final = {"switch": "switches", "host": "hosts", "link": "links"}
+_USUAL: Final = (NodeFound, SweepStarted, SweepEnded, TablesWritten, TrapReceived)
+
+
+class UpTeller:
+    """Tells events as they happen."""
+
+    def __init__(self, console: Console, names: Mapping[int, str]) -> None:
+        """`names` are those of the nodes, by GUID."""
+        self._console = console
+        self._names = names
+
+    def head(self, topology: str, described: Subnet, host: str, out_of_reach: Sequence[str]) -> None:
+        """The first lines: what the file has, where the Subnet Manager is, and what it cannot come to."""
+        said = ", ".join(_plural(count, noun) for noun, count in _counts(described).items())
+        self._console.print(Text(f"{topology}: {said}; the Subnet Manager is at {host}", style="bold"))
+        if out_of_reach:
+            named = ", ".join(out_of_reach[:_MANY_NAMES]) + (", ..." if len(out_of_reach) > _MANY_NAMES else "")
+            self._console.print(Text(f"{host} is not connected with {len(out_of_reach)} of them: {named}"))
+        self._console.print(Text(f"{'cycle':>11}{'ns':>15}  event"))
+
+    def tell(self, cycle: int, event: Event) -> None:
+        """One event."""
+        if isinstance(event, QUIET_EVENTS):
+            return
+        style = "" if isinstance(event, _USUAL) else "bold magenta"
+        text = event_text(event, self._names)
+        self._console.print(Text(f"{cycle:11,}{cycle * SYMBOL_TIME_NS:15,}  {text}", style=style))
+
+
+@dataclass(frozen=True)
+class UpReport:
+    """All that came of bringing a fabric up.
+
+    Attributes:
+        topology: name of the file.
+        described: the subnet that it describes.
+        names: of the nodes in the fabric, by GUID.
+        out_of_reach: of those that the Subnet Manager's host is not connected with.
+        routing: name of the routing engine.
+        up: what was to be brought up.
+        result: what came of it.
+        faults: what is not as it should be, in words.
+        difference: where RTL and model part, in words; empty if they do not.
+        files: what was written.
+    """
+
+    topology: str
+    described: Subnet
+    names: Mapping[int, str]
+    out_of_reach: list[str]
+    routing: str
+    up: Up
+    result: UpResult
+    faults: list[str]
+    difference: str
+    files: tuple[Path, ...]
+
+    @property
+    def held(self) -> bool:
+        """Whether the exit status is 0."""
+        return not self.faults and not self.difference
+
+    @property
+    def _subnet(self) -> Subnet:
+        return self.result.manager.subnet
+
+    @property
+    def _hosts(self) -> list[Node]:
+        return [node for node in self._subnet.nodes.values() if not node.is_switch]
+
+    @property
+    def _tables(self) -> dict[int, bytearray]:
+        routes = self.result.manager.routes
+        return {} if routes is None else routes.tables
+
+    def print(self, console: Console) -> None:
+        """The subnet, then the totals."""
+        if not console.quiet:
+            for text in self._listing():
+                # Not by the console, which makes spaces of tabs.
+                print(text, file=console.file)
+        for name, value in self._totals():
+            console.print(Text(f"{name:<24}{value}"))
+        for fault in self.faults:
+            console.print(Text(f"wrong: {fault}", style="bold red"))
+        if self.difference:
+            console.print(Text(self.difference, style="bold red"))
+        for file in self.files:
+            console.print(Text(f"wrote {file}"))
+
+    def _listing(self) -> Iterator[str]:
+        manager = self.result.manager
+        yield ""
+        yield from map(switch_line, self._subnet.switches)
+        yield from map(host_line, self._hosts)
+        yield ""
+        if manager.found is not None:
+            for node in [*self._hosts, *self._subnet.switches]:
+                yield from link_lines(manager.found, node)
+        yield ""
+        for switch in self._subnet.switches:
+            if switch.guid in self._tables:
+                yield from forwarding_table(self._subnet, switch, manager.lids, self._tables[switch.guid])
+                yield ""
+
+    def _totals(self) -> Iterator[tuple[str, str]]:
+        result = self.result
+        mads = result.manager.mads
+        yield "switches, hosts, links", f"{len(self._subnet.switches)}, {len(self._hosts)}, {len(self._subnet.links)}"
+        yield "SMPs", f"{mads.sent.total():,}, {mads.retried:,} of them sent again"
+        yield "cycles", f"{result.cycles:,} ({result.cycles * SYMBOL_TIME_NS:,} ns)"
+        yield "events", f"{result.records:,}"
+        if result.comparison is None:
+            yield "mismatches", "- (the golden model alone)"
+        else:
+            yield "events compared", f"{result.comparison.records:,}"
+            yield "mismatches", str(int(result.comparison.difference is not None))
+
+    def json(self) -> dict[str, Any]:
+        """Machine-readable, units in the keys."""
+        result, manager, up = self.result, self.result.manager, self.up
+        comparison = result.comparison
+        return {
+            "command": "up",
+            "topology": self.topology,
+            "described": {_PLURALS[noun]: count for noun, count in _counts(self.described).items()},
+            "out_of_reach": self.out_of_reach,
+            "sm": up.host,
+            "routing": self.routing,
+            "lmc": up.settings.lmc,
+            "failure": self._failure_json(),
+            "engine": up.engine,
+            "rtl": up.rtl_nodes,
+            "seed": up.seed,
+            "held": self.held,
+            "complete": result.complete,
+            "start_cycle": up.start,
+            "cycles": result.cycles,
+            "symbol_time_ns": SYMBOL_TIME_NS,
+            "smps": manager.mads.sent.total(),
+            "smps_sent_again": manager.mads.retried,
+            "smps_by_kind": {
+                f"{label(method)} {label(attribute)}": count
+                for (method, attribute), count in sorted(manager.mads.sent.items())
+            },
+            "records": result.records,
+            "records_compared": comparison.records if comparison else 0,
+            "mismatches": int(comparison.difference is not None) if comparison else None,
+            "difference": self.difference or None,
+            "faults": self.faults,
+            "switches": [self._node_json(node) for node in self._subnet.switches],
+            "hosts": [self._node_json(node) for node in self._hosts],
+            "links": self._links_json(),
+            "forwarding_tables": {
+                f"0x{guid:016x}": {str(lid): port for lid, port in enumerate(table) if port != LFT_NO_ROUTE}
+                for guid, table in self._tables.items()
+            },
+            "backup_ports": self._backups_json(),
+            "events": [
+                {
+                    "cycle": cycle,
+                    "time_ns": cycle * SYMBOL_TIME_NS,
+                    "event": type(event).__name__,
+                    "text": event_text(event, self.names),
+                }
+                for cycle, event in result.events
+            ],
+            "files": [str(path) for path in self.files],
+        }
+
+    def _failure_json(self) -> dict[str, Any] | None:
+        failure = self.up.failure
+        if failure is None:
+            return None
+        link = self.up.fabric.links[failure.link]
+        ends = [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"]
+        return {"link": ends, "cycle": failure.cycle, "timeout": failure.timeout}
+
+    def _backups_json(self) -> dict[str, dict[str, list[int]]]:
+        """By switch and LID, the other ports that the routing engine might have chosen, where there are any."""
+        routes = self.result.manager.routes
+        if routes is None:
+            return {}
+        return {
+            f"0x{guid:016x}": {
+                str(lid): list(ports) for lid in range(len(table)) if (ports := routes.backups(guid, lid))
+            }
+            for guid, table in routes.tables.items()
+        }
+
+    def _node_json(self, node: Node) -> dict[str, Any]:
+        return {
+            "guid": f"0x{node.guid:016x}",
+            "description": node.description,
+            "name": self.names.get(node.guid),
+            "ports": node.ports,
+            "end_ports": [
+                {"port": number, "guid": f"0x{port.guid:016x}", "lid": port.lid, "lmc": port.lmc}
+                for number, port in node.end_ports.items()
+            ],
+        }
+
+    def _links_json(self) -> list[dict[str, Any]]:
+        found = self.result.manager.found
+        if found is None:
+            return []
+        return [
+            {
+                "ends": [{"guid": f"0x{end.guid:016x}", "port": end.port} for end in (link.a, link.b)],
+                "width": label(LinkWidth(link.width)),
+                "states": [label(PortState(found.state(end))) for end in (link.a, link.b)],
+            }
+            for link in self._subnet.links
+        ]
+
+
+def _counts(subnet: Subnet) -> dict[str, int]:
+    """Nodes and links, by what one of them is called."""
+    switches = len(subnet.switches)
+    return {"switch": switches, "host": len(subnet.nodes) - switches, "link": len(subnet.links)}
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else _PLURALS[noun]}"

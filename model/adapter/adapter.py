@@ -1,0 +1,215 @@
+"""A channel adapter: a link port, a host and an agent (docs/pipeline.md, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, VL15, PortState
+from wire.crc import fingerprint
+from wire.parameters import AdapterParameters, NodeIdentity
+from wire.registers import Counter, NodeRegister
+from wire.stimulus import Post
+from wire.trace import Kind, Verdict, port_source
+
+from ..crossing.buffer import Buffer
+from ..crossing.matcher import Matcher
+from ..crossing.queues import VoqInput
+from ..crossing.send_arbiter import SendArbiter
+from ..kernel import Kernel
+from ..link.packet_check import header_rejection
+from ..link.port import LinkPort
+from ..management.perf_packet import is_perf_request
+from ..management.port_zero import PortZero
+from ..management.register_bus import Bus, RegisterFile
+from ..management.smp_packet import is_smp
+from ..packet import READ_TO_WIRE, Packet
+from .host_output import HostOutput
+
+__all__ = ["Adapter", "Delivery"]
+
+_LINK: Final = 0
+_HOST: Final = 1
+_AGENT: Final = 2
+"""Inputs and outputs of the crossing."""
+_ARRIVALS = (1, 0)
+"""The agent knows the link as port 1, the host as port 0."""
+_HEADER_LATENCY = 3
+"""Cycles from a packet's turn until its length is compared with NeighborMTU."""
+_CYCLE_MASK: Final = 0xFFFF_FFFF
+_DELIVER: Final = Kind.DELIVER
+
+
+class Delivery(NamedTuple):
+    """A packet that an adapter gave to its host.
+
+    Attributes:
+        cycle: of the last word; DELIVER is stamped with it.
+        first: cycle of the first word.
+        data: the bytes LRH..ICRC.
+    """
+
+    cycle: int
+    first: int
+    node: int
+    slot: int
+    data: bytes
+
+
+class Adapter(RegisterFile):
+    """A channel adapter; `ports[0]` is its port 1.
+
+    Attributes:
+        host: the way to the host.
+    """
+
+    checks_icrc = True
+    joins_at_header = False
+    dlid_counter = Counter.RCV_ERRORS
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        parameters: AdapterParameters,
+        node: int,
+        identity: NodeIdentity,
+        on_deliver: Callable[[Delivery], None] | None,
+    ) -> None:
+        vls = parameters.vls
+        self._kernel = kernel
+        self._node = node
+        self._source = port_source(node, 1)
+        self._vls = vls
+        self._lid = 0
+        self._lmc = 0
+        self._on_deliver = on_deliver
+        matcher = Matcher(kernel, _AGENT + 1, vls)
+        port = LinkPort(kernel, self, self._source, _LINK, vls, parameters.mtu, matcher)
+        self.ports = [port]
+        receive_blocks = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
+        port.buffer = Buffer(receive_blocks, port.flow.announcement_changes_at)
+        port.input = VoqInput(_LINK, matcher, port.buffer, 1, vls + 1)
+        port.output.inputs = matcher.inputs
+        send_blocks = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
+        self._from_host = SendArbiter(matcher, _HOST, send_blocks, self._source, self._route)
+        self.host = HostOutput(matcher, _HOST, vls, self._deliver)
+        matcher.inputs += port.input, self._from_host.input
+        matcher.add_output(port.output)
+        matcher.add_output(self.host)
+        self.bus = Bus(kernel, self)
+        self.agent = PortZero(matcher, self.bus, self.ports, _ARRIVALS, parameters, node, identity).agent
+
+    # What the port asks (sections 3.3, 3.5 and 5).
+
+    def rejection(self, port: LinkPort, packet: Packet) -> Verdict:
+        """Rows a to e, i and j."""
+        rejection = header_rejection(packet, self._is_mine(packet), port.largest, port.operational)
+        packet.slot = packet.slot_in
+        packet.oversize = False
+        if not rejection and packet.need > port.buffer.free[packet.slot_in]:
+            return Verdict.VL15_DROPPED if packet.vl == VL15 else Verdict.OVERRUN
+        return rejection
+
+    def _is_mine(self, packet: Packet) -> bool:
+        """Row c: multicast, permissive on VL15, or one of the port's own."""
+        dlid = packet.dlid
+        if self._is_own(dlid) or LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
+            return True
+        return dlid == LID_PERMISSIVE and packet.vl == VL15
+
+    def _is_own(self, dlid: int) -> bool:
+        return dlid >> self._lmc == self._lid >> self._lmc
+
+    def route_whole(self, packet: Packet) -> None:
+        """An SMP or a PMA request goes to the agent."""
+        packet.output = _AGENT if self._is_smp(packet) or self._is_perf_request(packet) else _HOST
+
+    def port_state_changed(self, port: LinkPort, old: PortState, by_write: bool) -> None:
+        """The agent sends traps in Active."""
+        self.agent.port_state_changed(old, port.state, by_write=by_write)
+
+    # From the host.
+
+    def post(self, slot: int, posts: Iterator[Post]) -> None:
+        """Set where a slot's packets come from. It is asked for one packet at a time.
+
+        Raises:
+            ValueError: a slot that is not there; later, a packet of no length that can be.
+        """
+        if not 0 <= slot <= self._vls:
+            raise ValueError(f"post on slot {slot} of node {self._node}: expected 0..{self._vls}")
+        self._from_host.offer(slot, posts)
+
+    def _route(self, packet: Packet) -> None:
+        """An SMP goes to the agent, and a PMA request to the port's own. NeighborMTU is larger than those."""
+        is_for_agent = self._is_smp(packet) or (self._is_perf_request(packet) and self._is_to_itself(packet))
+        packet.output = _AGENT if is_for_agent else _LINK
+        packet.oversize = packet.n > self.ports[0].largest_out
+
+    def _is_to_itself(self, packet: Packet) -> bool:
+        return self._lid != 0 and self._is_own(packet.dlid)
+
+    def _own_lids_changed(self) -> None:
+        """Of a packet that is being taken from the host, DLID is compared in the cycle of its last row."""
+        packet = self._from_host.taken
+        if packet and packet.queue is None and self._is_perf_request(packet):
+            packet.output = _AGENT if self._is_to_itself(packet) else _LINK
+
+    def _is_perf_request(self, packet: Packet) -> bool:
+        if packet.slot == self._vls:
+            return False
+        assert packet.content is not None
+        return is_perf_request(packet.content.data)
+
+    def _is_smp(self, packet: Packet) -> bool:
+        if packet.slot != self._vls:
+            return False
+        assert packet.content is not None
+        return is_smp(packet.content.data)
+
+    def largest_out_changed(self) -> None:
+        """Of a packet that is being taken from the host, the length is compared in cycle a+3."""
+        packet = self._from_host.taken
+        if packet and self._kernel.now <= self._from_host.taken_at + _HEADER_LATENCY:
+            packet.oversize = packet.n > self.ports[0].largest_out
+
+    # To the host.
+
+    def _deliver(self, packet: Packet) -> None:
+        """The last word is on the host's wires three cycles later."""
+        last = self._kernel.now + READ_TO_WIRE
+        assert packet.content is not None
+        data = packet.content.with_vl(packet.vl)
+        first = last - packet.n + 1
+        self._kernel.record(
+            (last, self._source, _DELIVER, packet.slot, packet.n, first & _CYCLE_MASK, fingerprint(data), 0)
+        )
+        if self._on_deliver:
+            self._on_deliver(Delivery(last, first, self._node, packet.slot, data))
+
+    # Registers (section 10).
+
+    def read_node(self, page: int, offset: int) -> int:
+        """Page 0."""
+        if page == 0:
+            if offset == NodeRegister.NUM_PORTS:
+                return 1
+            if offset == NodeRegister.LID:
+                return self._lid
+            if offset == NodeRegister.LMC:
+                return self._lmc
+            if offset == NodeRegister.LEASE_SECOND:
+                return self.agent.lease_second
+        return 0
+
+    def write_node(self, page: int, offset: int, value: int) -> None:
+        """LID, LMC and LEASE_SECOND."""
+        if page == 0:
+            if offset == NodeRegister.LID and value <= 0xFFFF:
+                self._lid = value
+                self._own_lids_changed()
+            elif offset == NodeRegister.LMC and value <= 7:
+                self._lmc = value
+                self._own_lids_changed()
+            elif offset == NodeRegister.LEASE_SECOND:
+                self.write_lease_second(value)

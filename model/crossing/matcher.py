@@ -1,0 +1,236 @@
+"""Matching: who sends next (docs/pipeline.md, section 7).
+
+The contract makes a pass in every cycle. A pass can only do something for an output that became
+available, or for which a head, a reader, credits, a flag or a state changed, or whose offer was
+not accepted in the cycle before: each of these wakes the output, and passes are made for those
+that are awake. What sleeps would have chosen nothing.
+
+What happens while an output is busy is not looked at before it is available again: heads for it
+are shown then, and its flow control flags computed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..kernel import MATCH, NEVER, Kernel
+from ..packet import DataTransmission, Packet, Transmission
+from .sides import Output
+
+if TYPE_CHECKING:
+    from .queues import Input
+
+__all__ = ["Matcher"]
+
+_NARROW_PHASE = 0
+"""A 1X output is available in cycles g with g mod 4 = 0."""
+
+
+class Matcher:
+    """All inputs and outputs of one crossing.
+
+    Attributes:
+        size: how many inputs it has, and how many outputs.
+        heads: for each output and slot, the mask of inputs with a visible head.
+        ready: mask of inputs with an available reader.
+        available: mask of outputs that are idle or issue their last read (a 1X output also waits
+            for its phase).
+    """
+
+    def __init__(self, kernel: Kernel, size: int, vls: int) -> None:
+        self.kernel = kernel
+        self.size = size
+        self.inputs: list[Input] = []
+        self.outputs: list[Output] = []
+        self.heads: list[list[int]] = []
+        self.ready = (1 << size) - 1
+        self.available = 0
+        self._vls = vls
+        self._awake: dict[int, int] = {}  # outputs to consider in a cycle
+        self._reading: dict[int, list[Transmission]] = {}  # by the cycle of the last read
+        self._unready = 0  # outputs with heads that wait for a reader
+        self._rotations = [[(start + turn) % vls for turn in range(vls)] for start in range(vls)]
+
+    def add_output(self, output: Output) -> None:
+        """Add the output of the next index."""
+        self.available |= output.bit
+        self.outputs.append(output)
+        self.heads.append([0] * (self._vls + 1))
+
+    # What happens at inputs and outputs.
+
+    def wake_at(self, cycle: int, outputs: int) -> None:
+        """Consider a mask of outputs in the pass of a cycle, the current one or one ahead."""
+        awake = self._awake
+        if cycle in awake:
+            awake[cycle] |= outputs
+        else:
+            awake[cycle] = outputs
+            self.kernel.at(cycle, MATCH, self._pass)
+
+    def wake(self, outputs: int) -> None:
+        """Consider a mask of outputs, those that are available, in the pass of the current cycle."""
+        if outputs & self.available:
+            self.wake_at(self.kernel.now, outputs)
+
+    def coming(self, packet: Packet) -> None:
+        """A packet will be a visible head."""
+        output = self.outputs[packet.output]
+        output.coming.append(packet)
+        if packet.visible_from > output.busy_until:
+            self.wake_at(packet.visible_from, output.bit)
+
+    def reads(self, sending: Transmission) -> None:
+        """Until its last read, the output and the reader of a packet granted in the current cycle are busy."""
+        cycle = sending.last_read
+        reading = self._reading
+        if cycle in reading:
+            reading[cycle].append(sending)
+        else:
+            reading[cycle] = [sending]
+            if cycle not in self._awake:
+                self._awake[cycle] = 0
+                self.kernel.at(cycle, MATCH, self._pass)
+
+    def done(self, sending: Transmission) -> int:
+        """Make an output, and the reader of its packet, available: returns the outputs to consider."""
+        bit = sending.output.bit
+        self.available |= bit
+        if isinstance(sending, DataTransmission):
+            bit |= self.reader_done(sending)
+        return bit
+
+    def reader_done(self, sending: DataTransmission) -> int:
+        """Make the reader of a packet available: returns the outputs that may have waited for it."""
+        source = self.inputs[sending.packet.input]
+        source.readers |= sending.reader
+        self.ready |= source.bit
+        return self._unready
+
+    # The pass.
+
+    def _pass(self, _: None) -> None:
+        now = self.kernel.now
+        awake = self._awake.pop(now)
+        if now in self._reading:
+            for sending in self._reading.pop(now):
+                if sending.last_read == now:  # an early end may have come before it
+                    awake |= self.done(sending)
+                    if isinstance(sending, DataTransmission):
+                        sending.output.last_read(sending)
+        offers: list[Packet] = []
+        while awake:
+            bit = awake & -awake
+            awake ^= bit
+            output = self.outputs[bit.bit_length() - 1]
+            if output.coming:
+                self._show(output, now)
+            if not self.available & bit:
+                continue
+            if output.pitch != 1 and now & 3 != _NARROW_PHASE:
+                self.wake_at(now + (_NARROW_PHASE - now & 3), bit)
+                output.rest()
+                continue
+            packet = self._choose(output, now)
+            if packet is None:
+                output.rest()
+            else:
+                offers.append(packet)
+        if len(offers) > 1:
+            offers = self._accepted(offers)
+        for packet in offers:
+            self._grant(packet)
+
+    def _show(self, output: Output, now: int) -> None:
+        """Show the heads that came."""
+        later: list[Packet] = []
+        for packet in output.coming:
+            if packet.visible_from <= now:
+                self.inputs[packet.input].show(packet)
+            else:
+                later.append(packet)
+                self.wake_at(packet.visible_from, output.bit)
+        shown = len(output.coming) - len(later)
+        output.coming = later
+        if shown:
+            output.heads_shown(shown)
+
+    def _choose(self, output: Output, now: int) -> Packet | None:
+        """The packet that an output offers to send; a flow control packet it sends at once."""
+        heads = self.heads[output.index]
+        ready = self.ready
+        vls = self._vls
+        open_slots = output.open_slots
+        unready = False
+        management = heads[vls]
+        if management:
+            if management & ready and open_slots >> vls & 1:
+                return self._first(output, vls, management & ready, None)
+            unready = True
+        if output.stale_from < now:
+            output.compute_flags()
+        if output.urgent:
+            output.grant_flow_control()
+            return None
+        for slot in self._rotations[output.vl_ptr]:
+            inputs = heads[slot]
+            if inputs:
+                if inputs & ready and open_slots >> slot & 1:
+                    packet = self._first(output, slot, inputs & ready, output.room(slot))
+                    if packet:
+                        return packet
+                unready = unready or inputs & ~ready != 0
+        if output.changed:
+            output.grant_flow_control()
+            return None
+        if output.stale_from != NEVER:
+            self.wake_at(max(output.stale_from, now) + 1, output.bit)
+        if unready:
+            self._unready |= output.bit
+        else:
+            self._unready &= ~output.bit
+        return None
+
+    def _first(self, output: Output, slot: int, inputs: int, room: int | None) -> Packet | None:
+        """The eligible head of the first input from the rotation on."""
+        index, in_ptr = output.index, output.in_ptr[slot]
+        while inputs:
+            bit = inputs >> in_ptr << in_ptr or inputs
+            bit &= -bit
+            inputs ^= bit
+            packet = self.inputs[bit.bit_length() - 1].head(index, slot, room)
+            if packet:
+                return packet
+        return None
+
+    def _accepted(self, offers: list[Packet]) -> list[Packet]:
+        """Each input with offers accepts one; the others try again in the next cycle."""
+        best: dict[int, Packet] = {}
+        for packet in offers:
+            rival = best.get(packet.input)
+            if rival is None:
+                best[packet.input] = packet
+                continue
+            first = self.inputs[packet.input].out_ptr
+            if (packet.output - first) % self.size < (rival.output - first) % self.size:
+                best[packet.input], packet = packet, rival
+            self.outputs[packet.output].rest()
+            self.wake_at(self.kernel.now + 1, 1 << packet.output)
+        return list(best.values())
+
+    def _grant(self, packet: Packet) -> None:
+        """The input accepts: what changes is visible from the next cycle on."""
+        source = self.inputs[packet.input]
+        output = self.outputs[packet.output]
+        source.out_ptr = (packet.output + 1) % self.size
+        output.in_ptr[packet.slot] = (packet.input + 1) % self.size
+        if packet.slot != self._vls:
+            output.vl_ptr = (packet.slot + 1) % self._vls
+        reader = source.readers & -source.readers
+        source.readers ^= reader
+        if not source.readers:
+            self.ready ^= source.bit
+        self.available ^= output.bit
+        self._unready &= ~output.bit
+        output.grant(packet, reader)
+        source.granted(packet)

@@ -1,0 +1,159 @@
+"""Port counters (docs/pipeline.md, sections 8.3 and 10; docs/management.md, section 6)."""
+
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, Counter
+
+from ..kernel import Kernel
+
+__all__ = ["Counters", "XmitWait"]
+
+_LATE_LIMIT = 64
+_WHOLE_MAX = (1 << 2 * DATA_BITS) - 1
+_XMIT_PKTS, _XMIT_DATA = Counter.XMIT_PKTS, Counter.XMIT_DATA
+_RCV_PKTS, _RCV_DATA = Counter.RCV_PKTS, Counter.RCV_DATA
+
+
+class XmitWait:
+    """PortXmitWait: ticks in each cycle of which the output waited, by interval arithmetic.
+
+    Attributes:
+        since: cycle from which on the output waits, None if it does not.
+        tick: length of a tick in cycles.
+    """
+
+    __slots__ = ("_base", "_value", "since", "tick")
+
+    def __init__(self, tick: int) -> None:
+        self.tick = tick
+        self.since: int | None = None
+        self._base = 0  # a tick begins in this cycle
+        self._value = 0  # without the ticks since `since`
+
+    def _ticks(self, cycle: int) -> int:
+        """Ticks that have been over before a cycle, and waited through since `since`."""
+        if self.since is None:
+            return 0
+        first = -((self._base - self.since) // self.tick)
+        return max(0, (cycle - self._base) // self.tick - first)
+
+    def begin(self, cycle: int) -> None:
+        """The output waits from this cycle on."""
+        if self.since is None:
+            self.since = cycle
+
+    def end(self, cycle: int) -> None:
+        """The output waits no longer from this cycle on."""
+        self._value += self._ticks(cycle)
+        self.since = None
+
+    def read(self, cycle: int) -> int:
+        """The value visible in a cycle."""
+        return self._value + self._ticks(cycle)
+
+    def write(self, cycle: int, value: int) -> None:
+        """A write visible in a cycle."""
+        self._value = value - self._ticks(cycle)
+
+    def set_tick(self, cycle: int, tick: int) -> None:
+        """Ticks of this length begin in this cycle."""
+        self._value += self._ticks(cycle)
+        if self.since is not None:
+            self.since = max(self.since, cycle)
+        self.tick = tick
+        self._base = cycle
+
+
+class Counters:
+    """A port's counters. They stop at all ones; as they only ever grow, reading stops them.
+
+    Attributes:
+        xmit_wait: PortXmitWait.
+        extended_low: the register EXTENDED_LOW.
+    """
+
+    __slots__ = ("_kernel", "_late", "_received", "_sent", "_values", "extended_low", "xmit_wait")
+
+    def __init__(self, kernel: Kernel, tick: int) -> None:
+        self._kernel = kernel
+        self._values = dict.fromkeys(COUNTER_WIDTHS, 0)
+        self._late: list[tuple[int, Counter, int]] = []
+        # Packets of which the counters do not know yet: the cycle in which they do, and the end row.
+        self._sent: list[tuple[int, int]] = []
+        self._received: list[tuple[int, int]] = []
+        self.xmit_wait = XmitWait(tick)
+        self.extended_low = 0
+
+    def add(self, counter: Counter, amount: int = 1) -> None:
+        """An increment visible in the current cycle; not after a read or write of this cycle."""
+        self._values[counter] += amount
+
+    def sent(self, cycle: int, rows: int) -> None:
+        """A packet with this end row is sent, visible in a cycle ahead."""
+        self._sent.append((cycle, rows))
+        if len(self._sent) > _LATE_LIMIT:
+            self._settle(self._kernel.now)
+
+    def not_sent(self, cycle: int, rows: int) -> None:
+        """Take back what `sent` was told; the cycle is still ahead."""
+        self._sent.remove((cycle, rows))
+
+    def received(self, cycle: int, rows: int) -> None:
+        """A packet with this end row was received, visible in a cycle ahead."""
+        self._received.append((cycle, rows))
+        if len(self._received) > _LATE_LIMIT:
+            self._settle(self._kernel.now)
+
+    def add_after(self, cycles: int, counter: Counter, amount: int = 1) -> None:
+        """An increment visible from some cycles after the current one on."""
+        now = self._kernel.now
+        if len(self._late) >= _LATE_LIMIT:
+            self._settle(now)
+        self._late.append((now + cycles, counter, amount))
+
+    def _settle(self, cycle: int) -> None:
+        """Count what is visible in a cycle."""
+        values = self._values
+        late, self._late = self._late, []
+        for entry in late:
+            visible, counter, amount = entry
+            if visible <= cycle:
+                values[counter] += amount
+            else:
+                self._late.append(entry)
+        self._sent = self._count(self._sent, cycle, _XMIT_PKTS, _XMIT_DATA)
+        self._received = self._count(self._received, cycle, _RCV_PKTS, _RCV_DATA)
+
+    def _count(
+        self, packets: list[tuple[int, int]], cycle: int, number: Counter, data: Counter
+    ) -> list[tuple[int, int]]:
+        """Count the packets visible in a cycle; returns the others."""
+        visible = [rows for seen, rows in packets if seen <= cycle]
+        self._values[number] += len(visible)
+        self._values[data] += sum(visible)
+        return [packet for packet in packets if packet[0] > cycle]
+
+    def read(self, cycle: int, counter: Counter) -> int:
+        """What a counter's register shows in a cycle."""
+        self._settle(cycle)
+        value = self.xmit_wait.read(cycle) if counter is Counter.XMIT_WAIT else self._values[counter]
+        return min(value, (1 << COUNTER_WIDTHS[counter]) - 1)
+
+    def write(self, cycle: int, counter: Counter, value: int) -> None:
+        """A write visible in a cycle; an increment in that cycle is lost."""
+        if value >> COUNTER_WIDTHS[counter]:
+            return
+        self._settle(cycle)
+        if counter is Counter.XMIT_WAIT:
+            self.xmit_wait.write(cycle, value)
+        else:
+            self._values[counter] = value
+
+    def read_whole(self, cycle: int, counter: Counter) -> int:
+        """The 64 bits of a counter that has as many, visible in a cycle."""
+        self._settle(cycle)
+        return min(self._values[counter], _WHOLE_MAX)
+
+    def write_whole(self, cycle: int, counter: Counter, value: int) -> None:
+        """A write of its 64 bits visible in a cycle; an increment in that cycle is lost."""
+        if value <= _WHOLE_MAX:
+            self._settle(cycle)
+            self._values[counter] = value

@@ -1,0 +1,284 @@
+"""Flow control: credit registers, announcements and the watchdog (docs/pipeline.md, section 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from wire.codes import PortState
+from wire.crc import LPCRC_BYTES, lpcrc_good
+from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp, credit_limit
+from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
+from wire.trace import Kind, LinkResult
+
+from ..kernel import RECEIVE, STATE
+from ..packet import LinkTransmission
+
+if TYPE_CHECKING:
+    from .port import LinkPort
+    from .transmit import LinkOutput
+
+__all__ = ["FlowControl"]
+
+_SILENT_STATES = frozenset({PortState.DOWN, PortState.ACTIVE_DEFER})
+_CHECKED_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
+_INITIALIZE: Final = PortState.INITIALIZE
+_NORMAL, _INIT = FlowControlOp.NORMAL, FlowControlOp.INIT
+_OPS = frozenset({_NORMAL, _INIT})
+_RX_FCP: Final = Kind.RX_FCP
+_GOOD: Final = LinkResult.GOOD
+_PHYSICAL_RESULTS = frozenset({LinkResult.MALFORMED, LinkResult.LPCRC})
+
+
+class FlowControl:
+    """One port's flow control, in both directions.
+
+    Attributes:
+        tbs: blocks sent, FCTBS, by VL.
+        credit_limit: last FCCL received, CL.
+        abr: blocks received, ABR.
+        period: FCP_PERIOD.
+        threshold: FCP_THRESHOLD.
+        watchdog: FC_WATCHDOG.
+        overrun_errors: OVERRUN_ERRORS.
+    """
+
+    def __init__(self, port: LinkPort, threshold: int) -> None:
+        vls = port.vls
+        self.tbs = [0] * vls
+        self.credit_limit = [0] * vls
+        self.abr = [0] * vls
+        self.period = PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
+        self.threshold = threshold
+        self.watchdog = PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]
+        self.overrun_errors = PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]
+        self._port = port
+        self._kernel = port.kernel
+        self._last = [0] * vls  # FCCL most recently sent
+        self._due = 0
+        self._ptr = 0
+        self._period_from = -1  # the timer's last start or expiry; -1 while it stands still
+        self._watched_from = [-1] * vls  # start of each VL's count; -1 while it does not count
+        self._watch_at = -1
+        self._overrun = False
+        self._overrun_periods = 0
+
+    # Receiving (section 6.1).
+
+    def receive_bytes(self, six: bytes) -> None:
+        """A link packet's six bytes; the outcome is visible in the current cycle."""
+        fields = FLOW_CONTROL.unpack(six[:-LPCRC_BYTES])
+        if lpcrc_good(six):
+            self.receive(fields.op, fields.vl, fields.fctbs, fields.fccl)
+        else:
+            self._received(LinkResult.LPCRC, fields.op, fields.vl, fields.fctbs, fields.fccl)
+
+    def receive_malformed(self, _: None) -> None:
+        """A malformed link packet."""
+        self._received(LinkResult.MALFORMED, 0, 0, 0, 0)
+
+    def receive(self, op: int, vl: int, fctbs: int, fccl: int) -> None:
+        """A link packet with a good LPCRC; the outcome is visible in the current cycle."""
+        port = self._port
+        if op not in _OPS:
+            self._received(LinkResult.OP, op, vl, fctbs, fccl)
+            return
+        if vl >= port.operational:
+            result = LinkResult.VL if port.state in _CHECKED_STATES else LinkResult.IGNORED
+            self._received(result, op, vl, fctbs, fccl)
+            return
+        now = self._kernel.now
+        if self.credit_limit[vl] != fccl:
+            port.output.eligibility.credit_limit_grows(vl, fccl - self.credit_limit[vl])
+            self.credit_limit[vl] = fccl
+        if self.abr[vl] != fctbs:
+            self.announcement_changes()
+            self.abr[vl] = fctbs
+        if self._watched_from[vl] >= 0:
+            self._watched_from[vl] = now
+        if port.state in _CHECKED_STATES:
+            port.state_machine.link_packet(op)
+        self._kernel.record((now, port.source, _RX_FCP, op << 8 | vl << 16 | _GOOD, fctbs << 16 | fccl, 0, 0, 0))
+
+    def _received(self, result: LinkResult, op: int, vl: int, fctbs: int, fccl: int) -> None:
+        """A link packet that was not taken."""
+        port, kernel = self._port, self._kernel
+        kernel.record((kernel.now, port.source, _RX_FCP, result | op << 8 | vl << 16, fctbs << 16 | fccl, 0, 0, 0))
+        if result is not LinkResult.IGNORED:
+            port.counters.add_after(1, Counter.RCV_ERRORS)
+        if result in _PHYSICAL_RESULTS:
+            port.physical_error()
+
+    def accept(self, vl: int, need: int) -> None:
+        """A packet is about to take blocks of the receive buffer, visible in the current cycle (section 3.3)."""
+        if self._port.buffer.free[vl] > CREDIT_WINDOW:  # else ABR + free stays as it was
+            self.announcement_changes()
+        self.abr[vl] = (self.abr[vl] + need) % CREDIT_MODULUS
+
+    # Sending (section 6.2).
+
+    def announcement_changes(self) -> None:
+        """What the flags are computed from is about to change, visible in the current cycle."""
+        now = self._kernel.now
+        if self._port.output.stale_from < now:
+            self.compute_flags()
+        self.announcement_changes_at(now)
+
+    def announcement_changes_at(self, cycle: int) -> None:
+        """What the flags are computed from changes in a cycle, the current one or one ahead.
+
+        An output that is busy computes them when it is available again.
+        """
+        port = self._port
+        output = port.output
+        if cycle < output.stale_from:
+            output.stale_from = cycle
+        if port.matcher.available & output.bit:
+            port.matcher.wake_at(cycle + 1, output.bit)
+
+    def compute_flags(self) -> None:
+        """The flags visible in the current cycle, from what was visible in the one before."""
+        port = self._port
+        output, buffer = port.output, port.buffer
+        now = self._kernel.now
+        if buffer.next_return < now:
+            buffer.settle(now - 1)
+        urgent = changed = 0
+        if port.state not in _SILENT_STATES:
+            abr, free, last = self.abr, buffer.free, self._last
+            urgent = self._due & (1 << port.operational) - 1
+            for vl in range(port.operational):
+                room = free[vl]
+                announced = abr[vl] + (room if room < CREDIT_WINDOW else CREDIT_WINDOW)
+                ahead = (announced - last[vl]) % CREDIT_MODULUS
+                if ahead:
+                    changed |= 1 << vl
+                    if ahead > self.threshold:
+                        urgent |= 1 << vl
+        output.urgent = urgent
+        output.changed = changed
+        output.stale_from = buffer.next_return
+
+    def send(self, output: LinkOutput) -> LinkTransmission:
+        """The flow control packet granted in the current cycle."""
+        port, buffer = self._port, self._port.buffer
+        now = self._kernel.now
+        flags = output.urgent or output.changed
+        later = flags >> self._ptr << self._ptr or flags
+        vl = (later & -later).bit_length() - 1
+        self._ptr = (vl + 1) % port.vls
+        if buffer.next_return <= now:
+            buffer.settle(now)
+        fccl = credit_limit(self.abr[vl], buffer.free[vl])
+        # Visible from the next cycle on; the output is busy then.
+        self._last[vl] = fccl
+        self._due &= ~(1 << vl)
+        if now < output.stale_from:
+            output.stale_from = now + 1
+        op = _INIT if port.state == _INITIALIZE else _NORMAL
+        return LinkTransmission(output, now, op, vl, self.tbs[vl], fccl)
+
+    def all_due(self) -> None:
+        """Every operational VL is due in the current cycle."""
+        self.announcement_changes()
+        self._due |= (1 << self._port.operational) - 1
+
+    def start_period(self) -> None:
+        """The period timer starts in the current cycle."""
+        self._overrun = False
+        self._period_from = self._kernel.now
+        self._kernel.at(self._period_from + self.period, RECEIVE, self._period_over)
+
+    def _period_over(self, _: None) -> None:
+        now = self._kernel.now
+        if self._period_from < 0 or now != self._period_from + self.period:
+            return
+        self.all_due()
+        if self._overrun:
+            self._overrun_periods += 1
+        else:
+            self._overrun_periods = 0
+        if self.overrun_errors and self._overrun_periods >= self.overrun_errors:
+            self._overrun_periods = 0
+            self._port.counters.add_after(1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
+        self.start_period()
+
+    def overrun(self) -> None:
+        """An OVERRUN verdict is in the trace in the current cycle."""
+        self._overrun = True
+
+    # The watchdog (section 6.1).
+
+    def start_watchdog(self) -> None:
+        """The operational VLs' counts start in the current cycle; the others stand at 0."""
+        now = self._kernel.now
+        operational = self._port.operational
+        self._watched_from = [now if vl < operational else -1 for vl in range(self._port.vls)]
+        self._watch()
+
+    def _stop_watchdog(self) -> None:
+        self._expire()
+        self._watched_from = [-1] * self._port.vls
+
+    def _watch(self) -> None:
+        """Wake up when the first count would be full."""
+        starts = [start for start in self._watched_from if start >= 0]
+        if starts:
+            self._watch_at = min(starts) + self.watchdog
+            # Before a write of this cycle, after its link packets.
+            self._kernel.at(self._watch_at, STATE, self._watch_over)
+
+    def _watch_over(self, _: None) -> None:
+        if self._watch_at == self._kernel.now:
+            self._expire()
+            self._watch()
+
+    def _expire(self) -> None:
+        now = self._kernel.now
+        for vl, start in enumerate(self._watched_from):
+            if start >= 0 and now == start + self.watchdog:
+                self._watched_from[vl] = now
+                self._port.counters.add(Counter.LINK_ERROR_RECOVERY)
+
+    # What the port state and registers change.
+
+    def state_changed(self, old: int) -> None:
+        """A new port state is visible in the current cycle."""
+        state = self._port.state
+        if state == PortState.DOWN:
+            self._period_from = -1
+        if state == PortState.INITIALIZE:
+            vls = self._port.vls
+            self.tbs = [0] * vls
+            self.credit_limit = [0] * vls
+            self.abr = [0] * vls
+            self._last = [0] * vls
+            self._overrun_periods = 0
+            self.all_due()
+            self.start_period()
+        if state == PortState.ARMED:
+            self.all_due()
+        if old in _CHECKED_STATES and state not in _CHECKED_STATES:
+            self._stop_watchdog()
+        if state in _CHECKED_STATES and old not in _CHECKED_STATES:
+            self.start_watchdog()
+
+    def operational_changed(self) -> None:
+        """Other VLs are operational, visible in the current cycle."""
+        if self._port.state in _CHECKED_STATES:
+            now = self._kernel.now
+            for vl, start in enumerate(self._watched_from):
+                if vl >= self._port.operational:
+                    self._watched_from[vl] = -1
+                elif start < 0:
+                    self._watched_from[vl] = now
+            self._watch()
+
+    def period_written(self) -> None:
+        """FCP_PERIOD was written, visible in the current cycle."""
+        if self._period_from >= 0:
+            self.start_period()
+
+    def watchdog_written(self) -> None:
+        """FC_WATCHDOG was written, visible in the current cycle."""
+        if self._port.state in _CHECKED_STATES:
+            self.start_watchdog()

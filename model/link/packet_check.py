@@ -1,0 +1,76 @@
+"""Packet checks: the header's rejection and the verdict (docs/pipeline.md, sections 3.2 and 3.3)."""
+
+from typing import Final
+
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LNH, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW, VL15
+from wire.registers import Counter
+from wire.trace import Verdict
+
+from ..packet import CUT, EBP, EGP, Packet
+
+__all__ = ["VERDICT_COUNTERS", "header_rejection", "verdict_of"]
+
+_GOOD: Final = Verdict.GOOD
+# Places in `Packet.lrh`.
+_LVER = 0xF << 24
+_LNH_SHIFT, _LNH = 16, 3
+_IBA_TRANSPORT = 2 << _LNH_SHIFT
+_DLID = 0xFFFF
+_RELAY = (Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP)
+
+VERDICT_COUNTERS: Final[dict[int, Counter]] = {
+    Verdict.PHYSICAL: Counter.RCV_ERRORS,
+    Verdict.REMOTE: Counter.RCV_REMOTE_PHYSICAL_ERRORS,
+    Verdict.LVER: Counter.RCV_ERRORS,
+    Verdict.LENGTH: Counter.RCV_ERRORS,
+    Verdict.DLID: Counter.RCV_ERRORS,  # at a switch: RCV_SWITCH_RELAY_ERRORS
+    Verdict.VL: Counter.RCV_ERRORS,
+    Verdict.VL15_HEADER: Counter.RCV_ERRORS,
+    **dict.fromkeys(_RELAY, Counter.RCV_SWITCH_RELAY_ERRORS),
+    Verdict.VL15_DROPPED: Counter.VL15_DROPPED,
+    Verdict.OVERRUN: Counter.RCV_ERRORS,
+}
+"""The counter that a verdict moves."""
+
+
+def header_rejection(packet: Packet, dlid_good: bool, largest: int, operational: int) -> Verdict:
+    """Rows a to e of the table in section 3.3; GOOD if none applies.
+
+    `largest` is the port's largest PktLen for MTUCap, `operational` its number of data VLs.
+    """
+    n, vl, lrh = packet.n, packet.vl, packet.lrh
+    if lrh & _LVER:
+        return Verdict.LVER
+    if n > largest or n < (MIN_PKT_LEN_IBA if lrh & _IBA_TRANSPORT else MIN_PKT_LEN_RAW):
+        return Verdict.LENGTH
+    if not dlid_good:
+        return Verdict.DLID
+    if vl == VL15:
+        if LID_MULTICAST_MIN <= lrh & _DLID <= LID_MULTICAST_MAX:
+            return Verdict.VL
+        if lrh >> _LNH_SHIFT & _LNH != LNH.IBA_LOCAL:
+            return Verdict.VL15_HEADER
+    elif vl >= operational:
+        return Verdict.VL
+    return _GOOD
+
+
+def verdict_of(packet: Packet, check_icrc: bool) -> Verdict:
+    """What a packet that ended or was cut is (section 3.2)."""
+    if packet.delimiter == CUT:
+        return Verdict.PHYSICAL
+    if packet.delimiter == EGP and not packet.vcrc_good:
+        return Verdict.PHYSICAL
+    if check_icrc and packet.delimiter == EGP and packet.lrh & _IBA_TRANSPORT and packet.k == packet.n:
+        assert packet.content is not None
+        if not packet.content.icrc_good():
+            return Verdict.PHYSICAL
+    if packet.delimiter == EBP:
+        return Verdict.REMOTE
+    if not packet.n:
+        return Verdict.LENGTH
+    if packet.not_active:
+        return Verdict.NOT_ACTIVE
+    if packet.rejection:
+        return Verdict(packet.rejection)
+    return _GOOD if packet.k == packet.n else Verdict.LENGTH

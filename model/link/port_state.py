@@ -1,0 +1,132 @@
+"""The port state machine (docs/pipeline.md, section 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.codes import PortState
+from wire.flow_control import FlowControlOp
+from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
+from wire.trace import Kind
+
+from ..kernel import STATE
+
+if TYPE_CHECKING:
+    from .port import LinkPort
+
+__all__ = ["PortStateMachine"]
+
+
+class PortStateMachine:
+    """Looks at what is visible in a cycle, and shows it in the next.
+
+    Attributes:
+        timeout: LINK_DOWN_TIMEOUT in cycles.
+    """
+
+    def __init__(self, port: LinkPort) -> None:
+        self.timeout = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
+        self._port = port
+        self._kernel = port.kernel
+        self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on
+        self._deferred_from = 0
+        self._down_by_write = False
+        # What happened in the cycle being looked at.
+        self._written: int | None = None
+        self._remote_init = False
+        self._trigger = False
+
+    # Events. Each asks for an evaluation in the STATE phase in which it shows.
+
+    def write(self, state: int) -> None:
+        """A register write that shows in the current cycle."""
+        self._written = state
+        self._kernel.at(self._kernel.now, STATE, self.evaluate)
+
+    def link_packet(self, op: int) -> None:
+        """A good link packet, received in Armed or Active, that shows in the current cycle."""
+        if op == FlowControlOp.INIT:
+            self._remote_init = True
+            self._kernel.at(self._kernel.now, STATE, self.evaluate)
+        elif self._enabled_from is None:
+            self._enabled_from = self._kernel.now
+            self._port.flow.all_due()
+
+    def good_packet(self) -> None:
+        """A GOOD data packet, not on VL15, is in the trace in the current cycle."""
+        if self._port.state == PortState.ARMED and self._enabled_at(self._kernel.now):
+            self._trigger = True
+            self._kernel.at(self._kernel.now + 1, STATE, self.evaluate)
+
+    def timeout_written(self) -> None:
+        """LINK_DOWN_TIMEOUT was written, visible in the current cycle."""
+        if self._port.state == PortState.ACTIVE_DEFER:
+            self._start_timeout()
+
+    def _start_timeout(self) -> None:
+        self._deferred_from = self._kernel.now
+        self._kernel.at(self._deferred_from + self.timeout, STATE, self.evaluate)
+
+    def _enabled_at(self, cycle: int) -> bool:
+        return self._enabled_from is not None and self._enabled_from <= cycle
+
+    def evaluate(self, _: None) -> None:
+        """The state visible in the current cycle, from what was visible in the one before."""
+        self._down_by_write = False
+        new = self._next()
+        self._written = None
+        self._remote_init = self._trigger = False
+        if new != self._port.state:
+            self._enter(new)
+
+    def _next(self) -> PortState:
+        """Also counts: link counters are visible with the new state."""
+        port = self._port
+        state = port.state
+        up = port.cable is not None and port.cable.up
+        enabled = self._enabled_at(self._kernel.now - 1)
+        if state == PortState.DOWN:
+            return PortState.INITIALIZE if up else state
+        if state == PortState.ACTIVE_DEFER:
+            if up:
+                port.counters.add(Counter.LINK_ERROR_RECOVERY)
+                return PortState.ACTIVE
+            if self._kernel.now == self._deferred_from + self.timeout:
+                port.counters.add(Counter.LINK_DOWNED)
+                return PortState.DOWN
+            if self._written == PortState.DOWN:
+                self._down_by_write = True
+                return PortState.DOWN
+            return state
+        if not up:
+            if state == PortState.ACTIVE:
+                return PortState.ACTIVE_DEFER
+            port.counters.add(Counter.LINK_DOWNED)
+            return PortState.DOWN
+        if self._written == PortState.DOWN:
+            self._down_by_write = True
+            return PortState.DOWN
+        if self._remote_init and (state == PortState.ACTIVE or (state == PortState.ARMED and enabled)):
+            return PortState.DOWN
+        if state == PortState.INITIALIZE and self._written == PortState.ARMED:
+            return PortState.ARMED
+        if state == PortState.ARMED and enabled and (self._written == PortState.ACTIVE or self._trigger):
+            return PortState.ACTIVE
+        return state
+
+    def _enter(self, new: PortState) -> None:
+        port, kernel = self._port, self._kernel
+        old = port.state
+        if new == PortState.INITIALIZE:
+            self._enabled_from = None
+        if new == PortState.DOWN:
+            kernel.at(kernel.now + 1, STATE, self.evaluate)
+        if new == PortState.ACTIVE_DEFER:
+            self._start_timeout()
+        port.flow.announcement_changes()
+        port.state = new
+        kernel.record((kernel.now, port.source, Kind.STATE, new, 0, 0, 0, 0))
+        port.flow.state_changed(old)
+        port.output.state_changed()
+        port.receiver.check_enabled()
+        port.owner.port_state_changed(port, old, self._down_by_write)

@@ -1,0 +1,291 @@
+"""Sending: reads, the transmit stage and what is on the wires (docs/pipeline.md, sections 8.1 to 8.3).
+
+A packet is put on the link when it is granted; a flow control packet goes into the trace then, a
+data packet when its last row is read, ahead of the end row's cycle on the wire. A change of the
+port that refuses rows in the cycles between takes back what was not to be (`recheck`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from wire.codes import VL15, PortState
+from wire.flow_control import CREDIT_MODULUS
+from wire.registers import Counter
+from wire.trace import Kind, Record
+
+from ..crossing.sides import Output
+from ..kernel import DECIDE, UPDATE
+from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission, Underrun
+from .eligibility import Eligibility
+
+if TYPE_CHECKING:
+    from ..crossing.queues import Input
+    from .port import LinkPort
+
+__all__ = ["LinkOutput"]
+
+_STAGE_TO_WIRE: Final = 1
+_CYCLE_MASK: Final = 0xFFFF_FFFF
+_ACTIVE: Final = PortState.ACTIVE
+_MANAGEMENT_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
+_TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP
+
+
+class LinkOutput(Output):
+    """The sending side of a port on a link.
+
+    Attributes:
+        inputs: the inputs that feed it.
+        eligibility: of the heads for it.
+    """
+
+    def __init__(self, port: LinkPort, index: int) -> None:
+        super().__init__(index, port.vls)
+        self.inputs: list[Input] = []
+        self.eligibility = Eligibility(port, self)
+        self._port = port
+        self._kernel = port.kernel
+        self._heads = 0
+        # Packets of which rows pass the transmit stage or are on the wire.
+        self._sending: Transmission | None = None
+        self._before: Transmission | None = None
+        self._initialized_at = -1  # when Initialize last set TBS to 0
+
+    # Matching (section 7).
+
+    def room(self, slot: int) -> int | None:
+        """As the matching knows the port."""
+        return self.eligibility.room(slot)
+
+    def grant(self, packet: Packet, reader: int) -> None:
+        """Plan the reads of a packet granted in the current cycle."""
+        port = self._port
+        g = self._kernel.now
+        is_data = packet.slot != self.vls
+        sending = DataTransmission(self, packet, g, packet.slot if is_data else VL15, reader)
+        self._heads -= 1
+        xmit_wait = port.counters.xmit_wait
+        if xmit_wait.since is not None:
+            xmit_wait.end(g + 1)
+        if packet.bad:
+            self.busy_until = g + 2
+            self._kernel.at(g + 3, UPDATE, self._scrap, sending)
+            return
+        packet.sending = sending
+        self.busy_until = sending.last_read
+        port.matcher.reads(sending)
+        if self._allowed(sending):
+            self._send(sending)
+        else:
+            self._send_later(sending)
+
+    def grant_flow_control(self) -> None:
+        """Plan a flow control packet granted in the current cycle."""
+        port = self._port
+        port.matcher.available ^= self.bit
+        sending = port.flow.send(self)
+        port.matcher.reads(sending)
+        self._send(sending)
+        if not self._allowed(sending):
+            self._refuse(sending)
+
+    # Reading (section 8.1).
+
+    def last_read(self, sending: DataTransmission) -> None:
+        """The last row is read in the current cycle: its row is on the wire three cycles later."""
+        packet = sending.packet
+        packet.sending = None
+        if sending.end == packet.n:  # otherwise an early end, just about to be over
+            now = self._kernel.now
+            self._finish(sending, now + READ_TO_WIRE)
+            self._release(sending, now + 1)
+
+    def _scrap(self, sending: DataTransmission) -> None:
+        packet = sending.packet
+        kernel = self._kernel
+        place = packet.slot | packet.input << 16
+        kernel.record((kernel.now, self._port.source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        self._release(sending, kernel.now)
+        self._done_early(sending)
+
+    def end_early(self, sending: DataTransmission, k: int) -> None:
+        """The packet under way turns out to end with row k < n, which is yet to be read.
+
+        Raises:
+            Underrun: it has been read.
+        """
+        sending.end = k
+        on_wire = sending.w0 + sending.pitch * k
+        read = on_wire - READ_TO_WIRE
+        if read <= self._kernel.now:
+            raise Underrun(sending)
+        if on_wire <= sending.last_read:
+            sending.last_read = -1
+        self.busy_until = read + 1
+        self._kernel.at(read + 2, UPDATE, self._read_early, sending)
+        self._kernel.at(on_wire, UPDATE, self._ended_early, sending)
+
+    def _read_early(self, sending: DataTransmission) -> None:
+        """Two cycles after the last read: blocks return and heads wait, though the output may not be available yet."""
+        now = self._kernel.now
+        self._release(sending, now)
+        self._rest_from(now)
+        self._port.matcher.wake_at(now, self.bit)
+
+    def _ended_early(self, sending: DataTransmission) -> None:
+        self._finish(sending, self._kernel.now)
+        if self._port.wire_out:
+            self._port.wire_out.ended_early(sending)
+        sending.packet.sending = None
+        if sending.last_read < 0:
+            self._done_early(sending)
+
+    def _done_early(self, sending: DataTransmission) -> None:
+        """Output and reader are available from the current cycle on."""
+        matcher = self._port.matcher
+        matcher.wake(matcher.done(sending))
+        self._rest_from(self._kernel.now)
+
+    def _release(self, sending: DataTransmission, asked: int) -> None:
+        packet = sending.packet
+        self.inputs[packet.input].buffer.release(sending.reader, packet, asked)
+
+    # The transmit stage (section 8.2).
+
+    def _allowed(self, sending: Transmission) -> bool:
+        """Rows may pass, as things stand in the current cycle."""
+        port = self._port
+        if isinstance(sending, DataTransmission):
+            packet = sending.packet
+            if packet.slot != self.vls:
+                return port.state == _ACTIVE and packet.slot < port.operational and not packet.oversize
+        return port.state in _MANAGEMENT_STATES
+
+    def _send(self, sending: Transmission) -> None:
+        """Row 0 will pass the transmit stage."""
+        self._before, self._sending = self._sending, sending
+        port = self._port
+        if isinstance(sending, DataTransmission):
+            packet = sending.packet
+            slot = packet.slot
+            if slot != self.vls:
+                # Visible early; no announcement looks at it before the output is available again.
+                tbs = port.flow.tbs
+                tbs[slot] = (tbs[slot] + packet.need) % CREDIT_MODULUS
+                self.eligibility.charge(sending, packet.need)
+        elif isinstance(sending, LinkTransmission):
+            end, credits = sending.last_read + READ_TO_WIRE, sending.fctbs << 16 | sending.fccl
+            fields = (end, port.source, _TX_FCP, sending.op | sending.vl << 8, credits, 0, 0, 0)
+            sending.record = self._kernel.record(fields)
+        if port.wire_out:
+            port.wire_out.send(sending)
+
+    def _send_later(self, sending: DataTransmission) -> None:
+        """Row 0 may not pass as things stand: look again when it is in the transmit stage."""
+        self._kernel.at(sending.w0 - _STAGE_TO_WIRE, DECIDE, self._row_0_in_stage, sending)
+
+    def _row_0_in_stage(self, sending: DataTransmission) -> None:
+        if not self._allowed(sending):
+            sending.refused = 0
+            return
+        if sending.pitch != self.pitch:
+            sending.irregular = True
+        self._send(sending)
+
+    def recheck(self, _: None = None) -> None:
+        """The state, the operational VLs or the width changed: rows from now on may be refused."""
+        for sending in (self._before, self._sending):
+            if sending and sending.refused < 0 and not self._allowed(sending):
+                self._refuse(sending)
+
+    def _refuse(self, sending: Transmission) -> None:
+        now = self._kernel.now
+        first = sending.w0 - _STAGE_TO_WIRE
+        row = max(0, -(-(now - first) // sending.pitch))
+        in_stage = first + row * sending.pitch
+        if row > sending.end:
+            return
+        if in_stage > now:  # until then it may be allowed again
+            self._kernel.at(in_stage, DECIDE, self.recheck)
+            return
+        sending.refused = row
+        port = self._port
+        if port.wire_out:
+            port.wire_out.refuse(sending, row)
+        if not row and isinstance(sending, DataTransmission):
+            packet = sending.packet
+            if packet.slot != self.vls:  # nothing was sent
+                self.eligibility.charge(sending, -packet.need)
+                if self._initialized_at < sending.w0 - READ_TO_WIRE:  # TBS was not set to 0 since its grant
+                    tbs, slot = port.flow.tbs, packet.slot
+                    tbs[slot] = (tbs[slot] - packet.need) % CREDIT_MODULUS
+        if sending.record:
+            self._take_back(sending, sending.record)
+
+    # The end (section 8.2).
+
+    def _finish(self, sending: DataTransmission, cycle: int) -> None:
+        """The end row of a data packet, or an idle row in its place, will be on the wire in a cycle."""
+        if sending.refused >= 0:
+            self._kernel.at(cycle, UPDATE, self._discard, sending)
+            return
+        packet, vl, end = sending.packet, sending.vl, sending.end
+        content, bad = packet.content, packet.bad
+        if content is None:
+            raise Underrun(sending)
+        port = self._port
+        port.counters.sent(cycle, end)
+        sending.record = self._kernel.record(
+            (
+                cycle,
+                port.source,
+                _TX_DATA,
+                packet.slot | bad << 8 | packet.input << 16,
+                packet.n | end << 16,
+                sending.w0 & _CYCLE_MASK,
+                content.fingerprint(vl, bad),
+                vl << 28 | packet.lrh,
+            )
+        )
+
+    def _take_back(self, sending: Transmission, record: Record) -> None:
+        """The end row is refused, after the packet was put into the trace."""
+        self._kernel.withdraw(record)
+        if isinstance(sending, DataTransmission):
+            self._port.counters.not_sent(record.cycle, sending.end)
+            self._kernel.at(record.cycle, UPDATE, self._discard, sending)
+
+    def _discard(self, sending: DataTransmission) -> None:
+        packet = sending.packet
+        port = self._port
+        port.counters.add(Counter.XMIT_DISCARDS)
+        place, lengths = packet.slot | packet.input << 16, packet.n | sending.end << 16
+        self._kernel.record((self._kernel.now, port.source, Kind.TX_DISCARD, place, lengths, 0, 0, 0))
+
+    # PortXmitWait (section 8.3).
+
+    def heads_shown(self, count: int) -> None:
+        """Some heads more: the output may begin to wait."""
+        self._heads += count
+        self._rest_from(self._kernel.now)
+
+    def rest(self) -> None:
+        """No packet was granted: the output may wait from the next cycle on."""
+        self._rest_from(self._kernel.now + 1)
+
+    def _rest_from(self, cycle: int) -> None:
+        if self._heads and cycle > self.busy_until and self._port.state == _ACTIVE:
+            self._port.counters.xmit_wait.begin(cycle)
+
+    def state_changed(self) -> None:
+        """A new port state is visible in the current cycle."""
+        now = self._kernel.now
+        if self._port.state == _ACTIVE:
+            self._rest_from(now)
+        else:
+            self._port.counters.xmit_wait.end(now)
+        if self._port.state == PortState.INITIALIZE:
+            self._initialized_at = now
+        self.recheck()
+        self.eligibility.state_changes()

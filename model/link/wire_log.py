@@ -1,0 +1,122 @@
+"""What a port tells its peer over a link, kept for somebody outside who asks for it from time to time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..packet import Row, Transmission
+
+__all__ = ["WireLog"]
+
+LoggedRow = tuple[int, int, int]
+"""(cycle, data, k)."""
+
+
+class WireLog:
+    """Rows of one direction of a link, by the cycle in which they are on the sender's wires.
+
+    Of what the sender drives, or of what gets across the link of it: nothing that is on it while it is down, and errors
+    injected.
+    What is not given as a row is idle data, at the pace of the sender's width. Each of the methods gives what has not
+    been given yet; only of cycles that are over it is certain.
+    """
+
+    def __init__(self, pitch: int, *, flight: int | None) -> None:
+        """Of a link that is up, and whose sender polls; FLIGHT: of what gets across that link, not what is driven.
+
+        Of what gets across a cycle is certain only when it is over at the receiver.
+        """
+        self._flight = flight
+        self._pitch = pitch
+        self._up = True
+        self._sent: list[Transmission] = []
+        self._injected: dict[int, Row] = {}
+        self._from = 0  # the first cycle of which rows were not given
+        self._paces = [(0, self._pace)]  # with the one that holds at `_from`
+        self._new_paces = [(0, self._pace)]
+        self._polls = [(0, True)]
+
+    # What the direction tells of the current cycle.
+
+    def send(self, sending: Transmission) -> None:
+        """A packet will be on the wires; it may yet be refused or end early."""
+        self._sent.append(sending)
+
+    def inject(self, cycle: int, row: Row) -> None:
+        """Another row enters than was sent."""
+        if self._flight is not None:
+            self._injected[cycle] = row
+
+    def set_pitch(self, cycle: int, pitch: int) -> None:
+        """The sender's width is visible from this cycle on."""
+        self._pitch = pitch
+        self._set_pace(cycle)
+
+    def set_up(self, cycle: int, up: bool) -> None:
+        """The link is up, or down, from this cycle on."""
+        self._up = up
+        if self._flight is not None and not up:
+            # What entered less than a flight ago will not get across.
+            cycle = max(0, cycle - self._flight + 1)
+            self._paces = [change for change in self._paces if change[0] < cycle]
+            self._new_paces = [change for change in self._new_paces if change[0] < cycle]
+        self._set_pace(cycle)
+
+    def set_polls(self, cycle: int, polls: bool) -> None:
+        """The sender polls, or ceases to, visible from this cycle on."""
+        self._polls.append((cycle, polls))
+
+    @property
+    def _pace(self) -> int:
+        return self._pitch if self._up or self._flight is None else 0
+
+    def _set_pace(self, cycle: int) -> None:
+        if not self._paces or self._pace != self._paces[-1][1]:
+            self._paces.append((cycle, self._pace))
+            self._new_paces.append((cycle, self._pace))
+
+    # What the one outside asks.
+
+    def rows(self, until: int) -> Sequence[LoggedRow]:
+        """Rows of packets, and those injected, in cycles below UNTIL, ascending."""
+        found: list[LoggedRow] = []
+        left: list[Transmission] = []
+        for sending in self._sent:
+            w0, pitch = sending.w0, sending.pitch
+            first = max(0, -(-(self._from - w0) // pitch))
+            last = min(sending.end, (until - 1 - w0) // pitch)
+            for index in range(first, last + 1):
+                cycle = w0 + index * pitch
+                if self._has_row(cycle):
+                    row = self._injected.pop(cycle) if cycle in self._injected else sending.row(index)
+                    found.append((cycle, *row))
+            if w0 + sending.end * pitch >= until:
+                left.append(sending)
+        self._sent = left
+        idle = sorted(cycle for cycle in self._injected if cycle < until)
+        if idle:
+            injected = [(cycle, *self._injected.pop(cycle)) for cycle in idle]
+            found += [entry for entry in injected if self._has_row(entry[0])]
+            found.sort()
+        self._from = max(self._from, until)
+        while len(self._paces) > 1 and self._paces[1][0] <= self._from:
+            self._paces.pop(0)
+        return found
+
+    def _has_row(self, cycle: int) -> bool:
+        """Whether there is a row at all in a cycle."""
+        return next(pace for since, pace in reversed(self._paces) if since <= cycle) != 0
+
+    def paces(self, until: int) -> Sequence[tuple[int, int]]:
+        """(cycle, pace) of changes below UNTIL: every cycle has a row from then on (1), every fourth (4), none (0)."""
+        new = [change for change in self._new_paces if change[0] < until]
+        del self._new_paces[: len(new)]
+        return new
+
+    def polls(self, until: int) -> Sequence[tuple[int, bool]]:
+        """(cycle, whether the sender polls) of each change below UNTIL."""
+        new = [change for change in self._polls if change[0] < until]
+        del self._polls[: len(new)]
+        return new

@@ -1,0 +1,153 @@
+"""From the crossing to a node's agent (docs/management.md, sections 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from wire.crc import fingerprint
+from wire.trace import Kind
+
+from ..crossing.matcher import Matcher
+from ..crossing.sides import Output
+from ..kernel import DECIDE, UPDATE
+from ..packet import READ_TO_WIRE, DataTransmission, Packet, Underrun
+from .agent import Agent
+
+__all__ = ["AgentOutput"]
+
+_CYCLE_MASK: Final = 0xFFFF_FFFF
+
+
+class AgentOutput(Output):
+    """An output of 4X pace, without credits and flow control packets, available while the agent is free."""
+
+    def __init__(
+        self, matcher: Matcher, index: int, vls: int, source: int, agent: Agent, arrivals: Sequence[int]
+    ) -> None:
+        """`source` of the records; `arrivals` are the port numbers of the inputs before this index."""
+        super().__init__(index, vls)
+        self._arrivals = arrivals
+        self._matcher = matcher
+        self._kernel = matcher.kernel
+        self._source = source
+        self._agent = agent
+
+    def set_available(self, available: bool) -> None:
+        """The agent is free, or is not, from the current cycle's matching on."""
+        matcher = self._matcher
+        if available:
+            matcher.available |= self.bit
+            matcher.wake(self.bit)
+        else:
+            matcher.available &= ~self.bit
+
+    def room(self, slot: int) -> None:
+        """An agent takes one packet at a time, whole."""
+        return
+
+    def grant(self, packet: Packet, reader: int) -> None:
+        """Read a packet for the agent, which is not free from the next cycle on."""
+        now = self._kernel.now
+        sending = DataTransmission(self, packet, now, packet.slot, reader)
+        self._agent.granted()
+        if packet.bad:
+            self._kernel.at(now + 3, UPDATE, self._scrap, sending)
+            return
+        packet.sending = sending
+        self._kernel.at(sending.last_read, DECIDE, self._last_row_read, sending)
+
+    def grant_flow_control(self) -> None:
+        """There is none: no flag is ever set."""
+
+    def last_read(self, sending: DataTransmission) -> None:
+        """The agent is not free yet: `_last_row_read` sees to it that the reader is."""
+
+    def heads_shown(self, count: int) -> None:
+        """Waiting is not counted here."""
+
+    def rest(self) -> None:
+        """Waiting is not counted here."""
+
+    # Reading (docs/pipeline.md, section 8.1).
+
+    def _scrap(self, sending: DataTransmission) -> None:
+        """Two cycles after the first read: nothing is given to the agent."""
+        kernel, packet = self._kernel, sending.packet
+        place = packet.slot | packet.input << 16
+        kernel.record((kernel.now, self._source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        self._release(sending, kernel.now)
+        self._reader_done(sending)
+        kernel.at(sending.w0, UPDATE, self._scrapped, packet)
+
+    def _last_row_read(self, sending: DataTransmission) -> None:
+        """In the cycle of the read of row n; the packet may have ended before."""
+        if sending.last_read < 0:
+            return
+        self._reader_done(sending)
+        if sending.end == sending.packet.n:
+            sending.packet.sending = None
+            self._release(sending, self._kernel.now + 1)
+            self._kernel.at(sending.w0 + sending.end, UPDATE, self._deliver, sending)
+
+    def end_early(self, sending: DataTransmission, k: int) -> None:
+        """The packet under way turns out to end with row k < n, which is yet to be read.
+
+        Raises:
+            Underrun: it has been read.
+        """
+        sending.end = k
+        delivered = sending.w0 + k
+        read = delivered - READ_TO_WIRE
+        if read <= self._kernel.now:
+            raise Underrun(sending)
+        if delivered <= sending.last_read:
+            sending.last_read = -1
+        self._kernel.at(read + 2, UPDATE, self._read_early, sending)
+        self._kernel.at(delivered, UPDATE, self._ended_early, sending)
+
+    def _read_early(self, sending: DataTransmission) -> None:
+        self._release(sending, self._kernel.now)
+
+    def _ended_early(self, sending: DataTransmission) -> None:
+        sending.packet.sending = None
+        if sending.last_read < 0:
+            self._reader_done(sending)
+        self._deliver(sending)
+
+    def _reader_done(self, sending: DataTransmission) -> None:
+        """The reader is available from the current cycle's matching on."""
+        matcher = self._matcher
+        matcher.wake(matcher.reader_done(sending))
+
+    def _release(self, sending: DataTransmission, asked: int) -> None:
+        packet = sending.packet
+        self._matcher.inputs[packet.input].buffer.release(sending.reader, packet, asked)
+
+    # What the agent gets, in the current cycle z.
+
+    def _scrapped(self, packet: Packet) -> None:
+        self._agent.arrived(None, self._arrival(packet), packet.slot)
+
+    def _deliver(self, sending: DataTransmission) -> None:
+        """The last of what came is on the agent's wires."""
+        packet = sending.packet
+        data = sending.content.with_vl(packet.vl)
+        first = sending.w0 + 1
+        self._kernel.record(
+            (
+                self._kernel.now,
+                self._source,
+                Kind.DELIVER,
+                packet.slot,
+                packet.n,
+                first & _CYCLE_MASK,
+                fingerprint(data),
+                0,
+            )
+        )
+        self._agent.arrived(None if packet.bad else data, self._arrival(packet), packet.slot)
+
+    def _arrival(self, packet: Packet) -> int:
+        """The port that a packet came in by."""
+        return self._arrivals[packet.input]

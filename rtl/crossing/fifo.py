@@ -1,0 +1,93 @@
+"""One queue for each input slot: the plain input-queued switch, with its head-of-line blocking."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
+
+from rtl.crossing.eligibility import data_eligible
+from rtl.crossing.queueing import QueueingSignature
+from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.rotation import RotatingChoice, any_of, select
+from rtl.widths import NEED_BITS, SLOT_BITS
+
+__all__ = ["FifoQueues"]
+
+
+class FifoQueues(wiring.Component):
+    """One queue for each slot of the input; see `QueueingSignature`. Where a packet goes is in its key."""
+
+    def __init__(self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
+        self.block_bits = block_bits
+        self.blocks = blocks
+        self.outputs = outputs
+        self.credited = credited
+        self.vls = vls
+        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
+
+    def elaborate(self, platform: object) -> Module:
+        """Join, requests, grant."""
+        m = Module()
+        port = self.queueing
+        outputs, vls = self.outputs, self.vls
+        slots = vls + 1
+        key_layout = data.StructLayout({"need": NEED_BITS, "oversize": 1, "output": range(outputs), "slot": SLOT_BITS})
+        m.submodules.queues = queues = PacketQueues(slots, self.blocks, packet_layout(self.block_bits, key_layout))
+
+        packet = port.packet
+        m.d.comb += [
+            queues.join.eq(port.join),
+            queues.join_queue.eq(packet.pool),
+            queues.join_packet.first.eq(port.first),
+            queues.join_packet.key.need.eq(packet.need),
+            queues.join_packet.key.oversize.eq(packet.oversize),
+            queues.join_packet.key.output.eq(packet.output),
+            queues.join_packet.key.slot.eq(packet.slot),
+        ]
+
+        # Whether a head could go is known when its cycle begins.
+        able = Signal(slots)
+        for queue in range(slots):
+            key = queues.following[queue]
+            facts = [port.facts[output] for output in range(self.credited)]
+            blocked = Array(of_output.blocked for of_output in facts)[key.output]
+            room = Array(Array(of_output.room[vl] for vl in range(vls))[key.slot] for of_output in facts)[key.output]
+            fit = data_eligible(room, key.need, key.oversize)
+            always = key.output >= self.credited
+            m.d.sync += able[queue].eq(always | (key.slot == vls) | (~blocked & fit))
+
+        # Each queue's head: masks of its output and slot, and whether it could go.
+        to_output = [Signal(outputs, name=f"to_output_{queue}") for queue in range(slots)]
+        to_slot = [Signal(slots, name=f"to_slot_{queue}") for queue in range(slots)]
+        ready = Signal(slots)
+        m.d.comb += ready.eq(queues.visible & able)
+        for queue in range(slots):
+            with m.If(queues.visible[queue]):
+                m.d.comb += [
+                    to_output[queue].eq(1 << queues.keys[queue].output),
+                    to_slot[queue].eq(1 << queues.keys[queue].slot),
+                ]
+        m.d.comb += port.heads.eq(any_of(to_output))
+        for slot in range(slots):
+            m.d.comb += port.requests[slot].eq(
+                any_of(Mux(ready[queue] & to_slot[queue][slot], to_output[queue], 0) for queue in range(slots))
+            )
+
+        # Grant: of the queues with a head for it, each data VL's in turn.
+        m.submodules.turn = turn = RotatingChoice(vls)
+        grant_slot = select(port.grant_output, [port.grant_slots[output] for output in range(outputs)])
+        fitting = Signal(slots)
+        m.d.comb += [
+            fitting.eq(
+                Cat(
+                    ready[queue] & (to_output[queue] & port.grant_output).any() & (to_slot[queue] & grant_slot).any()
+                    for queue in range(slots)
+                )
+            ),
+            turn.requests.eq(fitting),
+            turn.serve.eq(turn.requests.any()),
+            turn.served.eq(turn.chosen),
+            queues.take.eq(Cat(turn.chosen, fitting[vls])),
+        ]
+        m.d.comb += port.granted.first.eq(queues.taken)
+        m.d.sync += port.granted.slot.eq(grant_slot)
+        return m

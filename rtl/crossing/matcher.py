@@ -1,0 +1,147 @@
+"""Matching of inputs and outputs: who sends next (docs/pipeline.md, section 7)."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.crossing.vl_arbiter import VlArbiter
+from rtl.rotation import RotatingChoice, behind, first_from, select
+
+__all__ = ["Grant", "Matcher"]
+
+
+class Grant(wiring.Component):
+    """One output: what it sends if it is available, and the input to which it offers a grant.
+
+    An output whose offer was accepted is not available in the next cycle, so its pointers have that
+    cycle to move on.
+
+    Members:
+        eligible: for each slot, the mask of inputs with an eligible head.
+        available: the output is.
+        urgent, changed: some VL has a flow control packet, see section 6.2.
+        offer: the input, one-hot; none if there is nothing to send.
+        slot: its slot, one-hot, whenever there is an offer.
+        flow_control: a flow control packet is sent instead.
+        accepted: the input that accepts, one-hot, or none.
+    """
+
+    def __init__(self, inputs: int, vls: int) -> None:
+        self.inputs = inputs
+        self.vls = vls
+        super().__init__(
+            {
+                "eligible": In(data.ArrayLayout(inputs, vls + 1)),
+                "available": In(1),
+                "urgent": In(1),
+                "changed": In(1),
+                "offer": Out(inputs),
+                "slot": Out(vls + 1),
+                "flow_control": Out(1),
+                "accepted": In(inputs),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """VL15, urgent flow control, data, other flow control."""
+        m = Module()
+        vls = self.vls
+        m.submodules.vl_arbiter = vl_arbiter = VlArbiter(vls)
+        accepted = Signal(self.inputs)
+        slot_before = Signal(vls + 1)
+        places = Signal(data.ArrayLayout(self.inputs, vls + 1))  # each slot's turn among the inputs
+        m.d.sync += [accepted.eq(self.accepted), slot_before.eq(self.slot)]
+        place_behind = behind(m, accepted)
+        for slot in range(vls + 1):
+            with m.If(accepted.any() & slot_before[slot]):
+                m.d.sync += places[slot].eq(place_behind)
+        m.d.comb += [
+            vl_arbiter.serve.eq(accepted.any() & ~slot_before[vls]),
+            vl_arbiter.served.eq(slot_before[:vls]),
+        ]
+
+        # The input is chosen for VL15 and for data at the same time as between the two.
+        vl15 = Signal()
+        some_data = Signal()
+        candidates = Signal(self.inputs)
+        place = Signal(self.inputs)
+        m.d.comb += [
+            vl15.eq(self.eligible[vls].any()),
+            vl_arbiter.eligible.eq(Cat(self.eligible[vl].any() for vl in range(vls))),
+            some_data.eq(vl_arbiter.eligible.any()),
+            candidates.eq(select(vl_arbiter.chosen, [self.eligible[vl] for vl in range(vls)])),
+            place.eq(select(vl_arbiter.chosen, [places[vl] for vl in range(vls)])),
+        ]
+        to_vl15 = first_from(m, self.eligible[vls], places[vls])
+        to_data = first_from(m, candidates, place)
+        m.d.comb += [
+            self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
+            self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
+            self.offer.eq(Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)),
+        ]
+        return m
+
+
+class Matcher(wiring.Component):
+    """All inputs and outputs, one pass a cycle.
+
+    Members:
+        requests: for each input and slot, the mask of outputs for which it has an eligible head,
+            but for what is available.
+        inputs_available, outputs_available: masks. An output that was matched in a cycle is not
+            available in the next.
+        urgent, changed: masks of outputs with flow control packets to send.
+        matched: mask of inputs that send.
+        output_of: for each input the output that it sends to, one-hot, or none.
+        slot_of: for each output its slot, one-hot; anything if it is not matched.
+        flow_control: mask of outputs that send a flow control packet.
+    """
+
+    def __init__(self, inputs: int, outputs: int, vls: int) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.vls = vls
+        slots = vls + 1
+        super().__init__(
+            {
+                "requests": In(data.ArrayLayout(data.ArrayLayout(outputs, slots), inputs)),
+                "inputs_available": In(inputs),
+                "outputs_available": In(outputs),
+                "urgent": In(outputs),
+                "changed": In(outputs),
+                "matched": Out(inputs),
+                "output_of": Out(data.ArrayLayout(outputs, inputs)),
+                "slot_of": Out(data.ArrayLayout(slots, outputs)),
+                "flow_control": Out(outputs),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Grant at each output, accept at each input."""
+        m = Module()
+        inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
+        grants = [Grant(self.inputs, self.vls) for _ in outputs]
+        accepts = [RotatingChoice(self.outputs) for _ in inputs]
+        for number, grant in enumerate(grants):
+            m.submodules[f"grant_{number}"] = grant
+            for slot in slots:
+                column = Cat(self.requests[i][slot][number] for i in inputs)
+                m.d.comb += grant.eligible[slot].eq(column & self.inputs_available)
+            m.d.comb += [
+                grant.available.eq(self.outputs_available[number]),
+                grant.urgent.eq(self.urgent[number]),
+                grant.changed.eq(self.changed[number]),
+                grant.accepted.eq(Cat(accept.chosen[number] for accept in accepts)),
+                self.flow_control[number].eq(grant.flow_control),
+                self.slot_of[number].eq(grant.slot),
+            ]
+        for number, accept in enumerate(accepts):
+            m.submodules[f"accept_{number}"] = accept
+            m.d.comb += [
+                accept.requests.eq(Cat(grant.offer[number] for grant in grants)),
+                accept.serve.eq(self.matched[number]),
+                accept.served.eq(accept.chosen),
+                self.matched[number].eq(accept.requests.any()),
+                self.output_of[number].eq(accept.chosen),
+            ]
+        return m

@@ -1,0 +1,64 @@
+"""What the queues of an input offer, whatever their order (docs/pipeline.md, sections 4 and 7)."""
+
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.crossing.eligibility import send_facts_layout
+from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
+
+__all__ = ["QueueingSignature", "granted_layout", "routed_layout"]
+
+
+def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
+    """A head that has been granted: its first block; its slot, one-hot."""
+    return data.StructLayout({"first": block_bits, "slot": vls + 1})
+
+
+def routed_layout(outputs: int) -> data.StructLayout:
+    """A packet that joins its queue.
+
+    `pool`: the slot it came in on. `words`: PktLen. `need`: blocks. `output`
+    (number, from 0) and `slot`: where it goes.
+    """
+    return data.StructLayout(
+        {
+            "pool": SLOT_BITS,
+            "words": LENGTH_BITS,
+            "need": NEED_BITS,
+            "oversize": 1,
+            "output": range(outputs),
+            "slot": SLOT_BITS,
+        }
+    )
+
+
+class QueueingSignature(wiring.Signature):
+    """The queues of one input, seen from them.
+
+    Of the outputs the first `credited` need credits. To the others packets may always go.
+
+    Members:
+        join, packet, first: a packet joins (cycle e); its first block.
+        facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
+        heads: mask of outputs for which a head is visible.
+        requests: for each slot, the mask of outputs for which there is a head that could go if
+            input and output were available; anything for an output granted in the cycle before.
+        grant_output: one-hot, the output granted in this cycle (g); none if 0.
+        grant_slots: of each output, the slot granted if it is that output, one-hot.
+        granted: the head that goes, in the cycle after (g+1).
+    """
+
+    def __init__(self, block_bits: int, outputs: int, credited: int, vls: int) -> None:
+        super().__init__(
+            {
+                "join": In(1),
+                "packet": In(routed_layout(outputs)),
+                "first": In(block_bits),
+                "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
+                "heads": Out(outputs),
+                "requests": Out(data.ArrayLayout(outputs, vls + 1)),
+                "grant_output": In(outputs),
+                "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
+                "granted": Out(granted_layout(block_bits, vls)),
+            }
+        )

@@ -1,0 +1,207 @@
+"""A reader: takes one granted packet at a time out of the buffer (docs/pipeline.md, section 8.1)."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.crossing.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
+from rtl.crossing.descriptions import description_layout, length_of
+from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
+
+__all__ = ["FirstLane", "PassingRow", "Reader", "job_layout"]
+
+_X1_PHASE = 1
+"""Cycle modulo 4 in which rows for a 1X output are read: three before they are on the wire."""
+
+
+def job_layout(block_bits: int, vls: int) -> data.StructLayout:
+    """What is known of a granted packet at once: its first block, its slot at its output, the output's width (4X)."""
+    return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1})
+
+
+PassingRow = data.StructLayout(
+    {
+        "valid": 1,
+        "data": 32,
+        "last": 1,
+        "bad": 1,
+        "n": LENGTH_BITS,
+    }
+)
+"""A row between reader and output, in cycle x_r + 1. It goes from every reader to every output, so there is no more in
+it than must be.
+
+It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
+with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent. Lane 0 of row 0 is a
+`FirstLane`. `n` is the packet's PktLen, for the trace.
+"""
+
+
+FirstLane = data.StructLayout({"need": NEED_BITS, "oversize": 1})
+"""What crosses on lane 0 of row 0, where nothing but SDP can be: the packet's blocks, and whether it is oversize."""
+
+
+class Reader(wiring.Component):
+    """Reads one packet row by row.
+
+    Members:
+        phase: the cycle modulo 4.
+        grant, to: a packet is granted, for the output of this mask (cycle g); only when available.
+        job: that packet, in the cycle after (g+1 = x_0); description: the rest of it, in the cycle after that.
+        available: idle, or this is the last read.
+        stays_available: it is available in the next cycle unless it is granted something in this one.
+        busy: mask of the output being served, from g+1 to the last busy cycle (section 8.3).
+        leaves: mask of the output that was not available to others, and is from the next cycle on.
+        memory: the buffer's read interface, seen from here.
+        to_output, slot: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due), and its
+            slot there.
+        row: that row in the cycle after.
+        release: a request from cycle y on until `released`.
+    """
+
+    def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
+        self.block_bits = block_bits
+        self.outputs = outputs
+        self.vls = vls
+        self.job_layout = job_layout(block_bits, vls)
+        super().__init__(
+            {
+                "phase": In(2),
+                "grant": In(1),
+                "to": In(outputs),
+                "job": In(self.job_layout),
+                "description": In(description_layout(vls)),
+                "available": Out(1, init=1),
+                "stays_available": Out(1),
+                "busy": Out(outputs),
+                "leaves": Out(outputs),
+                "memory": In(BufferReadSignature(block_bits)),
+                "to_output": Out(outputs),
+                "slot": Out(range(vls + 1)),
+                "row": Out(PassingRow),
+                "release": Out(release_layout(block_bits)),
+                "released": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Read in x_r, look at the row in x_r + 1."""
+        m = Module()
+        memory = self.memory
+        end = Signal()  # the packet is over early: the row read last was flagged, or all of it is scrap
+        scrap = Signal()
+
+        # The packet. Its length is not needed before g+3: the shortest has more rows than that.
+        fresh = Signal()  # this is g+1
+        described = Signal()  # this is g+2
+        job = Signal(self.job_layout)
+        job_kept = Signal(self.job_layout)
+        description = Signal(self.description.shape())
+        description_kept = Signal(self.description.shape())
+        words = Signal(LENGTH_BITS)
+        m.d.comb += [
+            job.eq(Mux(fresh, self.job, job_kept)),
+            description.eq(Mux(described, self.description, description_kept)),
+        ]
+        m.d.sync += [
+            fresh.eq(self.grant),
+            described.eq(fresh),
+            job_kept.eq(job),
+            description_kept.eq(description),
+            words.eq(length_of(description)),
+        ]
+
+        # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
+        active = Signal()
+        served = Signal(self.outputs)  # mask of the output of the packet that is read
+        block = Signal(self.block_bits)
+        block_kept = Signal(self.block_bits)
+        row = Signal(ROW_BITS)
+        following = Signal(LENGTH_BITS)  # index of the row behind the one that is due
+        final_due = Signal()  # the row that is due is the last
+        turn = Signal()  # a row is due
+        reading = Signal()
+        last_read = Signal()
+        m.d.comb += [
+            block.eq(Mux(fresh, self.job.first, block_kept)),
+            turn.eq(active & (fresh | job_kept.wide | (self.phase == _X1_PHASE))),
+            reading.eq(turn & ~end),
+            last_read.eq(turn & final_due),
+            memory.block.eq(block),
+            memory.row.eq(row),
+        ]
+        m.d.sync += block_kept.eq(block)
+        with m.If(turn):
+            m.d.sync += [row.eq(row + 1), following.eq(following + 1), final_due.eq(following == words)]
+            with m.If(row == ROWS_OF_BLOCK - 1):
+                m.d.sync += block_kept.eq(memory.next)
+        # A grant comes late in its cycle: what it does not decide is made ready without it. Behind a last read nothing
+        # but the next packet looks at these.
+        with m.If(self.available):
+            m.d.sync += [served.eq(self.to), row.eq(0), following.eq(1), final_due.eq(0)]
+        with m.If(self.grant):
+            m.d.sync += active.eq(1)
+        with m.Elif(last_read | end):
+            m.d.sync += active.eq(0)
+        m.d.comb += [
+            self.busy.eq(Mux(active, served, 0)),
+            self.to_output.eq(Mux(turn, served, 0)),
+            self.slot.eq(job.slot),
+        ]
+
+        # Whether the next cycle has the last read: known now, for all inputs and outputs look at it.
+        turn_follows = Signal()
+        last_follows = Signal()
+        m.d.comb += [
+            turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
+            last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
+        ]
+        over = Signal()
+        m.d.comb += [
+            over.eq(~active | last_read | scrap | last_follows),
+            self.leaves.eq(Mux(over & ~self.available, served, 0)),
+            self.stays_available.eq(self.available | over),
+        ]
+        m.d.sync += self.available.eq(self.stays_available & ~self.grant)
+
+        # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
+        passing = Signal()
+        passing_block = Signal(self.block_bits)
+        first = Signal()
+        final = Signal()
+        early = Signal()
+        first_lane = Signal(FirstLane)
+        m.d.sync += passing.eq(reading)
+        with m.If(turn):
+            m.d.sync += [
+                passing_block.eq(block),
+                first.eq(fresh),
+                final.eq(final_due),
+            ]
+        m.d.comb += [
+            scrap.eq(passing & first & memory.bad),
+            early.eq(passing & ~final & memory.stored.last & ~scrap),
+            end.eq(scrap | early),
+            first_lane.need.eq(self.description.need),
+            first_lane.oversize.eq(self.description.oversize),
+            self.row.valid.eq(passing),
+            self.row.data.eq(
+                Cat(memory.stored.data[:24], Mux(described, first_lane.as_value(), memory.stored.data[24:]))
+            ),
+            self.row.last.eq((final | memory.stored.last) & ~scrap),
+            self.row.bad.eq(scrap | (memory.stored.bad & (final | memory.stored.last))),
+            self.row.n.eq(length_of(description)),
+        ]
+
+        # Done: the blocks go back.
+        with m.If(last_read | end):
+            m.d.sync += [
+                self.release.valid.eq(1),
+                self.release.slot.eq(description.pool),
+                self.release.need.eq(description.need),
+                self.release.first.eq(job.first),
+                self.release.last.eq(Mux(scrap, memory.end, Mux(early, passing_block, block))),
+            ]
+        with m.Elif(self.released):
+            m.d.sync += self.release.valid.eq(0)
+        return m

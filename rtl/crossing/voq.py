@@ -1,0 +1,85 @@
+"""Virtual output queues: one queue for each (output, slot), so no packet waits for another output."""
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
+
+from rtl.crossing.eligibility import data_eligible
+from rtl.crossing.queueing import QueueingSignature
+from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.rotation import any_of
+from rtl.widths import NEED_BITS
+
+__all__ = ["VirtualOutputQueues"]
+
+_KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
+
+
+class VirtualOutputQueues(wiring.Component):
+    """One queue for each (output, slot); see `QueueingSignature`. Queue number: output * slots + slot.
+
+    Args:
+        need: the blocks of each packet, if all have as many and none is oversize.
+    """
+
+    def __init__(
+        self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int, need: int | None = None
+    ) -> None:
+        self.block_bits = block_bits
+        self.blocks = blocks
+        self.outputs = outputs
+        self.credited = credited
+        self.vls = vls
+        self.need = need
+        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
+
+    def elaborate(self, platform: object) -> Module:
+        """Join, requests, grant."""
+        m = Module()
+        port = self.queueing
+        slots = self.vls + 1
+        of_head = _KEY if self.need is None else None
+        m.submodules.queues = queues = PacketQueues(
+            self.outputs * slots, self.blocks, packet_layout(self.block_bits, of_head)
+        )
+
+        packet = port.packet
+        m.d.comb += [
+            queues.join.eq(port.join),
+            queues.join_queue.eq(packet.output * slots + packet.slot),
+            queues.join_packet.first.eq(port.first),
+        ]
+        if self.need is None:
+            m.d.comb += [
+                queues.join_packet.key.need.eq(packet.need),
+                queues.join_packet.key.oversize.eq(packet.oversize),
+            ]
+
+        # What could go is known when its cycle begins, but for a head granted in the cycle before: its request
+        # lasts a cycle longer, and its output is not available in that cycle.
+        shown = Signal(self.outputs * slots)
+        m.d.comb += shown.eq(queues.visible | queues.appears)
+        for output in range(self.outputs):
+            for slot in range(slots):
+                queue = output * slots + slot
+                goes = shown[queue]
+                if output < self.credited:
+                    facts = port.facts[output]
+                    if slot < self.vls:
+                        if self.need is None:
+                            key = queues.following[queue]
+                            need, oversize = key.need, key.oversize
+                        else:
+                            need, oversize = Const(self.need, NEED_BITS), Const(0)
+                        goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
+                m.d.sync += port.requests[slot][output].eq(goes)
+            m.d.comb += port.heads[output].eq(queues.visible[output * slots :][:slots].any())
+
+        m.d.comb += [
+            queues.take.eq(
+                Cat(port.grant_output[o].replicate(slots) & port.grant_slots[o] for o in range(self.outputs))
+            ),
+            port.granted.first.eq(queues.taken),
+            port.granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),
+        ]
+        return m

@@ -1,0 +1,124 @@
+"""From the host's streams to the send buffer (docs/pipeline.md, section 9)."""
+
+from typing import Final
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.packet_check import StoreRow
+from rtl.rotation import RotatingChoice, number_of, select
+from rtl.trace import TraceSignature
+from rtl.widths import FREE_BITS, LENGTH_BITS, NEED_BITS, SLOT_BITS
+from wire.symbols import Control
+from wire.trace import Kind
+
+__all__ = ["SEND_KINDS", "HostSend", "HostStreamSignature"]
+
+SEND_KINDS: Final = (Kind.SEND,)
+"""What slot i of the trace holds."""
+
+
+class HostStreamSignature(wiring.Signature):
+    """Packets that the host has for one slot, seen from the adapter.
+
+    Members:
+        valid: there is a packet; it stays until its last word has been taken.
+        length: its PktLen in words.
+        data: its next word, first byte highest.
+        ready: that word is taken in this cycle.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"valid": In(1), "length": In(LENGTH_BITS), "data": In(32), "ready": Out(1)})
+
+
+class HostSend(wiring.Component):
+    """Takes a packet at a time and gives it the form of one that was received.
+
+    Members:
+        streams: of each slot.
+        free: free blocks of each slot's send buffer.
+        accept, accept_slot, accept_need: a packet is taken (cycle a).
+        write: its rows; row r at a+3+r, as if it had been on the wires at a+1+r.
+        trace: slots in the order of `SEND_KINDS`.
+    """
+
+    def __init__(self, vls: int) -> None:
+        self.slots = vls + 1
+        super().__init__(
+            {
+                "streams": Out(HostStreamSignature()).array(self.slots),
+                "free": In(data.ArrayLayout(unsigned(FREE_BITS), self.slots)),
+                "accept": Out(1),
+                "accept_slot": Out(SLOT_BITS),
+                "accept_need": Out(NEED_BITS),
+                "write": Out(StoreRow),
+                "trace": Out(TraceSignature(len(SEND_KINDS))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Choose a stream, take its words, make rows."""
+        m = Module()
+        slots = range(self.slots)
+
+        # Cycle a: the first stream in turn whose packet fits.
+        taking = Signal()  # words are being taken
+        m.submodules.turn = turn = RotatingChoice(self.slots)
+        needs = [stream.length[4:] + 1 for stream in self.streams]
+        fitting = Cat(self.streams[slot].valid & (needs[slot] <= self.free[slot]) for slot in slots)
+        chosen = Signal(self.slots)
+        length = Signal(LENGTH_BITS)
+        m.d.comb += [
+            turn.requests.eq(fitting),
+            turn.serve.eq(self.accept),
+            turn.served.eq(chosen),
+            chosen.eq(Mux(taking, 0, turn.chosen)),
+            length.eq(select(chosen, [stream.length for stream in self.streams])),
+            self.accept.eq(chosen.any()),
+            self.accept_slot.eq(number_of(chosen)),
+            self.accept_need.eq(length[4:] + 1),
+        ]
+
+        # Cycles a+1 to a+n: a word is taken. Row r is made of word r and the last byte of word r-1; the
+        # last row has that byte only, and comes when the next packet may already be chosen.
+        row = Signal(StoreRow)
+        last_byte = Signal(8)
+        word = Array(stream.data for stream in self.streams)[row.slot]
+        with m.If(self.accept):
+            m.d.sync += [
+                taking.eq(1),
+                row.valid.eq(1),
+                row.index.eq(0),
+                row.first.eq(1),
+                row.last.eq(0),
+                row.accepted.eq(1),
+                row.slot.eq(self.accept_slot),
+                row.n.eq(length),
+                row.need.eq(self.accept_need),
+            ]
+        with m.Else():
+            m.d.sync += [
+                taking.eq(taking & (row.index + 1 != row.n)),
+                row.valid.eq(taking),
+                row.index.eq(row.index + 1),
+                row.first.eq(0),
+                row.last.eq(taking & (row.index + 1 == row.n)),
+            ]
+        for slot in slots:
+            m.d.comb += self.streams[slot].ready.eq(taking & (row.slot == slot))
+        m.d.sync += last_byte.eq(word)
+        m.d.comb += row.data.eq(Cat(word[8:], Mux(row.first, Const(Control.SDP, 8), last_byte)))
+
+        # As rows from the wires, it reaches the buffer two cycles later.
+        registered = Signal(StoreRow)
+        m.d.sync += [registered.eq(row), self.write.eq(registered)]
+
+        record = self.trace.payload[0]
+        m.d.comb += [
+            self.trace.valid.eq(row.valid & row.first),
+            record[0].eq(row.slot),
+            record[1].eq(row.n),
+        ]
+        return m

@@ -1,0 +1,194 @@
+"""A whole fabric in hardware: switches and adapters, the links between them, and the way in for control operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+
+from rtl.adapter.adapter import Adapter
+from rtl.fabric.link import LinkDirection
+from rtl.fabric.ports import FabricPorts, FabricSignature
+from rtl.management.identity import identity_values
+from rtl.switch.switch import Switch
+from wire.parameters import AdapterParameters, FabricParameters, NodeParameters
+from wire.stimulus import Operation
+from wire.trace import Kind, link_source, port_source
+
+__all__ = ["Fabric"]
+
+
+class Fabric(wiring.Component):
+    """A fabric, built from the same record as the golden model's.
+
+    Every link is up at reset. A control operation acts in the cycle it is given in, as docs/pipeline.md says for
+    each: bus accesses and injections are on the wires in that cycle; registers of links and hosts follow in the next.
+
+    Open ports have their rows outside, for tests at the level of symbols and for what stands in for the rest of a
+    fabric of which this one is a part. Their `up` is that of a link with an index above those of the real links, in
+    their order.
+
+    Attributes:
+        ports: what stands behind each numbered port of the signature.
+    """
+
+    def __init__(self, parameters: FabricParameters, *, part: bool = False) -> None:
+        """Of a part of a larger fabric nodes get their identities from outside, so that like parts are alike."""
+        self.parameters = parameters
+        self._nodes = [_node(node) for node in parameters.nodes.values()]
+        self._links = [tuple(LinkDirection(link.flight) for _direction in range(2)) for link in parameters.links]
+        node_slots = [
+            (port_source(index, port), int(kind))
+            for index, node in enumerate(self._nodes)
+            for port, kind in node.trace_slots
+        ]
+        link_slots = [
+            (link_source(index, direction), int(Kind.INJECT))
+            for index, link in enumerate(self._links)
+            for direction in range(len(link))
+        ]
+        slots = tuple(node_slots + link_slots)
+        if list(slots) != sorted(set(slots)):
+            raise ValueError("trace slots of a node are not in ascending order")
+        self.ports = FabricPorts.of(parameters, slots, identities=len(self._nodes) if part else 0)
+        super().__init__(FabricSignature(self.ports))
+
+    def elaborate(self, platform: Any) -> Module:
+        """Nodes and links, then what connects them: rows, control operations, hosts, trace."""
+        m = Module()
+        for name, node in zip(self.parameters.nodes, self._nodes, strict=True):
+            m.submodules[name] = node
+        for index, link in enumerate(self._links):
+            for direction, half in enumerate(link):
+                m.submodules[f"link_{index}_{direction}"] = half
+        self._identify_nodes(m)
+        self._connect_links(m)
+        self._decode_control(m)
+        self._connect_hosts(m)
+        self._collect_trace(m)
+        return m
+
+    def _identify_nodes(self, m: Module) -> None:
+        """Each node's identity, on wires of the fabric: what is in a node does not differ among like ones."""
+        for index, (name, node) in enumerate(zip(self.parameters.nodes, self._nodes, strict=True)):
+            for member, value in identity_values(self.parameters.identity(name)).items():
+                outside = index < self.ports.identities
+                m.d.comb += getattr(node.identity, member).eq(
+                    getattr(self.identity[index], member) if outside else value
+                )
+
+    def _connect_links(self, m: Module) -> None:
+        """Rows through the links, and `up` of each, a register, to both its ends."""
+        names = list(self.parameters.nodes)
+        up: list[dict[int, Any]] = [{} for _node in names]
+        for index, (link, halves) in enumerate(zip(self.parameters.links, self._links, strict=True)):
+            ends = [(names.index(link.a), link.a_port), (names.index(link.b), link.b_port)]
+            link_up = self._link_up(m, index, ends)
+            for half, (sender, out_port), (receiver, in_port) in zip(halves, ends, reversed(ends), strict=True):
+                m.d.comb += half.up.eq(link_up)
+                _connect_rows(m, self._row(sender, "tx", out_port), half.input)
+                _connect_rows(m, half.output, self._row(receiver, "rx", in_port))
+                up[sender][out_port] = link_up
+        for place, (node, port) in enumerate(self.ports.open):
+            # What the other end says of a cycle is there in the next, as `up` is.
+            up[node][port] = self._link_up(m, len(self._links) + place, [(node, port)]) & self.polled[place]
+            inward = self._row(node, "rx", port)
+            _connect_rows(m, self.rx[place], inward)
+            _connect_rows(m, self._row(node, "tx", port), self.tx[place])
+            m.d.comb += [
+                inward.valid.eq(self.rx[place].valid & up[node][port]),
+                self.polls[place].eq(self._nodes[node].polling[port - 1]),
+            ]
+        for node, ports in zip(self._nodes, up, strict=True):
+            # A port without a link is down for ever.
+            m.d.comb += node.up.eq(Cat(ports.get(port + 1, 0) for port in range(len(node.up))))
+
+    def _link_up(self, m: Module, index: int, ends: Iterable[tuple[int, int]]) -> Signal:
+        """Whether link INDEX is up: control operations say so, and the ports (node index, port) at its ends poll."""
+        plugged = Signal(init=1, name=f"link_{index}_plugged")
+        stays_plugged = Signal(name=f"link_{index}_stays_plugged")
+        up = Signal(init=1, name=f"link_{index}_up")
+        with m.If(self._given(Operation.LINK_DOWN, index)):
+            m.d.comb += stays_plugged.eq(0)
+        with m.Elif(self._given(Operation.LINK_UP, index)):
+            m.d.comb += stays_plugged.eq(1)
+        with m.Else():
+            m.d.comb += stays_plugged.eq(plugged)
+        polling = [self._nodes[node].polling[port - 1] for node, port in ends]
+        m.d.sync += [plugged.eq(stays_plugged), up.eq(stays_plugged & Cat(polling).all())]
+        return up
+
+    def _decode_control(self, m: Module) -> None:
+        """Bus accesses and injections on the wires of their target."""
+        control = self.control
+        args = [control.args.word_select(word, 32) for word in range(4)]
+        for index, node in enumerate(self._nodes):
+            m.d.comb += [
+                node.bus.addr.eq(args[0]),
+                node.bus.wdata.eq(args[1]),
+                node.bus.write.eq(self._given(Operation.BUS_WRITE, index)),
+                node.bus.read.eq(self._given(Operation.BUS_READ, index)),
+            ]
+        for index, halves in enumerate(self._links):
+            for direction, half in enumerate(halves):
+                m.d.comb += [
+                    half.inject_valid.eq(self._given(Operation.INJECT, index << 1 | direction)),
+                    half.inject_args.eq(control.args),
+                ]
+        # One read a cycle at most, all of one latency: no two answers meet.
+        answers = Cat(node.bus.rvalid for node in self._nodes)
+        m.d.comb += control.rvalid.eq(answers.any())
+        for node in self._nodes:
+            with m.If(node.bus.rvalid):
+                m.d.comb += control.rdata.eq(node.bus.rdata)
+
+    def _connect_hosts(self, m: Module) -> None:
+        """Packet streams in and out, the hosts' stalls and their Subnet Managers."""
+        streams = iter(self.send)
+        for index, sink in zip(self.ports.hosts, self.recv, strict=True):
+            adapter = self._nodes[index]
+            for stream, source in zip(adapter.send, islice(streams, len(adapter.send)), strict=True):
+                m.d.comb += [
+                    stream.valid.eq(source.valid),
+                    stream.length.eq(source.length),
+                    stream.data.eq(source.data),
+                    source.ready.eq(stream.ready),
+                ]
+            for member in ("valid", "data", "first", "last", "slot"):
+                m.d.comb += getattr(sink, member).eq(getattr(adapter.recv, member))
+            stall = Signal(len(adapter.recv_stall), name=f"stall_{index}")
+            with m.If(self._given(Operation.RECV_STALL, index)):
+                m.d.sync += stall.eq(self.control.args)
+            host_sm = Signal(name=f"host_sm_{index}")
+            with m.If(self._given(Operation.HOST_SM, index)):
+                m.d.sync += host_sm.eq(self.control.args)
+            m.d.comb += [adapter.recv_stall.eq(stall), adapter.host_sm.eq(host_sm)]
+
+    def _collect_trace(self, m: Module) -> None:
+        parts = [*self._nodes, *(half for link in self._links for half in link)]
+        records = iter(self.trace)
+        for part in parts:
+            for slot in range(len(part.trace.valid)):
+                m.d.comb += next(records).eq(part.trace.payload[slot])
+        m.d.comb += self.trace_valid.eq(Cat(part.trace.valid for part in parts))
+
+    def _given(self, operation: Operation, target: int) -> Any:
+        """Whether this operation is given to this target in this cycle."""
+        control = self.control
+        return control.valid & (control.operation == operation) & (control.target == target)
+
+    def _row(self, node: int, side: str, port: int) -> Any:
+        """Wires of a node's port: side `rx` or `tx`."""
+        rows = getattr(self._nodes[node], side)
+        return rows if isinstance(self._nodes[node], Adapter) else rows[port - 1]
+
+
+def _node(parameters: NodeParameters) -> Any:
+    return Adapter(parameters) if isinstance(parameters, AdapterParameters) else Switch(parameters)
+
+
+def _connect_rows(m: Module, source: Any, sink: Any) -> None:
+    m.d.comb += [sink.data.eq(source.data), sink.k.eq(source.k), sink.valid.eq(source.valid)]

@@ -1,0 +1,145 @@
+"""The ports of a whole fabric, as simulators and players see them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.link.row import RowSignature
+from rtl.management.identity import IdentitySignature
+from wire.parameters import AdapterParameters, FabricParameters, slots_of
+from wire.trace import WORDS
+
+__all__ = [
+    "ControlSignature",
+    "FabricPorts",
+    "FabricSignature",
+    "PacketSink",
+    "PacketSource",
+    "dump_ports",
+    "load_ports",
+]
+
+
+class ControlSignature(wiring.Signature):
+    """Control operations, one a cycle at most, and what register reads answer.
+
+    Members:
+        operation: a `wire.stimulus.Operation`, with `target` and `args` as told there (args[0] in the lowest bits).
+        rvalid: `rdata` answers the read given four cycles before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "valid": Out(1),
+                "operation": Out(4),
+                "target": Out(16),
+                "args": Out(128),
+                "rvalid": In(1),
+                "rdata": In(32),
+            }
+        )
+
+
+class PacketSource(wiring.Signature):
+    """One stream of packets from a host to its adapter (docs/pipeline.md, section 9).
+
+    Members:
+        valid: there is a current packet; it stays current until its last word is taken.
+        length: its PktLen in words.
+        data: the next word to take, first byte highest.
+        ready: the word is taken in this cycle.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"valid": Out(1), "length": Out(11), "data": Out(32), "ready": In(1)})
+
+
+class PacketSink(wiring.Signature):
+    """Packets from an adapter to its host: a word in each cycle in which `valid` is high."""
+
+    def __init__(self) -> None:
+        super().__init__({"valid": Out(1), "data": Out(32), "first": Out(1), "last": Out(1), "slot": Out(4)})
+
+
+@dataclass(frozen=True)
+class FabricPorts:
+    """What stands behind each of a fabric's numbered ports.
+
+    Attributes:
+        streams: (node index, slot) of each packet stream into the fabric, ascending.
+        hosts: node index of each adapter, ascending.
+        trace: (source, kind) of each trace slot, ascending: the order of records within a cycle.
+        open: (node index, port) of each port whose rows are driven from outside.
+        identities: nodes, from the first on, whose identity comes from outside.
+    """
+
+    streams: tuple[tuple[int, int], ...]
+    hosts: tuple[int, ...]
+    trace: tuple[tuple[int, int], ...]
+    open: tuple[tuple[int, int], ...] = ()
+    identities: int = 0
+
+    @classmethod
+    def of(
+        cls, parameters: FabricParameters, trace: tuple[tuple[int, int], ...], *, identities: int = 0
+    ) -> FabricPorts:
+        """The ports of a fabric with these nodes and trace slots, and so many identities from outside."""
+        adapters = {
+            index: node for index, node in enumerate(parameters.nodes.values()) if isinstance(node, AdapterParameters)
+        }
+        streams = tuple((index, slot) for index, node in adapters.items() for slot in range(slots_of(node)))
+        names = list(parameters.nodes)
+        open_ports = tuple((names.index(name), port) for name, port in parameters.open_ports)
+        return cls(streams, tuple(adapters), trace, open_ports, identities)
+
+
+def dump_ports(ports: FabricPorts) -> str:
+    """As JSON."""
+    return json.dumps(asdict(ports))
+
+
+def load_ports(text: str) -> FabricPorts:
+    """From JSON."""
+    loaded = json.loads(text)
+
+    def pairs(name: str) -> tuple[tuple[int, int], ...]:
+        return tuple((first, second) for first, second in loaded[name])
+
+    return FabricPorts(pairs("streams"), tuple(loaded["hosts"]), pairs("trace"), pairs("open"), loaded["identities"])
+
+
+class FabricSignature(wiring.Signature):
+    """A fabric from outside.
+
+    Members:
+        control: control operations.
+        send: one stream for each of `FabricPorts.streams`.
+        recv: one sink for each of `FabricPorts.hosts`.
+        trace_valid: bit i says that trace slot i has a record in this cycle.
+        trace: the records' words, a in the lowest bits, for each of `FabricPorts.trace`.
+        rx, tx: rows into and out of each of `FabricPorts.open`.
+        polled: the other end of each of these links polled in the cycle before.
+        polls: this end polls.
+        identity: for each of `FabricPorts.identities`.
+    """
+
+    def __init__(self, ports: FabricPorts) -> None:
+        super().__init__(
+            {
+                "control": In(ControlSignature()),
+                "send": In(PacketSource()).array(len(ports.streams)),
+                "recv": Out(PacketSink()).array(len(ports.hosts)),
+                "trace_valid": Out(len(ports.trace)),
+                "trace": Out(32 * WORDS).array(len(ports.trace)),
+                "rx": In(RowSignature()).array(len(ports.open)),
+                "tx": Out(RowSignature()).array(len(ports.open)),
+                "polled": In(1).array(len(ports.open)),
+                "polls": Out(1).array(len(ports.open)),
+                "identity": In(IdentitySignature()).array(ports.identities),
+            }
+        )

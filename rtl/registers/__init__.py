@@ -1,0 +1,1 @@
+"""The register bus, counters and the registers of a port (wire/registers.py)."""

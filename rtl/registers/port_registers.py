@@ -1,0 +1,162 @@
+"""A port's registers (`wire.registers.PortRegister`; docs/pipeline.md, section 10)."""
+
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.registers.bus import PortAccess
+from rtl.registers.counters import COUNTER_VALUES
+from rtl.rotation import select
+from rtl.widths import LENGTH_BITS
+from wire.codes import (
+    LinkWidth,
+    PortPhysicalState,
+    PortState,
+    data_vls,
+    max_pkt_len,
+    mtu_code,
+    operational_vls,
+)
+from wire.packet import BLOCK_BYTES
+from wire.registers import DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
+
+__all__ = ["TIMER_BITS", "PortRegisters"]
+
+TIMER_BITS: Final = 24
+"""Width of the lengths of timers."""
+
+
+class PortRegisters(wiring.Component):
+    """Registers of one port, and what its page of the bus reads.
+
+    An access in cycle c+1 is one that was given on the bus at c: a register written is visible at
+    c+2, a read answers in `reg_rdata` at c+3 with what was visible at c+2.
+
+    Args:
+        vls: data VLs of the port.
+        mtu: MTU in bytes that the port is built for.
+
+    Members:
+        reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
+        state, up: the port's state, and whether its link is up, to be read.
+        counters: the port's counters, to be read. `wide_value`: see `rtl.registers.wide_counters.WideCounters`.
+        state_write: the PortState written in this cycle, else NO_CHANGE.
+        polling: the port wants its link up: it is neither asleep nor disabled.
+        wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
+        operational: mask of operational data VLs.
+        neighbor_mtu, max_words: the code, and the largest PktLen for it.
+        fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
+            overrun_errors: the registers.
+        fcp_period_written, fc_watchdog_written, link_down_timeout_written, tick_written: the timer
+            starts anew with the next cycle.
+    """
+
+    def __init__(self, vls: int, mtu: int) -> None:
+        self._vls = vls
+        self._mtu = mtu
+        super().__init__(
+            {
+                "reg": In(PortAccess),
+                "reg_rdata": Out(DATA_BITS),
+                "state": In(PortState),
+                "up": In(1),
+                "counters": In(COUNTER_VALUES),
+                "wide_value": In(DATA_BITS),
+                "state_write": Out(PortState),
+                "polling": Out(1),
+                "wide": Out(1, init=1),
+                "wide_follows": Out(1),
+                "operational": Out(vls, init=(1 << vls) - 1),
+                "neighbor_mtu": Out(3, init=mtu_code(mtu)),
+                "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
+                "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
+                "fcp_period": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FCP_PERIOD]),
+                "fc_watchdog": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]),
+                "link_down_timeout": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]),
+                "tick": Out(8, init=PORT_RESET_VALUES[PortRegister.TICK]),
+                "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
+                "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
+                "fcp_period_written": Out(1),
+                "fc_watchdog_written": Out(1),
+                "link_down_timeout_written": Out(1),
+                "tick_written": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the registers and the read path."""
+        m = Module()
+        reg, value = self.reg, self.reg.wdata
+        most_vls = operational_vls(self._vls)
+        most_mtu = mtu_code(self._mtu)
+        operational_code = Signal(3, init=most_vls)
+
+        def writes(register: PortRegister, allowed: Value) -> Value:
+            return reg.select & reg.write & (reg.offset == register) & allowed
+
+        # Writes; what is not allowed is ignored.
+        state_allowed = (value == PortState.DOWN) | (value == PortState.ARMED) | (value == PortState.ACTIVE)
+        with m.If(writes(PortRegister.STATE, state_allowed)):
+            m.d.comb += self.state_write.eq(value)
+        wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
+        for allowed in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED):
+            with m.If(writes(PortRegister.PHYSICAL_STATE, value == allowed)):
+                m.d.sync += wanted.eq(allowed)
+        m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
+        m.d.comb += self.wide_follows.eq(self.wide)
+        with m.If(writes(PortRegister.WIDTH, (value == LinkWidth.X1) | (value == LinkWidth.X4))):
+            m.d.comb += self.wide_follows.eq(value == LinkWidth.X4)
+        m.d.sync += self.wide.eq(self.wide_follows)
+        for code in range(1, most_mtu + 1):
+            with m.If(writes(PortRegister.NEIGHBOR_MTU, value == code)):
+                m.d.sync += [self.neighbor_mtu.eq(code), self.max_words.eq(max_pkt_len(code))]
+        for code in range(1, most_vls + 1):
+            with m.If(writes(PortRegister.OPERATIONAL_VLS, value == code)):
+                m.d.sync += [operational_code.eq(code), self.operational.eq((1 << data_vls(code)) - 1)]
+        for register, target in (
+            (PortRegister.FCP_THRESHOLD, self.fcp_threshold),
+            (PortRegister.LOCAL_PHY_ERRORS, self.local_phy_errors),
+            (PortRegister.OVERRUN_ERRORS, self.overrun_errors),
+        ):
+            with m.If(writes(register, ~value[len(target) :].any())):
+                m.d.sync += target.eq(value)
+        for register, target, written, least in (
+            (PortRegister.FCP_PERIOD, self.fcp_period, self.fcp_period_written, 1),
+            (PortRegister.FC_WATCHDOG, self.fc_watchdog, self.fc_watchdog_written, 1),
+            (PortRegister.LINK_DOWN_TIMEOUT, self.link_down_timeout, self.link_down_timeout_written, 1),
+            (PortRegister.TICK, self.tick, self.tick_written, 0),
+        ):
+            fits = ~value[len(target) :].any() & (value >= least)
+            with m.If(writes(register, fits)):
+                m.d.comb += written.eq(1)
+                m.d.sync += target.eq(value)
+
+        # Reads: what is read in the cycle after the access, the answer in the next.
+        width_code = Signal(2)
+        m.d.comb += width_code.eq(LinkWidth.X1)
+        with m.If(self.wide):
+            m.d.comb += width_code.eq(LinkWidth.X4)
+        physical_state = Mux(self.polling & self.up, PortPhysicalState.LINK_UP, wanted)
+        readable: dict[int, Value] = {
+            PortRegister.STATE: self.state,
+            PortRegister.PHYSICAL_STATE: physical_state,
+            PortRegister.WIDTH: width_code,
+            PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
+            PortRegister.OPERATIONAL_VLS: operational_code,
+            PortRegister.FCP_THRESHOLD: self.fcp_threshold,
+            PortRegister.FCP_PERIOD: self.fcp_period,
+            PortRegister.FC_WATCHDOG: self.fc_watchdog,
+            PortRegister.LINK_DOWN_TIMEOUT: self.link_down_timeout,
+            PortRegister.TICK: self.tick,
+            PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
+            PortRegister.OVERRUN_ERRORS: self.overrun_errors,
+            **{Counter[name]: self.counters[name] for name, _ in COUNTER_VALUES},
+        }
+        reads = Signal(len(readable))
+        m.d.sync += [
+            reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),
+            self.reg_rdata.eq(select(reads, readable.values()) | self.wide_value),
+        ]
+        return m

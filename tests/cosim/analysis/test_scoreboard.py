@@ -1,0 +1,78 @@
+"""End to end: a packet that is changed, comes twice, late or to another host does not go unseen."""
+
+import pytest
+
+from cosim.analysis.scoreboard import DeliveryCheck
+from cosim.scenario.uniform_load import uniform_load
+from cosim.stimulus.flows import scenario_packets
+from tests.cosim.analysis.jam_trace import HOST_A, HOST_B, jam
+from wire.stimulus import Delivery
+
+
+@pytest.fixture
+def check() -> DeliveryCheck:
+    run = jam()
+    return DeliveryCheck(run.topology, iter(run.packets))
+
+
+def delivery(number: int, node: int = HOST_B, slot: int = 0, flip: int = 0) -> Delivery:
+    words = list(jam().packets[number].words)
+    words[20] ^= flip
+    return Delivery(cycle=5_000 + number, node=node, slot=slot, words=tuple(words))
+
+
+def test_all_packets_in_order_are_all_right(check):
+    for number in range(5):
+        check.deliver(delivery(number))
+    assert (check.expected, check.delivered, check.lost, check.under_way, check.fault_count) == (5, 5, 0, 0, 0)
+
+
+def test_the_vl_of_the_last_link_is_not_a_change(check):
+    first = delivery(0)
+    check.deliver(first._replace(words=(first.words[0] | 3 << 28, *first.words[1:])))
+    assert check.fault_count == 0
+
+
+def test_an_overtaken_packet_is_lost(check):
+    for number in (0, 3):
+        check.deliver(delivery(number))
+    assert (check.delivered, check.lost, check.under_way, check.fault_count) == (2, 2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "deliveries",
+    [
+        [delivery(0), delivery(0)],
+        [delivery(1), delivery(0)],
+        [delivery(0, flip=1)],
+        [delivery(0, node=HOST_A)],
+        [delivery(0)._replace(cycle=0)],
+        [delivery(0, slot=1)],
+    ],
+    ids=["twice", "late", "changed", "elsewhere", "before it was sent", "on another VL"],
+)
+def test_a_wrong_delivery_is_a_fault(check, deliveries):
+    for one in deliveries:
+        check.deliver(one)
+    assert check.fault_count == 1
+    assert str(check.faults[0]).startswith(f"cycle {deliveries[-1].cycle}, ")
+
+
+def test_packets_not_yet_posted_are_not_expected(check):
+    start = jam().start
+    check.advance(start - 1)
+    assert check.expected == 0
+    check.advance(start)
+    assert (check.expected, check.under_way) == (5, 5)
+
+
+def test_packets_of_one_flow_may_overtake_those_to_another_host():
+    scenario = uniform_load(3, cycles=20_000, size=64)
+    topology = scenario.topology
+    packets = list(scenario_packets(scenario, topology, 0, 1))
+    first = packets[0]
+    other = next(p for p in packets if p.flow == first.flow and p.destination != first.destination)
+    check = DeliveryCheck(topology, iter(packets))
+    for packet in (other, first):
+        check.deliver(Delivery(19_999, topology.index[packet.destination], packet.slot, packet.words))
+    assert (check.delivered, check.lost, check.fault_count) == (2, 0, 0)

@@ -1,0 +1,181 @@
+"""The story of a run: credits run out, a link stalls, and credits that come home release it."""
+
+from dataclasses import replace
+
+import pytest
+
+from cosim.analysis.event import Event, Telling
+from cosim.analysis.story import Story
+from cosim.scenario.scenario import Recording
+from cosim.topology.topology import Port
+from tests.cosim.analysis.jam_trace import HOST_A, SWITCH, Jam, jam
+from wire.codes import PortState
+from wire.stimulus import Trigger
+from wire.trace import Kind, Record, Verdict, link_source, port_source
+
+A, S1, S2, B = Port("A", 1), Port("S", 1), Port("S", 2), Port("B", 1)
+
+
+def story_of(run: Jam, records=None, before=lambda _event: None) -> tuple[list[Event], Story]:
+    events: list[Event] = []
+    story = Story(run.topology, iter(run.packets), run.start, events.append, ["burst"], before)
+    for record in run.records if records is None else records:
+        story.observe(record)
+    story.finish()
+    return events, story
+
+
+@pytest.fixture(scope="module")
+def told() -> list[Event]:
+    return story_of(jam())[0]
+
+
+def test_credits_go_two_one_zero(told):
+    sends = [event for event in told if event.name == "send" and event.place == A]
+    assert [event.credit_packets for event in sends] == [2, 1, 0, 0, 0]
+    assert [event.credit_blocks for event in sends] == [10, 5, 0, 0, 0]
+
+
+def test_the_credits_before_the_start_are_not_told_but_given_apart(told):
+    before: list[Event] = []
+    run = jam()
+    assert story_of(run, before=before.append)[0] == told
+    assert [(event.cycle, event.credit_blocks) for event in before if event.place == A] == [(60, 15)]
+    assert all(event.cycle < run.start for event in before)
+
+
+def test_the_sender_stalls_with_the_last_two_packets_queued(told):
+    stalls = [event for event in told if event.name == "stall"]
+    assert [(event.place, event.credit_packets) for event in stalls] == [(A, 0), (A, 0)]
+    assert "packets 3 and 4 waiting" in stalls[0].text
+    assert "packet 4 waiting" in stalls[1].text
+
+
+def test_each_credit_that_comes_home_releases_one_packet(told):
+    at_sender = [(event.name, event.packet) for event in told if event.place == A]
+    stalled = at_sender.index(("stall", "0/3"))
+    assert at_sender[stalled + 1 : stalled + 6] == [
+        ("credit", None),
+        ("send", "0/3"),
+        ("stall", "0/4"),
+        ("credit", None),
+        ("send", "0/4"),
+    ]
+
+
+def test_a_wait_is_told_with_its_length(told):
+    first = next(event for event in told if event.name == "stall")
+    send = next(event for event in told if event.packet == "0/3" and event.name == "send")
+    assert send.text.endswith(f"after waiting {send.cycle - first.cycle} cycles")
+
+
+def test_a_packet_that_comes_when_there_is_no_credit_stalls_at_once():
+    run = jam()
+    # The last packet comes when the buffer is full and the link idle.
+    late = run.start + 700
+    packets = [*run.packets[:3], run.packets[3]._replace(cycle=late)]
+    events: list[Event] = []
+    story = Story(run.topology, iter(packets), run.start, events.append, ["burst"])
+    for record in run.records:
+        if record.cycle < late or record.kind == Kind.RX_FCP:
+            story.observe(record._replace(b=15) if record.kind == Kind.RX_FCP and record.cycle < late else record)
+    story.finish()
+    (stall,) = [event for event in events if event.name == "stall"]
+    assert (stall.cycle, stall.place, stall.packet) == (late, A, "0/3")
+
+
+def test_the_buffer_never_holds_more_than_it_has(told):
+    fills = [event.buffer_blocks for event in told if event.place == S1 and event.buffer_blocks is not None]
+    assert max(fills) == 15
+    assert fills[-1] == 0
+
+
+def test_all_packets_arrive_in_order(told):
+    assert [event.packet for event in told if event.name == "deliver"] == [f"0/{number}" for number in range(5)]
+    assert all(event.place == B for event in told if event.name == "deliver")
+
+
+def test_events_are_in_the_order_of_cycles_and_after_the_start(told):
+    cycles = [event.cycle for event in told]
+    assert cycles == sorted(cycles)
+    assert cycles[0] == jam().start
+
+
+def test_the_totals_are_those_of_the_trace():
+    _, story = story_of(jam())
+    assert (story.totals.sent, story.totals.delivered, story.totals.dropped) == (5, 5, 0)
+
+
+def test_a_packet_found_bad_is_dropped_at_the_host_and_counted():
+    run = jam()
+    bad = [
+        record._replace(a=Verdict.PHYSICAL | 1 << 16)
+        if record.kind == Kind.RX_DATA and record.source == port_source(2, 1)
+        else record
+        for record in run.records
+        if record.kind != Kind.DELIVER
+    ]
+    events, story = story_of(run, bad)
+    drops = [event for event in events if event.name == "drop"]
+    assert [event.packet for event in drops] == [f"0/{number}" for number in range(5)]
+    assert drops[0].text == "finds packet 0 bad: PHYSICAL"
+    assert (story.totals.delivered, story.totals.dropped) == (0, 5)
+
+
+def test_entering_initialize_takes_the_credits_away():
+    run = jam()
+    end = run.records[-1].cycle
+    down = Record(end + 1, port_source(HOST_A, 1), Kind.STATE, PortState.INITIALIZE)
+    credit = Record(end + 9, port_source(HOST_A, 1), Kind.RX_FCP, 1 << 8, 7)
+    events, _ = story_of(run, [*run.records, down, credit])
+    assert events[-2].text == "becomes Initialize"
+    assert events[-1].credit_blocks == 7
+
+
+def test_an_injected_error_is_told_at_the_port_before_it():
+    run = jam()
+    inject = Record(run.start + 9, link_source(1, 0), Kind.INJECT, Trigger.DATA | 3 << 8)
+    events, story = story_of(run, sorted([*run.records, inject]))
+    error = next(event for event in events if event.name == "error")
+    assert (error.place, error.text) == (S2, "an injected error changes row 3 on the way to B[1]")
+    assert story.totals.injected == 1
+
+
+def test_a_queued_packet_that_is_dropped_gives_its_blocks_back():
+    run = jam()
+    end = run.records[-1].cycle
+    discarded = [
+        record._replace(kind=Kind.TX_DISCARD, c=0)
+        if record.kind == Kind.TX_DATA and record.source == port_source(SWITCH, 2) and record.cycle > end - 700
+        else record
+        for record in run.records
+    ]
+    events, story = story_of(run, sorted(discarded))
+    assert story.totals.dropped == 2
+    assert [event.buffer_blocks for event in events if event.place == S1][-1] == 0
+
+
+def tell(story: list[Event], **recording) -> list[str]:
+    lines: list[str] = []
+    telling = Telling(Recording(**recording), lambda event: lines.append(event.text), lambda n: lines.append(f"({n})"))
+    for event in story:
+        telling(event)
+    telling.finish()
+    return lines
+
+
+def numbered(count: int) -> list[Event]:
+    return [Event(number, A, "send", str(number)) for number in range(count)]
+
+
+def test_a_long_story_is_told_by_its_first_and_last_events():
+    assert tell(numbered(10), first=3, last=2) == ["0", "1", "2", "(5)", "8", "9"]
+    assert tell(numbered(5), first=3, last=2) == ["0", "1", "2", "3", "4"]
+    assert tell(numbered(5), first=2, last=0) == ["0", "1", "(3)"]
+
+
+def test_only_what_is_to_be_recorded_is_told():
+    events = [replace(event, name=name) for event, name in zip(numbered(3), ("send", "credit", "send"), strict=True)]
+    events[2] = replace(events[2], place=B)
+    assert tell(events, events=("credit",)) == ["1"]
+    assert tell(events, nodes=("B",)) == ["2"]

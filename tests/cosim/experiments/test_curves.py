@@ -1,0 +1,65 @@
+"""Throughput curves: what is measured is what theory says, and the picture shows both."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from cosim.analysis.scoreboard import DeliveryCheck
+from cosim.experiments.curves import CurveError, Load, ideal_curve, measure_curve, time_alone
+from cosim.pictures.curve_picture import curve_figure
+from cosim.pictures.drawing import drawing_style, save_figure
+
+LOAD = Load(ports=4, size=256, cycles=40_000, warm_up=10_000)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Measured on the model and in theory, VOQ then FIFO, at a low, a middle and full load; a packet alone."""
+    directory = tmp_path_factory.mktemp("curves")
+    rates = (0.2, 0.6, 1.0)
+    alone = time_alone("model", "voq", LOAD, directory)
+    return [
+        (measure_curve("model", "voq", LOAD, rates, directory), ideal_curve("output queues", LOAD, rates, alone)),
+        (measure_curve("model", "fifo", LOAD, rates, directory), ideal_curve("input FIFO", LOAD, rates, alone)),
+    ], alone
+
+
+def test_at_low_load_all_is_delivered_in_hardly_more_time_than_a_packet_takes_alone(pairs):
+    curves, alone = pairs
+    for curve in (curve for pair in curves for curve in pair):
+        assert curve.points[0].delivered == pytest.approx(0.2, abs=0.02)
+        assert alone <= curve.points[0].mean_cycles < 1.1 * alone
+        assert curve.points[0].keeps_up
+
+
+def test_the_switch_is_no_better_than_theory_and_not_much_worse(pairs):
+    for measured, theory in pairs[0]:
+        for point, ideal in zip(measured.points, theory.points, strict=True):
+            assert point.delivered == pytest.approx(ideal.delivered, abs=0.03)
+    voq, ideal = pairs[0][0]
+    assert ideal.points[1].mean_cycles <= voq.points[1].mean_cycles < 1.1 * ideal.points[1].mean_cycles
+
+
+def test_fifos_do_not_keep_up_at_full_load(pairs):
+    fifo, theory = pairs[0][1]
+    assert not fifo.points[2].keeps_up
+    assert not theory.points[2].keeps_up
+    assert fifo.points[2].delivered < 0.75
+
+
+def test_a_wrong_delivery_ends_a_measurement(monkeypatch, tmp_path):
+    def deliver(check, delivery):
+        check.fault_count += 1
+
+    monkeypatch.setattr(DeliveryCheck, "deliver", deliver)
+    with pytest.raises(CurveError, match=r"offered load 0\.2: 0 packets lost, [0-9]+ delivered wrong"):
+        measure_curve("model", "voq", LOAD, [0.2], tmp_path)
+
+
+def test_the_picture_names_what_it_shows(pairs, tmp_path):
+    curves, alone = pairs
+    with drawing_style():
+        save_figure(curve_figure("Four ports", curves, 0.7, alone, 73), [tmp_path / "c.svg", tmp_path / "c.png"])
+    words = " ".join("".join(text.itertext()) for text in ElementTree.parse(tmp_path / "c.svg").iter())
+    for shown in ("Four ports", "VOQ, golden model", "FIFO, golden model", "output queues, theory", "0.700", "M/D/1"):
+        assert shown in words

@@ -1,0 +1,292 @@
+"""Fabrics brought up by the Subnet Manager over VL15, with nothing but SMPs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import count, islice, pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from cosim.engines.simulation import run
+from cosim.experiments.subnet_bring_up import LinkFailure, Up, UpResult, bring_up
+from cosim.hosts.mad_carrier import REACTION_CYCLES
+from cosim.stimulus.run_spec import RunSpec
+from cosim.topology.ibnetdiscover import format_topology
+from cosim.topology.subnet_differences import differences, in_reach
+from cosim.topology.subnet_fabric import fabric_of
+from cosim.topology.topology_file import TopologyFile, parse_topology, read_topology
+from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
+from sm.lids import LidRange
+from sm.subnet import End, Subnet
+from tests.files import TOPOLOGIES
+from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, fat_tree, random_subnet
+from wire.codes import LinkWidth, PortState
+from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
+from wire.stimulus import Control, Operation
+
+FABRICS = ["back_to_back", "star", "parallel", "ring_4", "ring_5", "fat_tree"]
+FAT_TREE_LINKS = 16
+BLOCK = LINEAR_FORWARDING_TABLE.count
+WHEN = datetime(2026, 11, 7, 6, 5, 4)
+
+
+def brought_up(topology: TopologyFile, tmp_path: Path, **options: object) -> UpResult:
+    made = fabric_of(topology)
+    host = next(made.names[node.guid] for node in topology.subnet.nodes.values() if not node.is_switch)
+    return bring_up(Up(made.fabric, made.widths, **{"host": host, **options}), tmp_path)
+
+
+def check_is_up(topology: TopologyFile, result: UpResult, without: int | None = None) -> None:
+    """Complete, as the file has it, and both ends of every link Active."""
+    assert result.complete
+    found = result.manager.found
+    subnet = topology.subnet if without is None else topology.subnet.without(topology.subnet.links[without])
+    assert differences(subnet, found.subnet, found.origin) == []
+    for link in found.subnet.links:
+        assert [found.state(end) for end in (link.a, link.b)] == [PortState.ACTIVE, PortState.ACTIVE], link
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_a_fabric_comes_up_as_its_file_has_it(name: str, tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / f"{name}.net")
+    check_is_up(topology, brought_up(topology, tmp_path))
+
+
+@pytest.mark.parametrize(("name", "most"), [("star", 40), ("parallel", 100)])
+def test_bring_up_takes_few_smps(name: str, most: int, tmp_path: Path) -> None:
+    result = brought_up(read_topology(TOPOLOGIES / f"{name}.net"), tmp_path)
+    assert result.manager.mads.sent.total() <= most
+    assert result.manager.mads.retried == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "most"), [("star", 40), ("parallel", 100)])
+def test_bring_up_takes_few_smps_whenever_it_begins(name: str, most: int, tmp_path: Path) -> None:
+    """At whatever point of the ports' flow control periods."""
+    topology = read_topology(TOPOLOGIES / f"{name}.net")
+    for seed in range(50):
+        print(f"seed {seed}")
+        result = brought_up(topology, tmp_path, seed=seed)
+        check_is_up(topology, result)
+        assert result.manager.mads.sent.total() <= most
+        assert result.manager.mads.retried == 0
+
+
+def chain(switches: int) -> TopologyFile:
+    """Switches one after the other, a host at either end."""
+    subnet = Subnet()
+    guids = [add_switch(subnet, 2) for _ in range(switches)]
+    cable(subnet, guids[0], add_host(subnet))
+    for before, after in pairwise(guids):
+        cable(subnet, before, after)
+    cable(subnet, guids[-1], add_host(subnet))
+    for guid, node in subnet.nodes.items():
+        node.description = f"node {guid:x}"
+    return parse_topology(format_topology(subnet, End(HOST_GUID, 1), WHEN), "chain")
+
+
+@pytest.mark.slow
+def test_the_longer_the_way_the_longer_an_smp_is_waited_for(tmp_path: Path) -> None:
+    topology = chain(24)
+    result = brought_up(topology, tmp_path)
+    check_is_up(topology, result)
+    assert result.manager.mads.retried == 0
+
+
+@pytest.mark.slow
+def test_eighteen_switches_of_36_ports_and_216_hosts_come_up_in_one_sweep(tmp_path: Path) -> None:
+    subnet = fat_tree(12, 6, hosts=18, parallel=3)
+    topology = parse_topology(format_topology(subnet, End(HOST_GUID, 1), WHEN), "large")
+    assert {node.ports for node in topology.subnet.switches} == {36}
+    result = brought_up(topology, tmp_path)
+    check_is_up(topology, result)
+    assert len(result.manager.found.subnet.nodes) == 18 + 216
+    assert sum(isinstance(event, SweepEnded) for _, event in result.events) == 1
+    assert result.manager.mads.retried == 0
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_what_is_discovered_is_the_input_s_topology(name: str, tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / f"{name}.net")
+    found = brought_up(topology, tmp_path).manager.found
+    written = parse_topology(format_topology(found.subnet, found.origin, WHEN), "discovered")
+    assert differences(topology.subnet, written.subnet, found.origin) == []
+
+
+def random_fabric(seed: int) -> Subnet:
+    """A random subnet, without hosts that have no link, which cannot be built."""
+    subnet = random_subnet(seed, host_ports=(1,))
+    for guid, node in list(subnet.nodes.items()):
+        node.description = f"node {guid:x}"
+        if not node.is_switch and not any(subnet.neighbours(guid)):
+            subnet.remove(guid)
+    return subnet
+
+
+def seeds_with_hosts(number: int) -> list[int]:
+    """The first so many seeds of random fabrics that have a host, at which a Subnet Manager may run."""
+
+    def has_host(seed: int) -> bool:
+        subnet = random_fabric(seed)
+        return len(subnet.switches) < len(subnet.nodes)
+
+    return list(islice(filter(has_host, count()), number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tens", range(5))
+def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path) -> None:
+    for seed in seeds_with_hosts(50)[10 * tens : 10 * tens + 10]:
+        print(f"seed {seed}")
+        subnet = random_fabric(seed)
+        hosts = [node for node in subnet.nodes.values() if not node.is_switch]
+        origin = End(Random(seed).choice(hosts).guid, 1)
+        topology = parse_topology(format_topology(subnet, origin, WHEN), "random")
+        made = fabric_of(topology)
+        result = brought_up(topology, tmp_path, host=made.names[origin.guid], seed=seed)
+        check_is_up(topology, result)
+        written = parse_topology(format_topology(result.manager.subnet, origin, WHEN), "discovered")
+        assert differences(subnet, written.subnet, origin) == []
+        assert set(written.subnet.nodes) == in_reach(subnet, origin)
+
+
+def test_the_same_posts_make_the_same_trace(tmp_path: Path) -> None:
+    """The Subnet Manager's packets are stimulus like any other."""
+    topology = read_topology(TOPOLOGIES / "star.net")
+    made = fabric_of(topology)
+    result = brought_up(topology, tmp_path)
+    host = list(made.fabric.nodes).index("H1")
+    says = [Control(0, Operation.HOST_SM, host, (1, 0, 0, 0))]
+    with run("model", RunSpec(made.fabric, says, result.posts, result.cycles), tmp_path) as records:
+        assert sum(1 for _record in records) == result.records
+
+
+def test_the_subnet_manager_takes_its_time(tmp_path: Path) -> None:
+    result = brought_up(read_topology(TOPOLOGIES / "star.net"), tmp_path)
+    assert result.posts[0].cycle == 1_000 + REACTION_CYCLES
+    assert [post.cycle for post in result.posts] == sorted(post.cycle for post in result.posts)
+    assert len(result.posts) == result.manager.mads.sent.total()
+
+
+def test_the_seed_moves_the_beginning(tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / "star.net")
+    result = brought_up(topology, tmp_path, seed=7)
+    assert result.posts[0].cycle > 1_000 + REACTION_CYCLES
+    check_is_up(topology, result)
+
+
+def test_a_narrow_link_is_found_narrow(tmp_path: Path) -> None:
+    text = (TOPOLOGIES / "star.net").read_text().replace('"SW1"[2]', '"SW1"[2] w=1').replace('[2] "H2"', '[2] "H2" w=1')
+    topology = parse_topology(text, "narrow")
+    assert [link.width for link in topology.subnet.links] == [LinkWidth.X4, LinkWidth.X1]
+    check_is_up(topology, brought_up(topology, tmp_path))
+
+
+def test_ports_keep_the_lids_of_an_earlier_run(tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / "star.net")
+    lids = {0x100003: LidRange(40, 40), 0x200000: LidRange(7, 7)}
+    result = brought_up(topology, tmp_path, lids=lids)
+    check_is_up(topology, result)
+    assert {guid: given.first for guid, given in result.manager.lids.items()} == {
+        0x100001: 1,
+        0x200000: 7,
+        0x100003: 40,
+    }
+
+
+@pytest.mark.parametrize("link", range(FAT_TREE_LINKS))
+def test_the_fat_tree_is_routed_anew_around_any_link(link: int, tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / "fat_tree.net")
+    failed = topology.subnet.links[link]
+    hosts = [end.guid for end in (failed.a, failed.b) if not topology.subnet.nodes[end.guid].is_switch]
+    # The Subnet Manager is not behind the link.
+    host = "H8" if named(topology, "H1") in hosts else "H1"
+    result = brought_up(topology, tmp_path, host=host, failure=LinkFailure(link, 400_000, 5_000))
+    check_is_up(topology, result, without=link)
+    lost = [event.node.guid for cycle, event in result.events if isinstance(event, NodeLost)]
+    assert lost == hosts
+    ways = {switch: bytes(table) for switch, table in result.manager.routes.tables.items()}
+    assert all(table[given.first] != 0xFF for table in ways.values() for given in result.manager.lids.values())
+
+
+def named(topology: TopologyFile, description: str) -> int:
+    """The GUID of a node."""
+    return next(node.guid for node in topology.subnet.nodes.values() if node.description == description)
+
+
+def link_at(topology: TopologyFile, description: str, port: int) -> int:
+    """The number of the link at a port."""
+    end = End(named(topology, description), port)
+    return next(number for number, link in enumerate(topology.subnet.links) if end in (link.a, link.b))
+
+
+def blocks_of(tables: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], bytes]:
+    """The entries in use of forwarding tables, by switch GUID and block."""
+    return {
+        (guid, first // BLOCK): bytes(table[first : first + BLOCK])
+        for guid, table in tables.items()
+        for first in range(0, len(table), BLOCK)
+    }
+
+
+@pytest.mark.parametrize(("lids", "blocks"), [({}, 1), ({"H4": 70, "H8": 130}, 3)], ids=["1 block", "3 blocks"])
+def test_a_failure_is_answered_with_as_few_writes_as_it_needs(
+    lids: dict[str, int], blocks: int, tmp_path: Path
+) -> None:
+    """A link between a leaf and a spine: only the blocks in which routes change, and no port."""
+    topology = read_topology(TOPOLOGIES / "fat_tree.net")
+    remembered = {named(topology, host) + 1: LidRange(lid, lid) for host, lid in lids.items()}
+    quiet = brought_up(topology, tmp_path, lids=remembered)
+    failure = LinkFailure(link_at(topology, "L1", 3), 400_000, 5_000)
+    result = brought_up(topology, tmp_path, lids=remembered, failure=failure)
+    before, after = (blocks_of(one.manager.routes.tables) for one in (quiet, result))
+    assert len(before) == len(after) == 6 * blocks
+    told = [event for cycle, event in result.events if cycle > failure.cycle]
+    written = [(event.guid, block) for event in told if isinstance(event, TablesWritten) for block in event.blocks]
+    assert sorted(written) == sorted(key for key in after if after[key] != before[key])
+    assert {topology.subnet.nodes[guid].description for guid, _block in written} == {"L1", "L2", "L3", "L4", "S1"}
+    assert [event for event in told if isinstance(event, PortStateSet)] == []
+
+
+def test_a_failure_under_way_is_dealt_with(tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / "fat_tree.net")
+    quiet = brought_up(topology, tmp_path)
+    (first,) = [cycle for cycle, event in quiet.events if isinstance(event, SweepEnded)][:1]
+    result = brought_up(topology, tmp_path, failure=LinkFailure(FAT_TREE_LINKS - 1, first // 2, 5_000))
+    check_is_up(topology, result, without=FAT_TREE_LINKS - 1)
+
+
+def test_a_failure_during_activation_is_dealt_with_sooner_than_a_fabric_comes_up(tmp_path: Path) -> None:
+    """The ports behind the link are not waited for one by one."""
+    topology = read_topology(TOPOLOGIES / "fat_tree.net")
+    quiet = brought_up(topology, tmp_path)
+    armed = [cycle for cycle, event in quiet.events if isinstance(event, PortStateSet)]
+    link = link_at(topology, "L1", 3)
+    result = brought_up(topology, tmp_path, failure=LinkFailure(link, armed[4], 5_000))
+    check_is_up(topology, result, without=link)
+    heard = next(cycle for cycle, event in result.events if isinstance(event, TrapReceived))
+    again = [cycle for cycle, event in result.events if isinstance(event, TablesWritten) and cycle > heard]
+    assert heard < armed[-1]
+    assert again[-1] - heard < quiet.cycles
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "records"), [("star", 396), ("parallel", 1348), ("ring_4", 2112), ("fat_tree", 4592)])
+def test_rtl_and_model_agree_through_the_whole_bring_up(name: str, records: int, tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / f"{name}.net")
+    result = brought_up(topology, tmp_path, engine="verilator")
+    check_is_up(topology, result)
+    assert result.comparison.difference is None
+    assert result.comparison.records == result.records == records
+    # The Subnet Manager cannot tell one from the other.
+    alone = brought_up(topology, tmp_path)
+    assert (alone.posts, alone.events, alone.cycles) == (result.posts, result.events, result.cycles)
+
+
+@pytest.mark.slow
+def test_rtl_and_model_agree_through_a_failure(tmp_path: Path) -> None:
+    topology = read_topology(TOPOLOGIES / "fat_tree.net")
+    result = brought_up(topology, tmp_path, engine="verilator", failure=LinkFailure(4, 260_000, 5_000))
+    check_is_up(topology, result, without=4)
+    assert result.comparison.difference is None

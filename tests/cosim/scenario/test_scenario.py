@@ -1,0 +1,258 @@
+"""Scenario files: what a user may write, and what is said about what one may not."""
+
+from pathlib import Path
+
+import pytest
+
+from cosim.scenario.scenario import Host, Link, Scenario
+from cosim.scenario.scenario_file import ScenarioError, load_scenario, packaged_scenarios, parse_scenario
+from cosim.topology.subnet_fabric import fabric_of
+from cosim.topology.topology_file import TopologyError, read_topology
+from wire.parameters import NodeIdentity, SwitchParameters
+from wire.registers import PortRegister
+
+TWO_HOSTS = """
+cycles = 1000
+
+[hosts.A]
+[hosts.B]
+
+[switches.S]
+ports = 3
+
+[[links]]
+ends = ["A", "S[1]"]
+
+[[links]]
+ends = ["S[2]", "B"]
+width = "1X"
+flight_cycles = 7
+
+[[flows]]
+from = "A"
+to = "B"
+size = [0, 2048]
+rate = 0.5
+"""
+
+
+def test_a_scenario_gives_the_fabric_that_the_engines_build():
+    scenario = parse_scenario(TWO_HOSTS, "two.toml")
+    fabric = scenario.fabric
+    assert list(fabric.nodes) == ["S", "A", "B"]
+    assert fabric.nodes["S"] == SwitchParameters(ports=3)
+    assert [(link.a, link.a_port, link.b, link.b_port, link.flight) for link in fabric.links] == [
+        ("A", 1, "S", 1, 1),
+        ("S", 2, "B", 1, 7),
+    ]
+    assert scenario.lids == {"A": 1, "B": 2}
+
+
+def test_a_fifo_switch_has_one_reader_unless_told_otherwise():
+    assert parse_scenario(TWO_HOSTS + '[[ports]]\nat = "*"\ntick = 3', "x").switches["S"].parameters.readers == 2
+    fifo = parse_scenario(TWO_HOSTS.replace("ports = 3", 'ports = 3\nqueueing = "fifo"'), "x")
+    assert fifo.switches["S"].parameters.readers == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "symbol_time_ns", "cycles"),
+    [
+        ({}, 4, 1),
+        ({"flight_cycles": 9}, 4, 9),
+        ({"flight_ns": 10}, 4, 3),
+        ({"length_m": 100}, 4, 125),
+        ({"length_m": 100}, 1, 500),
+        ({"length_m": 0.8}, 4, 1),
+        ({"length_m": 0.1}, 0.5, 1),
+    ],
+)
+def test_the_flight_time_is_rounded_up_to_whole_cycles(link, symbol_time_ns, cycles):
+    assert Link(ends=("A", "B"), **link).flight(symbol_time_ns) == cycles
+
+
+def test_port_settings_name_registers():
+    scenario = parse_scenario(TWO_HOSTS + '[[ports]]\nat = "S[2]"\ntick = 3\nfcp_period = 100', "x")
+    assert scenario.ports[0].registers == {PortRegister.FCP_PERIOD: 100, PortRegister.TICK: 3}
+
+
+@pytest.mark.parametrize("name", packaged_scenarios())
+def test_scenarios_that_come_with_the_project_are_scenarios(name):
+    assert load_scenario(name).name == name
+
+
+def test_a_file_is_a_scenario_by_the_name_of_the_file(tmp_path):
+    (tmp_path / "mine.toml").write_text(TWO_HOSTS)
+    assert load_scenario(str(tmp_path / "mine.toml")).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("cycles = 1000", "cycles = ", "two.toml: Invalid value (at line 2, column 10)"),
+        ("cycles = 1000", "", "two.toml: cycles: missing, it must be given"),
+        ("cycles = 1000", "cycles = -1", "two.toml: cycles: -1: expected greater than 0"),
+        ("cycles = 1000", 'cycles = "1000"', "two.toml: cycles: '1000': expected a valid integer"),
+        ("cycles = 1000", "cycles = 1000\nname = 'x'", "two.toml: name: unknown key"),
+        ('width = "1X"', 'width = "2X"', "two.toml: links[1].width: '2X': expected '1X' or '4X'"),
+        ("flight_cycles = 7", "flight_cycle = 7", "two.toml: links[1].flight_cycle: unknown key"),
+        (
+            "flight_cycles = 7",
+            "flight_cycles = 7\nlength_m = 1",
+            "two.toml: links[1]: flight_cycles and length_m given: expected at most one flight time",
+        ),
+        (
+            "flight_cycles = 7",
+            "length_m = 1e6",
+            "two.toml: links: flight of link S[2]-B[1] 1250000: expected 1..4096",
+        ),
+        ("ports = 3", "ports = 1", "two.toml: switches: S: ports 1: expected 2..64"),
+        ("ports = 3", "mtu = 300", "two.toml: switches: S: mtu 300: expected one of 256, 512, 1024, 2048, 4096"),
+        ("ports = 3", "lft_size = 2", "two.toml: switches.S.lft_size: 2: expected more than the 3 LIDs"),
+        ("S[2]", "S[4]", "two.toml: links: port of S in a link 4: expected 1..3"),
+        ("S[2]", "S[1]", "two.toml: links: port S[1] is used by two links: expected one"),
+        ("S[2]", "T[2]", "two.toml: links[1].ends: 'T[2]': no node 'T'; there are S, A, B"),
+        ("S[2]", "S", "two.toml: links[1].ends: 'S': S is a switch, expected a port as in S[1]"),
+        ("S[2]", "S.2", "two.toml: links[1].ends: 'S.2': expected NODE or NODE[PORT]"),
+        ("[hosts.B]", "[hosts.B]\n[hosts.C]", "two.toml: links: adapter C has no link: expected one"),
+        ("[hosts.B]", "[hosts.B]\n[hosts.S]", "two.toml: hosts: S: is a switch too, expected a name of its own"),
+        ('to = "B"', 'to = "C"', "two.toml: flows[0].to: no host 'C'; there are A, B"),
+        ('to = "B"', 'to = "A"', "two.toml: flows[0].to: 'A' is the source, expected another host"),
+        ("2048]", "4000]", "two.toml: flows[0].size: 4000: expected at most the path's MTU, 2048 bytes"),
+        ("[0, 2048]", "[9, 8]", "two.toml: flows[0].size: [9, 8]: expected 0..4096 bytes, or [least, most] of them"),
+        ("rate = 0.5", "", "two.toml: flows[0]: neither count nor rate given: expected one or both"),
+        ("rate = 0.5", "rate = 1.5", "two.toml: flows[0].rate: 1.5: expected less than or equal to 1"),
+        ("rate = 0.5", "rate = 1\nsl = 16", "two.toml: flows[0].sl: 16: expected 0..15, or a list of them"),
+        ("rate = 0.5", "rate = 1\nsl = []", "two.toml: flows[0].sl: []: expected 0..15, or a list of them"),
+        ("rate = 0.5", "rate = 1\nsl = [1, 1]", "two.toml: flows[0].sl: [1, 1]: expected SLs that differ"),
+        ('from = "A"', 'from = "**"', "two.toml: flows[0].from: no host '**'; there are A, B"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(old, new, message):
+    assert old in TWO_HOSTS
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_HOSTS.replace(old, new, 1), "two.toml")
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('[[stalls]]\nhost = "C"\nfrom = 0\nto = 1', "stalls[0].host: no host 'C'; there are A, B"),
+        ('[[stalls]]\nhost = "A"\nfrom = 1\nto = 1', "stalls[0]: from 1 to 1: expected to > from"),
+        ('[[stalls]]\nhost = "A"\nfrom = 0\nto = 1\nvls = [1]', "stalls[0].vls: 1: expected 0..0 or 15"),
+        ('[[errors]]\nkind = "ebp"\nfrom = "S[3]"\nat = 0', "errors[0].from: 'S[3]': has no link"),
+        ('[[ports]]\nat = "S[3]"', "ports[0].at: 'S[3]': has no link"),
+        ('[record]\nnodes = ["C"]', "record.nodes: no node 'C'"),
+        ('[picture]\nports = ["A", "S[3]"]', "picture.ports[1]: 'S[3]': has no link"),
+        ('[picture]\ncredits = ["C"]', "picture.credits[0]: 'C': no node 'C'; there are S, A, B"),
+        ("[picture]\nfrom = 9\nto = 9", "picture: from 9 to 9: expected to > from"),
+        ("[picture]\npanels = []", "picture.panels: []: expected at least one panel"),
+        ('[picture]\npanels = ["wires"]', "picture.panels[0]: 'wires': expected 'packets', 'credits' or 'buffers'"),
+    ],
+)
+def test_references_to_what_is_not_there_are_errors(more, message):
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_HOSTS + more, "two.toml")
+    assert str(caught.value) == f"two.toml: {message}"
+
+
+def test_any_host_needs_another_one():
+    alone = 'cycles = 9\n[hosts.A]\n[switches.S]\n[[links]]\nends = ["A", "S[1]"]\n'
+    alone += '[[flows]]\nfrom = "*"\nto = "*"\nrate = 1'
+    with pytest.raises(ScenarioError, match=r"flows\[0\]\.from: '\*': there is only one host, expected two or more"):
+        parse_scenario(alone, "alone.toml")
+
+
+def test_packets_to_any_host_fit_all_ways():
+    text = TWO_HOSTS.replace("[hosts.B]", "[hosts.B]\nmtu = 1024").replace('to = "B"', 'to = "*"')
+    with pytest.raises(ScenarioError, match=r"flows\[0\]\.size: 2048: expected at most the path's MTU, 1024 bytes"):
+        parse_scenario(text, "two.toml")
+
+
+def test_hosts_without_a_way_between_them_cannot_have_a_flow():
+    apart = TWO_HOSTS.replace("[switches.S]", "[switches.T]\n[switches.S]").replace('"S[2]", "B"', '"T[2]", "B"')
+    with pytest.raises(ScenarioError, match=r"two\.toml: flows\[0\]: no way from A to B"):
+        parse_scenario(apart, "two.toml")
+
+
+def test_an_unknown_scenario_is_answered_with_those_there_are(tmp_path):
+    with pytest.raises(ScenarioError, match=r"^scenario 'jom': no such file, and Ironband comes with: .*jam"):
+        load_scenario("jom")
+    with pytest.raises(ScenarioError, match="No such file"):
+        load_scenario(str(tmp_path / "nowhere.toml"))
+    with pytest.raises(ScenarioError, match="Is a directory"):
+        load_scenario(str(tmp_path))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ScenarioError, match="byte 0 is not UTF-8"):
+        load_scenario(str(tmp_path / "binary.toml"))
+
+
+def test_every_error_is_one_line():
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_HOSTS.replace("cycles = 1000", 'cycles = "a\\nb"'), "two.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_scenario_can_be_made_without_a_file():
+    scenario = Scenario(cycles=10, hosts={"A": Host(), "B": Host()}, links=(Link(ends=("A", "B")),))
+    assert list(scenario.fabric.nodes) == ["A", "B"]
+
+
+NET = """
+Switch 3 "S1" # "the switch"
+[1] "H1"[1]
+[3] "H2"[1] w=1
+Ca 1 "H1"
+[1] "S1"[1]
+Ca 1 "H2"
+[1] "S1"[3] w=1
+"""
+
+
+def with_net(tmp_path: Path, text: str) -> Scenario:
+    (tmp_path / "two.net").write_text(NET)
+    (tmp_path / "two.toml").write_text(f'cycles = 1\ntopology = "two.net"\n{text}')
+    return load_scenario(str(tmp_path / "two.toml"))
+
+
+def test_nodes_and_links_may_be_those_of_a_topology_file(tmp_path):
+    scenario = with_net(tmp_path, "[switches.the_switch]\nvls = 2\n[hosts.H1]\nsend_blocks = 99")
+    assert {name: (table.ports, table.vls) for name, table in scenario.switches.items()} == {"the_switch": (3, 2)}
+    assert {name: table.send_blocks for name, table in scenario.hosts.items()} == {"H1": 99, "H2": 128}
+    assert {(link.ends, link.width) for link in scenario.links} == {
+        (("H1[1]", "the_switch[1]"), "4X"),
+        (("H2[1]", "the_switch[3]"), "1X"),
+    }
+
+
+def test_nodes_are_who_they_are_in_the_topology_file(tmp_path):
+    scenario = with_net(tmp_path, "")
+    made = fabric_of(read_topology(tmp_path / "two.net"))
+    assert {name: scenario.fabric.identity(name) for name in scenario.nodes} == made.fabric.identities
+    assert scenario.fabric.identity("the_switch") == NodeIdentity(0x200000, 0x200000, "the switch")
+
+
+def test_a_scenario_file_has_no_identities():
+    with pytest.raises(ScenarioError, match=r"^two\.toml: identities: unknown key$"):
+        parse_scenario(f"{TWO_HOSTS}\n[identities]", "two.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[links]]\nends = ["H1", "H2"]', "links: expected none beside those of two.net"),
+        ("[hosts.H3]", "hosts.H3: two.net has none of this name"),
+        ("[switches.the_switch]\nports = 4", "switches.the_switch: expected a table without ports, which are those of"),
+        ("[hosts.H1]\nsend_blocks = 1", "hosts: H1: send_blocks 1: expected"),
+    ],
+)
+def test_what_is_wrong_beside_a_topology_file_is_said_in_one_line(tmp_path, text, said):
+    with pytest.raises(ScenarioError) as caught:
+        with_net(tmp_path, text)
+    assert str(caught.value).removeprefix(f"{tmp_path}/two.toml: ").startswith(said)
+
+
+def test_a_bad_topology_file_is_told_with_its_line(tmp_path):
+    (tmp_path / "bad.net").write_text("Switch\n")
+    with pytest.raises(TopologyError, match=r"bad\.net:1: malformed line"):
+        parse_scenario('cycles = 1\ntopology = "bad.net"', "two.toml", folder=tmp_path)

@@ -1,0 +1,115 @@
+"""Modules of which a design has several are compiled once, and the design does the same."""
+
+import re
+import subprocess
+
+import pytest
+from amaranth.sim import Simulator
+
+from cosim.simulators import hierarchical_blocks
+from cosim.simulators.build import build
+from cosim.simulators.hierarchical_blocks import split
+from tests.cosim.engines.stages import Counted, Pipeline
+from verilog.design import fabric_design
+from verilog.emit import to_verilog
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+
+CYCLES = 1000
+BENCH = """\
+module bench;
+  reg clk = 0;
+  wire [63:0] q;
+  counted counted (.clk(clk), .rst(1'b0), .q(q));
+  integer cycle = 0;
+  initial begin
+    for (cycle = 0; cycle < 1000; cycle = cycle + 1) begin
+      #2 clk = 1;
+      #2 clk = 0;
+      $display("%h", q);
+    end
+    $finish;
+  end
+endmodule
+"""
+
+
+@pytest.fixture(autouse=True)
+def even_small_modules_are_blocks(monkeypatch):
+    monkeypatch.setattr(hierarchical_blocks, "_WORTH_CHARACTERS", 0)
+
+
+def test_like_modules_are_one_block():
+    rest, found = split(to_verilog(Pipeline(), "pipeline"))
+    assert len(found) == 1
+    assert len(re.findall(r"^module ", rest, re.M)) == 2
+    assert f"{found[0].name}_step(" in rest
+
+
+def test_a_module_with_one_instance_is_no_block():
+    text = to_verilog(Pipeline(stages=1), "pipeline")
+    assert split(text) == (text, [])
+
+
+def test_small_modules_are_no_blocks(monkeypatch):
+    monkeypatch.setattr(hierarchical_blocks, "_WORTH_CHARACTERS", 10**6)
+    text = to_verilog(Pipeline(), "pipeline")
+    assert split(text) == (text, [])
+
+
+def test_a_block_is_the_same_in_every_design():
+    (one,) = split(to_verilog(Pipeline(), "pipeline"))[1]
+    (other,) = split(to_verilog(Pipeline(stages=7), "another"))[1]
+    assert one == other
+
+
+def test_only_what_depends_on_inputs_at_once_is_settled():
+    rest, (block,) = split(to_verilog(Pipeline(), "pipeline"))
+    (settle,) = re.findall(rf"function void {block.name}_settle\((.*)\);", rest)
+    assert re.findall(r"(input|output) [a-z ]+ (p_\w+)", settle) == [
+        ("input", "p_stepped"),
+        ("input", "p_d"),
+        ("output", "p_mixed"),
+    ]
+
+
+def test_modules_with_a_falling_edge_are_no_blocks():
+    text = to_verilog(Pipeline(), "pipeline").replace("@(posedge clk)", "@(negedge clk)")
+    assert split(text)[1] == []
+
+
+@pytest.mark.slow
+def test_adapters_and_both_halves_of_a_switchs_ports_are_blocks(monkeypatch):
+    monkeypatch.undo()
+    nodes = {"S": SwitchParameters(ports=3), **{f"H{port}": AdapterParameters() for port in (1, 2, 3)}}
+    links = tuple(LinkParameters(f"H{port}", 1, "S", port) for port in (1, 2, 3))
+    text = fabric_design(FabricParameters(nodes, links)).verilog
+    rest, found = split(text)
+    # And in an adapter its two receivers of packets, the host's and the agent's.
+    assert len(found) == 4
+    assert len(rest) < len(text) / 2
+
+
+def expected():
+    """`q` of the design in each cycle, in Amaranth's simulator."""
+    seen = []
+    dut = Counted()
+
+    async def watch(ctx):
+        for _cycle in range(CYCLES):
+            await ctx.tick()
+            seen.append(ctx.get(dut.q))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(watch)
+    simulator.run()
+    return seen
+
+
+@pytest.mark.slow
+def test_a_design_of_blocks_does_in_each_cycle_what_it_does_in_amaranths_simulator(tmp_path):
+    sources = {"counted.v": to_verilog(Counted(), "counted"), "bench.v": BENCH}
+    assert len(split(sources["counted.v"])[1]) == 2
+    command = [*build("verilator", sources, "bench").command(), "--bare"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert [int(line, 16) for line in result.stdout.splitlines()[:CYCLES]] == expected()

@@ -1,0 +1,125 @@
+"""Bring-up: what a Subnet Manager would write, in an order that takes every link to Active."""
+
+import pytest
+
+from cosim.scenario.scenario import Host, Link, Scenario, Switch
+from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, bring_up, initial_exchange, read_counters
+from cosim.topology.topology import Port, Topology
+from wire.codes import PortState
+from wire.registers import (
+    Counter,
+    NodeRegister,
+    PortRegister,
+    lft_address,
+    node_address,
+    port_address,
+    sl_to_vl_address,
+)
+from wire.stimulus import Operation
+
+
+def star(hosts: int, vls: int = 1, host_vls: int | None = None, **link) -> Topology:
+    return Scenario(
+        cycles=1,
+        switches={"S": Switch(ports=max(2, hosts), vls=vls)},
+        hosts={f"h{number}": Host(vls=host_vls or vls) for number in range(hosts)},
+        links=tuple(Link(ends=(f"S[{number + 1}]", f"h{number}"), **link) for number in range(hosts)),
+    ).topology
+
+
+def writes(topology: Topology, settings=None) -> dict[tuple[int, int], tuple[int, int]]:
+    """(node, address) to (cycle, value) of the last write."""
+    controls = bring_up(topology, settings).controls
+    assert all(control.operation == Operation.BUS_WRITE for control in controls)
+    return {(control.target, control.args[0]): (control.cycle, control.args[1]) for control in controls}
+
+
+def states(topology: Topology, state: PortState) -> list[int]:
+    """The cycles in which a state is written, by linked port."""
+    cycles = {}
+    for control in bring_up(topology).controls:
+        for port in topology.linked_ports():
+            if (control.target, *control.args[:2]) == (
+                topology.index[port.node],
+                port_address(port.number, PortRegister.STATE),
+                state,
+            ):
+                cycles[port] = control.cycle
+    return [cycles[port] for port in topology.linked_ports()]
+
+
+def test_one_operation_is_given_in_a_cycle():
+    cycles = [control.cycle for control in bring_up(star(8)).controls]
+    assert cycles == sorted(set(cycles))
+
+
+def test_every_host_gets_its_lid_and_every_switch_the_way_to_it():
+    written = writes(star(3))
+    for number in range(3):
+        assert written[1 + number, node_address(NodeRegister.LID)][1] == number + 1
+        assert written[0, lft_address(number + 1)][1] == number + 1
+    assert written[0, node_address(NodeRegister.LINEAR_FDB_TOP)][1] == 3
+
+
+def test_the_widths_of_both_ends_are_written_where_they_are_not_4x():
+    written = writes(star(2, width="1X"))
+    assert {written[node, port_address(1, PortRegister.WIDTH)][1] for node in (0, 1, 2)} == {1}
+    assert (0, port_address(1, PortRegister.WIDTH)) not in writes(star(2))
+
+
+@pytest.mark.parametrize("vls", [1, 8])
+def test_nothing_is_written_while_the_first_flow_control_packets_cross(vls):
+    """A change of width would cut them short, which is an error at the other end."""
+    flight = 100
+    first = bring_up(star(2, vls=vls, width="1X", flight_cycles=flight)).controls[0].cycle
+    assert first > flight + 2 * vls
+
+
+def test_an_sl_maps_to_a_vl_that_the_next_link_has():
+    topology = star(2, vls=8, host_vls=2)
+    written = writes(topology)
+    assert written[0, sl_to_vl_address(1, 2, 2)][1] == 0
+    assert (0, sl_to_vl_address(1, 2, 1)) not in written
+    assert written[0, port_address(1, PortRegister.OPERATIONAL_VLS)][1] == 2
+
+
+@pytest.mark.parametrize("flight", [1, 100, 4096])
+def test_both_ends_are_armed_together_and_activated_once_flow_control_has_crossed(flight):
+    topology = star(2, width="1X", flight_cycles=flight)
+    armed, active = states(topology, PortState.ARMED), states(topology, PortState.ACTIVE)
+    assert armed[1] - armed[0] == armed[3] - armed[2] == 1
+    crossing = initial_exchange(topology, Port("S", 1))
+    assert crossing > flight
+    # Op 1 packets of Initialize have arrived before the far end is armed.
+    assert min(armed) > crossing
+    assert min(active) - max(armed) >= crossing
+    assert bring_up(topology).start > max(active)
+
+
+def test_no_periodic_op_1_packet_is_under_way_when_a_port_is_armed():
+    """A long configuration that would end right before the period of Initialize."""
+    for hosts in (8, 48, 63):
+        topology = star(hosts, vls=8, host_vls=4, flight_cycles=2000)
+        armed = states(topology, PortState.ARMED)
+        crossing = initial_exchange(topology, Port("S", 1))
+        for period in range(1, 1_000_000, FCP_PERIOD_AT_RESET):
+            assert not period - 2 <= max(armed) or not min(armed) <= period + crossing
+
+
+def test_settings_are_written_after_the_links_are_active():
+    topology = star(2)
+    written = writes(topology, {Port("S", 2): {PortRegister.TICK: 7}})
+    cycle, value = written[0, port_address(2, PortRegister.TICK)]
+    assert value == 7
+    assert cycle > max(states(topology, PortState.ACTIVE))
+
+
+def test_every_counter_of_every_linked_port_is_read():
+    topology = star(2)
+    reads = read_counters(topology, 100)
+    assert [control.cycle for control in reads] == list(range(100, 100 + 4 * len(Counter)))
+    assert {(control.target, control.args[0]) for control in reads} == {
+        (topology.index[port.node], port_address(port.number, counter))
+        for port in topology.linked_ports()
+        for counter in Counter
+    }

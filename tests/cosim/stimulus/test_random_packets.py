@@ -1,0 +1,144 @@
+"""Traffic: packets that a fabric may carry, the same ones for the same seed."""
+
+from collections import Counter, defaultdict
+from itertools import islice
+
+import pytest
+
+from cosim.experiments.check import CheckOptions, check_experiment
+from cosim.scenario.scenario_file import load_scenario, parse_scenario
+from cosim.stimulus.flows import scenario_packets
+from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.topology.topology import Port
+from wire.codes import LNH, VL15
+from wire.headers import BTH, DETH
+from wire.packet import parse
+
+FLOWS = """
+cycles = 10_000
+[hosts.A]
+vls = 4
+[hosts.B]
+vls = 4
+[switches.S]
+ports = 2
+vls = 4
+[[links]]
+ends = ["A", "S[1]"]
+[[links]]
+ends = ["S[2]", "B"]
+width = "1X"
+[[flows]]
+from = "A"
+to = "B"
+sl = 6
+size = [10, 500]
+rate = 0.25
+start = 100
+[[flows]]
+from = "B"
+to = "A"
+size = 64
+count = 3
+rate = 0.5
+"""
+
+
+def flows(seed: int = 0) -> list:
+    scenario = parse_scenario(FLOWS, "flows.toml")
+    return list(scenario_packets(scenario, scenario.topology, 1000, seed))
+
+
+def test_packets_are_ud_sends_with_good_icrcs_from_source_to_destination():
+    for packet in flows():
+        parsed = parse(packet.data)
+        assert parsed.icrc_good
+        lids = {"A": 1, "B": 2}
+        assert (parsed.lrh.slid, parsed.lrh.dlid) == (lids[packet.source], lids[packet.destination])
+        assert (parsed.header(DETH).src_qp, parsed.header(BTH).psn) == (packet.flow, packet.sequence)
+        assert len(parsed.payload) == packet.payload_bytes
+
+
+def test_the_sl_gives_the_vl_and_the_slot():
+    first = next(packet for packet in flows() if packet.flow == 0)
+    assert (first.slot, first.final_vl, parse(first.data).lrh.sl, parse(first.data).lrh.vl) == (2, 2, 6, 2)
+
+
+def test_a_flow_starts_when_it_should_and_keeps_its_link_busy_for_its_rate():
+    packets = [packet for packet in flows() if packet.flow == 0]
+    assert packets[0].cycle == 1100
+    busy = sum(packet.rows for packet in packets)
+    assert busy / 9_900 == pytest.approx(0.25, rel=0.05)
+    assert max(packet.payload_bytes for packet in packets) <= 500
+
+
+def test_a_flow_with_count_ends_with_it_and_a_1x_link_takes_four_times_as_long():
+    packets = [packet for packet in flows() if packet.flow == 1]
+    rows = packets[0].rows
+    assert [packet.cycle for packet in packets] == [1000 + step * rows * 4 * 2 for step in range(3)]
+
+
+def test_packets_come_in_the_order_of_cycles():
+    cycles = [packet.cycle for packet in flows()]
+    assert cycles == sorted(cycles)
+
+
+def test_the_same_seed_gives_the_same_packets_and_another_one_others():
+    assert flows(1) == flows(1)
+    assert flows(1) != flows(2)
+
+
+def test_no_two_packets_are_alike():
+    packets = list(islice(jam_like(), 2000))
+    assert len({(packet.words[0] & 0xFFFFFFF, *packet.words[1:]) for packet in packets}) == len(packets)
+
+
+def jam_like():
+    experiment = check_experiment(CheckOptions(cycles=100_000, errors=False, seed=5))
+    return experiment.packets()
+
+
+def test_random_traffic_asks_no_host_for_more_than_the_load():
+    """With mixed widths, over a long time."""
+    options = CheckOptions(ports=5, vls=4, mtu=512, cycles=800_000, errors=False, seed=11, load=0.6)
+    experiment = check_experiment(options)
+    topology = experiment.topology
+    assert {topology.pace(Port(host, 1)) for host in topology.lids} == {1, 4}
+    busy: Counter[str] = Counter()
+    for packet in experiment.packets():
+        busy[packet.destination] += packet.rows * topology.pace(Port(packet.destination, 1))
+    assert max(busy.values()) / options.cycles < 0.75
+    assert max(busy.values()) / options.cycles > 0.3
+
+
+def test_random_traffic_has_all_kinds_of_packets():
+    experiment = check_experiment(CheckOptions(ports=4, vls=4, mtu=1024, cycles=200_000, seed=3))
+    topology = experiment.topology
+    seen = defaultdict(set)
+    for packet in experiment.packets():
+        seen["lnh"].add(packet.words[0] >> 16 & 3)
+        seen["slot"].add(packet.slot)
+        seen["ways"].add((packet.source, packet.destination))
+        seen["stray"].add(packet.destination is None)
+        if packet.destination is not None:
+            seen["size"].add(packet.pkt_len)
+            assert packet.words[1] >> 16 & 0x7FF == packet.pkt_len
+            assert packet.final_vl == VL15 or packet.final_vl < 4
+    assert seen["lnh"] == {LNH.RAW, LNH.IBA_LOCAL, LNH.IBA_GLOBAL}
+    assert seen["slot"] == set(range(5))
+    assert len(seen["ways"]) >= 4 * 3
+    assert seen["stray"] == {True, False}
+    assert min(seen["size"]) <= 10
+    assert max(seen["size"]) == (1024 + 32) // 4 + 10
+    assert topology.lids == {"H1": 1, "H2": 2, "H3": 3, "H4": 4}
+
+
+def test_sequences_of_a_flow_count_up():
+    scenario = load_scenario("jam")
+    topology = scenario.topology
+    traffic = RandomTraffic(seed=1, start=0, end=50_000, load=0.5, strays=True)
+    last: dict[int, int] = {}
+    for packet in random_packets(topology, traffic):
+        assert packet.sequence == last.get(packet.flow, -1) + 1
+        assert packet.cycle < 50_000
+        last[packet.flow] = packet.sequence

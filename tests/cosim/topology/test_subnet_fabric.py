@@ -1,0 +1,94 @@
+"""Fabrics built after topology files."""
+
+import pytest
+
+from cosim.topology.subnet_fabric import fabric_of, out_of_reach
+from cosim.topology.topology_file import TopologyError, packaged_topologies, parse_topology, read_topology
+from tests.files import TOPOLOGIES
+from wire.codes import LinkWidth
+from wire.parameters import AdapterParameters, LinkParameters, NodeIdentity, SwitchParameters
+
+PACKAGED = packaged_topologies()
+
+
+def test_switches_have_the_file_s_ports_and_links_its_ends():
+    made = fabric_of(read_topology(PACKAGED["parallel"]), SwitchParameters(vls=2), AdapterParameters(vls=2))
+    assert made.fabric.nodes["SW1"] == SwitchParameters(ports=8, vls=2)
+    assert list(made.fabric.nodes) == ["SW1", "SW2", "H1", "H2", "H3", "H4"]
+    assert LinkParameters("SW1", 7, "SW2", 7) in made.fabric.links
+    assert LinkParameters("SW1", 8, "SW2", 8) in made.fabric.links
+    assert LinkParameters("H3", 1, "SW2", 1) in made.fabric.links
+    assert len(made.fabric.links) == len(made.widths) == 6
+    assert set(made.widths) == {LinkWidth.X4}
+
+
+@pytest.mark.parametrize("name", ["star", "parallel", "ring_4", "fat_tree", "back_to_back"])
+def test_both_formats_make_the_same_fabric(name):
+    hand_written, discovered = (
+        fabric_of(read_topology(path))
+        for path in (PACKAGED.get(name, TOPOLOGIES / f"{name}.net"), TOPOLOGIES / f"{name}.ibnetdiscover")
+    )
+    assert hand_written.fabric.nodes == discovered.fabric.nodes
+    assert hand_written.fabric.links == discovered.fabric.links
+    assert hand_written.names == discovered.names
+
+
+def test_nodes_have_the_file_s_guids_and_descriptions():
+    text = 'switchguid=0x77(78)\nSwitch 2 "S" # "the switch"\n[1] "H"[1]\ncaguid=0x90\nCa 1 "H"\n[1](99) "S"[1]'
+    made = fabric_of(parse_topology(text, "net"))
+    assert made.fabric.identity("the_switch") == NodeIdentity(0x77, 0x78, "the switch")
+    assert made.fabric.identity("H") == NodeIdentity(0x90, 0x99, "H")
+
+
+def test_names_become_plain_and_stay_different():
+    text = "\n".join(
+        f'Switch 2 "S-{number}" # "{description}"'
+        for number, description in enumerate(["a b", "a-b", "same", "same", "7th", "x" * 40, "x" * 41])
+    )
+    assert list(fabric_of(parse_topology(text, "net")).names.values()) == [
+        "a_b",
+        "a_b_2",
+        "S_2",
+        "S_3",
+        "N7th",
+        "x" * 31,
+        "x" * 29 + "_2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('Switch 1 "S"', 'net:1: "S" cannot be built: ports 1: expected 2..64'),
+        ('Switch 65 "S"', 'net:1: "S" cannot be built: ports 65: expected 2..64'),
+        ('Ca 1 "H"', 'net:1: "H" has no link: expected one'),
+        ('switchguid=0\nSwitch 2 "S"', 'net:2: "S" cannot be built: node_guid 0: expected 1..18446744073709551615'),
+        ('\nCa 2 "H"', 'net:2: "H" is a channel adapter with 2 ports: expected 1'),
+        ('Rt 1 "R"', 'net:1: "R" is a router: expected switches and channel adapters'),
+        (
+            'width=12\nSwitch 2 "S"\n[1] "S"[2]\n[2] "S"[1]',
+            'net:2: port 1 of "S" is 12 lanes wide: expected 1x or 4x',
+        ),
+    ],
+)
+def test_what_ironband_does_not_have_is_told(text, error):
+    with pytest.raises(TopologyError) as caught:
+        fabric_of(parse_topology(text, "net"))
+    assert str(caught.value) == error
+
+
+def test_hosts_relay_nothing_so_what_is_behind_none_of_the_own_switches_is_out_of_reach():
+    apart = """
+    Switch 2 "S"
+    [1] "A"
+    Ca 1 "A"
+    [1] "S"[1]
+    Ca 1 "B"
+    [1] "C"
+    Ca 1 "C"
+    [1] "B"
+    """
+    topology = parse_topology(apart, "apart")
+    made = fabric_of(topology)
+    assert out_of_reach(topology, made, "A") == ["B", "C"]
+    assert out_of_reach(topology, made, "C") == ["S", "A"]

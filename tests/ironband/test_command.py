@@ -1,0 +1,431 @@
+"""The command: what it prints, what it writes, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cosim.simulators.cocotb_results import SimulationFailed
+from ironband import main
+from wire.trace import RECORD
+
+COMMAND = [sys.executable, "-c", "import sys; from ironband import main; sys.exit(main())"]
+
+FIRST_LINES = """\
+The traffic jam
+2 links Active, traffic may start at cycle 1,127 (4,508 ns).
+
+      cycle             ns  place    credits left  event
+      1,127          4,508  A[1]      15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes
+"""
+"""Brought up by register writes."""
+
+LOOPED = """
+cycles = 50_000_000
+[hosts.A]
+[hosts.B]
+[[links]]
+ends = ["A", "B"]
+[[flows]]
+from = "A"
+to = "B"
+rate = 0.9
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_empty_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def one_line_error(capsys, *arguments: str) -> str:
+    """Run a command that must end with status 2 and one line on standard error."""
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.err.endswith("\n")
+    (line,) = output.err.splitlines()
+    assert line.startswith("ironband: ")
+    return line.removeprefix("ironband: ")
+
+
+def test_the_story_begins_with_discovery(capsys):
+    assert main(["run", "jam", "--sim", "model"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # Of a cycle, ns, place and event.
+    story = [line.split(maxsplit=3) for line in lines[4:13]]
+    assert [(words[2], words[3]) for words in story] == [
+        ("A[1]", "heavy sweep: start"),
+        ("A[1]", 'found CA 0x001b000000000200 "A", 1 port'),
+        ("A[1]", 'found Switch 0x001b000000000100 "S", 2 ports'),
+        ("A[1]", 'found CA 0x001b000000000300 "B", 1 port'),
+        ("A[1]", "switch S: wrote LFT blocks 0"),
+        tuple(story[5][2:]),
+        ("A[1]", "15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes"),
+        ("A[1]", "10 = 2 pkt  sends packet 0 to S[1]"),
+        ("A[1]", "5 = 1 pkt  sends packet 1 to S[1]"),
+    ]
+    assert story[5][3].startswith("heavy sweep took ")
+    assert story[6][0] in lines[1], "traffic starts when it may"
+
+
+def test_the_story_has_the_guids_and_the_descriptions_of_a_topology_file(capsys):
+    Path("two.net").write_text('Ca 1 "A" # "the first"\n[1] "B"\ncaguid=0x2c9000000\nCa 1 "B"\n[1] "A"\n')
+    text = LOOPED.replace("50_000_000", "300").replace('from = "A"', 'from = "the_first"')
+    nodes, flows = text.index("[hosts.A]"), text.index("[[flows]]")
+    Path("two.toml").write_text(f'{text[:nodes]}topology = "two.net"\n{text[flows:]}')
+    assert main(["run", "two.toml", "--sim", "model"]) == 0
+    told = capsys.readouterr().out
+    assert 'found CA 0x0000000000100000 "the first", 1 port' in told
+    assert 'found CA 0x00000002c9000000 "B", 1 port' in told
+
+
+def test_run_tells_the_story_of_the_jam(capsys):
+    assert main(["run", "jam", "--sim", "model", "--bring-up", "bus"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(FIRST_LINES)
+    sends = [line.split() for line in told.splitlines() if "A[1]" in line and "sends packet" in line]
+    assert [(words[3], words[5]) for words in sends] == [("10", "2"), ("5", "1"), ("0", "0"), ("0", "0"), ("0", "0")]
+    for line in (
+        "packets sent                      5",
+        "packets delivered                 5",
+        "packets dropped                   0",
+        "mismatches                        -",
+        "Without credits the same buffers would have dropped 2 of 5 packets.",
+        "wrote out/jam/jam.svg",
+        "wrote out/jam/jam.png",
+    ):
+        assert line in told.splitlines()
+    assert sorted(path.name for path in Path("out/jam").iterdir()) == ["jam.png", "jam.svg"]
+
+
+def test_credits_go_two_one_zero_in_the_results(capsys):
+    assert main(["run", "jam", "--sim", "model", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    sends = [event for event in results["events"] if event["event"] == "send" and event["place"] == "A[1]"]
+    assert [event["credits_left_packets"] for event in sends] == [2, 1, 0, 0, 0]
+    assert [event["packet"] for event in results["events"] if event["event"] == "deliver"] == [
+        f"0/{number}" for number in range(5)
+    ]
+    assert results["events"][0]["time_ns"] == results["events"][0]["cycle"] * 4
+    assert results["held"]
+    assert results["mismatches"] is None
+    assert results["without_credits"]["dropped_packets"] == 2
+    assert results["events"][0]["event"] == "manage"
+    # Five packets, and the SMPs to the switch and to B.
+    assert results["counters"]["S[1]"]["rcv_pkts"] == 24
+    assert results["counters"]["A[1]"]["xmit_wait"] > 0
+
+
+def test_json_goes_to_a_file_beside_the_text(capsys):
+    assert main(["run", "jam", "--sim", "model", "--json", "jam.json", "--out", "pictures", "--seed", "3"]) == 0
+    assert "packets sent" in capsys.readouterr().out
+    assert json.loads(Path("jam.json").read_text())["seed"] == 3
+    assert sorted(path.name for path in Path("pictures").iterdir()) == ["jam.png", "jam.svg"]
+
+
+def test_a_scenario_may_ask_for_the_trace(capsys):
+    text = LOOPED.replace("50_000_000", "500") + "[record]\ntrace = true\nfirst = 2\nlast = 1\n"
+    Path("short.toml").write_text(text)
+    assert main(["run", "short.toml", "--sim", "model"]) == 0
+    assert Path("out/short/trace.bin").stat().st_size % RECORD.size == 0
+    assert Path("out/short/trace.bin").stat().st_size > 0
+    told = capsys.readouterr().out
+    assert " events left out\n" in told
+    assert "wrote out/short/trace.bin" in told
+
+
+def test_check_tells_what_it_compared(capsys):
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--ports", "3"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("ironband check --ports 3 --vls 2 --mtu 256 --queueing voq --cycles 8000 --seed 1 ")
+    for word in ("packets sent", "packets delivered", "errors given", "mismatches            -"):
+        assert word in told
+
+
+def test_check_gives_json(capsys):
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--no-errors", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["held"]
+    assert results["mtu_bytes"] == 256
+    assert results["errors_given"] == {}
+    assert results["delivered_packets"] > 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["check", "--help"], []])
+def test_help_is_help(capsys, arguments):
+    assert main(arguments) == 0
+    assert "Usage: ironband" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("ironband, version ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fly"], "No such command 'fly'."),
+        (["run"], "Missing argument 'SCENARIO'."),
+        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, error-burst, "),
+        (["run", "jam", "--fast"], "No such option '--fast'."),
+        (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
+        (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
+        (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
+        (["curves", "--loads", "0.5,2"], "Invalid value for '--loads': 2 is not in the range 0<x<=1."),
+        (["curves", "--loads", "a"], "Invalid value for '--loads': 'a': expected numbers with commas between them"),
+        (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
+        (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
+        (["check", "--cycles", "100"], "cycles 100: expected more than"),
+        (["check", "--cycles", str(1 << 40)], "Invalid value for '--cycles': 1099511627776 is not in the range"),
+        (["check", "--seed", str(1 << 64)], "Invalid value for '--seed': 18446744073709551616 is not in the range"),
+        (["run", "x" * 300], "File name too long"),
+        (["run", "jam", "--sim", "model", "--waves", "jam.fst"], "model"),
+        (["run", "jam", "--sim", "model", "--json", "nowhere/jam.json"], "nowhere/jam.json: cannot be written"),
+        (["run", "jam", "--sim", "model", "--json", "."], ".: cannot be written: Is a directory"),
+        (["run", "jam", "--sim", "model", "--out", "/proc/jam"], "directory /proc/jam: cannot be written"),
+    ],
+)
+def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
+    assert message in one_line_error(capsys, *arguments)
+
+
+def test_malformed_toml_is_one_line_and_status_2(capsys):
+    Path("broken.toml").write_text("cycles = = 3\n")
+    assert one_line_error(capsys, "run", "broken.toml") == "broken.toml: Invalid value (at line 1, column 10)"
+
+
+def test_a_flow_to_a_node_that_is_not_there_is_one_line_and_status_2(capsys):
+    Path("broken.toml").write_text(LOOPED.replace('to = "B"', 'to = "C"'))
+    line = one_line_error(capsys, "run", "broken.toml")
+    assert line == "broken.toml: flows[0].to: no host 'C'; there are A, B"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"cycles = {'9' * 5000}", "broken.toml: Exceeds the limit"),
+        (f"cycles = {'[' * 5000}", "broken.toml: nested too deeply, expected a scenario"),
+        ("cycles = 5", "broken.toml: hosts: none given, expected at least one"),
+        ('title = "two\\nlines"\ncycles = 5', "broken.toml: title: 'two\\nlines': expected characters"),
+    ],
+)
+def test_what_is_no_scenario_is_one_line_and_status_2(capsys, text, message):
+    Path("broken.toml").write_text(text)
+    assert one_line_error(capsys, "run", "broken.toml").startswith(message)
+
+
+def test_results_that_cannot_be_written_end_a_run_before_it_begins(capsys):
+    assert "nowhere/x.json: cannot be written" in one_line_error(capsys, "run", "jam", "--json", "nowhere/x.json")
+    assert not Path("out").exists()
+
+
+def test_a_full_disk_is_one_line_and_status_2():
+    for arguments in (["run", "jam", "--sim", "model"], ["--help"]):
+        with Path("/dev/full").open("w") as full:
+            ended = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (2, "ironband: No space left on device\n")
+
+
+def test_a_device_or_a_link_stays_one(capsys):
+    os.mkfifo("pipe")
+    Path("link.json").symlink_to("file.json")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert main(["check", "--sim", "model", "--cycles", "8000", "--json", "pipe"]) == 0
+        read, _ = reader.communicate(timeout=60)
+    assert json.loads(read)["held"]
+    assert Path("pipe").is_fifo()
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--json", "link.json"]) == 0
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("file.json").read_text())["held"]
+
+
+def test_a_title_may_be_in_any_script(capsys):
+    title = "$x_{$ 交通 \N{AUTOMOBILE}"
+    Path("title.toml").write_text(f'title = "{title}"\n' + LOOPED.replace("50_000_000", "300"))
+    assert main(["run", "title.toml", "--sim", "model"]) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith(title)
+    assert output.err == ""
+
+
+def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda tool, path=None: None)
+    assert "iverilog is missing" in one_line_error(capsys, "run", "jam", "--sim", "icarus")
+
+
+@pytest.mark.parametrize("sim", ["model", pytest.param("amaranth", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing_behind(number, status, sim, tmp_path):
+    Path("long.toml").write_text(LOOPED + "[record]\ntrace = true\n")
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    with subprocess.Popen(
+        [*COMMAND, "run", "long.toml", "--sim", sim],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not list(Path("out/long").glob(".trace-*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if sim == "amaranth":
+            # Into the elaboration, whose objects complain when nobody uses them.
+            time.sleep(1)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert errors == ("ironband: interrupted\n" if number == signal.SIGINT else "")
+    assert list(Path("out/long").iterdir()) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_a_closed_output_is_one_line_and_status_2(closed):
+    command = f"{' '.join(map(repr, COMMAND))} run jam --sim model {closed}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr == ("ironband: standard output is closed\n" if "2>" not in closed else "")
+
+
+def test_a_simulation_that_fails_is_one_line_that_says_where_its_log_is(capsys, monkeypatch):
+    def fail(experiment, engine, work_dir, **_):
+        (work_dir / engine).mkdir()
+        (work_dir / engine / "sim.log").write_text("what the simulator said")
+        raise SimulationFailed("the simulator ended early, status 1\nwhat the simulator said")
+
+    monkeypatch.setattr("ironband.run.perform", fail)
+    said, _, log = one_line_error(capsys, "run", "jam", "--sim", "icarus").rpartition("; its log is ")
+    assert said == "the simulator ended early, status 1"
+    assert Path(log).read_text() == "what the simulator said"
+    Path(log).unlink()
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    command = f"{' '.join(map(repr, COMMAND))} run jam --sim model | head -n 1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "The traffic jam\n"
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["run", "jam", "--sim", "model"], ["up", "star"], ["check", "--sim", "model"]])
+def test_a_reader_that_goes_away_is_status_2_for_nothing_has_failed(arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run([*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (2, "")
+
+
+def story(capsys, *options: str) -> list[str]:
+    """What a run of the jam prints, without the lines that say what was compared."""
+    assert main(["run", "jam", *options]) == 0
+    told = capsys.readouterr().out.splitlines()
+    return [line for line in told if not line.startswith(("cycles compared", "mismatches"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sim", "bring_up"), [("verilator", "smp"), ("icarus", "bus"), ("amaranth", "bus")])
+def test_every_engine_tells_the_same_story_and_none_differs_from_the_model(capsys, sim, bring_up):
+    options = ["--bring-up", bring_up]
+    assert story(capsys, "--sim", sim, "--json", "jam.json", *options) == story(capsys, "--sim", "model", *options)
+    results = json.loads(Path("jam.json").read_text())
+    assert results["mismatches"] == 0
+    assert results["cycles_compared"] == results["cycles"] > 3_000
+    assert results["records_compared"] > 100
+
+
+def flows_of(capsys, scenario: str) -> dict[str, dict]:
+    """What each flow got in a scenario."""
+    assert main(["run", scenario, "--sim", "model", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["held"], results["faults"]) == (True, [])
+    assert {Path(name).suffix for name in results["files"]} == {".svg", ".png"}
+    return {f"{flow['name']} {flow['from']}": flow for flow in results["flows"]} | {"results": results}
+
+
+@pytest.mark.slow
+def test_saturation_fills_the_links_and_is_fair(capsys):
+    told = flows_of(capsys, "saturation")
+    shares = [link["data_share_of_capacity"] for link in told["results"]["links"].values()]
+    assert sum(shares) / len(shares) > 0.95
+    assert told["results"]["fairness_least_over_mean"]["uniform"] > 0.95
+
+
+def test_incast_drops_nothing_and_is_fair(capsys):
+    told = flows_of(capsys, "incast")["results"]
+    assert (told["dropped_packets"], told["lost_packets"]) == (0, 0)
+    assert told["fairness_least_over_mean"]["incast"] > 0.95
+    assert told["links"]["S[8]"]["data_share_of_capacity"] > 0.98
+
+
+def test_a_blocked_head_of_line_costs_the_fifo_twice_the_time(capsys):
+    told = flows_of(capsys, "head-of-line")
+    assert told["cold F1"]["latency_mean_cycles"] > 1.9 * told["cold V1"]["latency_mean_cycles"]
+    assert told["hot F1"]["latency_mean_cycles"] == told["hot V1"]["latency_mean_cycles"]
+
+
+def test_a_blocked_vl_does_not_stop_the_other(capsys):
+    told = flows_of(capsys, "blocked-vl")
+    assert told["free A"]["latency_max_cycles"] < 1_500
+    assert told["blocked A"]["latency_max_cycles"] > 4_000
+    assert any(event["event"] == "stall" for event in told["results"]["events"])
+
+
+def test_a_burst_of_errors_costs_the_packets_it_hits_and_the_credits_heal(capsys):
+    told = flows_of(capsys, "error-burst")["results"]
+    assert (told["sent_packets"], told["delivered_packets"], told["lost_packets"]) == (14, 10, 4)
+    assert told["injected_errors"] == 7
+    credits = [event["credits_left_blocks"] for event in told["events"] if event["place"] == "A[1]"]
+    assert [left for left in credits if left is not None][-1] == 68
+
+
+def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
+    told = flows_of(capsys, "slow-host")
+    assert told["results"]["links"]["S[3]"]["data_share"] > 0.95
+    assert told["results"]["dropped_packets"] == 0
+    assert told["results"]["links"]["S[4]"]["data_share"] < 0.4
+
+
+def test_curves_are_measured_and_drawn(capsys):
+    assert main(["curves", "--sim", "model", "--ports", "3", "--cycles", "4000", "--loads", "0.5,1", "--out", "c"]) == 0
+    told = capsys.readouterr().out
+    assert "VOQ, golden model" in told
+    assert "wrote c/throughput.png" in told
+    assert sorted(path.name for path in Path("c").iterdir()) == ["throughput.png", "throughput.svg"]
+
+
+@pytest.mark.slow
+def test_rtl_and_model_agree_on_a_burst_of_errors(capsys):
+    assert main(["run", "error-burst", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["mismatches"], results["lost_packets"], results["injected_errors"]) == (0, 4, 7)
+
+
+@pytest.mark.slow
+def test_waves_are_recorded_on_request(capsys):
+    assert main(["run", "jam", "--bring-up", "bus", "--waves", "waves/jam.fst"]) == 0
+    assert "wrote waves/jam.fst" in capsys.readouterr().out
+    assert Path("waves/jam.fst").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sim", "cycles", "more"),
+    [
+        ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512"]),
+        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", "3"]),
+    ],
+)
+def test_the_check_holds(capsys, sim, cycles, more):
+    assert main(["check", "--sim", sim, "--cycles", str(cycles), *more, "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["mismatches"], results["cycles_compared"], results["faults"]) == (0, cycles, [])
+    assert results["delivered_packets"] > 20
+    assert results["injections_acted"] > 1

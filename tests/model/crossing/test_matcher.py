@@ -1,0 +1,204 @@
+"""Queues and matching against a reading of sections 4 and 7 that makes every pass in every cycle."""
+
+import random
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+
+from model.crossing.buffer import Buffer
+from model.crossing.matcher import Matcher, Output
+from model.crossing.queues import FifoInput, VoqInput
+from model.kernel import UPDATE, Kernel
+from model.packet import DataTransmission, Packet
+
+WINDOW, MODULUS = 2048, 4096
+
+
+@dataclass
+class Load:
+    """Packets (join cycle, input, output, slot, queue, n, need) and credits (cycle, output, slot, room)."""
+
+    inputs: int
+    vls: int
+    readers: int
+    fifo: bool
+    narrow: set[int]
+    packets: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
+    credits: list[tuple[int, int, int, int]] = field(default_factory=list)
+    cycles: int = 3000
+
+
+def random_load(seed: int, fifo: bool) -> Load:
+    rng = random.Random(seed)
+    inputs, vls = rng.choice([2, 3, 5]), rng.choice([1, 2, 4])
+    readers = 1 if fifo else rng.choice([1, 2])
+    narrow = {output for output in range(inputs) if rng.random() < 0.2}
+    load = Load(inputs, vls, readers, fifo, narrow)
+    for source in range(inputs):
+        cycle = 0
+        for _ in range(60):
+            cycle += rng.choice([1, 2, 8, 40])
+            output, slot = rng.randrange(inputs), rng.randrange(vls + 1)
+            queue = vls if slot == vls else rng.randrange(vls)
+            n = rng.randrange(5, 12)
+            load.packets.append((cycle, source, output, slot, queue if fifo else slot, n, rng.randrange(1, 9)))
+    for cycle in range(0, load.cycles, 9):
+        room = rng.choice([0, 4, 30, WINDOW, WINDOW + 5])
+        load.credits.append((cycle, rng.randrange(inputs), rng.randrange(vls), room))
+    return load
+
+
+def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
+    """(cycle, output, input, place of the packet in the load), straight from the contract."""
+    size, vls = load.inputs, load.vls
+    queues: dict[tuple[int, ...], list[int]] = {}
+    for place, (_, source, output, slot, queue, _, _) in enumerate(load.packets):
+        key = (source, queue) if load.fifo else (source, output, slot)
+        queues.setdefault(key, []).append(place)
+    granted: dict[int, int] = {}
+    output_free = [0] * size
+    reader_free = [[0] * load.readers for _ in range(size)]
+    vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size
+    in_ptr = [[0] * (vls + 1) for _ in range(size)]
+    room = [[0] * vls for _ in range(size)]
+    credits = {cycle: (output, slot, value) for cycle, output, slot, value in load.credits}
+    result = []
+    for g in range(load.cycles):
+        if g in credits:
+            output, slot, value = credits[g]
+            room[output][slot] = value
+        heads: dict[tuple[int, int, int], dict[int, int]] = {}
+        for queue in queues.values():
+            waiting = [place for place in queue if place not in granted]
+            before = [granted[place] for place in queue if place in granted]
+            if not waiting:
+                continue
+            joined, source, output, slot, number, _, need = load.packets[waiting[0]]
+            visible = joined + 1 if all(cycle < joined for cycle in before) else before[-1] + 3
+            if g < visible or min(reader_free[source]) > g:
+                continue
+            if slot < vls and (room[output][slot] - need) % MODULUS > WINDOW:
+                continue
+            heads.setdefault((source, output, slot), {})[number] = waiting[0]
+        offers: dict[int, list[tuple[int, int]]] = {}
+        for output in range(size):
+            if output_free[output] > g or (output in load.narrow and g % 4 != 0):
+                continue
+            slots = [vls] + [(vl_ptr[output] + turn) % vls for turn in range(vls)]
+            for slot in slots:
+                sources = [(in_ptr[output][slot] + turn) % size for turn in range(size)]
+                source = next((i for i in sources if (i, output, slot) in heads), None)
+                if source is not None:
+                    offers.setdefault(source, []).append((output, slot))
+                    break
+        for source, offered in offers.items():
+            output, slot = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
+            candidates = heads[source, output, slot]
+            number = min(candidates, key=lambda q: (q - queue_ptr[source]) % vls if slot < vls else 0)
+            place = candidates[number]
+            n = load.packets[place][5]
+            granted[place] = g
+            result.append((g, output, source, place))
+            last_read = g + 1 + n * (4 if output in load.narrow else 1)
+            output_free[output] = last_read
+            reader = min(r for r in range(load.readers) if reader_free[source][r] <= g)
+            reader_free[source][reader] = last_read
+            in_ptr[output][slot], out_ptr[source] = (source + 1) % size, (output + 1) % size
+            if slot < vls:
+                vl_ptr[output] = (slot + 1) % vls
+                queue_ptr[source] = (number + 1) % vls
+    return result
+
+
+class LoggedOutput(Output):
+    """An output that writes its grants down."""
+
+    def __init__(self, kernel, matcher, index, load, log):
+        super().__init__(index, load.vls)
+        self.pitch = 4 if index in load.narrow else 1
+        self.rooms = [0] * load.vls
+        self.kernel, self.matcher, self.log = kernel, matcher, log
+
+    def room(self, slot):
+        return self.rooms[slot]
+
+    def grant(self, packet, reader):
+        now = self.kernel.now
+        self.log.append((now, self.index, packet.input, packet.lrh))
+        sending = DataTransmission(self, packet, now, packet.slot, reader)
+        self.busy_until = sending.last_read
+        self.matcher.reads(sending)
+
+    def grant_flow_control(self):
+        raise AssertionError("no VL of these loads has anything to announce")
+
+    def last_read(self, sending):
+        """The matching knows what becomes available."""
+
+    def heads_shown(self, count):
+        """Waiting is not counted here."""
+
+    def rest(self):
+        """Waiting is not counted here."""
+
+    def credit(self, change):
+        slot, value = change
+        self.rooms[slot] = value
+        self.matcher.wake(1 << self.index)
+
+
+def join(source, cycle, packet):
+    source.join(packet, cycle)
+
+
+def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
+    kernel = Kernel()
+    matcher = Matcher(kernel, load.inputs, load.vls)
+    log: list[tuple[int, int, int, int]] = []
+    for index in range(load.inputs):
+        matcher.add_output(LoggedOutput(kernel, matcher, index, load, log))
+    slots = load.vls + 1
+    for index in range(load.inputs):
+        buffer = Buffer([4000] * slots, print)
+        if load.fifo:
+            matcher.inputs.append(FifoInput(index, matcher, buffer, slots))
+        else:
+            matcher.inputs.append(VoqInput(index, matcher, buffer, load.readers, slots))
+    for cycle, output, slot, value in load.credits:
+        kernel.at(cycle, UPDATE, matcher.outputs[output].credit, (slot, value))
+    for place, (cycle, source, output, slot, queue, n, need) in enumerate(load.packets):
+        packet = Packet()
+        packet.input, packet.output, packet.slot, packet.slot_in = source, output, slot, queue
+        packet.n, packet.need, packet.lrh = n, need, place
+        packet.oversize = False
+        # Some joins are known ahead, others in their cycle.
+        kernel.at(cycle - place % 3, UPDATE, partial(join, matcher.inputs[source], cycle), packet)
+    list(kernel.run(load.cycles))
+    return log
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_grants_are_those_of_a_pass_in_every_cycle(seed, fifo):
+    load = random_load(seed, fifo)
+    expected = grants_by_passes(load)
+    assert len(expected) > 50
+    assert sorted(grants_by_events(load)) == sorted(expected)
+
+
+def test_two_readers_done_at_once_release_one_after_the_other():
+    heard = []
+    buffer = Buffer([10, 10], heard.append)
+    packets = [Packet(need=3), Packet(need=4)]
+    for slot, packet in enumerate(packets):
+        packet.slot_in = slot
+        buffer.free[slot] -= packet.need
+    for reader in (1, 0):
+        buffer.release(1 << reader, packets[reader], 6)
+    free = []
+    for cycle in (6, 7, 8):
+        buffer.settle(cycle)
+        free.append(list(buffer.free))
+    assert free == [[7, 6], [10, 6], [10, 10]]
+    assert set(heard) == {7}

@@ -1,0 +1,187 @@
+"""The register bus and the counters (docs/pipeline.md, sections 8.3 and 10)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.link.counters import XmitWait
+from wire.registers import (
+    Counter,
+    NodeRegister,
+    PortRegister,
+    lft_address,
+    node_address,
+    port_address,
+    sl_to_vl_address,
+)
+from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.trace import Kind, port_source
+
+
+def read(bench, node, *addresses, at=50):
+    for i, address in enumerate(addresses):
+        bench.controls.append(Control(at + i, Operation.BUS_READ, node, (address, 0, 0, 0)))
+
+
+def test_an_answer_comes_after_four_cycles_with_what_is_visible_after_two(star):
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.TICK, 7, 50)
+    read(bench, 0, port_address(1, PortRegister.TICK), at=49)
+    read(bench, 0, port_address(1, PortRegister.TICK), at=51)
+    bench.run(100)
+    answers = bench.of(Kind.BUS_READ, since=0)
+    assert [(record.cycle, record.source, record.b) for record in answers] == [
+        (53, port_source(0, 0), 0x1F),
+        (55, port_source(0, 0), 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("register", "reset", "good", "bad"),
+    [
+        (PortRegister.WIDTH, 2, 1, 3),
+        (PortRegister.NEIGHBOR_MTU, 4, 1, 5),
+        (PortRegister.OPERATIONAL_VLS, 2, 1, 3),
+        (PortRegister.FCP_THRESHOLD, 32, 0xFFF, 0x1000),
+        (PortRegister.FCP_PERIOD, 48_488, (1 << 24) - 1, 0),
+        (PortRegister.FC_WATCHDOG, 400_000, 1 << 20, 1 << 24),
+        (PortRegister.LINK_DOWN_TIMEOUT, 2_500_000, 1, 0),
+        (PortRegister.TICK, 0x1F, 0xFF, 0x100),
+        (PortRegister.LOCAL_PHY_ERRORS, 15, 0, 16),
+        (PortRegister.OVERRUN_ERRORS, 15, 0, 16),
+        (Counter.LINK_DOWNED, 0, 0xFF, 0x100),
+        (Counter.XMIT_WAIT, 0, 0xFFFF_FFFF, 0x1_0000_0000),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_ignored(star, register, reset, good, bad):
+    bench = star(2, vls=2, bring_up=False)
+    address = port_address(2, register)
+    read(bench, 0, address, at=50)
+    bench.write(0, address, good, 51)
+    read(bench, 0, address, at=52)
+    bench.write(0, address, bad, 53)
+    read(bench, 0, address, at=54)
+    bench.run(100)
+    assert bench.values() == [reset, good, good]
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_lease_second_is_250_million_cycles_of_4_ns_and_never_0(star, node):
+    bench = star(2, bring_up=False)
+    address = node_address(NodeRegister.LEASE_SECOND)
+    for i, value in enumerate((0xFFFF_FFFF, 0)):
+        read(bench, node, address, at=50 + 2 * i)
+        bench.write(node, address, value, 51 + 2 * i)
+    read(bench, node, address, at=54)
+    bench.run(100)
+    assert bench.values() == [250_000_000, 0xFFFF_FFFF, 0xFFFF_FFFF]
+
+
+def test_physical_state_reads_linkup_or_polling_unless_the_port_is_asleep_or_disabled(star):
+    """Written Sleep and Disabled; 0 and 4 are no states to write. The neighbour's link is down meanwhile."""
+    bench = star(2, bring_up=False)
+    address = port_address(1, PortRegister.PHYSICAL_STATE)
+    for i, value in enumerate((1, 0, 3, 4, 2, 2)):
+        read(bench, 0, address, at=50 + 10 * i)
+        read(bench, 1, address, at=52 + 10 * i)
+        bench.write(0, address, value, 54 + 10 * i)
+    bench.run(200)
+    own, neighbours = bench.values()[::2], bench.values()[1::2]
+    assert own == [5, 1, 1, 3, 3, 5]
+    assert neighbours == [5, 2, 2, 2, 2, 5]
+
+
+def test_tables_and_node_registers_read_what_was_written(star):
+    bench = star(2, vls=2, bring_up=False, lft_size=16)
+    addresses = [
+        node_address(NodeRegister.NUM_PORTS),
+        node_address(NodeRegister.LINEAR_FDB_TOP),
+        lft_address(1),
+        lft_address(5),
+        lft_address(16),
+        sl_to_vl_address(1, 2, 3),
+        sl_to_vl_address(3, 1, 1),
+        0x123456,
+    ]
+    read(bench, 0, *addresses)
+    bench.run(100)
+    assert bench.values() == [2, 15, 1, 255, 0, 1, 0, 0]
+
+
+def test_an_lft_entry_counts_for_headers_from_the_cycle_in_which_it_is_visible(star, ready):
+    for given_before, delivered in ((2, 1), (1, 0)):
+        bench = star(2)
+        row_1 = ready + 1 + 11 + 2 + 1 + 4 + 1 + 1  # h of the packet's header
+        bench.write(0, lft_address(2), 255, ready)
+        bench.write(0, lft_address(2), 2, row_1 - given_before)
+        bench.post(ready, 1, 2, payload=12)
+        bench.run(2000)
+        assert len(bench.delivered) == delivered
+
+
+def test_a_write_to_a_counter_wins_over_an_increment_of_its_cycle(star, ready):
+    values = []
+    for early in (0, 1, 2):
+        bench = star(2)
+        bench.post(ready, 1, 2, payload=12)
+        verdict = ready + 1 + 11 + 2 + 1 + 4 + 1 + 11 + 2
+        bench.write_port(0, 1, Counter.RCV_PKTS, 5, verdict + 1 - 2 + 1 - early)
+        bench.read_port(0, 1, Counter.RCV_PKTS, 1900)
+        bench.run(2000)
+        (record,) = bench.of(Kind.RX_DATA, 0)
+        assert record.cycle == verdict
+        values += bench.values()
+    # Visible at verdict + 1; a write visible after, in, before that cycle.
+    assert values == [5, 5, 6]
+
+
+def test_xmitwait_counts_the_ticks_in_which_a_stalled_output_sent_nothing(star, ready):
+    bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready, 2, 1)
+    bench.write_port(0, 2, PortRegister.TICK, 9, ready + 1)
+    for i in range(3):
+        bench.post(ready + 10, 1, 2, payload=252, seed=i)
+    bench.read_port(0, 2, Counter.XMIT_WAIT, 2000 - 2)
+    bench.read_port(0, 2, Counter.XMIT_WAIT, 2500 - 2)
+    bench.run(3000)
+    first, second = bench.values()
+    assert second - first == 50
+
+
+@given(
+    ticks=st.lists(st.integers(1, 20), min_size=1, max_size=4),
+    spans=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 60)), max_size=20),
+    reads=st.integers(1, 7),
+)
+def test_ticks_by_intervals_are_ticks_by_cycles(ticks, spans, reads):
+    """Ticks of another length begin with each fifth span of waiting, in the middle of it."""
+    counter = XmitWait(ticks[0])
+    waits: list[bool] = []
+    starts = {0: ticks[0]}
+    for number, (gap, length) in enumerate(spans):
+        waits += [False] * gap
+        counter.begin(len(waits))
+        waits += [True] * (length // 2)
+        if number % 5 == 4:
+            starts[len(waits)] = ticks[number % len(ticks)]
+            counter.set_tick(len(waits), ticks[number % len(ticks)])
+        waits += [True] * (length - length // 2)
+        if len(waits) % reads == 0:
+            counter.read(len(waits))
+        counter.end(len(waits))
+    expected = 0
+    ends = [*list(starts)[1:], len(waits)]
+    for (start, tick), end in zip(starts.items(), ends, strict=True):
+        expected += sum(all(waits[at : at + tick]) for at in range(start, end - tick + 1, tick))
+    assert counter.read(len(waits)) == expected
+
+
+def test_local_link_integrity_counts_what_exceeds_the_threshold(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.LOCAL_PHY_ERRORS, 1, ready)
+    for i in range(5):
+        bench.inject(ready + 100 + 200 * i, 0, 1, Injection(Trigger.DATA, first=4, last=4, flip=1))
+        bench.post(ready + 110 + 200 * i, 1, 2, payload=12)
+        bench.read_port(0, 1, Counter.LOCAL_LINK_INTEGRITY_ERRORS, ready + 200 + 200 * i)
+    bench.run(3000)
+    assert bench.values() == [0, 1, 1, 2, 2]

@@ -1,0 +1,214 @@
+"""Matching, against section 7 of docs/pipeline.md written down once more."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.crossing.matcher import Matcher
+
+
+@dataclass
+class Reference:
+    inputs: int
+    outputs: int
+    vls: int
+    in_ptr: list[list[int]] = field(init=False)
+    out_ptr: list[int] = field(init=False)
+    vl_ptr: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.in_ptr = [[0] * (self.vls + 1) for _ in range(self.outputs)]
+        self.out_ptr = [0] * self.inputs
+        self.vl_ptr = [0] * self.outputs
+
+    def match(
+        self,
+        requests: set[tuple[int, int, int]],
+        urgent: set[int],
+        changed: set[int],
+        free_inputs: set[int],
+        free_outputs: set[int],
+    ) -> tuple[dict[int, tuple[int, int]], set[int]]:
+        """Requests are (input, output, slot); returns (output, slot) by input, and who sends flow control."""
+        eligible = {(i, o, s) for i, o, s in requests if i in free_inputs and o in free_outputs}
+        offers: dict[int, dict[int, int]] = {}
+        flow_control = set()
+        for o in free_outputs:
+            slots = {s for _, out, s in eligible if out == o}
+            data = [vl for step in range(self.vls) if (vl := (self.vl_ptr[o] + step) % self.vls) in slots]
+            if self.vls in slots:
+                slot = self.vls
+            elif o in urgent:
+                flow_control.add(o)
+                continue
+            elif data:
+                slot = data[0]
+            else:
+                if o in changed:
+                    flow_control.add(o)
+                continue
+            i = next(
+                i
+                for step in range(self.inputs)
+                if ((i := (self.in_ptr[o][slot] + step) % self.inputs), o, slot) in eligible
+            )
+            offers.setdefault(i, {})[o] = slot
+        accepted = {}
+        for i, offered in offers.items():
+            o = next(o for step in range(self.outputs) if (o := (self.out_ptr[i] + step) % self.outputs) in offered)
+            slot = offered[o]
+            accepted[i] = (o, slot)
+            self.in_ptr[o][slot] = (i + 1) % self.inputs
+            self.out_ptr[i] = (o + 1) % self.outputs
+            if slot < self.vls:
+                self.vl_ptr[o] = (slot + 1) % self.vls
+        return accepted, flow_control
+
+
+def subset(rng: random.Random, size: int, chance: float) -> set[int]:
+    return {number for number in range(size) if rng.random() < chance}
+
+
+def mask(numbers: set[int]) -> int:
+    return sum(1 << number for number in numbers)
+
+
+async def give(ctx: Any, dut: Matcher, requests: set[tuple[int, int, int]]) -> None:
+    for i in range(dut.inputs):
+        for s in range(dut.vls + 1):
+            ctx.set(dut.requests[i][s], mask({o for in_, o, slot in requests if (in_, slot) == (i, s)}))
+
+
+def result(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
+    accepted = {}
+    for i in range(dut.inputs):
+        output = ctx.get(dut.output_of[i])
+        assert bool(output) == bool(ctx.get(dut.matched) >> i & 1)
+        if output:
+            number = output.bit_length() - 1
+            slot = ctx.get(dut.slot_of[number])
+            assert output.bit_count() == slot.bit_count() == 1
+            accepted[i] = (number, slot.bit_length() - 1)
+    return accepted
+
+
+async def packet_goes(ctx: Any, dut: Matcher) -> None:
+    """End a cycle; for another one no output is available."""
+    await ctx.tick()
+    ctx.set(dut.outputs_available, 0)
+    await ctx.tick()
+    ctx.set(dut.outputs_available, (1 << dut.outputs) - 1)
+
+
+def simulate(dut: Matcher, bench: Any) -> None:
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "vls"), [(4, 4, 2), (5, 5, 1), (3, 3, 4), (1, 1, 2)])
+def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int) -> None:
+    seed = inputs * 100 + vls
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    dut = Matcher(inputs, outputs, vls)
+    reference = Reference(inputs, outputs, vls)
+
+    async def bench(ctx: Any) -> None:
+        matched: set[int] = set()
+        for cycle in range(600):
+            load = rng.random()
+            requests = {
+                (i, o, s)
+                for i in range(inputs)
+                for o in range(outputs)
+                for s in range(vls + 1)
+                if rng.random() < (load if s < vls else load / 8)
+            }
+            urgent, changed = subset(rng, outputs, 0.1), subset(rng, outputs, 0.5)
+            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7) - matched
+            await give(ctx, dut, requests)
+            ctx.set(dut.urgent, mask(urgent))
+            ctx.set(dut.changed, mask(changed))
+            ctx.set(dut.inputs_available, mask(free_inputs))
+            ctx.set(dut.outputs_available, mask(free_outputs))
+            accepted, flow_control = reference.match(requests, urgent, changed, free_inputs, free_outputs)
+            assert result(ctx, dut) == accepted, f"cycle {cycle}"
+            assert ctx.get(dut.flow_control) == mask(flow_control), f"cycle {cycle}"
+            matched = {o for o, _ in accepted.values()}
+            await ctx.tick()
+
+    simulate(dut, bench)
+
+
+def test_inputs_that_all_want_one_output_have_it_in_turn() -> None:
+    dut = Matcher(4, 4, 1)
+    grants: Counter[int] = Counter()
+
+    async def bench(ctx: Any) -> None:
+        await give(ctx, dut, {(i, 2, 0) for i in range(4)})
+        ctx.set(dut.inputs_available, 0b1111)
+        ctx.set(dut.outputs_available, 0b1111)
+        for _ in range(40):
+            grants.update(list(result(ctx, dut)))
+            await packet_goes(ctx, dut)
+
+    simulate(dut, bench)
+    assert grants == dict.fromkeys(range(4), 10)
+
+
+def test_with_all_requests_every_output_is_matched_after_a_while() -> None:
+    dut = Matcher(4, 4, 1)
+    matched = []
+
+    async def bench(ctx: Any) -> None:
+        await give(ctx, dut, {(i, o, 0) for i in range(4) for o in range(4)})
+        ctx.set(dut.inputs_available, 0b1111)
+        ctx.set(dut.outputs_available, 0b1111)
+        for _ in range(20):
+            matched.append(len(result(ctx, dut)))
+            await packet_goes(ctx, dut)
+
+    simulate(dut, bench)
+    assert matched[0] == 1
+    assert matched[8:] == [4] * 12
+
+
+def test_vls_of_an_output_have_it_in_turn() -> None:
+    dut = Matcher(2, 2, 4)
+    slots: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        await give(ctx, dut, {(0, 1, 0), (0, 1, 1), (1, 1, 3)})
+        ctx.set(dut.inputs_available, 0b11)
+        ctx.set(dut.outputs_available, 0b11)
+        for _ in range(6):
+            slots.extend(slot for _, slot in result(ctx, dut).values())
+            await packet_goes(ctx, dut)
+
+    simulate(dut, bench)
+    assert slots == [0, 1, 3, 0, 1, 3]
+
+
+@pytest.mark.parametrize(("inputs", "vls"), [(2, 2), (4, 2), (3, 4), (4, 4)])
+def test_inputs_with_heads_on_every_vl_are_served_alike_on_each(inputs: int, vls: int) -> None:
+    """Though VLs and inputs take turns at once."""
+    dut = Matcher(inputs, 2, vls)
+    grants: Counter[tuple[int, int]] = Counter()
+    flows = {(i, vl) for i in range(inputs) for vl in range(vls)}
+
+    async def bench(ctx: Any) -> None:
+        await give(ctx, dut, {(i, 1, vl) for i, vl in flows})
+        ctx.set(dut.inputs_available, mask(set(range(inputs))))
+        ctx.set(dut.outputs_available, 0b11)
+        for _ in range(3 * len(flows)):
+            grants.update((i, slot) for i, (_, slot) in result(ctx, dut).items())
+            await packet_goes(ctx, dut)
+
+    simulate(dut, bench)
+    assert grants == dict.fromkeys(flows, 3)

@@ -1,0 +1,95 @@
+"""Queues of packets: first in, first out, and heads visible in the cycles of docs/pipeline.md, section 4."""
+
+import random
+from collections import defaultdict, deque
+from typing import Any
+
+import pytest
+from amaranth.lib import data
+from amaranth.sim import Simulator
+
+from rtl.crossing.queues import PacketQueues, packet_layout
+
+QUEUES = 6
+BLOCKS = 32
+PACKET = packet_layout(5, data.StructLayout({"need": 7}))
+
+
+class Reference:
+    """Each queue as a list of packets with the cycle from which each is a visible head."""
+
+    def __init__(self) -> None:
+        self.queues: dict[int, deque[tuple[int, int]]] = defaultdict(deque)  # (packet, joined in cycle)
+        self.last_take: dict[int, int] = defaultdict(lambda: -10)
+
+    def join(self, cycle: int, queue: int, packet: int) -> None:
+        self.queues[queue].append((packet, cycle))
+
+    def head(self, cycle: int, queue: int) -> int | None:
+        if not self.queues[queue]:
+            return None
+        packet, joined = self.queues[queue][0]
+        taken = self.last_take[queue]
+        visible_from = joined + 1 if taken < joined else taken + 3
+        return packet if cycle >= visible_from else None
+
+    def take(self, cycle: int, queue: int) -> int:
+        self.last_take[queue] = cycle
+        return self.queues[queue].popleft()[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    dut = PacketQueues(QUEUES, BLOCKS, PACKET)
+    reference = Reference()
+    free = list(range(BLOCKS))
+    gone: deque[tuple[int, int]] = deque()
+    takes = 0
+    taken: int | None = None
+
+    async def bench(ctx: Any) -> None:
+        nonlocal takes, taken
+        for cycle in range(1500):
+            if taken is not None:
+                assert ctx.get(dut.taken) == taken, "the head granted follows in the cycle after"
+                gone.append((cycle + 3, taken))
+                taken = None
+
+            visible = ctx.get(dut.visible)
+            expected = {queue: reference.head(cycle, queue) for queue in range(QUEUES)}
+            for queue, head in expected.items():
+                assert bool(visible >> queue & 1) == (head is not None), f"cycle {cycle}, queue {queue}"
+                if head is not None:
+                    assert ctx.get(dut.keys[queue].need) == head * 3 & 0x7F
+
+            # Blocks of a packet taken come back a while later, as a release would bring them.
+            while gone and gone[0][0] <= cycle:
+                free.append(gone.popleft()[1])
+
+            heads = [queue for queue, head in expected.items() if head is not None]
+            ctx.set(dut.take, 0)
+            take = None
+            if heads and rng.random() < 0.6:
+                take = rng.choice(heads)
+                ctx.set(dut.take, 1 << take)
+            ctx.set(dut.join, 0)
+            if free and rng.random() < 0.7:
+                first = free.pop(rng.randrange(len(free)))
+                queue = rng.choice((0, 1, rng.randrange(QUEUES)))
+                ctx.set(dut.join, 1)
+                ctx.set(dut.join_queue, queue)
+                ctx.set(dut.join_packet.first, first)
+                ctx.set(dut.join_packet.key.need, first * 3 & 0x7F)
+                reference.join(cycle, queue, first)
+            if take is not None:
+                takes += 1
+                taken = reference.take(cycle, take)
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert takes > 300

@@ -1,0 +1,290 @@
+"""Packets in and out of one input's store: every row, in the cycle of docs/pipeline.md, section 8.1."""
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.crossing.store import PacketStore
+from wire.packet import blocks_of_words
+
+POOLS = (20, 6)
+OUTPUTS = 3
+CREDITED = 2
+WIDE = 0b011
+CYCLES = 4000
+
+# Of a packet that is over before its last read, the cycles from that row's read on until its reader is available.
+AFTER_SCRAP = 2
+AFTER_EARLY_END = 3
+X1_GRANT_PHASE = 0
+
+ALWAYS = 128
+"""Room that a head of any size may go by."""
+
+
+@dataclass
+class Packet:
+    n: int
+    end: int  # index of its end row
+    bad: bool
+    slot: int
+    output: int
+    accepted: bool
+    number: int
+    cycle_of_end: int = 10**9  # in which its end row is stored
+    joined: bool = False
+
+    @property
+    def need(self) -> int:
+        return blocks_of_words(self.n)
+
+    def row(self, index: int) -> int:
+        """As it is stored."""
+        return self.number << 12 | index
+
+    def crossing_row(self, index: int) -> int:
+        """As it leaves: row 0 has the packet's blocks in place of SDP."""
+        return self.row(index) if index else self.need << 24 | self.row(0) & 0xFFFFFF
+
+
+@dataclass
+class Reading:
+    """One reader's packet, row by row."""
+
+    packet: Packet
+    first_read: int
+    step: int
+    row: int = 0
+    over_at: int | None = None  # x_k of an early end or a scrap
+    scrapped: bool = False
+
+    def reads(self, cycle: int) -> bool:
+        since = cycle - self.first_read
+        return self.over_at is None and since >= 0 and since % self.step == 0
+
+    @property
+    def last_read(self) -> int:
+        """x_n, if the packet goes on for so long."""
+        return self.first_read + self.step * self.packet.n
+
+    @property
+    def available_from(self) -> int:
+        if self.over_at is None:
+            return self.last_read
+        return min(self.over_at + (AFTER_SCRAP if self.scrapped else AFTER_EARLY_END), self.last_read)
+
+    @property
+    def release(self) -> int:
+        """y, the cycle in which the release is asked for."""
+        return self.last_read + 1 if self.over_at is None else self.over_at + 2
+
+
+@dataclass
+class Reference:
+    """What the store must do in each cycle, given what was stored and granted."""
+
+    readers: list[Reading | None]
+    free: list[int] = field(default_factory=lambda: list(POOLS))
+    rows: dict[int, list[tuple[int, int, int, bool, bool, bool]]] = field(default_factory=lambda: defaultdict(list))
+    releases: dict[int, tuple[int, Packet]] = field(default_factory=dict)  # by reader: asked for in cycle y
+    scraps: int = 0
+    early_ends: set[tuple[int, int]] = field(default_factory=set)  # (step, rows that did not come)
+
+    def available(self, cycle: int) -> int | None:
+        """The reader that a grant in this cycle goes to."""
+        for number, reading in enumerate(self.readers):
+            if reading is None or cycle >= reading.available_from:
+                return number
+        return None
+
+    def held(self, cycle: int) -> set[int]:
+        """Outputs that are not available."""
+        readings = (reading for reading in self.readers if reading is not None)
+        return {reading.packet.output for reading in readings if cycle < reading.available_from}
+
+    def step(self, cycle: int) -> None:
+        """What happens in a cycle but for a grant."""
+        for number in sorted(self.releases):
+            asked, packet = self.releases[number]
+            if asked <= cycle:
+                self.free[packet.slot] += packet.need
+                del self.releases[number]
+                break
+        for number, reading in enumerate(self.readers):
+            if reading is None:
+                continue
+            packet = reading.packet
+            if reading.reads(cycle):
+                row = reading.row
+                scrap = row == 0 and packet.bad and packet.cycle_of_end < cycle
+                last = row == packet.end
+                bad = last and packet.bad
+                self.rows[cycle + 1].append((number, packet.output, packet.crossing_row(row), last, bad, scrap))
+                reading.row += 1
+                if scrap or (last and row < packet.n):
+                    reading.over_at = cycle
+                    reading.scrapped = scrap
+                    self.scraps += scrap
+                    if not scrap:
+                        self.early_ends.add((reading.step, packet.n - row))
+            if cycle == reading.release - 1:
+                self.releases[number] = (reading.release, packet)
+            if cycle >= reading.available_from:
+                self.readers[number] = None
+
+
+@pytest.mark.parametrize(("queueing", "readers", "seed"), [("voq", 2, 0), ("voq", 1, 1), ("fifo", 1, 2)])
+@pytest.mark.parametrize("eager", [True, False])
+def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, seed: int, eager: bool) -> None:
+    print(f"seed {seed}")
+    grant_chance, bad_chance = (0.8, 0.2) if eager else (0.02, 0.6)
+    rng = random.Random(seed)
+    dut = PacketStore(POOLS, OUTPUTS, CREDITED, queueing, readers)
+    reference = Reference([None] * readers)
+    queues: dict[tuple[int, int], list[Packet]] = defaultdict(list)
+    counts: dict[str, int] = defaultdict(int)
+    to_write: list[tuple[Packet, int]] = []  # rows of the packet being received
+    packet: Packet | None = None
+    ends: list[Packet] = []
+
+    async def bench(ctx: Any) -> None:
+        nonlocal packet, to_write
+        number = 0
+        joining: Packet | None = None
+        accepting: Packet | None = None
+        idle = 0
+        narrow = False
+        reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
+        ctx.set(dut.wide, WIDE)
+        for output in range(CREDITED):
+            ctx.set(dut.facts[output].room[0], ALWAYS)
+        for cycle in range(CYCLES):
+            ctx.set(dut.phase, cycle % 4)
+            for signal in (dut.accept, dut.cancel, dut.join, dut.write.valid, dut.grant_output, dut.granted):
+                ctx.set(signal, 0)
+            assert [ctx.get(dut.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
+
+            # What the readers give.
+            seen = []
+            for reader, to in enumerate(reads):
+                row = dut.rows[reader]
+                if to and ctx.get(row.valid):
+                    last = bool(ctx.get(row.last))
+                    bad = bool(ctx.get(row.bad))
+                    scrap = bad and not last
+                    seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
+            reads = [ctx.get(to) for to in dut.to_output]
+            expected = reference.rows.pop(cycle, [])
+            assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
+            assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
+
+            # A grant, if the input and the output are available.
+            held = reference.held(cycle)
+            assert {output for output in range(OUTPUTS) if ctx.get(dut.holds) >> output & 1} == held
+            taker = reference.available(cycle)
+            assert bool(ctx.get(dut.available)) == (taker is not None), f"cycle {cycle}"
+            choices = [
+                (output, slot)
+                for output in range(OUTPUTS)
+                for slot in range(2)
+                if ctx.get(dut.requests[slot]) >> output & 1
+                and output not in held
+                and (WIDE >> output & 1 or cycle % 4 == X1_GRANT_PHASE)
+            ]
+            granted = None
+            if choices and taker is not None and rng.random() < grant_chance:
+                output, slot = rng.choice(choices)
+                ctx.set(dut.grant_output, 1 << output)
+                ctx.set(dut.grant_slots[output], 1 << slot)
+                ctx.set(dut.granted, 1)
+                queue = queues[slot, output if queueing == "voq" else 0]
+                assert queue[0].output == output, "a head of another output was requested"
+                granted = queue.pop(0)
+
+            # A packet comes in, row by row.
+            free_now = list(reference.free)
+            reference.step(cycle)
+            if granted is not None and taker is not None:
+                step = 1 if WIDE >> granted.output & 1 else 4
+                assert reference.readers[taker] is None
+                reference.readers[taker] = Reading(granted, cycle + 1, step)
+            if accepting is not None:
+                ctx.set(dut.accept, 1)
+                ctx.set(dut.accept_slot, accepting.slot)
+                ctx.set(dut.accept_need, accepting.need)
+                reference.free[accepting.slot] -= accepting.need
+                accepting = None
+            if joining is not None:
+                ctx.set(dut.join, 1)
+                ctx.set(dut.packet.pool, joining.slot)
+                ctx.set(dut.packet.words, joining.n)
+                ctx.set(dut.packet.need, joining.need)
+                ctx.set(dut.packet.output, joining.output)
+                ctx.set(dut.packet.slot, joining.slot)
+                joining.joined = True
+                queues[joining.slot, joining.output if queueing == "voq" else 0].append(joining)
+                joining = None
+            if packet is None and idle == 0:
+                n = rng.choice((5, 6, 14, 15, 16, 17, 31, 32, rng.randrange(5, 80)))
+                slot = int(rng.random() < 0.2)
+                end = n if rng.random() < 0.5 else rng.choice((n - 3, n - 2, n - 1, rng.randrange(1, n)))
+                bad = end < n or rng.random() < bad_chance
+                packet = Packet(n, end, bad, slot, rng.randrange(OUTPUTS), False, number)
+                number += 1
+                to_write = [(packet, row) for row in range(end + 1)]
+                narrow = rng.random() < 0.2
+                arrival = cycle
+            elif packet is None:
+                idle -= 1
+            if packet is not None:
+                since = cycle - arrival
+                header_at = 3 if narrow else 0  # h+1, row 0 being written two cycles after it came
+                if since == header_at and packet.end > 1 and packet.need <= free_now[packet.slot]:
+                    packet.accepted = rng.random() < 0.9
+                    if packet.accepted:
+                        accepting = packet
+                        if not narrow:
+                            joining = packet
+                if not narrow or since % 4 == 0:
+                    _, row = to_write.pop(0)
+                    last = row == packet.end
+                    write = dut.write
+                    ctx.set(write.valid, 1)
+                    ctx.set(write.data, packet.row(row))
+                    ctx.set(write.index, row)
+                    ctx.set(write.first, row == 0)
+                    ctx.set(write.last, last)
+                    ctx.set(write.bad, packet.bad)
+                    ctx.set(write.accepted, packet.accepted and row > 1)
+                    ctx.set(write.slot, packet.slot)
+                    ctx.set(write.n, packet.n)
+                    ctx.set(write.need, packet.need)
+                    if last:
+                        # Of narrow packets all that is good joins when it is whole, the rest is cancelled.
+                        packet.cycle_of_end = cycle
+                        if packet.accepted and narrow and packet.bad:
+                            counts["cancelled"] += 1
+                            ctx.set(dut.cancel, 1)
+                            reference.free[packet.slot] += packet.need
+                        elif packet.accepted and narrow:
+                            joining = packet
+                        ends.append(packet)
+                        packet = None
+                        idle = rng.choice((0, 0, 0, 1, 5, 40, 80))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    taken = [packet for packet in ends if packet.accepted]
+    assert len(taken) > 40
+    assert counts["cancelled"] > 0
+    assert eager or reference.scraps > 10
+    if eager:
+        assert reference.early_ends >= {(1, 1), (1, 2), (1, 3)}
+        assert any(step == 4 for step, _ in reference.early_ends)

@@ -1,0 +1,207 @@
+"""A whole fabric: every engine gives the same trace, the golden model's, and a broken fabric is noticed."""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cosim.engines.base import Run
+from cosim.engines.simulation import UnknownEngine, build, run
+from cosim.stimulus.run_spec import RunSpec
+from cosim.trace.compare import Names, compare
+from rtl.fabric.fabric import Fabric
+from tests.regression.fabrics import STAR
+from verilog.design import fabric_design
+from verilog.emit import merged_rtlil
+from wire.codes import PortPhysicalState, PortState
+from wire.packet import build_ud_send
+from wire.parameters import FabricParameters, LinkParameters, SwitchParameters
+from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address, port_address
+from wire.stimulus import Control, Delivery, Injection, Operation, Post, Trigger
+from wire.trace import Kind, Record, port_source
+
+SEED = random.randrange(1 << 32)
+HOSTS = ("h0", "h1", "h2")
+START = 300
+
+
+def controls(seed: int, cycles: int) -> Iterator[Control]:
+    choose = random.Random(seed)
+    nodes = list(STAR.nodes)
+    writes = [(nodes.index(host), node_address(NodeRegister.LID), 1 + i) for i, host in enumerate(HOSTS)]
+    writes += [(0, lft_address(1 + i), 1 + i) for i in range(len(HOSTS))]
+    ends = [end for i, host in enumerate(HOSTS) for end in ((nodes.index(host), 1), (0, i + 1))]
+    for cycle, (node, address, value) in enumerate(writes):
+        yield Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0))
+    for start, state in ((100, PortState.ARMED), (200, PortState.ACTIVE)):
+        for place, (node, port) in enumerate(ends):
+            address = port_address(port, PortRegister.STATE)
+            yield Control(start + place, Operation.BUS_WRITE, node, (address, state, 0, 0))
+    # Whatever the seed: one damaged idle row and one read.
+    yield Control(START - 2, Operation.INJECT, 0, Injection(Trigger.IDLE, 0, flip=1).args())
+    yield Control(START - 1, Operation.BUS_READ, 0, (port_address(1, Counter.SYMBOL_ERROR), 0, 0, 0))
+    for cycle in range(START, cycles, 60):
+        node, port = choose.choice(ends)
+        stall = Control(cycle, Operation.RECV_STALL, nodes.index(choose.choice(HOSTS)), (choose.randrange(8), 0, 0, 0))
+        damage = Injection(Trigger(choose.randrange(3)), choose.randrange(4), flip=1 << choose.randrange(36))
+        yield choose.choice(
+            [
+                stall,
+                stall._replace(args=(0, 0, 0, 0)),
+                Control(cycle, Operation.INJECT, choose.randrange(6), damage.args()),
+                Control(cycle, Operation.BUS_READ, node, (port_address(port, choose.choice(list(Counter))), 0, 0, 0)),
+            ]
+        )
+
+
+def posts(seed: int, cycles: int) -> Iterator[Post]:
+    choose = random.Random(seed)
+    nodes = list(STAR.nodes)
+    cycle = START
+    while cycle < cycles:
+        source, to = choose.sample(range(3), 2)
+        vl = choose.randrange(2)
+        payload = choose.randbytes(choose.choice([0, 4, 60, 256]))
+        packet = build_ud_send(
+            slid=1 + source, dlid=1 + to, sl=vl, vl=vl, dest_qp=2, src_qp=2, q_key=1, payload=payload
+        )
+        yield Post(cycle, nodes.index(HOSTS[source]), vl, packet.data)
+        cycle += choose.choice([0, 10, 40])
+
+
+def spec(seed: int, cycles: int) -> RunSpec:
+    return RunSpec(STAR, controls(seed, cycles), posts(seed + 1, cycles), cycles)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "cycles"), [("verilator", 30_000), ("icarus", 2_000), ("amaranth", 2_000)])
+def test_engine_gives_the_golden_models_trace(engine: str, cycles: int, tmp_path: Path) -> None:
+    print(f"seed {SEED}")
+    expected: list[Delivery] = []
+    seen: list[Delivery] = []
+    kinds = set()
+
+    def noted(records: Run) -> Iterator[Record]:
+        for record in records:
+            kinds.add(record.kind)
+            yield record
+
+    with (
+        run("model", spec(SEED, cycles), tmp_path / "model", on_delivery=expected.append) as model,
+        run(engine, spec(SEED, cycles), tmp_path / engine, on_delivery=seen.append) as hardware,
+    ):
+        comparison = compare(model, noted(hardware))
+    assert comparison.difference is None
+    assert comparison.records > cycles / 20
+    assert expected == seen
+    assert len(seen) > cycles / 200
+    assert kinds >= {Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, Kind.TX_DATA, Kind.TX_FCP, Kind.SEND, Kind.DELIVER}
+    assert kinds >= {Kind.INJECT, Kind.BUS_READ}
+
+
+def test_a_wrong_buffer_is_noticed(tmp_path: Path) -> None:
+    """The model with a switch one block smaller than the hardware's: the credits it grants give it away."""
+    nodes = {name: replace(node, buffer_blocks=17) if name == "sw0" else node for name, node in STAR.nodes.items()}
+    other = replace(spec(1, 400), parameters=FabricParameters(nodes, STAR.links))
+    with (
+        run("model", other, tmp_path / "model") as model,
+        run("amaranth", spec(1, 400), tmp_path / "amaranth") as hardware,
+    ):
+        difference = compare(model, hardware).difference
+    assert difference is not None
+    assert difference.kind == Kind.TX_FCP
+    report = difference.report(Names(STAR), "pytest")
+    assert "differs in FCCL 17 / 16" in report
+
+
+@pytest.mark.slow
+def test_places_of_the_trace_are_in_order() -> None:
+    slots = fabric_design(STAR).ports.trace
+    assert list(slots) == sorted(set(slots))
+    assert sum(kind == Kind.INJECT for _source, kind in slots) == 2 * len(STAR.links)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["verilator", "icarus", "amaranth", "model"])
+def test_build_ahead_makes_the_run_quick(engine: str, tmp_path: Path) -> None:
+    build(engine, STAR)
+    with run(engine, spec(1, 5), tmp_path) as records:
+        assert [record.kind for record in records] == [Kind.STATE] * 2 * len(STAR.links)
+
+
+def test_build_for_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(UnknownEngine, match="engine 'vcs': expected one of verilator, icarus, amaranth, model"):
+        build("vcs", STAR)
+
+
+def states(parameters: FabricParameters, given: list[Control], cycles: int, directory: Path) -> list[Record]:
+    """The ports' states as they change from cycle 2 on, when all links are up."""
+    with run("amaranth", RunSpec(parameters, given, (), cycles), directory) as records:
+        return [record for record in records if record.kind == Kind.STATE and record.cycle > 1]
+
+
+PAIR = FabricParameters({"s": SwitchParameters(ports=2, mtu=256, buffer_blocks=8)}, (LinkParameters("s", 1, "s", 2),))
+FIRST, SECOND = port_source(0, 1), port_source(0, 2)
+
+
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
+def test_a_link_is_up_only_while_both_its_ports_poll(state: PortPhysicalState, tmp_path: Path) -> None:
+    def write(cycle: int, port: int, value: PortPhysicalState) -> Control:
+        return Control(cycle, Operation.BUS_WRITE, 0, (port_address(port, PortRegister.PHYSICAL_STATE), value, 0, 0))
+
+    given = [
+        write(10, 1, state),
+        write(20, 2, state),
+        write(30, 1, PortPhysicalState.POLLING),
+        write(40, 2, PortPhysicalState.POLLING),
+    ]
+    # The register is visible after two cycles, the link down in the next, its ports behind it.
+    seen = [(record.cycle, record.source, record.a) for record in states(PAIR, given, 60, tmp_path)]
+    assert seen == [
+        (14, FIRST, PortState.DOWN),
+        (14, SECOND, PortState.DOWN),
+        (44, FIRST, PortState.INITIALIZE),
+        (44, SECOND, PortState.INITIALIZE),
+    ]
+
+
+def test_a_link_taken_down_stays_down_whoever_polls(tmp_path: Path) -> None:
+    polling = (port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING, 0, 0)
+    given = [
+        Control(10, Operation.LINK_DOWN, 0),
+        Control(20, Operation.BUS_WRITE, 0, polling),
+        Control(30, Operation.BUS_READ, 0, polling),
+        Control(40, Operation.LINK_UP, 0),
+        Control(50, Operation.BUS_READ, 0, polling),
+    ]
+    with run("amaranth", RunSpec(PAIR, given, (), 60), tmp_path) as running:
+        records = [record for record in running if record.cycle > 1]
+    seen = [(record.cycle, record.a) for record in records if (record.source, record.kind) == (FIRST, Kind.STATE)]
+    assert seen == [(12, PortState.DOWN), (42, PortState.INITIALIZE)]
+    read = [record.b for record in records if record.kind == Kind.BUS_READ]
+    assert read == [PortPhysicalState.POLLING, PortPhysicalState.LINK_UP]
+
+
+def test_a_host_operation_on_a_switch_is_refused(tmp_path: Path) -> None:
+    for operation in (Operation.RECV_STALL, Operation.HOST_SM):
+        spec = RunSpec(STAR, [Control(1, operation, 0, (1, 0, 0, 0))], (), 10)
+        with (
+            pytest.raises(ValueError, match="expected a target that is an adapter"),
+            run("model", spec, tmp_path) as records,
+        ):
+            list(records)
+
+
+def modules(nodes: int) -> list[str]:
+    switch = next(iter(PAIR.nodes.values()))
+    links = tuple(LinkParameters(f"s{i}", 1, f"s{i + 1}", 2) for i in range(nodes - 1))
+    fabric = Fabric(FabricParameters({f"s{i}": switch for i in range(nodes)}, links))
+    return re.findall(r"^module (\S+)", merged_rtlil(fabric, "fabric"), re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_like_switches_are_one_module_though_each_has_an_identity() -> None:
+    assert modules(2) == modules(3)

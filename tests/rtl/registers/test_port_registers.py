@@ -1,0 +1,187 @@
+"""A port's registers on the bus."""
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.registers.port_registers import PortRegisters
+from wire.codes import PortPhysicalState, PortState, max_pkt_len
+from wire.registers import HIGH_OF_COUNTER, Counter, PortRegister
+
+AT_RESET = {
+    PortRegister.WIDTH: 2,
+    PortRegister.NEIGHBOR_MTU: 4,
+    PortRegister.OPERATIONAL_VLS: 3,
+    PortRegister.FCP_THRESHOLD: 32,
+    PortRegister.FCP_PERIOD: 48_488,
+    PortRegister.FC_WATCHDOG: 400_000,
+    PortRegister.LINK_DOWN_TIMEOUT: 2_500_000,
+    PortRegister.TICK: 31,
+    PortRegister.LOCAL_PHY_ERRORS: 15,
+    PortRegister.OVERRUN_ERRORS: 15,
+    PortRegister.PHYSICAL_STATE: PortPhysicalState.POLLING,
+}
+
+ALLOWED = {
+    PortRegister.WIDTH: [1, 2],
+    PortRegister.NEIGHBOR_MTU: [1, 2, 3, 4],
+    PortRegister.OPERATIONAL_VLS: [1, 2, 3],
+    PortRegister.FCP_THRESHOLD: [0, 1, 0xFFF],
+    PortRegister.FCP_PERIOD: [1, 0xFFFFFF],
+    PortRegister.FC_WATCHDOG: [1, 0xFFFFFF],
+    PortRegister.LINK_DOWN_TIMEOUT: [1, 0xFFFFFF],
+    PortRegister.TICK: [0, 255],
+    PortRegister.LOCAL_PHY_ERRORS: [0, 15],
+    PortRegister.OVERRUN_ERRORS: [0, 15],
+    PortRegister.PHYSICAL_STATE: [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED],
+}
+
+IGNORED = {
+    PortRegister.WIDTH: [0, 3, 4, 0x80000002],
+    PortRegister.NEIGHBOR_MTU: [0, 5, 6, 0x101],
+    PortRegister.OPERATIONAL_VLS: [0, 4, 5, 0x101],
+    PortRegister.FCP_THRESHOLD: [0x1000, 1 << 31],
+    PortRegister.FCP_PERIOD: [0, 1 << 24],
+    PortRegister.FC_WATCHDOG: [0, 1 << 24],
+    PortRegister.LINK_DOWN_TIMEOUT: [0, 1 << 24],
+    PortRegister.TICK: [256],
+    PortRegister.LOCAL_PHY_ERRORS: [16],
+    PortRegister.OVERRUN_ERRORS: [16],
+    PortRegister.PHYSICAL_STATE: [0, 4, 5, 6, 7, 0x101],
+}
+
+COUNTERS = [counter for counter in Counter if counter not in HIGH_OF_COUNTER]
+
+Access = dict[str, int] | None
+
+
+def run(
+    accesses: list[Access], outputs: tuple[str, ...] = (), up: Collection[int] = ()
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
+
+    The link is up in the cycles of `up`.
+    """
+    dut = PortRegisters(vls=4, mtu=2048)
+    answers: list[int] = []
+    seen: list[tuple[int, ...]] = []
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(dut.state, PortState.ARMED)
+        ctx.set(dut.counters, {counter.name: 2 + index % 8 for index, counter in enumerate(COUNTERS)})
+        for cycle, access in enumerate(accesses):
+            ctx.set(dut.up, cycle in up)
+            ctx.set(dut.reg, {"select": 1, **access} if access else {})
+            answers.append(ctx.get(dut.reg_rdata))
+            seen.append(tuple(int(ctx.get(getattr(dut, name))) for name in outputs))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(drive)
+    simulator.run()
+    return answers, seen
+
+
+def read(offset: int) -> Access:
+    return {"read": 1, "offset": offset}
+
+
+def write(offset: int, value: int) -> Access:
+    return {"write": 1, "offset": offset, "wdata": value}
+
+
+def test_values_at_reset() -> None:
+    answers, _ = run([*(read(register) for register in AT_RESET), None, None])
+    assert answers[2:] == list(AT_RESET.values())
+    assert answers[:2] == [0, 0]
+
+
+def test_state_and_counters_can_be_read() -> None:
+    answers, _ = run([read(PortRegister.STATE), *(read(counter) for counter in COUNTERS), None, None])
+    assert answers[2:] == [PortState.ARMED, *(2 + index % 8 for index in range(len(COUNTERS)))]
+
+
+def test_other_offsets_read_0() -> None:
+    offsets = (0x0D, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    answers, _ = run([*(read(offset) for offset in offsets), None, None])
+    assert not any(answers)
+
+
+def test_another_ports_access_is_none_of_ours() -> None:
+    answers, _ = run(
+        [
+            {"select": 0, "write": 1, "offset": PortRegister.TICK, "wdata": 5},
+            {"select": 0, "read": 1, "offset": PortRegister.TICK},
+            read(PortRegister.TICK),
+            None,
+            None,
+        ]
+    )
+    assert answers == [0, 0, 0, 0, AT_RESET[PortRegister.TICK]]
+
+
+@pytest.mark.parametrize("register", ALLOWED)
+def test_what_is_allowed_is_taken_and_all_else_ignored(register: PortRegister) -> None:
+    for value in ALLOWED[register]:
+        assert run([write(register, value), read(register), None, None])[0][-1] == value
+    for value in IGNORED[register]:
+        assert run([write(register, value), read(register), None, None])[0][-1] == AT_RESET[register]
+
+
+def test_a_read_sees_a_write_given_in_the_cycle_before() -> None:
+    tick = PortRegister.TICK
+    answers, _ = run([read(tick), write(tick, 1), read(tick), write(tick, 2), read(tick), None, None])
+    assert answers[2::2] == [31, 1, 2]
+
+
+def test_only_down_armed_and_active_can_be_written_to_the_state() -> None:
+    _, seen = run([write(PortRegister.STATE, value) for value in range(10)], ("state_write",))
+    assert [state for (state,) in seen] == [0, 1, 0, 3, 4, 0, 0, 0, 0, 0]
+
+
+def test_the_physical_state_is_link_up_while_the_link_is() -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    # A read at the node's stage in cycle c is of cycle c + 1.
+    answers, _ = run([*[read(physical_state)] * 5, None, None], up=(2, 3))
+    polling, link_up = PortPhysicalState.POLLING, PortPhysicalState.LINK_UP
+    assert answers[2:] == [polling, link_up, link_up, polling, polling]
+
+
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
+def test_a_port_asleep_or_disabled_does_not_poll_whatever_its_link_does(state: PortPhysicalState) -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    wake = write(physical_state, PortPhysicalState.POLLING)
+    accesses = [write(physical_state, state), read(physical_state), wake, read(physical_state), None, None]
+    answers, seen = run(accesses, ("polling",), up=range(len(accesses)))
+    assert [polling for (polling,) in seen] == [1, 0, 0, 1, 1, 1]
+    assert answers[3::2] == [state, PortPhysicalState.LINK_UP]
+
+
+def test_a_timer_starts_anew_when_its_length_is_written() -> None:
+    names = ("fcp_period_written", "fc_watchdog_written", "link_down_timeout_written", "tick_written")
+    registers = (
+        PortRegister.FCP_PERIOD,
+        PortRegister.FC_WATCHDOG,
+        PortRegister.LINK_DOWN_TIMEOUT,
+        PortRegister.TICK,
+    )
+    _, seen = run([*(write(register, 9) for register in registers), write(PortRegister.FCP_PERIOD, 0)], names)
+    assert seen == [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)]
+
+
+def test_codes_become_masks_and_lengths() -> None:
+    _, seen = run(
+        [
+            None,
+            write(PortRegister.OPERATIONAL_VLS, 1),
+            write(PortRegister.NEIGHBOR_MTU, 1),
+            write(PortRegister.WIDTH, 1),
+            None,
+        ],
+        ("operational", "max_words", "wide"),
+    )
+    assert seen[0] == (0b1111, max_pkt_len(4), 1)
+    assert seen[-1] == (0b0001, max_pkt_len(1), 0)

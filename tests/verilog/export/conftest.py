@@ -1,0 +1,69 @@
+"""Exported switches, made once, and a way to run their test benches."""
+
+import functools
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cosim.simulators.installed import environment
+from verilog.export.bench import PARTNER, TEST_BENCH
+from verilog.export.package import switch_package
+from verilog.export.verilog import TOP
+from wire.parameters import SwitchParameters
+
+
+@dataclass(frozen=True)
+class BenchRun:
+    """How a run of the test bench ended, and all that it and its compiler printed."""
+
+    status: int
+    compiler: str
+    text: str
+
+    @property
+    def verdict(self) -> str:
+        return self.text.splitlines()[-1]
+
+
+@functools.cache
+def exported(parameters: SwitchParameters) -> Mapping[str, str]:
+    return switch_package(parameters).files
+
+
+def run_bench(files: Mapping[str, str], directory: Path, *plusargs: str) -> BenchRun:
+    for name, text in files.items():
+        (directory / name).write_text(text)
+    sources = [f"{TEST_BENCH}.v", f"{PARTNER}.v", f"{TOP}.v"]
+    compiler = ["iverilog", "-g2005", "-Wall", "-s", TEST_BENCH, "-o", "bench.vvp", *sources]
+    said = subprocess.run(compiler, cwd=directory, capture_output=True, text=True, check=True)
+    ran = subprocess.run(["vvp", "-n", "bench.vvp", *plusargs], cwd=directory, capture_output=True, text=True)
+    return BenchRun(ran.returncode, said.stdout + said.stderr, ran.stdout)
+
+
+@pytest.fixture(scope="session")
+def small() -> Mapping[str, str]:
+    """The files of a switch of three ports."""
+    return exported(SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=12))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., BenchRun]:
+    """Runs the test bench of an export's files."""
+    return lambda files, *plusargs: run_bench(files, tmp_path, *plusargs)
+
+
+@pytest.fixture
+def lint(tmp_path: Path) -> Callable[..., str]:
+    """What Verilator's lint says of an export's files."""
+
+    def run(files: Mapping[str, str], *arguments: str) -> str:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        command = ["verilator_bin", "--lint-only", "-Wall", "-Wno-fatal", "--top-module", TOP, *arguments, f"{TOP}.v"]
+        variables = environment("verilator")
+        return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True).stderr
+
+    return run

@@ -1,0 +1,1 @@
+"""Processes, the build cache and whole files: what rooms above build with."""

@@ -1,0 +1,1 @@
+"""Verilog of a design: emitted for simulators, exported for people, synthesised."""

@@ -1,0 +1,220 @@
+"""Amaranth to RTLIL with every component converted by itself, so that like components give like text.
+
+Amaranth converts a design as one flat netlist: a constant or a shared net of the parent shows up inside the
+submodule, and ports depend on who uses them. Two instances of one component then differ in text although they
+are the same hardware. Here each component becomes a module with exactly the ports of its signature (and the
+clocks it uses), and its parent refers to that.
+
+A component that reaches past its signature, for example one that reads a signal of its parent directly, is
+converted as a part of its parent, as Amaranth would. So is one with more outputs than an instance can have, such as
+the trace of a switch of 64 ports.
+
+Conversion costs several times what elaboration does, so a component is converted only if none like it was. Like
+means that conversion would read the same: everything that can be reached from the elaborated fragment and its
+ports (see `_fingerprint`). A component needs no care for that, and has no way to be taken for another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.hdl import Format, Fragment, Instance, Signal, Value, ValueCastable
+from amaranth.hdl._ir import Design, PortDirection
+from amaranth.lib import wiring
+
+from toolchain.garbage import garbage_left
+
+__all__ = ["convert_apart"]
+
+_TOP_ATTRIBUTE = "attribute \\top 1\n"
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, range))
+_NOT_CONVERTED = frozenset(
+    (
+        "src_loc",  # left out of the text
+        "duid",  # tells signals apart, as the numbers in a fingerprint do
+        "origins",  # for finding a fragment by its elaboratable
+        "generated",  # for finding parts of a fragment by name
+        "domains_propagated_up",  # for error messages
+        "_decoder",  # for simulators' waves
+        "_MustUse__used",
+        "_MustUse__context",
+    )
+)
+"""Attributes of Amaranth's objects that do not show in what they are converted to."""
+
+_MOST_FIELDS = 16
+"""Parts of a signal of a structured shape that get nets of their own, for waves; a signal with more gets none.
+
+They say nothing new, and in a wide switch, with arrays of structures between all ports, they are most of the text.
+"""
+
+_MOST_OUTPUT_BITS = (1 << 16) - 1
+"""Of an instance, in Amaranth."""
+
+_Ports = dict[str, tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A component that was converted: its module's name and RTLIL text, and what its fingerprint knows by id."""
+
+    name: str
+    text: str
+    known_by_id: tuple[object, ...]
+
+
+_Modules = dict[bytes, _Module]
+"""Modules by fingerprint, submodules before those that have them."""
+
+
+def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> str:
+    """RTLIL text of a design, the top module first; modules below it are named by their path, dots between.
+
+    Of components that are alike the first has a module, of which the others are instances.
+
+    Args:
+        elaboratable: the design.
+        name: name of the top module.
+        ports: (signal, direction) by name; by default those of the elaboratable's signature.
+
+    Raises:
+        TypeError: PORTS is missing and the elaboratable has no signature.
+    """
+    if ports is None:
+        if not isinstance(getattr(elaboratable, "signature", None), wiring.Signature):
+            raise TypeError(f"{type(elaboratable).__name__} has no signature, so its ports must be given")
+        ports = _signature_ports(elaboratable)
+        if ports is None:
+            raise TypeError(f"the signature of {type(elaboratable).__name__} has a member that is no whole signal")
+    modules: _Modules = {}
+    with garbage_left():
+        design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
+        for signal in design.signal_lca:
+            if _fields(signal._format) > _MOST_FIELDS:
+                signal._format = Format("{}", signal)
+        _convert_below(design, design.fragment, name, modules)
+        whole = _text(Design(design.fragment, design.ports, hierarchy=(name,)))
+    return "\n".join([whole, *(module.text for module in reversed(modules.values()))])
+
+
+def _fields(shown: Any) -> int:
+    """How many parts a signal has that is shown in this format."""
+    parts = getattr(shown, "_fields", ())
+    return sum(1 + _fields(part) for part in (parts.values() if isinstance(parts, dict) else parts))
+
+
+def _convert_below(design: Any, fragment: Any, path: str, modules: _Modules) -> None:
+    """Convert the components below FRAGMENT that MODULES lacks, and put an instance in the place of each."""
+    for index, (subfragment, given_name, source) in enumerate(fragment.subfragments):
+        if type(subfragment) is not Fragment:
+            continue
+        name = design.fragments[subfragment].name[-1]
+        below = f"{path}.{name}"
+        # Asked first: what crosses the boundary is known of the whole design as it was.
+        ports = _boundary_ports(design, subfragment)
+        _convert_below(design, subfragment, below, modules)
+        if ports is None:
+            continue
+        fingerprint, known_by_id = _fingerprint(subfragment, ports)
+        if fingerprint not in modules:
+            alone = Design(subfragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(below,))
+            modules[fingerprint] = _Module(below, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
+        kinds = {PortDirection.Input: "i", PortDirection.Output: "o"}
+        connections = [(kinds[direction], port, signal) for port, (signal, direction) in ports.items()]
+        instance = Instance(modules[fingerprint].name, *connections)
+        fragment.subfragments[index] = (instance, given_name or name, source)
+
+
+def _fingerprint(fragment: Any, ports: _Ports) -> tuple[bytes, tuple[object, ...]]:
+    """A digest that two fragments share only if their conversion is the same but for paths in module names.
+
+    It is taken of all that FRAGMENT and PORTS lead to: contents of containers and attributes of Amaranth's objects
+    except those _NOT_CONVERTED. Each object has the number of its first appearance, so that two signals of one
+    name stay two. Below FRAGMENT its submodules have become instances, told by the names of their modules.
+
+    An object of another kind, such as a class, is known by its id, which holds as long as the object does: those
+    are returned too. Where this tells apart what is alike, one more module is converted, and merged by its text.
+    """
+    tokens: list[str] = []
+    known_by_id: list[object] = []
+    numbers: dict[int, int] = {}
+    stack: list[Any] = [fragment, ports]
+    while stack:
+        thing = stack.pop()
+        kind = type(thing)
+        if kind in _PLAIN:
+            tokens.append(repr(thing))
+            continue
+        if id(thing) in numbers:
+            tokens.append(f"#{numbers[id(thing)]}")
+            continue
+        numbers[id(thing)] = len(numbers)
+        if isinstance(thing, (list, tuple)):
+            tokens.append(f"{kind.__qualname__} of {len(thing)}")
+            stack += thing
+        elif isinstance(thing, dict):
+            tokens.append(f"{kind.__qualname__} of {len(thing)}")
+            stack += thing.keys()
+            stack += thing.values()
+        elif kind.__module__.startswith("amaranth.") and not isinstance(thing, (type, Enum)):
+            attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
+            tokens.append(f"{kind.__qualname__} with {' '.join(attributes)}")
+            stack += attributes.values()
+        else:
+            known_by_id.append(thing)
+            tokens.append(f"id {id(thing)}")
+    return hashlib.sha256("\n".join(tokens).encode()).digest(), tuple(known_by_id)
+
+
+def _text(design: Any) -> str:
+    text: str = rtlil.convert_fragment(design, emit_src=False)[0]
+    return text
+
+
+def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
+    """The ports that make FRAGMENT a module of its own, or None if it has to stay a part of its parent."""
+    information = design.fragments[fragment]
+    component = next((origin for origin in fragment.origins or () if isinstance(origin, wiring.Component)), None)
+    ports = None if component is None else _signature_ports(component)
+    if ports is None or information.used_io_ports:
+        return None
+    if sum(len(port) for port, way in ports.values() if way == PortDirection.Output) > _MOST_OUTPUT_BITS:
+        return None
+    members = {id(signal) for signal, _direction in ports.values()}
+    clocks = {}
+    for domain in fragment.domains.values():
+        for suffix, signal in (("clk", domain.clk), ("rst", domain.rst)):
+            if signal is not None:
+                clocks[id(signal)] = suffix if domain.name == "sync" else f"{domain.name}_{suffix}"
+    for signal in information.used_signals:
+        if id(signal) in members or not _seen_outside(design, fragment, signal):
+            continue
+        port = clocks.get(id(signal))
+        if port is None or port in ports:
+            return None
+        ports[port] = (signal, PortDirection.Input)
+    return ports
+
+
+def _seen_outside(design: Any, fragment: Any, signal: Any) -> bool:
+    """Whether SIGNAL is used by anything that is not inside FRAGMENT."""
+    topmost = design.signal_lca[signal]
+    return bool(design.fragments[topmost].depth < design.fragments[fragment].depth)
+
+
+def _signature_ports(component: Any) -> _Ports | None:
+    """Ports by name for a component's signature; None if a member is a part of a signal, or used twice."""
+    ports: _Ports = {}
+    seen: set[int] = set()
+    for path, member, value in component.signature.flatten(component):
+        signal = Value.cast(value) if isinstance(value, ValueCastable) else value
+        if not isinstance(signal, Signal) or id(signal) in seen:
+            return None
+        seen.add(id(signal))
+        direction = PortDirection.Input if member.flow == wiring.In else PortDirection.Output
+        ports["__".join(map(str, path))] = (signal, direction)
+    return ports

@@ -1,0 +1,96 @@
+"""A design ready to be simulated: its Verilog and what stands behind its ports."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rtl.fabric.fabric import Fabric
+from rtl.fabric.ports import FabricPorts, dump_ports, load_ports
+from toolchain.build_cache import cached
+from verilog.emit import to_verilog
+from wire.parameters import FabricParameters
+
+__all__ = ["MODULE", "Design", "export", "fabric_design"]
+
+MODULE = "fabric"
+"""Name of the design's top module in Verilog."""
+
+_CODE = (
+    "rtl",
+    "wire",
+    "verilog/design.py",
+    "verilog/boundaries.py",
+    "verilog/emit.py",
+    "verilog/memory_contents.py",
+    "verilog/whole_assignments.py",
+)
+"""What decides the Verilog of a fabric, as folders and files of the checkout."""
+
+_VERILOG = "fabric.v"
+_PORTS = "ports.json"
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A fabric as Verilog.
+
+    Attributes:
+        ports: what stands behind the ports of its module `fabric`.
+        verilog: the text.
+    """
+
+    ports: FabricPorts
+    verilog: str
+
+
+def export(make: Callable[[], Any], key: object, folders: Iterable[str]) -> Design:
+    """The design of a component with `FabricSignature` and an attribute `ports`, from the cache if nothing changed.
+
+    Elaborating a large fabric takes longer than compiling it, so the result is kept for as long as neither the
+    parameters nor the code that they go into change.
+
+    Args:
+        make: makes the component.
+        key: the parameters, whose repr tells them apart.
+        folders: files or folders of the checkout with the Python code that decides the result.
+
+    Raises:
+        BuildDirectoryError: the build output cannot be written.
+        FileNotFoundError: one of FOLDERS is not there, so that a build of other code might be taken.
+    """
+
+    def fill(directory: Path) -> None:
+        component = make()
+        (directory / _VERILOG).write_text(to_verilog(component, MODULE))
+        (directory / _PORTS).write_text(dump_ports(component.ports))
+
+    digest = hashlib.sha256()
+    for file in _python_files(folders):
+        digest.update(str(file.relative_to(_ROOT)).encode() + b"\0" + file.read_bytes())
+    identity = {"parameters": repr(key), "code": digest.hexdigest(), "amaranth": metadata.version("amaranth")}
+    directory = cached("design", identity, fill)
+    return Design(load_ports((directory / _PORTS).read_text()), (directory / _VERILOG).read_text())
+
+
+def _python_files(folders: Iterable[str]) -> Iterator[Path]:
+    for folder in folders:
+        path = _ROOT / folder
+        found = [path] if path.is_file() else sorted(path.rglob("*.py"))
+        if not found:
+            raise FileNotFoundError(f"{path}: expected the Python code that a design depends on")
+        yield from found
+
+
+def fabric_design(parameters: FabricParameters, *, part: bool = False) -> Design:
+    """The fabric, or a part of one, as Verilog, exported once for each set of parameters.
+
+    Raises:
+        BuildDirectoryError: the build output cannot be written.
+    """
+    return export(lambda: Fabric(parameters, part=part), (parameters, part), _CODE)

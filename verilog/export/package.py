@@ -1,0 +1,96 @@
+"""All files of an exported switch, and the directory that they are written to."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from rtl.switch.switch import Switch
+from toolchain.atomic_files import OutputError
+from verilog.export.bench import PARTNER, TEST_BENCH, link_partner, test_bench
+from verilog.export.documents import head_comment, ports_document
+from verilog.export.interface import NetlistPort, interface
+from verilog.export.project import core_file, makefile, waivers
+from verilog.export.verilog import TOP, switch_verilog
+from wire.parameters import SwitchParameters
+
+__all__ = ["Package", "check_directory", "switch_package", "write_files"]
+
+_TIMESCALE = "`timescale 1ns / 1ps\n"
+
+
+@dataclass(frozen=True)
+class Package:
+    """An exported switch: the text of each file by its name, and the ports of the top module."""
+
+    files: Mapping[str, str]
+    ports: Sequence[NetlistPort]
+
+
+def switch_package(
+    parameters: SwitchParameters, trace: bool = False, progress: Callable[[str], None] = lambda stage: None
+) -> Package:
+    """Export a switch, with its trace outputs or without. PROGRESS is told what is done next."""
+    distribution = metadata.distribution("ironband")
+    version = distribution.version
+    switch = Switch(parameters)
+    slots = switch.trace_slots if trace else []
+    verilog = switch_verilog(switch, slots, progress)
+    files = {
+        f"{TOP}.v": f"{head_comment(parameters, slots, version)}\n{_TIMESCALE}\n{verilog}",
+        f"{TEST_BENCH}.v": test_bench(parameters, slots),
+        f"{PARTNER}.v": link_partner(),
+        f"{TOP}.vlt": waivers(),
+        f"{TOP}.core": core_file(parameters, version),
+        "ports.md": ports_document(parameters, slots, version),
+        "Makefile": makefile(),
+    }
+    licence = distribution.read_text("licenses/LICENSE")
+    if licence is not None:
+        files["LICENSE"] = licence
+    return Package(files, interface(parameters, slots))
+
+
+def check_directory(directory: Path, force: bool) -> None:
+    """Raise OutputError unless DIRECTORY can be written to, and is absent or empty or there is FORCE."""
+    if directory.exists() and not directory.is_dir():
+        raise OutputError(f"{directory}: is a file, expected a directory")
+    try:
+        if not force and directory.is_dir() and any(directory.iterdir()):
+            raise OutputError(f"directory {directory}: is not empty; --force replaces the files of an export in it")
+        with tempfile.TemporaryFile(dir=_existing(directory)):
+            pass
+    except OSError as error:
+        raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
+
+
+def write_files(directory: Path, files: Mapping[str, str]) -> None:
+    """Write files to DIRECTORY, made if absent. They are complete before any of them has its name there.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        made = not directory.exists()
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        beside = directory.parent if made else directory
+        with tempfile.TemporaryDirectory(dir=beside, prefix=f".{directory.name or 'export'}-") as temporary:
+            whole = Path(temporary) / "files"
+            whole.mkdir()
+            for name, text in files.items():
+                (whole / name).write_text(text, encoding="utf-8")
+            if made:
+                whole.rename(directory)
+            else:
+                for name in files:
+                    (whole / name).replace(directory / name)
+    except OSError as error:
+        raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
+
+
+def _existing(directory: Path) -> Path:
+    """The directory, or the first above it that is there."""
+    return next(place for place in (directory, *directory.absolute().parents) if place.exists())

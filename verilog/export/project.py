@@ -1,0 +1,129 @@
+"""Files with which tools take an exported switch: FuseSoC's core file, Verilator's waivers, a Makefile."""
+
+from __future__ import annotations
+
+from verilog.export.bench import PARTNER, TEST_BENCH
+from verilog.export.verilog import TOP
+from wire.parameters import SwitchParameters
+
+__all__ = ["WAIVED", "core_file", "makefile", "waivers"]
+
+WAIVED = {
+    "DECLFILENAME": "all modules are in one file",
+    "PROCASSINIT": "registers have initial values, which FPGAs load at power-up, and are clocked",
+    "UNUSEDSIGNAL": "fields of structures have names of their own, to be seen in waves",
+    "INITIALDLY": "`_wake` changes after time 0, so that processes whose inputs never change run once",
+}
+"""Verilator's warnings that are waived for the switch, and why."""
+
+
+def waivers() -> str:
+    """A configuration file for Verilator."""
+    lines = ["`verilator_config"]
+    for rule, reason in WAIVED.items():
+        lines += [f"// {reason[0].upper()}{reason[1:]}.", f'lint_off -rule {rule} -file "*{TOP}.v"']
+    lines.append("// The test bench counts in integers, and its models are written as programs.")
+    for rule in ("WIDTHTRUNC", "WIDTHEXPAND", "BLKSEQ", "UNUSEDSIGNAL", "PROCASSINIT", "INITIALDLY", "SYNCASYNCNET"):
+        lines += [f'lint_off -rule {rule} -file "*{file}.v"' for file in (TEST_BENCH, PARTNER)]
+    return "\n".join(lines) + "\n"
+
+
+def core_file(parameters: SwitchParameters, version: str) -> str:
+    """A FuseSoC core, CAPI2."""
+    return f"""\
+CAPI=2:
+name: ironband:ironband:switch:{version}
+description: InfiniBand switch, {parameters.ports} ports, {parameters.vls} data VLs, MTU {parameters.mtu} bytes
+
+filesets:
+  rtl:
+    files:
+      - {TOP}.v
+    file_type: verilogSource-2005
+  tb:
+    files:
+      - {PARTNER}.v
+      - {TEST_BENCH}.v
+    file_type: verilogSource-2005
+  waivers:
+    files:
+      - {TOP}.vlt
+    file_type: vlt
+
+targets:
+  default:
+    filesets: [rtl]
+    toplevel: {TOP}
+
+  sim:
+    description: The self-checking test bench under Icarus Verilog
+    filesets: [rtl, tb]
+    toplevel: {TEST_BENCH}
+    flow: sim
+    flow_options:
+      tool: icarus
+      iverilog_options: [-g2005, -Wall]
+
+  sim_verilator:
+    description: The self-checking test bench under Verilator 5
+    filesets: [rtl, tb, waivers]
+    toplevel: {TEST_BENCH}
+    flow: sim
+    flow_options:
+      tool: verilator
+      mode: binary
+      verilator_options: [--timing, -Wall, -CFLAGS, -std=gnu++20]
+
+  lint:
+    description: Verilator's lint
+    filesets: [rtl, waivers]
+    toplevel: {TOP}
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [-Wall]
+
+  synth:
+    description: Netlist for ECP5 from Yosys
+    filesets: [rtl]
+    toplevel: {TOP}
+    flow: generic
+    flow_options:
+      tool: yosys
+      arch: ecp5
+"""
+
+
+def makefile() -> str:
+    """Targets sim, waves, lint, verilate and clean."""
+    sources = f"{TEST_BENCH}.v {PARTNER}.v {TOP}.v"
+    return f"""\
+# make sim       the test bench under Icarus Verilog
+# make waves     the same, with waves in {TEST_BENCH}.fst
+# make verilate  the test bench under Verilator 5
+# make lint      Verilator's lint
+# make clean     remove what these made
+
+SOURCES := {sources}
+
+sim: {TEST_BENCH}.vvp
+\tvvp -n $<
+
+waves: {TEST_BENCH}.vvp
+\tvvp -n $< -fst +waves={TEST_BENCH}.fst
+
+{TEST_BENCH}.vvp: $(SOURCES)
+\tiverilog -g2005 -Wall -s {TEST_BENCH} -o $@ $^
+
+verilate:
+\tverilator --binary --timing -Wall -j 0 -CFLAGS -std=gnu++20 --top-module {TEST_BENCH} {TOP}.vlt $(SOURCES)
+\tobj_dir/V{TEST_BENCH}
+
+lint:
+\tverilator --lint-only -Wall --top-module {TOP} {TOP}.vlt {TOP}.v
+
+clean:
+\trm -rf {TEST_BENCH}.vvp {TEST_BENCH}.fst obj_dir
+
+.PHONY: sim waves verilate lint clean
+"""

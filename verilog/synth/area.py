@@ -1,0 +1,138 @@
+"""What a netlist takes of an FPGA: component by component, memory by memory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verilog.synth.names import readable
+from verilog.synth.netlist import TOP, cells, instances
+
+__all__ = ["PINS", "Area", "MappedMemory", "Part", "mapped_memories", "parts"]
+
+PINS = "pins"
+"""The part that stands for the pins and is none of the switch's."""
+
+_BLOCK_RAMS = ("DP16KD", "PDPW16KD")
+_LUT_RAM = "TRELLIS_DPR16X4"
+_LUTS_OF_CARRY = 2
+_LUTS_OF_LUT_RAM = 4
+_PLACE_IN_MEMORY = re.compile(r"\.\d+\.\d+$")
+
+_Modules = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Area:
+    """Cells of an FPGA.
+
+    Attributes:
+        luts: four-input LUTs, those of carry chains (two a cell) and of LUT RAM (four a cell) included.
+        registers: flip-flops.
+        block_rams: memories of 18 Kbit.
+        lut_rams: cells of 16 words of 4 bits.
+    """
+
+    luts: int = 0
+    registers: int = 0
+    block_rams: int = 0
+    lut_rams: int = 0
+
+    def __add__(self, other: Area) -> Area:
+        return Area(
+            self.luts + other.luts,
+            self.registers + other.registers,
+            self.block_rams + other.block_rams,
+            self.lut_rams + other.lut_rams,
+        )
+
+    @classmethod
+    def of(cls, types: Counter[str]) -> Area:
+        """The area of cells, counted by type."""
+        lut_rams = types[_LUT_RAM]
+        return cls(
+            luts=types["LUT4"] + _LUTS_OF_CARRY * types["CCU2C"] + _LUTS_OF_LUT_RAM * lut_rams,
+            registers=types["TRELLIS_FF"],
+            block_rams=sum(types[ram] for ram in _BLOCK_RAMS),
+            lut_rams=lut_rams,
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A component of the switch, or what is left of it: all instances, and the area of them together."""
+
+    name: str
+    instances: int
+    area: Area
+
+
+@dataclass(frozen=True)
+class MappedMemory:
+    """Memories of one kind, and what each of them became.
+
+    Attributes:
+        block_rams, lut_rams: cells, of all instances together.
+    """
+
+    name: str
+    instances: int
+    depth: int
+    width: int
+    block_rams: int
+    lut_rams: int
+
+    @property
+    def mapped_to(self) -> Literal["block RAM", "LUT RAM", "registers"]:
+        """What holds the words."""
+        if self.block_rams:
+            return "block RAM"
+        return "LUT RAM" if self.lut_rams else "registers"
+
+
+def parts(netlist: _Modules) -> list[Part]:
+    """The parts of a netlist, the largest first; PINS last."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    number: Counter[str] = Counter()
+    for path, module in instances(netlist):
+        name = readable(path, indices=False)
+        number[name] += 1
+        counts[name] += Counter(kind for _, kind in cells(netlist, module))
+    for name, kind in cells(netlist):
+        counts[PINS if name.startswith("pins_") else "the rest"][kind] += 1
+    found = [Part(name, number[name] or 1, Area.of(types)) for name, types in counts.items()]
+    return sorted(found, key=lambda part: (part.name == PINS, -part.area.luts))
+
+
+def mapped_memories(prepared: _Modules, netlist: _Modules) -> list[MappedMemory]:
+    """What became of the memories of a design, the largest first.
+
+    Args:
+        prepared: the design with its memories.
+        netlist: the same, mapped.
+    """
+    rams: dict[str, Counter[str]] = defaultdict(Counter)
+    for path, module in [("", TOP), *instances(netlist)]:
+        for name, kind in cells(netlist, module):
+            memory, found = _PLACE_IN_MEMORY.subn("", name)
+            if found:
+                rams[f"{path}.{memory}" if path else memory][kind] += 1
+    alike: dict[tuple[str, int, int], list[Area]] = defaultdict(list)
+    for path, module in instances(prepared):
+        for name, memory in prepared[module].get("memories", {}).items():
+            key = (readable(f"{path}.{name}", indices=False), memory["size"], memory["width"])
+            alike[key].append(Area.of(rams[f"{path}.{name}"]))
+    found_memories = [
+        MappedMemory(
+            name,
+            len(areas),
+            depth,
+            width,
+            sum(area.block_rams for area in areas),
+            sum(area.lut_rams for area in areas),
+        )
+        for (name, depth, width), areas in alike.items()
+    ]
+    return sorted(found_memories, key=lambda memory: -memory.instances * memory.depth * memory.width)

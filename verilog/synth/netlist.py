@@ -1,0 +1,153 @@
+"""From RTLIL to a netlist of the FPGA's cells, each kind of component once.
+
+Yosys, given a switch of 36 ports as one flat design, would map 36 like ports one by one. Here a component of which
+there are many is mapped by itself, and nextpnr puts the instances together. What that forgoes is optimisation across
+the boundary, save that what nothing uses goes: outputs before they are mapped, and afterwards every cell.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from verilog.synth import tools
+from verilog.synth.prune import sweep
+
+__all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist"]
+
+TOP = "top"
+"""The top module."""
+
+NETLIST = "netlist.json"
+"""The whole design in cells of the FPGA."""
+
+PREPARED = "prepared.json"
+"""The whole design before mapping: the components that are mapped apart, and a top module."""
+
+_RTLIL = "design.il"
+_HIERARCHY = "hierarchy.json"
+_PREPARED_RTLIL = "prepared.il"
+
+_APART = re.compile(r"design\.(port_\d+|input_\d+|output_\d+|matcher|crossbar\.output_\d+|agent_port|agent_store)")
+"""Instances that are mapped apart."""
+
+# Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.
+_MAP = "synth_ecp5 -nowidelut"
+
+_Modules = dict[str, dict[str, Any]]
+
+
+def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
+    """Write PREPARED and NETLIST of a design, whose top module is TOP, to DIRECTORY.
+
+    Args:
+        rtlil: the design.
+        directory: an existing one.
+        watch: gets every line of Yosys' log.
+
+    Raises:
+        ToolMissing: Yosys is not installed.
+        ToolFailed: it ended with an error.
+    """
+    (directory / _RTLIL).write_text(rtlil)
+
+    def yosys(script: str) -> None:
+        tools.run(tools.YOSYS, ["-q", "-p", script], directory, watch)
+
+    yosys(
+        f"read_rtlil {_RTLIL}; hierarchy -check -top {TOP}; proc; "
+        f"write_rtlil {_PREPARED_RTLIL}; write_json {_HIERARCHY}"
+    )
+    hierarchy = _modules(directory / _HIERARCHY)
+    apart = sorted({module for path, module in instances(hierarchy) if _APART.fullmatch(path)})
+    kept = "".join(f"setattr -mod -set keep_hierarchy 1 {module}; " for module in apart)
+    yosys(
+        f"read_rtlil {_PREPARED_RTLIL}; {_unchecked_reads(hierarchy)}{kept}flatten; opt_clean; "
+        f"write_rtlil {_PREPARED_RTLIL}; write_json {PREPARED}"
+    )
+    open_outputs = _open_outputs(_modules(directory / PREPARED))
+
+    scripts = {TOP: "".join(f"blackbox {module}; " for module in apart)}
+    for module in apart:
+        scripts[module] = "".join(f"delete -output {module}/{port}; " for port in open_outputs[module])
+    jobs = {
+        module: f"read_rtlil {_PREPARED_RTLIL}; {script}{_MAP} -top {module} -json {module}.json"
+        for module, script in scripts.items()
+    }
+    tools.run_all(tools.YOSYS, {name: ["-q", "-p", script] for name, script in jobs.items()}, directory)
+
+    whole = json.loads((directory / f"{TOP}.json").read_text())
+    for module in apart:
+        mapped = _modules(directory / f"{module}.json")[module]
+        del mapped["attributes"]["top"]
+        whole["modules"][module] = mapped
+    sweep(whole["modules"], TOP)
+    (directory / NETLIST).write_text(json.dumps(whole))
+
+
+def instances(modules: _Modules, module: str = TOP, path: str = "") -> Iterator[tuple[str, str]]:
+    """(path, module) of every instance below MODULE of a module that has contents."""
+    for name, cell in modules[module]["cells"].items():
+        if _has_contents(modules, cell["type"]):
+            below = f"{path}.{name}" if path else name
+            yield below, cell["type"]
+            yield from instances(modules, cell["type"], below)
+
+
+def cells(modules: _Modules, module: str = TOP) -> Iterator[tuple[str, str]]:
+    """(name, type) of every cell of MODULE itself that is no instance of a module that has contents."""
+    for name, cell in modules[module]["cells"].items():
+        if not _has_contents(modules, cell["type"]):
+            yield name, cell["type"]
+
+
+def _unchecked_reads(modules: _Modules) -> str:
+    """Yosys commands: reads of memories marked `no_rw_check` may give anything for a word written in the same cycle.
+
+    Yosys heeds that mark only where it finds a read port's register by itself; Amaranth says which they are.
+    """
+    commands = []
+    for name, module in modules.items():
+        memories = module.get("memories", {})
+        marked = {memory for memory, facts in memories.items() if "no_rw_check" in facts["attributes"]}
+        for cell, facts in module["cells"].items():
+            parameters = facts["parameters"]
+            if facts["type"] == "$memrd_v2" and parameters["MEMID"].removeprefix("\\") in marked:
+                mask = parameters["COLLISION_X_MASK"]
+                if "1" in parameters["CLK_ENABLE"]:
+                    commands.append(f"setparam -set COLLISION_X_MASK {len(mask)}'{'1' * len(mask)} {name}/{cell}; ")
+    return "".join(commands)
+
+
+def _open_outputs(modules: _Modules) -> dict[str, list[str]]:
+    """By module mapped apart, its outputs that are used nowhere."""
+    users: Counter[int] = Counter()
+    drives: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    top = modules[TOP]
+    for port in top["ports"].values():
+        users.update(port["bits"])
+    for cell in top["cells"].values():
+        for port, bits in cell["connections"].items():
+            users.update(bits)
+            if _has_contents(modules, cell["type"]) and cell["port_directions"][port] == "output":
+                drives[cell["type"]][port] += bits
+    return defaultdict(
+        list,
+        {
+            module: [port for port, bits in ports.items() if all(users[bit] == 1 for bit in bits)]
+            for module, ports in drives.items()
+        },
+    )
+
+
+def _has_contents(modules: _Modules, module: str) -> bool:
+    return module in modules and not modules[module]["attributes"].get("blackbox")
+
+
+def _modules(file: Path) -> _Modules:
+    modules: _Modules = json.loads(file.read_text())["modules"]
+    return modules

