@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.figures import Reading
 from bench.settings import Settings
 from cosim.engines import simulation
-from cosim.experiments.subnet_bring_up import Up, bring_up
+from cosim.experiments.subnet_bring_up import SubnetBringUp, bring_up_subnet
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.run_spec import RunSpec
 from sm.lids import assign_lids
@@ -67,8 +67,8 @@ def management(settings: Settings, asked: Collection[str], work_dir: Path) -> Ma
 
 def _bring_up(settings: Settings, work_dir: Path, found: Management) -> None:
     host = next(name for name, node in FABRIC.nodes.items() if isinstance(node, AdapterParameters))
-    up = Up(FABRIC, [LinkWidth.X4] * len(FABRIC.links), host, settings.sim)
-    result = bring_up(up, work_dir)
+    up = SubnetBringUp(FABRIC, [LinkWidth.X4] * len(FABRIC.links), host, settings.sim)
+    result = bring_up_subnet(up, work_dir)
     found.readings["bringup_smps"] = Reading.once(result.manager.mads.sent.total())
     found.readings["bringup_cycles"] = Reading.once(result.cycles - up.start)
     if not result.complete:

@@ -11,7 +11,7 @@ from bench.figures import Reading
 from bench.management import Management
 from bench.wide import environment
 from cosim.engines.session import build_design
-from cosim.experiments.subnet_bring_up import Up, bring_up
+from cosim.experiments.subnet_bring_up import SubnetBringUp, bring_up_subnet
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, read_topology
 from verilog.design import fabric_design
@@ -41,9 +41,9 @@ def subnets(asked: Collection[str], work_dir: Path) -> Management:
     found = Management()
     if "up_216_s" in asked:
         fabric = _large_tree()
-        up = Up(fabric, [LinkWidth.X4] * len(fabric.links), _hosts()[0])
+        up = SubnetBringUp(fabric, [LinkWidth.X4] * len(fabric.links), _hosts()[0])
         started = time.perf_counter()
-        result = bring_up(up, work_dir)
+        result = bring_up_subnet(up, work_dir)
         found.readings["up_216_s"] = Reading.once(time.perf_counter() - started)
         if not result.complete:
             found.faults.append("up_216: the fabric did not come up")

@@ -17,7 +17,7 @@ from bench.speed import AMARANTH_FIGURES, SPEED_FIGURES, speed, speed_load
 from bench.subnets import SUBNET_FIGURES, subnets
 from bench.throughput import LOST, THROUGHPUT_FIGURES, throughput
 from bench.wide import WIDE_FIGURES, wide
-from toolchain.parallel import begun
+from toolchain.parallel import in_parallel
 
 __all__ = ["NOT_JUDGED_QUICK", "NOT_QUICK", "Benchmark", "Progress", "benchmark"]
 
@@ -77,7 +77,7 @@ def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progre
     wanted = [name for name in asked if not (settings.quick and name in NOT_QUICK)]
     amaranth = None
     progress("building", 0, 1)
-    with begun(builds(settings, wanted)) as built:
+    with in_parallel(builds(settings, wanted)) as built:
         if set(AMARANTH_FIGURES) & set(wanted):
             load = replace(speed_load(settings, settings.speed_cycles), cycles=settings.amaranth_cycles)
             with amaranth_ready(load, 0 if settings.quick else load.start, work_dir) as rate:

@@ -25,7 +25,7 @@ from ironband.console import Console
 from sm.lids import Guid2LidError, LidError
 from sm.programming import TableError
 from sm.routing.up_down import RoutingError
-from toolchain.atomic_files import OutputError, output_file, write_whole
+from toolchain.atomic_files import OutputError, output_file, write_atomically
 from toolchain.build_cache import BuildDirectoryError
 from toolchain.process import ProcessTimeout
 
@@ -142,7 +142,7 @@ def write_json(target: str, results: dict[str, Any]) -> None:
     if target == STDOUT:
         sys.stdout.write(text)
         return
-    write_whole(Path(target), text)
+    write_atomically(Path(target), text)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import click
 
-from cosim.analysis.event import Event, Telling
+from cosim.analysis.event import Event, EventFilter
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.measurement import Measurement
 from cosim.analysis.scoreboard import DeliveryCheck
@@ -36,9 +36,9 @@ from ironband.common import (
     write_json,
 )
 from ironband.console import Console
-from ironband.run_report import RunResults, Teller
+from ironband.run_report import RunPrinter, RunResults
 from sm.events import Event as ManagerEvent
-from toolchain.atomic_files import output_directory, whole_file
+from toolchain.atomic_files import atomic_file, output_directory
 from wire.stimulus import Delivery
 from wire.trace import RECORD, Kind, Record, port_of_source, port_source
 
@@ -110,8 +110,8 @@ def _run(
     topology = experiment.topology
     streams = scenario_streams(scenario)
     names = [stream.name for stream in streams]
-    teller = Teller(console, scenario.symbol_time_ns, [str(port) for port in topology.linked_ports()])
-    telling = Telling(scenario.record, teller.tell, teller.skip)
+    teller = RunPrinter(console, scenario.symbol_time_ns, [str(port) for port in topology.linked_ports()])
+    telling = EventFilter(scenario.record, teller.tell, teller.skip)
     picture = _picture(scenario, experiment, names)
 
     def tell(event: Event) -> None:
@@ -143,7 +143,7 @@ def _run(
     with ExitStack() as stack:
         keep: Callable[[bytes], Any] | None = None
         if scenario.record.trace:
-            temporary = stack.enter_context(whole_file(directory / "trace.bin"))
+            temporary = stack.enter_context(atomic_file(directory / "trace.bin"))
             keep = stack.enter_context(temporary.open("wb")).write
         advance = stack.enter_context(progress_bar(f"{scenario.name} on {sim}", experiment.cycles, console))
 

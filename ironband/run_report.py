@@ -23,7 +23,7 @@ from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison
 from wire.registers import Counter
 
-__all__ = ["RunResults", "Teller"]
+__all__ = ["RunPrinter", "RunResults"]
 
 _STYLES = {"stall": "bold red", "credit": "green", "drop": "bold magenta", "error": "bold magenta", "deliver": "cyan"}
 _MAX_FLOWS = 40
@@ -159,7 +159,7 @@ def _event_json(event: Event, symbol_time_ns: float) -> dict[str, Any]:
     }
 
 
-class Teller:
+class RunPrinter:
     """Prints the story: coloured on a terminal, plain in a pipe."""
 
     def __init__(self, console: Console, symbol_time_ns: float, places: list[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from cosim.engines.simulation import ENGINES
-from cosim.experiments.subnet_bring_up import Up, UpResult, bring_up
+from cosim.experiments.subnet_bring_up import SubnetBringUp, SubnetBringUpResult, bring_up_subnet
 from cosim.topology.ibnetdiscover import format_topology
 from cosim.topology.subnet_differences import differences
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
@@ -20,9 +20,9 @@ from ironband.common import STDOUT, cycle_counter, input_errors, json_option, wo
 from ironband.console import Console
 from ironband.guid2lid_file import read_guid2lid
 from ironband.up_options import ROUTING_ENGINES, check_distinct, lft_size, link_failure, manager_host, rtl_nodes
-from ironband.up_report import UpReport, UpTeller
+from ironband.up_report import SubnetPrinter, SubnetReport
 from sm.lids import MAX_LMC, format_guid2lid
-from toolchain.atomic_files import OutputError, output_file, write_whole
+from toolchain.atomic_files import OutputError, output_file, write_atomically
 from wire.parameters import SwitchParameters
 from wire.registers import PORT_RESET_VALUES, PortRegister
 
@@ -113,7 +113,7 @@ def up(
         made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, lids, lmc)))
         host = manager_host(made.fabric, sm)
         apart = out_of_reach(described, made, host)
-        task = Up(
+        task = SubnetBringUp(
             made.fabric,
             made.widths,
             host,
@@ -126,10 +126,10 @@ def up(
         if fail is not None:
             task = replace(task, failure=link_failure(task, fail, link_down_timeout, apart))
         console = Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
-        teller = UpTeller(console, made.names)
+        teller = SubnetPrinter(console, made.names)
         teller.head(topology, described.subnet, host, apart)
         with work_directory() as work_dir, cycle_counter(f"up on {task.engine}", console) as progress:
-            result = bring_up(task, work_dir, tell=teller.tell, progress=progress)
+            result = bring_up_subnet(task, work_dir, tell=teller.tell, progress=progress)
         difference = result.comparison.difference if result.comparison else None
         # After a difference a file would tell of half a bring-up, and the replay needs the LIDs that this one had.
         written, errors = _write(result, discover, guid2lid) if difference is None else ([], [])
@@ -146,7 +146,7 @@ def up(
         }
         given = (word for name, value in options.items() if value is not None for word in (name, str(value)))
         replay = shlex.join(["ironband", "up", topology, *given])
-        report = UpReport(
+        report = SubnetReport(
             topology=topology,
             described=described.subnet,
             names=made.names,
@@ -166,7 +166,7 @@ def up(
     return 0 if report.held else 1
 
 
-def _faults(described: TopologyFile, task: Up, result: UpResult) -> list[str]:
+def _faults(described: TopologyFile, task: SubnetBringUp, result: SubnetBringUpResult) -> list[str]:
     """What is not as it should be, in words; nothing of a run that a difference has ended before its time."""
     if result.comparison is not None and result.comparison.difference is not None:
         return []
@@ -180,7 +180,9 @@ def _faults(described: TopologyFile, task: Up, result: UpResult) -> list[str]:
     return faults + differences(subnet, found.subnet, found.origin)
 
 
-def _write(result: UpResult, discover: Path | None, guid2lid: Path | None) -> tuple[list[Path], list[OutputError]]:
+def _write(
+    result: SubnetBringUpResult, discover: Path | None, guid2lid: Path | None
+) -> tuple[list[Path], list[OutputError]]:
     """Writes the files asked for; which ones it could write, and why it could not write the others."""
     texts = {}
     if discover is not None and result.manager.found is not None:
@@ -191,7 +193,7 @@ def _write(result: UpResult, discover: Path | None, guid2lid: Path | None) -> tu
     written, errors = [], []
     for path, text in texts.items():
         try:
-            write_whole(path, text)
+            write_atomically(path, text)
             written.append(path)
         except OutputError as error:
             errors.append(error)

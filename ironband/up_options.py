@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from cosim.engines.simulation import PART_ENGINES
-from cosim.experiments.subnet_bring_up import LinkFailure, Up
+from cosim.experiments.subnet_bring_up import LinkFailure, SubnetBringUp
 from cosim.scenario.scenario import parse_end
 from cosim.scenario.tables import MAX_CYCLES
 from sm.lids import LidRange
@@ -94,7 +94,7 @@ def manager_host(fabric: FabricParameters, sm: str | None) -> str:
     return sm
 
 
-def link_failure(up: Up, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:
+def link_failure(up: SubnetBringUp, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:
     """The link and the cycle of `--fail`; `out_of_reach` are the nodes that the host is not connected with.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from cosim.experiments.subnet_bring_up import Up, UpResult
+from cosim.experiments.subnet_bring_up import SubnetBringUp, SubnetBringUpResult
 from cosim.hosts.manager_text import QUIET_EVENTS, event_text
 from cosim.topology.subnet_text import forwarding_table, host_line, link_lines, switch_line
 from sm.events import (
@@ -26,7 +26,7 @@ from wire.codes import LinkWidth, PortState
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.meaning import label
 
-__all__ = ["SYMBOL_TIME_NS", "UpReport", "UpTeller"]
+__all__ = ["SYMBOL_TIME_NS", "SubnetPrinter", "SubnetReport"]
 
 SYMBOL_TIME_NS: Final = 4
 """Of a cycle, at SDR."""
@@ -36,7 +36,7 @@ _PLURALS: Final = {"switch": "switches", "host": "hosts", "link": "links"}
 _USUAL: Final = (NodeFound, SweepStarted, SweepEnded, TablesWritten, TrapReceived)
 
 
-class UpTeller:
+class SubnetPrinter:
     """Tells events as they happen."""
 
     def __init__(self, console: Console, names: Mapping[int, str]) -> None:
@@ -63,7 +63,7 @@ class UpTeller:
 
 
 @dataclass(frozen=True)
-class UpReport:
+class SubnetReport:
     """All that came of bringing a fabric up.
 
     Attributes:
@@ -84,8 +84,8 @@ class UpReport:
     names: Mapping[int, str]
     out_of_reach: list[str]
     routing: str
-    up: Up
-    result: UpResult
+    up: SubnetBringUp
+    result: SubnetBringUpResult
     faults: list[str]
     difference: str
     files: tuple[Path, ...]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["OutputError", "output_directory", "output_file", "whole_file", "write_whole"]
+__all__ = ["OutputError", "atomic_file", "output_directory", "output_file", "write_atomically"]
 
 
 class OutputError(Exception):
@@ -49,7 +49,7 @@ def output_file(path: Path) -> Path:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to, renamed to it at the end; on any exception nothing is left.
 
     A symbolic link stays one. A device or a pipe, which has no other name to be made under, is written itself.
@@ -81,13 +81,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a file, whole or not at all.
 
     Raises:
         OutputError: it cannot be written.
     """
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         try:
             temporary.write_text(text, encoding="utf-8")
         except OSError as error:

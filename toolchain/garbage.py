@@ -6,11 +6,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["garbage_left"]
+__all__ = ["no_garbage_collection"]
 
 
 @contextmanager
-def garbage_left() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """No garbage collection within the block, in which a large design is built up.
 
     It would search the design, alive to the end, again and again: half of all time.

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from toolchain.process import running
 
-__all__ = ["begun"]
+__all__ = ["in_parallel"]
 
 _Result = TypeVar("_Result")
 _CALL = "call"
@@ -29,7 +29,7 @@ _LOG = "log"
 
 
 @contextmanager
-def begun(calls: Sequence[Callable[[], _Result]]) -> Iterator[Callable[[], list[_Result]]]:
+def in_parallel(calls: Sequence[Callable[[], _Result]]) -> Iterator[Callable[[], list[_Result]]]:
     """Begin CALLS, to run beside the body of the `with` block, at whose end those that still run are ended.
 
     Calls, results and exceptions must be picklable; a call is a function at the top of its module or a `partial` of

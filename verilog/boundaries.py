@@ -26,7 +26,7 @@ from amaranth.hdl import Format, Fragment, Instance, Signal, Value, ValueCastabl
 from amaranth.hdl._ir import Design, PortDirection
 from amaranth.lib import wiring
 
-from toolchain.garbage import garbage_left
+from toolchain.garbage import no_garbage_collection
 
 __all__ = ["convert_apart"]
 
@@ -91,7 +91,7 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
         if ports is None:
             raise TypeError(f"the signature of {type(elaboratable).__name__} has a member that is no whole signal")
     modules: _Modules = {}
-    with garbage_left():
+    with no_garbage_collection():
         design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
         for signal in design.signal_lca:
             if _fields(signal._format) > _MOST_FIELDS:

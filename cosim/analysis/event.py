@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cosim.scenario.scenario import EventName, Recording
 from cosim.topology.topology import Port
 
-__all__ = ["Event", "Telling"]
+__all__ = ["Event", "EventFilter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Event:
     blocks: int | None = None
 
 
-class Telling:
+class EventFilter:
     """Picks what a scenario wants told, and of a long run only the first and the last events.
 
     Attributes:

@@ -12,8 +12,8 @@ from amaranth.sim import Simulator
 from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
 from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
-from toolchain.atomic_files import whole_file
-from toolchain.garbage import garbage_left
+from toolchain.atomic_files import atomic_file
+from toolchain.garbage import no_garbage_collection
 from wire.stimulus import Delivery, Post
 from wire.trace import WORDS, Record
 
@@ -38,7 +38,7 @@ def simulate(
     if waves is not None and waves.suffix != ".vcd":
         raise WavesUnsupported(f"waves {waves}: amaranth writes .vcd files")
     stimulus = Stimulus(spec)
-    with garbage_left():
+    with no_garbage_collection():
         component = make()
         bench = _Bench(component, stimulus)
         simulator = Simulator(component)
@@ -47,7 +47,7 @@ def simulate(
     if waves is None:
         yield from _records(simulator, bench, on_delivery, progress)
         return
-    with whole_file(waves) as temporary, simulator.write_vcd(str(temporary)):
+    with atomic_file(waves) as temporary, simulator.write_vcd(str(temporary)):
         yield from _records(simulator, bench, on_delivery, progress)
 
 

@@ -30,13 +30,13 @@ from wire.parameters import FabricParameters
 from wire.stimulus import Control, Delivery, Post
 from wire.trace import Kind, Record, port_of_source
 
-__all__ = ["Parted", "build", "simulate"]
+__all__ = ["ShadowMismatch", "build", "simulate"]
 
 _Entry = TypeVar("_Entry", Control, Post)
 _Timed = TypeVar("_Timed", Record, Delivery)
 
 
-class Parted(EngineError):
+class ShadowMismatch(EngineError):
     """What an RTL node does to the rest of the fabric is not what its golden model does."""
 
 
@@ -60,7 +60,7 @@ def simulate(
     deliver; before that is told to ON_DELIVERY it is compared.
 
     Raises:
-        Parted: after a ROW record; or an RTL adapter has delivered something else than its shadow.
+        ShadowMismatch: after a ROW record; or an RTL adapter has delivered something else than its shadow.
         What `cosim.engines.session.simulate` raises.
     """
     part = Part(spec.parameters, rtl)
@@ -95,10 +95,12 @@ def simulate(
             yield from merged
             if row is not None:
                 node, port = port_of_source(merged[row].source)
-                raise Parted(f"cycle {last}: {names[node]}[{port}] sends another row than its golden model")
+                raise ShadowMismatch(f"cycle {last}: {names[node]}[{port}] sends another row than its golden model")
             if delivered != shadow:
                 first = min({*delivered} ^ {*shadow})
-                raise Parted(f"cycle {first.cycle}: {names[first.node]} delivers another packet than its golden model")
+                raise ShadowMismatch(
+                    f"cycle {first.cycle}: {names[first.node]} delivers another packet than its golden model"
+                )
 
 
 class _Leader:

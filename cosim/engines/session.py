@@ -37,7 +37,7 @@ from cosim.simulators.cocotb_results import (
 )
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec, Stimulus
-from toolchain.atomic_files import whole_file
+from toolchain.atomic_files import atomic_file
 from toolchain.process import running
 from verilog.design import Design
 from wire.parameters import FabricParameters
@@ -158,7 +158,7 @@ def windows(
             yield from _windows(process, outbox, feed, run_dir, deliveries)
             process.finish()
         if waves is not None and partial_waves is not None:
-            with whole_file(waves) as temporary:
+            with atomic_file(waves) as temporary:
                 shutil.move(partial_waves, temporary)
 
 

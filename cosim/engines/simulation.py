@@ -105,7 +105,7 @@ def run(
         WholeFabricsOnly: this one does not simulate some nodes alone.
         ValueError: RTL names no node, or one that is not there.
         Iterating raises what the engines raise: WavesUnsupported, SimulatorMissing, BuildFailed,
-        BuildDirectoryError, SimulationFailed, Parted, and ValueError for a stimulus that is out of order or range.
+        BuildDirectoryError, SimulationFailed, ShadowMismatch, and ValueError for a stimulus out of order or range.
     """
     simulates = _engine(engine)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):

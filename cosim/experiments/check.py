@@ -14,7 +14,7 @@ from typing import Literal
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.experiment import Experiment, perform
 from cosim.scenario.scenario import Host, Link, PortSettings, Scenario, Switch
-from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bring_up, read_counters
+from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.topology.topology import Port
@@ -208,7 +208,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     scenario = check_scenario(options)
     topology = scenario.topology
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
-    up = bring_up(topology, settings)
+    up = bus_bring_up(topology, settings)
     reads = len(read_counters(topology, 0))
     end = options.cycles - reads - BUS_READ_CYCLES - 1
     if end <= up.start:

@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 
 from cosim.engines import simulation
-from cosim.hosts.mad_carrier import Replay, Together
+from cosim.hosts.mad_carrier import ActorGroup, Replay
 from cosim.hosts.manager_host import ManagerHost
 from cosim.scenario.scenario import Scenario
-from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bring_up, read_counters
+from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bus_bring_up, read_counters
 from cosim.stimulus.flows import scenario_packets
 from cosim.stimulus.injection import scenario_controls
 from cosim.stimulus.packet import Packet
@@ -68,7 +68,7 @@ class Experiment:
 def scenario_experiment(scenario: Scenario) -> Experiment:
     """The experiment of a scenario."""
     topology = scenario.topology
-    return experiment_from(scenario, topology, bring_up(topology, chosen_settings(scenario, topology)))
+    return experiment_from(scenario, topology, bus_bring_up(topology, chosen_settings(scenario, topology)))
 
 
 def chosen_settings(scenario: Scenario, topology: Topology) -> dict[Port, dict[PortRegister, int]]:
@@ -126,7 +126,7 @@ def perform(
             yield record
 
     carriers = [manager.carrier for manager in experiment.managers(on_manager)]
-    managers = Together(carriers) if carriers else None
+    managers = ActorGroup(carriers) if carriers else None
     spec = experiment.spec(managers)
     run = simulation.run(engine, spec, work_dir / engine, rtl=rtl, waves=waves, on_delivery=on_delivery)
     with run as seen:
@@ -134,7 +134,7 @@ def perform(
             for record in seen:
                 observe(record)
             return None
-        replay = Together([Replay(carrier) for carrier in carriers]) if carriers else None
+        replay = ActorGroup([Replay(carrier) for carrier in carriers]) if carriers else None
         with simulation.run("model", experiment.spec(replay), work_dir / "model") as expected:
             return compare(expected, observed(seen))
 

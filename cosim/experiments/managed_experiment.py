@@ -11,7 +11,7 @@ from typing import Final
 
 from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, ManagerListener, chosen_settings, experiment_from
-from cosim.hosts.mad_carrier import Together
+from cosim.hosts.mad_carrier import ActorGroup
 from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start
 from cosim.hosts.manager_text import event_text
 from cosim.scenario.scenario import Scenario
@@ -48,7 +48,7 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     made = [
         ManagerHost(fabric, host, start, settings=settings, ended=lambda manager: manager.resting) for host in hosts
     ]
-    actor = Together([host.carrier for host in made])
+    actor = ActorGroup([host.carrier for host in made])
     with simulation.run("model", RunSpec(fabric, first, (), MAX_CYCLES, actor), Path()) as run:
         deque(run, maxlen=0)
     names = {fabric.identity(name).node_guid: name for name in fabric.nodes}

@@ -26,7 +26,7 @@ from wire.registers import PORT_RESET_VALUES, PortRegister, port_address
 from wire.stimulus import Control, Operation, Post
 from wire.trace import Record
 
-__all__ = ["LinkFailure", "Up", "UpResult", "bring_up"]
+__all__ = ["LinkFailure", "SubnetBringUp", "SubnetBringUpResult", "bring_up_subnet"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LinkFailure:
 
 
 @dataclass(frozen=True)
-class Up:
+class SubnetBringUp:
     """What is to be brought up, and how.
 
     Attributes:
@@ -99,7 +99,7 @@ class Up:
 
 
 @dataclass(frozen=True)
-class UpResult:
+class SubnetBringUpResult:
     """What came of it.
 
     Attributes:
@@ -121,13 +121,13 @@ class UpResult:
     comparison: Comparison | None
 
 
-def bring_up(
-    up: Up,
+def bring_up_subnet(
+    up: SubnetBringUp,
     work_dir: Path,
     *,
     tell: Callable[[int, Event], None] = lambda cycle, event: None,
     progress: Callable[[int], None] = lambda cycle: None,
-) -> UpResult:
+) -> SubnetBringUpResult:
     """Let the Subnet Manager bring the fabric up, and go on until it has dealt with the failure, if there is one.
 
     RTL goes ahead; the same packets are posted in the golden model, and every event of both is compared.
@@ -171,10 +171,12 @@ def bring_up(
         else:
             with simulation.run("model", spec(Replay(carrier)), work_dir / "model") as expected:
                 comparison = compare(expected, counted(seen))
-    return UpResult(host.manager, host.complete, carrier.posts, host.events, seen.cycles_done, records, comparison)
+    return SubnetBringUpResult(
+        host.manager, host.complete, carrier.posts, host.events, seen.cycles_done, records, comparison
+    )
 
 
-def _has_failed_link(up: Up, manager: SubnetManager) -> bool:
+def _has_failed_link(up: SubnetBringUp, manager: SubnetManager) -> bool:
     """Whether the Subnet Manager still takes the link that fails for one that is there."""
     if up.failure is None:
         return False

@@ -13,7 +13,7 @@ from wire.packet import pack_words, parse
 from wire.smp import unpack_smp
 from wire.stimulus import Delivery, Post
 
-__all__ = ["REACTION_CYCLES", "MadCarrier", "Replay", "Together"]
+__all__ = ["REACTION_CYCLES", "ActorGroup", "MadCarrier", "Replay"]
 
 REACTION_CYCLES: Final = 1_000
 """From the last word of a packet to the cycle in which the Subnet Manager has its answer posted, and from a timer
@@ -110,7 +110,7 @@ class Replay:
         """The other run's deliveries count."""
 
 
-class Together:
+class ActorGroup:
     """Several actors as one; the run ends when all of them have ended it."""
 
     def __init__(self, actors: Sequence[Actor]) -> None:

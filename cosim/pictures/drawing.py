@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from toolchain.atomic_files import whole_file
+from toolchain.atomic_files import atomic_file
 
 __all__ = [
     "COLOURS",
@@ -71,7 +71,7 @@ def save_figure(figure: Figure, paths: Sequence[Path]) -> None:
     for path in paths:
         # Without a date the same run gives the same file.
         metadata = {"Date": None} if path.suffix == ".svg" else {}
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             figure.savefig(temporary, dpi=_DPI, metadata=metadata, facecolor="white")
 
 

@@ -1,7 +1,8 @@
 """Executables out of Verilog with Verilator.
 
-What many designs have in common is compiled once and kept in the build cache: Verilator's library, and blocks (see
-`cosim.simulators.hierarchical_blocks`). What is left of the design is compiled at the same time, and linked with them.
+What many designs have in common is compiled once and kept in the build cache: Verilator's library, and modules with
+many instances (see `cosim.simulators.precompiled_modules`). What is left of the design is compiled at the same time,
+and linked with them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from pathlib import Path
 
 import cocotb_tools.config
 
-from cosim.simulators import block_calls, hierarchical_blocks, installed, netlist
-from cosim.simulators.hierarchical_blocks import Block, split
+from cosim.simulators import installed, module_calls, netlist, precompiled_modules
+from cosim.simulators.precompiled_modules import PrecompiledModule, split
 from toolchain.build_cache import cached, find
 from toolchain.build_tool import run_tool
-from toolchain.parallel import begun
+from toolchain.parallel import in_parallel
 
 __all__ = ["TIMESCALE", "library", "settings", "verilate"]
 
@@ -46,14 +47,14 @@ _CXX_FLAGS = "-std=gnu++20 -fcoroutines"
 # The wheel's makefile lacks the first, without which larger designs do not link.
 _MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
 _TOP_SPEED = "OPT_FAST=-O1"
-_BLOCK_SPEED = "OPT_FAST=-O2"
+_MODULE_SPEED = "OPT_FAST=-O2"
 _MAIN = "main.cpp"
 _GLUE = "glue.cpp"
 _RULES_FILE = "units.mk"
 _OBJECTS = "objects"
 _ARCHIVE = "units.a"
 _EXECUTABLE = "executable"
-_BLOCK = "block"
+_MODULE = "module"
 _LIBRARY = "verilator_library"
 _UNIT_BYTES = 2_000_000
 """C++ in one translation unit: units share nothing, not even the second it takes to read Verilator's headers, but are
@@ -79,7 +80,7 @@ def settings() -> list[object]:
     """What a build depends on besides its sources and the tools' versions."""
     code = [
         Path(file).read_text()
-        for file in (__file__, block_calls.__file__, hierarchical_blocks.__file__, netlist.__file__)
+        for file in (__file__, module_calls.__file__, precompiled_modules.__file__, netlist.__file__)
     ]
     return [code, _main()]
 
@@ -114,21 +115,21 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
         _verilator(directory, "Vtop", top, options, files)
         _make(directory, "Vtop.mk", _TOP_SPEED)
     else:
-        found = _take_blocks(directory, compiled)
-        missing = [partial(_block_archive, block) for block in found if find(_BLOCK, _block_key(block)) is None]
-        with begun([*missing, library] if find(_LIBRARY, _library_key()) is None else missing) as made:
+        found = _take_precompiled(directory, compiled)
+        missing = [partial(_module_archive, module) for module in found if find(_MODULE, _module_key(module)) is None]
+        with in_parallel([*missing, library] if find(_LIBRARY, _library_key()) is None else missing) as made:
             _verilator(directory, "Vtop", top, options, files)
             units = _write_units(directory, "Vtop")
             _make(directory, _RULES_FILE, _TOP_SPEED, _OBJECTS)
             made()
-        _write_rules(directory, "Vtop", units, [*map(_block_archive, found), library()], top)
+        _write_rules(directory, "Vtop", units, [*map(_module_archive, found), library()], top)
         _make(directory, _RULES_FILE, _TOP_SPEED, _EXECUTABLE)
     _remove_intermediates(directory)
 
 
-def _take_blocks(directory: Path, compiled: Sequence[str]) -> list[Block]:
-    """Take the blocks out of Verilog files."""
-    taken: list[Block] = []
+def _take_precompiled(directory: Path, compiled: Sequence[str]) -> list[PrecompiledModule]:
+    """Take the precompiled modules out of Verilog files."""
+    taken: list[PrecompiledModule] = []
     for file in compiled:
         rest, found = split((directory / file).read_text())
         if found:
@@ -137,22 +138,22 @@ def _take_blocks(directory: Path, compiled: Sequence[str]) -> list[Block]:
     return taken
 
 
-def _block_key(block: Block) -> dict[str, object]:
-    return _library_key() | {"block": [block.verilog, block.glue]}
+def _module_key(module: PrecompiledModule) -> dict[str, object]:
+    return _library_key() | {"module": [module.verilog, module.glue]}
 
 
-def _block_archive(block: Block) -> Path:
+def _module_archive(module: PrecompiledModule) -> Path:
     def fill(directory: Path) -> None:
-        prefix = f"V{block.name}"
-        (directory / "block.v").write_text(block.verilog)
-        (directory / _GLUE).write_text(block.glue)
+        prefix = f"V{module.name}"
+        (directory / "module.v").write_text(module.verilog)
+        (directory / _GLUE).write_text(module.glue)
         options = ["--no-timing", "-CFLAGS", _CXX_FLAGS]
-        _verilator(directory, prefix, block.name, options, ["block.v"])
+        _verilator(directory, prefix, module.name, options, ["module.v"])
         _write_units(directory, prefix, [_GLUE])
-        _make(directory, _RULES_FILE, _BLOCK_SPEED, _ARCHIVE)
+        _make(directory, _RULES_FILE, _MODULE_SPEED, _ARCHIVE)
         _remove_intermediates(directory, keep=_ARCHIVE)
 
-    return cached(_BLOCK, _block_key(block), fill) / _ARCHIVE
+    return cached(_MODULE, _module_key(module), fill) / _ARCHIVE
 
 
 def _library_key() -> dict[str, object]:

@@ -30,7 +30,7 @@ __all__ = [
     "BringUp",
     "activate",
     "arm",
-    "bring_up",
+    "bus_bring_up",
     "initial_exchange",
     "read_counters",
     "settings_writes",
@@ -102,7 +102,7 @@ def _write_state(topology: Topology, cycle: int, state: PortState) -> list[Contr
     ]
 
 
-def bring_up(
+def bus_bring_up(
     topology: Topology,
     settings: Mapping[Port, Mapping[PortRegister, int]] | None = None,
 ) -> BringUp:

@@ -152,7 +152,7 @@ class Counters:
         self._settle(cycle)
         return min(self._values[counter], _WHOLE_MAX)
 
-    def write_whole(self, cycle: int, counter: Counter, value: int) -> None:
+    def write_atomically(self, cycle: int, counter: Counter, value: int) -> None:
         """A write of its 64 bits visible in a cycle; an increment in that cycle is lost."""
         if value <= _WHOLE_MAX:
             self._settle(cycle)

@@ -92,7 +92,7 @@ class Bus:
 
     def _write_whole(self, operation: tuple[int, Counter, int]) -> None:
         page, counter, value = operation
-        self._file.ports[page - 1].counters.write_whole(self._kernel.now, counter, value)
+        self._file.ports[page - 1].counters.write_atomically(self._kernel.now, counter, value)
 
     def read(self, address: int, take: Callable[[int], None]) -> None:
         """A bus read: `take` gets what is visible in the cycle in which it is called, two cycles later."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.experiments.subnet_bring_up import bring_up
+from cosim.experiments.subnet_bring_up import bring_up_subnet
 from cosim.topology.subnet_differences import differences
 from cosim.topology.topology_file import packaged_topologies, read_topology
 from cosim.trace.compare import Comparison, Difference
@@ -313,12 +313,12 @@ def differing(monkeypatch):
     """RTL differs from the model in the first record, before anything is found."""
 
     def differ(up, work_dir, **_):
-        result = bring_up(replace(up, engine="model", rtl=None), work_dir)
+        result = bring_up_subnet(replace(up, engine="model", rtl=None), work_dir)
         record = Record(1, 0x101, Kind.ROW, 0, 0, 0)
         difference = Difference(1, 0x101, Kind.ROW, None, record, (), ())
         return replace(result, manager=SubnetManager(MadClient()), comparison=Comparison(0, -1, difference))
 
-    monkeypatch.setattr("ironband.up.bring_up", differ)
+    monkeypatch.setattr("ironband.up.bring_up_subnet", differ)
 
 
 def test_a_difference_is_told_without_its_consequences(capsys, differing):

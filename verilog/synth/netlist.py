@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from verilog.synth import tools
-from verilog.synth.prune import sweep
+from verilog.synth.prune import prune
 
 __all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist"]
 
@@ -85,7 +85,7 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
         mapped = _modules(directory / f"{module}.json")[module]
         del mapped["attributes"]["top"]
         whole["modules"][module] = mapped
-    sweep(whole["modules"], TOP)
+    prune(whole["modules"], TOP)
     (directory / NETLIST).write_text(json.dumps(whole))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-__all__ = ["sweep"]
+__all__ = ["prune"]
 
 _Modules = dict[str, dict[str, Any]]
 _Cell = dict[str, Any]
@@ -19,17 +19,17 @@ class _Driver(NamedTuple):
     place: int
 
 
-def sweep(modules: _Modules, top: str) -> None:
+def prune(modules: _Modules, top: str) -> None:
     """Remove every cell on which no output of TOP depends; of a module, what no instance needs.
 
     Args:
         modules: as Yosys writes them, those of components mapped apart included; changed in place.
         top: the top module.
     """
-    _Sweep(modules, top).remove()
+    _Liveness(modules, top).remove()
 
 
-class _Sweep:
+class _Liveness:
     """Goes from the outputs of the top module back to all that they depend on."""
 
     def __init__(self, modules: _Modules, top: str) -> None:

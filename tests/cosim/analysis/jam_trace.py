@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.scenario_file import load_scenario
-from cosim.stimulus.bus_bring_up import bring_up
+from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.flows import scenario_packets
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
@@ -33,7 +33,7 @@ def jam() -> Jam:
     """Five packets, room for three, and a credit home for each that left the switch."""
     scenario = load_scenario("jam")
     topology = scenario.topology
-    start = bring_up(topology).start
+    start = bus_bring_up(topology).start
     packets = list(scenario_packets(scenario, topology, start, scenario.seed))
     assert [len(packet.words) for packet in packets] == [WORDS] * 5
     assert blocks_of_words(WORDS) == BLOCKS

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cosim.analysis.event import Event, Telling
+from cosim.analysis.event import Event, EventFilter
 from cosim.analysis.story import Story
 from cosim.scenario.scenario import Recording
 from cosim.topology.topology import Port
@@ -157,7 +157,9 @@ def test_a_queued_packet_that_is_dropped_gives_its_blocks_back():
 
 def tell(story: list[Event], **recording) -> list[str]:
     lines: list[str] = []
-    telling = Telling(Recording(**recording), lambda event: lines.append(event.text), lambda n: lines.append(f"({n})"))
+    telling = EventFilter(
+        Recording(**recording), lambda event: lines.append(event.text), lambda n: lines.append(f"({n})")
+    )
     for event in story:
         telling(event)
     telling.finish()

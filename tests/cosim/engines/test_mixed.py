@@ -9,7 +9,7 @@ from cosim.engines import mixed
 from cosim.engines.simulation import WholeFabricsOnly, build, run
 from cosim.experiments.check import CheckOptions, check_experiment
 from cosim.experiments.experiment import perform
-from cosim.experiments.subnet_bring_up import LinkFailure, Up, UpResult, bring_up
+from cosim.experiments.subnet_bring_up import LinkFailure, SubnetBringUp, SubnetBringUpResult, bring_up_subnet
 from cosim.harness.stream_files import IDLE_FILE, write_surroundings
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.subnet_fabric import fabric_of
@@ -26,13 +26,15 @@ MANAGER = "H1"
 SWITCHES = ("L1", "L2", "L3", "L4", "S1", "S2")
 
 
-def fat_tree_up(tmp_path: Path, *rtl: str, failure: LinkFailure | None = None) -> UpResult:
+def fat_tree_up(tmp_path: Path, *rtl: str, failure: LinkFailure | None = None) -> SubnetBringUpResult:
     made = fabric_of(read_topology(FAT_TREE))
     engine = "verilator" if rtl else "model"
-    return bring_up(Up(made.fabric, made.widths, MANAGER, engine=engine, rtl=rtl or None, failure=failure), tmp_path)
+    return bring_up_subnet(
+        SubnetBringUp(made.fabric, made.widths, MANAGER, engine=engine, rtl=rtl or None, failure=failure), tmp_path
+    )
 
 
-def check_same(result: UpResult, alone: UpResult) -> None:
+def check_same(result: SubnetBringUpResult, alone: SubnetBringUpResult) -> None:
     """The trace is the golden model's, and so is all that the Subnet Manager did and saw."""
     assert result.comparison.difference is None
     assert result.comparison.records == result.records == alone.records > 4_000
@@ -129,7 +131,7 @@ def test_a_row_that_is_another_ends_the_run(tmp_path: Path, monkeypatch: pytest.
     assert "first difference: cycle 150, h1[1]" in report
     with run("icarus", quiet(400), tmp_path / "mixed", rtl=["h1"]) as seen:
         records: list[Record] = []
-        with pytest.raises(mixed.Parted, match=r"cycle 150: h1\[1\] sends another row than its golden model"):
+        with pytest.raises(mixed.ShadowMismatch, match=r"cycle 150: h1\[1\] sends another row than its golden model"):
             records.extend(seen)
     assert records[-1].kind == Kind.ROW
 

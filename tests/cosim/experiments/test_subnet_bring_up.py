@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from cosim.engines.simulation import run
-from cosim.experiments.subnet_bring_up import LinkFailure, Up, UpResult, bring_up
+from cosim.experiments.subnet_bring_up import LinkFailure, SubnetBringUp, SubnetBringUpResult, bring_up_subnet
 from cosim.hosts.mad_carrier import REACTION_CYCLES
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.ibnetdiscover import format_topology
@@ -31,13 +31,13 @@ BLOCK = LINEAR_FORWARDING_TABLE.count
 WHEN = datetime(2026, 11, 7, 6, 5, 4)
 
 
-def brought_up(topology: TopologyFile, tmp_path: Path, **options: object) -> UpResult:
+def brought_up(topology: TopologyFile, tmp_path: Path, **options: object) -> SubnetBringUpResult:
     made = fabric_of(topology)
     host = next(made.names[node.guid] for node in topology.subnet.nodes.values() if not node.is_switch)
-    return bring_up(Up(made.fabric, made.widths, **{"host": host, **options}), tmp_path)
+    return bring_up_subnet(SubnetBringUp(made.fabric, made.widths, **{"host": host, **options}), tmp_path)
 
 
-def check_is_up(topology: TopologyFile, result: UpResult, without: int | None = None) -> None:
+def check_is_up(topology: TopologyFile, result: SubnetBringUpResult, without: int | None = None) -> None:
     """Complete, as the file has it, and both ends of every link Active."""
     assert result.complete
     found = result.manager.found

@@ -3,7 +3,7 @@
 import pytest
 
 from cosim.scenario.scenario import Host, Link, Scenario, Switch
-from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, bring_up, initial_exchange, read_counters
+from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, bus_bring_up, initial_exchange, read_counters
 from cosim.topology.topology import Port, Topology
 from wire.codes import PortState
 from wire.registers import (
@@ -29,7 +29,7 @@ def star(hosts: int, vls: int = 1, host_vls: int | None = None, **link) -> Topol
 
 def writes(topology: Topology, settings=None) -> dict[tuple[int, int], tuple[int, int]]:
     """(node, address) to (cycle, value) of the last write."""
-    controls = bring_up(topology, settings).controls
+    controls = bus_bring_up(topology, settings).controls
     assert all(control.operation == Operation.BUS_WRITE for control in controls)
     return {(control.target, control.args[0]): (control.cycle, control.args[1]) for control in controls}
 
@@ -37,7 +37,7 @@ def writes(topology: Topology, settings=None) -> dict[tuple[int, int], tuple[int
 def states(topology: Topology, state: PortState) -> list[int]:
     """The cycles in which a state is written, by linked port."""
     cycles = {}
-    for control in bring_up(topology).controls:
+    for control in bus_bring_up(topology).controls:
         for port in topology.linked_ports():
             if (control.target, *control.args[:2]) == (
                 topology.index[port.node],
@@ -49,7 +49,7 @@ def states(topology: Topology, state: PortState) -> list[int]:
 
 
 def test_one_operation_is_given_in_a_cycle():
-    cycles = [control.cycle for control in bring_up(star(8)).controls]
+    cycles = [control.cycle for control in bus_bring_up(star(8)).controls]
     assert cycles == sorted(set(cycles))
 
 
@@ -71,7 +71,7 @@ def test_the_widths_of_both_ends_are_written_where_they_are_not_4x():
 def test_nothing_is_written_while_the_first_flow_control_packets_cross(vls):
     """A change of width would cut them short, which is an error at the other end."""
     flight = 100
-    first = bring_up(star(2, vls=vls, width="1X", flight_cycles=flight)).controls[0].cycle
+    first = bus_bring_up(star(2, vls=vls, width="1X", flight_cycles=flight)).controls[0].cycle
     assert first > flight + 2 * vls
 
 
@@ -93,7 +93,7 @@ def test_both_ends_are_armed_together_and_activated_once_flow_control_has_crosse
     # Op 1 packets of Initialize have arrived before the far end is armed.
     assert min(armed) > crossing
     assert min(active) - max(armed) >= crossing
-    assert bring_up(topology).start > max(active)
+    assert bus_bring_up(topology).start > max(active)
 
 
 def test_no_periodic_op_1_packet_is_under_way_when_a_port_is_armed():

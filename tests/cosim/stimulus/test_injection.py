@@ -7,7 +7,7 @@ import pytest
 
 from cosim.experiments.check import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import parse_scenario
-from cosim.stimulus.bus_bring_up import bring_up
+from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.injection import RANDOM_KINDS, link_error, one_a_cycle, random_controls, scenario_controls
 from wire.flow_control import FlowControlPacket
 from wire.packet import build_ud_send
@@ -136,7 +136,7 @@ def test_random_errors_are_of_every_kind_and_counted():
 
 def test_a_register_that_slipped_is_right_again_afterwards():
     topology = check_experiment(CheckOptions(ports=3, vls=4, mtu=1024, cycles=30_000)).topology
-    values = {(w.target, w.args[0]): w.args[1] for w in bring_up(topology).controls}
+    values = {(w.target, w.args[0]): w.args[1] for w in bus_bring_up(topology).controls}
     slipped = set()
     for one in random_controls(topology, 1, 0, 1_000_000, errors=True):
         address = one.target, one.args[0]

@@ -10,7 +10,7 @@ LOW = PortRegister.EXTENDED_LOW
 ONES = 0xFFFF_FFFF
 
 
-def write_whole(bench, counter, value, cycle, node=0):
+def write_atomically(bench, counter, value, cycle, node=0):
     """The lower half first, the upper one in the next cycle."""
     bench.write_port(node, PORT, LOW, value & ONES, cycle)
     bench.write_port(node, PORT, HIGH_OF_COUNTER[counter], value >> 32, cycle + 1)
@@ -31,7 +31,7 @@ def halves(value):
 @pytest.mark.parametrize("value", [0, 1, ONES, ONES + 1, 0x123_4567_89AB_CDEF, (1 << 64) - 1])
 def test_what_is_written_is_read_and_the_register_of_32_bits_stops_at_all_ones(star, counter, node, value):
     bench = star(2, bring_up=False)
-    write_whole(bench, counter, value, 50, node)
+    write_atomically(bench, counter, value, 50, node)
     read_whole(bench, counter, 60, node)
     bench.run(100)
     assert bench.values() == halves(value)
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_and_the_register_of_32_bits_stops_at_all_ones(s
 @pytest.mark.parametrize("counter", HIGH_OF_COUNTER)
 def test_a_write_of_the_register_of_32_bits_sets_all_64(star, counter):
     bench = star(2, bring_up=False)
-    write_whole(bench, counter, (1 << 64) - 1, 50)
+    write_atomically(bench, counter, (1 << 64) - 1, 50)
     bench.write_port(0, PORT, counter, 7, 60)
     read_whole(bench, counter, 70)
     bench.run(100)
@@ -52,7 +52,7 @@ def test_a_write_of_the_register_of_32_bits_sets_all_64(star, counter):
 )
 def test_a_packet_more_is_carried_into_the_upper_half_and_all_ones_are_the_end(star, ready, before, after):
     bench = star(2)
-    write_whole(bench, Counter.RCV_PKTS, before, ready)
+    write_atomically(bench, Counter.RCV_PKTS, before, ready)
     bench.post(ready + 10, 1, 2)
     read_whole(bench, Counter.RCV_PKTS, ready + 500)
     bench.run(2000)
@@ -62,7 +62,7 @@ def test_a_packet_more_is_carried_into_the_upper_half_and_all_ones_are_the_end(s
 def test_words_stop_at_all_ones_too(star, ready):
     """A packet's 23 rows."""
     bench = star(2)
-    write_whole(bench, Counter.RCV_DATA, (1 << 64) - 10, ready)
+    write_atomically(bench, Counter.RCV_DATA, (1 << 64) - 10, ready)
     bench.post(ready + 10, 1, 2)
     bench.post(ready + 10, 1, 2)
     read_whole(bench, Counter.RCV_DATA, ready + 500)
@@ -76,7 +76,7 @@ def test_a_write_of_the_upper_half_wins_over_an_increment_of_its_cycle(star, rea
         bench = star(2)
         bench.post(ready, 1, 2, payload=12)
         for cycle in written:
-            write_whole(bench, Counter.RCV_PKTS, 5 << 32 | 5, cycle - 1 - 2)
+            write_atomically(bench, Counter.RCV_PKTS, 5 << 32 | 5, cycle - 1 - 2)
         read_whole(bench, Counter.RCV_PKTS, 1900)
         return bench.run(2000)
 
@@ -90,7 +90,7 @@ def test_an_upper_half_is_read_with_the_lower_one_of_the_same_cycle(star, ready)
 
     def counted(*reads):
         bench = star(2)
-        write_whole(bench, Counter.RCV_PKTS, ONES, ready - 10)
+        write_atomically(bench, Counter.RCV_PKTS, ONES, ready - 10)
         bench.post(ready, 1, 2)
         for cycle in reads:
             bench.read_port(0, PORT, CounterHigh.RCV_PKTS_HIGH, cycle)
@@ -107,7 +107,7 @@ def test_a_read_of_an_upper_half_keeps_the_lower_one_from_the_cycle_after(star):
     """A write of another upper half takes EXTENDED_LOW as visible in its cycle and one."""
     for later, low in ((1, 3), (2, 0xAAAA)):
         bench = star(2, bring_up=False)
-        write_whole(bench, Counter.RCV_PKTS, 0xAAAA, 50)
+        write_atomically(bench, Counter.RCV_PKTS, 0xAAAA, 50)
         bench.write_port(0, PORT, LOW, 3, 60)
         bench.read_port(0, PORT, CounterHigh.RCV_PKTS_HIGH, 70)
         bench.write_port(0, PORT, CounterHigh.XMIT_PKTS_HIGH, 1, 70 + later)
@@ -119,7 +119,7 @@ def test_a_read_of_an_upper_half_keeps_the_lower_one_from_the_cycle_after(star):
 def test_a_write_of_extended_low_wins_over_what_a_read_would_keep_in_its_cycle(star):
     for given, low in ((69, 0xAAAA), (71, 3)):  # visible at 71, 73; what is kept, at 73
         bench = star(2, bring_up=False)
-        write_whole(bench, Counter.RCV_PKTS, 0xAAAA, 50)
+        write_atomically(bench, Counter.RCV_PKTS, 0xAAAA, 50)
         bench.write_port(0, PORT, LOW, 3, given)
         bench.read_port(0, PORT, CounterHigh.RCV_PKTS_HIGH, 70)
         bench.read_port(0, PORT, LOW, 80)

@@ -19,7 +19,7 @@ from verilog.synth.names import readable
 from verilog.synth.netlist import NETLIST, TOP, make_netlist
 from verilog.synth.pins import ThreePins
 from verilog.synth.place import Placement, Target, place, placement
-from verilog.synth.prune import sweep
+from verilog.synth.prune import prune
 from verilog.synth.synthesis import Synthesis, SynthesisOptions
 from verilog.synth.timing import critical_path, fmax_mhz
 from wire.parameters import SwitchParameters
@@ -171,7 +171,7 @@ def test_what_nothing_uses_goes_bit_by_bit_through_all_levels():
         },
         "LUT4": {"attributes": {"blackbox": "1"}, "ports": {}, "cells": {}},
     }
-    sweep(modules, "top")
+    prune(modules, "top")
     assert set(modules["inner"]["cells"]) == {"of_bit_0"}
     assert set(modules["top"]["cells"]) == {"used", "first", "second"}
 

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 from amaranth.sim import Simulator
 
-from cosim.simulators import hierarchical_blocks
+from cosim.simulators import precompiled_modules
 from cosim.simulators.build import build
-from cosim.simulators.hierarchical_blocks import split
+from cosim.simulators.precompiled_modules import split
 from tests.cosim.engines.stages import Counted, Pipeline
 from verilog.design import fabric_design
 from verilog.emit import to_verilog
@@ -34,37 +34,37 @@ endmodule
 
 
 @pytest.fixture(autouse=True)
-def even_small_modules_are_blocks(monkeypatch):
-    monkeypatch.setattr(hierarchical_blocks, "_WORTH_CHARACTERS", 0)
+def even_small_modules_are_precompiled(monkeypatch):
+    monkeypatch.setattr(precompiled_modules, "_WORTH_CHARACTERS", 0)
 
 
-def test_like_modules_are_one_block():
+def test_like_modules_are_one():
     rest, found = split(to_verilog(Pipeline(), "pipeline"))
     assert len(found) == 1
     assert len(re.findall(r"^module ", rest, re.M)) == 2
     assert f"{found[0].name}_step(" in rest
 
 
-def test_a_module_with_one_instance_is_no_block():
+def test_a_module_with_one_instance_is_not_precompiled():
     text = to_verilog(Pipeline(stages=1), "pipeline")
     assert split(text) == (text, [])
 
 
-def test_small_modules_are_no_blocks(monkeypatch):
-    monkeypatch.setattr(hierarchical_blocks, "_WORTH_CHARACTERS", 10**6)
+def test_small_modules_are_not_precompiled(monkeypatch):
+    monkeypatch.setattr(precompiled_modules, "_WORTH_CHARACTERS", 10**6)
     text = to_verilog(Pipeline(), "pipeline")
     assert split(text) == (text, [])
 
 
-def test_a_block_is_the_same_in_every_design():
+def test_a_precompiled_module_is_the_same_in_every_design():
     (one,) = split(to_verilog(Pipeline(), "pipeline"))[1]
     (other,) = split(to_verilog(Pipeline(stages=7), "another"))[1]
     assert one == other
 
 
 def test_only_what_depends_on_inputs_at_once_is_settled():
-    rest, (block,) = split(to_verilog(Pipeline(), "pipeline"))
-    (settle,) = re.findall(rf"function void {block.name}_settle\((.*)\);", rest)
+    rest, (module,) = split(to_verilog(Pipeline(), "pipeline"))
+    (settle,) = re.findall(rf"function void {module.name}_settle\((.*)\);", rest)
     assert re.findall(r"(input|output) [a-z ]+ (p_\w+)", settle) == [
         ("input", "p_stepped"),
         ("input", "p_d"),
@@ -72,13 +72,13 @@ def test_only_what_depends_on_inputs_at_once_is_settled():
     ]
 
 
-def test_modules_with_a_falling_edge_are_no_blocks():
+def test_modules_with_a_falling_edge_are_not_precompiled():
     text = to_verilog(Pipeline(), "pipeline").replace("@(posedge clk)", "@(negedge clk)")
     assert split(text)[1] == []
 
 
 @pytest.mark.slow
-def test_adapters_and_both_halves_of_a_switchs_ports_are_blocks(monkeypatch):
+def test_adapters_and_both_halves_of_a_switchs_ports_are_precompiled(monkeypatch):
     monkeypatch.undo()
     nodes = {"S": SwitchParameters(ports=3), **{f"H{port}": AdapterParameters() for port in (1, 2, 3)}}
     links = tuple(LinkParameters(f"H{port}", 1, "S", port) for port in (1, 2, 3))
@@ -107,7 +107,7 @@ def expected():
 
 
 @pytest.mark.slow
-def test_a_design_of_blocks_does_in_each_cycle_what_it_does_in_amaranths_simulator(tmp_path):
+def test_a_design_of_precompiled_modules_does_in_each_cycle_what_it_does_in_amaranths_simulator(tmp_path):
     sources = {"counted.v": to_verilog(Counted(), "counted"), "bench.v": BENCH}
     assert len(split(sources["counted.v"])[1]) == 2
     command = [*build("verilator", sources, "bench").command(), "--bare"]

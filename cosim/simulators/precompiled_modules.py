@@ -1,4 +1,4 @@
-"""Blocks: modules of which a design has several, compiled once each instead of once for every instance.
+"""Modules of which a design has several instances, compiled once each instead of once for every instance.
 
 Verilator makes one C++ program of a design, in which each of 36 like ports has code of its own: it takes long to
 compile, and does not fit a processor's caches when it runs. Here such a module is verilated by itself. In the design
@@ -9,8 +9,8 @@ a module of the same name and ports stands in its place, which calls it:
 - when a step was made, or an input changed that outputs depend on in the same cycle, `settle`, with these inputs; it
   gives these outputs.
 
-Which outputs depend on which inputs is read from the netlist, and as that has no loops, a block settles once a cycle.
-Inside a block a cycle is one change of the clock instead of two: every edge counts.
+Which outputs depend on which inputs is read from the netlist, and as that has no loops, such a module settles once a
+cycle. Inside it a cycle is one change of the clock instead of two: every edge counts.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from cosim.simulators.block_calls import CLOCK, EDGE, Interface, caller, glue, shell
+from cosim.simulators.module_calls import CLOCK, EDGE, Interface, caller, glue, shell
 from cosim.simulators.netlist import Netlist
 
-__all__ = ["Block", "split"]
+__all__ = ["PrecompiledModule", "split"]
 
 _EITHER_EDGE = f"@(edge {CLOCK})"
 _WORTH_CHARACTERS = 60_000
-"""Verilog of a module and all below it from which on a block is worth its calls."""
+"""Verilog of a module and all below it from which on compiling it apart is worth its calls."""
 
 
 @dataclass(frozen=True)
-class Block:
+class PrecompiledModule:
     """A module to be compiled by itself.
 
     Attributes:
         name: of its top and of its C++ functions, the same for the same text.
-        verilog: its modules. Those that are blocks themselves are the ones that call.
+        verilog: its modules. Those that are precompiled themselves are the ones that call.
         glue: C++ of the functions.
     """
 
@@ -46,35 +46,35 @@ class Block:
     glue: str
 
 
-def split(verilog: str) -> tuple[str, list[Block]]:
-    """A design in Yosys's Verilog without the modules that are blocks, and the blocks; they may have blocks in them.
+def split(verilog: str) -> tuple[str, list[PrecompiledModule]]:
+    """A design in Yosys's Verilog without the precompiled modules, and these; they may call others.
 
     Verilog of other forms than Yosys writes is left as it is.
     """
     netlist = Netlist(verilog)
     if not netlist.is_understood:
         return verilog, []
-    blocks: dict[str, Block] = {}
-    rest = [text for top in netlist.tops() for text in _without_blocks(netlist, top, blocks)]
-    if not blocks:
+    precompiled: dict[str, PrecompiledModule] = {}
+    rest = [text for top in netlist.tops() for text in _without_precompiled(netlist, top, precompiled)]
+    if not precompiled:
         return verilog, []
-    return "\n".join(rest), sorted(set(blocks.values()), key=lambda block: block.name)
+    return "\n".join(rest), sorted(set(precompiled.values()), key=lambda module: module.name)
 
 
-def _without_blocks(netlist: Netlist, top: str, blocks: dict[str, Block]) -> Iterator[str]:
-    """Text of TOP and the modules below, of those that are blocks the callers. BLOCKS, by module, is added to."""
+def _without_precompiled(netlist: Netlist, top: str, precompiled: dict[str, PrecompiledModule]) -> Iterator[str]:
+    """Text of TOP and the modules below, of precompiled ones the callers. PRECOMPILED, by module, is added to."""
     chosen = _chosen(netlist, top)
     for name in _tree(netlist, top, chosen):
         if name not in chosen:
             yield netlist.modules[name].text
             continue
-        if name not in blocks:
-            blocks[name] = _block(netlist, name, blocks)
-        yield caller(name, blocks[name].name, _interface(netlist, name))
+        if name not in precompiled:
+            precompiled[name] = _precompiled(netlist, name, precompiled)
+        yield caller(name, precompiled[name].name, _interface(netlist, name))
 
 
 def _chosen(netlist: Netlist, top: str) -> set[str]:
-    """Modules with several instances below TOP, and not below one another, that are worth a block."""
+    """Modules with several instances below TOP, and not below one another, that are worth it."""
     chosen: set[str] = set()
     counts = Counter({top: 1})
     for name in reversed(netlist.tree(top)):
@@ -117,13 +117,15 @@ def _interface(netlist: Netlist, name: str) -> Interface:
     return Interface.of(netlist.modules[name].ports, netlist.through(name))
 
 
-def _block(netlist: Netlist, name: str, blocks: dict[str, Block]) -> Block:
-    """The block of a module. Nothing in it tells in which design it was found, so that designs can share it."""
-    text = "\n".join(_without_blocks(netlist, name, blocks))
+def _precompiled(netlist: Netlist, name: str, precompiled: dict[str, PrecompiledModule]) -> PrecompiledModule:
+    """A module, precompiled. Nothing in it tells in which design it was found, so that designs can share it."""
+    text = "\n".join(_without_precompiled(netlist, name, precompiled))
     numbers = {module: f"m{place}" for place, module in enumerate(_tree(netlist, name, _chosen(netlist, name)))}
     module_name = re.compile(rf"^(?P<before>module |  )(?P<name>{'|'.join(numbers)})(?P<after>\(| \S+ +\()", re.M)
     text = module_name.sub(lambda found: f"{found['before']}{numbers[found['name']]}{found['after']}", text)
     text = text.replace(EDGE, _EITHER_EDGE)
     interface = _interface(netlist, name)
-    unique = f"block_{hashlib.sha256(f'{interface} {text}'.encode()).hexdigest()[:16]}"
-    return Block(unique, f"{text}\n{shell(unique, numbers[name], interface.ports)}", glue(unique, interface))
+    unique = f"module_{hashlib.sha256(f'{interface} {text}'.encode()).hexdigest()[:16]}"
+    return PrecompiledModule(
+        unique, f"{text}\n{shell(unique, numbers[name], interface.ports)}", glue(unique, interface)
+    )

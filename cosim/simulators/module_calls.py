@@ -1,4 +1,4 @@
-"""The calls between a design and a block of it: the Verilog that makes them and the C++ that answers.
+"""The calls between a design and a precompiled module of it: the Verilog that makes them and the C++ that answers.
 
 A value of up to 32 bits crosses as an integer of 32, one of up to 64 as an integer of 64, a wider one as an array of
 words of 32.
@@ -20,7 +20,7 @@ EDGE = f"@(posedge {CLOCK})"
 
 @dataclass(frozen=True)
 class Interface:
-    """The ports of a block.
+    """The ports of a precompiled module.
 
     Attributes:
         ports: all of them.
@@ -52,7 +52,7 @@ class Interface:
 
 
 def shell(name: str, module: str, ports: Sequence[Port]) -> str:
-    """Verilog of a block's top, around MODULE: the ports have names that are also names in C++."""
+    """Verilog of a precompiled module's top, around MODULE: the ports have names that are also names in C++."""
     connections = [f"    .{escaped(port.name)}({_plain(port)})" for port in ports]
     return "\n".join(
         [
@@ -67,27 +67,27 @@ def shell(name: str, module: str, ports: Sequence[Port]) -> str:
     )
 
 
-def caller(module: str, block: str, interface: Interface) -> str:
-    """Verilog of the module that stands for a block in the design."""
+def caller(module: str, precompiled: str, interface: Interface) -> str:
+    """Verilog of the module that stands for a precompiled one in the design."""
     registered, at_once = interface.registered, interface.at_once
     given = [f"given_{_plain(port)}" for port in registered]
     inputs = [escaped(port.name) for port in interface.inputs]
     lines = [
         f"module {module}({', '.join(escaped(port.name) for port in interface.ports)});",
         *(f"  {_declaration(port, escaped(port.name))};" for port in interface.ports),
-        f'  import "DPI-C" function chandle {block}_new();',
-        _import(f"{block}_start", [], registered),
-        _import(f"{block}_step", interface.inputs, registered),
-        f"  chandle self = {block}_new();",
+        f'  import "DPI-C" function chandle {precompiled}_new();',
+        _import(f"{precompiled}_start", [], registered),
+        _import(f"{precompiled}_step", interface.inputs, registered),
+        f"  chandle self = {precompiled}_new();",
         *(f"  {_crossing(port)} given_{_plain(port)};" for port in registered),
         *(f"  reg [{port.width - 1}:0] held_{_plain(port)};" for port in registered),
         *(f"  assign {escaped(port.name)} = held_{_plain(port)};" for port in registered),
         "  initial begin",
-        f"    {block}_start({', '.join(['self', *given])});",
+        f"    {precompiled}_start({', '.join(['self', *given])});",
         *(f"    held_{_plain(port)} = {_cut(port, 'given')};" for port in registered),
         "  end",
         f"  always {EDGE} begin",
-        f"    {block}_step({', '.join(['self', *inputs, *given])});",
+        f"    {precompiled}_step({', '.join(['self', *inputs, *given])});",
         *(f"    held_{_plain(port)} <= {_cut(port, 'given')};" for port in registered),
         "  end",
     ]
@@ -98,23 +98,28 @@ def caller(module: str, block: str, interface: Interface) -> str:
             # A step changes the outputs, too: Verilog must see that they depend on it.
             "  reg stepped = 0;",
             f"  always {EDGE} stepped <= !stepped;",
-            _import(f"{block}_settle", [Port("stepped", 1, True), *interface.read_at_once], at_once),
+            _import(f"{precompiled}_settle", [Port("stepped", 1, True), *interface.read_at_once], at_once),
             *(f"  {_crossing(port)} settled_{_plain(port)};" for port in at_once),
             *(f"  assign {escaped(port.name)} = {_cut(port, 'settled')};" for port in at_once),
-            f"  always_comb {block}_settle({', '.join(['self', 'stepped', *read, *settled])});",
+            f"  always_comb {precompiled}_settle({', '.join(['self', 'stepped', *read, *settled])});",
         ]
     return "\n".join([*lines, "endmodule\n"])
 
 
-def glue(block: str, interface: Interface) -> str:
-    """C++ of the functions that the caller calls, around the class that Verilator makes of the block's shell."""
-    model = f"V{block}"
+def glue(precompiled: str, interface: Interface) -> str:
+    """C++ of the functions that the caller calls, around the class that Verilator makes of its shell."""
+    model = f"V{precompiled}"
     functions = [
-        *_function(model, f"{block}_start", [], [], "", interface.registered),
+        *_function(model, f"{precompiled}_start", [], [], "", interface.registered),
         *_function(
-            model, f"{block}_step", [], interface.inputs, f"  block.{_plain_name(CLOCK)} ^= 1;", interface.registered
+            model,
+            f"{precompiled}_step",
+            [],
+            interface.inputs,
+            f"  model.{_plain_name(CLOCK)} ^= 1;",
+            interface.registered,
         ),
-        *_function(model, f"{block}_settle", ["std::uint32_t"], interface.read_at_once, "", interface.at_once),
+        *_function(model, f"{precompiled}_settle", ["std::uint32_t"], interface.read_at_once, "", interface.at_once),
     ]
     return "\n".join(
         [
@@ -122,7 +127,7 @@ def glue(block: str, interface: Interface) -> str:
             "#include <cstdint>",
             "#include <cstring>",
             'extern "C" {',
-            f"void* {block}_new() {{ return new {model}{{Verilated::threadContextp()}}; }}",
+            f"void* {precompiled}_new() {{ return new {model}{{Verilated::threadContextp()}}; }}",
             *functions,
             "}\n",
         ]
@@ -132,17 +137,17 @@ def glue(block: str, interface: Interface) -> str:
 def _function(
     model: str, name: str, ignored: Sequence[str], inputs: Sequence[Port], then: str, outputs: Sequence[Port]
 ) -> Iterator[str]:
-    """A function that takes inputs, evaluates the block and gives outputs."""
+    """A function that takes inputs, evaluates the module and gives outputs."""
     arguments = ["void* self", *ignored]
     arguments += [f"{_c_type(port)} {'const* ' if _is_array(port) else ''}{_plain(port)}" for port in inputs]
     arguments += [f"{_c_type(port)}* {_plain(port)}" for port in outputs]
     yield f"void {name}({', '.join(arguments)}) {{"
-    yield f"  {model}& block = *static_cast<{model}*>(self);"
-    yield from (_moved(f"block.{_plain(port)}", _plain(port), port) for port in inputs)
+    yield f"  {model}& model = *static_cast<{model}*>(self);"
+    yield from (_moved(f"model.{_plain(port)}", _plain(port), port) for port in inputs)
     yield then
-    yield "  block.eval();"
+    yield "  model.eval();"
     yield from (
-        _moved(f"{'' if _is_array(port) else '*'}{_plain(port)}", f"block.{_plain(port)}", port) for port in outputs
+        _moved(f"{'' if _is_array(port) else '*'}{_plain(port)}", f"model.{_plain(port)}", port) for port in outputs
     )
     yield "}"
 
