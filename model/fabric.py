@@ -31,6 +31,10 @@ class Fabric:
     needed. A stream of a mapping is asked for a packet when the one before it has left. A delivery is
     told when the packet's last word is read, three cycles before the cycle of the delivery.
 
+    Attributes:
+        kernel: the calendar.
+        nodes: in the order of the parameters.
+
     Raises:
         ValueError: a control or post out of order, or for a node, link or slot that is not there.
     """
@@ -42,9 +46,9 @@ class Fabric:
         posts: Posts = (),
         on_deliver: Callable[[Delivery], None] | None = None,
     ) -> None:
-        self._kernel = kernel = Kernel()
+        self.kernel = kernel = Kernel()
         self._names = list(parameters.nodes)
-        self._nodes: list[Switch | Adapter] = [
+        self.nodes: list[Switch | Adapter] = [
             Switch(kernel, node, index, parameters.identity(name))
             if isinstance(node, SwitchParameters)
             else Adapter(kernel, node, index, parameters.identity(name), on_deliver)
@@ -54,8 +58,8 @@ class Fabric:
         for index, link in enumerate(parameters.links):
             cable = Cable(kernel, link.flight)
             cable.connect(
-                self._nodes[self._names.index(link.a)].ports[link.a_port - 1],
-                self._nodes[self._names.index(link.b)].ports[link.b_port - 1],
+                self.nodes[self._names.index(link.a)].ports[link.a_port - 1],
+                self.nodes[self._names.index(link.b)].ports[link.b_port - 1],
                 (link_source(index, 0), link_source(index, 1)),
             )
             self._cables.append(cable)
@@ -66,7 +70,7 @@ class Fabric:
 
     def run(self, until: int) -> Iterator[Record]:
         """Simulate the cycles below `until` that have not been, yielding their records in order."""
-        return self._kernel.run(until)
+        return self.kernel.run(until)
 
     def post(self, post: Post) -> None:
         """Post a packet for the current cycle or a later one, behind those posted so for its slot before."""
@@ -90,7 +94,7 @@ class Fabric:
             return
         if control.cycle < earliest:
             raise ValueError(f"control in cycle {control.cycle}: expected {earliest} or later")
-        self._kernel.at(control.cycle, CONTROL, self._control, control)
+        self.kernel.at(control.cycle, CONTROL, self._control, control)
 
     def _control(self, control: Control) -> None:
         args, target = control.args, control.target
@@ -107,25 +111,25 @@ class Fabric:
                 self._cable(target).set_up(True)
             case Operation.RECV_STALL:
                 host = self._adapter(target).host
-                self._kernel.at(control.cycle + 1, DECIDE, host.stall, args[0])
+                self.kernel.at(control.cycle + 1, DECIDE, host.stall, args[0])
             case Operation.HOST_SM:
                 agent = self._adapter(target).agent
-                self._kernel.at(control.cycle + 1, UPDATE, agent.host_sm, args[0] != 0)
+                self.kernel.at(control.cycle + 1, UPDATE, agent.host_sm, args[0] != 0)
             case _:
                 raise ValueError(f"control operation {control.operation}: expected 1..{max(Operation)}")
         self._next_control(control.cycle + 1)
 
     def _bus(self, node: int) -> Bus:
         """A node's bus, on which the test bus has an access in the current cycle."""
-        if not 0 <= node < len(self._nodes):
-            raise ValueError(f"control for node {node}: expected 0..{len(self._nodes) - 1}")
-        self._nodes[node].agent.held()
-        return self._nodes[node].bus
+        if not 0 <= node < len(self.nodes):
+            raise ValueError(f"control for node {node}: expected 0..{len(self.nodes) - 1}")
+        self.nodes[node].agent.held()
+        return self.nodes[node].bus
 
     def _bus_answer(self, node: int, address: int, value: int) -> None:
         """BUS_READ is in the trace two cycles after what was read was visible."""
-        answered = self._kernel.now + _ANSWER_LATENCY
-        self._kernel.record((answered, port_source(node, 0), Kind.BUS_READ, address, value, 0, 0, 0))
+        answered = self.kernel.now + _ANSWER_LATENCY
+        self.kernel.record((answered, port_source(node, 0), Kind.BUS_READ, address, value, 0, 0, 0))
 
     def _cable(self, link: int) -> Cable:
         if not 0 <= link < len(self._cables):
@@ -133,9 +137,9 @@ class Fabric:
         return self._cables[link]
 
     def _adapter(self, node: int) -> Adapter:
-        adapter = self._nodes[node] if 0 <= node < len(self._nodes) else None
+        adapter = self.nodes[node] if 0 <= node < len(self.nodes) else None
         if not isinstance(adapter, Adapter):
-            adapters = [index for index, other in enumerate(self._nodes) if isinstance(other, Adapter)]
+            adapters = [index for index, other in enumerate(self.nodes) if isinstance(other, Adapter)]
             raise ValueError(f"node {node} is no adapter: expected one of {adapters}")
         return adapter
 
@@ -156,11 +160,11 @@ class Fabric:
 
     def _next_post(self, post: Post | None) -> None:
         if post is not None:
-            self._kernel.at(post.cycle, CONTROL, self._posted, post)
+            self.kernel.at(post.cycle, CONTROL, self._posted, post)
 
     def _posted(self, post: Post) -> None:
         """Hand over all packets posted in the current cycle, and look for the next."""
-        now = self._kernel.now
+        now = self.kernel.now
         following: Post | None = post
         while following is not None and following.cycle == now:
             key = following.node, following.slot

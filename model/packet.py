@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wire.crc import lpcrc
 from wire.packet import blocks_of_words
@@ -12,9 +12,6 @@ from wire.symbols import Control, idle_byte
 from wire.trace import Record
 
 from .content import Content
-
-if TYPE_CHECKING:
-    from .crossing.sides import Output
 
 __all__ = [
     "CUT",
@@ -163,7 +160,7 @@ class Transmission(ABC):
     """A packet on a port's wires (sections 8.1 and 8.2).
 
     Attributes:
-        output: that sends it.
+        output: index of the one that sends it.
         vl: on the wire, or that a link packet is about.
         w0: cycle of row 0 on the wire.
         pitch: cycles from row to row, 1 (4X) or 4 (1X).
@@ -190,7 +187,7 @@ class Transmission(ABC):
         "whole",
     )
 
-    output: Output
+    output: int
     vl: int
     w0: int
     pitch: int
@@ -224,13 +221,13 @@ class DataTransmission(Transmission):
 
     __slots__ = ("packet", "reader", "reception")
 
-    def __init__(self, output: Output, packet: Packet, granted: int, vl: int, reader: int) -> None:
-        self.output = output
+    def __init__(self, packet: Packet, granted: int, vl: int, pitch: int, reader: int) -> None:
+        self.output = packet.output
         self.packet = packet
         self.vl = vl
         self.reader = reader
         self.w0 = granted + 1 + READ_TO_WIRE
-        self.pitch = pitch = output.pitch
+        self.pitch = pitch
         self.end = packet.n
         self.last_read = granted + 1 + pitch * packet.n
         self.refused = -1
@@ -251,6 +248,20 @@ class DataTransmission(Transmission):
         if content is None:
             raise Underrun(self)
         return content
+
+    def end_early(self, k: int, now: int) -> int:
+        """End with row k < n, which is yet to be read: returns the cycle in which it is.
+
+        Raises:
+            Underrun: it has been read.
+        """
+        self.end = k
+        on_wire = self.w0 + self.pitch * k
+        if on_wire - READ_TO_WIRE <= now:
+            raise Underrun(self)
+        if on_wire <= self.last_read:
+            self.last_read = -1
+        return on_wire - READ_TO_WIRE
 
     def _sent_row(self, index: int) -> Row:
         if index == 0:
@@ -283,10 +294,10 @@ class LinkTransmission(Transmission):
 
     __slots__ = ("fccl", "fctbs", "op")
 
-    def __init__(self, output: Output, granted: int, op: int, vl: int, fctbs: int, fccl: int) -> None:
+    def __init__(self, output: int, granted: int, pitch: int, op: int, vl: int, fctbs: int, fccl: int) -> None:
         self.output = output
         self.w0 = granted + 1 + READ_TO_WIRE
-        self.pitch = pitch = output.pitch
+        self.pitch = pitch
         self.end = 1
         self.last_read = granted + 1 + pitch
         self.refused = -1

@@ -3,20 +3,22 @@
 from functools import partial
 from typing import Final
 
-from wire.codes import LID_PERMISSIVE, VL15, PortState
+from wire.codes import LID_PERMISSIVE, VL15
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import NodeIdentity, SwitchParameters
-from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, Counter, NodeRegister
+from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
 from wire.trace import Verdict, port_source
 
 from .crossing.buffer import Buffer
 from .crossing.matcher import Matcher
-from .crossing.queues import FifoInput, VoqInput
+from .crossing.queues import FifoInput, QueuedInput, VoqInput
 from .kernel import UPDATE, Kernel
 from .link.packet_check import header_rejection
 from .link.port import LinkPort
+from .link.port_status import PortStatus
+from .management.node import Node
 from .management.port_zero import PortZero
-from .management.register_bus import Bus, RegisterFile
+from .management.register_bus import Bus
 from .packet import Packet
 
 __all__ = ["Switch"]
@@ -25,12 +27,10 @@ _SL_COUNT = 16
 _PORT_ZERO: Final = 0
 
 
-class Switch(RegisterFile):
+class Switch(Node):
     """A switch with ports 1..P, and port 0 behind them: in the crossing, port i+1 has index i, port 0 has P."""
 
-    checks_icrc = False
-    joins_at_header = True
-    dlid_counter = Counter.RCV_SWITCH_RELAY_ERRORS
+    is_destination = False
 
     def __init__(self, kernel: Kernel, parameters: SwitchParameters, node: int, identity: NodeIdentity) -> None:
         ports, vls = parameters.ports, parameters.vls
@@ -41,21 +41,14 @@ class Switch(RegisterFile):
         row = [sl % vls for sl in range(_SL_COUNT)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
         matcher = Matcher(kernel, ports + 1, vls)
-        self.ports = [
-            LinkPort(kernel, self, port_source(node, index + 1), index, vls, parameters.mtu, matcher)
-            for index in range(ports)
-        ]
-        for port in self.ports:
-            matcher.add_output(port.output)
-        blocks = [parameters.buffer_blocks] * vls + [parameters.vl15_blocks]
-        for port in self.ports:
-            port.buffer = Buffer(blocks, port.flow.announcement_changes_at)
+        self.ports = []
+        for index in range(ports):
+            buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])
             if parameters.queueing == "fifo":
-                port.input = FifoInput(port.index, matcher, port.buffer, vls + 1)
+                queues: QueuedInput = FifoInput(index, matcher, buffer, vls + 1)
             else:
-                port.input = VoqInput(port.index, matcher, port.buffer, parameters.readers, vls + 1)
-            matcher.inputs.append(port.input)
-            port.output.inputs = matcher.inputs
+                queues = VoqInput(index, matcher, buffer, parameters.readers, vls + 1)
+            self.ports.append(LinkPort(self, matcher, queues, port_source(node, index + 1), vls, parameters.mtu))
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent
 
@@ -67,46 +60,44 @@ class Switch(RegisterFile):
     def largest_out_changed(self) -> None:
         """Looked at with each header."""
 
-    def port_state_changed(self, port: LinkPort, old: PortState, by_write: bool) -> None:
-        """The agent looks at the change."""
-        self.agent.port_state_changed(old, port.state, by_write=by_write)
-
-    def rejection(self, port: LinkPort, packet: Packet) -> Verdict:
+    def rejection(self, status: PortStatus, packet: Packet, free: list[int]) -> Verdict:
         """DLID 0 is nobody's; rows f to j, and the route of a packet to which none applies."""
         lrh = packet.lrh
         dlid = lrh & 0xFFFF
-        rejection = header_rejection(packet, dlid != 0, port.largest, port.operational)
+        rejection = header_rejection(packet, dlid != 0, status.largest, status.operational)
         if rejection:
             return rejection
         is_management = packet.vl == VL15
-        free = port.buffer.free[packet.slot_in]
         entry = _PORT_ZERO if is_management and dlid == LID_PERMISSIVE else self._entry(dlid)
         no_route = entry > len(self.ports)
+        loops = entry == status.index + 1
         slot = packet.slot_in
+        has_room = packet.need <= free[slot]
         if is_management:
-            if no_route or entry == port.index + 1 or packet.need > free:
+            if no_route or loops or not has_room:
                 return Verdict.VL15_DROPPED
         else:
             if no_route:
                 return Verdict.NO_ROUTE
-            if entry == port.index + 1:
+            if loops:
                 return Verdict.LOOP
             if entry != _PORT_ZERO:
-                slot = self._sl_to_vl[port.index][entry - 1][lrh >> 20 & 0xF]
-                if slot >= self.ports[entry - 1].operational:
+                slot = self._sl_to_vl[status.index][entry - 1][lrh >> 20 & 0xF]
+                if slot >= self.ports[entry - 1].status.operational:
                     return Verdict.VL_MAP
-            if packet.need > free:
+            if not has_room:
                 return Verdict.OVERRUN
         packet.slot = slot
+        narrow = self.ports[status.index].output.pitch != 1
         if entry == _PORT_ZERO:
             packet.output = len(self.ports)
             packet.oversize = False
-            packet.late = port.output.pitch != 1
+            packet.late = narrow
         else:
             out = self.ports[entry - 1]
-            packet.output = out.index
-            packet.oversize = packet.n > out.largest_out
-            packet.late = port.output.pitch != 1 and out.output.pitch == 1
+            packet.output = entry - 1
+            packet.oversize = packet.n > out.status.largest_out
+            packet.late = narrow and out.output.pitch == 1
         return rejection
 
     def _entry(self, dlid: int) -> int:
@@ -115,26 +106,20 @@ class Switch(RegisterFile):
 
     # Registers (section 10).
 
-    def read_node(self, page: int, offset: int) -> int:
-        """Page 0, the LFT, the SL-to-VL tables."""
+    def read_register(self, page: int, offset: int) -> int:
+        """LinearFDBTop, the LFT, the SL-to-VL tables."""
         if page == 0:
-            if offset == NodeRegister.NUM_PORTS:
-                return len(self.ports)
-            if offset == NodeRegister.LEASE_SECOND:
-                return self.agent.lease_second
             return self._top if offset == NodeRegister.LINEAR_FDB_TOP else 0
         if page == LFT_PAGE:
             return self._lft[offset] if offset < len(self._lft) else 0
         table = self._table(page, offset)
         return table[offset & 0xF] if table else 0
 
-    def write_node(self, page: int, offset: int, value: int) -> None:
+    def write_register(self, page: int, offset: int, value: int) -> None:
         """An LFT entry is looked up a cycle before the rest of the header's checks."""
         if page == 0:
             if offset == NodeRegister.LINEAR_FDB_TOP and value <= 0xFFFF:
                 self._top = value
-            elif offset == NodeRegister.LEASE_SECOND:
-                self.write_lease_second(value)
         elif page == LFT_PAGE:
             if offset < len(self._lft) and value <= 0xFF:
                 self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_lft, offset, value))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, VL15, PortState
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, VL15
 from wire.crc import fingerprint
 from wire.parameters import AdapterParameters, NodeIdentity
-from wire.registers import Counter, NodeRegister
+from wire.registers import NodeRegister
 from wire.stimulus import Post
 from wire.trace import Kind, Verdict, port_source
 
@@ -19,9 +19,11 @@ from ..crossing.send_arbiter import SendArbiter
 from ..kernel import Kernel
 from ..link.packet_check import header_rejection
 from ..link.port import LinkPort
+from ..link.port_status import PortStatus
+from ..management.node import Node
 from ..management.perf_packet import is_perf_request
 from ..management.port_zero import PortZero
-from ..management.register_bus import Bus, RegisterFile
+from ..management.register_bus import Bus
 from ..management.smp_packet import is_smp
 from ..packet import READ_TO_WIRE, Packet
 from .host_output import HostOutput
@@ -56,16 +58,14 @@ class Delivery(NamedTuple):
     data: bytes
 
 
-class Adapter(RegisterFile):
+class Adapter(Node):
     """A channel adapter; `ports[0]` is its port 1.
 
     Attributes:
         host: the way to the host.
     """
 
-    checks_icrc = True
-    joins_at_header = False
-    dlid_counter = Counter.RCV_ERRORS
+    is_destination = True
 
     def __init__(
         self,
@@ -84,29 +84,24 @@ class Adapter(RegisterFile):
         self._lmc = 0
         self._on_deliver = on_deliver
         matcher = Matcher(kernel, _AGENT + 1, vls)
-        port = LinkPort(kernel, self, self._source, _LINK, vls, parameters.mtu, matcher)
-        self.ports = [port]
-        receive_blocks = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
-        port.buffer = Buffer(receive_blocks, port.flow.announcement_changes_at)
-        port.input = VoqInput(_LINK, matcher, port.buffer, 1, vls + 1)
-        port.output.inputs = matcher.inputs
+        buffer = Buffer([parameters.receive_blocks] * vls + [parameters.vl15_blocks])
+        queues = VoqInput(_LINK, matcher, buffer, 1, vls + 1)
+        self.ports = [LinkPort(self, matcher, queues, self._source, vls, parameters.mtu)]
         send_blocks = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
         self._from_host = SendArbiter(matcher, _HOST, send_blocks, self._source, self._route)
         self.host = HostOutput(matcher, _HOST, vls, self._deliver)
-        matcher.inputs += port.input, self._from_host.input
-        matcher.add_output(port.output)
-        matcher.add_output(self.host)
+        matcher.add(self._from_host.input, self.host)
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, _ARRIVALS, parameters, node, identity).agent
 
     # What the port asks (sections 3.3, 3.5 and 5).
 
-    def rejection(self, port: LinkPort, packet: Packet) -> Verdict:
+    def rejection(self, status: PortStatus, packet: Packet, free: list[int]) -> Verdict:
         """Rows a to e, i and j."""
-        rejection = header_rejection(packet, self._is_mine(packet), port.largest, port.operational)
+        rejection = header_rejection(packet, self._is_mine(packet), status.largest, status.operational)
         packet.slot = packet.slot_in
         packet.oversize = False
-        if not rejection and packet.need > port.buffer.free[packet.slot_in]:
+        if not rejection and packet.need > free[packet.slot_in]:
             return Verdict.VL15_DROPPED if packet.vl == VL15 else Verdict.OVERRUN
         return rejection
 
@@ -124,10 +119,6 @@ class Adapter(RegisterFile):
         """An SMP or a PMA request goes to the agent."""
         packet.output = _AGENT if self._is_smp(packet) or self._is_perf_request(packet) else _HOST
 
-    def port_state_changed(self, port: LinkPort, old: PortState, by_write: bool) -> None:
-        """The agent sends traps in Active."""
-        self.agent.port_state_changed(old, port.state, by_write=by_write)
-
     # From the host.
 
     def post(self, slot: int, posts: Iterator[Post]) -> None:
@@ -144,7 +135,7 @@ class Adapter(RegisterFile):
         """An SMP goes to the agent, and a PMA request to the port's own. NeighborMTU is larger than those."""
         is_for_agent = self._is_smp(packet) or (self._is_perf_request(packet) and self._is_to_itself(packet))
         packet.output = _AGENT if is_for_agent else _LINK
-        packet.oversize = packet.n > self.ports[0].largest_out
+        packet.oversize = packet.n > self.ports[0].status.largest_out
 
     def _is_to_itself(self, packet: Packet) -> bool:
         return self._lid != 0 and self._is_own(packet.dlid)
@@ -171,7 +162,7 @@ class Adapter(RegisterFile):
         """Of a packet that is being taken from the host, the length is compared in cycle a+3."""
         packet = self._from_host.taken
         if packet and self._kernel.now <= self._from_host.taken_at + _HEADER_LATENCY:
-            packet.oversize = packet.n > self.ports[0].largest_out
+            packet.oversize = packet.n > self.ports[0].status.largest_out
 
     # To the host.
 
@@ -189,21 +180,14 @@ class Adapter(RegisterFile):
 
     # Registers (section 10).
 
-    def read_node(self, page: int, offset: int) -> int:
-        """Page 0."""
-        if page == 0:
-            if offset == NodeRegister.NUM_PORTS:
-                return 1
-            if offset == NodeRegister.LID:
-                return self._lid
-            if offset == NodeRegister.LMC:
-                return self._lmc
-            if offset == NodeRegister.LEASE_SECOND:
-                return self.agent.lease_second
-        return 0
+    def read_register(self, page: int, offset: int) -> int:
+        """LID and LMC."""
+        if page == 0 and offset == NodeRegister.LID:
+            return self._lid
+        return self._lmc if page == 0 and offset == NodeRegister.LMC else 0
 
-    def write_node(self, page: int, offset: int, value: int) -> None:
-        """LID, LMC and LEASE_SECOND."""
+    def write_register(self, page: int, offset: int, value: int) -> None:
+        """LID and LMC."""
         if page == 0:
             if offset == NodeRegister.LID and value <= 0xFFFF:
                 self._lid = value
@@ -211,5 +195,3 @@ class Adapter(RegisterFile):
             elif offset == NodeRegister.LMC and value <= 7:
                 self._lmc = value
                 self._own_lids_changed()
-            elif offset == NodeRegister.LEASE_SECOND:
-                self.write_lease_second(value)

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 
 from ..crossing.matcher import Matcher
-from ..crossing.sides import Output
+from ..crossing.sides import LocalOutput
 from ..packet import DataTransmission, Packet
 
 __all__ = ["HostOutput"]
 
 
-class HostOutput(Output):
-    """An output of 4X pace, without credits and flow control packets.
+class HostOutput(LocalOutput):
+    """The way to the host.
 
     Attributes:
         stalled: mask of data VLs that the host stalls; VL15 cannot be stalled.
@@ -22,37 +22,27 @@ class HostOutput(Output):
         self.stalled = 0
         self._matcher = matcher
         self._deliver = deliver
-        self._all_slots = self.open_slots
+        self._all_slots = self.gate.open_slots
         self._vl15 = 1 << vls
 
     def stall(self, mask: int) -> None:
         """Heads of these slots wait, from the current cycle on, but for VL15's."""
         self.stalled = mask & ~self._vl15
-        self.open_slots = self._all_slots & ~self.stalled
+        self.gate.open_slots = self._all_slots & ~self.stalled
         self._matcher.wake(self.bit)
-
-    def room(self, slot: int) -> None:
-        """A host has room."""
-        return
 
     def grant(self, packet: Packet, reader: int) -> None:
         """Read a packet; it is whole, and good."""
         matcher = self._matcher
-        sending = DataTransmission(self, packet, matcher.kernel.now, packet.slot, reader)
+        sending = DataTransmission(packet, matcher.kernel.now, packet.slot, self.pitch, reader)
         self.busy_until = sending.last_read
         matcher.reads(sending)
 
-    def grant_flow_control(self) -> None:
-        """There is none: no flag is ever set."""
-
     def last_read(self, sending: DataTransmission) -> None:
         """The packet is the host's, and its blocks return."""
-        packet, matcher = sending.packet, self._matcher
-        self._deliver(packet)
-        matcher.inputs[packet.input].buffer.release(sending.reader, packet, matcher.kernel.now + 1)
+        self._deliver(sending.packet)
+        self._matcher.release(sending, self._matcher.kernel.now + 1)
 
-    def heads_shown(self, count: int) -> None:
-        """Waiting is not counted here."""
-
-    def rest(self) -> None:
-        """Waiting is not counted here."""
+    def end_early(self, sending: DataTransmission, k: int) -> None:
+        """A host gets whole packets only."""
+        raise AssertionError(f"packet to a host ends with row {k}: expected row {sending.packet.n}, as it was whole")

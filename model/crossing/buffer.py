@@ -8,6 +8,10 @@ from ..packet import Packet
 __all__ = ["Buffer"]
 
 
+def _unheard(cycle: int) -> None:
+    """Nobody watches."""
+
+
 class Buffer:
     """Blocks of one input, one pool for each slot, and the port through which they return.
 
@@ -24,13 +28,16 @@ class Buffer:
 
     __slots__ = ("_freed", "_returns", "free", "next_return", "sizes")
 
-    def __init__(self, blocks: Sequence[int], freed: Callable[[int], None]) -> None:
-        """`freed(cycle)` hears of blocks that return, visible in a cycle ahead."""
+    def __init__(self, blocks: Sequence[int]) -> None:
         self.sizes = tuple(blocks)
         self.free = list(blocks)
         self.next_return = NEVER
-        self._freed = freed
+        self._freed: Callable[[int], None] = _unheard
         self._returns: list[tuple[int, int, Packet]] = []  # (cycle in which they are visible, reader, packet)
+
+    def watch(self, freed: Callable[[int], None]) -> None:
+        """`freed(cycle)` hears of blocks that return, visible in a cycle ahead."""
+        self._freed = freed
 
     def release(self, reader: int, packet: Packet, asked: int) -> None:
         """Return the blocks of a packet whose release a reader (its bit) asks for in a cycle y, `asked`."""

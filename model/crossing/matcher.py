@@ -9,16 +9,9 @@ What happens while an output is busy is not looked at before it is available aga
 are shown then, and its flow control flags computed.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ..kernel import MATCH, NEVER, Kernel
 from ..packet import DataTransmission, Packet, Transmission
-from .sides import Output
-
-if TYPE_CHECKING:
-    from .queues import Input
+from .sides import Input, Output
 
 __all__ = ["Matcher"]
 
@@ -51,8 +44,9 @@ class Matcher:
         self._unready = 0  # outputs with heads that wait for a reader
         self._rotations = [[(start + turn) % vls for turn in range(vls)] for start in range(vls)]
 
-    def add_output(self, output: Output) -> None:
-        """Add the output of the next index."""
+    def add(self, source: Input, output: Output) -> None:
+        """Add the input and the output of the next index."""
+        self.inputs.append(source)
         self.available |= output.bit
         self.outputs.append(output)
         self.heads.append([0] * (self._vls + 1))
@@ -94,7 +88,7 @@ class Matcher:
 
     def done(self, sending: Transmission) -> int:
         """Make an output, and the reader of its packet, available: returns the outputs to consider."""
-        bit = sending.output.bit
+        bit = 1 << sending.output
         self.available |= bit
         if isinstance(sending, DataTransmission):
             bit |= self.reader_done(sending)
@@ -107,6 +101,11 @@ class Matcher:
         self.ready |= source.bit
         return self._unready
 
+    def release(self, sending: DataTransmission, asked: int) -> None:
+        """Return the blocks of a packet, which its reader asks for in a cycle."""
+        packet = sending.packet
+        self.inputs[packet.input].buffer.release(sending.reader, packet, asked)
+
     # The pass.
 
     def _pass(self, _: None) -> None:
@@ -117,7 +116,7 @@ class Matcher:
                 if sending.last_read == now:  # an early end may have come before it
                     awake |= self.done(sending)
                     if isinstance(sending, DataTransmission):
-                        sending.output.last_read(sending)
+                        self.outputs[sending.output].last_read(sending)
         offers: list[Packet] = []
         while awake:
             bit = awake & -awake
@@ -160,36 +159,41 @@ class Matcher:
         heads = self.heads[output.index]
         ready = self.ready
         vls = self._vls
-        open_slots = output.open_slots
+        open_slots = output.gate.open_slots
+        flags = output.flags
         unready = False
         management = heads[vls]
         if management:
             if management & ready and open_slots >> vls & 1:
                 return self._first(output, vls, management & ready, None)
             unready = True
-        if output.stale_from < now:
-            output.compute_flags()
-        if output.urgent:
-            output.grant_flow_control()
+        if flags.stale_from < now:
+            flags.compute()
+        if flags.urgent:
+            self._grant_flow_control(output)
             return None
         for slot in self._rotations[output.vl_ptr]:
             inputs = heads[slot]
             if inputs:
                 if inputs & ready and open_slots >> slot & 1:
-                    packet = self._first(output, slot, inputs & ready, output.room(slot))
+                    packet = self._first(output, slot, inputs & ready, output.gate.room(slot))
                     if packet:
                         return packet
                 unready = unready or inputs & ~ready != 0
-        if output.changed:
-            output.grant_flow_control()
+        if flags.changed:
+            self._grant_flow_control(output)
             return None
-        if output.stale_from != NEVER:
-            self.wake_at(max(output.stale_from, now) + 1, output.bit)
+        if flags.stale_from != NEVER:
+            self.wake_at(max(flags.stale_from, now) + 1, output.bit)
         if unready:
             self._unready |= output.bit
         else:
             self._unready &= ~output.bit
         return None
+
+    def _grant_flow_control(self, output: Output) -> None:
+        self.available ^= output.bit
+        output.grant_flow_control()
 
     def _first(self, output: Output, slot: int, inputs: int, room: int | None) -> Packet | None:
         """The eligible head of the first input from the rotation on."""

@@ -1,20 +1,16 @@
 """Inputs: their queues, visible heads and readers (docs/pipeline.md, sections 4 and 7)."""
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
-from typing import TYPE_CHECKING
 
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 
 from ..packet import Packet
 from .buffer import Buffer
+from .matcher import Matcher
+from .sides import Input
 
-if TYPE_CHECKING:
-    from .matcher import Matcher
-
-__all__ = ["FifoInput", "Input", "VoqInput"]
+__all__ = ["FifoInput", "QueuedInput", "VoqInput"]
 
 _HEAD_LATENCY = 3
 """Cycles from a head's grant until the packet behind it is a visible head."""
@@ -25,30 +21,17 @@ def _may_start(packet: Packet, room: int | None) -> bool:
     return room is None or (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW or packet.oversize
 
 
-class Input(ABC):
-    """One input: queues, readers and the rotation over outputs. Subclasses say which queue is whose.
-
-    Attributes:
-        bit: its place in masks of inputs.
-        out_ptr: rotating choice among outputs that offer a grant.
-        readers: mask of the available ones.
-    """
+class QueuedInput(Input):
+    """One input and its queues. Subclasses say which queue is whose."""
 
     def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, queues: int) -> None:
-        self.bit = 1 << index
-        self.buffer = buffer
-        self.out_ptr = 0
-        self.readers = (1 << readers) - 1
+        super().__init__(index, buffer, readers)
         self._matcher = matcher
         self._queues: list[deque[Packet]] = [deque() for _ in range(queues)]
 
     @abstractmethod
     def _queue_of(self, packet: Packet) -> deque[Packet]:
         """The queue that a packet joins."""
-
-    @abstractmethod
-    def head(self, output: int, slot: int, room: int | None) -> Packet | None:
-        """The first eligible head for (output, slot), of those visible."""
 
     def join(self, packet: Packet, cycle: int) -> None:
         """A packet joins its queue in a cycle e, the current one (before its matching) or one ahead."""
@@ -58,14 +41,6 @@ class Input(ABC):
         if len(queue) == 1:
             packet.visible_from = cycle + 1
             self._matcher.coming(packet)
-
-    @abstractmethod
-    def show(self, packet: Packet) -> None:
-        """A packet is a visible head."""
-
-    @abstractmethod
-    def granted(self, packet: Packet) -> None:
-        """A head was granted in the current cycle."""
 
     def _advance(self, packet: Packet) -> None:
         """The packet behind one that was granted is its queue's first."""
@@ -79,7 +54,7 @@ class Input(ABC):
             self._matcher.coming(following)
 
 
-class VoqInput(Input):
+class VoqInput(QueuedInput):
     """`voq`: one queue for each (output, output slot), in the order of outputs, then slots."""
 
     def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, slots: int) -> None:
@@ -104,7 +79,7 @@ class VoqInput(Input):
         self._advance(packet)
 
 
-class FifoInput(Input):
+class FifoInput(QueuedInput):
     """`fifo`: one queue for each input slot, and a rotation over those of the data VLs."""
 
     def __init__(self, index: int, matcher: Matcher, buffer: Buffer, slots: int) -> None:

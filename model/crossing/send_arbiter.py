@@ -94,11 +94,11 @@ class SendArbiter:
         self._slots = slots = len(blocks)
         self._source = source
         self._route = route
-        self._buffer = Buffer(blocks, self._arbitrate_at)
+        self._buffer = Buffer(blocks)
+        self._buffer.watch(self._arbitrate_at)
         self.input = VoqInput(index, matcher, self._buffer, 1, slots)
         self.taken: Packet | None = None
         self.taken_at = -1
-        self._index = index
         self._streams = [_Stream() for _ in range(slots)]
         self._ptr = 0
         self._idle_from = 0
@@ -160,7 +160,7 @@ class SendArbiter:
         packet = Packet(data[0] >> _VL_SHIFT, int.from_bytes(data[:4], "big") & _NO_VL, n, need)
         packet.content = Content(data)
         packet.irregular = n == 1 or (data[4] << 8 | data[5]) & _PKT_LEN_MAX != n
-        packet.input = self._index
+        packet.input = self.input.index
         packet.slot_in = packet.slot = slot
         self.taken, self.taken_at = packet, now
         self._route(packet)

@@ -1,14 +1,75 @@
 """The two sides that a matcher joins."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 from ..kernel import NEVER
 from ..packet import DataTransmission, Packet
+from .buffer import Buffer
 
-__all__ = ["Output"]
+__all__ = ["FlowFlags", "Gate", "Input", "LocalOutput", "Output"]
+
+
+class Input(ABC):
+    """What the matching sees of an input.
+
+    Attributes:
+        index: of the input.
+        bit: its place in masks of inputs.
+        buffer: where its packets are.
+        out_ptr: rotating choice among outputs that offer a grant.
+        readers: mask of the available ones.
+    """
+
+    def __init__(self, index: int, buffer: Buffer, readers: int) -> None:
+        self.index = index
+        self.bit = 1 << index
+        self.buffer = buffer
+        self.out_ptr = 0
+        self.readers = (1 << readers) - 1
+
+    @abstractmethod
+    def head(self, output: int, slot: int, room: int | None) -> Packet | None:
+        """The first eligible head for (output, slot), of those visible."""
+
+    @abstractmethod
+    def show(self, packet: Packet) -> None:
+        """A packet is a visible head."""
+
+    @abstractmethod
+    def granted(self, packet: Packet) -> None:
+        """A head was granted in the current cycle."""
+
+
+class Gate:
+    """Which heads an output may send. This one has room for all.
+
+    Attributes:
+        open_slots: mask of the slots whose heads may be granted at all.
+    """
+
+    def __init__(self, vls: int) -> None:
+        self.open_slots = (1 << vls + 1) - 1
+
+    def room(self, slot: int) -> int | None:
+        """(CL - TBS) mod 4096 of a data slot, or None if its heads need no credits."""
+        return None
+
+
+class FlowFlags:
+    """The flow control flags of an output. Of this one none is ever set.
+
+    Attributes:
+        urgent, changed: masks of VLs.
+        stale_from: the first cycle in which something changed that the flags do not show yet.
+    """
+
+    def __init__(self) -> None:
+        self.urgent = 0
+        self.changed = 0
+        self.stale_from = NEVER
+
+    def compute(self) -> None:
+        """Compute the flags visible in the current cycle, and `stale_from`."""
 
 
 class Output(ABC):
@@ -17,34 +78,23 @@ class Output(ABC):
     Attributes:
         index: of the output.
         bit: its place in masks of outputs.
+        gate, flags: what it may send.
         pitch: 1 for 4X, 4 for 1X.
-        open_slots: mask of the slots whose heads may be granted at all.
-        urgent, changed: flow control flags, masks of VLs.
-        stale_from: the first cycle in which something changed that the flags do not show yet.
         busy_until: the last of a packet's busy cycles (section 8.3); flow control packets do not count.
-        compute_flags: computes the flags visible in the current cycle, and `stale_from`.
         in_ptr, vl_ptr: rotating choices among inputs, for each slot, and among data slots.
         coming: heads that will be visible, or came while the output was busy.
     """
 
-    def __init__(self, index: int, vls: int) -> None:
+    def __init__(self, index: int, vls: int, gate: Gate, flags: FlowFlags) -> None:
         self.index = index
         self.bit = 1 << index
-        self.vls = vls
+        self.gate = gate
+        self.flags = flags
         self.pitch = 1
-        self.open_slots = (1 << vls + 1) - 1
-        self.urgent = 0
-        self.changed = 0
-        self.stale_from = NEVER
-        self.compute_flags: Callable[[], None]
         self.busy_until = -1
         self.in_ptr = [0] * (vls + 1)
         self.vl_ptr = 0
         self.coming: list[Packet] = []
-
-    @abstractmethod
-    def room(self, slot: int) -> int | None:
-        """(CL - TBS) mod 4096 of a data slot, or None if its heads need no credits."""
 
     @abstractmethod
     def grant(self, packet: Packet, reader: int) -> None:
@@ -59,9 +109,33 @@ class Output(ABC):
         """The last row of a data packet is read in the current cycle."""
 
     @abstractmethod
+    def end_early(self, sending: DataTransmission, k: int) -> None:
+        """The packet under way turns out to end with row k < n, which is yet to be read.
+
+        Raises:
+            Underrun: it has been read.
+        """
+
+    @abstractmethod
     def heads_shown(self, count: int) -> None:
         """So many heads are visible from the current cycle on, or came while the output was busy."""
 
     @abstractmethod
     def rest(self) -> None:
         """No packet was granted in the current cycle."""
+
+
+class LocalOutput(Output):
+    """An output to what is in the node itself: of 4X pace, without credits and flow control packets."""
+
+    def __init__(self, index: int, vls: int) -> None:
+        super().__init__(index, vls, Gate(vls), FlowFlags())
+
+    def grant_flow_control(self) -> None:
+        """There is none: no flag is ever set."""
+
+    def heads_shown(self, count: int) -> None:
+        """Waiting is not counted here."""
+
+    def rest(self) -> None:
+        """Waiting is not counted here."""

@@ -1,6 +1,6 @@
 """Port counters (docs/pipeline.md, sections 8.3 and 10; docs/management.md, section 6)."""
 
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, Counter
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
 
 from ..kernel import Kernel
 
@@ -67,19 +67,32 @@ class Counters:
 
     Attributes:
         xmit_wait: PortXmitWait.
+        local_phy_errors: LOCAL_PHY_ERRORS.
         extended_low: the register EXTENDED_LOW.
     """
 
-    __slots__ = ("_kernel", "_late", "_received", "_sent", "_values", "extended_low", "xmit_wait")
+    __slots__ = (
+        "_kernel",
+        "_late",
+        "_physical_errors",
+        "_received",
+        "_sent",
+        "_values",
+        "extended_low",
+        "local_phy_errors",
+        "xmit_wait",
+    )
 
-    def __init__(self, kernel: Kernel, tick: int) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._values = dict.fromkeys(COUNTER_WIDTHS, 0)
         self._late: list[tuple[int, Counter, int]] = []
         # Packets of which the counters do not know yet: the cycle in which they do, and the end row.
         self._sent: list[tuple[int, int]] = []
         self._received: list[tuple[int, int]] = []
-        self.xmit_wait = XmitWait(tick)
+        self._physical_errors = 0
+        self.xmit_wait = XmitWait(PORT_RESET_VALUES[PortRegister.TICK] + 1)
+        self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.extended_low = 0
 
     def add(self, counter: Counter, amount: int = 1) -> None:
@@ -108,6 +121,13 @@ class Counters:
         if len(self._late) >= _LATE_LIMIT:
             self._settle(now)
         self._late.append((now + cycles, counter, amount))
+
+    def physical_error(self) -> None:
+        """Count towards LocalLinkIntegrityErrors (section 10)."""
+        self._physical_errors += 1
+        if self._physical_errors > self.local_phy_errors:
+            self._physical_errors = 0
+            self.add_after(1, Counter.LOCAL_LINK_INTEGRITY_ERRORS)
 
     def _settle(self, cycle: int) -> None:
         """Count what is visible in a cycle."""

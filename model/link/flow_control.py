@@ -1,8 +1,6 @@
 """Flow control: credit registers, announcements and the watchdog (docs/pipeline.md, section 6)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wire.codes import PortState
 from wire.crc import LPCRC_BYTES, lpcrc_good
@@ -10,12 +8,14 @@ from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowC
 from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind, LinkResult
 
+from ..crossing.buffer import Buffer
+from ..crossing.matcher import Matcher
+from ..crossing.sides import FlowFlags
 from ..kernel import RECEIVE, STATE
 from ..packet import LinkTransmission
-
-if TYPE_CHECKING:
-    from .port import LinkPort
-    from .transmit import LinkOutput
+from .eligibility import Eligibility
+from .port_state import PortStateMachine
+from .port_status import PortStatus
 
 __all__ = ["FlowControl"]
 
@@ -29,7 +29,7 @@ _GOOD: Final = LinkResult.GOOD
 _PHYSICAL_RESULTS = frozenset({LinkResult.MALFORMED, LinkResult.LPCRC})
 
 
-class FlowControl:
+class FlowControl(FlowFlags):
     """One port's flow control, in both directions.
 
     Attributes:
@@ -42,8 +42,18 @@ class FlowControl:
         overrun_errors: OVERRUN_ERRORS.
     """
 
-    def __init__(self, port: LinkPort, threshold: int) -> None:
-        vls = port.vls
+    def __init__(
+        self,
+        status: PortStatus,
+        matcher: Matcher,
+        buffer: Buffer,
+        eligibility: Eligibility,
+        state_machine: PortStateMachine,
+        threshold: int,
+    ) -> None:
+        """`buffer` is that of the port's input."""
+        super().__init__()
+        vls = status.vls
         self.tbs = [0] * vls
         self.credit_limit = [0] * vls
         self.abr = [0] * vls
@@ -51,8 +61,15 @@ class FlowControl:
         self.threshold = threshold
         self.watchdog = PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]
         self.overrun_errors = PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]
-        self._port = port
-        self._kernel = port.kernel
+        self._status = status
+        self._kernel = status.kernel
+        self._counters = status.counters
+        self._matcher = matcher
+        self._bit = 1 << status.index
+        self._buffer = buffer
+        self._eligibility = eligibility
+        self._state_machine = state_machine
+        self._announced = 0  # VLs whose credits are announced, as the flags know it
         self._last = [0] * vls  # FCCL most recently sent
         self._due = 0
         self._ptr = 0
@@ -78,39 +95,41 @@ class FlowControl:
 
     def receive(self, op: int, vl: int, fctbs: int, fccl: int) -> None:
         """A link packet with a good LPCRC; the outcome is visible in the current cycle."""
-        port = self._port
+        status = self._status
         if op not in _OPS:
             self._received(LinkResult.OP, op, vl, fctbs, fccl)
             return
-        if vl >= port.operational:
-            result = LinkResult.VL if port.state in _CHECKED_STATES else LinkResult.IGNORED
+        if vl >= status.operational:
+            result = LinkResult.VL if status.state in _CHECKED_STATES else LinkResult.IGNORED
             self._received(result, op, vl, fctbs, fccl)
             return
         now = self._kernel.now
         if self.credit_limit[vl] != fccl:
-            port.output.eligibility.credit_limit_grows(vl, fccl - self.credit_limit[vl])
+            self._eligibility.credit_limit_grows(vl, fccl - self.credit_limit[vl])
             self.credit_limit[vl] = fccl
         if self.abr[vl] != fctbs:
             self.announcement_changes()
             self.abr[vl] = fctbs
         if self._watched_from[vl] >= 0:
             self._watched_from[vl] = now
-        if port.state in _CHECKED_STATES:
-            port.state_machine.link_packet(op)
-        self._kernel.record((now, port.source, _RX_FCP, op << 8 | vl << 16 | _GOOD, fctbs << 16 | fccl, 0, 0, 0))
+        if status.state in _CHECKED_STATES and self._state_machine.link_packet(op):
+            self.all_due()
+        self._kernel.record((now, status.source, _RX_FCP, op << 8 | vl << 16 | _GOOD, fctbs << 16 | fccl, 0, 0, 0))
 
     def _received(self, result: LinkResult, op: int, vl: int, fctbs: int, fccl: int) -> None:
         """A link packet that was not taken."""
-        port, kernel = self._port, self._kernel
-        kernel.record((kernel.now, port.source, _RX_FCP, result | op << 8 | vl << 16, fctbs << 16 | fccl, 0, 0, 0))
+        kernel, counters = self._kernel, self._counters
+        kernel.record(
+            (kernel.now, self._status.source, _RX_FCP, result | op << 8 | vl << 16, fctbs << 16 | fccl, 0, 0, 0)
+        )
         if result is not LinkResult.IGNORED:
-            port.counters.add_after(1, Counter.RCV_ERRORS)
+            counters.add_after(1, Counter.RCV_ERRORS)
         if result in _PHYSICAL_RESULTS:
-            port.physical_error()
+            counters.physical_error()
 
     def accept(self, vl: int, need: int) -> None:
         """A packet is about to take blocks of the receive buffer, visible in the current cycle (section 3.3)."""
-        if self._port.buffer.free[vl] > CREDIT_WINDOW:  # else ABR + free stays as it was
+        if self._buffer.free[vl] > CREDIT_WINDOW:  # else ABR + free stays as it was
             self.announcement_changes()
         self.abr[vl] = (self.abr[vl] + need) % CREDIT_MODULUS
 
@@ -119,8 +138,8 @@ class FlowControl:
     def announcement_changes(self) -> None:
         """What the flags are computed from is about to change, visible in the current cycle."""
         now = self._kernel.now
-        if self._port.output.stale_from < now:
-            self.compute_flags()
+        if self.stale_from < now:
+            self.compute()
         self.announcement_changes_at(now)
 
     def announcement_changes_at(self, cycle: int) -> None:
@@ -128,59 +147,55 @@ class FlowControl:
 
         An output that is busy computes them when it is available again.
         """
-        port = self._port
-        output = port.output
-        if cycle < output.stale_from:
-            output.stale_from = cycle
-        if port.matcher.available & output.bit:
-            port.matcher.wake_at(cycle + 1, output.bit)
+        if cycle < self.stale_from:
+            self.stale_from = cycle
+        if self._matcher.available & self._bit:
+            self._matcher.wake_at(cycle + 1, self._bit)
 
-    def compute_flags(self) -> None:
-        """The flags visible in the current cycle, from what was visible in the one before."""
-        port = self._port
-        output, buffer = port.output, port.buffer
+    def compute(self) -> None:
+        """From what was visible in the cycle before."""
+        buffer = self._buffer
         now = self._kernel.now
         if buffer.next_return < now:
             buffer.settle(now - 1)
-        urgent = changed = 0
-        if port.state not in _SILENT_STATES:
-            abr, free, last = self.abr, buffer.free, self._last
-            urgent = self._due & (1 << port.operational) - 1
-            for vl in range(port.operational):
-                room = free[vl]
-                announced = abr[vl] + (room if room < CREDIT_WINDOW else CREDIT_WINDOW)
-                ahead = (announced - last[vl]) % CREDIT_MODULUS
-                if ahead:
-                    changed |= 1 << vl
-                    if ahead > self.threshold:
-                        urgent |= 1 << vl
-        output.urgent = urgent
-        output.changed = changed
-        output.stale_from = buffer.next_return
+        abr, free, last = self.abr, buffer.free, self._last
+        urgent = self._due & (1 << self._announced) - 1
+        changed = 0
+        for vl in range(self._announced):
+            room = free[vl]
+            announced = abr[vl] + (room if room < CREDIT_WINDOW else CREDIT_WINDOW)
+            ahead = (announced - last[vl]) % CREDIT_MODULUS
+            if ahead:
+                changed |= 1 << vl
+                if ahead > self.threshold:
+                    urgent |= 1 << vl
+        self.urgent = urgent
+        self.changed = changed
+        self.stale_from = buffer.next_return
 
-    def send(self, output: LinkOutput) -> LinkTransmission:
+    def send(self, pitch: int) -> LinkTransmission:
         """The flow control packet granted in the current cycle."""
-        port, buffer = self._port, self._port.buffer
+        status, buffer = self._status, self._buffer
         now = self._kernel.now
-        flags = output.urgent or output.changed
+        flags = self.urgent or self.changed
         later = flags >> self._ptr << self._ptr or flags
         vl = (later & -later).bit_length() - 1
-        self._ptr = (vl + 1) % port.vls
+        self._ptr = (vl + 1) % status.vls
         if buffer.next_return <= now:
             buffer.settle(now)
         fccl = credit_limit(self.abr[vl], buffer.free[vl])
         # Visible from the next cycle on; the output is busy then.
         self._last[vl] = fccl
         self._due &= ~(1 << vl)
-        if now < output.stale_from:
-            output.stale_from = now + 1
-        op = _INIT if port.state == _INITIALIZE else _NORMAL
-        return LinkTransmission(output, now, op, vl, self.tbs[vl], fccl)
+        if now < self.stale_from:
+            self.stale_from = now + 1
+        op = _INIT if status.state == _INITIALIZE else _NORMAL
+        return LinkTransmission(status.index, now, pitch, op, vl, self.tbs[vl], fccl)
 
     def all_due(self) -> None:
         """Every operational VL is due in the current cycle."""
         self.announcement_changes()
-        self._due |= (1 << self._port.operational) - 1
+        self._due |= (1 << self._status.operational) - 1
 
     def start_period(self) -> None:
         """The period timer starts in the current cycle."""
@@ -199,7 +214,7 @@ class FlowControl:
             self._overrun_periods = 0
         if self.overrun_errors and self._overrun_periods >= self.overrun_errors:
             self._overrun_periods = 0
-            self._port.counters.add_after(1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
+            self._counters.add_after(1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
         self.start_period()
 
     def overrun(self) -> None:
@@ -211,13 +226,13 @@ class FlowControl:
     def start_watchdog(self) -> None:
         """The operational VLs' counts start in the current cycle; the others stand at 0."""
         now = self._kernel.now
-        operational = self._port.operational
-        self._watched_from = [now if vl < operational else -1 for vl in range(self._port.vls)]
+        operational = self._status.operational
+        self._watched_from = [now if vl < operational else -1 for vl in range(self._status.vls)]
         self._watch()
 
     def _stop_watchdog(self) -> None:
         self._expire()
-        self._watched_from = [-1] * self._port.vls
+        self._watched_from = [-1] * self._status.vls
 
     def _watch(self) -> None:
         """Wake up when the first count would be full."""
@@ -237,17 +252,18 @@ class FlowControl:
         for vl, start in enumerate(self._watched_from):
             if start >= 0 and now == start + self.watchdog:
                 self._watched_from[vl] = now
-                self._port.counters.add(Counter.LINK_ERROR_RECOVERY)
+                self._counters.add(Counter.LINK_ERROR_RECOVERY)
 
     # What the port state and registers change.
 
-    def state_changed(self, old: int) -> None:
+    def state_changed(self, old: PortState) -> None:
         """A new port state is visible in the current cycle."""
-        state = self._port.state
+        state = self._status.state
+        self._announce()
         if state == PortState.DOWN:
             self._period_from = -1
         if state == PortState.INITIALIZE:
-            vls = self._port.vls
+            vls = self._status.vls
             self.tbs = [0] * vls
             self.credit_limit = [0] * vls
             self.abr = [0] * vls
@@ -264,21 +280,34 @@ class FlowControl:
 
     def operational_changed(self) -> None:
         """Other VLs are operational, visible in the current cycle."""
-        if self._port.state in _CHECKED_STATES:
+        self._announce()
+        if self._status.state in _CHECKED_STATES:
             now = self._kernel.now
             for vl, start in enumerate(self._watched_from):
-                if vl >= self._port.operational:
+                if vl >= self._status.operational:
                     self._watched_from[vl] = -1
                 elif start < 0:
                     self._watched_from[vl] = now
             self._watch()
 
-    def period_written(self) -> None:
+    def _announce(self) -> None:
+        """State or operational VLs are others, visible in the current cycle."""
+        self.announcement_changes()
+        self._announced = 0 if self._status.state in _SILENT_STATES else self._status.operational
+
+    def set_threshold(self, blocks: int) -> None:
+        """FCP_THRESHOLD was written, visible in the current cycle."""
+        self.announcement_changes()
+        self.threshold = blocks
+
+    def set_period(self, cycles: int) -> None:
         """FCP_PERIOD was written, visible in the current cycle."""
+        self.period = cycles
         if self._period_from >= 0:
             self.start_period()
 
-    def watchdog_written(self) -> None:
+    def set_watchdog(self, cycles: int) -> None:
         """FC_WATCHDOG was written, visible in the current cycle."""
-        if self._port.state in _CHECKED_STATES:
+        self.watchdog = cycles
+        if self._status.state in _CHECKED_STATES:
             self.start_watchdog()

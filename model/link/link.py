@@ -7,47 +7,76 @@ row, the link going down) makes the receiver look at rows.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from typing import TYPE_CHECKING
 
-from ..kernel import CONTROL, STATE, UPDATE, Kernel
+from ..kernel import CONTROL, UPDATE, Kernel
 from ..packet import Row, Transmission, idle
-from .injector import Injector
+from .injector import Injector, LinkEntry
 from .wire_log import WireLog
 
-if TYPE_CHECKING:
-    from .port import LinkPort
-
-__all__ = ["Cable", "Direction"]
+__all__ = ["Cable", "Direction", "LinkEnd", "RowReceiver"]
 
 _PHASE_MASK = 3
 _REMEMBERED = 16
 """Packets to remember before looking whether they have arrived."""
 _DONE_LATENCY = 2
 """Cycles from a packet's last row at the receiver until it is done with."""
+_RESET_PITCH = 1
+"""A port is 4X at reset."""
 
 
-class Direction:
+class RowReceiver(ABC):
+    """What takes the rows of a direction."""
+
+    @abstractmethod
+    def expect(self, sending: Transmission) -> None:
+        """A packet will enter the link."""
+
+    @abstractmethod
+    def expect_end(self, sending: Transmission) -> None:
+        """A packet ends early; its end row enters the link in the current cycle."""
+
+    @abstractmethod
+    def disturb(self, cycle: int) -> None:
+        """From a cycle ahead on, rows may differ from what their packets' senders planned."""
+
+
+class LinkEnd(ABC):
+    """What is at an end of a cable."""
+
+    @abstractmethod
+    def connect(self, cable: Cable, out: Direction, into: Direction) -> RowReceiver:
+        """Plug in a cable, which is up; returns what receives."""
+
+    @abstractmethod
+    def polls(self) -> bool:
+        """True if it lets the link be up, as visible in the current cycle."""
+
+    @abstractmethod
+    def link_changed(self, up: bool) -> None:
+        """The link is up, or is down, from the current cycle on."""
+
+
+class Direction(LinkEntry):
     """Rows from a transmitter to a receiver.
 
     Attributes:
-        in_flight: packets, in order, that have not wholly arrived.
         flight: flight time in cycles.
-        stale: the injector is inside a packet whose end row was refused.
         log: what is kept of it for somebody outside.
     """
 
-    def __init__(self, cable: Cable, sender: LinkPort, receiver: LinkPort, source: int) -> None:
+    def __init__(self, cable: Cable, source: int) -> None:
         self.cable = cable
         self.flight = cable.flight
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
         self.log: WireLog | None = None
         self.injector = Injector(self, cable.kernel, source)
-        self._receiver = receiver.receiver
         self._kernel = cable.kernel
         self._changed: dict[int, Row] = {}  # injected rows by the cycle in which they enter
-        self._pitches: deque[tuple[int, int]] = deque([(0, sender.output.pitch)])
+        self._pitches: deque[tuple[int, int]] = deque([(0, _RESET_PITCH)])
+        self.receiver: RowReceiver
 
     # What the sender does.
 
@@ -63,12 +92,12 @@ class Direction:
             self.injector.expect(sending)
         if self.stale:
             self._end_passes(sending)
-        self._receiver.expect(sending)
+        self.receiver.expect(sending)
 
     def refuse(self, sending: Transmission, row: int) -> None:
         """Rows from this one on will be idle rows."""
         if row:
-            self._receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
+            self.receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
             self._end_passes(sending)
         else:
             self.in_flight.remove(sending)
@@ -77,7 +106,7 @@ class Direction:
     def ended_early(self, sending: Transmission) -> None:
         """The end row is on the wires, sooner than was planned."""
         if sending.whole:
-            self._receiver.expect_end(sending)
+            self.receiver.expect_end(sending)
         if self.stale or sending.refused > 0:
             self._end_passes(sending)
 
@@ -113,7 +142,7 @@ class Direction:
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
                 sending.irregular = True
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
-            self._receiver.disturb(now + self.flight)
+            self.receiver.disturb(now + self.flight)
 
     def polling_changed(self, polls: bool) -> None:
         """The sender begins or ceases to poll, visible in the current cycle."""
@@ -124,18 +153,18 @@ class Direction:
 
     def keep_log(self, *, entering: bool) -> WireLog:
         """Keep what is on the wires from cycle 0 on, see `WireLog`; to be called before."""
-        self.log = WireLog(self._pitches[0][1], flight=self.flight if entering else None)
+        self.log = WireLog(_RESET_PITCH, flight=self.flight if entering else None)
         return self.log
 
     def inside(self, cycle: int) -> bool:
-        """True if the injector is inside a packet in the current cycle."""
+        """Between the rows of a packet too."""
         return self.stale or any(
             sending.w0 >= self.cable.up_since and sending.w0 <= cycle <= sending.w0 + sending.end * sending.pitch
             for sending in self.in_flight
         )
 
     def entering(self, cycle: int) -> Row | None:
-        """The row that enters, or entered since the link is up, in a cycle, before injection; None if none is valid."""
+        """None if the link is down, or the cycle none of the sender's width."""
         if not self.cable.up:
             return None
         pitch = next(pitch for since, pitch in reversed(self._pitches) if since <= cycle)
@@ -148,12 +177,12 @@ class Direction:
         return idle(cycle)
 
     def inject(self, row: Row) -> None:
-        """Replace the row that enters in the current cycle."""
+        """The receiver is to look at it."""
         now = self._kernel.now
         self._changed[now] = row
         if self.log:
             self.log.inject(now, row)
-        self._receiver.disturb(now + self.flight)
+        self.receiver.disturb(now + self.flight)
 
     def leaving(self) -> Row | None:
         """The row that leaves in the current cycle; None if there is no valid one."""
@@ -197,17 +226,15 @@ class Cable:
         self.up_since = 0
         self._held_down = False  # by the control operations
         self._polled = True  # both ports were polling in the cycle before
-        self._ends: tuple[LinkPort, LinkPort]
+        self._ends: tuple[LinkEnd, LinkEnd]
         self.directions: tuple[Direction, Direction]
 
-    def connect(self, a: LinkPort, b: LinkPort, sources: tuple[int, int]) -> None:
-        """Connect two ports; `sources` are those of the directions in the trace."""
+    def connect(self, a: LinkEnd, b: LinkEnd, sources: tuple[int, int]) -> None:
+        """Connect two ends; `sources` are those of the directions in the trace."""
         self._ends = a, b
-        self.directions = Direction(self, a, b, sources[0]), Direction(self, b, a, sources[1])
-        a.connect(self, *self.directions)
-        b.connect(self, *reversed(self.directions))
-        for port in self._ends:
-            self.kernel.at(1, STATE, port.state_machine.evaluate)
+        self.directions = there, back = Direction(self, sources[0]), Direction(self, sources[1])
+        back.receiver = a.connect(self, there, back)
+        there.receiver = b.connect(self, back, there)
 
     def set_up(self, up: bool) -> None:
         """LINK_DOWN or LINK_UP given in the current cycle."""
@@ -219,14 +246,14 @@ class Cable:
         self._held_down = down
 
     def polling_changed(self) -> None:
-        """A port begins or ceases to poll, visible in the current cycle."""
+        """An end begins or ceases to poll, visible in the current cycle."""
         now = self.kernel.now
-        self.kernel.at(now + 1, CONTROL, self._look_at_ports)
+        self.kernel.at(now + 1, CONTROL, self._look_at_ends)
         self.kernel.at(now + 1, UPDATE, self._change)
 
-    def _look_at_ports(self, _: None) -> None:
-        """The ports still show what was visible in the cycle before."""
-        self._polled = all(port.polls for port in self._ends)
+    def _look_at_ends(self, _: None) -> None:
+        """The ends still show what was visible in the cycle before."""
+        self._polled = all(end.polls() for end in self._ends)
 
     def _change(self, _: None) -> None:
         up = self._polled and not self._held_down
@@ -238,9 +265,8 @@ class Cable:
             self.up_since = now
         for direction in self.directions:
             direction.stale = False
-            direction.injector.link_changed()
+            direction.injector.link_changed(up)
             if direction.log:
                 direction.log.set_up(now, up)
-        for port in self._ends:
-            port.receiver.check_enabled()
-            self.kernel.at(now + 1, STATE, port.state_machine.evaluate)
+        for end in self._ends:
+            end.link_changed(up)

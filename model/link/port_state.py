@@ -1,8 +1,6 @@
 """The port state machine (docs/pipeline.md, section 5)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp
@@ -10,9 +8,7 @@ from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
 from wire.trace import Kind
 
 from ..kernel import STATE
-
-if TYPE_CHECKING:
-    from .port import LinkPort
+from .port_status import PortStatus
 
 __all__ = ["PortStateMachine"]
 
@@ -24,10 +20,12 @@ class PortStateMachine:
         timeout: LINK_DOWN_TIMEOUT in cycles.
     """
 
-    def __init__(self, port: LinkPort) -> None:
+    def __init__(self, status: PortStatus, changed: Callable[[PortState, bool], None]) -> None:
+        """`changed` hears of a new state visible in the current cycle: the old one, and whether a write made it."""
         self.timeout = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
-        self._port = port
-        self._kernel = port.kernel
+        self._status = status
+        self._kernel = status.kernel
+        self._changed = changed
         self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on
         self._deferred_from = 0
         self._down_by_write = False
@@ -43,24 +41,26 @@ class PortStateMachine:
         self._written = state
         self._kernel.at(self._kernel.now, STATE, self.evaluate)
 
-    def link_packet(self, op: int) -> None:
-        """A good link packet, received in Armed or Active, that shows in the current cycle."""
+    def link_packet(self, op: int) -> bool:
+        """A good link packet, received in Armed or Active, shows in the current cycle; True if it enables Active."""
         if op == FlowControlOp.INIT:
             self._remote_init = True
             self._kernel.at(self._kernel.now, STATE, self.evaluate)
         elif self._enabled_from is None:
             self._enabled_from = self._kernel.now
-            self._port.flow.all_due()
+            return True
+        return False
 
     def good_packet(self) -> None:
         """A GOOD data packet, not on VL15, is in the trace in the current cycle."""
-        if self._port.state == PortState.ARMED and self._enabled_at(self._kernel.now):
+        if self._status.state == PortState.ARMED and self._enabled_at(self._kernel.now):
             self._trigger = True
             self._kernel.at(self._kernel.now + 1, STATE, self.evaluate)
 
-    def timeout_written(self) -> None:
+    def set_timeout(self, cycles: int) -> None:
         """LINK_DOWN_TIMEOUT was written, visible in the current cycle."""
-        if self._port.state == PortState.ACTIVE_DEFER:
+        self.timeout = cycles
+        if self._status.state == PortState.ACTIVE_DEFER:
             self._start_timeout()
 
     def _start_timeout(self) -> None:
@@ -76,23 +76,21 @@ class PortStateMachine:
         new = self._next()
         self._written = None
         self._remote_init = self._trigger = False
-        if new != self._port.state:
+        if new != self._status.state:
             self._enter(new)
 
     def _next(self) -> PortState:
         """Also counts: link counters are visible with the new state."""
-        port = self._port
-        state = port.state
-        up = port.cable is not None and port.cable.up
+        state, up, counters = self._status.state, self._status.link_up, self._status.counters
         enabled = self._enabled_at(self._kernel.now - 1)
         if state == PortState.DOWN:
             return PortState.INITIALIZE if up else state
         if state == PortState.ACTIVE_DEFER:
             if up:
-                port.counters.add(Counter.LINK_ERROR_RECOVERY)
+                counters.add(Counter.LINK_ERROR_RECOVERY)
                 return PortState.ACTIVE
             if self._kernel.now == self._deferred_from + self.timeout:
-                port.counters.add(Counter.LINK_DOWNED)
+                counters.add(Counter.LINK_DOWNED)
                 return PortState.DOWN
             if self._written == PortState.DOWN:
                 self._down_by_write = True
@@ -101,7 +99,7 @@ class PortStateMachine:
         if not up:
             if state == PortState.ACTIVE:
                 return PortState.ACTIVE_DEFER
-            port.counters.add(Counter.LINK_DOWNED)
+            counters.add(Counter.LINK_DOWNED)
             return PortState.DOWN
         if self._written == PortState.DOWN:
             self._down_by_write = True
@@ -115,18 +113,14 @@ class PortStateMachine:
         return state
 
     def _enter(self, new: PortState) -> None:
-        port, kernel = self._port, self._kernel
-        old = port.state
+        status, kernel = self._status, self._kernel
+        old = status.state
         if new == PortState.INITIALIZE:
             self._enabled_from = None
         if new == PortState.DOWN:
             kernel.at(kernel.now + 1, STATE, self.evaluate)
         if new == PortState.ACTIVE_DEFER:
             self._start_timeout()
-        port.flow.announcement_changes()
-        port.state = new
-        kernel.record((kernel.now, port.source, Kind.STATE, new, 0, 0, 0, 0))
-        port.flow.state_changed(old)
-        port.output.state_changed()
-        port.receiver.check_enabled()
-        port.owner.port_state_changed(port, old, self._down_by_write)
+        status.state = new
+        kernel.record((kernel.now, status.source, Kind.STATE, new, 0, 0, 0, 0))
+        self._changed(old, self._down_by_write)

@@ -5,10 +5,8 @@ its sender's plan says, rows go through the framing table one by one (a *walk*),
 is outside packets and only undamaged ones are ahead.
 """
 
-from __future__ import annotations
-
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wire.codes import PortState
 from wire.crc import vcrc
@@ -18,10 +16,10 @@ from wire.symbols import Control
 from ..content import Content
 from ..kernel import DECIDE, NEVER, RECEIVE, UPDATE
 from ..packet import CUT, EBP, EGP, DataTransmission, LinkTransmission, Packet, Row, Transmission
-
-if TYPE_CHECKING:
-    from .link import Direction
-    from .port import LinkPort
+from .acceptance import Acceptance
+from .flow_control import FlowControl
+from .link import Direction, RowReceiver
+from .port_status import PortStatus
 
 __all__ = ["Receiver"]
 
@@ -68,17 +66,20 @@ def _classify(data: int, k: int) -> _RowClass:
     return _RowClass.VIOLATION
 
 
-class Receiver:
+class Receiver(RowReceiver):
     """The receiving side of a port up to the verdict.
 
     Attributes:
         enabled: receiving is enabled in the current cycle.
     """
 
-    def __init__(self, port: LinkPort) -> None:
+    def __init__(self, status: PortStatus, flow: FlowControl, acceptance: Acceptance) -> None:
         self.enabled = False
-        self._port = port
-        self._kernel = port.kernel
+        self._status = status
+        self._kernel = status.kernel
+        self._counters = status.counters
+        self._flow = flow
+        self._acceptance = acceptance
         self._wire: Direction
         self._flight = 0
         # Framing, of use in a walk.
@@ -99,7 +100,7 @@ class Receiver:
 
     def check_enabled(self) -> None:
         """The link or the port state changed, visible in the current cycle."""
-        enabled = self._port.cable is not None and self._port.cable.up and self._port.state in _ENABLED_STATES
+        enabled = self._status.link_up and self._status.state in _ENABLED_STATES
         if enabled == self.enabled:
             return
         self.enabled = enabled
@@ -122,7 +123,7 @@ class Receiver:
     # Undamaged packets.
 
     def expect(self, sending: Transmission) -> None:
-        """A packet will enter the link."""
+        """It is taken in one piece, if it may be."""
         arrives = sending.w0 + self._flight
         if arrives >= self._rows_from:
             return
@@ -138,7 +139,7 @@ class Receiver:
             at(arrives + pitch * sending.end + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
 
     def expect_end(self, sending: Transmission) -> None:
-        """A packet ends early; its end row enters the link in the current cycle."""
+        """It was taken in one piece so far."""
         self._kernel.at(self._wire.last_arrival(sending) + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
 
     def _whole_link_packet(self, sending: LinkTransmission) -> None:
@@ -147,7 +148,7 @@ class Receiver:
         if self._state is not _IDLE:
             self._leave_discard(sending)
         self._wire.arrived(sending)
-        self._port.flow.receive(sending.op, sending.vl, sending.fctbs, sending.fccl)
+        self._flow.receive(sending.op, sending.vl, sending.fctbs, sending.fccl)
 
     def _whole_header(self, sending: DataTransmission) -> None:
         if not sending.whole or sending.reception is not None:
@@ -155,7 +156,7 @@ class Receiver:
         if self._state is not _IDLE:
             self._leave_discard(sending)
         packet = self._arriving(sending)
-        self._port.header(packet)
+        self._acceptance.header(packet)
         if packet.late:
             self._join_late(packet, sending.w0 + self._late_row(packet) * sending.pitch + self._flight)
 
@@ -175,7 +176,7 @@ class Receiver:
         packet.source = None
         packet.k = sending.end
         packet.delimiter = EBP if sent.bad else EGP
-        self._port.verdict(packet)
+        self._acceptance.verdict(packet)
 
     # Headers and late joins.
 
@@ -191,12 +192,12 @@ class Receiver:
     def _join(self, packet: Packet) -> None:
         planned = packet.join_at == self._kernel.now and packet.queue is None
         if planned and (packet.k < 0 or packet.k > self._late_row(packet)):
-            self._port.join(packet)
+            self._acceptance.join(packet)
 
     # Row by row.
 
     def disturb(self, cycle: int) -> None:
-        """From a cycle ahead on, rows may differ from what their packets' senders planned."""
+        """Packets that arrive from then on are received by rows."""
         if cycle >= self._rows_from:
             return
         self._rows_from = cycle
@@ -233,7 +234,7 @@ class Receiver:
                     packet = self._arriving(sending)
                     if rows > 1:
                         header_at = arrives + sending.pitch + _HEADER_LATENCY
-                        self._kernel.at(header_at, RECEIVE, self._port.header, packet)
+                        self._kernel.at(header_at, RECEIVE, self._acceptance.header, packet)
                 packet.rows = packet_rows
                 packet.source = None
                 if rows == 1:
@@ -305,11 +306,11 @@ class Receiver:
             if kind is _RowClass.END:
                 self._symbol_error()
             if k & _K_FIRST and data >> 24 in (Control.SDP, Control.SLP):
-                self._port.counters.add_after(_ERROR_LATENCY, Counter.RCV_ERRORS)
+                self._counters.add_after(_ERROR_LATENCY, Counter.RCV_ERRORS)
                 self._state = _State.DISCARD
 
     def _symbol_error(self) -> None:
-        self._port.counters.add_after(_ERROR_LATENCY, Counter.SYMBOL_ERROR)
+        self._counters.add_after(_ERROR_LATENCY, Counter.SYMBOL_ERROR)
 
     def _start_data(self, data: int) -> None:
         packet = self._packet = Packet()
@@ -341,7 +342,7 @@ class Receiver:
                 return
             packet.lrh |= data >> 24
             packet.set_length(n)
-            self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._port.header, packet)
+            self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._acceptance.header, packet)
         elif row >= packet.n:
             self._end(row, CUT, now)
             self._state = _State.DISCARD
@@ -364,10 +365,10 @@ class Receiver:
         if delimiter == CUT:
             assert packet.rows is not None
             packet.content = Content(self._body(packet.rows, k) + b"\0")
-        self._kernel.at(cycle + _VERDICT_LATENCY, UPDATE, self._port.verdict, packet)
+        self._kernel.at(cycle + _VERDICT_LATENCY, UPDATE, self._acceptance.verdict, packet)
 
     def _feed_link(self, data: int, kind: _RowClass) -> None:
-        flow = self._port.flow
+        flow = self._flow
         latest = self._kernel.now + _LINK_LATENCY
         if kind is not _RowClass.END or data & 0xFF == Control.EBP:
             self._kernel.at(latest, RECEIVE, flow.receive_malformed)

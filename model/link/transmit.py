@@ -5,23 +5,21 @@ data packet when its last row is read, ahead of the end row's cycle on the wire.
 port that refuses rows in the cycles between takes back what was not to be (`recheck`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS
 from wire.registers import Counter
 from wire.trace import Kind, Record
 
+from ..crossing.matcher import Matcher
 from ..crossing.sides import Output
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission, Underrun
 from .eligibility import Eligibility
-
-if TYPE_CHECKING:
-    from ..crossing.queues import Input
-    from .port import LinkPort
+from .flow_control import FlowControl
+from .link import Direction
+from .port_status import PortStatus
 
 __all__ = ["LinkOutput"]
 
@@ -36,16 +34,19 @@ class LinkOutput(Output):
     """The sending side of a port on a link.
 
     Attributes:
-        inputs: the inputs that feed it.
-        eligibility: of the heads for it.
+        wire: where it sends to, if there is a cable.
     """
 
-    def __init__(self, port: LinkPort, index: int) -> None:
-        super().__init__(index, port.vls)
-        self.inputs: list[Input] = []
-        self.eligibility = Eligibility(port, self)
-        self._port = port
-        self._kernel = port.kernel
+    def __init__(self, status: PortStatus, matcher: Matcher, eligibility: Eligibility, flow: FlowControl) -> None:
+        super().__init__(status.index, status.vls, eligibility, flow)
+        self.wire: Direction | None = None
+        self._status = status
+        self._kernel = status.kernel
+        self._counters = status.counters
+        self._matcher = matcher
+        self._eligibility = eligibility
+        self._flow = flow
+        self._vl15_slot = status.vls
         self._heads = 0
         # Packets of which rows pass the transmit stage or are on the wire.
         self._sending: Transmission | None = None
@@ -54,18 +55,13 @@ class LinkOutput(Output):
 
     # Matching (section 7).
 
-    def room(self, slot: int) -> int | None:
-        """As the matching knows the port."""
-        return self.eligibility.room(slot)
-
     def grant(self, packet: Packet, reader: int) -> None:
         """Plan the reads of a packet granted in the current cycle."""
-        port = self._port
         g = self._kernel.now
-        is_data = packet.slot != self.vls
-        sending = DataTransmission(self, packet, g, packet.slot if is_data else VL15, reader)
+        is_data = packet.slot != self._vl15_slot
+        sending = DataTransmission(packet, g, packet.slot if is_data else VL15, self.pitch, reader)
         self._heads -= 1
-        xmit_wait = port.counters.xmit_wait
+        xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(g + 1)
         if packet.bad:
@@ -74,7 +70,7 @@ class LinkOutput(Output):
             return
         packet.sending = sending
         self.busy_until = sending.last_read
-        port.matcher.reads(sending)
+        self._matcher.reads(sending)
         if self._allowed(sending):
             self._send(sending)
         else:
@@ -82,10 +78,8 @@ class LinkOutput(Output):
 
     def grant_flow_control(self) -> None:
         """Plan a flow control packet granted in the current cycle."""
-        port = self._port
-        port.matcher.available ^= self.bit
-        sending = port.flow.send(self)
-        port.matcher.reads(sending)
+        sending = self._flow.send(self.pitch)
+        self._matcher.reads(sending)
         self._send(sending)
         if not self._allowed(sending):
             self._refuse(sending)
@@ -99,87 +93,71 @@ class LinkOutput(Output):
         if sending.end == packet.n:  # otherwise an early end, just about to be over
             now = self._kernel.now
             self._finish(sending, now + READ_TO_WIRE)
-            self._release(sending, now + 1)
+            self._matcher.release(sending, now + 1)
 
     def _scrap(self, sending: DataTransmission) -> None:
         packet = sending.packet
         kernel = self._kernel
         place = packet.slot | packet.input << 16
-        kernel.record((kernel.now, self._port.source, Kind.SCRAP, place, packet.n, 0, 0, 0))
-        self._release(sending, kernel.now)
+        kernel.record((kernel.now, self._status.source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        self._matcher.release(sending, kernel.now)
         self._done_early(sending)
 
     def end_early(self, sending: DataTransmission, k: int) -> None:
-        """The packet under way turns out to end with row k < n, which is yet to be read.
-
-        Raises:
-            Underrun: it has been read.
-        """
-        sending.end = k
-        on_wire = sending.w0 + sending.pitch * k
-        read = on_wire - READ_TO_WIRE
-        if read <= self._kernel.now:
-            raise Underrun(sending)
-        if on_wire <= sending.last_read:
-            sending.last_read = -1
+        """The output is busy until after the last read."""
+        read = sending.end_early(k, self._kernel.now)
         self.busy_until = read + 1
         self._kernel.at(read + 2, UPDATE, self._read_early, sending)
-        self._kernel.at(on_wire, UPDATE, self._ended_early, sending)
+        self._kernel.at(read + READ_TO_WIRE, UPDATE, self._ended_early, sending)
 
     def _read_early(self, sending: DataTransmission) -> None:
         """Two cycles after the last read: blocks return and heads wait, though the output may not be available yet."""
         now = self._kernel.now
-        self._release(sending, now)
+        self._matcher.release(sending, now)
         self._rest_from(now)
-        self._port.matcher.wake_at(now, self.bit)
+        self._matcher.wake_at(now, self.bit)
 
     def _ended_early(self, sending: DataTransmission) -> None:
         self._finish(sending, self._kernel.now)
-        if self._port.wire_out:
-            self._port.wire_out.ended_early(sending)
+        if self.wire:
+            self.wire.ended_early(sending)
         sending.packet.sending = None
         if sending.last_read < 0:
             self._done_early(sending)
 
     def _done_early(self, sending: DataTransmission) -> None:
         """Output and reader are available from the current cycle on."""
-        matcher = self._port.matcher
-        matcher.wake(matcher.done(sending))
+        self._matcher.wake(self._matcher.done(sending))
         self._rest_from(self._kernel.now)
-
-    def _release(self, sending: DataTransmission, asked: int) -> None:
-        packet = sending.packet
-        self.inputs[packet.input].buffer.release(sending.reader, packet, asked)
 
     # The transmit stage (section 8.2).
 
     def _allowed(self, sending: Transmission) -> bool:
         """Rows may pass, as things stand in the current cycle."""
-        port = self._port
+        status = self._status
         if isinstance(sending, DataTransmission):
             packet = sending.packet
-            if packet.slot != self.vls:
-                return port.state == _ACTIVE and packet.slot < port.operational and not packet.oversize
-        return port.state in _MANAGEMENT_STATES
+            if packet.slot != self._vl15_slot:
+                return status.state == _ACTIVE and packet.slot < status.operational and not packet.oversize
+        return status.state in _MANAGEMENT_STATES
 
     def _send(self, sending: Transmission) -> None:
         """Row 0 will pass the transmit stage."""
         self._before, self._sending = self._sending, sending
-        port = self._port
         if isinstance(sending, DataTransmission):
             packet = sending.packet
             slot = packet.slot
-            if slot != self.vls:
+            if slot != self._vl15_slot:
                 # Visible early; no announcement looks at it before the output is available again.
-                tbs = port.flow.tbs
+                tbs = self._flow.tbs
                 tbs[slot] = (tbs[slot] + packet.need) % CREDIT_MODULUS
-                self.eligibility.charge(sending, packet.need)
+                self._eligibility.charge(slot, packet.need)
         elif isinstance(sending, LinkTransmission):
             end, credits = sending.last_read + READ_TO_WIRE, sending.fctbs << 16 | sending.fccl
-            fields = (end, port.source, _TX_FCP, sending.op | sending.vl << 8, credits, 0, 0, 0)
+            fields = (end, self._status.source, _TX_FCP, sending.op | sending.vl << 8, credits, 0, 0, 0)
             sending.record = self._kernel.record(fields)
-        if port.wire_out:
-            port.wire_out.send(sending)
+        if self.wire:
+            self.wire.send(sending)
 
     def _send_later(self, sending: DataTransmission) -> None:
         """Row 0 may not pass as things stand: look again when it is in the transmit stage."""
@@ -210,15 +188,15 @@ class LinkOutput(Output):
             self._kernel.at(in_stage, DECIDE, self.recheck)
             return
         sending.refused = row
-        port = self._port
-        if port.wire_out:
-            port.wire_out.refuse(sending, row)
+        if self.wire:
+            self.wire.refuse(sending, row)
         if not row and isinstance(sending, DataTransmission):
             packet = sending.packet
-            if packet.slot != self.vls:  # nothing was sent
-                self.eligibility.charge(sending, -packet.need)
+            slot = packet.slot
+            if slot != self._vl15_slot:  # nothing was sent
+                self._eligibility.charge(slot, -packet.need)
                 if self._initialized_at < sending.w0 - READ_TO_WIRE:  # TBS was not set to 0 since its grant
-                    tbs, slot = port.flow.tbs, packet.slot
+                    tbs = self._flow.tbs
                     tbs[slot] = (tbs[slot] - packet.need) % CREDIT_MODULUS
         if sending.record:
             self._take_back(sending, sending.record)
@@ -234,12 +212,11 @@ class LinkOutput(Output):
         content, bad = packet.content, packet.bad
         if content is None:
             raise Underrun(sending)
-        port = self._port
-        port.counters.sent(cycle, end)
+        self._counters.sent(cycle, end)
         sending.record = self._kernel.record(
             (
                 cycle,
-                port.source,
+                self._status.source,
                 _TX_DATA,
                 packet.slot | bad << 8 | packet.input << 16,
                 packet.n | end << 16,
@@ -253,15 +230,14 @@ class LinkOutput(Output):
         """The end row is refused, after the packet was put into the trace."""
         self._kernel.withdraw(record)
         if isinstance(sending, DataTransmission):
-            self._port.counters.not_sent(record.cycle, sending.end)
+            self._counters.not_sent(record.cycle, sending.end)
             self._kernel.at(record.cycle, UPDATE, self._discard, sending)
 
     def _discard(self, sending: DataTransmission) -> None:
         packet = sending.packet
-        port = self._port
-        port.counters.add(Counter.XMIT_DISCARDS)
+        self._counters.add(Counter.XMIT_DISCARDS)
         place, lengths = packet.slot | packet.input << 16, packet.n | sending.end << 16
-        self._kernel.record((self._kernel.now, port.source, Kind.TX_DISCARD, place, lengths, 0, 0, 0))
+        self._kernel.record((self._kernel.now, self._status.source, Kind.TX_DISCARD, place, lengths, 0, 0, 0))
 
     # PortXmitWait (section 8.3).
 
@@ -275,17 +251,31 @@ class LinkOutput(Output):
         self._rest_from(self._kernel.now + 1)
 
     def _rest_from(self, cycle: int) -> None:
-        if self._heads and cycle > self.busy_until and self._port.state == _ACTIVE:
-            self._port.counters.xmit_wait.begin(cycle)
+        if self._heads and cycle > self.busy_until and self._status.state == _ACTIVE:
+            self._counters.xmit_wait.begin(cycle)
 
     def state_changed(self) -> None:
         """A new port state is visible in the current cycle."""
         now = self._kernel.now
-        if self._port.state == _ACTIVE:
+        if self._status.state == _ACTIVE:
             self._rest_from(now)
         else:
-            self._port.counters.xmit_wait.end(now)
-        if self._port.state == PortState.INITIALIZE:
+            self._counters.xmit_wait.end(now)
+        if self._status.state == PortState.INITIALIZE:
             self._initialized_at = now
         self.recheck()
-        self.eligibility.state_changes()
+        self._eligibility.state_changed()
+
+    def operational_changed(self) -> None:
+        """Other VLs are operational, visible in the current cycle."""
+        self.recheck()
+        self._eligibility.operational_changed()
+
+    def set_pitch(self, pitch: int) -> None:
+        """The port has another width, visible in the current cycle: 1 for 4X, 4 for 1X."""
+        if pitch == self.pitch:
+            return
+        self.pitch = pitch
+        if self.wire:
+            self.wire.set_pitch(pitch)
+        self._matcher.wake(self.bit)

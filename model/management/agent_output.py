@@ -9,9 +9,9 @@ from wire.crc import fingerprint
 from wire.trace import Kind
 
 from ..crossing.matcher import Matcher
-from ..crossing.sides import Output
+from ..crossing.sides import LocalOutput
 from ..kernel import DECIDE, UPDATE
-from ..packet import READ_TO_WIRE, DataTransmission, Packet, Underrun
+from ..packet import READ_TO_WIRE, DataTransmission, Packet
 from .agent import Agent
 
 __all__ = ["AgentOutput"]
@@ -19,8 +19,8 @@ __all__ = ["AgentOutput"]
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 
 
-class AgentOutput(Output):
-    """An output of 4X pace, without credits and flow control packets, available while the agent is free."""
+class AgentOutput(LocalOutput):
+    """The way to the agent, which takes one packet at a time, whole: available while the agent is free."""
 
     def __init__(
         self, matcher: Matcher, index: int, vls: int, source: int, agent: Agent, arrivals: Sequence[int]
@@ -42,14 +42,10 @@ class AgentOutput(Output):
         else:
             matcher.available &= ~self.bit
 
-    def room(self, slot: int) -> None:
-        """An agent takes one packet at a time, whole."""
-        return
-
     def grant(self, packet: Packet, reader: int) -> None:
         """Read a packet for the agent, which is not free from the next cycle on."""
         now = self._kernel.now
-        sending = DataTransmission(self, packet, now, packet.slot, reader)
+        sending = DataTransmission(packet, now, packet.slot, self.pitch, reader)
         self._agent.granted()
         if packet.bad:
             self._kernel.at(now + 3, UPDATE, self._scrap, sending)
@@ -57,17 +53,8 @@ class AgentOutput(Output):
         packet.sending = sending
         self._kernel.at(sending.last_read, DECIDE, self._last_row_read, sending)
 
-    def grant_flow_control(self) -> None:
-        """There is none: no flag is ever set."""
-
     def last_read(self, sending: DataTransmission) -> None:
         """The agent is not free yet: `_last_row_read` sees to it that the reader is."""
-
-    def heads_shown(self, count: int) -> None:
-        """Waiting is not counted here."""
-
-    def rest(self) -> None:
-        """Waiting is not counted here."""
 
     # Reading (docs/pipeline.md, section 8.1).
 
@@ -76,7 +63,7 @@ class AgentOutput(Output):
         kernel, packet = self._kernel, sending.packet
         place = packet.slot | packet.input << 16
         kernel.record((kernel.now, self._source, Kind.SCRAP, place, packet.n, 0, 0, 0))
-        self._release(sending, kernel.now)
+        self._matcher.release(sending, kernel.now)
         self._reader_done(sending)
         kernel.at(sending.w0, UPDATE, self._scrapped, packet)
 
@@ -87,27 +74,17 @@ class AgentOutput(Output):
         self._reader_done(sending)
         if sending.end == sending.packet.n:
             sending.packet.sending = None
-            self._release(sending, self._kernel.now + 1)
+            self._matcher.release(sending, self._kernel.now + 1)
             self._kernel.at(sending.w0 + sending.end, UPDATE, self._deliver, sending)
 
     def end_early(self, sending: DataTransmission, k: int) -> None:
-        """The packet under way turns out to end with row k < n, which is yet to be read.
-
-        Raises:
-            Underrun: it has been read.
-        """
-        sending.end = k
-        delivered = sending.w0 + k
-        read = delivered - READ_TO_WIRE
-        if read <= self._kernel.now:
-            raise Underrun(sending)
-        if delivered <= sending.last_read:
-            sending.last_read = -1
+        """The agent gets nothing of it."""
+        read = sending.end_early(k, self._kernel.now)
         self._kernel.at(read + 2, UPDATE, self._read_early, sending)
-        self._kernel.at(delivered, UPDATE, self._ended_early, sending)
+        self._kernel.at(read + READ_TO_WIRE, UPDATE, self._ended_early, sending)
 
     def _read_early(self, sending: DataTransmission) -> None:
-        self._release(sending, self._kernel.now)
+        self._matcher.release(sending, self._kernel.now)
 
     def _ended_early(self, sending: DataTransmission) -> None:
         sending.packet.sending = None
@@ -119,10 +96,6 @@ class AgentOutput(Output):
         """The reader is available from the current cycle's matching on."""
         matcher = self._matcher
         matcher.wake(matcher.reader_done(sending))
-
-    def _release(self, sending: DataTransmission, asked: int) -> None:
-        packet = sending.packet
-        self._matcher.inputs[packet.input].buffer.release(sending.reader, packet, asked)
 
     # What the agent gets, in the current cycle z.
 

@@ -55,10 +55,9 @@ class PortZero:
         self.agent = Agent(matcher.kernel, self, parameters, identity)
         source = port_source(node, 0)
         self._output = AgentOutput(matcher, index, parameters.vls, source, self.agent, arrivals)
-        matcher.add_output(self._output)
         blocks = [_BLOCKS] * parameters.vls + [parameters.vl15_blocks]
         self._arbiter = SendArbiter(matcher, index, blocks, source, self._route)
-        matcher.inputs.append(self._arbiter.input)
+        matcher.add(self._arbiter.input, self._output)
         self._toward = 0
 
     # What the agent asks; see `AgentNode`.
@@ -90,7 +89,7 @@ class PortZero:
 
     def is_active(self) -> bool:
         """The adapter's port is Active."""
-        return self._ports[0].state == PortState.ACTIVE
+        return self._ports[0].status.state == PortState.ACTIVE
 
     # The agent's stream.
 

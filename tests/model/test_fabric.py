@@ -9,7 +9,7 @@ import pytest
 
 from model.fabric import Fabric
 from model.kernel import DECIDE, Kernel
-from model.link.transmit import LinkOutput
+from model.link.eligibility import Eligibility
 from model.packet import Transmission
 from wire.codes import VL15, LinkWidth, PortState
 from wire.mad import MadMethod
@@ -273,13 +273,12 @@ def test_what_the_matching_passes_over_would_have_chosen_nothing(star, ready, se
     """A pass over all outputs in every cycle, and flags computed in every cycle, change nothing."""
     quick = stormy(star, ready, seed).run(15_000).records
     thorough = stormy(star, ready, seed).run(0)
-    kernel = thorough.fabric._kernel
-    ports = [port for node in thorough.fabric._nodes for port in node.ports]
-    hosts = [node.host for node in thorough.fabric._nodes if hasattr(node, "host")]
+    kernel = thorough.fabric.kernel
+    ports = [port for node in thorough.fabric.nodes for port in node.ports]
+    hosts = [node.host for node in thorough.fabric.nodes if hasattr(node, "host")]
 
     def everywhere(_):
         for port in ports:
-            port.matcher.wake(1 << port.index)
             port.flow.announcement_changes()
         for host in hosts:
             host.stall(host.stalled)
@@ -292,33 +291,34 @@ def test_what_the_matching_passes_over_would_have_chosen_nothing(star, ready, se
 @pytest.mark.parametrize("seed", range(100, 107))
 def test_the_matching_goes_by_the_port_as_it_was_two_cycles_before(star, ready, seed, monkeypatch):
     bench = stormy(star, ready, seed).run(0)
-    kernel = bench.fabric._kernel
-    ports = [port for node in bench.fabric._nodes for port in node.ports]
-    visible = {port.output: deque(maxlen=3) for port in ports}
+    kernel = bench.fabric.kernel
+    ports = [port for node in bench.fabric.nodes for port in node.ports]
+    visible = {port.output.gate: deque(maxlen=3) for port in ports}
     asked = []
 
     def room(port, slot):
         """What section 7 says of a slot, by what is visible in the current cycle."""
-        if port.state == PortState.ACTIVE_DEFER:
+        status = port.status
+        if status.state == PortState.ACTIVE_DEFER:
             return "waits"
-        if port.state != PortState.ACTIVE or slot >= port.operational:
+        if status.state != PortState.ACTIVE or slot >= status.operational:
             return None
         return (port.flow.credit_limit[slot] - port.flow.tbs[slot]) % 4096
 
     def look(_):
         for port in ports:
-            visible[port.output].append([room(port, slot) for slot in range(port.vls)])
+            visible[port.output.gate].append([room(port, slot) for slot in range(port.status.vls)])
         kernel.at(kernel.now + 1, DECIDE, look)
 
-    def checked(output, slot):
-        given = eligible_room(output, slot)
-        assert given == visible[output][0][slot]
+    def checked(gate, slot):
+        given = eligible_room(gate, slot)
+        assert given == visible[gate][0][slot]
         asked.append(given)
         return given
 
     kernel.at(0, DECIDE, look)
-    eligible_room = LinkOutput.room
-    monkeypatch.setattr(LinkOutput, "room", checked)
+    eligible_room = Eligibility.room
+    monkeypatch.setattr(Eligibility, "room", checked)
     bench.run(15_000)
     assert asked
 

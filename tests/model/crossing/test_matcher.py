@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 
 from model.crossing.buffer import Buffer
-from model.crossing.matcher import Matcher, Output
+from model.crossing.matcher import Matcher
 from model.crossing.queues import FifoInput, VoqInput
+from model.crossing.sides import FlowFlags, Gate, Output
 from model.kernel import UPDATE, Kernel
 from model.packet import DataTransmission, Packet
 
@@ -111,22 +112,29 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
     return result
 
 
-class LoggedOutput(Output):
-    """An output that writes its grants down."""
+class RoomsByHand(Gate):
+    """Rooms as they were set last."""
 
-    def __init__(self, kernel, matcher, index, load, log):
-        super().__init__(index, load.vls)
-        self.pitch = 4 if index in load.narrow else 1
-        self.rooms = [0] * load.vls
-        self.kernel, self.matcher, self.log = kernel, matcher, log
+    def __init__(self, vls):
+        super().__init__(vls)
+        self.rooms = [0] * vls
 
     def room(self, slot):
         return self.rooms[slot]
 
+
+class LoggedOutput(Output):
+    """An output that writes its grants down."""
+
+    def __init__(self, kernel, matcher, index, load, log):
+        super().__init__(index, load.vls, RoomsByHand(load.vls), FlowFlags())
+        self.pitch = 4 if index in load.narrow else 1
+        self.kernel, self.matcher, self.log = kernel, matcher, log
+
     def grant(self, packet, reader):
         now = self.kernel.now
         self.log.append((now, self.index, packet.input, packet.lrh))
-        sending = DataTransmission(self, packet, now, packet.slot, reader)
+        sending = DataTransmission(packet, now, packet.slot, self.pitch, reader)
         self.busy_until = sending.last_read
         self.matcher.reads(sending)
 
@@ -136,6 +144,9 @@ class LoggedOutput(Output):
     def last_read(self, sending):
         """The matching knows what becomes available."""
 
+    def end_early(self, sending, k):
+        raise AssertionError("no packet of these loads is cut")
+
     def heads_shown(self, count):
         """Waiting is not counted here."""
 
@@ -144,7 +155,7 @@ class LoggedOutput(Output):
 
     def credit(self, change):
         slot, value = change
-        self.rooms[slot] = value
+        self.gate.rooms[slot] = value
         self.matcher.wake(1 << self.index)
 
 
@@ -156,15 +167,14 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
     kernel = Kernel()
     matcher = Matcher(kernel, load.inputs, load.vls)
     log: list[tuple[int, int, int, int]] = []
-    for index in range(load.inputs):
-        matcher.add_output(LoggedOutput(kernel, matcher, index, load, log))
     slots = load.vls + 1
     for index in range(load.inputs):
-        buffer = Buffer([4000] * slots, print)
+        buffer = Buffer([4000] * slots)
         if load.fifo:
-            matcher.inputs.append(FifoInput(index, matcher, buffer, slots))
+            source = FifoInput(index, matcher, buffer, slots)
         else:
-            matcher.inputs.append(VoqInput(index, matcher, buffer, load.readers, slots))
+            source = VoqInput(index, matcher, buffer, load.readers, slots)
+        matcher.add(source, LoggedOutput(kernel, matcher, index, load, log))
     for cycle, output, slot, value in load.credits:
         kernel.at(cycle, UPDATE, matcher.outputs[output].credit, (slot, value))
     for place, (cycle, source, output, slot, queue, n, need) in enumerate(load.packets):
@@ -189,7 +199,8 @@ def test_grants_are_those_of_a_pass_in_every_cycle(seed, fifo):
 
 def test_two_readers_done_at_once_release_one_after_the_other():
     heard = []
-    buffer = Buffer([10, 10], heard.append)
+    buffer = Buffer([10, 10])
+    buffer.watch(heard.append)
     packets = [Packet(need=3), Packet(need=4)]
     for slot, packet in enumerate(packets):
         packet.slot_in = slot

@@ -1,0 +1,165 @@
+"""What becomes of a packet that arrives: header, blocks, verdict (docs/pipeline.md, sections 3.2 to 3.5)."""
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+from wire.codes import VL15, PortState
+from wire.flow_control import CREDIT_WINDOW
+from wire.registers import Counter
+from wire.trace import Kind, Verdict
+
+from ..crossing.matcher import Matcher
+from ..crossing.queues import QueuedInput
+from ..kernel import RECEIVE
+from ..packet import Packet
+from .flow_control import FlowControl
+from .packet_check import VERDICT_COUNTERS, verdict_of
+from .port_state import PortStateMachine
+from .port_status import PortStatus
+
+__all__ = ["Acceptance", "PortOwner"]
+
+_RX_DATA: Final = Kind.RX_DATA
+_DLID, _SL_SHIFT, _SL = 0xFFFF, 20, 0xF
+_ARMED: Final = PortState.ARMED
+_RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
+
+
+class PortOwner(ABC):
+    """What a port asks the node that it is in, and tells it.
+
+    Attributes:
+        is_destination: of all packets, as a channel adapter is: they join if their verdict is GOOD, ICRC included. In a
+            switch, they join with their header, unless they are late.
+    """
+
+    is_destination: bool
+
+    @abstractmethod
+    def rejection(self, status: PortStatus, packet: Packet, free: list[int]) -> Verdict:
+        """The table of section 3.3, with the free blocks by slot as visible in the cycle before.
+
+        For GOOD, the packet's route is set (output, slot, oversize, late).
+        """
+
+    @abstractmethod
+    def route_whole(self, packet: Packet) -> None:
+        """Where a GOOD packet goes that did not join at its header (output)."""
+
+    @abstractmethod
+    def largest_out_changed(self) -> None:
+        """NEIGHBOR_MTU was written, visible in the current cycle."""
+
+    @abstractmethod
+    def port_state_changed(self, old: PortState, new: PortState, by_write: bool) -> None:
+        """A new port state is visible in the current cycle; `by_write`: it is Down, by a register write."""
+
+
+class Acceptance:
+    """Between a port's receiver and its input of the crossing."""
+
+    def __init__(
+        self,
+        status: PortStatus,
+        owner: PortOwner,
+        matcher: Matcher,
+        queues: QueuedInput,
+        flow: FlowControl,
+        state_machine: PortStateMachine,
+    ) -> None:
+        """`queues` are those of the port's input."""
+        self._status = status
+        self._kernel = status.kernel
+        self._counters = status.counters
+        self._owner = owner
+        self._is_destination = owner.is_destination
+        self._matcher = matcher
+        self._input = queues
+        self._buffer = queues.buffer
+        self._flow = flow
+        self._state_machine = state_machine
+
+    def header(self, packet: Packet) -> None:
+        """A header is processed; what it changes is visible in the current cycle (section 3.3)."""
+        now, vl = self._kernel.now, packet.vl
+        status, buffer = self._status, self._buffer
+        if buffer.next_return < now:
+            buffer.settle(now - 1)
+        packet.input = status.index
+        packet.slot_in = status.vls if vl == VL15 else vl
+        packet.rejection = self._owner.rejection(status, packet, buffer.free)
+        packet.not_active = vl != VL15 and status.state not in _RECEIVING_STATES
+        if packet.rejection or packet.not_active:
+            packet.late = False
+            return
+        packet.accepted = True
+        if buffer.sizes[packet.slot_in] > CREDIT_WINDOW:
+            self._kernel.at(now + 1, RECEIVE, self._take_blocks, packet)
+        else:  # a cycle early: nobody looks before, and ABR + free, which is announced, stays as it was
+            self._take_blocks(packet)
+        if not self._is_destination and not packet.late:
+            self._input.join(packet, now)
+
+    def _take_blocks(self, packet: Packet) -> None:
+        """An accepted packet takes its blocks, visible in the current cycle."""
+        now = self._kernel.now
+        buffer = self._buffer
+        if buffer.next_return < now:
+            buffer.settle(now - 1)
+        if packet.vl != VL15:
+            self._flow.accept(packet.vl, packet.need)
+        buffer.free[packet.slot_in] -= packet.need
+
+    def join(self, packet: Packet) -> None:
+        """A packet joins its queue in the current cycle (section 3.5)."""
+        self._input.join(packet, self._kernel.now)
+
+    def verdict(self, packet: Packet) -> None:
+        """A packet's verdict is in the trace in the current cycle (section 3.2)."""
+        now = self._kernel.now
+        packet.rows = None
+        lrh = packet.lrh
+        verdict = verdict_of(packet, self._is_destination)
+        accepted, n, k = packet.accepted, packet.n, packet.k
+        self._kernel.record(
+            (
+                now,
+                self._status.source,
+                _RX_DATA,
+                verdict | packet.vl << 8 | packet.delimiter << 16,
+                n | k << 16,
+                (lrh & _DLID) << 16 | lrh >> _SL_SHIFT & _SL if n else 0,
+                packet.need if accepted else 0,
+                0,
+            )
+        )
+        self._counters.received(now + 1, k)
+        if verdict:
+            self._count(verdict)
+        elif self._status.state == _ARMED and packet.vl != VL15:
+            self._state_machine.good_packet()
+        if accepted and (verdict or packet.queue is None):
+            self._settle(packet, verdict)
+
+    def _count(self, verdict: Verdict) -> None:
+        if verdict == Verdict.DLID and not self._is_destination:
+            self._counters.add_after(1, Counter.RCV_SWITCH_RELAY_ERRORS)
+        elif verdict in VERDICT_COUNTERS:
+            self._counters.add_after(1, VERDICT_COUNTERS[verdict])
+        if verdict == Verdict.PHYSICAL:
+            self._counters.physical_error()
+        if verdict == Verdict.OVERRUN:
+            self._flow.overrun()
+
+    def _settle(self, packet: Packet, verdict: Verdict) -> None:
+        """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
+        if packet.queue is None:
+            if verdict == Verdict.GOOD and self._is_destination:
+                self._owner.route_whole(packet)
+                self.join(packet)
+            else:
+                self._buffer.give_back(packet, self._kernel.now + 1)
+        elif verdict != Verdict.GOOD:
+            packet.bad = True
+            if packet.sending and packet.k < packet.n:
+                self._matcher.outputs[packet.output].end_early(packet.sending, packet.k)

@@ -1,0 +1,35 @@
+"""A node, as its ports and its register bus know it."""
+
+from abc import abstractmethod
+
+from wire.codes import PortState
+
+from ..link.acceptance import PortOwner
+from ..link.port import LinkPort
+from .agent import Agent
+
+__all__ = ["Node"]
+
+
+class Node(PortOwner):
+    """A node.
+
+    Attributes:
+        ports: its link ports; `ports[i]` is port i+1.
+        agent: of management.
+    """
+
+    ports: list[LinkPort]
+    agent: Agent
+
+    def port_state_changed(self, old: PortState, new: PortState, by_write: bool) -> None:
+        """The agent looks at the change."""
+        self.agent.port_state_changed(old, new, by_write=by_write)
+
+    @abstractmethod
+    def read_register(self, page: int, offset: int) -> int:
+        """A word of a kind of node's own: outside the ports' pages, and not one of all nodes. Undefined ones read 0."""
+
+    @abstractmethod
+    def write_register(self, page: int, offset: int, value: int) -> None:
+        """Write such a word; it is visible in the current cycle. Undefined ones take no write."""
