@@ -6,7 +6,7 @@ from collections import deque
 
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
-from wire.trace import Kind, Record, port_source
+from wire.trace import Kind, Record
 
 __all__ = ["Departures"]
 
@@ -21,9 +21,7 @@ class Departures:
 
     def __init__(self, topology: Topology) -> None:
         self._hosts = {
-            port_source(topology.index[port.node], port.number): port.node
-            for port in topology.linked_ports()
-            if port.node in topology.lids
+            topology.source(port): port.node for port in topology.linked_ports() if port.node in topology.lids
         }
         self._offered: dict[str, deque[_Identity]] = {host: deque() for host in self._hosts.values()}
         self._sent: set[_Identity] = set()

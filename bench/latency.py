@@ -15,7 +15,8 @@ from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.ud_packets import UdPackets
-from wire.trace import Kind, Record, port_source
+from wire.trace import Kind, Record
+from wire.trace_layout import TxData
 
 __all__ = ["latency"]
 
@@ -64,14 +65,12 @@ def _latencies(experiment: Experiment, records: Iterable[Record]) -> Iterator[in
     """Of each packet: SDP out, which the switch's TX_DATA tells, minus SDP in, a flight after the host's."""
     topology = experiment.topology
     flights = {
-        port_source(topology.index[port.node], port.number): topology.flight(port)
-        for port in topology.linked_ports()
-        if port.node in topology.lids
+        topology.source(port): topology.flight(port) for port in topology.linked_ports() if port.node in topology.lids
     }
     arrived = 0
     for record in records:
         if record.kind == Kind.TX_DATA:
             if record.source in flights:
-                arrived = record.c + flights[record.source]
+                arrived = TxData.first_cycle.read(record) + flights[record.source]
             else:
-                yield record.c - arrived
+                yield TxData.first_cycle.read(record) - arrived

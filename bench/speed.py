@@ -18,6 +18,7 @@ from cosim.trace.compare import Difference, Names
 from wire.packet import blocks_of_words
 from wire.stimulus import Delivery
 from wire.trace import RECORD, Kind, Record
+from wire.trace_layout import RxData
 
 __all__ = ["AMARANTH_FIGURES", "SPEED_FIGURES", "Speeds", "speed", "speed_load"]
 
@@ -165,7 +166,7 @@ def _block_hops(experiment: Experiment, work_dir: Path) -> int:
     """64-byte blocks of data packets times the links that they crossed."""
 
     def blocks(record: Record) -> int:
-        return blocks_of_words(record.b & 0xFFFF) if record.kind == Kind.RX_DATA else 0
+        return blocks_of_words(RxData.pkt_len.read(record)) if record.kind == Kind.RX_DATA else 0
 
     with simulation.run("model", experiment.spec(), work_dir / "model") as run:
         return sum(blocks(record) for record in run)

@@ -40,7 +40,8 @@ from ironband.run_report import RunPrinter, RunResults
 from sm.events import Event as ManagerEvent
 from toolchain.atomic_files import atomic_file, output_directory
 from wire.stimulus import Delivery
-from wire.trace import RECORD, Kind, Record, port_of_source, port_source
+from wire.trace import RECORD, Kind, Record, port_of_source
+from wire.trace_layout import Send
 
 __all__ = ["run"]
 
@@ -138,7 +139,7 @@ def _run(
     counters = CounterReadings(experiment)
     into_hosts = [port for host in scenario.hosts if (port := topology.far_end(Port(host, 1))) is not None]
     links = {port: LinkUse(topology, [port], experiment.start, experiment.end) for port in into_hosts}
-    uses = {port_source(topology.index[port.node], port.number): use for port, use in links.items()}
+    uses = {topology.source(port): use for port, use in links.items()}
     teller.head(scenario, experiment)
     with ExitStack() as stack:
         keep: Callable[[bytes], Any] | None = None
@@ -151,7 +152,10 @@ def _run(
             advance(record.cycle)
             story.observe(record)
             counters.observe(record)
-            if record.kind in (Kind.SEND, Kind.DELIVER) and record.a < vls[port_of_source(record.source)[0]]:
+            if (
+                record.kind in (Kind.SEND, Kind.DELIVER)
+                and Send.slot.read(record) < vls[port_of_source(record.source)[0]]
+            ):
                 deliveries.advance(record.cycle)
                 measurement.observe(record)
             elif record.source in uses:

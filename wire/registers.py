@@ -23,6 +23,7 @@ __all__ = [
     "PortRegister",
     "lft_address",
     "node_address",
+    "place_of_address",
     "port_address",
     "sl_to_vl_address",
 ]
@@ -147,6 +148,11 @@ def port_address(port: int, register: PortRegister | Counter | CounterHigh) -> i
     if not 1 <= port <= 64:
         raise ValueError(f"port {port}: expected 1..64")
     return port << 16 | int(register)
+
+
+def place_of_address(address: int) -> tuple[int, int]:
+    """Page and offset of a bus address; the page of a port's register is the port."""
+    return address >> 16, address & 0xFFFF
 
 
 def lft_address(lid: int) -> int:

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["ROW_MAX", "Control", "Delivery", "Injection", "Operation", "Post", "Trigger"]
+__all__ = [
+    "ROW_MAX",
+    "Control",
+    "Delivery",
+    "Injection",
+    "Operation",
+    "Post",
+    "Trigger",
+    "injected_link",
+    "injection_target",
+]
 
 _WORD_BYTES = 4
 ROW_MAX = 0xFFF
@@ -18,7 +28,7 @@ ROW_MAX = 0xFFF
 
 
 class Operation(IntEnum):
-    """Control operations; `target` is a node's index, or a link's (for INJECT: link << 1 | direction)."""
+    """Control operations; `target` is a node's index, or a link's (for INJECT: see `injection_target`)."""
 
     BUS_WRITE = 1  # args: address, data
     BUS_READ = 2  # args: address
@@ -98,6 +108,16 @@ class Injection:
             keep=(k & 15) << 32 | keep,
             flip=(k >> 4 & 15) << 32 | flip,
         )
+
+
+def injection_target(link: int, direction: int) -> int:
+    """Target of an INJECT on a direction (0 from a to b, 1 back) of the link with this index."""
+    return link << 1 | direction
+
+
+def injected_link(target: int) -> tuple[int, int]:
+    """Link index and direction of the target of an INJECT."""
+    return target >> 1, target & 1
 
 
 class Delivery(NamedTuple):

@@ -14,10 +14,13 @@ __all__ = [
     "LINK_SOURCE",
     "RECORD",
     "WORDS",
+    "WORD_BITS",
+    "Delimiter",
     "Kind",
     "LinkResult",
     "Record",
     "Verdict",
+    "link_of_source",
     "link_source",
     "port_of_source",
     "port_source",
@@ -25,6 +28,7 @@ __all__ = [
 
 RECORD = Struct("<QII5I")
 WORDS = 5
+WORD_BITS = 32
 LINK_SOURCE = 1 << 31
 """Set in the source of a link's direction, clear in that of a port."""
 
@@ -33,41 +37,34 @@ AGENT_PORT = 0
 
 
 class Kind(IntEnum):
-    """Kinds of records, with their words; unused words are 0. `a = x | y << 8` gives bit places."""
+    """Kinds of records; `wire.trace_layout` says what their words hold."""
 
     RX_DATA = 1
-    """A packet was received: a = verdict | vl << 8 | delimiter << 16 (0 cut, 1 EGP, 2 EBP);
-    b = PktLen (0 if the header was not processed) | end index k << 16; c = DLID << 16 | SL
-    (0 if the header was not processed); d = blocks taken from the buffer (0 if not accepted)."""
+    """A packet was received."""
     RX_FCP = 2
-    """A link packet was received: a = result | op << 8 | vl << 16; b = FCTBS << 16 | FCCL, as
-    received (all 0 but the result for MALFORMED)."""
+    """A link packet was received."""
     STATE = 3
-    """a = the new PortState."""
+    """A port has another state."""
     SCRAP = 4
-    """A queued packet known to be bad was dropped unsent: a = slot | input << 16; b = PktLen.
+    """A queued packet known to be bad was dropped unsent.
     The source is the output port; port 0 is the node's agent."""
     TX_DATA = 5
-    """A packet was sent: a = slot | marked bad << 8 | input << 16; b = PktLen | end row e << 16;
-    c = low 32 bits of w_0; d = fingerprint (`wire.crc`) of the 4(e+1) symbol bytes SDP..EGP/EBP; e = bytes
-    0..3 of the LRH as sent, byte 0 highest."""
+    """A packet was sent."""
     TX_FCP = 6
-    """A flow control packet was sent: a = op | vl << 8; b = FCTBS << 16 | FCCL."""
+    """A flow control packet was sent."""
     TX_DISCARD = 7
-    """A packet was swallowed in part or whole: a = slot | input << 16; b = PktLen | end row e << 16."""
+    """A packet was swallowed in part or whole."""
     SEND = 8
-    """A packet was taken from an adapter's host (source: port 1), or from a node's agent (source: port 0):
-    a = slot; b = PktLen."""
+    """A packet was taken from an adapter's host (source: port 1), or from a node's agent (source: port 0)."""
     DELIVER = 9
-    """A packet was given to an adapter's host, or to a node's agent: a = slot; b = PktLen; c = low 32 bits of the
-    first word's cycle; d = fingerprint of the bytes LRH..ICRC."""
+    """A packet was given to an adapter's host, or to a node's agent."""
     INJECT = 10
-    """An injected error began to act: a = trigger | row << 8."""
+    """An injected error began to act."""
     BUS_READ = 11
-    """a = address; b = value. The source is port 0 of the node."""
+    """A register was read. The source is port 0 of the node."""
     ROW = 12
     """Where only some nodes are RTL, one of them and its golden model have different rows on their wires: the last
-    record. a = data, b = k | valid << 4 | the port polls << 5; c, d = the same of the model. The cycle is the row's."""
+    record. The cycle is the row's."""
 
 
 class Verdict(IntEnum):
@@ -87,6 +84,14 @@ class Verdict(IntEnum):
     VL_MAP = 11
     VL15_DROPPED = 12
     OVERRUN = 13
+
+
+class Delimiter(IntEnum):
+    """What ended a received packet."""
+
+    CUT = 0
+    EGP = 1
+    EBP = 2
 
 
 class LinkResult(IntEnum):
@@ -129,3 +134,8 @@ def port_of_source(source: int) -> tuple[int, int]:
 def link_source(link: int, direction: int) -> int:
     """Source number of a direction (0 from a to b, 1 back) of the link with this index."""
     return LINK_SOURCE | link << 1 | direction
+
+
+def link_of_source(source: int) -> tuple[int, int]:
+    """Link index and direction of the source number of a link's direction."""
+    return (source ^ LINK_SOURCE) >> 1, source & 1

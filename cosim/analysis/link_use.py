@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cosim.topology.topology import Port, Topology
-from wire.trace import Kind, Record, port_source
+from wire.trace import Kind, Record
+from wire.trace_layout import TxData
 
 __all__ = ["LinkUse"]
 
@@ -23,7 +24,7 @@ class LinkUse:
 
     def __init__(self, topology: Topology, ports: Iterable[Port], begin: int, end: int) -> None:
         watched = list(ports)
-        self._sources = {port_source(topology.index[port.node], port.number) for port in watched}
+        self._sources = {topology.source(port) for port in watched}
         self._begin, self._end = begin, end
         self.data_rows = 0
         self.flow_control_rows = 0
@@ -40,7 +41,7 @@ class LinkUse:
         if record.source not in self._sources or not self._begin <= record.cycle < self._end:
             return
         if record.kind == Kind.TX_DATA:
-            self.data_rows += (record.b >> 16) + 1
+            self.data_rows += TxData.end_row.read(record) + 1
         elif record.kind == Kind.TX_FCP:
             self.flow_control_rows += _FLOW_CONTROL_ROWS
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from cosim.analysis.latency import Latencies
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
-from wire.trace import Kind, Record
+from wire.trace import Kind, Record, port_source
+from wire.trace_layout import Send
 
 __all__ = ["Measurement", "Served", "least_over_mean"]
 
@@ -49,7 +50,7 @@ class Measurement:
     """
 
     def __init__(self, topology: Topology, streams: int, begin: int, end: int) -> None:
-        self._topology = topology
+        self._sources = {name: port_source(index, 1) for name, index in topology.index.items()}
         self._begin, self._end = begin, end
         self._offered: defaultdict[tuple[int, int], deque[Packet]] = defaultdict(deque)
         self._sent: dict[tuple[int, int], int] = {}
@@ -58,20 +59,19 @@ class Measurement:
 
     def offered(self, packet: Packet) -> None:
         """A host has a packet to send; called in the order of cycles, before the packet is sent."""
-        self._offered[self._topology.index[packet.source], packet.slot].append(packet)
+        self._offered[self._sources[packet.source], packet.slot].append(packet)
 
     def delivered(self, packet: Packet, cycle: int) -> None:
         """A packet arrived as it should; called before its DELIVER record is observed."""
-        self._arrived[self._topology.index[packet.destination or ""], cycle] = packet
+        self._arrived[self._sources[packet.destination or ""], cycle] = packet
 
     def observe(self, record: Record) -> None:
         """Follow one record."""
-        node = record.source >> 8
         if record.kind == Kind.SEND:
-            packet = self._offered[node, record.a].popleft()
+            packet = self._offered[record.source, Send.slot.read(record)].popleft()
             self._sent[packet.flow, packet.sequence] = record.cycle
         elif record.kind == Kind.DELIVER:
-            arrived = self._arrived.pop((node, record.cycle), None)
+            arrived = self._arrived.pop((record.source, record.cycle), None)
             if arrived is not None:
                 self._measure(arrived, self._sent.pop((arrived.flow, arrived.sequence)), record.cycle)
 

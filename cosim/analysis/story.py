@@ -20,16 +20,18 @@ from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters
-from wire.trace import AGENT_PORT, LINK_SOURCE, Kind, LinkResult, Record, Verdict, port_of_source
+from wire.trace import AGENT_PORT, LINK_SOURCE, Kind, LinkResult, Record, Verdict, link_of_source, port_of_source
+from wire.trace_layout import Deliver, Inject, RxData, RxFcp, Scrap, Send, State, TxData, TxDiscard
 
 __all__ = ["Story", "Totals"]
 
-_LOW_32 = 0xFFFF_FFFF
 _HOST = 0
 """Port number that stands for the host behind an adapter."""
 
-_OF_SLOTS = frozenset({Kind.SCRAP, Kind.TX_DATA, Kind.TX_DISCARD, Kind.SEND, Kind.DELIVER})
-"""Kinds of records that say a packet's slot, in the low bits of their word a."""
+_SLOTS: dict[int, Callable[[Record], int]] = {
+    layout.kind: layout.slot.read for layout in (Scrap, TxData, TxDiscard, Send, Deliver)
+}
+"""Reads a packet's slot, for the kinds of records that say it."""
 
 _HOLD_CYCLES = 8_192
 """Longer than any packet takes: its start is known only at its end, so events are held back for so long."""
@@ -159,8 +161,9 @@ class Story:
     def _is_management(self, node: int, record: Record) -> bool:
         """Whether a record is of a packet on VL15."""
         if record.kind == Kind.RX_DATA:
-            return record.a >> 8 & 0xFF == VL15
-        return record.kind in _OF_SLOTS and record.a & 0xFF == self._vls[node]
+            return RxData.vl.read(record) == VL15
+        slot = _SLOTS.get(record.kind)
+        return slot is not None and slot(record) == self._vls[node]
 
     def _at(self, cycle: int, what: Callable[[int], None]) -> None:
         heapq.heappush(self._pending, (cycle, next(self._order), what))
@@ -215,8 +218,8 @@ class Story:
         self._at(packets[0].cycle, happen)
 
     def _sent(self, record: Record, port: Port) -> None:
-        vl, words = record.a & 0xFF, record.b & 0xFFFF
-        source = self._input(port, record.a >> 16)
+        vl, words = TxData.slot.read(record), TxData.pkt_len.read(record)
+        source = self._input(port, TxData.input.read(record))
         label = self._leaves_queue(source, port, vl, words)
         self._on_cable[port].append((record.cycle + self._topology.flight(port), label))
 
@@ -228,16 +231,16 @@ class Story:
                 waited = f", after waiting {_plural(cycle - sender.stalled_from, 'cycle')}"
                 sender.stalled_from = None
             sender.leaves(label)
-            bad = ", marked bad" if record.a >> 8 & 1 else ""
+            bad = ", marked bad" if TxData.marked_bad.read(record) else ""
             text = f"sends {self._name(label)} to {self._topology.far_end(port)}{bad}{waited}"
             event = Event(cycle, port, "send", text, label, vl, until=record.cycle, blocks=blocks_of_words(words))
             sender.need = blocks_of_words(words)
             sender.sent_blocks = (sender.sent_blocks + sender.need) % CREDIT_MODULUS
             self._event(_with_credits(event, sender))
 
-        self._at(record.cycle - (record.cycle - record.c & _LOW_32), start)
+        self._at(record.cycle - (record.cycle - TxData.first_cycle.read(record) & TxData.first_cycle.mask), start)
         self._at(record.cycle + 1, lambda cycle: self._look_for_stall(cycle, port, vl))
-        self._released(record, port, source, label)
+        self._released(record.cycle, port, source, label, words)
 
     def _look_for_stall(self, cycle: int, port: Port, vl: int) -> None:
         sender = self._senders[port, vl]
@@ -250,25 +253,26 @@ class Story:
         text = f"stalls with {self._names([one.label for one in sender.waiting])} waiting: the next needs {need}"
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
-    def _released(self, record: Record, out: Port, source: Port, label: str | None) -> None:
+    def _released(self, cycle: int, out: Port, source: Port, label: str | None, words: int) -> None:
         """Blocks of a packet that left a switch show as free in the cycle of its last row (section 8.1)."""
         if not self._is_switch(out):
             return
-        blocks = blocks_of_words(record.b & 0xFFFF)
+        blocks = blocks_of_words(words)
 
         def happen(cycle: int) -> None:
             self._filled[source] = max(0, self._filled[source] - blocks)
             text = f"{self._name(label)} has left by {out}: buffer holds {self._fill_text(source)}"
             self._event(Event(cycle, source, "release", text, label, buffer_blocks=self._filled[source]))
 
-        self._at(record.cycle, happen)
+        self._at(cycle, happen)
 
     def _received(self, record: Record, port: Port) -> None:
-        verdict, vl, taken = Verdict(record.a & 0xFF), record.a >> 8 & 0xFF, record.d
+        verdict, vl = Verdict(RxData.verdict.read(record)), RxData.vl.read(record)
+        taken, words = RxData.blocks.read(record), RxData.pkt_len.read(record)
         label = self._arrived(record, port)
         out = self._onward(record, port)
         # Accepted in the cycle after its row 1, which shows one later (section 3.3).
-        accepted = record.cycle - ((record.b >> 16) - 1) * self._topology.pace(port)
+        accepted = record.cycle - (RxData.end_row.read(record) - 1) * self._topology.pace(port)
         if verdict != Verdict.GOOD:
             stays = bool(taken) and out is not None and not self._cancelled(record, port, out)
             self.totals.dropped += not stays
@@ -276,8 +280,8 @@ class Story:
             self._at(record.cycle, lambda cycle: self._event(Event(cycle, port, "drop", text, label, vl)))
             if not stays:
                 return
-        out_vl = vl if out is None else self._topology.vl(out, record.c & 0xF)
-        self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, record.b & 0xFFFF))
+        out_vl = vl if out is None else self._topology.vl(out, RxData.sl.read(record))
+        self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, words))
 
         def happen(cycle: int) -> None:
             self._filled[port] += taken
@@ -293,19 +297,20 @@ class Story:
 
     def _onward(self, record: Record, port: Port) -> Port | None:
         """The port by which a switch sends the packet on; None at a host or where there is no way."""
-        out = self._topology.tables.get(port.node, {}).get(record.c >> 16)
+        out = self._topology.tables.get(port.node, {}).get(RxData.dlid.read(record))
         return None if out is None else Port(port.node, out)
 
     def _cancelled(self, record: Record, port: Port, out: Port) -> bool:
         """A packet from 1X to 4X that ended before it had joined its queue (section 3.5)."""
-        words, end = record.b & 0xFFFF, record.b >> 16
+        words, end = RxData.pkt_len.read(record), RxData.end_row.read(record)
         return self._topology.pace(port) > self._topology.pace(out) and end <= words - words // 4
 
     def _delivered(self, record: Record, port: Port) -> None:
         self.totals.delivered += 1
         place = Port(port.node, 1)
-        label = self._leaves_queue(place, Port(place.node, _HOST), record.a, record.b)
-        blocks = blocks_of_words(record.b)
+        words = Deliver.pkt_len.read(record)
+        label = self._leaves_queue(place, Port(place.node, _HOST), Deliver.slot.read(record), words)
+        blocks = blocks_of_words(words)
 
         def happen(cycle: int) -> None:
             self._filled[place] = max(0, self._filled[place] - blocks)
@@ -316,10 +321,12 @@ class Story:
 
     def _dropped_in_queue(self, record: Record, port: Port) -> None:
         self.totals.dropped += 1
-        why = "it was bad" if record.kind == Kind.SCRAP else "the port does not let it through"
-        vl = record.a & 0xFF
-        source = self._input(port, record.a >> 16)
-        label = self._leaves_queue(source, port, vl, record.b & 0xFFFF)
+        is_scrap = record.kind == Kind.SCRAP
+        layout = Scrap if is_scrap else TxDiscard
+        why = "it was bad" if is_scrap else "the port does not let it through"
+        vl, words = layout.slot.read(record), layout.pkt_len.read(record)
+        source = self._input(port, layout.input.read(record))
+        label = self._leaves_queue(source, port, vl, words)
         text = f"drops {self._name(label)} unsent: {why}"
 
         def happen(cycle: int) -> None:
@@ -327,12 +334,13 @@ class Story:
             self._event(Event(cycle, port, "drop", text, label, vl))
 
         self._at(record.cycle, happen)
-        self._released(record, port, source, label)
+        self._released(record.cycle, port, source, label, words)
 
     # Links -----------------------------------------------------------------------------------------------
 
     def _credited(self, record: Record, port: Port) -> None:
-        result, vl, limit = LinkResult(record.a & 0xFF), record.a >> 16 & 0xFF, record.b & 0xFFFF
+        result = LinkResult(RxFcp.result.read(record))
+        vl, limit = RxFcp.vl.read(record), RxFcp.fccl.read(record)
         if result == LinkResult.IGNORED:
             return
 
@@ -351,22 +359,25 @@ class Story:
         self._at(record.cycle, happen)
 
     def _changed_state(self, record: Record, port: Port) -> None:
+        state = PortState(State.state.read(record))
+
         def happen(cycle: int) -> None:
-            if record.a == PortState.INITIALIZE:
+            if state == PortState.INITIALIZE:
                 for (place, _), sender in self._senders.items():
                     if place == port:
                         sender.credit_limit = sender.sent_blocks = 0
-            name = PortState(record.a).name.title().replace("_", "")
+            name = state.name.title().replace("_", "")
             self._event(Event(cycle, port, "state", f"becomes {name}"))
 
         self._at(record.cycle, happen)
 
     def _injected(self, record: Record) -> None:
         self.totals.injected += 1
-        link = self._topology.fabric.links[(record.source ^ LINK_SOURCE) >> 1]
+        index, back = link_of_source(record.source)
+        link = self._topology.fabric.links[index]
         a, b = Port(link.a, link.a_port), Port(link.b, link.b_port)
-        source, far = (b, a) if record.source & 1 else (a, b)
-        text = f"an injected error changes row {record.a >> 8} on the way to {far}"
+        source, far = (b, a) if back else (a, b)
+        text = f"an injected error changes row {Inject.row.read(record)} on the way to {far}"
         self._at(record.cycle, lambda cycle: self._event(Event(cycle, source, "error", text)))
 
     # Who is who ------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from cocotb.triggers import Lock
 
 from cosim.drivers.mailbox import Mailbox
-from wire.stimulus import Control, Injection, Operation
+from wire.stimulus import Control, Injection, Operation, injection_target
 
 __all__ = ["ControlDriver"]
 
@@ -38,7 +38,7 @@ class ControlDriver:
 
     async def inject(self, link: int, direction: int, injection: Injection) -> None:
         """Arm an error on a direction of a link (0 from its end a to b)."""
-        await self._give(Operation.INJECT, link << 1 | direction, injection.args())
+        await self._give(Operation.INJECT, injection_target(link, direction), injection.args())
 
     async def link_down(self, link: int) -> None:
         """Take a link down."""

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from wire.parameters import FabricParameters, SwitchParameters
-from wire.stimulus import Control, Delivery, Operation, Post
-from wire.trace import LINK_SOURCE, Record, link_source, port_of_source, port_source
+from wire.stimulus import Control, Delivery, Operation, Post, injected_link, injection_target
+from wire.trace import LINK_SOURCE, Record, link_of_source, link_source, port_of_source, port_source
 
 __all__ = ["OpenEnd", "Part"]
 
@@ -79,7 +79,7 @@ class Part:
         Errors on links that lead out of it do not: they are injected where the part's rows are played.
         """
         if source & LINK_SOURCE:
-            place = self._link_places.get((source ^ LINK_SOURCE) >> 1)
+            place = self._link_places.get(link_of_source(source)[0])
             return place is not None and place < len(self.parameters.links)
         return port_of_source(source)[0] in self._node_places
 
@@ -91,9 +91,10 @@ class Part:
             case Operation.LINK_DOWN | Operation.LINK_UP:
                 place = self._link_places.get(control.target)
             case Operation.INJECT:
-                place = self._link_places.get(control.target >> 1)
+                link, direction = injected_link(control.target)
+                place = self._link_places.get(link)
                 if place is not None:
-                    place = place << 1 | control.target & 1 if place < len(self.parameters.links) else None
+                    place = injection_target(place, direction) if place < len(self.parameters.links) else None
             case _:
                 place = self._node_places.get(control.target)
         return None if place is None else control._replace(target=place)
@@ -109,7 +110,7 @@ class Part:
         """A record of the part in the whole fabric's trace."""
         source = record.source
         if source & LINK_SOURCE:
-            place, direction = (source ^ LINK_SOURCE) >> 1, source & 1
+            place, direction = link_of_source(source)
             return record._replace(source=link_source(self._links[place], direction))
         place, port = port_of_source(source)
         return record._replace(source=port_source(self._nodes[place], port))

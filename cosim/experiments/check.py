@@ -24,6 +24,7 @@ from wire.packet import blocks_of_words
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.stimulus import Control
 from wire.trace import LINK_SOURCE, Kind, Record, Verdict
+from wire.trace_layout import RxData
 
 __all__ = ["CheckOptions", "CheckResult", "Widths", "check", "check_experiment", "check_scenario"]
 
@@ -287,7 +288,7 @@ class _Losses:
         for port in topology.linked_ports():
             far = topology.far_end(port)
             if far is not None:
-                self._far[topology.index[far.node] << 8 | far.number] = topology.index[port.node] << 8 | port.number
+                self._far[topology.source(far)] = topology.source(port)
         self._on_links: Counter[int] = Counter()
         self._refused = 0
         self.sent = 0
@@ -300,7 +301,7 @@ class _Losses:
                 self._on_links[record.source] += 1
             case Kind.RX_DATA:
                 self._on_links[self._far[record.source]] -= 1
-                verdict = record.a & 0xFF
+                verdict = RxData.verdict.read(record)
                 if verdict != Verdict.GOOD:
                     self._refused += 1
                     self.verdicts[Verdict(verdict).name] += 1

@@ -19,9 +19,10 @@ from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.topology.topology import Port, Topology
 from cosim.trace.compare import Comparison, compare
 from sm.events import Event
-from wire.registers import Counter, PortRegister
+from wire.registers import Counter, PortRegister, place_of_address
 from wire.stimulus import Control, Delivery
 from wire.trace import Kind, Record, port_of_source
+from wire.trace_layout import BusRead
 
 __all__ = [
     "CounterReadings",
@@ -150,5 +151,6 @@ class CounterReadings:
     def observe(self, record: Record) -> None:
         """Take note of a record if it is a reading."""
         if record.kind == Kind.BUS_READ and record.cycle >= self._from + BUS_READ_CYCLES:
-            port = Port(self._nodes[port_of_source(record.source)[0]], record.a >> 16)
-            self.values.setdefault(port, {})[Counter(record.a & 0xFFFF)] = record.b
+            page, offset = place_of_address(BusRead.address.read(record))
+            port = Port(self._nodes[port_of_source(record.source)[0]], page)
+            self.values.setdefault(port, {})[Counter(offset)] = BusRead.value.read(record)

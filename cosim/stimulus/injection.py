@@ -16,7 +16,7 @@ from wire.codes import VL15, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters
 from wire.registers import PortRegister
-from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
 
 __all__ = ["RANDOM_KINDS", "link_error", "one_a_cycle", "random_controls", "scenario_controls", "stall_mask"]
@@ -100,7 +100,7 @@ def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Cont
 
 
 def _inject(cycle: int, link: tuple[int, int], injection: Injection) -> Control:
-    return Control(cycle, Operation.INJECT, link[0] << 1 | link[1], injection.args())
+    return Control(cycle, Operation.INJECT, injection_target(*link), injection.args())
 
 
 def _flip_in_packet(random: Random, rows: int) -> Injection:

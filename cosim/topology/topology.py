@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from wire.codes import LinkWidth
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
+from wire.trace import port_source
 
 __all__ = ["Port", "Topology", "forwarding_tables"]
 
@@ -79,6 +80,10 @@ class Topology:
     def index(self) -> dict[str, int]:
         """Index of each node in the fabric."""
         return {name: index for index, name in enumerate(self.fabric.nodes)}
+
+    def source(self, port: Port) -> int:
+        """Source number of the port's records in the trace."""
+        return port_source(self.index[port.node], port.number)
 
     def link_at(self, port: Port) -> tuple[int, int] | None:
         """Link index and the direction away from `port`; None if nothing is plugged in."""

@@ -11,6 +11,7 @@ from wire.flow_control import FlowControlOp, FlowControlPacket
 from wire.registers import Counter, lft_address
 from wire.symbols import Control, Row, frame_data_packet, frame_link_packet
 from wire.trace import Kind, LinkResult, Verdict
+from wire.trace_layout import RxData, RxFcp, TxData
 
 VLS = OPEN.nodes["sw0"].vls
 CREDITS = 100
@@ -110,8 +111,9 @@ async def switch_latency_is_eight_cycles(dut):
     received = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
     sent = fabric.monitor(kinds=[Kind.TX_DATA], ports=[("sw0", 2)])
     driver.send_nowait(frame_data_packet(ud_packet("h0", "h1", 256).wire))
-    ended, end_row = (record := await received.recv(PATIENCE)).cycle - 2, record.b >> 16
-    assert (await sent.recv(PATIENCE)).c - (ended - end_row) == 8
+    came = await received.recv(PATIENCE)
+    start = came.cycle - 2 - RxData.end_row.read(came)
+    assert TxData.first_cycle.read(await sent.recv(PATIENCE)) - start == 8
 
 
 @cocotb.test()
@@ -123,8 +125,8 @@ async def damaged_packet_leaves_marked_bad_or_not_at_all(dut):
     rows = frame_data_packet(packet.data + invert_vcrc(packet.wire[-2:]))
     await driver.send(rows)
     at_switch, at_host = [await verdicts.recv(PATIENCE) for _end in range(2)]
-    assert at_switch.a & 0xFF == Verdict.PHYSICAL
-    assert at_host.a & 0xFF == Verdict.REMOTE
+    assert RxData.verdict.read(at_switch) == Verdict.PHYSICAL
+    assert RxData.verdict.read(at_host) == Verdict.REMOTE
     assert fabric.adapters["h1"].count() == 0
 
 
@@ -138,7 +140,7 @@ async def packet_cut_short_is_an_error(dut):
     # The next packet begins inside this one: that ends it, and is lost with it.
     driver.send_nowait(rows[:20] + frame_data_packet(good.wire))
     record = await verdicts.recv(PATIENCE)
-    assert (record.a & 0xFF, record.b >> 16) == (Verdict.PHYSICAL, 20)
+    assert (RxData.verdict.read(record), RxData.end_row.read(record)) == (Verdict.PHYSICAL, 20)
     await fabric.cycles(100)
     driver.send_nowait(frame_data_packet(good.wire))
     assert await fabric.adapters["h1"].recv(PATIENCE) == good.data
@@ -160,7 +162,7 @@ async def damaged_link_packet_changes_nothing(dut):
     rows = flow_control(FlowControlOp.INIT)
     await driver.send([Row(rows[0].data ^ 1, rows[0].k), rows[1]])
     record = await received.recv(PATIENCE)
-    assert record.a & 0xFF == LinkResult.LPCRC
+    assert RxFcp.result.read(record) == LinkResult.LPCRC
     assert await counter(fabric, "sw0", 1, Counter.RCV_ERRORS) == 1
 
 

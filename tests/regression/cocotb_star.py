@@ -11,6 +11,7 @@ from wire.packet import parse
 from wire.registers import Counter, PortRegister, lft_address, port_address
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, LinkResult, Verdict
+from wire.trace_layout import RxData, RxFcp
 
 LONG = 256
 PATIENCE = 20_000
@@ -150,7 +151,7 @@ async def lost_flow_control_heals(dut):
         await fabric.cycles(random.randrange(20, 200))
     assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in packets] == packets
     received.poll()
-    lost = [record for record in received.seen if record.a & 0xFF == LinkResult.LPCRC]
+    lost = [record for record in received.seen if RxFcp.result.read(record) == LinkResult.LPCRC]
     assert len(lost) > 10
     assert await counter(fabric, "h0", 1, Counter.RCV_ERRORS) > 0
 
@@ -177,7 +178,7 @@ async def damaged_packet_is_never_delivered_as_good(dut):
     await fabric.cycles(1000)
     assert fabric.adapters["h1"].count() == 0
     verdicts.poll()
-    assert sum(record.a & 0xFF != Verdict.GOOD for record in verdicts.seen) == damaged
+    assert sum(RxData.verdict.read(record) != Verdict.GOOD for record in verdicts.seen) == damaged
     errors = [Counter.RCV_ERRORS, Counter.RCV_SWITCH_RELAY_ERRORS]
     assert sum([await counter(fabric, "sw0", 1, which) for which in errors]) == damaged
 

@@ -18,6 +18,7 @@ from wire.opcodes import Opcode
 from wire.pma import PMA_COUNTERS, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PORT_SAMPLES_CONTROL, PmaAttribute
 from wire.registers import COUNTER_WIDTHS, Counter, CounterHigh, PortRegister
 from wire.trace import Kind, Record, Verdict
+from wire.trace_layout import RxData, TxData
 
 __all__ = ["Access", "NaivePort", "accesses_of", "answer_to", "comparable", "is_request", "port_select"]
 
@@ -38,6 +39,7 @@ _EXTENDED = (
     ("port_xmit_pkts", CounterHigh.XMIT_PKTS_HIGH, 6),
     ("port_rcv_pkts", CounterHigh.RCV_PKTS_HIGH, 8),
 )
+
 _WHOLE = {
     CounterHigh.XMIT_DATA_HIGH: Counter.XMIT_DATA,
     CounterHigh.RCV_DATA_HIGH: Counter.RCV_DATA,
@@ -69,15 +71,14 @@ class NaivePort:
 
     def sees(self, record: Record) -> None:
         """A record of this port, in their order."""
-        rows = record.b >> 16
         if record.kind == Kind.RX_DATA:
             seen = record.cycle + 1
             self._counts(Counter.RCV_PKTS, seen)
-            self._counts(Counter.RCV_DATA, seen, rows)
-            self._verdict(Verdict(record.a & 0xFF), seen)
+            self._counts(Counter.RCV_DATA, seen, RxData.end_row.read(record))
+            self._verdict(Verdict(RxData.verdict.read(record)), seen)
         elif record.kind == Kind.TX_DATA:
             self._counts(Counter.XMIT_PKTS, record.cycle)
-            self._counts(Counter.XMIT_DATA, record.cycle, rows)
+            self._counts(Counter.XMIT_DATA, record.cycle, TxData.end_row.read(record))
         elif record.kind == Kind.TX_DISCARD:
             self._counts(Counter.XMIT_DISCARDS, record.cycle)
 

@@ -11,6 +11,7 @@ from wire.parameters import FabricParameters
 from wire.stimulus import Post
 from wire.symbols import Control as Symbol
 from wire.trace import AGENT_PORT, Kind, Record, Verdict, port_of_source
+from wire.trace_layout import Deliver, RxData, TxData
 
 __all__ = ["SmpFollower"]
 
@@ -72,7 +73,7 @@ class SmpFollower:
             return
         node, port = port_of_source(record.source)
         if record.kind == Kind.TX_DATA:
-            packet = self._on_links.get(record.d)
+            packet = self._on_links.get(TxData.fingerprint.read(record))
             peer = self._peer[node, port]
             if packet is not None:
                 place = peer[0], fingerprint(packet)
@@ -80,20 +81,21 @@ class SmpFollower:
                 self._latest[peer] = place
         elif record.kind == Kind.RX_DATA:
             place = self._latest.pop((node, port), (-1, 0))
-            if record.a & 0xFF != Verdict.GOOD:
+            if RxData.verdict.read(record) != Verdict.GOOD:
                 self._arrived.pop(place, None)
         elif record.kind == Kind.SEND and port != AGENT_PORT:
             self.sent += 1
             self.last_send = record.cycle
-        elif record.kind == Kind.DELIVER and port == AGENT_PORT and record.a == self._slots[node]:
+        elif record.kind == Kind.DELIVER and port == AGENT_PORT and Deliver.slot.read(record) == self._slots[node]:
             self._takes(node, record)
 
     def _takes(self, node: int, record: Record) -> None:
-        arrived = self._arrived.pop((node, record.d), None)
+        place = node, Deliver.fingerprint.read(record)
+        arrived = self._arrived.pop(place, None)
         if arrived is None:
-            if (node, record.d) not in self._posted:
+            if place not in self._posted:
                 return
-            arrived = 0, self._posted[node, record.d]
+            arrived = 0, self._posted[place]
         self.taken += 1
         cycle = record.cycle + _STEP_0
         while (node, cycle) in self._accesses:

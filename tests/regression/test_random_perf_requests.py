@@ -24,7 +24,7 @@ from wire.parameters import AdapterParameters, SwitchParameters
 from wire.pma import PmaAttribute, perf_request
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
 from wire.registers import Counter as PortCounter
-from wire.registers import CounterHigh, PortRegister
+from wire.registers import CounterHigh, PortRegister, place_of_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -126,9 +126,10 @@ class Agents:
             else:
                 self.lost += 1
         for one in self._controls:
-            if one.target == node and 1 <= one.args[0] >> 16 <= ports and self._is_followed(one.args[0] & 0xFFFF):
+            page, offset = place_of_address(one.args[0])
+            if one.target == node and 1 <= page <= ports and self._is_followed(offset):
                 value = one.args[1] if one.operation == Operation.BUS_WRITE else None
-                bus.append((one.cycle, one.args[0] >> 16, one.args[0] & 0xFFFF, value, None, ""))
+                bus.append((one.cycle, page, offset, value, None, ""))
         for cycle, port, register, value, values, name in sorted(bus, key=lambda access: access[0]):
             naive = self._ports[node, port]
             if value is not None:

@@ -9,7 +9,8 @@ from cosim.stimulus.flows import scenario_packets
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
 from wire.packet import blocks_of_words
-from wire.trace import Kind, Record, port_source
+from wire.trace import Delimiter, Record, port_source
+from wire.trace_layout import Deliver, RxData, RxFcp, Send, TxData
 
 SWITCH, HOST_A, HOST_B = 0, 1, 2
 WORDS = 72
@@ -35,13 +36,12 @@ def jam() -> Jam:
     topology = scenario.topology
     start = bus_bring_up(topology).start
     packets = list(scenario_packets(scenario, topology, start, scenario.seed))
-    assert [len(packet.words) for packet in packets] == [WORDS] * 5
+    assert [packet.pkt_len for packet in packets] == [WORDS] * 5
     assert blocks_of_words(WORDS) == BLOCKS
     a, s1, s2, b = (port_source(*end) for end in ((HOST_A, 1), (SWITCH, 1), (SWITCH, 2), (HOST_B, 1)))
-    records = [
-        Record(60, port, Kind.RX_FCP, 1 << 8, room) for port, room in ((a, ROOM), (s1, 512), (s2, 512), (b, 512))
-    ]
-    length = WORDS | WORDS << 16
+    records = [RxFcp.record(60, port, op=1, fccl=room) for port, room in ((a, ROOM), (s1, 512), (s2, 512), (b, 512))]
+    length = {"pkt_len": WORDS, "end_row": WORDS}
+    received = {**length, "delimiter": Delimiter.EGP, "dlid": 2, "blocks": BLOCKS}
     sends = [start + 80 + 73 * place for place in range(3)]
     limit = ROOM
     free = 0
@@ -56,12 +56,12 @@ def jam() -> Jam:
         credit = end + 8 + TO_SWITCH
         sends.append(credit + 4)
         records += [
-            Record(start + 1 + 73 * sequence, a, Kind.SEND, 0, WORDS),
-            Record(last, a, Kind.TX_DATA, 0, length, first),
-            Record(last + TO_SWITCH + 2, s1, Kind.RX_DATA, 1 << 16, length, 2 << 16, BLOCKS),
-            Record(end, s2, Kind.TX_DATA, 0, length, relayed),
-            Record(credit, a, Kind.RX_FCP, 0, limit),
-            Record(end + TO_HOST + 2, b, Kind.RX_DATA, 1 << 16, length, 2 << 16, BLOCKS),
-            Record(end + TO_HOST + 2 + WORDS + 4, b, Kind.DELIVER, 0, WORDS, end + 9),
+            Send.record(start + 1 + 73 * sequence, a, pkt_len=WORDS),
+            TxData.record(last, a, first_cycle=first, **length),
+            RxData.record(last + TO_SWITCH + 2, s1, **received),
+            TxData.record(end, s2, first_cycle=relayed, **length),
+            RxFcp.record(credit, a, fccl=limit),
+            RxData.record(end + TO_HOST + 2, b, **received),
+            Deliver.record(end + TO_HOST + 2 + WORDS + 4, b, pkt_len=WORDS, first_cycle=end + 9),
         ]
     return Jam(scenario, topology, start, packets, sorted(records))

@@ -11,7 +11,8 @@ from cosim.topology.topology import Port
 from tests.cosim.analysis.jam_trace import HOST_A, SWITCH, Jam, jam
 from wire.codes import PortState
 from wire.stimulus import Trigger
-from wire.trace import Kind, Record, Verdict, link_source, port_source
+from wire.trace import Kind, Verdict, link_source, port_source
+from wire.trace_layout import Inject, RxData, RxFcp, State
 
 A, S1, S2, B = Port("A", 1), Port("S", 1), Port("S", 2), Port("B", 1)
 
@@ -78,7 +79,9 @@ def test_a_packet_that_comes_when_there_is_no_credit_stalls_at_once():
     story = Story(run.topology, iter(packets), run.start, events.append, ["burst"])
     for record in run.records:
         if record.cycle < late or record.kind == Kind.RX_FCP:
-            story.observe(record._replace(b=15) if record.kind == Kind.RX_FCP and record.cycle < late else record)
+            story.observe(
+                RxFcp.replaced(record, fccl=15) if record.kind == Kind.RX_FCP and record.cycle < late else record
+            )
     story.finish()
     (stall,) = [event for event in events if event.name == "stall"]
     assert (stall.cycle, stall.place, stall.packet) == (late, A, "0/3")
@@ -109,7 +112,7 @@ def test_the_totals_are_those_of_the_trace():
 def test_a_packet_found_bad_is_dropped_at_the_host_and_counted():
     run = jam()
     bad = [
-        record._replace(a=Verdict.PHYSICAL | 1 << 16)
+        RxData.replaced(record, verdict=Verdict.PHYSICAL)
         if record.kind == Kind.RX_DATA and record.source == port_source(2, 1)
         else record
         for record in run.records
@@ -125,8 +128,8 @@ def test_a_packet_found_bad_is_dropped_at_the_host_and_counted():
 def test_entering_initialize_takes_the_credits_away():
     run = jam()
     end = run.records[-1].cycle
-    down = Record(end + 1, port_source(HOST_A, 1), Kind.STATE, PortState.INITIALIZE)
-    credit = Record(end + 9, port_source(HOST_A, 1), Kind.RX_FCP, 1 << 8, 7)
+    down = State.record(end + 1, port_source(HOST_A, 1), state=PortState.INITIALIZE)
+    credit = RxFcp.record(end + 9, port_source(HOST_A, 1), op=1, fccl=7)
     events, _ = story_of(run, [*run.records, down, credit])
     assert events[-2].text == "becomes Initialize"
     assert events[-1].credit_blocks == 7
@@ -134,7 +137,7 @@ def test_entering_initialize_takes_the_credits_away():
 
 def test_an_injected_error_is_told_at_the_port_before_it():
     run = jam()
-    inject = Record(run.start + 9, link_source(1, 0), Kind.INJECT, Trigger.DATA | 3 << 8)
+    inject = Inject.record(run.start + 9, link_source(1, 0), trigger=Trigger.DATA, row=3)
     events, story = story_of(run, sorted([*run.records, inject]))
     error = next(event for event in events if event.name == "error")
     assert (error.place, error.text) == (S2, "an injected error changes row 3 on the way to B[1]")

@@ -11,8 +11,8 @@ from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.injection import RANDOM_KINDS, link_error, one_a_cycle, random_controls, scenario_controls
 from wire.flow_control import FlowControlPacket
 from wire.packet import build_ud_send
-from wire.registers import PortRegister
-from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.registers import PortRegister, place_of_address
+from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
 
@@ -114,7 +114,7 @@ def test_stalls_and_errors_of_a_scenario_become_operations():
     assert [(control.cycle, control.operation, control.target, control.args[0]) for control in controls] == [
         (110, Operation.RECV_STALL, 1, 0b101),
         (120, Operation.RECV_STALL, 1, 0b111),
-        (121, Operation.INJECT, 0 << 1 | 1, link_error("ebp").args()[0]),
+        (121, Operation.INJECT, injection_target(0, 1), link_error("ebp").args()[0]),
         (130, Operation.RECV_STALL, 1, 0b010),
         (140, Operation.RECV_STALL, 1, 0b000),
         (150, Operation.LINK_DOWN, 0, 0),
@@ -140,7 +140,8 @@ def test_a_register_that_slipped_is_right_again_afterwards():
     slipped = set()
     for one in random_controls(topology, 1, 0, 1_000_000, errors=True):
         address = one.target, one.args[0]
-        is_state_or_counter = 0 < one.args[0] >> 16 <= 64 and one.args[0] & 0xFFFF not in _LIMITS
+        page, offset = place_of_address(one.args[0])
+        is_state_or_counter = 0 < page <= 64 and offset not in _LIMITS
         if one.operation != Operation.BUS_WRITE or is_state_or_counter:
             continue
         if address in slipped:

@@ -7,7 +7,21 @@ import pytest
 from cosim.trace.compare import Names, compare, describe, fields
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
-from wire.trace import Kind, LinkResult, Record, Verdict, link_source, port_source
+from wire.stimulus import Trigger
+from wire.trace import Delimiter, Kind, LinkResult, Record, Verdict, link_source, port_source
+from wire.trace_layout import (
+    BusRead,
+    Deliver,
+    Inject,
+    RowPair,
+    RxData,
+    RxFcp,
+    Scrap,
+    State,
+    TxData,
+    TxDiscard,
+    TxFcp,
+)
 
 PARAMETERS = FabricParameters(
     {"h0": AdapterParameters(), "sw0": SwitchParameters(ports=4), "h1": AdapterParameters()},
@@ -92,9 +106,11 @@ def test_comparison_stops_at_the_first_difference() -> None:
 
 
 def test_report_says_cycle_place_fields_history_and_replay() -> None:
-    state = Record(90, port_source(1, 3), Kind.STATE, PortState.ACTIVE)
-    good = Record(100, port_source(1, 3), Kind.RX_DATA, Verdict.GOOD | 1 << 16, 20 | 20 << 16, 2 << 16 | 5, 2)
-    comparison = compare([state, good], [state, good._replace(a=Verdict.OVERRUN | 1 << 16, d=0)])
+    state = State.record(90, port_source(1, 3), state=PortState.ACTIVE)
+    good = RxData.record(
+        100, port_source(1, 3), delimiter=Delimiter.EGP, pkt_len=20, end_row=20, dlid=2, sl=5, blocks=2
+    )
+    comparison = compare([state, good], [state, RxData.replaced(good, verdict=Verdict.OVERRUN, blocks=0)])
     assert comparison.difference is not None
     text = comparison.difference.report(NAMES, REPLAY)
     assert text.splitlines() == [
@@ -133,24 +149,47 @@ def test_places_have_the_names_of_the_fabric() -> None:
 @pytest.mark.parametrize(
     ("record", "expected"),
     [
-        (Record(0, 0, Kind.RX_FCP, LinkResult.LPCRC | 1 << 8 | 2 << 16, 3 << 16 | 4), "result LPCRC, op 1, vl 2"),
-        (Record(0, 0, Kind.TX_FCP, 1 | 2 << 8, 3 << 16 | 4), "op 1, vl 2, FCTBS 3, FCCL 4"),
-        (Record(0, 0, Kind.SCRAP, 1 | 2 << 16, 30), "slot 1, input 2, PktLen 30"),
+        (RxFcp.record(0, 0, result=LinkResult.LPCRC, op=1, vl=2, fctbs=3, fccl=4), "result LPCRC, op 1, vl 2"),
+        (TxFcp.record(0, 0, op=1, vl=2, fctbs=3, fccl=4), "op 1, vl 2, FCTBS 3, FCCL 4"),
+        (Scrap.record(0, 0, slot=1, input=2, pkt_len=30), "slot 1, input 2, PktLen 30"),
         (
-            Record(0, 0, Kind.TX_DATA, 1 | 1 << 8 | 2 << 16, 30 | 31 << 16, 9, 0xABCD, 0x10),
+            TxData.record(
+                0,
+                0,
+                slot=1,
+                marked_bad=1,
+                input=2,
+                pkt_len=30,
+                end_row=31,
+                first_cycle=9,
+                fingerprint=0xABCD,
+                lrh=0x10,
+            ),
             "slot 1, marked bad 1, input 2, PktLen 30, end row 31, first cycle 9, "
             "fingerprint 0x0000abcd, LRH 0x00000010",
         ),
-        (Record(0, 0, Kind.TX_DISCARD, 1 | 2 << 16, 30 | 31 << 16), "slot 1, input 2, PktLen 30, end row 31"),
-        (Record(0, 0, Kind.DELIVER, 1, 30, 9, 0xABCD), "slot 1, PktLen 30, first cycle 9, fingerprint 0x0000abcd"),
-        (Record(0, 0, Kind.INJECT, 2 | 5 << 8), "trigger IDLE, row 5"),
-        (Record(0, 0, Kind.BUS_READ, 0x10020, 7), "address 0x010020, value 0x00000007"),
         (
-            Record(0, 0, Kind.ROW, 0xFB001234, 0x38, 0x070707FD, 0x11),
+            TxDiscard.record(0, 0, slot=1, input=2, pkt_len=30, end_row=31),
+            "slot 1, input 2, PktLen 30, end row 31",
+        ),
+        (
+            Deliver.record(0, 0, slot=1, pkt_len=30, first_cycle=9, fingerprint=0xABCD),
+            "slot 1, PktLen 30, first cycle 9, fingerprint 0x0000abcd",
+        ),
+        (Inject.record(0, 0, trigger=Trigger.IDLE, row=5), "trigger IDLE, row 5"),
+        (BusRead.record(0, 0, address=0x10020, value=7), "address 0x010020, value 0x00000007"),
+        (
+            RowPair.record(
+                0, 0, data=0xFB001234, k=8, valid=1, polls=1, model_data=0x070707FD, model_k=1, model_valid=1
+            ),
             "row SDP 0_00 0_12 0_34, of the model 0_07 0_07 0_07 EGP, not polling",
         ),
-        (Record(0, 0, Kind.ROW, 1, 0x30, 2, 0x20), "row 0_00 0_00 0_00 0_01, of the model none"),
-        (Record(0, 0, Kind.RX_DATA, 200 | 9 << 16), "verdict 200, vl 0, delimiter 9"),
+        (
+            RowPair.record(0, 0, data=1, valid=1, polls=1, model_data=2, model_polls=1),
+            "row 0_00 0_00 0_00 0_01, of the model none",
+        ),
+        (RxData.record(0, 0, verdict=200, delimiter=9), "verdict 200, vl 0, delimiter 9"),
+        (RxData.record(0, 0), "verdict GOOD, vl 0, delimiter cut"),
         (Record(0, 0, 99, 1), "a 0x00000001"),
     ],
 )

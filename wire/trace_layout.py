@@ -1,0 +1,283 @@
+"""What the words of the trace's records hold, kind by kind: named fields, their places, reading and packing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import itemgetter
+from typing import ClassVar, Final
+
+from .codes import PortState
+from .meaning import HEX, Meaning
+from .registers import ADDRESS_BITS
+from .stimulus import Trigger
+from .trace import WORD_BITS, Delimiter, Kind, LinkResult, Record, Verdict
+
+__all__ = [
+    "LAYOUTS",
+    "BusRead",
+    "Deliver",
+    "Inject",
+    "RecordField",
+    "RecordLayout",
+    "RowPair",
+    "RxData",
+    "RxFcp",
+    "Scrap",
+    "Send",
+    "State",
+    "TxData",
+    "TxDiscard",
+    "TxFcp",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """One value of an enumeration, by its name alone."""
+
+    names: Mapping[int, str]
+
+    def text(self, value: int, width: int) -> str:
+        """The name, or the number where there is none."""
+        return self.names.get(value, str(value))
+
+
+def _named(codes: type[IntEnum]) -> Meaning:
+    return _Named({code: code.name for code in codes})
+
+
+class RecordField:
+    """Bits `lsb` to `lsb + width - 1` of word `a`, `b`, `c`, `d` or `e` of a record of one kind.
+
+    Attributes:
+        name: as its layout has it.
+        label: what a person calls it.
+        word: the word's place in a record.
+        mask: `width` ones.
+        meaning: how a person reads the value, a plain number where there is none.
+        read: the value in a record; it is called for each record of a run.
+    """
+
+    def __init__(
+        self, word: str, lsb: int = 0, width: int = WORD_BITS, *, label: str = "", meaning: Meaning | None = None
+    ) -> None:
+        self.name = ""
+        self.label = label
+        self.word = Record._fields.index(word)
+        self.lsb = lsb
+        self.width = width
+        self.mask = (1 << width) - 1
+        self.meaning = meaning
+        self.read = _reader(self.word, lsb, width)
+
+    def __set_name__(self, layout: type, name: str) -> None:
+        self.name = name
+        self.label = self.label or name.replace("_", " ")
+
+    def text(self, record: Record) -> int | str:
+        """The value in a record for a person, a number where that says all."""
+        value = self.read(record)
+        return value if self.meaning is None else self.meaning.text(value, self.width)
+
+    def replaced(self, record: Record, value: int) -> Record:
+        """The record with this value.
+
+        Raises:
+            ValueError: it does not fit.
+        """
+        if not 0 <= value <= self.mask:
+            raise ValueError(f"{self.name}: value {value:#x} does not fit {self.width} bits, allowed 0..{self.mask:#x}")
+        word = record[self.word] & ~(self.mask << self.lsb) | value << self.lsb
+        return record._replace(**{Record._fields[self.word]: word})
+
+
+def _reader(word: int, lsb: int, width: int) -> Callable[[Record], int]:
+    """Reads a field with no more steps than it takes."""
+    mask = (1 << width) - 1
+    if width == WORD_BITS:
+        return itemgetter(word)
+    if lsb + width == WORD_BITS:
+        return lambda record: record[word] >> lsb
+    if lsb == 0:
+        return lambda record: record[word] & mask
+    return lambda record: record[word] >> lsb & mask
+
+
+class RecordLayout:
+    """The fields of the records of one kind. Words that no field is in are 0.
+
+    Attributes:
+        kind: of the records.
+        fields: in the order in which they are told.
+    """
+
+    kind: ClassVar[Kind]
+    fields: ClassVar[tuple[RecordField, ...]]
+
+    def __init_subclass__(cls, kind: Kind) -> None:
+        """Gather the fields.
+
+        Raises:
+            ValueError: a field beyond its word, or two on one bit.
+        """
+        cls.kind = kind
+        cls.fields = tuple(field for field in vars(cls).values() if isinstance(field, RecordField))
+        taken: Counter[int] = Counter()
+        for field in cls.fields:
+            bits = field.mask << field.lsb
+            if bits >> WORD_BITS or bits & taken[field.word]:
+                raise ValueError(f"{kind.name}.{field.name}: not in its word, or on bits of the fields before it")
+            taken[field.word] |= bits
+        LAYOUTS[kind] = cls
+
+    @classmethod
+    def record(cls, cycle: int, source: int, **values: int) -> Record:
+        """A record with these values; fields not named are 0.
+
+        Raises:
+            ValueError: an unknown field, or a value that does not fit.
+        """
+        return cls.replaced(Record(cycle, source, cls.kind), **values)
+
+    @classmethod
+    def replaced(cls, record: Record, **values: int) -> Record:
+        """The record with these fields changed.
+
+        Raises:
+            ValueError: an unknown field, or a value that does not fit.
+        """
+        known = {field.name: field for field in cls.fields}
+        for name, value in values.items():
+            if name not in known:
+                raise ValueError(f"{cls.kind.name} has no field {name!r}, it has {', '.join(known)}")
+            record = known[name].replaced(record, value)
+        return record
+
+
+LAYOUTS: Final[dict[int, type[RecordLayout]]] = {}
+"""By kind."""
+
+
+class RxData(RecordLayout, kind=Kind.RX_DATA):
+    """A packet was received. Length, DLID and SL are 0 if the header was not processed."""
+
+    verdict = RecordField("a", 0, 8, meaning=_named(Verdict))
+    vl = RecordField("a", 8, 8)
+    delimiter = RecordField(
+        "a", 16, 16, meaning=_Named({Delimiter.CUT: "cut", Delimiter.EGP: "EGP", Delimiter.EBP: "EBP"})
+    )
+    pkt_len = RecordField("b", 0, 16, label="PktLen")
+    end_row = RecordField("b", 16, 16)
+    """Index k."""
+    dlid = RecordField("c", 16, 16, label="DLID", meaning=HEX)
+    sl = RecordField("c", 0, 16, label="SL")
+    blocks = RecordField("d")
+    """Taken from the buffer, 0 if not accepted."""
+
+
+class RxFcp(RecordLayout, kind=Kind.RX_FCP):
+    """A link packet was received; all as received, and 0 but the result for MALFORMED."""
+
+    result = RecordField("a", 0, 8, meaning=_named(LinkResult))
+    op = RecordField("a", 8, 8)
+    vl = RecordField("a", 16, 16)
+    fctbs = RecordField("b", 16, 16, label="FCTBS")
+    fccl = RecordField("b", 0, 16, label="FCCL")
+
+
+class State(RecordLayout, kind=Kind.STATE):
+    """A port has another state."""
+
+    state = RecordField("a", meaning=_named(PortState))
+
+
+class Scrap(RecordLayout, kind=Kind.SCRAP):
+    """A queued packet known to be bad was dropped unsent."""
+
+    slot = RecordField("a", 0, 16)
+    input = RecordField("a", 16, 16)
+    pkt_len = RecordField("b", label="PktLen")
+
+
+class TxData(RecordLayout, kind=Kind.TX_DATA):
+    """A packet was sent."""
+
+    slot = RecordField("a", 0, 8)
+    marked_bad = RecordField("a", 8, 8)
+    input = RecordField("a", 16, 16)
+    pkt_len = RecordField("b", 0, 16, label="PktLen")
+    end_row = RecordField("b", 16, 16)
+    """Index e."""
+    first_cycle = RecordField("c")
+    """Low 32 bits of w_0."""
+    fingerprint = RecordField("d", meaning=HEX)
+    """`wire.crc.fingerprint` of the 4(e+1) symbol bytes SDP..EGP/EBP."""
+    lrh = RecordField("e", label="LRH", meaning=HEX)
+    """Bytes 0..3 of the LRH as sent, byte 0 highest."""
+
+
+class TxFcp(RecordLayout, kind=Kind.TX_FCP):
+    """A flow control packet was sent."""
+
+    op = RecordField("a", 0, 8)
+    vl = RecordField("a", 8, 24)
+    fctbs = RecordField("b", 16, 16, label="FCTBS")
+    fccl = RecordField("b", 0, 16, label="FCCL")
+
+
+class TxDiscard(RecordLayout, kind=Kind.TX_DISCARD):
+    """A packet was swallowed in part or whole."""
+
+    slot = RecordField("a", 0, 16)
+    input = RecordField("a", 16, 16)
+    pkt_len = RecordField("b", 0, 16, label="PktLen")
+    end_row = RecordField("b", 16, 16)
+
+
+class Send(RecordLayout, kind=Kind.SEND):
+    """A packet was taken from an adapter's host, or from a node's agent."""
+
+    slot = RecordField("a")
+    pkt_len = RecordField("b", label="PktLen")
+
+
+class Deliver(RecordLayout, kind=Kind.DELIVER):
+    """A packet was given to an adapter's host, or to a node's agent."""
+
+    slot = RecordField("a")
+    pkt_len = RecordField("b", label="PktLen")
+    first_cycle = RecordField("c")
+    """Low 32 bits of the first word's cycle."""
+    fingerprint = RecordField("d", meaning=HEX)
+    """`wire.crc.fingerprint` of the bytes LRH..ICRC."""
+
+
+class Inject(RecordLayout, kind=Kind.INJECT):
+    """An injected error began to act."""
+
+    trigger = RecordField("a", 0, 8, meaning=_named(Trigger))
+    row = RecordField("a", 8, 24)
+
+
+class BusRead(RecordLayout, kind=Kind.BUS_READ):
+    """A register was read."""
+
+    address = RecordField("a", 0, ADDRESS_BITS, meaning=HEX)
+    value = RecordField("b", meaning=HEX)
+
+
+class RowPair(RecordLayout, kind=Kind.ROW):
+    """The row of an RTL node, and that of its golden model."""
+
+    data = RecordField("a")
+    k = RecordField("b", 0, 4)
+    valid = RecordField("b", 4, 1)
+    polls = RecordField("b", 5, 1)
+    """What the port says beside the row."""
+    model_data = RecordField("c")
+    model_k = RecordField("d", 0, 4)
+    model_valid = RecordField("d", 4, 1)
+    model_polls = RecordField("d", 5, 1)
