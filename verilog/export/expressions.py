@@ -11,15 +11,16 @@ of a net only where that gives the same value:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["NAME", "Expressions", "elements"]
+__all__ = ["NAME", "Expressions"]
 
 NAME = r"[A-Za-z_]\w*"
-_SELECT = rf"(?P<name>{NAME})\s?(?:\[(?P<high>\d+)(?::(?P<low>\d+))?\])?"
 _OPERAND = rf"(?:\{{[^{{}}]*\}}|{NAME}\s?(?:\[\d+(?::\d+)?\])?|\d+'[bdho][0-9a-fA-FxzXZ?_]+)"
-_REFERENCE = re.compile(rf"{_SELECT}\s*")
+_REFERENCE = re.compile(rf"(?P<name>{NAME})\s?(?:\[(?P<high>\d+)(?::(?P<low>\d+))?\])?\s*")
 _CONSTANT = re.compile(r"(?P<width>\d+)'(?P<base>[bdho])(?P<digits>[0-9a-fA-FxzXZ?_]+)\s*")
 _UNARY = re.compile(rf"(?P<operator>~[&|^]|[~!&|^-]) (?P<a>{_OPERAND})\s*")
 _BINARY = re.compile(
@@ -28,6 +29,7 @@ _BINARY = re.compile(
 _CHOICE = re.compile(rf"(?P<test>{_OPERAND})\s*\? (?P<a>{_OPERAND})\s*: (?P<b>{_OPERAND})\s*")
 _COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
 _BITWISE = frozenset("&|^")
+_ARITHMETIC = frozenset("+-*")
 _UNKNOWN = frozenset("xXzZ?")
 _LONGEST = 100
 """Characters that an expression may have to be put into another."""
@@ -35,6 +37,35 @@ _SHORT = 24
 """Characters that an expression may have to be written more than once."""
 
 _BASES = {"b": 2, "o": 8, "d": 10, "h": 16}
+
+
+class _NotUnderstood(Exception):
+    """Text that is no expression of those known here."""
+
+
+class _Piece(NamedTuple):
+    """Bits of a net from LOW on, or a constant, which has no name."""
+
+    text: str
+    width: int
+    name: str = ""
+    low: int = 0
+
+    def part(self, high: int, low: int) -> _Piece:
+        """Bits high..low of it."""
+        if (high, low) == (self.width - 1, 0):
+            return self
+        if self.name:
+            high, low = high + self.low, low + self.low
+            return _Piece(_selected(self.name, high, low), high - low + 1, self.name, low)
+        value = _value(self.text)
+        if value is None:
+            raise _NotUnderstood(self.text)
+        return _Piece(_constant(value >> low, high - low + 1), high - low + 1)
+
+
+_Pieces = Sequence[_Piece]
+"""An operand, most significant piece first."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +77,14 @@ class _Text:
         width: bits by itself.
         free: it has the same value in any context.
         single: no operator, so no need of parentheses.
+        parts: what stands between the commas of a concatenation.
     """
 
     text: str
     width: int
-    free: bool
-    single: bool
+    free: bool = True
+    single: bool = True
+    parts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text if self.single else f"({self.text})"
@@ -60,12 +93,9 @@ class _Text:
         """The same with zeros above it, WIDTH bits at least."""
         if width <= self.width:
             return self
-        if (constant := _CONSTANT.fullmatch(self.text)) and not _UNKNOWN & set(constant["digits"]):
-            value = int(constant["digits"].replace("_", ""), _BASES[constant["base"]])
-            return _Text(f"{width}'h{value:x}", width, free=True, single=True)
-        zeros = f"{width - self.width}'h0"
-        inside = elements(self.text) if self.single and self.text.startswith("{ ") else [self.text]
-        return _Text(f"{{ {', '.join([zeros, *inside])} }}", width, free=True, single=True)
+        if (value := _value(self.text)) is not None:
+            return _Text(_constant(value, width), width)
+        return _concatenation((f"{width - self.width}'h0", *(self.parts or (self.text,))), width)
 
 
 class Expressions:
@@ -83,264 +113,206 @@ class Expressions:
         self._widths = widths
         self._definitions = definitions
         self._used_once = used_once
-        self._texts: dict[tuple[str, int | None], _Text | None] = {}
+        self._texts: dict[tuple[str, int | None], _Text] = {}
 
-    def operand(self, text: str, context: int | None) -> str:
-        """An operand whose context is CONTEXT bits wide, or has the operand's own width (None)."""
-        found = self._operand(text.strip(), context)
-        return text.strip() if found is None else str(found)
+    def alone(self, text: str) -> str:
+        """An operand that nothing is combined with."""
+        try:
+            return self._operand(self._pieces(text), None).text
+        except _NotUnderstood:
+            return text.strip()
 
     def whole(self, text: str, context: int) -> str:
         """The right-hand side of an assignment to CONTEXT bits."""
-        text = text.strip()
-        found = self._expression(self.low_bits(text, context) or text, context)
-        return text if found is None else found.padded(context).text
+        text = self.low_bits(text, context) or text.strip()
+        try:
+            return self._expression(text, context).padded(context).text
+        except _NotUnderstood:
+            return text
 
     def shifted_width(self, text: str) -> int | None:
         """The width of `a` in an expression `a >> b`, else None."""
         match = _BINARY.fullmatch(text.strip())
-        return self.width(match["a"]) if match and match["operator"] == ">>" else None
+        return _width(self._pieces(match["a"])) if match and match["operator"] == ">>" else None
 
     def low_bits(self, text: str, width: int) -> str | None:
         """An expression for the WIDTH low bits of an expression, None if it needs more than those of its operands."""
         text = text.strip()
-        if (match := _UNARY.fullmatch(text)) and match["operator"] in "~-":
-            operands = [match["a"]]
-        elif (match := _CHOICE.fullmatch(text)) or (
-            (match := _BINARY.fullmatch(text)) and match["operator"] in "+-*&|^"
-        ):
-            operands = [match["a"], match["b"]]
-        else:
-            return None
-        low = [self._low_operand(operand.strip(), width) for operand in operands]
-        if None in low:
-            return None
-        if match.re is _CHOICE:
-            return f"{match['test'].strip()} ? {low[0]} : {low[1]}"
-        return f"{match['operator']} {low[0]}" if match.re is _UNARY else f"{low[0]} {match['operator']} {low[1]}"
+        for pattern, operands, operators in ((_UNARY, "a", "~-"), (_CHOICE, "ba", ""), (_BINARY, "ba", "+-*&|^")):
+            match = pattern.fullmatch(text)
+            if match is None or (operators and match["operator"] not in operators):
+                continue
+            with suppress(_NotUnderstood):
+                for operand in operands:
+                    pieces = self._pieces(match[operand])
+                    if width < _width(pieces):
+                        low = _written(_cut(pieces, width - 1, 0))
+                        text = f"{text[: match.start(operand)]}{low} {text[match.end(operand) :]}"
+                return text
+        return None
 
-    def _low_operand(self, text: str, width: int) -> str | None:
-        own = self.width(text)
-        return text if own is not None and own <= width else self._part(text, width - 1, 0)
+    def _pieces(self, text: str) -> _Pieces:
+        """An operand, taken apart."""
+        text = text.strip()
+        return [self._piece(part.strip()) for part in (text[1:-1].split(",") if text.startswith("{") else [text])]
 
-    def _operand(self, text: str, context: int | None) -> _Text | None:
-        if text.startswith("{") and text.endswith("}"):
-            return self._concatenation(text)
+    def _piece(self, text: str) -> _Piece:
         if constant := _CONSTANT.fullmatch(text):
-            return _Text(text, int(constant["width"]), free=True, single=True)
+            return _Piece(text, int(constant["width"]))
         reference = _REFERENCE.fullmatch(text)
         if reference is None or reference["name"] not in self._widths:
-            return None
-        name = reference["name"]
-        width = self._widths[name]
-        if reference["high"] is None:
+            raise _NotUnderstood(text)
+        name, high = reference["name"], reference["high"]
+        if high is None:
+            return _Piece(text, self._widths[name], name)
+        return _Piece(text, int(high) - _low(reference) + 1, name, _low(reference))
+
+    def _operand(self, pieces: _Pieces, context: int | None) -> _Text:
+        """An operand whose context is CONTEXT bits wide, or has the operand's own width (None)."""
+        if len(pieces) == 1:
+            return self._part(pieces[0], context)
+        parts = [self._part(piece, None) for piece in pieces]
+        flat = _joined(text for part in parts for text in part.parts or (part.text,))
+        width = sum(part.width for part in parts)
+        if len(flat) == 1 and all(part.single for part in parts):
+            return _Text(flat[0], width)
+        repeated = len(flat) > 1 and len(set(flat)) == 1
+        return _concatenation((f"{len(flat)}{{{flat[0]}}}",) if repeated else flat, width)
+
+    def _part(self, piece: _Piece, context: int | None) -> _Text:
+        """A net, a part of one or a constant; of a net that is a concatenation, that part of it."""
+        name, width = piece.name, piece.width
+        if not name:
+            return _Text(piece.text, width)
+        if width == self._widths[name]:
             return self._net(name, context)
-        high = int(reference["high"])
-        low = int(reference["low"]) if reference["low"] is not None else high
-        if (high, low) == (width - 1, 0):
-            return self._net(name, context)
+        high = piece.low + width - 1
         if name in self._definitions:
-            part = self._part(self._definitions[name].strip(), high, low)
-            if part is not None and (self._used_once(name) or len(part) <= _LONGEST):
-                return self._operand(part, context)
-        select = f"[{high}]" if high == low else f"[{high}:{low}]"
-        return _Text(f"{reference['name']}{select}", high - low + 1, free=True, single=True)
+            with suppress(_NotUnderstood):
+                part = _cut(self._pieces(self._definitions[name]), high, piece.low)
+                if self._used_once(name) or len(_written(part)) <= _LONGEST:
+                    return self._operand(part, context)
+        return _Text(_selected(name, high, piece.low), width)
 
     def _net(self, name: str, context: int | None) -> _Text:
         """The net itself, or what it is defined as where that is the same."""
-        width = self._widths[name]
-        itself = _Text(name, width, free=True, single=True)
-        if name not in self._definitions:
-            return itself
-        key = (name, context)
+        key, width = (name, context), self._widths[name]
         if key not in self._texts:
-            self._texts[key] = itself
-            found = self._expression(self._definitions[name].strip(), width)
-            if (
-                found is not None
-                and found.width == width
-                and (found.free or context is None or context == width)
-                and (found.single or self._used_once(name) or len(found.text) <= _SHORT)
-                and len(found.text) <= _LONGEST
-            ):
-                self._texts[key] = found
-        return self._texts[key] or itself
+            self._texts[key] = _Text(name, width)
+            with suppress(_NotUnderstood):
+                found = self._expression(self._definitions.get(name, name), width)
+                if (
+                    found.width == width
+                    and (found.free or context is None or context == width)
+                    and (found.single or self._used_once(name) or len(found.text) <= _SHORT)
+                    and len(found.text) <= _LONGEST
+                ):
+                    self._texts[key] = found
+        return self._texts[key]
 
-    def _concatenation(self, text: str) -> _Text | None:
-        parts = [self._operand(element, None) for element in elements(text)]
-        if not parts or any(part is None for part in parts):
-            return None
-        found = [part for part in parts if part is not None]
-        flat: list[str] = []
-        for part in found:
-            flat += elements(part.text) if part.single and part.text.startswith("{") else [part.text]
-        flat = list(_joined(flat))
-        width = sum(part.width for part in found)
-        if len(flat) == 1 and all(part.single for part in found):
-            return _Text(flat[0], width, free=True, single=True)
-        if len(flat) > 1 and len(set(flat)) == 1:
-            return _Text(f"{{ {len(flat)}{{{flat[0]}}} }}", width, free=True, single=True)
-        return _Text(f"{{ {', '.join(flat)} }}", width, free=True, single=True)
-
-    def _part(self, text: str, high: int, low: int) -> str | None:
-        """Bits high..low of an operand, if they are an operand too."""
-        if constant := _CONSTANT.fullmatch(text):
-            if _UNKNOWN & set(constant["digits"]):
-                return None
-            value = int(constant["digits"].replace("_", ""), _BASES[constant["base"]])
-            return f"{high - low + 1}'h{value >> low & ((1 << high - low + 1) - 1):x}"
-        if text.startswith("{") and text.endswith("}"):
-            return self._part_of_concatenation(text, high, low)
-        reference = _REFERENCE.fullmatch(text)
-        if reference is None or reference["name"] not in self._widths:
-            return None
-        base = 0
-        if reference["high"] is not None:
-            base = int(reference["low"] if reference["low"] is not None else reference["high"])
-        select = f"[{high + base}]" if high == low else f"[{high + base}:{low + base}]"
-        return f"{reference['name']}{select}"
-
-    def _part_of_concatenation(self, text: str, high: int, low: int) -> str | None:
-        """Elements, or parts of them, from the least significant on."""
-        parts: list[str] = []
-        at = 0
-        for element in reversed(elements(text)):
-            width = self.width(element)
-            if width is None:
-                return None
-            first, last = max(low - at, 0), min(high - at, width - 1)
-            if first <= last:
-                part = element if last - first + 1 == width else self._part(element, last, first)
-                if part is None:
-                    return None
-                parts.insert(0, part)
-            at += width
-        return parts[0] if len(parts) == 1 else f"{{ {', '.join(parts)} }}"
-
-    def width(self, text: str) -> int | None:
-        """Bits of an operand, None if it is none."""
+    def _expression(self, text: str, context: int) -> _Text:
         text = text.strip()
-        if constant := _CONSTANT.fullmatch(text):
-            return int(constant["width"])
-        if text.startswith("{") and text.endswith("}"):
-            widths = [self.width(element) for element in elements(text)]
-            return None if None in widths else sum(width for width in widths if width is not None)
-        reference = _REFERENCE.fullmatch(text)
-        if reference is None or reference["name"] not in self._widths:
-            return None
-        if reference["high"] is None:
-            return self._widths[reference["name"]]
-        return int(reference["high"]) - int(reference["low"] or reference["high"]) + 1
-
-    def _expression(self, text: str, context: int) -> _Text | None:
-        if (found := self._operand(text, context)) is not None:
-            return found
         if match := _UNARY.fullmatch(text):
-            return self._unary(match["operator"], match["a"], context)
+            return self._unary(match["operator"], self._pieces(match["a"]), context)
         if match := _CHOICE.fullmatch(text):
-            return self._choice(match["test"], match["a"], match["b"], context)
+            return self._choice(
+                self._pieces(match["test"]), self._pieces(match["a"]), self._pieces(match["b"]), context
+            )
         if match := _BINARY.fullmatch(text):
-            return self._binary(match["operator"], match["a"], match["b"], context)
-        return None
+            return self._binary(match["operator"], self._pieces(match["a"]), self._pieces(match["b"]), context)
+        return self._operand(self._pieces(text), context)
 
-    def _unary(self, operator: str, a: str, context: int) -> _Text | None:
-        width = self.width(a)
-        if width is None:
-            return None
-        if operator == "~" and width == context == 1:
-            operator = "!"
-        if operator in "~-":
-            around = max(context, width)
-            inside = self._operand(a, around)
-            return inside and _Text(f"{operator}{inside.padded(around)}", around, free=False, single=False)
+    def _unary(self, operator: str, a: _Pieces, context: int) -> _Text:
+        around = max(context, _width(a))
+        if operator == "-" or (operator == "~" and around > 1):
+            return _Text(f"{operator}{self._operand(a, around).padded(around)}", around, free=False, single=False)
         inside = self._operand(a, None)
-        if inside is not None and operator == "!" and inside.width > 1:
-            return _Text(f"{inside} == {inside.width}'h0", 1, free=True, single=False)
-        return inside and _Text(f"{operator}{inside}", 1, free=True, single=False)
+        if operator == "!" and inside.width > 1:
+            return _Text(f"{inside} == {inside.width}'h0", 1, single=False)
+        return _Text(f"{'!' if operator == '~' else operator}{inside}", 1, single=False)
 
-    def _choice(self, test: str, a: str, b: str, context: int) -> _Text | None:
-        widths = self.width(a), self.width(b)
-        tested = self._operand(test, None)
-        if tested is None or widths[0] is None or widths[1] is None:
-            return None
-        both = max(widths[0], widths[1])
-        first, second = self._operand(a, max(context, both)), self._operand(b, max(context, both))
-        if first is None or second is None:
-            return None
-        text = f"{tested} ? {first.padded(both)} : {second.padded(both)}"
+    def _choice(self, test: _Pieces, a: _Pieces, b: _Pieces, context: int) -> _Text:
+        both = max(_width(a), _width(b))
+        first, second = (self._operand(operand, max(context, both)) for operand in (a, b))
+        text = f"{self._operand(test, None)} ? {first.padded(both)} : {second.padded(both)}"
         return _Text(text, both, first.free and second.free, single=False)
 
-    def _binary(self, operator: str, a: str, b: str, context: int) -> _Text | None:
-        widths = self.width(a), self.width(b)
-        if widths[0] is None or widths[1] is None:
-            return None
-        both = max(widths[0], widths[1])
+    def _binary(self, operator: str, a: _Pieces, b: _Pieces, context: int) -> _Text:
         if operator in ("<<", ">>"):
-            around = max(context, widths[0])
-            first, second = self._operand(a, around), self._operand(b, None)
-            if first is None or second is None:
-                return None
-            if operator == ">>":
-                return _Text(f"{first} >> {second}", first.width, first.free, single=False)
-            return _Text(f"{first.padded(around)} << {second}", around, free=False, single=False)
-        if operator in _COMPARISONS:
-            around = grown = both
-        elif operator in _BITWISE:
-            around, grown = max(context, both), both
-        elif operator in "+-*":
-            around = grown = max(context, both)
-        else:
-            return None
+            return self._shift(operator, a, b, max(context, _width(a)))
+        if operator not in _COMPARISONS | _BITWISE | _ARITHMETIC:
+            raise _NotUnderstood(operator)
+        both = max(_width(a), _width(b))
+        around = both if operator in _COMPARISONS else max(context, both)
+        grown = around if operator in _ARITHMETIC else both
         first, second = self._operand(a, around), self._operand(b, around)
-        if first is None or second is None:
-            return None
-        if operator == ">=" and _is_zero(second.text):
-            return _Text("1'h1", 1, free=True, single=True)
+        if operator == ">=" and _value(second.text) == 0:
+            return _Text("1'h1", 1)
         text = f"{first.padded(grown)} {operator} {second.padded(grown)}"
         if operator in _COMPARISONS:
-            return _Text(text, 1, free=True, single=False)
+            return _Text(text, 1, single=False)
         return _Text(text, grown, operator in _BITWISE and first.free and second.free, single=False)
 
-
-def elements(concatenation: str) -> list[str]:
-    """What stands between the commas of `{ a, b }`, nested ones and parentheses left whole."""
-    found: list[str] = []
-    depth = 0
-    start = 1
-    for at, character in enumerate(concatenation):
-        if character in "{(":
-            depth += 1
-        elif character in "})":
-            depth -= 1
-        if depth == (1 if character == "," else 0) and character in ",}":
-            found.append(concatenation[start:at].strip())
-            start = at + 1
-    return [element for element in found if element]
+    def _shift(self, operator: str, a: _Pieces, b: _Pieces, around: int) -> _Text:
+        first, second = self._operand(a, around), self._operand(b, None)
+        if operator == ">>":
+            return _Text(f"{first} >> {second}", first.width, first.free, single=False)
+        return _Text(f"{first.padded(around)} << {second}", around, free=False, single=False)
 
 
-def _is_zero(text: str) -> bool:
+def _value(text: str) -> int | None:
+    """Of a constant whose bits are all known, else None."""
     constant = _CONSTANT.fullmatch(text)
-    return constant is not None and not constant["digits"].strip("0_")
+    if constant is None or _UNKNOWN & set(constant["digits"]):
+        return None
+    return int(constant["digits"].replace("_", ""), _BASES[constant["base"]])
 
 
-def _joined(parts: list[str]) -> Iterator[str]:
+def _constant(value: int, width: int) -> str:
+    return f"{width}'h{value & ((1 << width) - 1):x}"
+
+
+def _selected(name: str, high: int, low: int) -> str:
+    return f"{name}[{high}]" if high == low else f"{name}[{high}:{low}]"
+
+
+def _width(pieces: _Pieces) -> int:
+    return sum(piece.width for piece in pieces)
+
+
+def _written(pieces: _Pieces) -> str:
+    return pieces[0].text if len(pieces) == 1 else f"{{ {', '.join(piece.text for piece in pieces)} }}"
+
+
+def _cut(pieces: _Pieces, high: int, low: int) -> _Pieces:
+    """Bits high..low of an operand."""
+    found: list[_Piece] = []
+    at = _width(pieces)
+    for piece in pieces:
+        at -= piece.width
+        first, last = max(low - at, 0), min(high - at, piece.width - 1)
+        if first <= last:
+            found.append(piece.part(last, first))
+    return found
+
+
+def _concatenation(parts: Sequence[str], width: int) -> _Text:
+    return _Text(f"{{ {', '.join(parts)} }}", width, parts=tuple(parts))
+
+
+def _joined(parts: Iterable[str]) -> list[str]:
     """Neighbouring parts of one net as one part."""
-    before: re.Match[str] | None = None
+    joined: list[str] = []
     for part in parts:
-        now = _REFERENCE.fullmatch(part)
-        if now is None or now["high"] is None:
-            if before is not None:
-                yield before[0]
-            before = None
-            yield part
-            continue
-        if before is not None:
-            low = int(before["low"] if before["low"] is not None else before["high"])
-            if before["name"] == now["name"] and int(now["high"]) == low - 1:
-                select = f"[{before['high']}:{now['low'] if now['low'] is not None else now['high']}]"
-                before = _REFERENCE.fullmatch(f"{before['name']}{select}")
-                continue
-            yield before[0]
-        before = now
-    if before is not None:
-        yield before[0]
+        below = _REFERENCE.fullmatch(part)
+        above = _REFERENCE.fullmatch(joined[-1]) if joined else None
+        if above and below and above["name"] == below["name"] and _low(above) - 1 == int(below["high"] or -1) >= 0:
+            joined[-1] = _selected(below["name"], int(above["high"]), _low(below))
+        else:
+            joined.append(part)
+    return joined
+
+
+def _low(reference: re.Match[str]) -> int:
+    """The lowest bit of a part of a net, 0 of a whole one."""
+    return int(reference["low"] or reference["high"] or 0)

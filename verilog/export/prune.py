@@ -1,14 +1,14 @@
-"""Taking out of a netlist what no output of its top needs."""
+"""Taking out of an RTLIL design what no output of its top needs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable
 
 from verilog.export.rtlil import Cell, Connection, Module, Process, nets
+from verilog.liveness import Instance, Liveness, Net, Part, Statement
 
 __all__ = ["prune"]
-
-_Statement = Cell | Process | Connection
 
 
 def prune(modules: dict[str, Module], top: str) -> None:
@@ -16,90 +16,45 @@ def prune(modules: dict[str, Module], top: str) -> None:
 
     Second names of nets that stay are kept, as they are what a reader of waves looks for.
     """
-    live = _Liveness(modules, top)
-    for name in [name for name in modules if name not in live.nets]:
+    outputs = [wire.name for wire in modules[top].wires.values() if wire.direction == "output"]
+    live = Liveness({name: _parts(module, modules) for name, module in modules.items()}, {top: outputs})
+    for name in [name for name, alive in live.nets.items() if not alive]:
         del modules[name]
     for module in modules.values():
-        _keep(module, modules, live)
+        _keep(module, live)
 
 
-class _Liveness:
-    """Which nets of which modules the outputs of the top depend on, across instances.
-
-    Attributes:
-        nets: the live nets and memories of each module.
-        statements: ids of the statements that decide them.
-    """
-
-    def __init__(self, modules: dict[str, Module], top: str) -> None:
-        self.nets: dict[str, set[str]] = defaultdict(set)
-        self.statements: set[int] = set()
-        self._modules = modules
-        self._todo: list[tuple[str, str]] = []
-        self._instances: dict[str, list[tuple[str, Cell]]] = defaultdict(list)
-        self._drivers = {name: _drivers(module, modules) for name, module in modules.items()}
-        self._want(top, {wire.name for wire in modules[top].wires.values() if wire.direction == "output"})
-        while self._todo:
-            self._follow(*self._todo.pop())
-
-    def _want(self, module: str, wanted: set[str]) -> None:
-        new = wanted - self.nets[module]
-        self.nets[module] |= new
-        self._todo += [(module, net) for net in new]
-
-    def _follow(self, name: str, net: str) -> None:
-        for statement in self._drivers[name][net]:
-            if isinstance(statement, Cell) and statement.is_instance:
-                self._follow_instance(name, statement, net)
-            elif id(statement) not in self.statements:
-                self.statements.add(id(statement))
-                self._want(name, statement.reads())
-        wire = self._modules[name].wires.get(net)
-        if wire is not None and wire.direction == "input":
-            for parent, cell in self._instances[name]:
-                self._want(parent, nets(cell.connections.get(net, "")))
-
-    def _follow_instance(self, parent: str, cell: Cell, net: str) -> None:
-        child = self._modules[cell.type]
-        outputs = {port for port in child.wires if net in nets(cell.connections.get(port, ""))}
-        self._want(child.name, {port for port in outputs if child.wires[port].direction == "output"})
-        if id(cell) in self.statements:
-            return
-        self.statements.add(id(cell))
-        self._instances[child.name].append((parent, cell))
-        for port in [port for port in self.nets[child.name] if port in child.wires]:
-            if child.wires[port].direction == "input":
-                self._want(parent, nets(cell.connections.get(port, "")))
+def _parts(module: Module, modules: dict[str, Module]) -> dict[Hashable, Part]:
+    statements: list[Cell | Process | Connection] = [*module.cells, *module.processes, *module.connections]
+    return {id(statement): _part(statement, modules) for statement in statements}
 
 
-def _drivers(module: Module, modules: dict[str, Module]) -> dict[str, list[_Statement]]:
-    drivers: dict[str, list[_Statement]] = defaultdict(list)
-    statements: list[_Statement] = [*module.cells, *module.processes, *module.connections]
-    for statement in statements:
-        if isinstance(statement, Cell) and statement.is_instance:
-            wires = modules[statement.type].wires
-            outputs = [spec for port, spec in statement.connections.items() if wires[port].direction == "output"]
-            driven = {net for spec in outputs for net in nets(spec)}
+def _part(statement: Cell | Process | Connection, modules: dict[str, Module]) -> Part:
+    if not isinstance(statement, Cell) or not statement.is_instance:
+        return Statement(statement.drives(), statement.reads())
+    driven: dict[Net, list[Net]] = defaultdict(list)
+    read: dict[Net, set[str]] = {}
+    for port, spec in statement.connections.items():
+        if modules[statement.type].wires[port].direction == "input":
+            read[port] = nets(spec)
         else:
-            driven = statement.drives()
-        for net in driven:
-            drivers[net].append(statement)
-    return drivers
+            for net in nets(spec):
+                driven[net].append(port)
+    return Instance(statement.type, driven, read)
 
 
-def _keep(module: Module, modules: dict[str, Module], live: _Liveness) -> None:
+def _keep(module: Module, live: Liveness) -> None:
     alive = live.nets[module.name]
-    module.cells = [cell for cell in module.cells if id(cell) in live.statements]
+    module.cells = [cell for cell in module.cells if id(cell) in live.parts]
     for cell in module.cells:
         if cell.is_instance:
-            needed = live.nets[cell.type]
-            cell.connections = {port: spec for port, spec in cell.connections.items() if port in needed}
-    module.processes = [process for process in module.processes if id(process) in live.statements]
+            cell.connections = {port: spec for port, spec in cell.connections.items() if port in live.nets[cell.type]}
+    module.processes = [process for process in module.processes if id(process) in live.parts]
     ports = {wire.name for wire in module.wires.values() if wire.direction}
     module.connections = [
         connection
         for connection in module.connections
-        if id(connection) in live.statements
+        if id(connection) in live.parts
         or (connection.reads() and connection.reads() <= alive and not connection.drives() & ports)
     ]
     kept = alive.union(

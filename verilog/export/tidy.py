@@ -349,7 +349,7 @@ def _with_expressions(statement: str, expressions: Expressions, widths: dict[str
     """A statement with expressions in the place of numbered nets."""
 
     def alone(found: re.Match[str]) -> str:
-        return f"{found['before']}{_bare(expressions.operand(found['value'], None))}{found['after']}"
+        return f"{found['before']}{expressions.alone(found['value'])}{found['after']}"
 
     if found := _ASSIGN.fullmatch(statement):
         return f"  assign {found['target']} = {expressions.whole(found['value'], widths[found['target']])};"
@@ -368,15 +368,3 @@ def _assigned(found: re.Match[str], expressions: Expressions, widths: dict[str, 
         width, select = widths[found["name"]], ""
     value = expressions.whole(found["value"], width)
     return f"{found['indent']}{found['name']}{select} {found['operator']} {value};"
-
-
-def _bare(expression: str) -> str:
-    """Without parentheses around the whole."""
-    if not expression.startswith("("):
-        return expression
-    depth = 0
-    for at, character in enumerate(expression):
-        depth += (character == "(") - (character == ")")
-        if depth == 0:
-            return expression[1:-1] if at == len(expression) - 1 else expression
-    return expression

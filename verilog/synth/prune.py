@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import Any
+
+from verilog.liveness import Instance, Liveness, Part, Statement
 
 __all__ = ["prune"]
 
 _Modules = dict[str, dict[str, Any]]
-_Cell = dict[str, Any]
-
-
-class _Driver(NamedTuple):
-    """What drives a net: bit PLACE of PORT of CELL, or, if that is None, of the module itself."""
-
-    cell: _Cell | None
-    port: str
-    place: int
+_KEPT = "kept"
+"""A net beside the numbered ones. What drives it stays: instances, and cells that drive nothing else."""
 
 
 def prune(modules: _Modules, top: str) -> None:
@@ -26,69 +21,27 @@ def prune(modules: _Modules, top: str) -> None:
         modules: as Yosys writes them, those of components mapped apart included; changed in place.
         top: the top module.
     """
-    _Liveness(modules, top).remove()
+    filled = {name: module for name, module in modules.items() if not module["attributes"].get("blackbox")}
+    parts: dict[str, dict[Hashable, Part]] = {
+        name: {(name, cell): _part(facts, filled) for cell, facts in module["cells"].items()}
+        for name, module in filled.items()
+    }
+    outputs = [bit for port in modules[top]["ports"].values() for bit in port["bits"]]
+    live = Liveness(parts, {name: [_KEPT, *(outputs if name == top else ())] for name in filled})
+    for name, module in filled.items():
+        module["cells"] = {cell: facts for cell, facts in module["cells"].items() if (name, cell) in live.parts}
 
 
-class _Liveness:
-    """Goes from the outputs of the top module back to all that they depend on."""
-
-    def __init__(self, modules: _Modules, top: str) -> None:
-        self._modules = {name: module for name, module in modules.items() if not module["attributes"].get("blackbox")}
-        self._drivers: dict[str, dict[int, _Driver]] = defaultdict(dict)
-        self._instances: dict[str, list[tuple[str, _Cell]]] = defaultdict(list)  # of each module, and where they are
-        self._used: dict[str, set[int]] = defaultdict(set)
-        self._to_follow: list[tuple[str, int]] = []
-        for name, module in self._modules.items():
-            self._find_drivers(name, module)
-        for port in self._modules[top]["ports"].values():
-            self._use(top, port["bits"])
-        while self._to_follow:
-            self._follow(*self._to_follow.pop())
-
-    def remove(self) -> None:
-        """Delete the cells that are left over."""
-        for name, module in self._modules.items():
-            kept = {}
-            for cell_name, cell in module["cells"].items():
-                outputs = [bit for port in _ports(cell, "output") for bit in cell["connections"][port]]
-                if cell["type"] in self._modules or not outputs or not self._used[name].isdisjoint(outputs):
-                    kept[cell_name] = cell
-            module["cells"] = kept
-
-    def _find_drivers(self, name: str, module: dict[str, Any]) -> None:
-        drivers = self._drivers[name]
-        for port_name, port in module["ports"].items():
-            if port["direction"] == "input":
-                drivers.update({bit: _Driver(None, port_name, place) for place, bit in enumerate(port["bits"])})
-        for cell in module["cells"].values():
-            if cell["type"] in self._modules:
-                self._instances[cell["type"]].append((name, cell))
-            for port_name in _ports(cell, "output"):
-                bits = cell["connections"][port_name]
-                drivers.update({bit: _Driver(cell, port_name, place) for place, bit in enumerate(bits)})
-
-    def _use(self, name: str, bits: list[int | str]) -> None:
-        """Nets of a module are used; constants are none."""
-        for bit in bits:
-            if isinstance(bit, int) and bit not in self._used[name]:
-                self._used[name].add(bit)
-                self._to_follow.append((name, bit))
-
-    def _follow(self, name: str, bit: int) -> None:
-        """What drives a net that is used is used."""
-        driver = self._drivers[name].get(bit)
-        if driver is None:
-            return
-        cell, port, place = driver
-        if cell is None:
-            for where, instance in self._instances[name]:
-                self._use(where, [instance["connections"][port][place]])
-        elif cell["type"] in self._modules:
-            self._use(cell["type"], [self._modules[cell["type"]]["ports"][port]["bits"][place]])
-        else:
-            for input_port in _ports(cell, "input"):
-                self._use(name, cell["connections"][input_port])
-
-
-def _ports(cell: _Cell, direction: str) -> list[str]:
-    return [port for port, found in cell["port_directions"].items() if found == direction]
+def _part(cell: dict[str, Any], modules: _Modules) -> Part:
+    """A cell between nets, which have numbers; other bits are constants."""
+    ports: dict[str, list[tuple[str, int, int]]] = {"input": [], "output": [], "inout": []}
+    for port, bits in cell["connections"].items():
+        ports[cell["port_directions"][port]] += [(port, at, bit) for at, bit in enumerate(bits) if isinstance(bit, int)]
+    if cell["type"] not in modules:
+        return Statement([bit for *_, bit in ports["output"]] or [_KEPT], [bit for *_, bit in ports["input"]])
+    inside = modules[cell["type"]]["ports"]
+    return Instance(
+        cell["type"],
+        {_KEPT: ()} | {bit: [inside[port]["bits"][at]] for port, at, bit in ports["output"]},
+        {inside[port]["bits"][at]: [bit] for port, at, bit in ports["input"]},
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verilog.export.expressions import Expressions, elements
+from verilog.export.expressions import Expressions
 
 WIDTHS = {"a": 8, "b": 8, "c": 4, "f": 1, "g": 1, "_1": 8, "_2": 8, "_3": 1, "_4": 9, "_5": 12, "_6": 8}
 
@@ -67,5 +67,7 @@ def test_what_is_not_understood_is_left():
     assert expressions(_1="memory[a]").whole("_1 & b", 8) == "_1 & b"
 
 
-def test_elements_of_nested_concatenations():
-    assert elements("{ a, { b, c }, (f ? a : b) }") == ["a", "{ b, c }", "(f ? a : b)"]
+def test_concatenations_in_one_another_are_one():
+    nested = expressions(_5="{ a, c }", _1="{ f, g, _2[5:0] }", _6="f ? a : b")
+    assert nested.whole("{ _5, _1, _6 }", 28) == "{ a, c, f, g, _2[5:0], f ? a : b }"
+    assert nested.whole("{ b[7:4], b[3:2], _6 }", 14) == "{ b[7:2], f ? a : b }"
