@@ -20,6 +20,7 @@ _PART = re.compile(r"[.\[]")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]+")
 _NET = re.compile(r"[\\$][^\s{}]+")
 _WHOLE = re.compile(r"(?P<net>\S+)(?: \[(?P<high>\d+)(?::(?P<low>\d+))?\])?")
+_ENUMERATION = re.compile(r".*\\enum_.*\n")
 _KEYWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -61,7 +62,7 @@ def give_plain_names(modules: dict[str, Module], given: Mapping[str, str]) -> No
     next(iter(ports.values())).update(given)
     for module in modules.values():
         for wire in module.wires.values():
-            wire.attributes = [line for line in wire.attributes if "\\enum_" not in line]
+            wire.attributes = _ENUMERATION.sub("", wire.attributes)
         _drop_second_names(module, modules)
         names = _net_names(module, modules, ports[module.name])
         _rename(module, names, ports)
@@ -97,11 +98,7 @@ def _outputs(cell: Cell, modules: dict[str, Module]) -> list[str]:
 
 def _drop_second_names(module: Module, modules: dict[str, Module]) -> None:
     """Drop second names of nets that are numbered, or are what a port of a submodule is called in there."""
-    read = set[str]().union(
-        *(cell.reads() for cell in module.cells),
-        *(process.reads() for process in module.processes),
-        *(connection.reads() for connection in module.connections),
-    )
+    read = set[str]().union(*(statement.reads() for statement in module.statements))
     read |= {name for name, wire in module.wires.items() if wire.direction == "output"}
     seen_below = {
         (port, _whole(module, spec)) for cell in _instances(module) for port, spec in cell.connections.items()
@@ -182,9 +179,7 @@ def _rename(module: Module, names: dict[str, str], ports: dict[str, dict[str, st
     for wire in module.wires.values():
         wire.name = names.get(wire.name, wire.name)
     module.wires = {wire.name: wire for wire in module.wires.values()}
-    module.memories = {
-        names[name]: [line.replace(name, names[name]) for line in lines] for name, lines in module.memories.items()
-    }
+    module.memories = {names[name]: lines.replace(name, names[name]) for name, lines in module.memories.items()}
     for cell in module.cells:
         port_names = ports.get(cell.type, {}) if cell.is_instance else {}
         cell.connections = {port_names.get(port, port): spec(text) for port, text in cell.connections.items()}
@@ -192,10 +187,8 @@ def _rename(module: Module, names: dict[str, str], ports: dict[str, dict[str, st
             cell.name = names[f"cell {cell.name}"]
         for memory in cell.memory():
             old, new = (name.replace("\\", "\\\\") for name in (memory, names[memory]))
-            cell.parameters = [line.replace(f'"{old}"', f'"{new}"') for line in cell.parameters]
+            cell.parameters = cell.parameters.replace(f'"{old}"', f'"{new}"')
     for process in module.processes:
-        process.lines = [
-            spec(line) if line.strip().startswith(("assign", "switch")) else line for line in process.lines
-        ]
+        process.lines = spec(process.lines)
     for connection in module.connections:
         connection.target, connection.source = spec(connection.target), spec(connection.source)

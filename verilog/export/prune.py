@@ -25,8 +25,7 @@ def prune(modules: dict[str, Module], top: str) -> None:
 
 
 def _parts(module: Module, modules: dict[str, Module]) -> dict[Hashable, Part]:
-    statements: list[Cell | Process | Connection] = [*module.cells, *module.processes, *module.connections]
-    return {id(statement): _part(statement, modules) for statement in statements}
+    return {id(statement): _part(statement, modules) for statement in module.statements}
 
 
 def _part(statement: Cell | Process | Connection, modules: dict[str, Module]) -> Part:

@@ -33,13 +33,15 @@ def prune(modules: _Modules, top: str) -> None:
 
 
 def _part(cell: dict[str, Any], modules: _Modules) -> Part:
-    """A cell between nets, which have numbers; other bits are constants."""
+    """A cell between nets, which have numbers; other bits are constants, or at outputs that are gone."""
+    inside = modules[cell["type"]]["ports"] if cell["type"] in modules else None
     ports: dict[str, list[tuple[str, int, int]]] = {"input": [], "output": [], "inout": []}
     for port, bits in cell["connections"].items():
-        ports[cell["port_directions"][port]] += [(port, at, bit) for at, bit in enumerate(bits) if isinstance(bit, int)]
-    if cell["type"] not in modules:
+        if inside is None or port in inside:
+            places = [(port, at, bit) for at, bit in enumerate(bits) if isinstance(bit, int)]
+            ports[cell["port_directions"][port]] += places
+    if inside is None:
         return Statement([bit for *_, bit in ports["output"]] or [_KEPT], [bit for *_, bit in ports["input"]])
-    inside = modules[cell["type"]]["ports"]
     return Instance(
         cell["type"],
         {_KEPT: ()} | {bit: [inside[port]["bits"][at]] for port, at, bit in ports["output"]},
