@@ -6,9 +6,8 @@ simulators longer to read than all else. Here words in a row that are alike, or 
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 __all__ = ["with_contents_in_loops"]
 
@@ -18,9 +17,9 @@ _SHORTEST = 4
 """Words that are worth a loop."""
 
 
-def with_contents_in_loops(verilog: str) -> str:
-    """The same design, as Yosys wrote it, with loops in its `initial` blocks."""
-    return _INITIAL.sub(_looped, verilog)
+def with_contents_in_loops(module: str) -> str:
+    """The same module, as Yosys wrote it, with loops in its `initial` blocks."""
+    return _INITIAL.sub(_looped, module)
 
 
 def _looped(initial: re.Match[str]) -> str:
@@ -35,34 +34,29 @@ def _looped(initial: re.Match[str]) -> str:
     )
 
 
-def _statements(words: list[tuple[int, int, int]], target: str, counter: str) -> Iterator[str]:
-    for _run, found in itertools.groupby(_runs(words), key=lambda run_and_word: run_and_word[0]):
-        run = [word for _number, word in found]
-        if len(run) < _SHORTEST:
-            yield from (f"{target}[{place}] = {width}'h{value:x};\n" for place, value, width in run)
-            continue
-        (first, value, width), (second, following, _width) = run[:2]
-        assert second == first + 1
-        counted = counter if value == first else f"{counter} + {value - first}" if value > first else None
-        contents = f"{width}'h{value:x}" if following == value else counted or f"{counter} - {first - value}"
-        yield (
-            f"    for ({counter} = {first}; {counter} < {first + len(run)}; {counter} = {counter} + 1)\n"
-            f"  {target}[{counter}] = {contents};\n"
-        )
+def _statements(words: Sequence[tuple[int, int, int]], target: str, counter: str) -> Iterator[str]:
+    at = 0
+    while at < len(words):
+        first, value, width = words[at]
+        alike, counted = (_run(words, at, step) for step in (0, 1))
+        length = max(alike, counted)
+        if length < _SHORTEST:
+            yield from (f"{target}[{place}] = {width}'h{value:x};\n" for place, value, _ in words[at : at + length])
+        else:
+            sign = "+" if value > first else "-"
+            ahead = f" {sign} {abs(value - first)}" if value != first else ""
+            contents = f"{counter}{ahead}" if counted > alike else f"{width}'h{value:x}"
+            yield (
+                f"    for ({counter} = {first}; {counter} < {first + length}; {counter} = {counter} + 1)\n"
+                f"  {target}[{counter}] = {contents};\n"
+            )
+        at += length
 
 
-def _runs(words: list[tuple[int, int, int]]) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Each word with the number of its run: consecutive places with one value, or with values that count up by 1."""
-    run = 0
-    step: int | None = None
-    before: tuple[int, int, int] | None = None
-    for word in words:
-        if before is not None:
-            change = word[1] - before[1]
-            follows = word[0] == before[0] + 1 and change in (0, 1)
-            if not follows or (step is not None and change != step):
-                run, step = run + 1, None
-            else:
-                step = change
-        before = word
-        yield run, word
+def _run(words: Sequence[tuple[int, int, int]], start: int, step: int) -> int:
+    """How many words from START on are at consecutive places, with values that grow by STEP."""
+    place, value, _ = words[start]
+    length = 1
+    while start + length < len(words) and words[start + length][:2] == (place + length, value + step * length):
+        length += 1
+    return length

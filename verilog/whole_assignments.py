@@ -22,7 +22,6 @@ _DECLARATION = re.compile(
 )
 _REFERENCE = re.compile(rf"(?P<name>{_NAME})\s?(?:{_SELECT})?")
 _CONSTANT = re.compile(r"(?P<width>\d+)'[bodh][0-9a-fxz]+")
-_END = "endmodule\n"
 
 
 class _Piece(NamedTuple):
@@ -37,18 +36,14 @@ class _Piece(NamedTuple):
         return self.high - self.low + 1
 
 
-def with_whole_assignments(verilog: str) -> str:
-    """The same design, as Yosys wrote it, without nets that continuous assignments drive in parts.
+def with_whole_assignments(module: str) -> str:
+    """The same module, as Yosys wrote it, without nets that continuous assignments drive in parts.
 
     Nets that also have other drivers, such as outputs of instances, are left as they are.
     """
-    return "".join(f"{_module(text)}{_END}" for text in verilog.split(_END)[:-1]) + verilog.rpartition(_END)[2]
-
-
-def _module(text: str) -> str:
     widths: dict[str, int] = {}
     driven: set[str] = set()
-    for net in _DECLARATION.finditer(text):
+    for net in _DECLARATION.finditer(module):
         name = net["name"].strip()
         widths[name] = int(net["high"] or 0) + 1
         if net["kind"] == "reg":
@@ -71,7 +66,7 @@ def _module(text: str) -> str:
             sides.append(f"  wire [{width - 1}:0] {side};\n  assign {side} = {assignment['value']};\n")
         return ""
 
-    rest = _PARTIAL.sub(right_hand_side, text)
+    rest = _PARTIAL.sub(right_hand_side, module)
     return "".join([rest, *sides, *(_assignments(name, widths[name], found) for name, found in pieces.items())])
 
 
