@@ -48,7 +48,13 @@ INSIDE = {
         ("packet",),
         ("content", "kernel"),
     ),
-    "verilog": (("export", "synth"), ("design",), ("emit",), ("boundaries", "memory_contents", "whole_assignments")),
+    "verilog": (
+        ("export", "synth"),
+        ("design",),
+        ("emit",),
+        ("boundaries", "merging", "memory_contents", "waking_processes", "whole_assignments"),
+        ("fingerprint", "liveness"),
+    ),
 }
 """The floors within a room: folders, or files of their own."""
 

@@ -11,14 +11,12 @@ the trace of a switch of 64 ports.
 
 Conversion costs several times what elaboration does, so a component is converted only if none like it was. Like
 means that conversion would read the same: everything that can be reached from the elaborated fragment and its
-ports (see `_fingerprint`). A component needs no care for that, and has no way to be taken for another.
+ports (see `fingerprint`). A component needs no care for that, and has no way to be taken for another.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from amaranth.back import rtlil
@@ -27,25 +25,11 @@ from amaranth.hdl._ir import Design, PortDirection
 from amaranth.lib import wiring
 
 from toolchain.garbage import no_garbage_collection
+from verilog.fingerprint import fingerprint
 
 __all__ = ["convert_apart"]
 
 _TOP_ATTRIBUTE = "attribute \\top 1\n"
-_PLAIN = frozenset((type(None), bool, int, float, str, bytes, range))
-_NOT_CONVERTED = frozenset(
-    (
-        "src_loc",  # left out of the text
-        "duid",  # tells signals apart, as the numbers in a fingerprint do
-        "origins",  # for finding a fragment by its elaboratable
-        "generated",  # for finding parts of a fragment by name
-        "domains_propagated_up",  # for error messages
-        "_decoder",  # for simulators' waves
-        "_MustUse__used",
-        "_MustUse__context",
-    )
-)
-"""Attributes of Amaranth's objects that do not show in what they are converted to."""
-
 _MOST_FIELDS = 16
 """Parts of a signal of a structured shape that get nets of their own, for waves; a signal with more gets none.
 
@@ -119,55 +103,14 @@ def _convert_below(design: Any, fragment: Any, path: str, modules: _Modules) -> 
         _convert_below(design, subfragment, below, modules)
         if ports is None:
             continue
-        fingerprint, known_by_id = _fingerprint(subfragment, ports)
-        if fingerprint not in modules:
+        digest, known_by_id = fingerprint(subfragment, ports)
+        if digest not in modules:
             alone = Design(subfragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(below,))
-            modules[fingerprint] = _Module(below, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
+            modules[digest] = _Module(below, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
         kinds = {PortDirection.Input: "i", PortDirection.Output: "o"}
         connections = [(kinds[direction], port, signal) for port, (signal, direction) in ports.items()]
-        instance = Instance(modules[fingerprint].name, *connections)
+        instance = Instance(modules[digest].name, *connections)
         fragment.subfragments[index] = (instance, given_name or name, source)
-
-
-def _fingerprint(fragment: Any, ports: _Ports) -> tuple[bytes, tuple[object, ...]]:
-    """A digest that two fragments share only if their conversion is the same but for paths in module names.
-
-    It is taken of all that FRAGMENT and PORTS lead to: contents of containers and attributes of Amaranth's objects
-    except those _NOT_CONVERTED. Each object has the number of its first appearance, so that two signals of one
-    name stay two. Below FRAGMENT its submodules have become instances, told by the names of their modules.
-
-    An object of another kind, such as a class, is known by its id, which holds as long as the object does: those
-    are returned too. Where this tells apart what is alike, one more module is converted, and merged by its text.
-    """
-    tokens: list[str] = []
-    known_by_id: list[object] = []
-    numbers: dict[int, int] = {}
-    stack: list[Any] = [fragment, ports]
-    while stack:
-        thing = stack.pop()
-        kind = type(thing)
-        if kind in _PLAIN:
-            tokens.append(repr(thing))
-            continue
-        if id(thing) in numbers:
-            tokens.append(f"#{numbers[id(thing)]}")
-            continue
-        numbers[id(thing)] = len(numbers)
-        if isinstance(thing, (list, tuple)):
-            tokens.append(f"{kind.__qualname__} of {len(thing)}")
-            stack += thing
-        elif isinstance(thing, dict):
-            tokens.append(f"{kind.__qualname__} of {len(thing)}")
-            stack += thing.keys()
-            stack += thing.values()
-        elif kind.__module__.startswith("amaranth.") and not isinstance(thing, (type, Enum)):
-            attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
-            tokens.append(f"{kind.__qualname__} with {' '.join(attributes)}")
-            stack += attributes.values()
-        else:
-            known_by_id.append(thing)
-            tokens.append(f"id {id(thing)}")
-    return hashlib.sha256("\n".join(tokens).encode()).digest(), tuple(known_by_id)
 
 
 def _text(design: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,16 +20,11 @@ __all__ = ["MODULE", "Design", "export", "fabric_design"]
 MODULE = "fabric"
 """Name of the design's top module in Verilog."""
 
-_CODE = (
-    "rtl",
-    "wire",
-    "verilog/design.py",
-    "verilog/boundaries.py",
-    "verilog/emit.py",
-    "verilog/memory_contents.py",
-    "verilog/whole_assignments.py",
-)
-"""What decides the Verilog of a fabric, as folders and files of the checkout."""
+_CODE = ("rtl/**/*.py", "wire/**/*.py")
+"""What decides the netlist of a fabric, as patterns of files of the checkout."""
+
+_EMISSION = "verilog/*.py"
+"""What makes Verilog of it."""
 
 _VERILOG = "fabric.v"
 _PORTS = "ports.json"
@@ -49,7 +44,7 @@ class Design:
     verilog: str
 
 
-def export(make: Callable[[], Any], key: object, folders: Iterable[str]) -> Design:
+def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
     """The design of a component with `FabricSignature` and an attribute `ports`, from the cache if nothing changed.
 
     Elaborating a large fabric takes longer than compiling it, so the result is kept for as long as neither the
@@ -58,11 +53,11 @@ def export(make: Callable[[], Any], key: object, folders: Iterable[str]) -> Desi
     Args:
         make: makes the component.
         key: the parameters, whose repr tells them apart.
-        folders: files or folders of the checkout with the Python code that decides the result.
+        code: patterns of the files of the checkout that decide the result, those that emit it aside.
 
     Raises:
         BuildDirectoryError: the build output cannot be written.
-        FileNotFoundError: one of FOLDERS is not there, so that a build of other code might be taken.
+        FileNotFoundError: one of CODE is not there, so that a build of other code might be taken.
     """
 
     def fill(directory: Path) -> None:
@@ -71,20 +66,15 @@ def export(make: Callable[[], Any], key: object, folders: Iterable[str]) -> Desi
         (directory / _PORTS).write_text(dump_ports(component.ports))
 
     digest = hashlib.sha256()
-    for file in _python_files(folders):
-        digest.update(str(file.relative_to(_ROOT)).encode() + b"\0" + file.read_bytes())
+    for pattern in (*code, _EMISSION):
+        files = sorted(_ROOT.glob(pattern))
+        if not files:
+            raise FileNotFoundError(f"{_ROOT / pattern}: expected the Python code that a design depends on")
+        for file in files:
+            digest.update(str(file.relative_to(_ROOT)).encode() + b"\0" + file.read_bytes())
     identity = {"parameters": repr(key), "code": digest.hexdigest(), "amaranth": metadata.version("amaranth")}
     directory = cached("design", identity, fill)
     return Design(load_ports((directory / _PORTS).read_text()), (directory / _VERILOG).read_text())
-
-
-def _python_files(folders: Iterable[str]) -> Iterator[Path]:
-    for folder in folders:
-        path = _ROOT / folder
-        found = [path] if path.is_file() else sorted(path.rglob("*.py"))
-        if not found:
-            raise FileNotFoundError(f"{path}: expected the Python code that a design depends on")
-        yield from found
 
 
 def fabric_design(parameters: FabricParameters, *, part: bool = False) -> Design:

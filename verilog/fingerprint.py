@@ -1,0 +1,66 @@
+"""What tells whether two elaborated components are converted to the same RTLIL, without converting them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+__all__ = ["fingerprint"]
+
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, range))
+_NOT_CONVERTED = frozenset(
+    (
+        "src_loc",  # left out of the text
+        "duid",  # tells signals apart, as the numbers in a fingerprint do
+        "origins",  # for finding a fragment by its elaboratable
+        "generated",  # for finding parts of a fragment by name
+        "domains_propagated_up",  # for error messages
+        "_decoder",  # for simulators' waves
+        "_MustUse__used",
+        "_MustUse__context",
+    )
+)
+"""Attributes of Amaranth's objects that do not show in what they are converted to."""
+
+
+def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
+    """A digest that two fragments share only if their conversion is the same but for paths in module names.
+
+    It is taken of all that FRAGMENT and PORTS lead to: contents of containers and attributes of Amaranth's objects
+    except those _NOT_CONVERTED. Each object has the number of its first appearance, so that two signals of one
+    name stay two. Below FRAGMENT its submodules have become instances, told by the names of their modules.
+
+    An object of another kind, such as a class, is known by its id, which holds as long as the object does: those
+    are returned too. Where this tells apart what is alike, one more module is converted, and merged by its text.
+    """
+    tokens: list[str] = []
+    known_by_id: list[object] = []
+    numbers: dict[int, int] = {}
+    stack: list[Any] = [fragment, ports]
+    while stack:
+        thing = stack.pop()
+        kind = type(thing)
+        if kind in _PLAIN:
+            tokens.append(repr(thing))
+            continue
+        if id(thing) in numbers:
+            tokens.append(f"#{numbers[id(thing)]}")
+            continue
+        numbers[id(thing)] = len(numbers)
+        inside: Iterable[Any]
+        told: object
+        if isinstance(thing, (list, tuple)):
+            inside, told = thing, len(thing)
+        elif isinstance(thing, dict):
+            inside, told = (*thing.keys(), *thing.values()), len(thing)
+        elif kind.__module__.startswith("amaranth.") and not isinstance(thing, (type, Enum)):
+            attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
+            inside, told = attributes.values(), " ".join(attributes)
+        else:
+            known_by_id.append(thing)
+            inside, told = (), id(thing)
+        tokens.append(f"{kind.__qualname__} {told}")
+        stack += inside
+    return hashlib.sha256("\n".join(tokens).encode()).digest(), tuple(known_by_id)
