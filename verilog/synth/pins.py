@@ -1,16 +1,10 @@
 """A component on three pins, for place and route."""
 
-from typing import Final
-
 from amaranth.hdl import Cat, ClockDomain, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["ThreePins"]
-
-
-_CHAIN: Final = 1024
-"""Registers in a row, at most. Yosys follows cell after cell by recursion, and runs out of stack in longer ones."""
 
 
 class ThreePins(wiring.Component):
@@ -21,14 +15,20 @@ class ThreePins(wiring.Component):
     component is constant or unused but its reset, which is left out, for an FPGA's registers begin with their initial
     values, and its trace, which is left open: it is for simulation.
 
+    Args:
+        component: the component.
+        chain: registers in a row, at most. Yosys follows cell after cell by recursion, and runs out of stack in longer
+            ones.
+
     Members:
         clk: the clock.
         serial_in: to the first shift register.
         serial_out: the outputs of earlier cycles, folded.
     """
 
-    def __init__(self, component: wiring.Component) -> None:
+    def __init__(self, component: wiring.Component, chain: int = 1024) -> None:
         self.component = component
+        self._chain = chain
         super().__init__({"clk": In(1), "serial_in": In(1), "serial_out": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
@@ -49,11 +49,11 @@ class ThreePins(wiring.Component):
             folded.eq(Cat(outputs) ^ (folded << 1)),
         ]
         # A chain begins with the first of the one before, changed: no two registers are alike.
-        for start in range(_CHAIN, len(shifted), _CHAIN):
-            m.d.sync += shifted[start].eq(self.serial_in ^ shifted[start - _CHAIN])
-        for start in range(_CHAIN, len(folded), _CHAIN):
+        for start in range(self._chain, len(shifted), self._chain):
+            m.d.sync += shifted[start].eq(self.serial_in ^ shifted[start - self._chain])
+        for start in range(self._chain, len(folded), self._chain):
             m.d.sync += folded[start].eq(Cat(outputs)[start])
-        ends = [*range(_CHAIN - 1, len(folded) - 1, _CHAIN), len(folded) - 1]
+        ends = [*range(self._chain - 1, len(folded) - 1, self._chain), len(folded) - 1]
         m.d.comb += [
             Cat(inputs).eq(shifted),
             self.serial_out.eq(Cat(folded[end] for end in ends).xor()),

@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from cosim.simulators.installed import environment
+from verilog.emit import merged_rtlil, rtlil_to_verilog
 from verilog.export.bench import PARTNER, TEST_BENCH
+from verilog.export.names import give_plain_names
 from verilog.export.package import switch_package
+from verilog.export.rtlil import parse
+from verilog.export.tidy import tidy
 from verilog.export.verilog import TOP
 from wire.parameters import SwitchParameters
+
+from .counters import Pair
 
 
 @dataclass(frozen=True)
@@ -67,3 +73,11 @@ def lint(tmp_path: Path) -> Callable[..., str]:
         return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True).stderr
 
     return run
+
+
+@pytest.fixture(scope="session")
+def pair() -> str:
+    """The exported Verilog of two counters."""
+    modules = parse(merged_rtlil(Pair(), "pair"))
+    give_plain_names(modules, {"\\total": "\\sum"})
+    return tidy(rtlil_to_verilog("\n".join(map(str, modules.values()))))

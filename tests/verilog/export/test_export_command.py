@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ironband import main
-from verilog.export import package
 from verilog.export.verilog import TOP
 
 SMALL = ["export", "--ports", "2", "--mtu", "256", "--buffer-blocks", "8"]
@@ -111,23 +110,3 @@ def test_an_interrupted_export_leaves_nothing(capsys, monkeypatch):
     monkeypatch.setattr("ironband.export.switch_package", interrupted)
     assert main([*SMALL, "-o", "switch"]) == 130
     assert names() == set()
-
-
-@pytest.mark.parametrize("there", [False, True], ids=["new", "there before"])
-def test_files_are_written_all_or_none(monkeypatch, there):
-    """The disk is full at the second file."""
-    if there:
-        Path("switch").mkdir()
-    write = Path.write_text
-
-    def full(path, text, encoding=None):
-        if path.name == "two":
-            raise OSError(28, "No space left on device")
-        return write(path, text, encoding=encoding)
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(package.OutputError, match="directory switch: cannot be written: No space left on device"):
-        package.write_files(Path("switch"), {"one": "1", "two": "2"})
-    assert names() == ({"switch"} if there else set())
-    if there:
-        assert names("switch") == set()

@@ -93,12 +93,6 @@ def names(module):
     return {wire.name.split("$")[0].lstrip("\\") for wire in module.wires.values()}
 
 
-def test_what_is_written_is_what_was_read(chain):
-    text = "\n".join(map(str, chain.values()))
-    assert "\n".join(map(str, parse(text).values())) == text
-    assert all(line.strip() in text for line in merged_rtlil(Chain(), "chain").splitlines() if " cell " in line)
-
-
 def test_all_stays_if_every_output_is_wanted(chain):
     before = {name: (len(module.cells), len(module.memories)) for name, module in chain.items()}
     prune(chain, "\\chain")
@@ -136,8 +130,3 @@ def test_an_output_that_only_one_instance_needs_goes_no_further_at_the_other():
     assert "\\record" not in {wire.name for wire in modules["\\uneven_wrapped"].wires.values() if wire.direction}
     assert "\\record" in {wire.name for wire in modules["\\uneven_plain"].wires.values() if wire.direction}
     assert_instances_fit(modules)
-
-
-def test_text_that_is_no_rtlil_is_told():
-    with pytest.raises(ValueError, match="RTLIL outside a module: hello"):
-        parse("hello\n")
