@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters
-from wire.stimulus import Control, Injection, Operation, Post
+from wire.stimulus import Control, Delivery, Injection, Operation, Post
 from wire.trace import Kind, Record, link_source, port_source
 
-from .adapter.adapter import Adapter, Delivery
+from .adapter.adapter import Adapter
 from .kernel import CONTROL, DECIDE, UPDATE, Kernel
 from .link.link import Cable
 from .link.wire_log import WireLog
 from .management.register_bus import Bus
 from .switch import Switch
 
-__all__ = ["Delivery", "Fabric", "Posts", "WireLog"]
+__all__ = ["Fabric", "Posts", "WireLog"]
 
 _ANSWER_LATENCY = 2
 """Cycles from what a bus read shows to its record."""

@@ -8,13 +8,22 @@ from .layout import Record
 from .mad import BASE_VERSION, MAD_BYTES, MAD_HEADER
 from .opcodes import Opcode
 from .packet import Packet, build_ud_send
-from .smp import unpack_smp
+from .smp import smp_layout, unpack_smp
 
-__all__ = ["gmp_of", "gmp_packet", "smp_of", "smp_packet"]
+__all__ = ["gmp_of", "gmp_packet", "qp0_mad", "qp0_packet", "smp_of", "smp_packet"]
 
 
 def smp_packet(smp: Record, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, psn: int = 0) -> Packet:
     """The packet of an SMP, CRCs included; a purely directed route has permissive LIDs.
+
+    Raises:
+        ValueError: a value that does not fit its field.
+    """
+    return qp0_packet(smp.pack(), slid, dlid, psn)
+
+
+def qp0_packet(mad: bytes, slid: int, dlid: int, psn: int = 0) -> Packet:
+    """The packet of the bytes of an SMP, CRCs included.
 
     Raises:
         ValueError: a value that does not fit its field.
@@ -25,7 +34,7 @@ def smp_packet(smp: Record, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSI
         dest_qp=QP_SMI,
         src_qp=QP_SMI,
         q_key=Q_KEY_SMI,
-        payload=smp.pack(),
+        payload=mad,
         vl=VL15,
         psn=psn,
     )
@@ -68,9 +77,20 @@ def smp_of(packet: Packet) -> Record:
     Raises:
         ValueError: why it is to be discarded: VL, opcode, DestQP, length, BaseVersion or MgmtClass.
     """
+    return unpack_smp(qp0_mad(packet))
+
+
+def qp0_mad(packet: Packet) -> bytes:
+    """The 256 bytes of that SMP.
+
+    Raises:
+        ValueError: as `smp_of`.
+    """
     if packet.lrh.vl != VL15:
         raise ValueError(f"SMP on VL {packet.lrh.vl}, allowed {VL15}")
-    return unpack_smp(_mad_of(packet, QP_SMI))
+    mad = _mad_of(packet, QP_SMI)
+    smp_layout(mad)
+    return mad
 
 
 def gmp_of(packet: Packet) -> bytes:

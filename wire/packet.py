@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from struct import Struct
 from typing import Final
 
 from .codes import LNH, P_KEY_DEFAULT
@@ -37,10 +35,8 @@ __all__ = [
     "build",
     "build_raw",
     "build_ud_send",
-    "pack_words",
     "parse",
     "rows_of_words",
-    "unpack_words",
 ]
 
 WORD_BYTES: Final = 4
@@ -297,24 +293,3 @@ def build_ud_send(
 
 def _link_header(lrh: Mapping[str, int], lnh: LNH, size: int) -> Record:
     return LRH.record(lrh).replace(lnh=lnh, pkt_len=size // WORD_BYTES)
-
-
-def pack_words(words: Sequence[int]) -> bytes:
-    """Bytes of a packet from its 32-bit words, first byte highest."""
-    return _words_layout(len(words)).pack(*words)
-
-
-def unpack_words(packet: bytes) -> tuple[int, ...]:
-    """The 32-bit words of a packet, first byte highest.
-
-    Raises:
-        ValueError: it is no whole number of words.
-    """
-    if len(packet) % WORD_BYTES:
-        raise ValueError(f"packet of {len(packet)} bytes: expected a multiple of {WORD_BYTES}")
-    return _words_layout(len(packet) // WORD_BYTES).unpack(packet)
-
-
-@cache
-def _words_layout(count: int) -> Struct:
-    return Struct(f">{count}I")

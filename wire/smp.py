@@ -32,6 +32,7 @@ __all__ = [
     "is_directed",
     "return_path",
     "return_port",
+    "smp_layout",
     "smp_request",
     "smp_response",
     "unpack_smp",
@@ -127,8 +128,8 @@ def smp_response(request: Record, data: bytes = b"", status: int = MadStatus.OK)
     return answer.replace(d=1) if is_directed(answer) else answer
 
 
-def unpack_smp(mad: bytes) -> Record:
-    """The SMP in the 256 bytes of a MAD; MgmtClass says which of the two layouts it has.
+def smp_layout(mad: bytes) -> Layout:
+    """Which of the two layouts the SMP in the 256 bytes of a MAD has, as MgmtClass says.
 
     Raises:
         ValueError: another class or another length.
@@ -137,10 +138,19 @@ def unpack_smp(mad: bytes) -> Record:
         raise ValueError(f"MAD of {len(mad)} bytes, allowed {MAD_BYTES}")
     mgmt_class = MAD_HEADER["mgmt_class"].read(mad)
     if mgmt_class == MgmtClass.SUBN_LID_ROUTED:
-        return SMP_LID_ROUTED.unpack(mad)
+        return SMP_LID_ROUTED
     if mgmt_class == MgmtClass.SUBN_DIRECTED_ROUTE:
-        return SMP_DIRECTED_ROUTE.unpack(mad)
+        return SMP_DIRECTED_ROUTE
     raise ValueError(f"SMP of MgmtClass {mgmt_class:#04x}, allowed 0x01, 0x81")
+
+
+def unpack_smp(mad: bytes) -> Record:
+    """The SMP in the 256 bytes of a MAD.
+
+    Raises:
+        ValueError: another class or another length.
+    """
+    return smp_layout(mad).unpack(mad)
 
 
 def initial_path(smp: Record) -> tuple[int, ...]:

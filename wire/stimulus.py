@@ -127,5 +127,5 @@ class Delivery(NamedTuple):
     """Of its last word, as the DELIVER record's stamp."""
     node: int
     slot: int
-    words: tuple[int, ...]
-    """LRH..ICRC in 32-bit words, first byte highest."""
+    data: bytes
+    """LRH..ICRC."""

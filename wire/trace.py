@@ -24,9 +24,11 @@ __all__ = [
     "link_source",
     "port_of_source",
     "port_source",
+    "words_of_payload",
 ]
 
 RECORD = Struct("<QII5I")
+_WORDS = Struct("<5I")
 WORDS = 5
 WORD_BITS = 32
 LINK_SOURCE = 1 << 31
@@ -117,6 +119,11 @@ class Record(NamedTuple):
     c: int = 0
     d: int = 0
     e: int = 0
+
+
+def words_of_payload(payload: int) -> tuple[int, ...]:
+    """Words a..e of a record, of which hardware makes one number, a lowest."""
+    return _WORDS.unpack(payload.to_bytes(_WORDS.size, "little"))
 
 
 def port_source(node: int, port: int) -> int:

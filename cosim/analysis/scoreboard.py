@@ -12,7 +12,7 @@ from typing import Protocol
 
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.topology.topology import Topology
-from wire.packet import pack_words
+from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery
 
 __all__ = ["DeliveryCheck", "Fault", "Follower"]
@@ -97,13 +97,12 @@ class DeliveryCheck:
         """Check one delivery."""
         self.advance(delivery.cycle)
         host = self._hosts[delivery.node]
-        content = _content(host, pack_words(delivery.words))
+        content = _content(host, delivery.data)
         packet = self._under_way.pop(content, None)
         if packet is None:
-            text = (
-                f"got a packet of {len(delivery.words)} words that is changed, not meant for it, late or a second one"
-            )
-            self._fault(Fault(delivery.cycle, host, f"{text}: {delivery.words[0]:08x} {delivery.words[1]:08x} ..."))
+            words = len(delivery.data) // WORD_BYTES
+            text = f"got a packet of {words} words that is changed, not meant for it, late or a second one"
+            self._fault(Fault(delivery.cycle, host, f"{text}: {delivery.data[:8].hex(' ', WORD_BYTES)} ..."))
             return
         waiting = self._flows[packet.flow, host]
         while (first := waiting.popleft()) != content:

@@ -8,7 +8,7 @@ from cocotb.triggers import Event
 
 from cosim.drivers.mailbox import Mailbox, within
 from wire.codes import VL15
-from wire.packet import WORD_BYTES, pack_words
+from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post
 
 __all__ = ["AdapterDriver"]
@@ -54,7 +54,7 @@ class AdapterDriver:
         Raises:
             TimeoutError: none came in so many cycles.
         """
-        return pack_words((await self.recv_delivery(timeout_cycles)).words)
+        return (await self.recv_delivery(timeout_cycles)).data
 
     async def recv_delivery(self, timeout_cycles: int | None = None) -> Delivery:
         """As recv, with the cycle of the last word and the slot it came on.

@@ -14,12 +14,11 @@ from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
 from toolchain.garbage import no_garbage_collection
+from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post
-from wire.trace import WORDS, Record
+from wire.trace import Record, words_of_payload
 
 __all__ = ["simulate"]
-
-_WORD_MASK = 0xFFFF_FFFF
 
 
 def simulate(
@@ -86,7 +85,7 @@ class _Bench:
         self._stimulus = stimulus
         self._streams = [_Stream(source) for source in component.send]
         self._stream_of = dict(zip(component.ports.streams, self._streams, strict=True))
-        self._arriving: list[list[int]] = [[] for _host in component.ports.hosts]
+        self._arriving = [bytearray() for _host in component.ports.hosts]
 
     async def play(self, context: Any) -> None:
         """The testbench: one round a cycle."""
@@ -121,20 +120,19 @@ class _Bench:
         for index, sink in enumerate(self._component.recv):
             if not context.get(sink.valid):
                 continue
-            words = self._arriving[index]
-            words.append(context.get(sink.data))
+            data = self._arriving[index]
+            data += context.get(sink.data).to_bytes(WORD_BYTES, "big")
             if context.get(sink.last):
-                delivery = Delivery(self.cycle, ports.hosts[index], context.get(sink.slot), tuple(words))
+                delivery = Delivery(self.cycle, ports.hosts[index], context.get(sink.slot), bytes(data))
                 self._stimulus.delivered(delivery)
                 self.deliveries.append(delivery)
-                words.clear()
+                data.clear()
         valid = context.get(self._component.trace_valid)
         while valid:
             slot = (valid & -valid).bit_length() - 1
             valid &= valid - 1
             payload = context.get(self._component.trace[slot])
-            words = [payload >> 32 * place & _WORD_MASK for place in range(WORDS)]
-            self.records.append(Record(self.cycle, *ports.trace[slot], *words))
+            self.records.append(Record(self.cycle, *ports.trace[slot], *words_of_payload(payload)))
 
 
 class _Stream:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-import model.fabric
 from cosim.engines import compiled_model
 from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
 from cosim.stimulus.run_spec import RunSpec, Stimulus
-from wire.packet import unpack_words
 from wire.stimulus import Delivery
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
@@ -43,9 +41,8 @@ class ModelRun:
             self._deliver if self._wanted else None,
         )
 
-    def _deliver(self, packet: model.fabric.Delivery) -> None:
-        words = unpack_words(packet.data)
-        self._delivered[packet.cycle, packet.node] = Delivery(packet.cycle, packet.node, packet.slot, words)
+    def _deliver(self, delivery: Delivery) -> None:
+        self._delivered[delivery.cycle, delivery.node] = delivery
 
     def records(self, wish: int) -> Iterator[Record]:
         """Simulate the cycles below WISH, or up to the run's end if that comes before; their records in order."""

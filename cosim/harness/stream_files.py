@@ -14,6 +14,7 @@ Going in, numbers are big-endian, as `$fread` takes them; coming out, little-end
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct
@@ -247,8 +248,9 @@ class DeliveryReader:
             end = body + -(-count // CHUNK_WORDS) * CHUNK_WORDS * WORD_BYTES
             if end > len(data):
                 break
-            words = memoryview(data)[body : body + count * WORD_BYTES].cast("I")
-            found.append(Delivery(cycle, node, slot, tuple(words)))
+            packet = array("I", data[body : body + count * WORD_BYTES])
+            packet.byteswap()
+            found.append(Delivery(cycle, node, slot, packet.tobytes()))
             at = end
         self._follower.keep(data[at:])
         # The simulation decides the order of collectors within a cycle.

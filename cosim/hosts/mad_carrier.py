@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from cosim.stimulus.run_spec import Actor
-from sm.mad_client import MadClient, OutgoingMad
-from wire.mad_packet import smp_of, smp_packet
-from wire.packet import pack_words, parse
-from wire.smp import unpack_smp
+from sm.mad_client import MadClient
+from wire.mad_packet import qp0_mad, qp0_packet
+from wire.packet import parse
 from wire.stimulus import Delivery, Post
 
 __all__ = ["REACTION_CYCLES", "ActorGroup", "MadCarrier", "Replay"]
@@ -24,7 +23,7 @@ It is also how far a simulation may run without asking the Subnet Manager.
 
 
 class MadCarrier:
-    """The host at which a Subnet Manager runs: an actor (`cosim.engines.base.Actor`).
+    """The host at which a Subnet Manager runs: an actor (`cosim.stimulus.run_spec.Actor`).
 
     What the Subnet Manager does follows from the deliveries and their cycles alone, so every engine that delivers
     the same gets the same posts.
@@ -53,7 +52,7 @@ class MadCarrier:
         self._queue = _Queue(self.posts)
 
     def until(self, finished: int) -> int:
-        """How far the fabric may run, see `cosim.engines.base.Actor`."""
+        """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`."""
         self._pass_time(finished - 1)
         reach = max(finished, self._start) + REACTION_CYCLES - 1
         self.reach = reach if self._end is None else min(reach, self._end)
@@ -86,7 +85,7 @@ class MadCarrier:
     def _act(self, now: int) -> None:
         """Posts what the Subnet Manager sends in cycle `now`."""
         for outgoing in self._mads.poll(now):
-            self.posts.append(Post(now + REACTION_CYCLES, self._node, self._slot, _packet(outgoing)))
+            self.posts.append(Post(now + REACTION_CYCLES, self._node, self._slot, qp0_packet(*outgoing).data))
         if self._end is None and self._ended():
             self._end = now + REACTION_CYCLES
 
@@ -144,16 +143,9 @@ class _Queue:
             yield self._posts[self._given - 1]
 
 
-def _packet(outgoing: OutgoingMad) -> bytes:
-    """LRH..ICRC."""
-    return smp_packet(unpack_smp(outgoing.mad), outgoing.slid, outgoing.dlid).data
-
-
 def _mad_of(delivery: Delivery) -> bytes | None:
     """The SMP in a delivered packet; None if there is none."""
     try:
-        packet = parse(pack_words(delivery.words))
-        smp_of(packet)
+        return qp0_mad(parse(delivery.data))
     except ValueError:
         return None
-    return packet.payload

@@ -10,7 +10,7 @@ from cosim.topology.topology import Topology
 from wire.codes import Q_KEY_SMI, QP_SMI, VL15
 from wire.crc import ICRC_BYTES
 from wire.headers import BTH, DETH, LRH
-from wire.packet import WORD_BYTES, blocks_of_words, build_ud_send, rows_of_words, unpack_words
+from wire.packet import WORD_BYTES, blocks_of_words, build_ud_send, rows_of_words
 from wire.stimulus import Post
 
 __all__ = ["IDENTITY", "Packet", "slot_of_vl", "ud_packet"]
@@ -60,11 +60,6 @@ class Packet(NamedTuple):
         """Payload of a UD packet without GRH, without padding."""
         pad_cnt = BTH["pad_cnt"].read(self.data, LRH.size_bytes)
         return len(self.data) - _UD_OVERHEAD - pad_cnt
-
-    @property
-    def words(self) -> tuple[int, ...]:
-        """LRH..ICRC in 32-bit words, first byte highest."""
-        return unpack_words(self.data)
 
     @property
     def pkt_len(self) -> int:

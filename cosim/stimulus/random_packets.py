@@ -24,7 +24,7 @@ from wire.codes import (
     mtu_code,
 )
 from wire.headers import LRH, RWH
-from wire.packet import build_raw, pack_words
+from wire.packet import WORD_BYTES, build_raw
 
 __all__ = ["RandomTraffic", "random_packets"]
 
@@ -154,42 +154,38 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
 
     No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, a wrong ICRC.
     """
-    words = list(packet.words)
+    data, length = packet.data, packet.pkt_len
     longest = max_pkt_len(mtu_code(topology.fabric.nodes[packet.source].mtu))
     match random.randrange(7):
         case 0:
-            words[0] = words[0] & 0xFFFF_0000 | 0
+            data = LRH["dlid"].write(data, 0)
         case 1:
-            words[0] = words[0] & 0xFFFF_0000 | random.randrange(len(topology.lids) + 1, 0xFFFF)
+            data = LRH["dlid"].write(data, random.randrange(len(topology.lids) + 1, 0xFFFF))
         case 2:
-            words[0] = words[0] & 0xFFFF_0000 | topology.lids[packet.source]
+            data = LRH["dlid"].write(data, topology.lids[packet.source])
         case 3:
-            words[0] ^= random.randrange(1, 16) << 24
+            data = LRH["lver"].write(data, LRH["lver"].read(data) ^ random.randrange(1, 16))
         case 4 if longest < _MOST_WORDS:
-            words += [random.getrandbits(32) for _ in range(longest + random.randint(1, 8) - len(words))]
-            words[1] = _with_pkt_len(words[1], len(words))
+            more = range(longest + random.randint(1, 8) - length)
+            data += b"".join(random.getrandbits(32).to_bytes(WORD_BYTES, "big") for _ in more)
+            data = LRH["pkt_len"].write(data, len(data) // WORD_BYTES)
         case 4 | 5:
-            length = len(words)
             lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
-            words[1] = _with_pkt_len(words[1], random.choice(sorted(lies)))
+            data = LRH["pkt_len"].write(data, random.choice(sorted(lies)))
         case _:
-            words[-1] ^= 1 << random.randrange(32)
-    return packet._replace(destination=None, data=pack_words(words))
+            last = int.from_bytes(data[-WORD_BYTES:], "big") ^ 1 << random.randrange(32)
+            data = data[:-WORD_BYTES] + last.to_bytes(WORD_BYTES, "big")
+    return packet._replace(destination=None, data=data)
 
 
 def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
     """The VL15 packet made into one that never arrives: to a multicast or the permissive LID, or with a GRH."""
-    words = list(packet.words)
+    data = packet.data
     match random.randrange(3):
         case 0:
-            words[0] = words[0] & 0xFFFF_0000 | random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX)
+            data = LRH["dlid"].write(data, random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX))
         case 1:
-            words[0] = words[0] & 0xFFFF_0000 | LID_PERMISSIVE
+            data = LRH["dlid"].write(data, LID_PERMISSIVE)
         case _:
-            words[0] |= LNH.IBA_GLOBAL << 16
-    return packet._replace(destination=None, data=pack_words(words))
-
-
-def _with_pkt_len(word: int, pkt_len: int) -> int:
-    """The second word of an LRH with another PktLen."""
-    return word & ~(_PKT_LEN_MAX << 16) | pkt_len << 16
+            data = LRH["lnh"].write(data, LNH.IBA_GLOBAL)
+    return packet._replace(destination=None, data=data)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, VL15
 from wire.crc import fingerprint
 from wire.parameters import AdapterParameters, NodeIdentity
 from wire.registers import NodeRegister
-from wire.stimulus import Post
+from wire.stimulus import Delivery, Post
 from wire.trace import Kind, Verdict, port_source
 
 from ..crossing.buffer import Buffer
@@ -28,7 +28,7 @@ from ..management.smp_packet import is_smp
 from ..packet import READ_TO_WIRE, Packet
 from .host_output import HostOutput
 
-__all__ = ["Adapter", "Delivery"]
+__all__ = ["Adapter"]
 
 _LINK: Final = 0
 _HOST: Final = 1
@@ -40,22 +40,6 @@ _HEADER_LATENCY = 3
 """Cycles from a packet's turn until its length is compared with NeighborMTU."""
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _DELIVER: Final = Kind.DELIVER
-
-
-class Delivery(NamedTuple):
-    """A packet that an adapter gave to its host.
-
-    Attributes:
-        cycle: of the last word; DELIVER is stamped with it.
-        first: cycle of the first word.
-        data: the bytes LRH..ICRC.
-    """
-
-    cycle: int
-    first: int
-    node: int
-    slot: int
-    data: bytes
 
 
 class Adapter(Node):
@@ -176,7 +160,7 @@ class Adapter(Node):
             (last, self._source, _DELIVER, packet.slot, packet.n, first & _CYCLE_MASK, fingerprint(data), 0)
         )
         if self._on_deliver:
-            self._on_deliver(Delivery(last, first, self._node, packet.slot, data))
+            self._on_deliver(Delivery(last, self._node, packet.slot, data))
 
     # Registers (section 10).
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from model.fabric import Delivery, Fabric
+from model.fabric import Fabric
 from wire.codes import LID_PERMISSIVE, QP_SMI, VL15, PortState
 from wire.layout import Record as Header
 from wire.mad_packet import smp_packet
 from wire.packet import build_ud_send
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address, port_address
-from wire.stimulus import Control, Injection, Operation, Post
+from wire.stimulus import Control, Delivery, Injection, Operation, Post
 from wire.trace import Kind, Record, port_source
 
 READY = 1000

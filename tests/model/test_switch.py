@@ -39,8 +39,9 @@ def test_a_packet_travels_from_host_to_host(star, ready):
     assert first == ready + 1 + 10 + 2 + 1 + 4
     # Joins with its verdict, 2 cycles after its end row; word 0 leaves with row 1.
     end = first + 1 + 8 + 10 + 1
-    assert delivery.first == end + 2 + 1 + 1 + 1 + 3
-    assert delivery.cycle == delivery.first + 10 - 1
+    (given,) = bench.of(Kind.DELIVER, 2)
+    assert given.c == end + 2 + 1 + 1 + 1 + 3
+    assert delivery.cycle == given.cycle == given.c + 10 - 1
 
 
 def test_packets_of_one_flow_follow_each_other_without_a_gap(star, ready):

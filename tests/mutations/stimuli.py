@@ -15,10 +15,11 @@ from cosim.stimulus.injection import link_error, one_a_cycle
 from cosim.stimulus.packet import ud_packet
 from cosim.stimulus.run_spec import RunSpec
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
+from wire.crc import ICRC_BYTES
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
-from wire.packet import Packet, unpack_words
+from wire.packet import Packet
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.pma import PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.port_info import PORT_INFO
@@ -135,8 +136,8 @@ class Star:
             size=size,
         )
         slot = self.host.vls if vl == VL15 else vl
-        words = unpack_words(packet)
-        self._posts.append(Post.of_words(cycle, source, slot, (*words[:-1], words[-1] ^ icrc_error)))
+        icrc = int.from_bytes(packet[-ICRC_BYTES:], "big") ^ icrc_error
+        self._posts.append(Post(cycle, source, slot, packet[:-ICRC_BYTES] + icrc.to_bytes(ICRC_BYTES, "big")))
 
     def ask(self, cycle: int, source: int, path: Sequence[int]) -> None:
         """A Get(NodeInfo) by directed route."""

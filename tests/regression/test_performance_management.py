@@ -122,9 +122,9 @@ class Exchange:
         given = _run(engine, spec, directory)
         for delivery in given:
             host = NODES[delivery.node]
-            packet = b"".join(word.to_bytes(WORD_BYTES) for word in delivery.words)
+            packet = delivery.data
             parsed = parse(packet)
-            if len(delivery.words) == MAD_WORDS and parsed.bth.dest_qp == 1:
+            if len(packet) == MAD_WORDS * WORD_BYTES and parsed.bth.dest_qp == 1:
                 mad = PERF_MAD.unpack(gmp_of(parsed))
                 if mad.method == MadMethod.GET_RESP and mad.transaction_id < len(self._asked):
                     assert mad.transaction_id not in answers

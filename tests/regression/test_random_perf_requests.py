@@ -194,7 +194,7 @@ def attack(engine: str, directory: Path, count: int, seed: int, spacing: int) ->
     given: list[bytes] = []
 
     def hears(delivery: Delivery) -> None:
-        given.append(b"".join(word.to_bytes(WORD_BYTES) for word in delivery.words))
+        given.append(delivery.data)
 
     def seen(records: Iterable[Record]) -> Iterator[Record]:
         for record in records:

@@ -17,7 +17,7 @@ from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER
 from wire.layout import Record as SmpRecord
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.mad_packet import smp_of, smp_packet
-from wire.packet import WORD_BYTES, parse
+from wire.packet import parse
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER
@@ -177,7 +177,7 @@ class Attack:
             self.follower.hears(packet)
 
     def _hears(self, delivery: Delivery) -> None:
-        self.given.append((delivery.cycle, b"".join(word.to_bytes(WORD_BYTES) for word in delivery.words)))
+        self.given.append((delivery.cycle, delivery.data))
 
     def _sees(self, record: Record) -> None:
         self.follower.sees(record)

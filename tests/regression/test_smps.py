@@ -13,7 +13,7 @@ from wire.layout import Record
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.mad_packet import smp_of, smp_packet
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO, NodeType, node_description_text
-from wire.packet import WORD_BYTES, build_ud_send, parse
+from wire.packet import build_ud_send, parse
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeIdentity, SwitchParameters
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER, CapabilityMask
 from wire.sma import SmaAttribute
@@ -73,7 +73,7 @@ class Host:
         with run(engine, spec, directory, on_delivery=given.append) as records:
             for _record in records:
                 pass
-        return [(one.node, b"".join(word.to_bytes(WORD_BYTES) for word in one.words)) for one in given]
+        return [(one.node, one.data) for one in given]
 
     def answers(self, engine: str, directory: Path, controls: Sequence[Control] = ()) -> list[Record]:
         """The answers to its SMPs, if each has one and nothing else comes."""

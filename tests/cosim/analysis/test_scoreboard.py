@@ -6,6 +6,7 @@ from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_packets
 from tests.cosim.analysis.jam_trace import HOST_A, HOST_B, jam
+from wire.headers import LRH
 from wire.stimulus import Delivery
 
 
@@ -16,9 +17,9 @@ def check() -> DeliveryCheck:
 
 
 def delivery(number: int, node: int = HOST_B, slot: int = 0, flip: int = 0) -> Delivery:
-    words = list(jam().packets[number].words)
-    words[20] ^= flip
-    return Delivery(cycle=5_000 + number, node=node, slot=slot, words=tuple(words))
+    data = bytearray(jam().packets[number].data)
+    data[80] ^= flip
+    return Delivery(cycle=5_000 + number, node=node, slot=slot, data=bytes(data))
 
 
 def test_all_packets_in_order_are_all_right(check):
@@ -29,7 +30,7 @@ def test_all_packets_in_order_are_all_right(check):
 
 def test_the_vl_of_the_last_link_is_not_a_change(check):
     first = delivery(0)
-    check.deliver(first._replace(words=(first.words[0] | 3 << 28, *first.words[1:])))
+    check.deliver(first._replace(data=LRH["vl"].write(first.data, 3)))
     assert check.fault_count == 0
 
 
@@ -74,5 +75,5 @@ def test_packets_of_one_flow_may_overtake_those_to_another_host():
     other = next(p for p in packets if p.flow == first.flow and p.destination != first.destination)
     check = DeliveryCheck(topology, iter(packets))
     for packet in (other, first):
-        check.deliver(Delivery(19_999, topology.index[packet.destination], packet.slot, packet.words))
+        check.deliver(Delivery(19_999, topology.index[packet.destination], packet.slot, packet.data))
     assert (check.delivered, check.lost, check.fault_count) == (2, 0, 0)

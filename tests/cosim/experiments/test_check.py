@@ -126,7 +126,7 @@ def test_a_loss_that_no_error_explains_is_a_fault(monkeypatch, tmp_path):
         cycle=second.cycle + 9,
         node=nodes[second.destination],
         slot=2 if second.final_vl == 15 else second.final_vl,
-        words=second.words,
+        data=second.data,
     )
     with_run(monkeypatch, deliveries=[late], comparison=Comparison(1, 9, None))
     assert first.sequence < second.sequence

@@ -16,6 +16,7 @@ from cosim.topology.topology import Port, Topology
 from sm.events import Event, LinkLost, NodeLost, SweepEnded, TablesWritten, TrapReceived
 from tests.files import TOPOLOGIES
 from wire.codes import PortState
+from wire.headers import LRH
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Delivery, Operation
 from wire.trace import Kind, Record, port_of_source
@@ -152,8 +153,7 @@ def test_the_subnet_manager_maps_sls_to_vls(tmp_path):
     seen = Seen(experiment, tmp_path)
     came = [delivery for delivery in seen.deliveries if delivery.node == 2 and delivery.slot < 2]
     assert len(came) == 20
-    # LRH.SL is in bits 7:4 of the second byte.
-    assert all(delivery.slot == 1 - (delivery.words[0] >> 20 & 0xF) % 2 for delivery in came)
+    assert all(delivery.slot == 1 - LRH["sl"].read(delivery.data) % 2 for delivery in came)
 
 
 def test_while_traffic_flows_a_failed_link_is_routed_around(tmp_path):
@@ -208,7 +208,7 @@ def test_a_failed_link_costs_only_what_was_on_it(link, tmp_path):
     experiment = managed_experiment(scenario(TREE.replace("L1[{port}]", at) + flows))
     seen = Seen(experiment, tmp_path)
 
-    arrived = Counter(b"".join(word.to_bytes(4) for word in one.words) for one in seen.deliveries if one.slot == 0)
+    arrived = Counter(one.data for one in seen.deliveries if one.slot == 0)
     gone = {end.node for end in ends} & set(hosts)
     happened = [(cycle, event) for _host, cycle, event in seen.events if cycle > experiment.start]
     again = max((cycle for cycle, event in happened if isinstance(event, TablesWritten)), default=experiment.start)

@@ -20,7 +20,6 @@ from cosim.harness.stream_files import (
 )
 from cosim.trace.trace_file import read_trace, write_trace
 from rtl.fabric.ports import FabricPorts
-from wire.packet import pack_words, unpack_words
 from wire.parameters import NodeIdentity
 from wire.stimulus import Control, Delivery, Operation, Post
 from wire.symbols import IDLE_PERIOD, idle_byte
@@ -129,13 +128,6 @@ def test_flushed_post_can_be_read_before_the_file_is_closed(tmp_path: Path) -> N
         assert len((tmp_path / stream_file(1)).read_bytes()) == 12 + 8
 
 
-def test_bytes_and_words_are_the_same_packet() -> None:
-    assert unpack_words(bytes(range(8))) == (0x00010203, 0x04050607)
-    assert pack_words(unpack_words(bytes(range(8)))) == bytes(range(8))
-    with pytest.raises(ValueError, match="packet of 6 bytes: expected a multiple of 4"):
-        unpack_words(bytes(6))
-
-
 def delivery_bytes(cycle: int, node: int, slot: int, words: list[int]) -> bytes:
     rest = [0xDEAD] * (-len(words) % 16)
     return DELIVERY_HEAD.pack(cycle, node, slot, len(words)) + struct.pack(f"<{len(words + rest)}I", *words, *rest)
@@ -151,7 +143,7 @@ def test_delivery_is_read_once_it_is_whole(tmp_path: Path, size: int) -> None:
     assert reader.new() == []
     with path.open("ab") as file:
         file.write(data[-1:])
-    assert reader.new() == [Delivery(100, 3, 1, tuple(words))]
+    assert reader.new() == [Delivery(100, 3, 1, struct.pack(f">{size}I", *words))]
     assert reader.new() == []
     reader.close()
 

@@ -6,7 +6,7 @@ from sm.tasks import start
 from wire.codes import LID_PERMISSIVE, VL15
 from wire.mad import MadMethod
 from wire.mad_packet import smp_of, smp_packet
-from wire.packet import Packet, build_ud_send, parse, unpack_words
+from wire.packet import Packet, build_ud_send, parse
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, smp_response
 from wire.stimulus import Delivery, Post
@@ -37,7 +37,7 @@ class Host:
 
 
 def delivery(cycle: int, packet: Packet, node: int = NODE, slot: int = SLOT) -> Delivery:
-    return Delivery(cycle, node, slot, unpack_words(packet.data))
+    return Delivery(cycle, node, slot, packet.data)
 
 
 def test_an_smp_is_posted_a_fixed_time_after_it_is_sent():
@@ -94,7 +94,7 @@ def test_only_smps_at_the_own_adapter_are_handed_over():
         delivery(2_000, answer, node=NODE + 1),
         delivery(2_000, answer, slot=0),
         delivery(2_000, build_ud_send(slid=1, dlid=2, dest_qp=5, src_qp=5, q_key=0, payload=bytes(256), vl=VL15)),
-        Delivery(2_000, NODE, SLOT, (0xF0020001, 0x00040002, 0, 0)),
+        Delivery(2_000, NODE, SLOT, bytes.fromhex("f0020001 00040002") + bytes(8)),
     ):
         host.carrier.delivered(other)
     assert host.answers == []

@@ -11,7 +11,7 @@ from cosim.stimulus.flows import scenario_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.topology.topology import Port
 from wire.codes import LNH, VL15
-from wire.headers import BTH, DETH
+from wire.headers import BTH, DETH, LRH
 from wire.packet import parse
 
 FLOWS = """
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_packets_and_another_one_others():
 
 def test_no_two_packets_are_alike():
     packets = list(islice(jam_like(), 2000))
-    assert len({(packet.words[0] & 0xFFFFFFF, *packet.words[1:]) for packet in packets}) == len(packets)
+    assert len({LRH["vl"].write(packet.data, 0) for packet in packets}) == len(packets)
 
 
 def jam_like():
@@ -116,13 +116,13 @@ def test_random_traffic_has_all_kinds_of_packets():
     topology = experiment.topology
     seen = defaultdict(set)
     for packet in experiment.packets():
-        seen["lnh"].add(packet.words[0] >> 16 & 3)
+        seen["lnh"].add(LRH["lnh"].read(packet.data))
         seen["slot"].add(packet.slot)
         seen["ways"].add((packet.source, packet.destination))
         seen["stray"].add(packet.destination is None)
         if packet.destination is not None:
             seen["size"].add(packet.pkt_len)
-            assert packet.words[1] >> 16 & 0x7FF == packet.pkt_len
+            assert LRH["pkt_len"].read(packet.data) == packet.pkt_len
             assert packet.final_vl == VL15 or packet.final_vl < 4
     assert seen["lnh"] == {LNH.RAW, LNH.IBA_LOCAL, LNH.IBA_GLOBAL}
     assert seen["slot"] == set(range(5))

@@ -45,8 +45,9 @@ def test_a_stalled_slot_waits_and_the_others_pass(star, ready):
     n = len(bench.words(1, 2, payload=256))
     assert [delivery.slot for delivery in bench.delivered] == [1, 0]
     # From 1901 on: grant 1901, row r read at 1902 + r, word w three cycles after row w + 1.
-    assert bench.delivered[1].first == 1901 + 1 + 1 + 3
-    assert bench.delivered[1].cycle == bench.delivered[1].first + n - 1
+    given = bench.of(Kind.DELIVER, 2)[1]
+    assert given.c == 1901 + 1 + 1 + 3
+    assert bench.delivered[1].cycle == given.cycle == given.c + n - 1
 
 
 def test_a_packet_is_measured_against_neighbormtu_three_cycles_after_its_turn(star, ready):

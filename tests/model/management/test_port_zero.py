@@ -180,8 +180,10 @@ def test_the_link_has_one_reader_for_an_adapters_host_and_agent_which_take_turns
     (came,) = taken_by_agent(bench, 3, ready)
     smp_granted = first + 1 + n
     assert came.c == smp_granted + GRANT_TO_WORD
-    words = [delivery.first for delivery in bench.delivered if delivery.node == 3]
-    assert words == [first + GRANT_TO_WORD, smp_granted + 1 + N + GRANT_TO_WORD]
+    assert [record.c for record in bench.of(Kind.DELIVER, 3, port=1)] == [
+        first + GRANT_TO_WORD,
+        smp_granted + 1 + N + GRANT_TO_WORD,
+    ]
 
 
 def test_the_trace_tells_what_an_adapters_host_sends_from_what_its_agent_passes_on(star, ready):
