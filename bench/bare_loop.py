@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosim.engines.session import build_design
+from cosim.engines.compiled_design import build_design
 from cosim.harness.stream_files import TRACE_FILE, Outbox
 from cosim.harness.top import TOP
 from cosim.simulators.build import Build

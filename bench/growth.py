@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.bare_loop import BareLoop
 from bench.wide import environment
-from cosim.engines.session import build_design
+from cosim.engines.compiled_design import build_design
 from cosim.experiments.experiment import scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
 from verilog.design import fabric_design

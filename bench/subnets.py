@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.figures import Reading
 from bench.management import Management
 from bench.wide import environment
-from cosim.engines.session import build_design
+from cosim.engines.compiled_design import build_design
 from cosim.experiments.subnet_bring_up import SubnetBringUp, bring_up_subnet
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, read_topology

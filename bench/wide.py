@@ -11,7 +11,9 @@ from pathlib import Path
 
 from bench.figures import Reading
 from bench.settings import Settings
-from cosim.engines.session import build_design, simulate
+from cosim.engines.base import RunOptions
+from cosim.engines.compiled_design import build_design
+from cosim.engines.session import simulate
 from cosim.experiments.experiment import scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
 from verilog.design import fabric_design
@@ -44,7 +46,7 @@ def wide(settings: Settings, asked: Collection[str], work_dir: Path) -> dict[str
         if "cycles36_per_s" in asked:
             spec = experiment.spec()
             started = time.perf_counter()
-            run = simulate("verilator", design, spec, work_dir / "wide", None, None, lambda cycle: None)
+            run = simulate("verilator", design, spec, RunOptions(work_dir / "wide"))
             with closing(run):
                 for _record in run:
                     continue

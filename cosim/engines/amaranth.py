@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import Any
 
 from amaranth.sim import Simulator
 
-from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
+from cosim.engines.base import RunOptions, WavesUnsupported
 from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
@@ -21,19 +20,13 @@ from wire.trace import Record, words_of_payload
 __all__ = ["simulate"]
 
 
-def simulate(
-    make: Callable[[], Any],
-    spec: RunSpec,
-    work_dir: Path,
-    waves: Path | None,
-    on_delivery: OnDelivery | None,
-    progress: Progress,
-) -> Generator[Record, None, None]:
+def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the component with `FabricSignature` that MAKE makes; see `cosim.engines.base.Engine`.
 
     Raises:
-        WavesUnsupported: WAVES is not a .vcd file.
+        WavesUnsupported: the waves are no .vcd file.
     """
+    waves = options.waves
     if waves is not None and waves.suffix != ".vcd":
         raise WavesUnsupported(f"waves {waves}: amaranth writes .vcd files")
     stimulus = Stimulus(spec)
@@ -44,27 +37,23 @@ def simulate(
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)
     if waves is None:
-        yield from _records(simulator, bench, on_delivery, progress)
+        yield from _records(simulator, bench, options)
         return
     with atomic_file(waves) as temporary, simulator.write_vcd(str(temporary)):
-        yield from _records(simulator, bench, on_delivery, progress)
+        yield from _records(simulator, bench, options)
 
 
-def _records(
-    simulator: Simulator, bench: _Bench, on_delivery: OnDelivery | None, progress: Progress
-) -> Generator[Record, None, None]:
+def _records(simulator: Simulator, bench: _Bench, options: RunOptions) -> Generator[Record, None, None]:
     while not bench.ended:
         simulator.advance()
         if not bench.records and not bench.deliveries:
             continue
-        progress(bench.cycle)
-        if on_delivery is not None:
-            for delivery in bench.deliveries:
-                on_delivery(delivery)
+        options.progress(bench.cycle)
+        options.deliver(bench.deliveries)
         bench.deliveries.clear()
         yield from bench.records
         bench.records.clear()
-    progress(bench.cycle)
+    options.progress(bench.cycle)
 
 
 class _Bench:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from cosim.stimulus.run_spec import RunSpec
 from wire.stimulus import Delivery
 from wire.trace import Record
 
-__all__ = ["Engine", "EngineError", "Run", "UnknownEngine", "WavesUnsupported"]
-
-OnDelivery = Callable[[Delivery], None]
-Progress = Callable[[int], None]
+__all__ = ["Engine", "EngineError", "Run", "RunOptions", "UnknownEngine", "WavesUnsupported"]
 
 
 class EngineError(Exception):
@@ -29,36 +27,48 @@ class WavesUnsupported(EngineError):
     """The engine records no waves, or not into such a file."""
 
 
-class Engine(Protocol):
-    """Runs a specification; the generator's end, or its closing, ends all that it started.
+@dataclass(frozen=True)
+class RunOptions:
+    """What is asked of an engine beside the trace.
 
-    PROGRESS is called now and then with the cycles simulated so far.
+    Attributes:
+        work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator failed.
+        waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
+        on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record is yielded.
+        progress: called now and then with the cycles simulated so far.
     """
 
-    def __call__(
-        self,
-        spec: RunSpec,
-        work_dir: Path,
-        waves: Path | None,
-        on_delivery: OnDelivery | None,
-        progress: Progress,
-    ) -> Generator[Record, None, None]:
-        """The records, in the order of docs/pipeline.md, section 11."""
-        ...
+    work_dir: Path
+    waves: Path | None = None
+    on_delivery: Callable[[Delivery], None] | None = None
+    progress: Callable[[int], None] = lambda cycles: None
+
+    def deliver(self, deliveries: Iterable[Delivery]) -> None:
+        """Call `on_delivery`, if there is one, with each of them."""
+        if self.on_delivery is not None:
+            for delivery in deliveries:
+                self.on_delivery(delivery)
+
+
+Engine = Callable[[RunSpec, RunOptions], Generator[Record, None, None]]
+"""Runs a specification: the records, in the order of docs/pipeline.md, section 11.
+
+The generator's end, or its closing, ends all that the engine started.
+"""
 
 
 class Run:
     """A run of an engine: iterate over its records inside a `with` block, whose end ends the run.
 
+    Of its options, `progress` is the run's own.
+
     Attributes:
         cycles_done: cycles simulated so far.
     """
 
-    def __init__(
-        self, engine: Engine, spec: RunSpec, work_dir: Path, waves: Path | None, on_delivery: OnDelivery | None
-    ) -> None:
+    def __init__(self, engine: Engine, spec: RunSpec, options: RunOptions) -> None:
         self.cycles_done = 0
-        self._records = engine(spec, work_dir, waves, on_delivery, self._advance)
+        self._records = engine(spec, replace(options, progress=self._advance))
 
     def _advance(self, cycles: int) -> None:
         self.cycles_done = cycles

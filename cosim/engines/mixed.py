@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Generator, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import TypeVar
 
-from cosim.engines import session
-from cosim.engines.base import EngineError, OnDelivery, Progress
+from cosim.engines.base import EngineError, RunOptions
+from cosim.engines.compiled_design import build_design
 from cosim.engines.model import ModelRun
 from cosim.engines.part import Part
+from cosim.engines.windows import windows
 from cosim.engines.wire_play import WirePlay
 from cosim.harness.stream_files import Outbox, write_surroundings
 from cosim.simulators.installed import Simulator
@@ -41,44 +41,37 @@ class ShadowMismatch(EngineError):
 
 
 def build(simulator: Simulator, parameters: FabricParameters, rtl: Collection[str], waves: bool = False) -> None:
-    """Compile the RTL of these nodes, as `cosim.engines.session.build_design` does."""
-    session.build_design(simulator, fabric_design(Part(parameters, rtl).parameters, part=True), waves)
+    """Compile the RTL of these nodes, as `cosim.engines.compiled_design.build_design` does."""
+    build_design(simulator, fabric_design(Part(parameters, rtl).parameters, part=True), waves)
 
 
 def simulate(
-    simulator: Simulator,
-    rtl: Collection[str],
-    spec: RunSpec,
-    work_dir: Path,
-    waves: Path | None,
-    on_delivery: OnDelivery | None,
-    progress: Progress,
+    simulator: Simulator, rtl: Collection[str], spec: RunSpec, options: RunOptions
 ) -> Generator[Record, None, None]:
     """Run a specification with these nodes in a simulator; see `cosim.engines.base.Engine`.
 
     The records of RTL nodes are theirs, whatever the golden model's are. An actor is told of what the model's adapters
-    deliver; before that is told to ON_DELIVERY it is compared.
+    deliver; before those are told they are compared.
 
     Raises:
         ShadowMismatch: after a ROW record; or an RTL adapter has delivered something else than its shadow.
-        What `cosim.engines.session.simulate` raises.
+        What `cosim.engines.windows.windows` raises.
     """
     part = Part(spec.parameters, rtl)
-    keeps_deliveries = on_delivery is not None or spec.actor is not None
+    keeps_deliveries = options.on_delivery is not None or spec.actor is not None
     leader = _Leader(spec, part, keeps_deliveries)
-    windows = session.windows(
+    found = windows(
         simulator,
         fabric_design(part.parameters, part=True),
         leader,
-        work_dir,
-        waves,
+        options,
         deliveries=keeps_deliveries,
         prepare=lambda run_dir: write_surroundings(run_dir, part.identities),
     )
     names = list(spec.parameters.nodes)
-    with closing(windows):
-        for window in windows:
-            progress(window.stop)
+    with closing(found):
+        for window in found:
+            options.progress(window.stop)
             records, deliveries = leader.take(window.stop)
             merged = sorted([*(one for one in records if not part.has(one.source)), *map(part.record, window.records)])
             delivered = list(map(part.delivery, window.deliveries))
@@ -88,10 +81,8 @@ def simulate(
             if row is not None:
                 merged = merged[: row + 1]
                 last = merged[row].cycle
-            if on_delivery is not None:
-                for delivery in sorted([*(one for one in deliveries if not part.has_node(one.node)), *delivered]):
-                    if delivery.cycle <= last:
-                        on_delivery(delivery)
+            told = sorted([*(one for one in deliveries if not part.has_node(one.node)), *delivered])
+            options.deliver(delivery for delivery in told if delivery.cycle <= last)
             yield from merged
             if row is not None:
                 node, port = port_of_source(merged[row].source)
@@ -104,7 +95,7 @@ def simulate(
 
 
 class _Leader:
-    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.session.Feed`)."""
+    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.windows.Feed`)."""
 
     answers = False
 

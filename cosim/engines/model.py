@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator
 
 from cosim.engines import compiled_model
-from cosim.engines.base import OnDelivery, Progress, WavesUnsupported
+from cosim.engines.base import RunOptions, WavesUnsupported
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from wire.stimulus import Delivery
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
@@ -25,7 +24,12 @@ class ModelRun:
     """
 
     def __init__(
-        self, spec: RunSpec, stimulus: Stimulus, on_delivery: OnDelivery | None, *, posts_ahead: bool = False
+        self,
+        spec: RunSpec,
+        stimulus: Stimulus,
+        on_delivery: Callable[[Delivery], None] | None,
+        *,
+        posts_ahead: bool = False,
     ) -> None:
         """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor."""
         self.finished = 0
@@ -66,23 +70,17 @@ class ModelRun:
                 self._on_delivery(delivery)
 
 
-def simulate(
-    spec: RunSpec,
-    work_dir: Path,
-    waves: Path | None,
-    on_delivery: OnDelivery | None,
-    progress: Progress,
-) -> Generator[Record, None, None]:
+def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the model; see `cosim.engines.base.Engine`.
 
     Raises:
-        WavesUnsupported: WAVES is given.
+        WavesUnsupported: waves are wanted.
     """
-    if waves is not None:
-        raise WavesUnsupported(f"waves {waves}: the model has no wires to record")
-    run = ModelRun(spec, Stimulus(spec), on_delivery)
+    if options.waves is not None:
+        raise WavesUnsupported(f"waves {options.waves}: the model has no wires to record")
+    run = ModelRun(spec, Stimulus(spec), options.on_delivery)
     for count, record in enumerate(run.records(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:
-            progress(record.cycle)
+            options.progress(record.cycle)
         yield record
-    progress(run.finished)
+    options.progress(run.finished)

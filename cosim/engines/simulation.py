@@ -10,7 +10,8 @@ from pathlib import Path
 from cocotb.regression import Test, TestGenerator
 
 from cosim.engines import amaranth, compiled_model, mixed, model, session
-from cosim.engines.base import Engine, EngineError, OnDelivery, Progress, Run, UnknownEngine, WavesUnsupported
+from cosim.engines.base import Engine, EngineError, Run, RunOptions, UnknownEngine, WavesUnsupported
+from cosim.engines.compiled_design import build_design
 from cosim.simulators.cocotb_results import TestResult
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec
@@ -41,26 +42,12 @@ class WholeFabricsOnly(EngineError):
     """The engine does not simulate some nodes of a fabric alone."""
 
 
-def _on_simulator(
-    simulator: Simulator,
-    spec: RunSpec,
-    work_dir: Path,
-    waves: Path | None,
-    on_delivery: OnDelivery | None,
-    progress: Progress,
-) -> Generator[Record, None, None]:
-    design = fabric_design(spec.parameters)
-    yield from session.simulate(simulator, design, spec, work_dir, waves, on_delivery, progress)
+def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
+    yield from session.simulate(simulator, fabric_design(spec.parameters), spec, options)
 
 
-def _on_amaranth(
-    spec: RunSpec,
-    work_dir: Path,
-    waves: Path | None,
-    on_delivery: OnDelivery | None,
-    progress: Progress,
-) -> Generator[Record, None, None]:
-    yield from amaranth.simulate(lambda: Fabric(spec.parameters), spec, work_dir, waves, on_delivery, progress)
+def _on_amaranth(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
+    return amaranth.simulate(lambda: Fabric(spec.parameters), spec, options)
 
 
 _SIMULATORS: dict[str, Simulator] = {"verilator": "verilator", "icarus": "icarus"}
@@ -90,12 +77,8 @@ def run(
     Args:
         engine: one of ENGINES.
         spec: the fabric and its stimulus.
-        work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator
-            failed.
+        work_dir, waves, on_delivery: see `RunOptions`.
         rtl: the nodes that the engine simulates, by name, all without it; the others are the golden model.
-        waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
-        on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record
-            is yielded.
 
     Returns:
         An iterable of records, and a context manager whose end ends the run. Nothing runs before iteration.
@@ -110,7 +93,7 @@ def run(
     simulates = _engine(engine)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
         simulates = partial(mixed.simulate, _part_simulator(engine, spec.parameters, rtl), rtl)
-    return Run(simulates, spec, work_dir, waves, on_delivery)
+    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery))
 
 
 def _engine(name: str) -> Engine:
@@ -145,7 +128,7 @@ def build(
     if rtl is not None and set(rtl) != set(parameters.nodes):
         mixed.build(_part_simulator(engine, parameters, rtl), parameters, rtl, waves)
     elif engine in _SIMULATORS:
-        session.build_design(_SIMULATORS[engine], fabric_design(parameters), waves)
+        build_design(_SIMULATORS[engine], fabric_design(parameters), waves)
     elif engine == "model":
         compiled_model.build()
 

@@ -1,74 +1,24 @@
-"""The engines: one stimulus, one trace, whoever runs it; and nothing is left behind, however a run ends."""
+"""The engines: one stimulus, one trace, whoever runs it."""
 
-import os
 import random
-import signal
 import struct
-import subprocess
-import sys
-import time
-from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
-import pywellen
 
-from cosim.engines import amaranth, session
-from cosim.engines.base import Engine, Run, WavesUnsupported
-from cosim.engines.simulation import ENGINES, UnknownEngine, run
-from cosim.simulators.cocotb_results import SimulationFailed
+from cosim.engines import session
+from cosim.engines.base import Engine, Run, RunOptions, WavesUnsupported
 from cosim.stimulus.run_spec import RunSpec
 from cosim.trace.compare import compare
-from tests.cosim.drivers.echo import PARAMETERS, Echo
-from tests.files import ROOT
-from toolchain.process import running
-from verilog.design import Design, export
+from tests.cosim.drivers.echo import PARAMETERS
+from tests.cosim.engines.echo_engines import HARDWARE, SIMULATORS, on, random_spec
 from wire.packet import WORD_BYTES
 from wire.stimulus import Control, Delivery, Operation, Post
 from wire.trace import Kind, port_of_source
 
-CYCLES = 6000
 SEED = random.randrange(1 << 32)
-
-
-def design() -> Design:
-    return export(Echo, PARAMETERS, ["tests/cosim/drivers/echo.py", "rtl/fabric/ports.py"])
-
-
-def on(name: str) -> Engine:
-    if name == "amaranth":
-        return partial(amaranth.simulate, Echo)
-    return partial(session.simulate, name, design())
-
-
-HARDWARE = [
-    "amaranth",
-    pytest.param("verilator", marks=pytest.mark.slow),
-    pytest.param("icarus", marks=pytest.mark.slow),
-]
-SIMULATORS = [pytest.param(name, marks=pytest.mark.slow) for name in ("verilator", "icarus")]
-
-
-def random_spec(seed: int, cycles: int = CYCLES) -> RunSpec:
-    choose = random.Random(seed)
-
-    def controls() -> Iterator[Control]:
-        for cycle in sorted(choose.sample(range(cycles), cycles // 20)):
-            operation = choose.choice([Operation.BUS_WRITE, Operation.BUS_READ])
-            yield Control(cycle, operation, choose.randrange(2), tuple(choose.getrandbits(32) for _arg in range(4)))
-
-    def posts() -> Iterator[Post]:
-        cycle = 0
-        while cycle < cycles:
-            node = choose.randrange(2)
-            words = tuple(choose.getrandbits(32) for _word in range(choose.choice([5, 6, 15, 16, 17, 159])))
-            yield Post.of_words(cycle, node, choose.randrange(2 + node), words)
-            cycle += choose.choice([0, 0, 1, 20, 150])
-
-    return RunSpec(PARAMETERS, list(controls()), list(posts()), cycles)
 
 
 def words_of(delivery: Delivery) -> tuple[int, ...]:
@@ -110,7 +60,7 @@ class Ponger:
 
 def result(engine: Engine, spec: RunSpec, work_dir: Path) -> tuple[list, list[Delivery]]:
     deliveries: list[Delivery] = []
-    with Run(engine, spec, work_dir, None, deliveries.append) as records:
+    with Run(engine, spec, RunOptions(work_dir, on_delivery=deliveries.append)) as records:
         return list(records), deliveries
 
 
@@ -179,7 +129,7 @@ def test_packets_follow_each_other_without_a_gap(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", HARDWARE)
 def test_delivery_is_told_before_its_record(name: str, tmp_path: Path) -> None:
     told: list[Delivery] = []
-    with Run(on(name), random_spec(1, 2000), tmp_path, None, told.append) as records:
+    with Run(on(name), random_spec(1, 2000), RunOptions(tmp_path, on_delivery=told.append)) as records:
         for record in records:
             if record.kind == Kind.DELIVER:
                 assert any(
@@ -197,173 +147,17 @@ def test_stimulus_is_drawn_as_time_goes_on(name: str, tmp_path: Path) -> None:
         for drawn in range(10**9):
             yield Post.of_words(100 * drawn, 0, 0, (drawn,) * 5)
 
-    with Run(on(name), RunSpec(PARAMETERS, [], posts(), 10**9), tmp_path, None, None) as records:
+    with Run(on(name), RunSpec(PARAMETERS, [], posts(), 10**9), RunOptions(tmp_path)) as records:
         assert next(iter(records)).kind == Kind.SEND
         assert drawn < 10_000
-
-
-@pytest.mark.parametrize("name", SIMULATORS)
-def test_run_that_is_left_leaves_nothing(name: str, tmp_path: Path) -> None:
-    with Run(on(name), random_spec(1, 10**6), tmp_path, tmp_path / "waves.fst", None) as records:
-        next(iter(records))
-    assert list(tmp_path.iterdir()) == []
-    assert children(os.getpid()) == []
-
-
-def children(parent: int) -> list[Path]:
-    """Processes of this parent, as folders of /proc."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it may end while we look
-            # The name, in parentheses, may hold anything; behind it come the state and the parent.
-            if int((process / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(process)
-    return found
-
-
-@pytest.mark.parametrize("name", SIMULATORS)
-def test_interrupt_ends_the_simulator_and_leaves_nothing(name: str, tmp_path: Path) -> None:
-    session.build_design(name, design())
-    program = f"""
-import itertools
-from pathlib import Path
-from tests.cosim.engines.test_engines import PARAMETERS, Post, Run, RunSpec, on
-posts = (Post.of_words(100 * number, 0, 0, (1, 2, 3, 4, 5)) for number in itertools.count())
-with Run(on({name!r}), RunSpec(PARAMETERS, [], posts, 10**12), Path({str(tmp_path / "work")!r}), None, None) as records:
-    for number, record in enumerate(records):
-        if number == 0:
-            print("running", flush=True)
-"""
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "running\n"
-            running = children(process.pid)
-            process.send_signal(signal.SIGINT)
-            process.wait(10)
-        finally:
-            process.kill()
-    deadline = time.monotonic() + 5
-    assert running
-    while any(path.exists() for path in running):
-        assert time.monotonic() < deadline, "the simulator outlived its run"
-        time.sleep(0.05)
-    assert list((tmp_path / "work").iterdir()) == []
-
-
-def test_simulator_that_does_not_end_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_EXIT_SECONDS", 0.1)
-    (tmp_path / "sim.log").write_text("still busy\n")
-    ends = [end for pipe in (os.pipe(), os.pipe()) for end in pipe]
-    with running(["sleep", "60"], cwd=tmp_path, env=os.environ, log=tmp_path / "sim.log") as process:
-        simulator = session._Simulator(process, ends[1], ends[2], tmp_path)
-        with pytest.raises(SimulationFailed, match=r"did not end within 0\.1 s\nstill busy"):
-            simulator.finish()
-        simulator.close()
-    for end in (ends[0], ends[3]):
-        os.close(end)
-    assert process.poll() is not None
-
-
-@pytest.mark.slow
-def test_files_of_a_run_take_no_more_disk_the_longer_it_is(tmp_path: Path) -> None:
-    packets = 4_000
-    words = tuple(range(500))  # 8 MB in all
-    posts = (Post.of_words(510 * number, 0, 0, words) for number in range(packets))
-    most = 0
-    with Run(on("verilator"), RunSpec(PARAMETERS, [], posts, 510 * packets), tmp_path, None, None) as records:
-        for number, _record in enumerate(records):
-            if number % 1000 == 0:
-                files = (tmp_path / ".simulation").iterdir()
-                most = max(most, sum(file.stat().st_blocks * 512 for file in files))
-    assert 0 < most < 4_000_000
-
-
-@pytest.mark.parametrize("name", SIMULATORS)
-def test_simulator_that_dies_is_reported_with_its_log(name: str, tmp_path: Path) -> None:
-    with Run(on(name), random_spec(1, 10**6), tmp_path, None, None) as run_to_die:
-        records = iter(run_to_die)
-        next(records)
-        (simulator,) = children(os.getpid())
-        os.kill(int(simulator.name), signal.SIGKILL)
-        with pytest.raises(SimulationFailed, match="the simulator ended early"):
-            deque(records, maxlen=0)
-    assert [path.name for path in tmp_path.iterdir()] == ["sim.log"]
-
-
-@pytest.mark.parametrize("name", SIMULATORS)
-def test_waves_show_the_fabric_by_name(name: str, tmp_path: Path) -> None:
-    waves = tmp_path / "run.fst"
-    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10, 11))], 50)
-    with Run(on(name), spec, tmp_path / "work", waves, None) as records:
-        assert len(list(records)) == 2
-    variables = {variable.full_name for variable in pywellen.Waveform(str(waves)).all_vars()}
-    assert {"ironband_top.cycle", "ironband_top.fabric.trace_valid", "ironband_top.recv_1_data"} <= variables
-
-
-def test_amaranth_writes_vcd_waves(tmp_path: Path) -> None:
-    waves = tmp_path / "run.vcd"
-    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10, 11))], 50)
-    with Run(on("amaranth"), spec, tmp_path, waves, None) as records:
-        list(records)
-    assert [path.name for path in tmp_path.iterdir()] == ["run.vcd"]
-    assert len(pywellen.Waveform(str(waves)).all_vars()) > 0
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("amaranth", ".fst"), ("verilator", ".vcd"), ("icarus", ".vcd")])
 def test_waves_of_another_format_are_refused(name: str, suffix: str, tmp_path: Path) -> None:
     engine = on("amaranth") if name == "amaranth" else partial(session.simulate, name, None)
     waves = tmp_path / f"w{suffix}"
-    with pytest.raises(WavesUnsupported, match=name), Run(engine, random_spec(1), tmp_path, waves, None) as records:
-        list(records)
-
-
-def test_model_has_no_waves(tmp_path: Path) -> None:
     with (
-        pytest.raises(WavesUnsupported, match="the model has no wires to record"),
-        run("model", random_spec(1), tmp_path, waves=tmp_path / "w.fst") as records,
+        pytest.raises(WavesUnsupported, match=name),
+        Run(engine, random_spec(1), RunOptions(tmp_path, waves)) as records,
     ):
         list(records)
-
-
-def test_unknown_engine_is_refused(tmp_path: Path) -> None:
-    assert ENGINES == ("verilator", "icarus", "amaranth", "model")
-    with pytest.raises(UnknownEngine, match="engine 'vcs': expected one of verilator, icarus, amaranth, model"):
-        run("vcs", random_spec(1), tmp_path)
-
-
-WORDS = (1, 2, 3, 4, 5)
-
-
-@pytest.mark.parametrize(
-    ("controls", "posts", "said"),
-    [
-        ([Control(5, 4, 0), Control(5, 5, 0)], [], "expected a cycle above that of the one before, 5"),
-        ([Control(5, 9, 0)], [], "expected an operation of 1, 2, 3, 4, 5, 6, 7"),
-        ([Control(5, Operation.BUS_WRITE, 2)], [], "expected a target below 2"),
-        ([Control(5, Operation.LINK_DOWN, 1)], [], "expected a target below 1"),
-        ([Control(5, Operation.INJECT, 2)], [], "expected a target below 2"),
-        ([Control(5, Operation.BUS_WRITE, 0, (1 << 32, 0, 0, 0))], [], "expected arguments of 32 bits"),
-        (
-            [],
-            [Post.of_words(5, 0, 0, WORDS), Post.of_words(4, 0, 0, WORDS)],
-            "expected a cycle of at least that of the one before, 5",
-        ),
-        ([], [Post.of_words(5, 2, 0, WORDS)], "expected an adapter, nodes 0, 1"),
-        ([], [Post.of_words(5, 0, 2, WORDS)], r"h0 has slots 0\.\.1"),
-        ([], [Post.of_words(5, 0, 0, (1,))], r"1 words: expected 5\.\.1055 that fit h0's 128 blocks"),
-        ([], [Post.of_words(5, 0, 1, (1,) * 160)], r"160 words: expected 5\.\.1055 that fit h0's 10 blocks"),
-    ],
-)
-def test_stimulus_that_cannot_act_is_refused(
-    controls: list[Control], posts: list[Post], said: str, tmp_path: Path
-) -> None:
-    spec = RunSpec(PARAMETERS, controls, posts, 100)
-    with pytest.raises(ValueError, match=said), Run(on("amaranth"), spec, tmp_path, None, None) as records:
-        list(records)
-
-
-def test_run_of_no_cycles_is_refused() -> None:
-    with pytest.raises(ValueError, match="cycles 0: expected 1 and above"):
-        RunSpec(PARAMETERS, [], [], 0)

@@ -1,0 +1,20 @@
+"""Amaranth's simulator: what it writes beside the trace."""
+
+from pathlib import Path
+
+import pywellen
+
+from cosim.engines.base import Run, RunOptions
+from cosim.stimulus.run_spec import RunSpec
+from tests.cosim.drivers.echo import PARAMETERS
+from tests.cosim.engines.echo_engines import on
+from wire.stimulus import Post
+
+
+def test_amaranth_writes_vcd_waves(tmp_path: Path) -> None:
+    waves = tmp_path / "run.vcd"
+    spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10, 11))], 50)
+    with Run(on("amaranth"), spec, RunOptions(tmp_path, waves)) as records:
+        list(records)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.vcd"]
+    assert len(pywellen.Waveform(str(waves)).all_vars()) > 0

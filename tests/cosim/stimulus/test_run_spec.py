@@ -1,0 +1,43 @@
+"""Stimulus that no engine can take is refused."""
+
+import pytest
+
+from cosim.stimulus.run_spec import RunSpec, Stimulus
+from tests.cosim.drivers.echo import PARAMETERS
+from wire.stimulus import Control, Operation, Post
+
+WORDS = (1, 2, 3, 4, 5)
+
+
+def drawn(stimulus: Stimulus) -> list[Control | Post]:
+    return [*stimulus.controls_until(100), *stimulus.posts_until(100)]
+
+
+@pytest.mark.parametrize(
+    ("controls", "posts", "said"),
+    [
+        ([Control(5, 4, 0), Control(5, 5, 0)], [], "expected a cycle above that of the one before, 5"),
+        ([Control(5, 9, 0)], [], "expected an operation of 1, 2, 3, 4, 5, 6, 7"),
+        ([Control(5, Operation.BUS_WRITE, 2)], [], "expected a target below 2"),
+        ([Control(5, Operation.LINK_DOWN, 1)], [], "expected a target below 1"),
+        ([Control(5, Operation.INJECT, 2)], [], "expected a target below 2"),
+        ([Control(5, Operation.BUS_WRITE, 0, (1 << 32, 0, 0, 0))], [], "expected arguments of 32 bits"),
+        (
+            [],
+            [Post.of_words(5, 0, 0, WORDS), Post.of_words(4, 0, 0, WORDS)],
+            "expected a cycle of at least that of the one before, 5",
+        ),
+        ([], [Post.of_words(5, 2, 0, WORDS)], "expected an adapter, nodes 0, 1"),
+        ([], [Post.of_words(5, 0, 2, WORDS)], r"h0 has slots 0\.\.1"),
+        ([], [Post.of_words(5, 0, 0, (1,))], r"1 words: expected 5\.\.1055 that fit h0's 128 blocks"),
+        ([], [Post.of_words(5, 0, 1, (1,) * 160)], r"160 words: expected 5\.\.1055 that fit h0's 10 blocks"),
+    ],
+)
+def test_stimulus_that_cannot_act_is_refused(controls: list[Control], posts: list[Post], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        drawn(Stimulus(RunSpec(PARAMETERS, controls, posts, 100)))
+
+
+def test_run_of_no_cycles_is_refused() -> None:
+    with pytest.raises(ValueError, match="cycles 0: expected 1 and above"):
+        RunSpec(PARAMETERS, [], [], 0)
