@@ -203,7 +203,7 @@ class Outbox:
         self.close()
 
 
-class _Follower:
+class _Reader:
     """Reads a file that grows, in whole entries."""
 
     def __init__(self, path: Path) -> None:
@@ -211,14 +211,6 @@ class _Follower:
         self._file = path.open("r+b")
         self._rest = b""
         self._forgotten = 0
-
-    def read(self) -> bytes:
-        """What was left over last time and all that has come since."""
-        return self._rest + self._file.read()
-
-    def keep(self, rest: bytes) -> None:
-        """Hand back what does not make a whole entry yet."""
-        self._rest = rest
 
     def forget(self) -> None:
         """Give back the disk space of what was read."""
@@ -228,18 +220,20 @@ class _Follower:
             self._forgotten = end
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
+    def _read(self) -> bytes:
+        """What was left over last time and all that has come since."""
+        return self._rest + self._file.read()
 
-class DeliveryReader:
+
+class DeliveryReader(_Reader):
     """Follows the deliveries of a simulation."""
-
-    def __init__(self, path: Path) -> None:
-        self._follower = _Follower(path)
 
     def new(self) -> list[Delivery]:
         """The packets delivered since the last call, in order of (cycle, node)."""
-        data = self._follower.read()
+        data = self._read()
         found = []
         at = 0
         while at + DELIVERY_HEAD.size <= len(data):
@@ -252,36 +246,17 @@ class DeliveryReader:
             packet.byteswap()
             found.append(Delivery(cycle, node, slot, packet.tobytes()))
             at = end
-        self._follower.keep(data[at:])
+        self._rest = data[at:]
         # The simulation decides the order of collectors within a cycle.
         return sorted(found, key=lambda delivery: delivery[:2])
 
-    def forget(self) -> None:
-        """Give back the disk space of what `new` has read."""
-        self._follower.forget()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._follower.close()
-
-
-class TraceReader:
+class TraceReader(_Reader):
     """Follows the trace of a simulation."""
-
-    def __init__(self, path: Path) -> None:
-        self._follower = _Follower(path)
 
     def new(self) -> Iterator[Record]:
         """The records written since the last call."""
-        data = self._follower.read()
+        data = self._read()
         whole = len(data) - len(data) % RECORD.size
-        self._follower.keep(data[whole:])
+        self._rest = data[whole:]
         return map(Record._make, RECORD.iter_unpack(memoryview(data)[:whole]))
-
-    def forget(self) -> None:
-        """Give back the disk space of what `new` has read."""
-        self._follower.forget()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._follower.close()

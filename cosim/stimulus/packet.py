@@ -15,20 +15,13 @@ from wire.stimulus import Post
 
 __all__ = ["IDENTITY", "Packet", "slot_of_vl", "ud_packet"]
 
-
 _DEST_QP = 0x10
-
-
 _Q_KEY = 0x1234_5678
-
 
 IDENTITY = struct.Struct(">II")
 """Flow and sequence, at the start of a payload."""
 
-
 _UD_OVERHEAD = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes + ICRC_BYTES
-
-
 _PSNS = 1 << 24
 
 

@@ -14,17 +14,12 @@ from wire.stimulus import Control, Delivery, Operation, Post
 
 __all__ = ["Actor", "RunSpec", "Stimulus"]
 
-
 _Entry = TypeVar("_Entry", Control, Post)
-
 
 _SMALLEST_PACKET = 5
 """Words of a host's packet. The blocks of a shorter one would not count yet when the next is matched."""
 
-
 _LARGEST_PACKET = max_pkt_len(max(MTU))
-
-
 _WORD_MAX = 0xFFFF_FFFF
 
 
