@@ -1,7 +1,5 @@
 """A packet in a node, and a packet on a port's wires."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import deque
 from typing import Final
@@ -9,7 +7,7 @@ from typing import Final
 from wire.crc import lpcrc
 from wire.packet import blocks_of_words
 from wire.symbols import Control, idle_byte
-from wire.trace import Record
+from wire.trace import Delimiter, Record
 
 from .content import Content
 
@@ -30,10 +28,10 @@ __all__ = [
 Row = tuple[int, int]
 """(data, k): 32 and 4 bits, lane 0 highest."""
 
-CUT: Final = 0
-EGP: Final = 1
-EBP: Final = 2
-"""How a packet ended, as in RX_DATA."""
+CUT: Final[int] = Delimiter.CUT
+EGP: Final[int] = Delimiter.EGP
+EBP: Final[int] = Delimiter.EBP
+"""How a packet ended."""
 
 READ_TO_WIRE: Final = 3
 """Cycles from the read of a row until it is on the wire (section 8.1)."""
@@ -187,17 +185,18 @@ class Transmission(ABC):
         "whole",
     )
 
-    output: int
-    vl: int
-    w0: int
-    pitch: int
-    end: int
-    last_read: int
-    refused: int
-    whole: bool
-    arrived: bool
-    irregular: bool
-    record: Record | None
+    def __init__(self, output: int, vl: int, granted: int, pitch: int, end: int, irregular: bool) -> None:
+        self.output = output
+        self.vl = vl
+        self.w0 = granted + 1 + READ_TO_WIRE
+        self.pitch = pitch
+        self.end = end
+        self.last_read = granted + 1 + pitch * end
+        self.refused = -1
+        self.whole = False
+        self.arrived = False
+        self.irregular = irregular
+        self.record: Record | None = None
 
     def row(self, index: int) -> Row:
         """A row as it is on the wire."""
@@ -222,19 +221,9 @@ class DataTransmission(Transmission):
     __slots__ = ("packet", "reader", "reception")
 
     def __init__(self, packet: Packet, granted: int, vl: int, pitch: int, reader: int) -> None:
-        self.output = packet.output
+        super().__init__(packet.output, vl, granted, pitch, packet.n, packet.irregular)
         self.packet = packet
-        self.vl = vl
         self.reader = reader
-        self.w0 = granted + 1 + READ_TO_WIRE
-        self.pitch = pitch
-        self.end = packet.n
-        self.last_read = granted + 1 + pitch * packet.n
-        self.refused = -1
-        self.whole = False
-        self.arrived = False
-        self.irregular = packet.irregular
-        self.record = None
         self.reception: Packet | None = None
 
     @property
@@ -295,18 +284,8 @@ class LinkTransmission(Transmission):
     __slots__ = ("fccl", "fctbs", "op")
 
     def __init__(self, output: int, granted: int, pitch: int, op: int, vl: int, fctbs: int, fccl: int) -> None:
-        self.output = output
-        self.w0 = granted + 1 + READ_TO_WIRE
-        self.pitch = pitch
-        self.end = 1
-        self.last_read = granted + 1 + pitch
-        self.refused = -1
-        self.whole = False
-        self.arrived = False
-        self.irregular = False
-        self.record = None
+        super().__init__(output, vl, granted, pitch, 1, False)
         self.op = op
-        self.vl = vl
         self.fctbs = fctbs
         self.fccl = fccl
 

@@ -1,7 +1,5 @@
 """A channel adapter: a link port, a host and an agent (docs/pipeline.md, section 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Packets that a host or an agent offers, and their way into a send buffer (docs/pipeline.md, section 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 

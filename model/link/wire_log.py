@@ -1,12 +1,8 @@
 """What a port tells its peer over a link, kept for somebody outside who asks for it from time to time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ..packet import Row, Transmission
+from ..packet import Row, Transmission
 
 __all__ = ["WireLog"]
 

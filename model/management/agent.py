@@ -1,7 +1,5 @@
 """A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Final
 
@@ -24,9 +22,8 @@ from .attributes import Attributes
 from .m_key import KeyCheck, Lease, check_key
 from .perf_attribute import perf_attributes
 from .perf_packet import answer_packet, is_perf_request, perf_in
-from .pma import respond_perf
-from .sma import answer_passage, respond
-from .smi import FROM_HOST, TO_HOST, Toward, Way, pass_on, route
+from .respond import respond
+from .smi import FROM_HOST, TO_HOST, Toward, Way, answer_passage, pass_on, route
 from .smp_packet import is_smp, smp_in, with_fields
 from .steps import Steps, Work
 from .traps import Traps, trap_packet
@@ -218,7 +215,7 @@ class Agent:
         lrh = LRH.unpack(data)
         from_host = not self._is_switch and arrival == FROM_HOST
         output = yield from self._output(TO_HOST if from_host else route(lrh.slid))
-        answer = yield from respond_perf(self._perf_attributes, perf_in(data))
+        answer = yield from respond(self._perf_attributes, perf_in(data), arrival)
         yield _LAST_LONG
         if output is not None and not from_host:
             slot = self._attributes.sl_to_vl.vl_of_answer(output + 1, lrh.sl)

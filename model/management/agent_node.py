@@ -1,16 +1,15 @@
 """What an agent asks of its node: crossing, register bus, port (docs/management.md, sections 1, 2 and 7)."""
 
-from __future__ import annotations
-
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 __all__ = ["AgentNode", "BusRead", "give_read"]
 
 
-class AgentNode(Protocol):
+class AgentNode(ABC):
     """A node as its agent sees it. The agent calls in phase `DECIDE`, for the current cycle."""
 
+    @abstractmethod
     def offer(self, data: bytes, output: int, slot: int) -> None:
         """A packet is offered from the current cycle on; the agent's `sent` is called at its end.
 
@@ -20,18 +19,23 @@ class AgentNode(Protocol):
         of an adapter 0 for the link and 1 for the host. The node records SEND.
         """
 
+    @abstractmethod
     def freed(self) -> None:
         """The agent is free from the current cycle on, before that cycle's matching. It is free at reset."""
 
+    @abstractmethod
     def taken_by_trap(self) -> None:
         """The agent was free, and is not any more: not in the current cycle's matching, and until `freed`."""
 
+    @abstractmethod
     def bus_write(self, address: int, value: int) -> None:
         """A write on the register bus."""
 
+    @abstractmethod
     def bus_read(self, address: int, take: Callable[[int], None]) -> None:
         """A read on the register bus: `take` gets what is visible two cycles later, two to four cycles later."""
 
+    @abstractmethod
     def is_active(self) -> bool:
         """True if the state of an adapter's port, visible in the current cycle, is Active. A switch's is not asked."""
 

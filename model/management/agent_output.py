@@ -1,7 +1,5 @@
 """From the crossing to a node's agent (docs/management.md, sections 1 and 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What an attribute of the agent is, and the steps at which it acts (docs/management.md, section 4.3)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Final, NamedTuple
@@ -52,7 +50,7 @@ class Request(NamedTuple):
     """A Get or Set of an attribute.
 
     Attributes:
-        which: what the modifier selects, as the attribute's `select` says it.
+        which: what is selected, as the attribute's `select` says it.
         is_set: it is a Set.
         data: its 64 bytes.
         arrival: the port that it came in by.
@@ -69,9 +67,9 @@ class Request(NamedTuple):
 class Attribute(ABC):
     """An attribute. What it does takes steps: a generator yields the step at which it goes on."""
 
-    @abstractmethod
-    def select(self, modifier: int) -> int | None:
-        """What an AttributeModifier selects; None if it is not allowed."""
+    def select(self, modifier: int, data: bytes) -> int | None:
+        """What an AttributeModifier selects, or the 64 bytes; None if it is not allowed. Here, there is no choice."""
+        return 0 if modifier == 0 else None
 
     @abstractmethod
     def answer(self, request: Request) -> Generator[int, None, bytes]:

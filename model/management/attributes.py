@@ -1,7 +1,5 @@
 """The attributes that a node's agent has (docs/management.md, section 4.1)."""
 
-from __future__ import annotations
-
 from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 from wire.sma import SmaAttribute
 

@@ -1,7 +1,5 @@
 """A switch's forwarding tables (docs/management.md, sections 4.1 and 4.3)."""
 
-from __future__ import annotations
-
 from wire.forwarding_tables import (
     BLOCK_MODIFIER,
     LINEAR_FORWARDING_TABLE,
@@ -27,7 +25,7 @@ class LinearForwardingTable(StoredBlock):
         super().__init__(node, LINEAR_FORWARDING_TABLE.pack())
         self._size = parameters.lft_size
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """A block."""
         block = BLOCK_MODIFIER.from_int(modifier).block
         return block if block * LINEAR_FORWARDING_TABLE.count < self._size else None
@@ -50,7 +48,7 @@ class MulticastForwardingTable(StoredBlock):
         self._size = parameters.mft_size
         self._ports = parameters.ports
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """A block at a position; port 0 is a port."""
         fields = MFT_MODIFIER.from_int(modifier)
         is_block = fields.block * MULTICAST_FORWARDING_TABLE.count < self._size

@@ -1,7 +1,5 @@
 """M_Key: who may manage a node, and the lease of that right (docs/management.md, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """Where a MAD stands in its packet, and how the packet is changed (docs/management.md, sections 1 and 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The attributes that say what a node is: NodeInfo, NodeDescription, VendorDiag (docs/management.md, section 4.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Final
 
@@ -18,14 +16,10 @@ _REVISION: Final = 1
 
 
 class _Constant(Attribute):
-    """An attribute without a modifier, the same whenever it is asked for."""
+    """An attribute that is the same whenever it is asked for."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-
-    def select(self, modifier: int) -> int | None:
-        """Modifier 0."""
-        return 0 if modifier == 0 else None
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:
         """What it always is."""
@@ -63,10 +57,6 @@ class NodeInfo(Attribute):
             revision=_REVISION,
             vendor_id=VENDOR_ID,
         )
-
-    def select(self, modifier: int) -> int | None:
-        """Modifier 0."""
-        return 0 if modifier == 0 else None
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:
         """LocalPortNum of an adapter is 1, also for its host."""

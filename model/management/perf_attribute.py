@@ -1,8 +1,5 @@
 """The attributes of performance management (docs/management.md, section 6)."""
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Final, NamedTuple
 
@@ -22,83 +19,72 @@ from wire.pma import (
 from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister, port_address
 
 from .agent_node import AgentNode, BusRead, give_read
-from .attribute import ANSWER, COMMIT, READ_STEPS, answer_step, set_step, word_of
+from .attribute import (
+    ANSWER,
+    COMMIT,
+    READ_STEPS,
+    Attribute,
+    Request,
+    SettableAttribute,
+    answer_step,
+    set_step,
+    word_of,
+)
 
-__all__ = ["PerfAttribute", "SettablePerfAttribute", "perf_attributes"]
+__all__ = ["perf_attributes"]
 
 _WORD_MASK: Final = (1 << DATA_BITS) - 1
 _TICK: Final = word_of(PORT_SAMPLES_CONTROL, "tick")
 
 
-class PerfAttribute(ABC):
-    """An attribute. What it does takes steps: a generator yields the step at which it goes on."""
-
-    @abstractmethod
-    def selects(self, data: bytes) -> bool:
-        """True if a request with these data names a port that there is, or none where none is to be named."""
-
-    @abstractmethod
-    def answer(self, data: bytes) -> Generator[int, None, bytes]:
-        """The attribute's bytes in the answer to a request, from step `ANSWER` on."""
-
-
-class SettablePerfAttribute(PerfAttribute):
-    """An attribute of a port that takes Sets."""
-
-    def __init__(self, node: AgentNode, ports: int, layout: Layout) -> None:
-        self._node = node
-        self._ports = ports
-        self._layout = layout
-
-    def selects(self, data: bytes) -> bool:
-        """PortSelect is one of the ports with registers."""
-        return 1 <= self._port(data) <= self._ports
-
-    def _port(self, data: bytes) -> int:
-        return self._layout["port_select"].read(data)
-
-    def _write(self, data: bytes, register: PortRegister | Counter | CounterHigh, value: int) -> None:
-        self._node.bus_write(port_address(self._port(data), register), value)
-
-    def _read(self, data: bytes, register: PortRegister | Counter | CounterHigh) -> BusRead:
-        return give_read(self._node, port_address(self._port(data), register))
-
-    @abstractmethod
-    def change(self, data: bytes) -> Generator[int, None, None]:
-        """Carry out a Set, from step `SET` to step `COMMIT`."""
-
-
-class ClassPortInfo(PerfAttribute):
+class ClassPortInfo(Attribute):
     """What the agent can do."""
 
-    def selects(self, data: bytes) -> bool:
-        """It is the node's."""
-        return True
-
-    def answer(self, data: bytes) -> Generator[int, None, bytes]:
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
         """What it always is."""
         yield ANSWER
         return CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
 
 
-class PortSamplesControl(SettablePerfAttribute):
+class _PortAttribute(SettableAttribute):
+    """An attribute of a port that is read from registers and written to them."""
+
+    def __init__(self, node: AgentNode, ports: int, layout: Layout) -> None:
+        self._node = node
+        self._ports = ports
+        self._port_select = layout["port_select"]
+
+    def select(self, modifier: int, data: bytes) -> int | None:
+        """PortSelect, one of the ports with registers; there is no modifier."""
+        port = self._port_select.read(data)
+        return port if modifier == 0 and 1 <= port <= self._ports else None
+
+    def _write(self, request: Request, register: PortRegister | Counter | CounterHigh, value: int) -> None:
+        self._node.bus_write(port_address(request.which, register), value)
+
+    def _read(self, request: Request, register: PortRegister | Counter | CounterHigh) -> BusRead:
+        return give_read(self._node, port_address(request.which, register))
+
+
+class PortSamplesControl(_PortAttribute):
     """The tick of PortXmitWait. There are no samples."""
 
     def __init__(self, node: AgentNode, ports: int) -> None:
         super().__init__(node, ports, PORT_SAMPLES_CONTROL)
 
-    def change(self, data: bytes) -> Generator[int, None, None]:
+    def change(self, request: Request) -> Generator[int, None, bool]:
         """Tick."""
         yield set_step(_TICK, 0)
-        self._write(data, PortRegister.TICK, PORT_SAMPLES_CONTROL["tick"].read(data))
+        self._write(request, PortRegister.TICK, PORT_SAMPLES_CONTROL["tick"].read(request.data))
         yield COMMIT
+        return True
 
-    def answer(self, data: bytes) -> Generator[int, None, bytes]:
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
         """Tick."""
         yield answer_step(_TICK)
-        tick = self._read(data, PortRegister.TICK)
+        tick = self._read(request, PortRegister.TICK)
         yield answer_step(_TICK, READ_STEPS)
-        return PORT_SAMPLES_CONTROL.pack(port_select=self._port(data), tick=tick.value)
+        return PORT_SAMPLES_CONTROL.pack(port_select=request.which, tick=tick.value)
 
 
 class _Place(NamedTuple):
@@ -133,29 +119,30 @@ def _places() -> tuple[_Place, ...]:
 _PLACES: Final = _places()
 
 
-class PortCounters(SettablePerfAttribute):
+class PortCounters(_PortAttribute):
     """The counters of a port, of 32 bits at most."""
 
     def __init__(self, node: AgentNode, ports: int) -> None:
         super().__init__(node, ports, PORT_COUNTERS)
 
-    def change(self, data: bytes) -> Generator[int, None, None]:
+    def change(self, request: Request) -> Generator[int, None, bool]:
         """The counters that are selected."""
-        asked = PORT_COUNTERS.unpack(data)
+        asked = PORT_COUNTERS.unpack(request.data)
         selected = asked.counter_select2 << PORT_COUNTERS["counter_select"].width | asked.counter_select
         for place in _PLACES:
             if selected & place.selected_by:
                 yield set_step(place.word, place.access)
-                self._write(data, place.counter, asked[place.name])
+                self._write(request, place.counter, asked[place.name])
         yield COMMIT
+        return True
 
-    def answer(self, data: bytes) -> Generator[int, None, bytes]:
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
         """All counters, one after the other."""
-        asked = PORT_COUNTERS.unpack(data)
+        asked = PORT_COUNTERS.unpack(request.data)
         reads: dict[str, BusRead] = {}
         for place in _PLACES:
             yield answer_step(place.word, place.access)
-            reads[place.name] = self._read(data, place.counter)
+            reads[place.name] = self._read(request, place.counter)
         last = _PLACES[-1]
         yield answer_step(last.word, last.access + READ_STEPS)
         values = {name: read.value for name, read in reads.items()}
@@ -171,38 +158,39 @@ _EXTENDED: Final = tuple(
 """Name, word of the upper half, its register and the bit of CounterSelect of each counter that is kept."""
 
 
-class PortCountersExtended(SettablePerfAttribute):
+class PortCountersExtended(_PortAttribute):
     """The counters of a port that have 64 bits."""
 
     def __init__(self, node: AgentNode, ports: int) -> None:
         super().__init__(node, ports, PORT_COUNTERS_EXTENDED)
 
-    def change(self, data: bytes) -> Generator[int, None, None]:
+    def change(self, request: Request) -> Generator[int, None, bool]:
         """The counters that are selected, the lower half of each first."""
-        asked = PORT_COUNTERS_EXTENDED.unpack(data)
+        asked = PORT_COUNTERS_EXTENDED.unpack(request.data)
         for name, word, high, selected_by in _EXTENDED:
             if asked.counter_select & selected_by:
                 yield set_step(word + 1, 0)
-                self._write(data, PortRegister.EXTENDED_LOW, asked[name] & _WORD_MASK)
+                self._write(request, PortRegister.EXTENDED_LOW, asked[name] & _WORD_MASK)
                 yield set_step(word + 1, 1)
-                self._write(data, high, asked[name] >> DATA_BITS)
+                self._write(request, high, asked[name] >> DATA_BITS)
         yield COMMIT
+        return True
 
-    def answer(self, data: bytes) -> Generator[int, None, bytes]:
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
         """A read of an upper half keeps the lower one for the read after it."""
-        asked = PORT_COUNTERS_EXTENDED.unpack(data)
+        asked = PORT_COUNTERS_EXTENDED.unpack(request.data)
         values = {"port_select": asked.port_select, "counter_select": asked.counter_select}
         for name, word, high, _ in _EXTENDED:
             yield answer_step(word)
-            upper = self._read(data, high)
+            upper = self._read(request, high)
             yield answer_step(word + 1)
-            lower = self._read(data, PortRegister.EXTENDED_LOW)
+            lower = self._read(request, PortRegister.EXTENDED_LOW)
             yield answer_step(word + 1, READ_STEPS)
             values[name] = upper.value << DATA_BITS | lower.value
         return PORT_COUNTERS_EXTENDED.pack(values)
 
 
-def perf_attributes(node: AgentNode, parameters: NodeParameters) -> dict[int, PerfAttribute]:
+def perf_attributes(node: AgentNode, parameters: NodeParameters) -> dict[int, Attribute]:
     """A node's, by AttributeID."""
     ports = FabricParameters.port_count(parameters)
     return {

@@ -1,7 +1,5 @@
 """A performance management MAD in its packet: what is a request (docs/management.md, sections 1 and 6)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI

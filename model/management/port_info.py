@@ -1,7 +1,5 @@
 """PortInfo: what a port is and how it is set (docs/management.md, section 4.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from enum import Enum
 from typing import Final, NamedTuple
@@ -251,7 +249,7 @@ class PortInfo(SettableAttribute):
         """CapabilityMask of that port, with IsSM as visible in the current cycle."""
         return self.own.capability_mask | (CapabilityMask.IS_SM if self.host_sm else 0)
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """A place in `stored`."""
         port = PORT_INFO_MODIFIER.from_int(modifier).port
         if self._is_adapter:

@@ -1,7 +1,5 @@
 """A port's tables: GUIDs, P_Keys, SL to VL, VL arbitration, and its LED (docs/management.md, section 4.1)."""
 
-from __future__ import annotations
-
 from wire.codes import P_KEY_DEFAULT
 from wire.forwarding_tables import BLOCK_MODIFIER
 from wire.parameters import NodeParameters, SwitchParameters
@@ -39,7 +37,7 @@ class GuidInfo(StoredBlock):
         super().__init__(node, GUID_INFO.pack([port_guid]))
         self._port_guid = port_guid
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """Block 0."""
         return 0 if BLOCK_MODIFIER.from_int(modifier).block == 0 else None
 
@@ -55,7 +53,7 @@ class PKeyTable(StoredBlock):
         super().__init__(node, P_KEY_TABLE.pack([P_KEY_DEFAULT]))
         self._ports = _external_ports(parameters)
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """Block 0 of a port, which an adapter ignores."""
         fields = P_KEY_TABLE_MODIFIER.from_int(modifier)
         if fields.block:
@@ -73,7 +71,7 @@ class SlToVlMappingTable(StoredBlock):
         super().__init__(node, SL_TO_VL_MAPPING_TABLE.pack(mapping))
         self._ports = _external_ports(parameters)
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """Two ports, 0 included; an adapter ignores the modifier."""
         if self._ports is None:
             return 0
@@ -109,7 +107,7 @@ class VlArbitrationTable(StoredBlock):
         super().__init__(node, VL_ARBITRATION_TABLE.pack())
         self._ports = _external_ports(parameters)
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """The first half of a list, and a port, which an adapter ignores."""
         fields = VL_ARBITRATION_MODIFIER.from_int(modifier)
         if fields.block not in (VLArbitrationBlock.LOW_0_31, VLArbitrationBlock.HIGH_0_31):
@@ -126,7 +124,7 @@ class LedInfo(StoredBlock):
         super().__init__(node, LED_INFO.pack())
         self._ports = _external_ports(parameters)
 
-    def select(self, modifier: int) -> int | None:
+    def select(self, modifier: int, data: bytes) -> int | None:
         """A port; an adapter's is 1, or 0."""
         port = PORT_MODIFIER.from_int(modifier).port
         if self._ports is None:

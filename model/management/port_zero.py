@@ -1,7 +1,5 @@
 """Port 0 of a node: between its agent, the crossing and the register bus (docs/management.md, sections 1, 2 and 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -16,6 +14,7 @@ from ..kernel import DECIDE
 from ..link.port import LinkPort
 from ..packet import Packet
 from .agent import Agent
+from .agent_node import AgentNode
 from .agent_output import AgentOutput
 from .register_bus import Bus
 
@@ -25,7 +24,7 @@ _BLOCKS: Final = 5
 """Blocks of a packet of 72 words: what the agent's buffer has of each data VL."""
 
 
-class PortZero:
+class PortZero(AgentNode):
     """The last input and the last output of a node's crossing, and the agent behind them.
 
     Attributes:

@@ -1,7 +1,5 @@
 """The Subnet Management Interface: where an SMP goes from here (docs/management.md, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
@@ -13,7 +11,7 @@ from wire.mad import MadMethod
 from wire.sma import SmaAttribute
 from wire.smp import MAX_HOPS, initial_port, is_directed, return_port, with_return_port
 
-__all__ = ["FROM_HOST", "TO_AGENT", "TO_HOST", "Passage", "Toward", "Way", "pass_on", "port", "route"]
+__all__ = ["FROM_HOST", "TO_AGENT", "TO_HOST", "Passage", "Toward", "Way", "answer_passage", "pass_on", "port", "route"]
 
 FROM_HOST: Final = 0
 """The arrival port of an SMP that an adapter's host sent."""
@@ -165,3 +163,19 @@ def _on_its_way_back(smp: Record, lrh: Record, is_switch: bool, lid: int) -> Pas
     if hop == 0:
         return Passage(TO_HOST)
     return _DROPPED
+
+
+def answer_passage(smp: Record, lrh: Record, arrival: int, *, is_switch: bool, lid: int) -> Passage:
+    """Where the answer to an SMP goes, and what changes in it and its LRH. `lid` is the node's own.
+
+    The way does not depend on `lid`.
+    """
+    exchanged = {"dlid": lrh.slid, "slid": lrh.dlid}
+    from_host = not is_switch and arrival == FROM_HOST
+    if not is_directed(smp):
+        return Passage(TO_HOST if from_host else route(lrh.slid), {}, exchanged)
+    if smp.hop_count == 0:
+        return Passage(TO_HOST if from_host else port(arrival), {"hop_pointer": 0}, exchanged)
+    if smp.dr_dlid != LID_PERMISSIVE:
+        return Passage(route(lrh.slid), {}, {"dlid": lrh.slid, "slid": lid})
+    return Passage(port(return_port(smp, smp.hop_count)), {"hop_pointer": smp.hop_count}, exchanged)

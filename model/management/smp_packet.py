@@ -1,7 +1,5 @@
 """An SMP in its packet: what is one, and how its fields are changed (docs/management.md, sections 1 and 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

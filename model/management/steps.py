@@ -1,7 +1,5 @@
 """The agent's steps, one a cycle, and its standing still (docs/management.md, section 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Final
 

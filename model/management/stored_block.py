@@ -1,7 +1,5 @@
 """Attributes whose blocks are stored and read back (docs/management.md, sections 4.1 and 4.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from .agent_node import AgentNode

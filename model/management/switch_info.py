@@ -1,7 +1,5 @@
 """SwitchInfo: a switch as a whole (docs/management.md, sections 4.1, 4.3 and 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Final
 
@@ -44,10 +42,6 @@ class SwitchInfo(SettableAttribute):
             linear_fdb_top=parameters.lft_size - 1,
             partition_enforcement_cap=P_KEY_TABLE.count,
         )
-
-    def select(self, modifier: int) -> int | None:
-        """Modifier 0."""
-        return 0 if modifier == 0 else None
 
     def change(self, request: Request) -> Generator[int, None, bool]:
         """A LinearFDBTop beyond the table is refused."""

@@ -1,7 +1,5 @@
 """Traps: what a node tells its Subnet Manager unasked, again and again (docs/management.md, section 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from model.kernel import CONTROL, DECIDE, MATCH, STATE, UPDATE, Kernel
 from model.management.agent import Agent
+from model.management.agent_node import AgentNode
 from model.management.perf_packet import perf_in
 from model.management.smp_packet import smp_in
 from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
@@ -28,7 +29,7 @@ START = ARRIVES + 4
 OFFER_TO_SENT = 73
 
 
-class Bench:
+class Bench(AgentNode):
     """Events are (cycle, what, ...), in their order."""
 
     def __init__(self, parameters: NodeParameters) -> None:
