@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
-from wire.trace import Kind, Record
+from wire.trace import Record
 
 __all__ = ["CONTROL", "DECIDE", "MATCH", "NEVER", "RECEIVE", "STATE", "UPDATE", "Kernel"]
 
@@ -61,7 +61,7 @@ class Kernel:
             buckets[key] = [(action, argument)]
             heappush(self._keys, key)
 
-    def record(self, fields: tuple[int, int, Kind, int, int, int, int, int]) -> Record:
+    def record(self, fields: tuple[int, ...]) -> Record:
         """Put a record into the trace, in its cycle, the current one or one ahead; returns it."""
         record = _make(Record, fields)
         heappush(self._records, record)

@@ -8,10 +8,6 @@ from ..packet import Packet
 __all__ = ["Buffer"]
 
 
-def _unheard(cycle: int) -> None:
-    """Nobody watches."""
-
-
 class Buffer:
     """Blocks of one input, one pool for each slot, and the port through which they return.
 
@@ -32,7 +28,7 @@ class Buffer:
         self.sizes = tuple(blocks)
         self.free = list(blocks)
         self.next_return = NEVER
-        self._freed: Callable[[int], None] = _unheard
+        self._freed: Callable[[int], None]
         self._returns: list[tuple[int, int, Packet]] = []  # (cycle in which they are visible, reader, packet)
 
     def watch(self, freed: Callable[[int], None]) -> None:

@@ -86,7 +86,7 @@ class Counters:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._values = dict.fromkeys(COUNTER_WIDTHS, 0)
-        self._late: list[tuple[int, Counter, int]] = []
+        self._late: list[tuple[int, Counter]] = []
         # Packets of which the counters do not know yet: the cycle in which they do, and the end row.
         self._sent: list[tuple[int, int]] = []
         self._received: list[tuple[int, int]] = []
@@ -95,9 +95,9 @@ class Counters:
         self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.extended_low = 0
 
-    def add(self, counter: Counter, amount: int = 1) -> None:
+    def add(self, counter: Counter) -> None:
         """An increment visible in the current cycle; not after a read or write of this cycle."""
-        self._values[counter] += amount
+        self._values[counter] += 1
 
     def sent(self, cycle: int, rows: int) -> None:
         """A packet with this end row is sent, visible in a cycle ahead."""
@@ -115,12 +115,12 @@ class Counters:
         if len(self._received) > _LATE_LIMIT:
             self._settle(self._kernel.now)
 
-    def add_after(self, cycles: int, counter: Counter, amount: int = 1) -> None:
+    def add_after(self, cycles: int, counter: Counter) -> None:
         """An increment visible from some cycles after the current one on."""
         now = self._kernel.now
         if len(self._late) >= _LATE_LIMIT:
             self._settle(now)
-        self._late.append((now + cycles, counter, amount))
+        self._late.append((now + cycles, counter))
 
     def physical_error(self) -> None:
         """Count towards LocalLinkIntegrityErrors (section 10)."""
@@ -131,14 +131,10 @@ class Counters:
 
     def _settle(self, cycle: int) -> None:
         """Count what is visible in a cycle."""
-        values = self._values
-        late, self._late = self._late, []
-        for entry in late:
-            visible, counter, amount = entry
+        for visible, counter in self._late:
             if visible <= cycle:
-                values[counter] += amount
-            else:
-                self._late.append(entry)
+                self._values[counter] += 1
+        self._late = [entry for entry in self._late if entry[0] > cycle]
         self._sent = self._count(self._sent, cycle, _XMIT_PKTS, _XMIT_DATA)
         self._received = self._count(self._received, cycle, _RCV_PKTS, _RCV_DATA)
 

@@ -5,7 +5,7 @@ from collections import deque
 
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control
-from wire.trace import Kind
+from wire.trace_layout import Inject
 
 from ..kernel import DECIDE, UPDATE, Kernel
 from ..packet import LinkTransmission, Row, Transmission
@@ -140,7 +140,7 @@ class Injector:
         now = self._kernel.now
         if not self._recorded:
             self._recorded = True
-            self._kernel.record((now, self._source, Kind.INJECT, operation.trigger | self._row << 8, 0, 0, 0, 0))
+            self._kernel.record(Inject.record(now, self._source, trigger=operation.trigger, row=self._row))
         bits = (row[1] << _K_SHIFT | row[0]) & operation.keep ^ operation.flip
         changed = bits & _DATA_MASK, bits >> _K_SHIFT
         if changed != row:

@@ -92,11 +92,7 @@ class PortStateMachine:
             if self._kernel.now == self._deferred_from + self.timeout:
                 counters.add(Counter.LINK_DOWNED)
                 return PortState.DOWN
-            if self._written == PortState.DOWN:
-                self._down_by_write = True
-                return PortState.DOWN
-            return state
-        if not up:
+        elif not up:
             if state == PortState.ACTIVE:
                 return PortState.ACTIVE_DEFER
             counters.add(Counter.LINK_DOWNED)

@@ -67,14 +67,10 @@ def _classify(data: int, k: int) -> _RowClass:
 
 
 class Receiver(RowReceiver):
-    """The receiving side of a port up to the verdict.
-
-    Attributes:
-        enabled: receiving is enabled in the current cycle.
-    """
+    """The receiving side of a port up to the verdict."""
 
     def __init__(self, status: PortStatus, flow: FlowControl, acceptance: Acceptance) -> None:
-        self.enabled = False
+        self._enabled = False
         self._status = status
         self._kernel = status.kernel
         self._counters = status.counters
@@ -101,9 +97,9 @@ class Receiver(RowReceiver):
     def check_enabled(self) -> None:
         """The link or the port state changed, visible in the current cycle."""
         enabled = self._status.link_up and self._status.state in _ENABLED_STATES
-        if enabled == self.enabled:
+        if enabled == self._enabled:
             return
-        self.enabled = enabled
+        self._enabled = enabled
         now = self._kernel.now
         if enabled:
             self._walk_on(now)
@@ -111,7 +107,7 @@ class Receiver(RowReceiver):
         if not self._walking:
             self._take_over(now)
         if self._state is _State.DATA:
-            self._end(self._row, CUT, now)
+            self._end(self._row, CUT)
         self._state = _State.IDLE
         self._walking = False
         self._walk_at = -1
@@ -327,26 +323,18 @@ class Receiver(RowReceiver):
             body = self._body(packet.rows, row) + bytes([data >> 24])
             packet.content = Content(body)
             packet.vcrc_good = vcrc(body) == (data >> 8 & 0xFFFF).to_bytes(2, "big")
-            self._end(row, EGP if data & 0xFF == Control.EGP else EBP, now)
+            self._end(row, EGP if data & 0xFF == Control.EGP else EBP)
             self._state = _State.IDLE
             return
-        if kind is not _RowClass.CLEAN:
-            self._end(row, CUT, now)
+        n = data >> 8 & 0x7FF if row == 1 else packet.n
+        if kind is not _RowClass.CLEAN or row >= n:
+            self._end(row, CUT)
             self._state = _State.DISCARD
             return
         if row == 1:
-            n = data >> 8 & 0x7FF
-            if n <= 1:
-                self._end(row, CUT, now)
-                self._state = _State.DISCARD
-                return
             packet.lrh |= data >> 24
             packet.set_length(n)
             self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._acceptance.header, packet)
-        elif row >= packet.n:
-            self._end(row, CUT, now)
-            self._state = _State.DISCARD
-            return
         packet.rows.append(data)
         if packet.late and row == self._late_row(packet):
             self._join_late(packet, now)
@@ -357,15 +345,15 @@ class Receiver(RowReceiver):
         """Bytes of rows 0..end-1, from LRH byte 0 on."""
         return b"".join(word.to_bytes(4, "big") for word in rows[:end])[1:]
 
-    def _end(self, k: int, delimiter: int, cycle: int) -> None:
-        """A packet ends, or is cut, in a cycle c_e."""
+    def _end(self, k: int, delimiter: int) -> None:
+        """A packet ends, or is cut, in the current cycle c_e."""
         packet = self._packet
         packet.k = k
         packet.delimiter = delimiter
         if delimiter == CUT:
             assert packet.rows is not None
             packet.content = Content(self._body(packet.rows, k) + b"\0")
-        self._kernel.at(cycle + _VERDICT_LATENCY, UPDATE, self._acceptance.verdict, packet)
+        self._kernel.at(self._kernel.now + _VERDICT_LATENCY, UPDATE, self._acceptance.verdict, packet)
 
     def _feed_link(self, data: int, kind: _RowClass) -> None:
         flow = self._flow

@@ -11,11 +11,12 @@ from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS
 from wire.registers import Counter
 from wire.trace import Kind, Record
+from wire.trace_layout import Scrap, TxDiscard
 
 from ..crossing.matcher import Matcher
 from ..crossing.sides import Output
 from ..kernel import DECIDE, UPDATE
-from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission, Underrun
+from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
 from .eligibility import Eligibility
 from .flow_control import FlowControl
 from .link import Direction
@@ -98,8 +99,8 @@ class LinkOutput(Output):
     def _scrap(self, sending: DataTransmission) -> None:
         packet = sending.packet
         kernel = self._kernel
-        place = packet.slot | packet.input << 16
-        kernel.record((kernel.now, self._status.source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n}
+        kernel.record(Scrap.record(kernel.now, self._status.source, **fields))
         self._matcher.release(sending, kernel.now)
         self._done_early(sending)
 
@@ -209,9 +210,7 @@ class LinkOutput(Output):
             self._kernel.at(cycle, UPDATE, self._discard, sending)
             return
         packet, vl, end = sending.packet, sending.vl, sending.end
-        content, bad = packet.content, packet.bad
-        if content is None:
-            raise Underrun(sending)
+        content, bad = sending.content, packet.bad
         self._counters.sent(cycle, end)
         sending.record = self._kernel.record(
             (
@@ -236,8 +235,8 @@ class LinkOutput(Output):
     def _discard(self, sending: DataTransmission) -> None:
         packet = sending.packet
         self._counters.add(Counter.XMIT_DISCARDS)
-        place, lengths = packet.slot | packet.input << 16, packet.n | sending.end << 16
-        self._kernel.record((self._kernel.now, self._status.source, Kind.TX_DISCARD, place, lengths, 0, 0, 0))
+        fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n, "end_row": sending.end}
+        self._kernel.record(TxDiscard.record(self._kernel.now, self._status.source, **fields))
 
     # PortXmitWait (section 8.3).
 

@@ -87,9 +87,9 @@ class Agent:
         """
         first = self._kernel.now + _CHECK_CYCLES
         if data is not None and slot == self._vls and is_smp(data) and icrc_good(data):
-            self._kernel.at(first - 1, DECIDE, self._start, self._work_on_smp(data, arrival))
+            self._kernel.at(first - 1, DECIDE, self._steps.start, self._work_on_smp(data, arrival))
         elif data is not None and slot != self._vls and is_perf_request(data) and icrc_good(data):
-            self._kernel.at(first - 1, DECIDE, self._start, self._answer_perf(data, arrival, slot))
+            self._kernel.at(first - 1, DECIDE, self._steps.start, self._answer_perf(data, arrival, slot))
         else:
             self._kernel.at(first, DECIDE, self._become_free)
 
@@ -127,9 +127,6 @@ class Agent:
 
     # Taking, and being free (sections 2 and 5).
 
-    def _start(self, work: Work) -> None:
-        self._steps.start(work)
-
     def _become_free(self, _: None) -> None:
         """Free in the current cycle, unless a trap is due in it."""
         if self._is_trap_due():
@@ -156,7 +153,7 @@ class Agent:
         )
 
     def _begin_trap(self) -> None:
-        self._kernel.at(self._kernel.now + 1, DECIDE, self._start, self._send_trap(self._traps.next()))
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._steps.start, self._send_trap(self._traps.next()))
 
     def _offer(self, packet: tuple[bytes, int, int]) -> None:
         data, output, slot = packet

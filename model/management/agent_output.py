@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from wire.crc import fingerprint
-from wire.trace import Kind
+from wire.trace_layout import Deliver, Scrap
 
 from ..crossing.matcher import Matcher
 from ..crossing.sides import LocalOutput
@@ -59,8 +59,8 @@ class AgentOutput(LocalOutput):
     def _scrap(self, sending: DataTransmission) -> None:
         """Two cycles after the first read: nothing is given to the agent."""
         kernel, packet = self._kernel, sending.packet
-        place = packet.slot | packet.input << 16
-        kernel.record((kernel.now, self._source, Kind.SCRAP, place, packet.n, 0, 0, 0))
+        fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n}
+        kernel.record(Scrap.record(kernel.now, self._source, **fields))
         self._matcher.release(sending, kernel.now)
         self._reader_done(sending)
         kernel.at(sending.w0, UPDATE, self._scrapped, packet)
@@ -98,27 +98,13 @@ class AgentOutput(LocalOutput):
     # What the agent gets, in the current cycle z.
 
     def _scrapped(self, packet: Packet) -> None:
-        self._agent.arrived(None, self._arrival(packet), packet.slot)
+        self._agent.arrived(None, self._arrivals[packet.input], packet.slot)
 
     def _deliver(self, sending: DataTransmission) -> None:
         """The last of what came is on the agent's wires."""
         packet = sending.packet
         data = sending.content.with_vl(packet.vl)
-        first = sending.w0 + 1
-        self._kernel.record(
-            (
-                self._kernel.now,
-                self._source,
-                Kind.DELIVER,
-                packet.slot,
-                packet.n,
-                first & _CYCLE_MASK,
-                fingerprint(data),
-                0,
-            )
-        )
-        self._agent.arrived(None if packet.bad else data, self._arrival(packet), packet.slot)
-
-    def _arrival(self, packet: Packet) -> int:
-        """The port that a packet came in by."""
-        return self._arrivals[packet.input]
+        first = sending.w0 + 1 & _CYCLE_MASK
+        fields = {"slot": packet.slot, "pkt_len": packet.n, "first_cycle": first, "fingerprint": fingerprint(data)}
+        self._kernel.record(Deliver.record(self._kernel.now, self._source, **fields))
+        self._agent.arrived(None if packet.bad else data, self._arrivals[packet.input], packet.slot)

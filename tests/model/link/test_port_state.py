@@ -281,7 +281,7 @@ def told(monkeypatch):
         bench.run(first)
         changes.clear()
         bench.run(last + 1)
-        return [change for agent, change in changes if agent is bench.fabric._nodes[0].agent]
+        return [change for agent, change in changes if agent is bench.fabric.nodes[0].agent]
 
     monkeypatch.setattr(Agent, "port_state_changed", note)
     return between
