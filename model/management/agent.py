@@ -10,7 +10,6 @@ from wire.layout import Record
 from wire.mad import MadMethod
 from wire.notice import ProducerType, TrapNumber
 from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
-from wire.port_info import PORT_INFO
 from wire.registers import LEASE_SECOND_AT_RESET, lft_address
 from wire.sma import SmaAttribute
 from wire.smp import is_directed
@@ -41,7 +40,6 @@ _TRAP_TIMER_CYCLES: Final = 1024
 """With SubnetTimeOut 0."""
 _ADAPTER_LINK: Final = 0
 _ADAPTER_HOST: Final = 1
-_VIOLATIONS_MAX: Final = PORT_INFO["m_key_violations"].max
 
 
 class Agent:
@@ -248,7 +246,7 @@ class Agent:
 
     def _violated(self, smp: Record, slid: int) -> None:
         own = self._port_info.own
-        self._port_info.change_own(m_key_violations=min(own.m_key_violations + 1, _VIOLATIONS_MAX))
+        self._port_info.count_violation()
         self._lease.start(own.m_key_lease_period * self.lease_second)
         self._violation = {
             "lid": slid,

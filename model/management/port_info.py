@@ -244,6 +244,10 @@ class PortInfo(SettableAttribute):
         """Change fields of that port's PortInfo."""
         self.stored[0] = self.stored[0].replace(**values)
 
+    def count_violation(self) -> None:
+        """Count an SMP with a wrong M_Key; M_KeyViolations stops at all ones."""
+        self.change_own(m_key_violations=min(self.own.m_key_violations + 1, PORT_INFO["m_key_violations"].max))
+
     @property
     def capability_mask(self) -> int:
         """CapabilityMask of that port, with IsSM as visible in the current cycle."""

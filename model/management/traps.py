@@ -11,11 +11,16 @@ from wire.packet import build_ud_send
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 
-__all__ = ["Traps", "trap_packet"]
+__all__ = ["Traps", "transaction_id", "trap_packet"]
 
 _TURN: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY)
 _EVENTS_BITS: Final = 32
 _EVENTS_MASK: Final = (1 << _EVENTS_BITS) - 1
+
+
+def transaction_id(trap: TrapNumber, events: int) -> int:
+    """Of the latest of so many events of a trap, which are counted in 32 bits."""
+    return trap << _EVENTS_BITS | events & _EVENTS_MASK
 
 
 class Traps:
@@ -32,8 +37,8 @@ class Traps:
 
     def event(self, trap: TrapNumber) -> None:
         """A new event of a trap: it is pending, under a new TransactionID, from the current cycle on."""
-        self._events[trap] = events = self._events[trap] + 1 & _EVENTS_MASK
-        self.pending[trap] = trap << _EVENTS_BITS | events
+        self._events[trap] += 1
+        self.pending[trap] = transaction_id(trap, self._events[trap])
 
     def repress(self, transaction_id: int) -> None:
         """The trap pending under a TransactionID, if there is one, is pending no longer."""

@@ -77,14 +77,6 @@ def test_violations_are_counted_and_a_set_of_0_clears_them(locked):
     assert locked.port_info(m_key=KEY).m_key_violations == 0
 
 
-def test_the_count_of_violations_stops_at_all_ones(locked):
-    info = locked.agent._port_info
-    info.change_own(m_key_violations=0xFFFE)
-    for _ in range(3):
-        assert locked.port_info(m_key=0) is None
-    assert info.own.m_key_violations == 0xFFFF
-
-
 @pytest.mark.parametrize(("late", "answered"), [(-1, False), (0, True)])
 def test_the_lease_ends_so_many_seconds_after_the_violation(locked, late, answered):
     start = locked.kernel.now + START
@@ -139,44 +131,44 @@ def test_an_smp_with_a_good_key_stops_the_lease(locked, smp):
 
 
 def test_a_wrong_key_that_is_answered_does_not_stop_the_lease(locked):
-    locked.agent._port_info.change_own(m_key_protect_bits=1)
+    locked.set_port_info({"m_key_protect_bits": 1}, m_key=KEY)
     start = locked.kernel.now + START
     violate(locked, start)
     locked.ask(get(SmaAttribute.NODE_INFO), start + 1000)
     locked.run(start + 5000)
-    assert locked.agent._port_info.own.m_key_protect_bits == 0
+    assert locked.port_info(m_key=KEY).m_key_protect_bits == 0
 
 
 def test_a_lease_period_of_0_has_no_end(locked):
-    locked.agent._port_info.change_own(m_key_lease_period=0)
+    locked.set_port_info({"m_key_lease_period": 0}, m_key=KEY)
     violate(locked, locked.kernel.now + START)
     locked.run(locked.kernel.now + 5000)
     assert locked.port_info(m_key=0) is None
 
 
-def test_a_lease_that_ended_may_begin_again(locked):
+@pytest.mark.parametrize(("late", "answered"), [(-1, False), (0, True)])
+def test_a_lease_that_ended_may_begin_again(locked, late, answered):
     locked.agent.lease_second = 100
     for _ in range(2):
-        now = locked.kernel.now
-        locked.agent._port_info.change_own(m_key_protect_bits=2)
-        violate(locked, now + START)
-        locked.run(now + START + 300)
-        assert locked.agent._port_info.own.m_key_protect_bits == 2
-        locked.run(now + START + 301)
-        assert locked.agent._port_info.own.m_key_protect_bits == 0
+        locked.set_port_info({"m_key_protect_bits": 2}, m_key=KEY)
+        locked.events.clear()
+        start = locked.kernel.now + START
+        violate(locked, start)
+        locked.ask(get(SmaAttribute.NODE_INFO), start + 3 * 100 + late - 4)
+        locked.run(start + 2000)
+        assert len(locked.of("offer")) == answered
 
 
 @pytest.mark.parametrize(("protect_bits", "shown"), [(0, KEY), (1, 0)])
 def test_a_get_without_the_key_sees_it_only_unprotected(locked, protect_bits, shown):
-    locked.agent._port_info.change_own(m_key_protect_bits=protect_bits)
+    locked.set_port_info({"m_key_protect_bits": protect_bits}, m_key=KEY)
     assert locked.port_info(m_key=0).m_key == shown
     assert locked.port_info(m_key=KEY).m_key == KEY
 
 
 def test_the_bits_in_an_answer_are_those_of_its_step_208(locked):
-    info = locked.agent._port_info
     for late, bits in ((0, 1), (1, 0)):
-        info.change_own(m_key_protect_bits=1)
+        locked.set_port_info({"m_key_protect_bits": 1}, m_key=KEY)
         now = locked.kernel.now
         violate(locked, now + START)
         expires = now + START + 3 * 100

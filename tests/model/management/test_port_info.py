@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from model.management.port_info import PortKind, at_reset, set_fields, set_states
+from model.management.port_info import PortInfo, PortKind, at_reset, set_fields, set_states
 from tests.model.management.agent_bench import ARRIVES, START, change, get
 from wire.codes import PortPhysicalState, PortState
 from wire.mad import MadStatus, mad_data
@@ -140,6 +140,14 @@ def test_m_key_violations_are_cleared_by_0(value, result):
     changes = set_fields(MANAGEMENT, stored, PORT_INFO.record(lid=1, master_sm_lid=1, m_key_violations=value))
     assert changes.accepted
     assert stored.replace(**changes.fields).m_key_violations == result
+
+
+def test_the_count_of_violations_stops_at_all_ones(switch):
+    info = PortInfo(switch, switch.parameters)
+    info.change_own(m_key_violations=0xFFFE)
+    for _ in range(3):
+        info.count_violation()
+    assert info.own.m_key_violations == 0xFFFF
 
 
 def test_a_refused_field_does_not_keep_the_others_from_being_set(switch):

@@ -4,7 +4,7 @@ import pytest
 
 from model.kernel import DECIDE, MATCH, STATE
 from model.management.smp_packet import smp_in
-from model.management.traps import Traps
+from model.management.traps import Traps, transaction_id
 from tests.model.management.agent_bench import ADAPTER, SWITCH, Bench, change, get
 from wire.codes import PortState
 from wire.headers import BTH, DETH, LRH
@@ -26,9 +26,8 @@ KEY = 77
 CONFIGURATION = {"lid": LID, "master_sm_lid": SM_LID, "master_sm_sl": SM_SL, "subnet_timeout": TIMEOUT}
 
 
-def configured(parameters):
+def configured(bench):
     """An agent that knows its Subnet Manager; now a multiple of 1000 and the agent free."""
-    bench = Bench(parameters)
     bench.registers[lft_address(SM_LID)] = 3
     assert bench.set_port_info(CONFIGURATION).status == MadStatus.OK
     bench.events.clear()
@@ -37,12 +36,12 @@ def configured(parameters):
 
 @pytest.fixture
 def node():
-    return configured(SWITCH)
+    return configured(Bench(SWITCH))
 
 
 @pytest.fixture
 def host():
-    return configured(ADAPTER)
+    return configured(Bench(ADAPTER))
 
 
 def sent(bench):
@@ -346,9 +345,10 @@ def test_traps_take_turns():
 
 def test_events_are_counted_in_32_bits():
     pending = Traps()
-    pending._events[LINK_STATE] = 0xFFFF_FFFF
     pending.event(LINK_STATE)
-    assert pending.pending == {LINK_STATE: LINK_STATE << 32}
+    assert pending.pending == {LINK_STATE: transaction_id(LINK_STATE, 1)} == {LINK_STATE: LINK_STATE << 32 | 1}
+    assert transaction_id(LINK_STATE, 0xFFFF_FFFF) == LINK_STATE << 32 | 0xFFFF_FFFF
+    assert transaction_id(LINK_STATE, 1 << 32) == LINK_STATE << 32
 
 
 def test_two_traps_of_a_switch_alternate(node):
@@ -389,9 +389,10 @@ def told(smp):
 
 @pytest.mark.parametrize("value", [True, False])
 def test_trap_144_tells_that_the_host_s_subnet_manager_came_or_went(value):
-    host = configured(ADAPTER)
+    bench = Bench(ADAPTER)
     if not value:
-        host.agent._port_info.host_sm = True
+        bench.host_sm(1, True)  # no event: there is no one yet to tell
+    host = configured(bench)
     now = host.kernel.now
     host.host_sm(now + 100, value)
     host.run(now + 1000)
