@@ -136,6 +136,10 @@ class Star:
             and (node is None or record.source == port_source(node, port))
         ]
 
+    def states(self, node: int, port: int = 1, since: int = 0) -> list[tuple[int, int]]:
+        """(cycle, state) of each change of a port's state."""
+        return [(record.cycle, record.a) for record in self.of(Kind.STATE, node, port, since)]
+
     def values(self) -> list[int]:
         """What the bus read."""
         return [record.b for record in self.of(Kind.BUS_READ, since=0)]

@@ -11,7 +11,7 @@ from model.fabric import Fabric
 from model.kernel import DECIDE, Kernel
 from model.link.eligibility import Eligibility
 from model.packet import Transmission
-from wire.codes import VL15, LinkWidth, PortState
+from wire.codes import VL15, PortState
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.port_info import PORT_INFO
@@ -335,13 +335,3 @@ def test_hosts_that_always_send_on_every_vl_to_another_are_served_alike_on_each(
     arrived = Tally((packet.data[6:8], packet.slot) for packet in bench.delivered)
     assert len(arrived) == hosts * vls
     assert min(arrived.values()) >= 0.9 * max(arrived.values()) > 10
-
-
-@pytest.mark.parametrize("cycle", [1, 2, 3])
-def test_rows_of_a_packet_that_a_narrower_width_overtakes_are_not_on_the_wires(star, cycle):
-    """The first flow control packet is due there in cycles 6 and 7, in which a 1X port has no valid row."""
-    bench = star(2, bring_up=False)
-    bench.controls.clear()
-    bench.write_port(0, 1, PortRegister.WIDTH, LinkWidth.X1, cycle)
-    bench.write_port(1, 1, PortRegister.WIDTH, LinkWidth.X1, cycle + 1)
-    assert not bench.run(40).of(Kind.RX_FCP, 1, since=0)

@@ -1,8 +1,8 @@
 """The channel adapter (docs/pipeline.md, section 9)."""
 
 from wire.codes import VL15
-from wire.registers import PortRegister
-from wire.trace import Kind
+from wire.registers import NodeRegister, PortRegister, node_address
+from wire.trace import Kind, Verdict
 
 
 def test_streams_take_turns_and_vl15_waits_for_its_turn_only_here(star, ready):
@@ -57,3 +57,16 @@ def test_a_packet_is_measured_against_neighbormtu_three_cycles_after_its_turn(st
         bench.post(ready, 1, 2, payload=512)
         bench.run(3000)
         assert len(bench.of(Kind.TX_DISCARD, 1)) == swallowed
+
+
+def test_an_adapter_takes_its_lids_multicast_and_permissive_smps_only(star, ready):
+    bench = star(2)
+    bench.write(2, node_address(NodeRegister.LMC), 1, ready)
+    bench.write(2, node_address(NodeRegister.LID), 3, ready + 1)
+    bench.write(0, 0x80 << 16 | 3, 2, ready + 2)
+    bench.write(0, 0x80 << 16 | 4, 2, ready + 3)
+    for i, lid in enumerate((2, 3, 4)):
+        bench.post(ready + 100 + 100 * i, 1, lid, payload=12)
+    bench.run(2000)
+    verdicts = [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)]
+    assert verdicts == [Verdict.GOOD, Verdict.GOOD, Verdict.DLID]

@@ -1,8 +1,17 @@
 """Counters of 64 bits and their registers (docs/management.md, section 6)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
+from model.link.counters import XmitWait
+from wire.registers import (
+    HIGH_OF_COUNTER,
+    Counter,
+    CounterHigh,
+    PortRegister,
+)
+from wire.stimulus import Injection, Trigger
 from wire.trace import Kind
 
 PORT = 1
@@ -117,10 +126,10 @@ def test_a_read_of_an_upper_half_keeps_the_lower_one_from_the_cycle_after(star):
 
 
 def test_a_write_of_extended_low_wins_over_what_a_read_would_keep_in_its_cycle(star):
-    for given, low in ((69, 0xAAAA), (71, 3)):  # visible at 71, 73; what is kept, at 73
+    for at, low in ((69, 0xAAAA), (71, 3)):  # visible at 71, 73; what is kept, at 73
         bench = star(2, bring_up=False)
         write_atomically(bench, Counter.RCV_PKTS, 0xAAAA, 50)
-        bench.write_port(0, PORT, LOW, 3, given)
+        bench.write_port(0, PORT, LOW, 3, at)
         bench.read_port(0, PORT, CounterHigh.RCV_PKTS_HIGH, 70)
         bench.read_port(0, PORT, LOW, 80)
         bench.run(100)
@@ -157,3 +166,71 @@ def test_no_read_but_of_an_upper_half_keeps_anything(star, ready):
     bench.read_port(0, PORT, LOW, ready + 600)
     bench.run(2000)
     assert bench.values()[-1] == 0
+
+
+def test_a_write_to_a_counter_wins_over_an_increment_of_its_cycle(star, ready):
+    values = []
+    for early in (0, 1, 2):
+        bench = star(2)
+        bench.post(ready, 1, 2, payload=12)
+        verdict = ready + 1 + 11 + 2 + 1 + 4 + 1 + 11 + 2
+        bench.write_port(0, 1, Counter.RCV_PKTS, 5, verdict + 1 - 2 + 1 - early)
+        bench.read_port(0, 1, Counter.RCV_PKTS, 1900)
+        bench.run(2000)
+        (record,) = bench.of(Kind.RX_DATA, 0)
+        assert record.cycle == verdict
+        values += bench.values()
+    # Visible at verdict + 1; a write visible after, in, before that cycle.
+    assert values == [5, 5, 6]
+
+
+def test_xmitwait_counts_the_ticks_in_which_a_stalled_output_sent_nothing(star, ready):
+    bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.stall(ready, 2, 1)
+    bench.write_port(0, 2, PortRegister.TICK, 9, ready + 1)
+    for i in range(3):
+        bench.post(ready + 10, 1, 2, payload=252, seed=i)
+    bench.read_port(0, 2, Counter.XMIT_WAIT, 2000 - 2)
+    bench.read_port(0, 2, Counter.XMIT_WAIT, 2500 - 2)
+    bench.run(3000)
+    first, second = bench.values()
+    assert second - first == 50
+
+
+@given(
+    ticks=st.lists(st.integers(1, 20), min_size=1, max_size=4),
+    spans=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 60)), max_size=20),
+    reads=st.integers(1, 7),
+)
+def test_ticks_by_intervals_are_ticks_by_cycles(ticks, spans, reads):
+    """Ticks of another length begin with each fifth span of waiting, in the middle of it."""
+    counter = XmitWait(ticks[0])
+    waits: list[bool] = []
+    starts = {0: ticks[0]}
+    for number, (gap, length) in enumerate(spans):
+        waits += [False] * gap
+        counter.begin(len(waits))
+        waits += [True] * (length // 2)
+        if number % 5 == 4:
+            starts[len(waits)] = ticks[number % len(ticks)]
+            counter.set_tick(len(waits), ticks[number % len(ticks)])
+        waits += [True] * (length - length // 2)
+        if len(waits) % reads == 0:
+            counter.read(len(waits))
+        counter.end(len(waits))
+    expected = 0
+    ends = [*list(starts)[1:], len(waits)]
+    for (start, tick), end in zip(starts.items(), ends, strict=True):
+        expected += sum(all(waits[at : at + tick]) for at in range(start, end - tick + 1, tick))
+    assert counter.read(len(waits)) == expected
+
+
+def test_local_link_integrity_counts_what_exceeds_the_threshold(star, ready):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.LOCAL_PHY_ERRORS, 1, ready)
+    for i in range(5):
+        bench.inject(ready + 100 + 200 * i, 0, 1, Injection(Trigger.DATA, first=4, last=4, flip=1))
+        bench.post(ready + 110 + 200 * i, 1, 2, payload=12)
+        bench.read_port(0, 1, Counter.LOCAL_LINK_INTEGRITY_ERRORS, ready + 200 + 200 * i)
+    bench.run(3000)
+    assert bench.values() == [0, 1, 1, 2, 2]

@@ -1,8 +1,9 @@
 """Credits and flow control packets (docs/pipeline.md, section 6)."""
 
+from wire.crc import lpcrc
 from wire.registers import Counter, PortRegister
 from wire.stimulus import Injection, Trigger
-from wire.trace import Kind, LinkResult
+from wire.trace import Kind, LinkResult, Verdict
 
 MTU_256 = {"mtu": 256}
 
@@ -144,3 +145,25 @@ def test_vls_take_turns(star, ready):
             bench.post(ready, 1, 2, slot=vl, sl=vl, payload=252, seed=i)
     bench.run(4000)
     assert [delivery.slot for delivery in bench.delivered] == [0, 1, 2, 3] * 3
+
+
+def test_overruns_in_consecutive_periods_are_excessive(star, ready):
+    """Forged credits (FCCL 7 becomes 71, with the right LPCRC) let a sender overrun a full buffer."""
+    bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
+    bench.write_port(2, 1, PortRegister.OVERRUN_ERRORS, 2, ready)
+    bench.write_port(2, 1, PortRegister.FCP_PERIOD, 1000, ready + 1)  # periods begin at 1003 + 1000 i
+    bench.stall(ready + 2, 2, 0b11)
+    forged = 64
+    lpcrc_change = int.from_bytes(lpcrc(bytes(4)), "big") ^ int.from_bytes(lpcrc(bytes([0, 0, 0, forged])), "big")
+    flip = forged << 24 | lpcrc_change << 8
+    for i in range(4):
+        bench.inject(ready + 900 + 1000 * i, 1, 1, Injection(Trigger.LINK, first=1, last=1, flip=flip))
+        bench.post(ready + 100 + 1000 * i, 1, 2, payload=252)
+    for i in range(4):
+        bench.read_port(2, 1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, ready + 900 + 1000 * i + 50)
+    bench.read_port(2, 1, Counter.RCV_ERRORS, 6000)
+    bench.run(6100)
+    verdicts = [(record.cycle // 1000, record.a & 0xFF) for record in bench.of(Kind.RX_DATA, 2)]
+    assert verdicts == [(1, Verdict.GOOD), (2, Verdict.OVERRUN), (3, Verdict.OVERRUN), (4, Verdict.OVERRUN)]
+    # Periods 2 and 3 had overruns: counted at the end of period 3. Then it takes two more.
+    assert bench.values() == [0, 0, 0, 1, 3]

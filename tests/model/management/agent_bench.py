@@ -27,6 +27,8 @@ ARRIVES = 100
 START = ARRIVES + 4
 """Its step 0."""
 OFFER_TO_SENT = 73
+BLOCK = bytes(range(64))
+"""What is written where any bytes will do."""
 
 
 class Bench(AgentNode):
@@ -143,6 +145,18 @@ class Bench(AgentNode):
         self.ask(smp, self.kernel.now + ARRIVES, **where)
         self.run(self.kernel.now + 1000)
         return self.answer() if len(self.of("offer")) > before else None
+
+    def read(self, attribute: int, modifier: int = 0) -> tuple[int, bytes]:
+        """Status and data that a Get is answered."""
+        answer = self.carry_out(get(attribute, modifier))
+        assert answer is not None
+        return answer.status, mad_data(answer)
+
+    def write(self, attribute: int, data: bytes, modifier: int = 0) -> tuple[int, bytes]:
+        """Status and data that a Set is answered."""
+        answer = self.carry_out(change(attribute, data, modifier))
+        assert answer is not None
+        return answer.status, mad_data(answer)
 
     def port_info(self, port: int = 0, m_key: int = 0) -> Record | None:
         """PortInfo as a Get with this key is answered."""

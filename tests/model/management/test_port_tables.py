@@ -1,0 +1,62 @@
+"""A port's tables by Get and Set (docs/management.md, section 4.1)."""
+
+import pytest
+
+from tests.model.management.agent_bench import BLOCK, IDENTITY, START
+from wire.mad import MadStatus
+from wire.port_tables import GUID_INFO, SL_TO_VL_MAPPING_TABLE
+from wire.registers import sl_to_vl_address
+from wire.sma import SmaAttribute
+
+A = SmaAttribute
+
+
+def test_guid_0_is_the_port_s(switch):
+    first = GUID_INFO.pack([IDENTITY.port_guid])
+    assert switch.read(A.GUID_INFO) == (MadStatus.OK, first)
+    guids = GUID_INFO.pack([99, 1, 2, 3, 4, 5, 6, 7])
+    assert switch.write(A.GUID_INFO, guids) == (MadStatus.OK, first[:8] + guids[8:])
+    assert switch.read(A.GUID_INFO) == (MadStatus.OK, first[:8] + guids[8:])
+
+
+@pytest.mark.parametrize(
+    ("attribute", "same", "others"),
+    [
+        (A.P_KEY_TABLE, [0, 1 << 16, 0xFFFF << 16], [1, 0xFFFF]),
+        (A.SL_TO_VL_MAPPING_TABLE, [0, 0x101, 0xFFFF_FFFF], []),
+        (A.VL_ARBITRATION_TABLE, [1 << 16, 1 << 16 | 1, 1 << 16 | 0xFFFF], [0, 1, 2 << 16, 4 << 16]),
+        (A.LED_INFO, [0, 1], [2, 1 << 31]),
+        (A.PORT_INFO, [0, 1, 1 << 31, 1 << 31 | 1], [2, 1 << 31 | 2]),
+    ],
+)
+def test_an_adapter_has_one_port(adapter, attribute, same, others):
+    adapter.write(attribute, b"\x80" + bytes(63), same[0])
+    assert len({adapter.read(attribute, modifier) for modifier in same}) == 1
+    assert adapter.read(attribute, same[0])[1][0] == 0x80
+    for modifier in others:
+        assert adapter.read(attribute, modifier)[0] == MadStatus.INVALID_ATTRIBUTE_VALUE
+
+
+def test_the_halves_of_an_adapter_s_vl_arbitration_are_two(adapter):
+    adapter.write(A.VL_ARBITRATION_TABLE, BLOCK, 1 << 16)
+    assert adapter.read(A.VL_ARBITRATION_TABLE, 3 << 16) == (MadStatus.OK, bytes(64))
+
+
+def test_an_sl_to_vl_table_is_written_sl_by_sl(switch):
+    data = SL_TO_VL_MAPPING_TABLE.pack(range(16))
+    switch.write(A.SL_TO_VL_MAPPING_TABLE, data, 2 << 8 | 3)
+    assert switch.of("write") == [
+        (START + 16 + 8 * (sl // 8) + 2 + sl % 8, sl_to_vl_address(2, 3, sl), sl) for sl in range(16)
+    ]
+
+
+@pytest.mark.parametrize("modifier", [0, 3, 2 << 8])
+def test_port_0_has_no_sl_to_vl_registers(switch, modifier):
+    switch.write(A.SL_TO_VL_MAPPING_TABLE, BLOCK, modifier)
+    assert not switch.of("write")
+
+
+def test_an_adapter_writes_no_table(adapter):
+    for attribute, modifier in ((A.SL_TO_VL_MAPPING_TABLE, 0x101), (A.P_KEY_TABLE, 0), (A.GUID_INFO, 0)):
+        adapter.write(attribute, BLOCK, modifier)
+    assert not adapter.of("write")

@@ -1,0 +1,46 @@
+"""SwitchInfo by Get and Set (docs/management.md, sections 4.1 and 4.3)."""
+
+import pytest
+
+from tests.model.management.agent_bench import START
+from wire.mad import MadStatus
+from wire.registers import NodeRegister, node_address
+from wire.sma import SmaAttribute
+from wire.switch_info import SWITCH_INFO
+
+A = SmaAttribute
+
+
+def switch_info(bench):
+    return SWITCH_INFO.unpack(bench.read(A.SWITCH_INFO)[1])
+
+
+RESET = SWITCH_INFO.record(linear_fdb_cap=100, multicast_fdb_cap=64, linear_fdb_top=99, partition_enforcement_cap=32)
+
+
+def test_switch_info_at_reset(switch):
+    assert switch_info(switch) == RESET
+
+
+def test_what_a_set_of_switch_info_writes(switch):
+    ones = SWITCH_INFO.from_int((1 << 160) - 1).replace(linear_fdb_top=50)
+    status, data = switch.write(A.SWITCH_INFO, ones.pack())
+    assert status == MadStatus.OK
+    assert SWITCH_INFO.unpack(data) == RESET.replace(
+        linear_fdb_top=50,
+        default_port=255,
+        default_multicast_primary_port=255,
+        default_multicast_not_primary_port=255,
+        life_time_value=31,
+        multicast_fdb_top=0xFFFF,
+    )
+    assert switch_info(switch) == SWITCH_INFO.unpack(data)
+    assert switch.of("write") == [(START + 26, node_address(NodeRegister.LINEAR_FDB_TOP), 50)]
+
+
+@pytest.mark.parametrize("top", [100, 0xBFFF, 0xFFFF])
+def test_a_linear_fdb_top_beyond_the_table_is_refused_and_the_rest_is_done(switch, top):
+    status, data = switch.write(A.SWITCH_INFO, RESET.replace(linear_fdb_top=top, default_port=3).pack())
+    assert status == MadStatus.INVALID_ATTRIBUTE_VALUE
+    assert SWITCH_INFO.unpack(data) == RESET.replace(default_port=3)
+    assert not switch.of("write")
