@@ -15,7 +15,9 @@ __all__ = ["amaranth_ready"]
 
 
 @contextmanager
-def amaranth_ready(experiment: Experiment, begin: int, work_dir: Path) -> Iterator[Callable[[float], float]]:
+def amaranth_ready(
+    experiment: Experiment, begin: int, work_dir: Path, clock: Callable[[], float] = time.perf_counter
+) -> Iterator[Callable[[float], float]]:
     """Elaborate an experiment, compile it and run it to its first record in cycle BEGIN or after.
 
     Yields:
@@ -31,11 +33,11 @@ def amaranth_ready(experiment: Experiment, begin: int, work_dir: Path) -> Iterat
             raise SimulationFailed(f"Amaranth's simulator came to the end before cycle {begin}")
 
         def rate(seconds: float) -> float:
-            started = time.perf_counter()
+            started = clock()
             for record in records:
-                taken = time.perf_counter() - started
+                taken = clock() - started
                 if taken > seconds:
                     return (record.cycle - first.cycle) / taken
-            return (experiment.cycles - first.cycle) / (time.perf_counter() - started)
+            return (experiment.cycles - first.cycle) / (clock() - started)
 
         yield rate

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Literal
 
-from bench.management import FABRIC, SIMULATED_FIGURES
+from bench.management import FABRIC, MANAGEMENT_FIGURES
 from bench.settings import Settings
 from cosim.engines import compiled_model, simulation
 from cosim.scenario.uniform_load import uniform_load
@@ -58,7 +58,7 @@ def builds(settings: Settings, wanted: Collection[str]) -> list[Callable[[], obj
         for queueing, figures in needs
         if figures & set(wanted)
     ]
-    if set(SIMULATED_FIGURES) & set(wanted):
+    if set(MANAGEMENT_FIGURES) & set(wanted):
         calls.append(partial(simulation.build, settings.sim, FABRIC))
     if calls and settings.sim == "verilator":
         # Both fabrics come to need these, and a while later.

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Literal
 
-__all__ = ["FIGURES", "Figure", "Reading", "Target"]
+__all__ = ["FIGURES", "Figure", "LoopKind", "Measured", "Reading", "Target"]
+
+LoopKind = Literal["compiled", "python"]
+"""What a machine can be fast at, each measured by a loop of its own (bench/calibration.py)."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +30,23 @@ class Target:
         """Whether a value reaches it."""
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
+    def scaled(self, calibration: float) -> Target:
+        """What a machine so many times as fast must reach, in three digits: most is a time, least is a speed."""
+        return replace(
+            self,
+            least=None if self.least is None else _in_three_digits(self.least * calibration),
+            most=None if self.most is None else _in_three_digits(self.most / calibration),
+        )
+
     def __str__(self) -> str:
-        if self.least is None:
-            return f"<= {self.most:,}"
-        return f">= {self.least:,}" if self.most is None else f"{self.least:,} .. {self.most:,}"
+        least, most = (None if bound is None else f"{bound:,.10g}" for bound in (self.least, self.most))
+        if least is None:
+            return f"<= {most}"
+        return f">= {least}" if most is None else f"{least} .. {most}"
+
+
+def _in_three_digits(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,7 @@ class Figure:
         text: what it is, in few words.
         digits: after the decimal point, for people.
         target: None if it is only there to be known.
+        scaled_by: the loop that its target is scaled by; None if it is the same on every machine.
     """
 
     name: str
@@ -47,6 +67,11 @@ class Figure:
     text: str
     digits: int = 0
     target: Target | None = None
+    scaled_by: LoopKind | None = None
+
+    def shown(self, value: float) -> str:
+        """A value of it, for people, without the unit."""
+        return f"{value:,.{self.digits}f}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +86,25 @@ class Reading:
     def once(cls, value: float) -> Reading:
         """Of something measured once, or that is the same each time."""
         return cls(value, value, value)
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Reading:
+        """Of all repetitions."""
+        known = list(values)
+        return cls(median(known), min(known), max(known))
+
+
+@dataclass
+class Measured:
+    """What was measured.
+
+    Attributes:
+        readings: by figure.
+        faults: what was wrong with deliveries, and where engines differ, in words.
+    """
+
+    readings: dict[str, Reading] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
 
 _HEAD_OF_LINE = 0.618
@@ -92,15 +136,27 @@ FIGURES = {
         Figure("model_cycles_per_s", "cycles/s", "golden model alone"),
         Figure("amaranth_cycles_per_s", "cycles/s", "RTL in Amaranth's simulator"),
         Figure("model_over_amaranth", "", "golden model / Amaranth's simulator", 1, Target(least=20)),
-        Figure("model_block_hops_per_s", "/s", "golden model, 64-byte blocks x links", target=Target(least=1_500_000)),
-        Figure("build36_s", "s", "36-port switch, Verilog to executable", 1, Target(most=90)),
-        Figure("cycles36_per_s", "cycles/s", "36 ports saturated, under cocotb", target=Target(least=3_000)),
+        Figure(
+            "model_block_hops_per_s",
+            "/s",
+            "golden model, 64-byte blocks x links",
+            target=Target(least=1_500_000),
+            scaled_by="compiled",
+        ),
+        Figure("build36_s", "s", "36-port switch, Verilog to executable", 1, Target(most=90), "compiled"),
+        Figure(
+            "cycles36_per_s",
+            "cycles/s",
+            "36 ports saturated, under cocotb",
+            target=Target(least=3_000),
+            scaled_by="compiled",
+        ),
         Figure("bringup_smps", "", "SMPs to bring 1 switch, 2 hosts up", target=Target(most=40)),
         Figure("bringup_cycles", "cycles", "the same, from the first SMP on"),
         Figure("smp_turnaround_cycles", "cycles", "Get in to GetResp out, in a switch's agent"),
-        Figure("routes_648_s", "s", "min-hop routes for 648 hosts", 2, Target(most=5)),
-        Figure("up_216_s", "s", "18 switches, 216 hosts up, golden model", 1, Target(most=60)),
-        Figure("build_tree_s", "s", "6 switches, 8 hosts, RTL to executable", 1, Target(most=120)),
+        Figure("routes_648_s", "s", "min-hop routes for 648 hosts", 2, Target(most=5), "python"),
+        Figure("up_216_s", "s", "18 switches, 216 hosts up, golden model", 1, Target(most=60), "compiled"),
+        Figure("build_tree_s", "s", "6 switches, 8 hosts, RTL to executable", 1, Target(most=120), "compiled"),
         Figure("peak_rss_mb", "MB", "peak memory of a long run", 1),
         Figure("peak_rss_growth", "", "memory of a run 4 times as long", 3, Target(most=1.05)),
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import resource
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.bare_loop import BareLoop
-from bench.wide import environment
+from bench.cold import cold_builds
 from cosim.engines.compiled_design import build_design
 from cosim.experiments.experiment import scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
@@ -51,17 +50,14 @@ def growth(ports: int, work_dir: Path, seed: int = 1) -> Growth:
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
     """
     experiment = scenario_experiment(uniform_load(ports, cycles=_CYCLES, size=_SIZE, seed=seed))
-    with (
-        tempfile.TemporaryDirectory(dir=work_dir) as empty,
-        environment({"IRONBAND_SIM_BUILD": empty, "CCACHE_DISABLE": "1"}),
-    ):
+    with cold_builds(work_dir) as empty:
         started = time.perf_counter()
         design = fabric_design(experiment.topology.fabric)
         exported = time.perf_counter()
         used = _children_cpu_s()
         build_design("verilator", design)
         built, build_cpu_s = time.perf_counter(), _children_cpu_s() - used
-        loop = BareLoop.prepared(experiment.spec(), Path(empty) / "run")
+        loop = BareLoop.prepared(experiment.spec(), empty / "run")
         used = _children_cpu_s()
         loop.run()
         return Growth(

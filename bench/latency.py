@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import median
 
-from bench.figures import Reading
+from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, scenario_experiment
@@ -25,7 +25,7 @@ _GAP = 700
 """Cycles between packets: even the longest has left the switch, and its credits are back."""
 
 
-def latency(settings: Settings, work_dir: Path) -> dict[str, Reading]:
+def latency(settings: Settings, asked: Collection[str], work_dir: Path) -> Measured:
     """`latency_cycles`: single packets from every port to the next, 4X on both sides.
 
     The median of all; a packet that meets a flow control packet at its output takes a few cycles more.
@@ -33,7 +33,7 @@ def latency(settings: Settings, work_dir: Path) -> dict[str, Reading]:
     experiment = _lone_packets(settings)
     with simulation.run(settings.sim, experiment.spec(), work_dir) as run:
         found = sorted(_latencies(experiment, run))
-    return {"latency_cycles": Reading(median(found), found[0], found[-1])}
+    return Measured({"latency_cycles": Reading(median(found), found[0], found[-1])})
 
 
 def _lone_packets(settings: Settings) -> Experiment:

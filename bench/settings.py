@@ -25,18 +25,23 @@ class Settings:
 
     @property
     def repetitions(self) -> int:
-        """Of each measurement of speed."""
+        """Of each measurement of the RTL's speed."""
+        return 2 if self.quick else 3
+
+    @property
+    def short_repetitions(self) -> int:
+        """Of a measurement that takes no second."""
         return 2 if self.quick else 5
 
     @property
     def compared_repetitions(self) -> int:
-        """Of the run that is compared with the model; if fewer, in as many of the first turns."""
-        return 1 if self.quick else self.repetitions
+        """Of the run that is compared with the model, in as many of the first turns."""
+        return 1 if self.quick else 2
 
     @property
     def speed_cycles(self) -> int:
         """Of each run of the RTL whose speed is measured: many, for the start of cocotb to be a small part."""
-        return 50_000 if self.quick else 300_000
+        return 50_000 if self.quick else 200_000
 
     @property
     def model_cycles(self) -> int:
@@ -51,7 +56,7 @@ class Settings:
     @property
     def amaranth_seconds(self) -> float:
         """Of that run, once traffic has begun."""
-        return 30.0
+        return 10.0
 
     @property
     def warm_up_cycles(self) -> int:
@@ -61,7 +66,7 @@ class Settings:
     @property
     def memory_cycles(self) -> int:
         """Of the shorter of the runs whose memory is measured."""
-        return 15_000 if self.quick else 250_000
+        return 15_000 if self.quick else 100_000
 
     @property
     def wide_cycles(self) -> int:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from statistics import median
 
 from bench.bare_loop import BareLoop
-from bench.figures import Reading
+from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, perform, scenario_experiment
@@ -20,7 +18,7 @@ from wire.stimulus import Delivery
 from wire.trace import RECORD, Kind, Record
 from wire.trace_layout import RxData
 
-__all__ = ["AMARANTH_FIGURES", "SPEED_FIGURES", "Speeds", "speed", "speed_load"]
+__all__ = ["SPEED_FIGURES", "speed", "speed_load"]
 
 SPEED_FIGURES = (
     "cosim_cycles_per_s",
@@ -28,34 +26,18 @@ SPEED_FIGURES = (
     "cosim_ratio",
     "compare_ratio",
     "model_cycles_per_s",
-    "amaranth_cycles_per_s",
-    "model_over_amaranth",
     "model_block_hops_per_s",
+    "model_over_amaranth",
 )
+"""The last one needs the speed of Amaranth's simulator, too."""
 
 _BARE = {"bare_cycles_per_s", "cosim_ratio"}
 _COMPARED = {"compare_ratio"}
 _COSIM = {"cosim_cycles_per_s"} | _BARE | _COMPARED
 _MODEL = {"model_cycles_per_s", "model_over_amaranth", "model_block_hops_per_s"}
-AMARANTH_FIGURES = ("amaranth_cycles_per_s", "model_over_amaranth")
-"""Those of `SPEED_FIGURES` that need the speed of Amaranth's simulator."""
-
 _SIZE = 2048
 
 Rates = dict[str, list[float]]
-
-
-@dataclass
-class Speeds:
-    """What was found.
-
-    Attributes:
-        readings: by figure.
-        faults: where two runs of the same load did not do the same, in words.
-    """
-
-    readings: dict[str, Reading] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
 
 
 def speed_load(settings: Settings, cycles: int) -> Experiment:
@@ -63,15 +45,8 @@ def speed_load(settings: Settings, cycles: int) -> Experiment:
     return scenario_experiment(uniform_load(settings.ports, cycles=cycles, size=_SIZE, seed=settings.seed))
 
 
-def speed(
-    settings: Settings,
-    asked: Collection[str],
-    work_dir: Path,
-    *,
-    amaranth: float | None,
-    progress: Callable[[str, int, int], None],
-) -> Speeds:
-    """Those of `SPEED_FIGURES` that are asked for; AMARANTH is the speed of its simulator, if asked for.
+def speed(settings: Settings, asked: Collection[str], work_dir: Path) -> Measured:
+    """Those of `SPEED_FIGURES` that are asked for.
 
     All runs have the same load. Those that a ratio compares take turns, so that a machine that gets slower or
     faster meanwhile does so for both; a ratio is the median of those of neighbouring runs.
@@ -80,14 +55,13 @@ def speed(
     experiment, for_model = (speed_load(settings, cycles) for cycles in (settings.speed_cycles, settings.model_cycles))
     seconds: Rates = {}
     faults: list[str] = []
-    repetitions = settings.repetitions
     bare = BareLoop.prepared(experiment.spec(), work_dir / "bare") if wanted & _BARE else None
-    for turn in range(repetitions):
-        progress("speed", turn, repetitions)
+    for turn in range(settings.repetitions):
         compared = bool(wanted & _COMPARED) and turn < settings.compared_repetitions
         if wanted & _COSIM:
             faults += _one_turn(experiment, bare, compared, work_dir, seconds)
-        if wanted & _MODEL:
+    if wanted & _MODEL:
+        for _repetition in range(settings.short_repetitions):
             started = time.perf_counter()
             _run(for_model, "model", work_dir)
             _add(seconds, "model", started)
@@ -95,11 +69,11 @@ def speed(
 
     def rate(name: str, of: str, amount: float) -> None:
         if of in seconds:
-            found[name] = _reading(amount / one for one in seconds[of])
+            found[name] = Reading.of(amount / one for one in seconds[of])
 
     def ratio(name: str, fast: str, slow: str) -> None:
         if fast in seconds and slow in seconds:
-            found[name] = _reading(few / many for few, many in zip(seconds[fast], seconds[slow], strict=False))
+            found[name] = Reading.of(few / many for few, many in zip(seconds[fast], seconds[slow], strict=False))
 
     rate("cosim_cycles_per_s", "cosim", experiment.cycles)
     rate("bare_cycles_per_s", "bare", experiment.cycles)
@@ -108,17 +82,7 @@ def speed(
     ratio("compare_ratio", "cosim", "compared")
     if "model_block_hops_per_s" in wanted:
         rate("model_block_hops_per_s", "model", _block_hops(for_model, work_dir))
-    if amaranth is not None:
-        found["amaranth_cycles_per_s"] = Reading.once(amaranth)
-    if "model_over_amaranth" in wanted:
-        model, other = found["model_cycles_per_s"], found["amaranth_cycles_per_s"].value
-        found["model_over_amaranth"] = Reading(model.value / other, model.least / other, model.most / other)
-    return Speeds({name: reading for name, reading in found.items() if name in wanted}, faults)
-
-
-def _reading(values: Iterable[float]) -> Reading:
-    known = list(values)
-    return Reading(median(known), min(known), max(known))
+    return Measured(found, faults)
 
 
 def _one_turn(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.amaranth_speed import amaranth_ready
 from bench.builds import builds
-from bench.figures import FIGURES, Figure, Reading
+from bench.calibration import Calibration, Speed
+from bench.figures import FIGURES, Figure, LoopKind, Measured, Reading, Target
 from bench.latency import latency
 from bench.management import MANAGEMENT_FIGURES, management
 from bench.memory import memory
 from bench.settings import Settings
-from bench.speed import AMARANTH_FIGURES, SPEED_FIGURES, speed, speed_load
-from bench.subnets import SUBNET_FIGURES, subnets
+from bench.speed import SPEED_FIGURES, speed, speed_load
+from bench.subnets import build_tree, routes, up
 from bench.throughput import LOST, THROUGHPUT_FIGURES, throughput
 from bench.wide import WIDE_FIGURES, wide
 from toolchain.parallel import in_parallel
@@ -22,40 +26,78 @@ from toolchain.parallel import in_parallel
 __all__ = ["NOT_JUDGED_QUICK", "NOT_QUICK", "Benchmark", "Progress", "benchmark"]
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is being measured, how much of it is done, and how much there is."""
+"""Is told what is being measured or what has been found, how many steps are done, and how many there are."""
 
-_LATENCY_FIGURES = ("latency_cycles",)
-_MEMORY_FIGURES = ("peak_rss_mb", "peak_rss_growth")
-
-NOT_QUICK = (*WIDE_FIGURES, *SUBNET_FIGURES)
+NOT_QUICK = (*WIDE_FIGURES, "up_216_s", "build_tree_s")
 """Figures that --quick leaves out: a build alone may take longer than a minute."""
 
 NOT_JUDGED_QUICK = ("throughput_voq_2048",)
 """Figures that --quick measures too shortly to say whether they reach their target."""
 
+_AMARANTH_FIGURES = ("amaranth_cycles_per_s", "model_over_amaranth")
+"""Those that need the speed of Amaranth's simulator."""
+
+
+class _Step(NamedTuple):
+    """A measurement: its name, the figures that it can give, and what makes those that are asked for."""
+
+    name: str
+    figures: tuple[str, ...]
+    measure: Callable[[Settings, Collection[str], Path], Measured]
+
+
+_COUNTED = (
+    *(_Step(name, (name, LOST), partial(throughput, name)) for name in THROUGHPUT_FIGURES),
+    _Step("memory", ("peak_rss_mb", "peak_rss_growth"), memory),
+    _Step("latency", ("latency_cycles",), latency),
+    _Step("management", MANAGEMENT_FIGURES, management),
+)
+"""What is the same however busy the machine is, so they run at the same time, the longest first."""
+
+_TIMED = (
+    _Step("speed", SPEED_FIGURES, speed),
+    _Step("routes", ("routes_648_s",), routes),
+    _Step("bring-up of 216 hosts", ("up_216_s",), up),
+    _Step("build of a tree", ("build_tree_s",), build_tree),
+    _Step("36 ports", WIDE_FIGURES, wide),
+)
+"""What has the machine for itself."""
+
 
 @dataclass
-class Benchmark:
-    """What was measured.
+class Benchmark(Measured):
+    """What was measured on a switch and a machine.
 
     Attributes:
         settings: with what.
-        readings: by figure.
-        faults: what was wrong with deliveries, and where engines differ, in words.
+        speeds: of this machine, by kind of work.
     """
 
-    settings: Settings
-    readings: dict[str, Reading] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
+    settings: Settings = field(default_factory=Settings)
+    speeds: Mapping[LoopKind, Speed] = field(default_factory=dict)
+
+    def add(self, measured: Measured) -> None:
+        """Take up what a step gave; the packets that several steps lost add up."""
+        if LOST in self.readings and LOST in measured.readings:
+            lost = self.readings[LOST].value + measured.readings[LOST].value
+            measured.readings[LOST] = Reading.once(lost)
+        self.readings |= measured.readings
+        self.faults += measured.faults
+
+    def target(self, figure: Figure) -> Target | None:
+        """What a figure must reach here; None if it has no target for this switch."""
+        if figure.target is None or not figure.target.applies(self.settings.ports):
+            return None
+        if figure.scaled_by is None:
+            return figure.target
+        return figure.target.scaled(self.speeds[figure.scaled_by].calibration.value)
 
     def figure_held(self, figure: Figure) -> bool | None:
         """Whether a figure reaches its target; None if it has none, or was not measured or not long enough."""
-        if self.settings.quick and figure.name in NOT_JUDGED_QUICK:
+        if figure.name not in self.readings or (self.settings.quick and figure.name in NOT_JUDGED_QUICK):
             return None
-        target, reading = figure.target, self.readings.get(figure.name)
-        if target is None or reading is None or not target.applies(self.settings.ports):
-            return None
-        return target.held(reading.value)
+        target = self.target(figure)
+        return None if target is None else target.held(self.readings[figure.name].value)
 
     @property
     def missed(self) -> list[str]:
@@ -68,68 +110,63 @@ class Benchmark:
         return not self.missed and not self.faults
 
 
-def benchmark(settings: Settings, asked: Collection[str], work_dir: Path, progress: Progress) -> Benchmark:
-    """Measure the figures asked for, and no others.
+def benchmark(
+    settings: Settings, asked: Collection[str], work_dir: Path, progress: Progress, calibration: Calibration
+) -> Benchmark:
+    """Measure the figures asked for, and no others, and now and then the machine.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).
     """
     wanted = [name for name in asked if not (settings.quick and name in NOT_QUICK)]
-    amaranth = None
-    progress("building", 0, 1)
+    counted, timed = ([step for step in steps if set(step.figures) & set(wanted)] for steps in (_COUNTED, _TIMED))
+    with_amaranth = bool(set(_AMARANTH_FIGURES) & set(wanted))
+    result, done = Benchmark(settings=settings), 0
+
+    def tell(text: str) -> None:
+        progress(text, done, len(counted) + with_amaranth + len(timed))
+
+    def take(measured: Measured) -> None:
+        nonlocal done
+        done += 1
+        result.add(measured)
+        for name in measured.readings:
+            if name in wanted:
+                tell(f"{name} {FIGURES[name].shown(result.readings[name].value)} {FIGURES[name].unit}".rstrip())
+
+    tell("builds")
     with in_parallel(builds(settings, wanted)) as built:
-        if set(AMARANTH_FIGURES) & set(wanted):
-            load = replace(speed_load(settings, settings.speed_cycles), cycles=settings.amaranth_cycles)
-            with amaranth_ready(load, 0 if settings.quick else load.start, work_dir) as rate:
-                built()
-                progress("amaranth", 0, 1)
-                amaranth = rate(settings.amaranth_seconds)
         built()
-    return _measured(settings, wanted, amaranth, work_dir, progress)
-
-
-def _measured(
-    settings: Settings, wanted: Collection[str], amaranth: float | None, work_dir: Path, progress: Progress
-) -> Benchmark:
-    """The measurements, one after the other, on what has been built. AMARANTH is the speed of its simulator."""
-    result = Benchmark(settings)
-
-    def needed(*figures: str) -> bool:
-        return any(name in wanted for name in figures)
-
-    if needed(*_LATENCY_FIGURES):
-        progress("latency", 0, 1)
-        result.readings |= latency(settings, work_dir)
-    for name in THROUGHPUT_FIGURES:
-        if needed(name, LOST):
-            _add_throughput(result, name, work_dir, progress)
-    if needed(*SPEED_FIGURES):
-        speeds = speed(settings, wanted, work_dir, amaranth=amaranth, progress=progress)
-        result.readings |= speeds.readings
-        result.faults += speeds.faults
-    if needed(*MANAGEMENT_FIGURES):
-        progress("management", 0, 1)
-        managed = management(settings, wanted, work_dir)
-        result.readings |= managed.readings
-        result.faults += managed.faults
-    if needed(*_MEMORY_FIGURES):
-        progress("memory", 0, 1)
-        result.readings |= memory(settings, work_dir)
-    if needed(*SUBNET_FIGURES):
-        progress("subnets", 0, 1)
-        large = subnets(wanted, work_dir)
-        result.readings |= large.readings
-        result.faults += large.faults
-    if needed(*WIDE_FIGURES):
-        progress("36 ports", 0, 1)
-        result.readings |= wide(settings, wanted, work_dir)
-    result.readings = {name: reading for name, reading in result.readings.items() if name in wanted}
+    calibration.measure()
+    with ExitStack() as stack:
+        if counted:
+            tell(f"at the same time: {', '.join(step.name for step in counted)}")
+        calls = [partial(step.measure, settings, wanted, _folder(work_dir, step)) for step in counted]
+        waiting = [stack.enter_context(in_parallel([call])) for call in calls]
+        if with_amaranth:
+            load = replace(speed_load(settings, settings.speed_cycles), cycles=settings.amaranth_cycles)
+            rate = stack.enter_context(amaranth_ready(load, 0 if settings.quick else load.start, work_dir))
+        for wait in waiting:
+            take(*wait())
+        if with_amaranth:
+            tell("Amaranth's simulator")
+            take(Measured({"amaranth_cycles_per_s": Reading.once(rate(settings.amaranth_seconds))}))
+    for step in timed:
+        calibration.measure()
+        tell(step.name)
+        take(step.measure(settings, wanted, _folder(work_dir, step)))
+    calibration.measure()
+    if "model_over_amaranth" in wanted:
+        amaranth = result.readings["amaranth_cycles_per_s"].value
+        model = result.readings["model_cycles_per_s"]
+        result.readings["model_over_amaranth"] = Reading(*(speed / amaranth for speed in astuple(model)))
+    result.readings = {name: result.readings[name] for name in FIGURES if name in wanted}
+    result.speeds = calibration.speeds
     return result
 
 
-def _add_throughput(result: Benchmark, name: str, work_dir: Path, progress: Progress) -> None:
-    measured = throughput(result.settings, name, work_dir, progress=progress)
-    result.readings[name] = measured.share
-    before = result.readings.get(LOST, Reading.once(0)).value
-    result.readings[LOST] = Reading.once(before + measured.lost)
-    result.faults += [f"{name}: {fault}" for fault in measured.faults]
+def _folder(work_dir: Path, step: _Step) -> Path:
+    """A folder of its own for a step's runs."""
+    folder = work_dir / step.name
+    folder.mkdir()
+    return folder

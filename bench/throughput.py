@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bench.departures import Departures
-from bench.figures import Reading
+from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.scoreboard import DeliveryCheck
@@ -17,7 +17,7 @@ from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
 
-__all__ = ["LOST", "THROUGHPUT_FIGURES", "Throughput", "throughput"]
+__all__ = ["LOST", "THROUGHPUT_FIGURES", "throughput"]
 
 
 class _Load(NamedTuple):
@@ -43,30 +43,15 @@ _BUFFER_BLOCKS = 512
 _PARTS = 3
 
 
-@dataclass(frozen=True)
-class Throughput:
-    """What a saturated run gave.
+def throughput(figure: str, settings: Settings, asked: Collection[str], work_dir: Path) -> Measured:
+    """One of THROUGHPUT_FIGURES, and in `lost_packets` what was lost meanwhile.
 
-    Attributes:
-        share: of the rows that flow control packets leave free on the links out of the switch, those of data
-            packets; over all the measured time, and the least and the most over a third of it.
-        lost: packets that hosts sent and that did not arrive, arrived twice, too early or changed.
-        faults: the first of these, in words.
-    """
-
-    share: Reading
-    lost: int
-    faults: tuple[str, ...]
-
-
-def throughput(
-    settings: Settings, figure: str, work_dir: Path, *, progress: Callable[[str, int, int], None]
-) -> Throughput:
-    """One of THROUGHPUT_FIGURES.
-
-    Uniform traffic at the full rate of every link, from empty buffers: warm-up, measured time, draining.
+    Uniform traffic at the full rate of every link, from empty buffers: warm-up, measured time, draining. The figure is
+    the share of the rows that flow control packets leave free on the links out of the switch, those of data packets:
+    over all the measured time, and the least and the most over a third of it.
 
     The run goes on until all that hosts have sent up to the end of the measured time has arrived, or as long again.
+    Lost are those that did not arrive, arrived twice, too early or changed.
     """
     load = _LOADS[figure]
     cycles = settings.warm_up_cycles + (load.quick_cycles if settings.quick else load.cycles)
@@ -88,17 +73,16 @@ def throughput(
         for record in run:
             for use in uses:
                 use.observe(record)
-            progress(figure, min(record.cycle, experiment.end), experiment.end)
             if record.cycle < experiment.end:
                 deliveries.advance(record.cycle)
                 departures.observe(record)
             elif not departures.under_way:
                 break
     whole, *parts = [use.of_capacity for use in uses]
-    return Throughput(
-        Reading(whole, min(parts), max(parts)),
-        deliveries.lost + deliveries.fault_count + departures.under_way,
-        tuple(str(fault) for fault in deliveries.faults),
+    lost = deliveries.lost + deliveries.fault_count + departures.under_way
+    return Measured(
+        {figure: Reading(whole, min(parts), max(parts)), LOST: Reading.once(lost)},
+        [f"{figure}: {fault}" for fault in deliveries.faults],
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +14,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
+from bench.calibration import Calibration, loops
 from bench.figures import FIGURES, Figure, Reading
 from bench.growth import PORTS, Growth, growth
 from bench.host import host
@@ -23,7 +26,7 @@ from ironband.console import Console
 __all__ = ["bench"]
 
 _PIPE_WIDTH = 150
-_WHAT_WIDTH = 120
+_WHAT_WIDTH = 135
 """Columns that a terminal needs for the table to say what each figure is."""
 
 
@@ -72,7 +75,8 @@ def bench(quick: bool, only: tuple[str, ...], ports: int, seed: int, growing: bo
         return 0
     with input_errors():
         with work_directory() as work_dir, _progress(console) as progress:
-            result = benchmark(settings, only or tuple(FIGURES), work_dir, progress)
+            calibration = Calibration(loops())
+            result = benchmark(settings, only or tuple(FIGURES), work_dir, progress, calibration)
         if json_file is not None:
             write_json(json_file, _json(result))
     _tell(console, result)
@@ -101,22 +105,17 @@ def _bench_growth(console: Console, seed: int, json_file: str | None) -> None:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
-    """What is being measured: a bar on a terminal, nothing in a pipe."""
+    """What is being measured and what has been found: a bar on a terminal, else lines on standard error."""
     if console.quiet or not console.is_terminal:
         console = Console(stderr=True)
+    if not console.is_terminal:
+        started = time.monotonic()
+        yield lambda text, done, of: print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with ProgressBar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
-        shown: tuple[str, int] | None = None
-
-        def advance(name: str, done: int, of: int) -> None:
-            nonlocal shown
-            now = (name, 100 * done // of)
-            if now != shown:
-                shown = now
-                bar.update(task, description=name, completed=done, total=of)
-
-        yield advance
+        yield lambda text, done, of: bar.update(task, description=text, completed=done, total=of)
 
 
 def _json(result: Benchmark) -> dict[str, Any]:
@@ -131,7 +130,12 @@ def _json(result: Benchmark) -> dict[str, Any]:
         "quick": settings.quick,
         "repetitions": settings.repetitions,
         "missed": result.missed,
+        "calibration": {
+            kind: {"factor": speed.calibration.value, "loop_s": speed.loop_s, "reference_s": speed.reference_s}
+            for kind, speed in result.speeds.items()
+        },
         "targets": {name: str(figure.target) for name, figure in FIGURES.items() if figure.target},
+        "targets_here": {name: str(target) for name, figure in FIGURES.items() if (target := result.target(figure))},
         "spread": {name: [reading.least, reading.most] for name, reading in result.readings.items()},
         "faults": result.faults,
         "host": host(),
@@ -147,7 +151,7 @@ def _tell(console: Console, result: Benchmark) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("figure", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
-    for title in ("", "from .. to", "target", ""):
+    for title in ("", "from .. to", "target", "here", ""):
         table.add_column(title, no_wrap=True)
     if console.width >= _WHAT_WIDTH:
         table.add_column("what", overflow="fold")
@@ -159,6 +163,12 @@ def _tell(console: Console, result: Benchmark) -> None:
         console.print(f"wrong: {fault}", style="bold red", markup=False)
     machine = host()
     console.print(f"{settings.ports} ports, seed {settings.seed}; {machine['cores']} cores of {machine['cpu']}")
+    for kind, speed in result.speeds.items():
+        one = speed.calibration
+        console.print(
+            f"calibration, {kind}: {one.value:.2f} ({one.least:.2f} .. {one.most:.2f}):"
+            f" its loop takes {speed.loop_s:.3f} s, {speed.reference_s:.3f} s on a machine of 1.0"
+        )
     if settings.quick:
         console.print(f"quick: shorter runs, {settings.repetitions} repetitions")
         console.print(f"not measured: {', '.join(NOT_QUICK)}; measured too shortly to judge: {NOT_JUDGED_QUICK[0]}")
@@ -168,19 +178,14 @@ def _row(result: Benchmark, figure: Figure) -> tuple[str, ...]:
     """Cells of a figure's line."""
     reading = result.readings[figure.name]
     held = result.figure_held(figure)
-    verdict = "" if held is None else "[green]held[/]" if held else "[bold red]short[/]"
-    target = str(figure.target) if figure.target and figure.target.applies(result.settings.ports) else ""
-    spread = f"{_number(figure, reading.least)} .. {_number(figure, reading.most)}"
+    here = result.target(figure)
     return (
         figure.name,
-        _number(figure, reading.value),
+        figure.shown(reading.value),
         figure.unit,
-        "" if reading.least == reading.most else spread,
-        target,
-        verdict,
+        "" if reading.least == reading.most else f"{figure.shown(reading.least)} .. {figure.shown(reading.most)}",
+        "" if here is None else str(figure.target),
+        "" if here is None or figure.scaled_by is None else str(here),
+        "" if held is None else "[green]held[/]" if held else "[bold red]short[/]",
         figure.text,
     )
-
-
-def _number(figure: Figure, value: float) -> str:
-    return f"{value:,.{figure.digits}f}"

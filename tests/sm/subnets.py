@@ -7,24 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
+from bench.fat_tree import HOST_GUID as HOST_GUID
+from bench.fat_tree import SWITCH_GUID, add_host, add_switch
+from bench.fat_tree import fat_tree as fat_tree
 from sm.lids import LidRange
-from sm.subnet import End, EndPort, Link, Node, Subnet
-from wire.node_info import NodeType
-
-SWITCH_GUID = 0x200000
-HOST_GUID = 0x100000
-
-
-def add_switch(subnet: Subnet, ports: int) -> int:
-    guid = SWITCH_GUID + len(subnet.switches)
-    subnet.add(Node(guid, NodeType.SWITCH, ports, {0: EndPort(guid)}))
-    return guid
-
-
-def add_host(subnet: Subnet, ports: int = 1) -> int:
-    guid = HOST_GUID + 4 * (len(subnet.nodes) - len(subnet.switches))
-    subnet.add(Node(guid, NodeType.CA, ports, {number: EndPort(guid + number) for number in range(1, ports + 1)}))
-    return guid
+from sm.subnet import End, EndPort, Link, Subnet
 
 
 def free_port(subnet: Subnet, guid: int) -> int | None:
@@ -74,20 +61,6 @@ def ring(switches: int) -> Subnet:
         cable(subnet, guid, add_host(subnet))
     for before, after in zip(guids, guids[1:] + guids[:1], strict=True):
         subnet.connect(End(before, 3), End(after, 2))
-    return subnet
-
-
-def fat_tree(leaves: int, spines: int, hosts: int, parallel: int = 1) -> Subnet:
-    """Leaves with `hosts` each, and `parallel` links from each leaf to each spine."""
-    subnet = Subnet()
-    leaf_guids = [add_switch(subnet, hosts + spines * parallel) for _ in range(leaves)]
-    spine_guids = [add_switch(subnet, leaves * parallel) for _ in range(spines)]
-    for leaf in leaf_guids:
-        for _ in range(hosts):
-            cable(subnet, leaf, add_host(subnet))
-        for spine in spine_guids:
-            for _ in range(parallel):
-                cable(subnet, leaf, spine)
     return subnet
 
 
