@@ -131,7 +131,12 @@ def _json(result: Benchmark) -> dict[str, Any]:
         "repetitions": settings.repetitions,
         "missed": result.missed,
         "calibration": {
-            kind: {"factor": speed.calibration.value, "loop_s": speed.loop_s, "reference_s": speed.reference_s}
+            kind: {
+                "factor": speed.calibration.value,
+                "factor_spread": [speed.calibration.least, speed.calibration.most],
+                "loop_s": speed.loop_s,
+                "reference_s": speed.reference_s,
+            }
             for kind, speed in result.speeds.items()
         },
         "targets": {name: str(figure.target) for name, figure in FIGURES.items() if figure.target},

@@ -72,7 +72,12 @@ def test_json_has_every_key_and_null_for_what_was_not_measured(tmp_path, monkeyp
     assert set(told) >= KEYS
     assert set(FIGURES) <= set(told)
     assert (told["latency_cycles"], told["cosim_ratio"], told["seed"], told["held"]) == (7, None, 5, True)
-    assert told["calibration"]["compiled"] == {"factor": 0.5, "loop_s": 2.0, "reference_s": 1.0}
+    assert told["calibration"]["compiled"] == {
+        "factor": 0.5,
+        "factor_spread": [0.5, 0.5],
+        "loop_s": 2.0,
+        "reference_s": 1.0,
+    }
     assert (told["targets"]["build36_s"], told["targets_here"]["build36_s"]) == ("<= 90", "<= 180")
 
 
