@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from verilog.synth.names import readable
@@ -41,12 +42,7 @@ class Area:
     lut_rams: int = 0
 
     def __add__(self, other: Area) -> Area:
-        return Area(
-            self.luts + other.luts,
-            self.registers + other.registers,
-            self.block_rams + other.block_rams,
-            self.lut_rams + other.lut_rams,
-        )
+        return Area(*map(operator.add, astuple(self), astuple(other)))
 
     @classmethod
     def of(cls, types: Counter[str]) -> Area:
@@ -124,15 +120,8 @@ def mapped_memories(prepared: _Modules, netlist: _Modules) -> list[MappedMemory]
         for name, memory in prepared[module].get("memories", {}).items():
             key = (readable(f"{path}.{name}", indices=False), memory["size"], memory["width"])
             alike[key].append(Area.of(rams[f"{path}.{name}"]))
-    found_memories = [
-        MappedMemory(
-            name,
-            len(areas),
-            depth,
-            width,
-            sum(area.block_rams for area in areas),
-            sum(area.lut_rams for area in areas),
-        )
-        for (name, depth, width), areas in alike.items()
-    ]
+    found_memories = []
+    for (name, depth, width), areas in alike.items():
+        whole = sum(areas, Area())
+        found_memories.append(MappedMemory(name, len(areas), depth, width, whole.block_rams, whole.lut_rams))
     return sorted(found_memories, key=lambda memory: -memory.instances * memory.depth * memory.width)
