@@ -44,7 +44,7 @@ class Adapter(Node):
     """A channel adapter; `ports[0]` is its port 1.
 
     Attributes:
-        host: the way to the host.
+        host: the path to the host.
     """
 
     is_destination = True

@@ -10,7 +10,7 @@ __all__ = ["HostOutput"]
 
 
 class HostOutput(LocalOutput):
-    """The way to the host.
+    """The path to the host.
 
     Attributes:
         stalled: mask of data VLs that the host stalls; VL15 cannot be stalled.

@@ -27,7 +27,6 @@ class LinkPort(LinkEnd):
 
     Attributes:
         status: what it is at the moment.
-        counters: its counters.
         state_machine, flow, output, receiver: its parts.
     """
 
@@ -36,7 +35,6 @@ class LinkPort(LinkEnd):
     ) -> None:
         """`queues` are those of its input, `source` is that of its records."""
         self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu)
-        self.counters = status.counters
         self.state_machine = PortStateMachine(status, self._state_changed)
         eligibility = Eligibility(status, matcher)
         self.flow = FlowControl(status, matcher, queues.buffer, eligibility, self.state_machine, mtu // BLOCK_BYTES)

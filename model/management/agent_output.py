@@ -18,7 +18,7 @@ _CYCLE_MASK: Final = 0xFFFF_FFFF
 
 
 class AgentOutput(LocalOutput):
-    """The way to the agent, which takes one packet at a time, whole: available while the agent is free."""
+    """The path to the agent, which takes one packet at a time, whole: available while the agent is free."""
 
     def __init__(
         self, matcher: Matcher, index: int, vls: int, source: int, agent: Agent, arrivals: Sequence[int]

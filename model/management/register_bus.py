@@ -63,12 +63,12 @@ class Bus:
     def _join_halves(self, operation: tuple[int, Counter, int]) -> None:
         """A cycle before a counter's upper half is written: its lower half is what EXTENDED_LOW shows now."""
         page, counter, high = operation
-        low = self._ports[page - 1].counters.extended_low
+        low = self._ports[page - 1].status.counters.extended_low
         self._kernel.at(self._kernel.now + 1, DECIDE, self._write_whole, (page, counter, high << DATA_BITS | low))
 
     def _write_whole(self, operation: tuple[int, Counter, int]) -> None:
         page, counter, value = operation
-        self._ports[page - 1].counters.write_atomically(self._kernel.now, counter, value)
+        self._ports[page - 1].status.counters.write_atomically(self._kernel.now, counter, value)
 
     def read(self, address: int, take: Callable[[int], None]) -> None:
         """A bus read: `take` gets what is visible in the cycle in which it is called, two cycles later."""
@@ -80,7 +80,7 @@ class Bus:
         if 1 <= page <= len(self._ports):
             port = self._ports[page - 1]
             high = offset in _COUNTER_OF_HIGH
-            take(self._read_high(port.counters, _COUNTER_OF_HIGH[offset]) if high else _read_port(port, offset))
+            take(self._read_high(port.status.counters, _COUNTER_OF_HIGH[offset]) if high else _read_port(port, offset))
         elif (page, offset) == _NUM_PORTS:
             take(len(self._ports))
         elif (page, offset) == _LEASE_SECOND:
@@ -102,7 +102,7 @@ def _keep_low(operation: tuple[Counters, int]) -> None:
 
 def _read_port(port: LinkPort, offset: int) -> int:
     """A word of a port's page, as visible in the current cycle."""
-    status, flow, counters = port.status, port.flow, port.counters
+    status, flow, counters = port.status, port.flow, port.status.counters
     match offset:
         case PortRegister.STATE:
             return status.state
@@ -135,7 +135,7 @@ def _read_port(port: LinkPort, offset: int) -> int:
 
 def _write_port(port: LinkPort, offset: int, value: int) -> None:
     """Write a word of a port's page; it is visible in the current cycle (a state shows in it)."""
-    status, flow, counters = port.status, port.flow, port.counters
+    status, flow, counters = port.status, port.flow, port.status.counters
     match offset:
         case PortRegister.STATE:
             if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
