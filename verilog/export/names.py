@@ -83,27 +83,33 @@ def _whole(module: Module, spec: str) -> str:
     found = _WHOLE.fullmatch(spec)
     if found is None or found["net"] not in module.wires or found["high"] is None:
         return spec
-    low = int(found["low"] if found["low"] is not None else found["high"])
-    return found["net"] if int(found["high"]) - low + 1 == module.wires[found["net"]].width else spec
+    return (
+        found["net"]
+        if int(found["high"]) - int(found["low"] or found["high"]) + 1 == module.wires[found["net"]].width
+        else spec
+    )
 
 
 def _instances(module: Module) -> Iterator[Cell]:
     return (cell for cell in module.cells if cell.is_instance)
 
 
-def _outputs(cell: Cell, modules: dict[str, Module]) -> list[str]:
-    wires = modules[cell.type].wires
-    return [spec for port, spec in cell.connections.items() if wires[port].direction == "output"]
+def _at_instances(module: Module, modules: dict[str, Module]) -> list[tuple[Cell, str, str, bool]]:
+    """Of all ports of instances: the instance, the port, the net at it, and whether the port drives that."""
+    return [
+        (cell, port, _whole(module, spec), modules[cell.type].wires[port].direction == "output")
+        for cell in _instances(module)
+        for port, spec in cell.connections.items()
+    ]
 
 
 def _drop_second_names(module: Module, modules: dict[str, Module]) -> None:
     """Drop second names of nets that are numbered, or are what a port of a submodule is called in there."""
     read = set[str]().union(*(statement.reads() for statement in module.statements))
     read |= {name for name, wire in module.wires.items() if wire.direction == "output"}
-    seen_below = {
-        (port, _whole(module, spec)) for cell in _instances(module) for port, spec in cell.connections.items()
-    }
-    of_submodules = {_whole(module, spec) for cell in _instances(module) for spec in _outputs(cell, modules)}
+    at_instances = _at_instances(module, modules)
+    seen_below = {(port, net) for _, port, net, _ in at_instances}
+    of_submodules = {net for _, _, net, drives in at_instances if drives}
     dropped: set[str] = set()
 
     def says_something(connection: Connection) -> bool:
@@ -160,15 +166,9 @@ def _nets_at_instances(module: Module, modules: dict[str, Module], names: dict[s
     That is the port that drives the net. A numbered net may take it from one that reads it.
     """
     found: dict[str, str] = {}
-    for direction in ("output", "input"):
-        for cell in _instances(module):
-            instance = names[f"cell {cell.name}"]
-            for port, spec in cell.connections.items():
-                net = _whole(module, spec)
-                if net in found or _stem(net) != port or modules[cell.type].wires[port].direction != direction:
-                    continue
-                if direction == "output" or net != port:
-                    found[net] = f"{instance}_{port[1:]}"
+    for cell, port, net, drives in sorted(_at_instances(module, modules), key=lambda place: not place[3]):
+        if net not in found and _stem(net) == port and (drives or net != port):
+            found[net] = f"{names[f'cell {cell.name}']}_{port[1:]}"
     return found
 
 
