@@ -1,12 +1,15 @@
 """Trace outputs: one slot for each kind of record that a component emits."""
 
-from amaranth.hdl import unsigned
+from collections.abc import Iterable
+from typing import Any
+
+from amaranth.hdl import Module, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
 from wire.trace import WORDS
 
-__all__ = ["RECORD_LAYOUT", "TraceSignature"]
+__all__ = ["RECORD_LAYOUT", "TraceSignature", "gather"]
 
 RECORD_LAYOUT = data.ArrayLayout(unsigned(32), WORDS)
 """The words a..e of a record, a in the lowest bits (`wire.trace`)."""
@@ -31,3 +34,9 @@ class TraceSignature(wiring.Signature):
         if slots < 1:
             raise ValueError(f"slots {slots}: expected 1 and above")
         super().__init__({"valid": Out(slots), "payload": Out(RECORD_LAYOUT).array(slots)})
+
+
+def gather(m: Module, trace: Any, parts: Iterable[tuple[Any, int]]) -> None:
+    """Slot i of TRACE is what the i-th of PARTS says: a trace, and a slot of it."""
+    for slot, (part, place) in enumerate(parts):
+        m.d.comb += [trace.valid[slot].eq(part.valid[place]), trace.payload[slot].eq(part.payload[place])]

@@ -6,12 +6,29 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.link_packet import FlowControlFields
 from rtl.link.timer import Timer
+from rtl.registers.port_registers import DurationSignature
 from rtl.rotation import RotatingChoice, number_of
 from rtl.widths import CREDIT_BITS, FREE_BITS, NEED_BITS
 from wire.codes import PortState
 from wire.flow_control import CREDIT_WINDOW, FlowControlOp
+from wire.registers import PortRegister
 
-__all__ = ["FlowControl"]
+__all__ = ["CreditSignature", "FlowControl"]
+
+
+class CreditSignature(wiring.Signature):
+    """Credits for what a port sends, and its own flow control packets, seen from the port.
+
+    Members:
+        cl, tbs: credit limit and blocks sent of each data VL, as visible.
+        urgent, changed: some VL has a flow control packet to send; `grant` (cycle g) sends one.
+    """
+
+    def __init__(self, vls: int) -> None:
+        per_vl = data.ArrayLayout(unsigned(CREDIT_BITS), vls)
+        super().__init__(
+            {"cl": Out(per_vl), "tbs": Out(per_vl), "urgent": Out(1), "changed": Out(1), "grant": In(1)},
+        )
 
 
 class FlowControl(wiring.Component):
@@ -19,7 +36,6 @@ class FlowControl(wiring.Component):
 
     Args:
         vls: data VLs.
-        timer_bits: width of the period.
 
     Members:
         state, operational: the port's state, and the mask of its operational data VLs.
@@ -30,17 +46,14 @@ class FlowControl(wiring.Component):
         sent, sent_need: mask of the VL on which a packet passes the transmit stage, and its blocks.
         free: free blocks of each VL's receive buffer.
         threshold: FCP_THRESHOLD in blocks.
-        period: FCP_PERIOD in cycles; `period_written` starts it anew.
+        period: FCP_PERIOD.
         period_over: this is the last cycle of a period; `due` shows in the next.
-        cl, tbs: credit limit and blocks sent of each VL.
-        urgent, changed: some VL is.
-        grant: the packet chosen is sent; cycle g.
+        credits: limits, blocks sent, flow control packets to be sent.
         packet: what the packet chosen holds; cycle g.
     """
 
-    def __init__(self, vls: int, timer_bits: int) -> None:
+    def __init__(self, vls: int) -> None:
         self._vls = vls
-        per_vl = data.ArrayLayout(unsigned(CREDIT_BITS), vls)
         super().__init__(
             {
                 "state": In(PortState),
@@ -56,14 +69,9 @@ class FlowControl(wiring.Component):
                 "sent_need": In(NEED_BITS),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "threshold": In(CREDIT_BITS),
-                "period": In(timer_bits),
-                "period_written": In(1),
+                "period": In(DurationSignature(PortRegister.FCP_PERIOD)),
                 "period_over": Out(1),
-                "cl": Out(per_vl),
-                "tbs": Out(per_vl),
-                "urgent": Out(1),
-                "changed": Out(1),
-                "grant": In(1),
+                "credits": Out(CreditSignature(vls)),
                 "packet": Out(FlowControlFields),
             }
         )
@@ -71,13 +79,14 @@ class FlowControl(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build registers, flags and choice."""
         m = Module()
+        credits = self.credits
 
         # The period, which runs in every state but Down.
-        m.submodules.timer = timer = Timer(len(self.period))
+        m.submodules.timer = timer = Timer(len(self.period.length))
         m.d.comb += [
-            timer.length.eq(self.period),
+            timer.length.eq(self.period.length),
             timer.run.eq(self.state != PortState.DOWN),
-            timer.restart.eq(self.initializing | self.period_written),
+            timer.restart.eq(self.initializing | self.period.written),
             self.period_over.eq(timer.last),
         ]
         set_due = self.period_over | self.initializing | self.arming | self.enabling
@@ -88,10 +97,10 @@ class FlowControl(wiring.Component):
         changed = Signal(self._vls)
         chosen = Signal(self._vls)
         taken = Signal(self._vls)
-        m.d.comb += taken.eq(Mux(self.grant, chosen, 0))
+        m.d.comb += taken.eq(Mux(credits.grant, chosen, 0))
         announced = []
         for vl in range(self._vls):
-            cl, tbs = self.cl[vl], self.tbs[vl]
+            cl, tbs = credits.cl[vl], credits.tbs[vl]
             abr = Signal(CREDIT_BITS, name=f"abr_{vl}")
             last = Signal(CREDIT_BITS, name=f"last_{vl}")
             due = Signal(name=f"due_{vl}")
@@ -124,10 +133,10 @@ class FlowControl(wiring.Component):
         # The choice, in turn: among the urgent, else among the changed.
         m.submodules.turn = turn = RotatingChoice(self._vls)
         m.d.comb += [
-            self.urgent.eq(urgent.any()),
-            self.changed.eq(changed.any()),
-            turn.requests.eq(Mux(self.urgent, urgent, changed)),
-            turn.serve.eq(self.grant),
+            credits.urgent.eq(urgent.any()),
+            credits.changed.eq(changed.any()),
+            turn.requests.eq(Mux(credits.urgent, urgent, changed)),
+            turn.serve.eq(credits.grant),
             turn.served.eq(chosen),
             chosen.eq(turn.chosen),
         ]
@@ -139,5 +148,5 @@ class FlowControl(wiring.Component):
         ]
         for vl in range(self._vls):
             with m.If(chosen[vl]):
-                m.d.comb += [packet.fctbs.eq(self.tbs[vl]), packet.fccl.eq(announced[vl])]
+                m.d.comb += [packet.fctbs.eq(credits.tbs[vl]), packet.fccl.eq(announced[vl])]
         return m

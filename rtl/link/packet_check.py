@@ -25,7 +25,7 @@ from wire.codes import (
 )
 from wire.trace import Verdict
 
-__all__ = ["PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow"]
+__all__ = ["AdmissionSignature", "PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow"]
 
 
 PacketHeader = data.StructLayout(
@@ -90,6 +90,29 @@ PacketVerdict = data.StructLayout(
 """
 
 
+class AdmissionSignature(wiring.Signature):
+    """What port and node say of a received packet, seen from the port; h is the cycle of its row 1.
+
+    Members:
+        header: the header in cycle h+1; `acceptable`, in the same cycle, says that the port has no objection to it.
+        refused, relay: in cycle h+2, the node has an objection, and which one (section 3.3, rows f to j; 0 for
+            none). `accept`, in the same cycle: the packet is accepted, neither objects.
+        write: rows to the receive buffer, two cycles after the wires.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "header": Out(PacketHeader),
+                "acceptable": Out(1),
+                "relay": In(Verdict),
+                "refused": In(1),
+                "accept": Out(1),
+                "write": Out(StoreRow),
+            }
+        )
+
+
 class PacketCheck(wiring.Component):
     """Judges packets, first by their header, then by their end.
 
@@ -103,8 +126,7 @@ class PacketCheck(wiring.Component):
         vcrc_good, icrc_good: see `rtl.link.crc`, in the cycle of `received`.
         state, operational: the port's state, and the mask of its operational data VLs.
         lid, lmc: the adapter's own.
-        header, acceptable: in cycle h+1; relay, refused, accept: in cycle h+2, see `rtl.link.port.LinkPort`.
-        write: rows to the receive buffer.
+        admission: what the node is asked and what it says.
         verdict: packets received.
     """
 
@@ -122,12 +144,7 @@ class PacketCheck(wiring.Component):
                 "operational": In(vls),
                 "lid": In(16),
                 "lmc": In(3),
-                "header": Out(PacketHeader),
-                "relay": In(Verdict),
-                "refused": In(1),
-                "acceptable": Out(1),
-                "accept": Out(1),
-                "write": Out(StoreRow),
+                "admission": Out(AdmissionSignature()),
                 "verdict": Out(PacketVerdict),
             }
         )
@@ -135,7 +152,7 @@ class PacketCheck(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the checks."""
         m = Module()
-        received, header = self.received, self.header
+        received, node, header = self.received, self.admission, self.admission.header
 
         # Cycle h+1: the header.
         route = Cat(received.data, self.head)
@@ -154,7 +171,7 @@ class PacketCheck(wiring.Component):
         ]
 
         objection = self._objection(m, is_vl15)
-        m.d.comb += self.acceptable.eq(header.valid & (objection == Verdict.GOOD))
+        m.d.comb += node.acceptable.eq(header.valid & (objection == Verdict.GOOD))
 
         # From cycle h+2 on: the packet as its header made it. The node's objection comes now.
         packet = Signal(PacketHeader)
@@ -176,12 +193,12 @@ class PacketCheck(wiring.Component):
         with m.If(header.valid):
             m.d.sync += [packet.eq(header), own.eq(objection)]
         m.d.comb += [
-            self.accept.eq(decides & (own == Verdict.GOOD) & ~self.refused),
-            foreseen.eq(Mux(decides, Mux(own == Verdict.GOOD, self.relay, own), foreseen_kept)),
+            node.accept.eq(decides & (own == Verdict.GOOD) & ~node.refused),
+            foreseen.eq(Mux(decides, Mux(own == Verdict.GOOD, node.relay, own), foreseen_kept)),
         ]
         m.d.sync += foreseen_kept.eq(foreseen)
         with m.If(decides):
-            m.d.sync += accepted.eq(self.accept)
+            m.d.sync += accepted.eq(node.accept)
 
         # Cycle c_e + 1: the end.
         ended = Signal()
@@ -211,7 +228,7 @@ class PacketCheck(wiring.Component):
             m.d.comb += final.eq(Verdict.GOOD)
 
         # Two cycles after the wires: the row to the buffer, the verdict.
-        write, verdict = self.write, self.verdict
+        write, verdict = node.write, self.verdict
         delimiter = Mux(received.cut, 0, Mux(received.marked_bad, 2, 1))
         m.d.sync += [
             write.valid.eq(received.first | received.body | ended),
@@ -245,7 +262,7 @@ class PacketCheck(wiring.Component):
 
     def _objection(self, m: Module, is_vl15: Signal) -> Signal:
         """The port's own objection to a header, in the order of sections 3.2 (4) and 3.3, else GOOD."""
-        header = self.header
+        header = self.admission.header
         receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         is_iba = header.lnh >= LNH.IBA_LOCAL
         too_short = header.n < Mux(is_iba, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW)

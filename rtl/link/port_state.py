@@ -5,7 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.timer import Timer
+from rtl.registers.port_registers import DurationSignature
 from wire.codes import PortState
+from wire.registers import PortRegister
 
 __all__ = ["PortStateMachine"]
 
@@ -13,15 +15,12 @@ __all__ = ["PortStateMachine"]
 class PortStateMachine(wiring.Component):
     """The state of a port. Inputs act in the cycle in which they are given; the state shows in the next.
 
-    Args:
-        timer_bits: width of the time-out.
-
     Members:
         up: the physical link is up.
         write: PortState of a register write in this cycle, else NO_CHANGE.
         good_init, good_normal: a good link packet with Op 1, with Op 0.
         good_data: a data packet, not on VL15, got the verdict GOOD (ActiveTrigger).
-        timeout: LINK_DOWN_TIMEOUT in cycles; `timeout_written` starts it anew.
+        timeout: LINK_DOWN_TIMEOUT.
         state: the state.
         changed: `state` differs from that of the cycle before.
         reported: so it does, and SwitchInfo.PortStateChange says so: from Down to Initialize, or to Down other than by
@@ -32,7 +31,7 @@ class PortStateMachine(wiring.Component):
             next cycle.
     """
 
-    def __init__(self, timer_bits: int) -> None:
+    def __init__(self) -> None:
         super().__init__(
             {
                 "up": In(1),
@@ -40,8 +39,7 @@ class PortStateMachine(wiring.Component):
                 "good_init": In(1),
                 "good_normal": In(1),
                 "good_data": In(1),
-                "timeout": In(timer_bits),
-                "timeout_written": In(1),
+                "timeout": In(DurationSignature(PortRegister.LINK_DOWN_TIMEOUT)),
                 "state": Out(PortState, init=PortState.DOWN),
                 "changed": Out(1),
                 "reported": Out(1),
@@ -66,11 +64,11 @@ class PortStateMachine(wiring.Component):
             self.reported.eq(self.initializing | self.link_downed | remote_init),
         ]
 
-        m.submodules.timer = timer = Timer(len(self.timeout))
+        m.submodules.timer = timer = Timer(len(self.timeout.length))
         m.d.comb += [
-            timer.length.eq(self.timeout),
+            timer.length.eq(self.timeout.length),
             timer.run.eq(state == PortState.ACTIVE_DEFER),
-            timer.restart.eq(~timer.run | self.timeout_written),
+            timer.restart.eq(~timer.run | self.timeout.written),
         ]
 
         # ActiveEnable: the other end is no longer in Initialize.

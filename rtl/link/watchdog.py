@@ -5,7 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.timer import Timer
+from rtl.registers.port_registers import DurationSignature
 from wire.codes import PortState
+from wire.registers import PortRegister
 
 __all__ = ["Watchdog"]
 
@@ -15,25 +17,23 @@ class Watchdog(wiring.Component):
 
     Args:
         vls: data VLs.
-        timer_bits: width of the length.
 
     Members:
         state, operational: the port's state, and the mask of its operational data VLs.
         good: mask of the VL of a good link packet in this cycle.
-        length: FC_WATCHDOG in cycles; `written` starts all VLs anew.
+        limit: FC_WATCHDOG; a write starts all VLs anew.
         expired: mask of VLs that have been without one for too long; LinkErrorRecovery moves in the
             next cycle.
     """
 
-    def __init__(self, vls: int, timer_bits: int) -> None:
+    def __init__(self, vls: int) -> None:
         self._vls = vls
         super().__init__(
             {
                 "state": In(PortState),
                 "operational": In(vls),
                 "good": In(vls),
-                "length": In(timer_bits),
-                "written": In(1),
+                "limit": In(DurationSignature(PortRegister.FC_WATCHDOG)),
                 "expired": Out(vls),
             }
         )
@@ -43,11 +43,11 @@ class Watchdog(wiring.Component):
         m = Module()
         watching = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         for vl in range(self._vls):
-            m.submodules[f"vl_{vl}"] = timer = Timer(len(self.length))
+            m.submodules[f"vl_{vl}"] = timer = Timer(len(self.limit.length))
             m.d.comb += [
-                timer.length.eq(self.length),
+                timer.length.eq(self.limit.length),
                 timer.run.eq(watching & self.operational[vl]),
-                timer.restart.eq(~timer.run | self.good[vl] | self.written),
+                timer.restart.eq(~timer.run | self.good[vl] | self.limit.written),
                 self.expired[vl].eq(timer.last & ~self.good[vl]),
             ]
         return m

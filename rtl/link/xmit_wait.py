@@ -5,10 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.timer import Timer
+from rtl.registers.port_registers import DurationSignature
+from wire.registers import PortRegister
 
 __all__ = ["XmitWait"]
-
-_TICK_BITS = 8
 
 
 class XmitWait(wiring.Component):
@@ -16,22 +16,21 @@ class XmitWait(wiring.Component):
 
     Members:
         waiting: the output waits in this cycle.
-        tick: PortSamplesControl.Tick; a tick lasts `tick` + 1 cycles.
-        tick_written: the next cycle is the first of a tick.
+        tick: PortSamplesControl.Tick; a tick lasts a cycle more.
         waited: a tick ends with this cycle, and the output waited in each of its cycles.
     """
 
     def __init__(self) -> None:
-        super().__init__({"waiting": In(1), "tick": In(_TICK_BITS), "tick_written": In(1), "waited": Out(1)})
+        super().__init__({"waiting": In(1), "tick": In(DurationSignature(PortRegister.TICK)), "waited": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the tick and what is seen of it."""
         m = Module()
-        m.submodules.timer = timer = Timer(_TICK_BITS + 1)
+        m.submodules.timer = timer = Timer(len(self.tick.length) + 1)
         m.d.comb += [
-            timer.length.eq(self.tick + 1),
+            timer.length.eq(self.tick.length + 1),
             timer.run.eq(1),
-            timer.restart.eq(self.tick_written),
+            timer.restart.eq(self.tick.written),
         ]
         all_so_far = Signal(init=1)
         with m.If(timer.last | timer.restart):

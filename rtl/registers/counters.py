@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.registers.bus import PortAccess
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, HIGH_OF_COUNTER, Counter
 
 __all__ = ["AMOUNTS", "COUNTER_VALUES", "COUNTS", "PortCounters"]
@@ -26,8 +27,8 @@ class PortCounters(wiring.Component):
 
     Members:
         counts, amounts: what is counted in this cycle, visible in the next.
-        write, offset, wdata: sets the counter at this offset, whatever is counted in the cycle. A value
-            that the counter cannot hold is ignored.
+        reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
+            counter cannot hold is ignored.
         values: the counters.
     """
 
@@ -36,9 +37,7 @@ class PortCounters(wiring.Component):
             {
                 "counts": In(COUNTS),
                 "amounts": In(AMOUNTS),
-                "write": In(1),
-                "offset": In(16),
-                "wdata": In(DATA_BITS),
+                "reg": In(PortAccess),
                 "values": Out(COUNTER_VALUES),
             }
         )
@@ -46,7 +45,7 @@ class PortCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the counters. What a cycle counts is added in the next, in which it already shows."""
         m = Module()
-        varying = dict(iter(AMOUNTS))
+        reg, varying = self.reg, dict(iter(AMOUNTS))
         amounts = Signal(AMOUNTS)
         m.d.sync += amounts.eq(self.amounts)
         for counter, width in _WIDTHS.items():
@@ -62,7 +61,7 @@ class PortCounters(wiring.Component):
             else:
                 m.d.comb += value.eq(kept + (counted & ~kept.all()))
             m.d.sync += [kept.eq(value), counted.eq(self.counts[counter.name])]
-            fits = ~self.wdata[width:].any() if width < DATA_BITS else 1
-            with m.If(self.write & (self.offset == counter) & fits):
-                m.d.sync += [kept.eq(self.wdata), counted.eq(0)]
+            fits = ~reg.wdata[width:].any() if width < DATA_BITS else 1
+            with m.If(reg.select & reg.write & (reg.offset == counter) & fits):
+                m.d.sync += [kept.eq(reg.wdata), counted.eq(0)]
         return m

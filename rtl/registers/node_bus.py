@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,7 @@ from rtl.trace import TraceSignature
 from wire.registers import DATA_BITS
 from wire.trace import Kind
 
-__all__ = ["BUS_KINDS", "NodeAccess", "NodeBus"]
+__all__ = ["BUS_KINDS", "NodeAccess", "NodeBus", "of_page"]
 
 BUS_KINDS: Final = (Kind.BUS_READ,)
 """What slot i of the node bus's trace holds."""
@@ -26,6 +26,11 @@ NodeAccess = data.StructLayout(
     }
 )
 """An access in the cycle after it was given on the bus (c+1)."""
+
+
+def of_page(access: data.View, page: int) -> Cat:
+    """An access as the registers of a page see it: a `PortAccess`."""
+    return Cat(access.page == page, access.write, access.read, access.offset, access.wdata)
 
 
 class NodeBus(wiring.Component):

@@ -22,10 +22,29 @@ from wire.codes import (
 from wire.packet import BLOCK_BYTES
 from wire.registers import DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
 
-__all__ = ["TIMER_BITS", "PortRegisters"]
+__all__ = ["DurationSignature", "PortRegisters"]
 
-TIMER_BITS: Final = 24
-"""Width of the lengths of timers."""
+_BITS: Final = {
+    PortRegister.FCP_PERIOD: 24,
+    PortRegister.FC_WATCHDOG: 24,
+    PortRegister.LINK_DOWN_TIMEOUT: 24,
+    PortRegister.TICK: 8,
+}
+"""Of the registers that hold a duration."""
+
+
+class DurationSignature(wiring.Signature):
+    """A register that holds a duration in cycles, seen from it.
+
+    Members:
+        length: its value.
+        written: the timer starts anew with the next cycle.
+    """
+
+    def __init__(self, register: PortRegister) -> None:
+        super().__init__(
+            {"length": Out(_BITS[register], init=PORT_RESET_VALUES[register]), "written": Out(1)},
+        )
 
 
 class PortRegisters(wiring.Component):
@@ -49,8 +68,6 @@ class PortRegisters(wiring.Component):
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
-        fcp_period_written, fc_watchdog_written, link_down_timeout_written, tick_written: the timer
-            starts anew with the next cycle.
     """
 
     def __init__(self, vls: int, mtu: int) -> None:
@@ -72,16 +89,12 @@ class PortRegisters(wiring.Component):
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
-                "fcp_period": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FCP_PERIOD]),
-                "fc_watchdog": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.FC_WATCHDOG]),
-                "link_down_timeout": Out(TIMER_BITS, init=PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]),
-                "tick": Out(8, init=PORT_RESET_VALUES[PortRegister.TICK]),
+                "fcp_period": Out(DurationSignature(PortRegister.FCP_PERIOD)),
+                "fc_watchdog": Out(DurationSignature(PortRegister.FC_WATCHDOG)),
+                "link_down_timeout": Out(DurationSignature(PortRegister.LINK_DOWN_TIMEOUT)),
+                "tick": Out(DurationSignature(PortRegister.TICK)),
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
                 "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
-                "fcp_period_written": Out(1),
-                "fc_watchdog_written": Out(1),
-                "link_down_timeout_written": Out(1),
-                "tick_written": Out(1),
             }
         )
 
@@ -122,16 +135,16 @@ class PortRegisters(wiring.Component):
         ):
             with m.If(writes(register, ~value[len(target) :].any())):
                 m.d.sync += target.eq(value)
-        for register, target, written, least in (
-            (PortRegister.FCP_PERIOD, self.fcp_period, self.fcp_period_written, 1),
-            (PortRegister.FC_WATCHDOG, self.fc_watchdog, self.fc_watchdog_written, 1),
-            (PortRegister.LINK_DOWN_TIMEOUT, self.link_down_timeout, self.link_down_timeout_written, 1),
-            (PortRegister.TICK, self.tick, self.tick_written, 0),
+        for register, duration, least in (
+            (PortRegister.FCP_PERIOD, self.fcp_period, 1),
+            (PortRegister.FC_WATCHDOG, self.fc_watchdog, 1),
+            (PortRegister.LINK_DOWN_TIMEOUT, self.link_down_timeout, 1),
+            (PortRegister.TICK, self.tick, 0),
         ):
-            fits = ~value[len(target) :].any() & (value >= least)
+            fits = ~value[_BITS[register] :].any() & (value >= least)
             with m.If(writes(register, fits)):
-                m.d.comb += written.eq(1)
-                m.d.sync += target.eq(value)
+                m.d.comb += duration.written.eq(1)
+                m.d.sync += duration.length.eq(value)
 
         # Reads: what is read in the cycle after the access, the answer in the next.
         width_code = Signal(2)
@@ -146,10 +159,10 @@ class PortRegisters(wiring.Component):
             PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
             PortRegister.OPERATIONAL_VLS: operational_code,
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
-            PortRegister.FCP_PERIOD: self.fcp_period,
-            PortRegister.FC_WATCHDOG: self.fc_watchdog,
-            PortRegister.LINK_DOWN_TIMEOUT: self.link_down_timeout,
-            PortRegister.TICK: self.tick,
+            PortRegister.FCP_PERIOD: self.fcp_period.length,
+            PortRegister.FC_WATCHDOG: self.fc_watchdog.length,
+            PortRegister.LINK_DOWN_TIMEOUT: self.link_down_timeout.length,
+            PortRegister.TICK: self.tick.length,
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
             PortRegister.OVERRUN_ERRORS: self.overrun_errors,
             **{Counter[name]: self.counters[name] for name, _ in COUNTER_VALUES},

@@ -174,7 +174,14 @@ class PortBench:
 
     def _drive_inputs(self, ctx: Any, cycle: int) -> None:
         for name, value in self._inputs.get(cycle, {}).items():
-            ctx.set(getattr(self.dut, name), value)
+            ctx.set(self._member(name), value)
+
+    def _member(self, name: str) -> Any:
+        """A member of the port, or of one of its interfaces."""
+        if name == "fcp_grant":
+            return self.dut.sending.credits.grant
+        places = (self.dut, self.dut.admission, self.dut.sending)
+        return next(getattr(place, name) for place in places if hasattr(place, name))
 
     def _drive_rows(self, ctx: Any, cycle: int) -> None:
         rx = self.dut.rx
@@ -198,14 +205,15 @@ class PortBench:
             "acceptable",
             "accept",
         ):
-            seen[name].append(ctx.get(getattr(dut, name)))
-        for name in ("fcp_urgent", "fcp_changed"):
-            seen[name].append(ctx.get(getattr(dut, name)))
+            seen[name].append(ctx.get(self._member(name)))
+        credits = dut.sending.credits
+        seen["fcp_urgent"].append(ctx.get(credits.urgent))
+        seen["fcp_changed"].append(ctx.get(credits.changed))
         for name in ("cl", "tbs"):
-            seen[name].append([ctx.get(getattr(dut, name)[vl]) for vl in range(self.vls)])
+            seen[name].append([ctx.get(getattr(credits, name)[vl]) for vl in range(self.vls)])
         seen["tx"].append(Row(ctx.get(dut.tx.data), ctx.get(dut.tx.k)) if ctx.get(dut.tx.valid) else None)
-        seen["header"].append(_fields(ctx, dut.header))
-        seen["write"].append(_fields(ctx, dut.write))
+        seen["header"].append(_fields(ctx, dut.admission.header))
+        seen["write"].append(_fields(ctx, dut.admission.write))
         valid = ctx.get(dut.trace.valid)
         for slot, kind in enumerate(PORT_KINDS):
             if valid >> slot & 1:

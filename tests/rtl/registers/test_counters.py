@@ -22,9 +22,10 @@ def run(steps: list[dict[str, Any]], counter: Counter) -> list[int]:
             ctx.set(dut.counts[counter.name], "add" in step)
             if counter.name in VARYING:
                 ctx.set(dut.amounts[counter.name], step.get("add", 9))
-            ctx.set(dut.write, "write" in step)
-            ctx.set(dut.wdata, step.get("write", 0))
-            ctx.set(dut.offset, step.get("at", counter))
+            ctx.set(dut.reg.select, 1)
+            ctx.set(dut.reg.write, "write" in step)
+            ctx.set(dut.reg.wdata, step.get("write", 0))
+            ctx.set(dut.reg.offset, step.get("at", counter))
             await ctx.tick()
             found.append(ctx.get(dut.values[counter.name]))
 
