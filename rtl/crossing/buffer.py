@@ -29,6 +29,7 @@ __all__ = [
     "ROWS_OF_BLOCK",
     "Buffer",
     "BufferReadSignature",
+    "FillSignature",
     "StoredRow",
     "block_bits",
     "release_layout",
@@ -66,6 +67,30 @@ def release_layout(bits: int) -> data.StructLayout:
     return data.StructLayout({"valid": 1, "slot": SLOT_BITS, "need": NEED_BITS, "first": bits, "last": bits})
 
 
+class FillSignature(wiring.Signature):
+    """Packets on their way into a buffer, seen from where they come from.
+
+    Members:
+        write: rows received, two cycles after the wires. A row stored in a cycle is seen by reads
+            of the next cycle on, the verdict likewise.
+        accept, accept_slot, accept_need: a packet is accepted; charged to `free` in the next cycle.
+        cancel: with `write.last` of an accepted packet: it gives its blocks back at once.
+        free: free blocks of each slot.
+    """
+
+    def __init__(self, slots: int) -> None:
+        super().__init__(
+            {
+                "write": Out(StoreRow),
+                "accept": Out(1),
+                "accept_slot": Out(SLOT_BITS),
+                "accept_need": Out(NEED_BITS),
+                "cancel": Out(1),
+                "free": In(data.ArrayLayout(unsigned(FREE_BITS), slots)),
+            }
+        )
+
+
 class BufferReadSignature(wiring.Signature):
     """One reader's access, seen from the buffer. All answers come in the cycle after.
 
@@ -94,12 +119,8 @@ class Buffer(wiring.Component):
     """Rows of one input's packets (docs/pipeline.md, section 3.4).
 
     Members:
-        write: rows received, two cycles after the wires. A row stored in a cycle is seen by reads
-            of the next cycle on, the verdict likewise.
-        accept, accept_slot, accept_need: a packet is accepted; charged to `free` in the next cycle.
-        cancel: with `write.last` of an accepted packet: it gives its blocks back at once.
+        fill: packets to be stored.
         first: the first block of the packet being written, from the cycle after its row 0 on.
-        free: free blocks of each slot.
         reads: one interface for each reader.
         release: a packet's blocks return; seen in `free` in the next cycle.
     """
@@ -110,13 +131,8 @@ class Buffer(wiring.Component):
         self.bits = block_bits(pools)
         super().__init__(
             {
-                "write": In(StoreRow),
-                "accept": In(1),
-                "accept_slot": In(SLOT_BITS),
-                "accept_need": In(NEED_BITS),
-                "cancel": In(1),
+                "fill": In(FillSignature(len(self.pools))),
                 "first": Out(self.bits),
-                "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
                 "reads": Out(BufferReadSignature(self.bits)).array(readers),
                 "release": In(release_layout(self.bits)),
             }
@@ -140,7 +156,7 @@ class Buffer(wiring.Component):
         walk = following.read_port()
 
         # Writer: row 0 goes to the head of its slot's free list, then along the list.
-        write = self.write
+        fill, write = self.fill, self.fill.write
         heads = Array(Signal(bits, init=start, name=f"head_{slot}") for slot, start in enumerate(starts))
         ended = Signal()  # a packet ended in the last cycle: the list's new head is on the walk port
         ended_slot = Signal(SLOT_BITS)
@@ -162,7 +178,7 @@ class Buffer(wiring.Component):
 
         ending = Signal()
         m.d.comb += ending.eq(write.valid & write.last & write.accepted)
-        m.d.sync += [ended.eq(ending & ~self.cancel), ended_slot.eq(slot)]
+        m.d.sync += [ended.eq(ending & ~fill.cancel), ended_slot.eq(slot)]
         with m.If(ended):
             m.d.sync += heads[ended_slot].eq(walk.data)
 
@@ -218,11 +234,11 @@ class Buffer(wiring.Component):
             m.d.sync += tails[release.slot].eq(release.last)
         for slot, capacity in enumerate(self.pools):
             free = Signal(range(capacity + 1), init=capacity, name=f"free_{slot}")
-            cancelled = Mux(self.cancel & (write.slot == slot), write.need, 0)
+            cancelled = Mux(fill.cancel & (write.slot == slot), write.need, 0)
             released = Mux(release.valid & (release.slot == slot), release.need, 0)
             back = free + released + cancelled
             # Acceptance is the last to be known: what it leaves is subtracted meanwhile.
-            charged = self.accept & (self.accept_slot == slot)
-            m.d.sync += free.eq(Mux(charged, back - self.accept_need, back))
-            m.d.comb += self.free[slot].eq(free)
+            charged = fill.accept & (fill.accept_slot == slot)
+            m.d.sync += free.eq(Mux(charged, back - fill.accept_need, back))
+            m.d.comb += fill.free[slot].eq(free)
         return m

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from rtl.crossing.eligibility import data_eligible
 from rtl.crossing.queueing import QueueingSignature
-from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.crossing.queues import PacketQueues, connect_join, packet_layout
 from rtl.rotation import RotatingChoice, any_of, select
 from rtl.widths import NEED_BITS, SLOT_BITS
 
@@ -27,28 +27,19 @@ class FifoQueues(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
         m = Module()
-        port = self.queueing
+        port, heads = self.queueing, self.queueing.heads
         outputs, vls = self.outputs, self.vls
         slots = vls + 1
         key_layout = data.StructLayout({"need": NEED_BITS, "oversize": 1, "output": range(outputs), "slot": SLOT_BITS})
         m.submodules.queues = queues = PacketQueues(slots, self.blocks, packet_layout(self.block_bits, key_layout))
 
-        packet = port.packet
-        m.d.comb += [
-            queues.join.eq(port.join),
-            queues.join_queue.eq(packet.pool),
-            queues.join_packet.first.eq(port.first),
-            queues.join_packet.key.need.eq(packet.need),
-            queues.join_packet.key.oversize.eq(packet.oversize),
-            queues.join_packet.key.output.eq(packet.output),
-            queues.join_packet.key.slot.eq(packet.slot),
-        ]
+        connect_join(m, port, queues, port.packet.pool)
 
         # Whether a head could go is known when its cycle begins.
         able = Signal(slots)
         for queue in range(slots):
             key = queues.following[queue]
-            facts = [port.facts[output] for output in range(self.credited)]
+            facts = [heads.facts[output] for output in range(self.credited)]
             blocked = Array(of_output.blocked for of_output in facts)[key.output]
             room = Array(Array(of_output.room[vl] for vl in range(vls))[key.slot] for of_output in facts)[key.output]
             fit = data_eligible(room, key.need, key.oversize)
@@ -66,20 +57,20 @@ class FifoQueues(wiring.Component):
                     to_output[queue].eq(1 << queues.keys[queue].output),
                     to_slot[queue].eq(1 << queues.keys[queue].slot),
                 ]
-        m.d.comb += port.heads.eq(any_of(to_output))
+        m.d.comb += heads.heads.eq(any_of(to_output))
         for slot in range(slots):
-            m.d.comb += port.requests[slot].eq(
+            m.d.comb += heads.requests[slot].eq(
                 any_of(Mux(ready[queue] & to_slot[queue][slot], to_output[queue], 0) for queue in range(slots))
             )
 
         # Grant: of the queues with a head for it, each data VL's in turn.
         m.submodules.turn = turn = RotatingChoice(vls)
-        grant_slot = select(port.grant_output, [port.grant_slots[output] for output in range(outputs)])
+        grant_slot = select(heads.grant_output, [heads.grant_slots[output] for output in range(outputs)])
         fitting = Signal(slots)
         m.d.comb += [
             fitting.eq(
                 Cat(
-                    ready[queue] & (to_output[queue] & port.grant_output).any() & (to_slot[queue] & grant_slot).any()
+                    ready[queue] & (to_output[queue] & heads.grant_output).any() & (to_slot[queue] & grant_slot).any()
                     for queue in range(slots)
                 )
             ),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
 
-__all__ = ["QueueingSignature", "granted_layout", "routed_layout"]
+__all__ = ["HeadsSignature", "QueueingSignature", "granted_layout", "routed_layout"]
 
 
 def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
@@ -32,19 +32,38 @@ def routed_layout(outputs: int) -> data.StructLayout:
     )
 
 
-class QueueingSignature(wiring.Signature):
-    """The queues of one input, seen from them.
+class HeadsSignature(wiring.Signature):
+    """The heads of one input's queues as the crossing sees them, seen from the queues.
 
     Of the outputs the first `credited` need credits. To the others packets may always go.
 
     Members:
-        join, packet, first: a packet joins (cycle e); its first block.
         facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
         heads: mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go if
             input and output were available; anything for an output granted in the cycle before.
         grant_output: one-hot, the output granted in this cycle (g); none if 0.
         grant_slots: of each output, the slot granted if it is that output, one-hot.
+    """
+
+    def __init__(self, outputs: int, credited: int, vls: int) -> None:
+        super().__init__(
+            {
+                "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
+                "heads": Out(outputs),
+                "requests": Out(data.ArrayLayout(outputs, vls + 1)),
+                "grant_output": In(outputs),
+                "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
+            }
+        )
+
+
+class QueueingSignature(wiring.Signature):
+    """The queues of one input, seen from them.
+
+    Members:
+        join, packet, first: a packet joins (cycle e); its first block.
+        heads: what they ask for and get.
         granted: the head that goes, in the cycle after (g+1).
     """
 
@@ -54,11 +73,7 @@ class QueueingSignature(wiring.Signature):
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
                 "first": In(block_bits),
-                "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
-                "heads": Out(outputs),
-                "requests": Out(data.ArrayLayout(outputs, vls + 1)),
-                "grant_output": In(outputs),
-                "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
+                "heads": Out(HeadsSignature(outputs, credited, vls)),
                 "granted": Out(granted_layout(block_bits, vls)),
             }
         )

@@ -7,7 +7,9 @@ queue, one when a head is followed by its successor, and a bit for each queue sa
 They are read in the cycle after the grant, so that the grant itself ends in a mask of queues.
 """
 
-from amaranth.hdl import Module, Mux, Signal
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -15,7 +17,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.buffer import BLOCK_RAM, NO_COLLISION
 from rtl.rotation import number_of
 
-__all__ = ["PacketQueues", "packet_layout"]
+__all__ = ["PacketQueues", "connect_join", "packet_layout"]
 
 
 def packet_layout(block_bits: int, key: data.StructLayout | None) -> data.StructLayout:
@@ -153,3 +155,14 @@ class PacketQueues(wiring.Component):
                 m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.key.as_value(), key))
             m.d.sync += self.keys.eq(self.following)
         return m
+
+
+def connect_join(m: Module, queueing: Any, queues: PacketQueues, queue: Value) -> None:
+    """A packet that joins by a `QueueingSignature` joins this queue, its key being what the queues keep of it."""
+    m.d.comb += [
+        queues.join.eq(queueing.join),
+        queues.join_queue.eq(queue),
+        queues.join_packet.first.eq(queueing.first),
+    ]
+    for name, _ in dict(queues.packet)["key"].shape if "key" in dict(queues.packet) else ():
+        m.d.comb += queues.join_packet.key[name].eq(queueing.packet[name])

@@ -3,22 +3,48 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.buffer import Buffer, block_bits
+from rtl.crossing.buffer import Buffer, FillSignature, block_bits
 from rtl.crossing.descriptions import Descriptions
-from rtl.crossing.eligibility import send_facts_layout
 from rtl.crossing.fifo import FifoQueues
-from rtl.crossing.queueing import routed_layout
-from rtl.crossing.reader import PassingRow, Reader
+from rtl.crossing.queueing import HeadsSignature, routed_layout
+from rtl.crossing.reader import PassingSignature, Reader
 from rtl.crossing.voq import VirtualOutputQueues
-from rtl.link.packet_check import StoreRow
 from rtl.rotation import any_of, lowest, number_of, select
-from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
 
-__all__ = ["PacketStore"]
+__all__ = ["InputSignature", "PacketStore"]
+
+
+class InputSignature(wiring.Signature):
+    """An input of the crossing, seen from it.
+
+    Members:
+        phase: the cycle modulo 4.
+        heads: what the heads of its queues ask for and get; a request is granted only if `available`.
+        granted: there is a grant in this cycle.
+        wide: mask of 4X outputs.
+        available: some reader is.
+        busy: mask of the outputs being served, see `Reader`.
+        holds: mask of the outputs that are not available because of that.
+        passing: rows of each reader.
+    """
+
+    def __init__(self, outputs: int, credited: int, vls: int, readers: int) -> None:
+        super().__init__(
+            {
+                "phase": In(2),
+                "heads": Out(HeadsSignature(outputs, credited, vls)),
+                "granted": In(1),
+                "wide": In(outputs),
+                "available": Out(1, init=1),
+                "busy": Out(outputs),
+                "holds": Out(outputs),
+                "passing": Out(PassingSignature(outputs, vls)).array(readers),
+            }
+        )
 
 
 class PacketStore(wiring.Component):
@@ -32,17 +58,9 @@ class PacketStore(wiring.Component):
         need: the blocks of each packet, if all have as many and none is oversize (with `voq`).
 
     Members:
-        phase: the cycle modulo 4.
-        write, accept, accept_slot, accept_need, cancel, free: see `Buffer`.
+        fill: packets to be stored.
         join, packet: a packet joins its queue (cycle e); the one written last.
-        facts, heads, requests, grant_output, grant_slots: see `QueueingSignature`; a request is granted
-            only if `available`.
-        granted: there is a grant in this cycle.
-        wide: mask of 4X outputs.
-        available: some reader is.
-        busy: mask of the outputs being served, see `Reader`.
-        holds: mask of the outputs that are not available because of that.
-        to_output, slots, rows: of each reader, see `Reader`.
+        crossing: how they leave.
     """
 
     def __init__(
@@ -64,43 +82,19 @@ class PacketStore(wiring.Component):
         self.block_bits = block_bits(self.pools)
         super().__init__(
             {
-                "phase": In(2),
-                "write": In(StoreRow),
-                "accept": In(1),
-                "accept_slot": In(SLOT_BITS),
-                "accept_need": In(NEED_BITS),
-                "cancel": In(1),
-                "free": Out(data.ArrayLayout(unsigned(FREE_BITS), len(self.pools))),
+                "fill": In(FillSignature(len(self.pools))),
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
-                "facts": In(data.ArrayLayout(send_facts_layout(self.vls), credited)),
-                "heads": Out(outputs),
-                "requests": Out(data.ArrayLayout(outputs, self.vls + 1)),
-                "grant_output": In(outputs),
-                "grant_slots": In(data.ArrayLayout(self.vls + 1, outputs)),
-                "granted": In(1),
-                "wide": In(outputs),
-                "available": Out(1, init=1),
-                "busy": Out(outputs),
-                "holds": Out(outputs),
-                "to_output": Out(outputs).array(readers),
-                "slots": Out(range(self.vls + 1)).array(readers),
-                "rows": Out(PassingRow).array(readers),
+                "crossing": Out(InputSignature(outputs, credited, self.vls, readers)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Buffer, queues, readers, release."""
         m = Module()
+        crossing = self.crossing
         m.submodules.buffer = buffer = Buffer(self.pools, self.readers)
-        m.d.comb += [
-            buffer.write.eq(self.write),
-            buffer.accept.eq(self.accept),
-            buffer.accept_slot.eq(self.accept_slot),
-            buffer.accept_need.eq(self.accept_need),
-            buffer.cancel.eq(self.cancel),
-            self.free.eq(buffer.free),
-        ]
+        connect(m, flipped(self.fill), buffer.fill)
 
         shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
         m.submodules.queues = VirtualOutputQueues(*shape, self.need) if self.queueing == "voq" else FifoQueues(*shape)
@@ -109,12 +103,8 @@ class PacketStore(wiring.Component):
             queues.join.eq(self.join),
             queues.packet.eq(self.packet),
             queues.first.eq(buffer.first),
-            queues.facts.eq(self.facts),
-            queues.grant_output.eq(self.grant_output),
-            queues.grant_slots.eq(self.grant_slots),
-            self.heads.eq(queues.heads),
-            self.requests.eq(queues.requests),
         ]
+        connect(m, queues.heads, flipped(crossing.heads))
 
         m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.vls)
         m.d.comb += [
@@ -133,32 +123,28 @@ class PacketStore(wiring.Component):
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
-            m.d.comb += [
-                self.to_output[number].eq(reader.to_output),
-                self.slots[number].eq(reader.slot),
-                self.rows[number].eq(reader.row),
-            ]
+            connect(m, reader.passing, flipped(crossing.passing[number]))
         taker = lowest(m, Cat(reader.available for reader in readers))
         granted_output = Signal(self.outputs)
         wide = Signal(self.outputs)
-        m.d.sync += [granted_output.eq(self.grant_output), wide.eq(self.wide)]
+        m.d.sync += [granted_output.eq(crossing.heads.grant_output), wide.eq(crossing.wide)]
         for number, reader in enumerate(readers):
             m.d.comb += [
-                reader.phase.eq(self.phase),
-                reader.grant.eq(taker[number] & self.granted),
-                reader.to.eq(self.grant_output),
+                reader.phase.eq(crossing.phase),
+                reader.grant.eq(taker[number] & crossing.granted),
+                reader.to.eq(crossing.heads.grant_output),
                 reader.job.first.eq(queues.granted.first),
                 reader.job.slot.eq(number_of(queues.granted.slot)),
                 reader.job.wide.eq((granted_output & wide).any()),
                 reader.description.eq(descriptions.description),
             ]
-        m.d.comb += self.busy.eq(any_of(reader.busy for reader in readers))
+        m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))
         # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
         stays = Cat(reader.stays_available for reader in readers)
         m.d.sync += [
-            self.holds.eq((self.holds & ~left) | self.grant_output),
-            self.available.eq(Mux(self.granted, (stays & ~taker).any(), stays.any())),
+            crossing.holds.eq((crossing.holds & ~left) | crossing.heads.grant_output),
+            crossing.available.eq(Mux(crossing.granted, (stays & ~taker).any(), stays.any())),
         ]
 
         # One packet's blocks return in a cycle, the lowest-numbered reader's first.

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from rtl.crossing.eligibility import data_eligible
 from rtl.crossing.queueing import QueueingSignature
-from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.crossing.queues import PacketQueues, connect_join, packet_layout
 from rtl.rotation import any_of
 from rtl.widths import NEED_BITS
 
@@ -36,24 +36,14 @@ class VirtualOutputQueues(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
         m = Module()
-        port = self.queueing
+        port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
         of_head = _KEY if self.need is None else None
         m.submodules.queues = queues = PacketQueues(
             self.outputs * slots, self.blocks, packet_layout(self.block_bits, of_head)
         )
 
-        packet = port.packet
-        m.d.comb += [
-            queues.join.eq(port.join),
-            queues.join_queue.eq(packet.output * slots + packet.slot),
-            queues.join_packet.first.eq(port.first),
-        ]
-        if self.need is None:
-            m.d.comb += [
-                queues.join_packet.key.need.eq(packet.need),
-                queues.join_packet.key.oversize.eq(packet.oversize),
-            ]
+        connect_join(m, port, queues, port.packet.output * slots + port.packet.slot)
 
         # What could go is known when its cycle begins, but for a head granted in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
@@ -64,7 +54,7 @@ class VirtualOutputQueues(wiring.Component):
                 queue = output * slots + slot
                 goes = shown[queue]
                 if output < self.credited:
-                    facts = port.facts[output]
+                    facts = heads.facts[output]
                     if slot < self.vls:
                         if self.need is None:
                             key = queues.following[queue]
@@ -72,12 +62,12 @@ class VirtualOutputQueues(wiring.Component):
                         else:
                             need, oversize = Const(self.need, NEED_BITS), Const(0)
                         goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
-                m.d.sync += port.requests[slot][output].eq(goes)
-            m.d.comb += port.heads[output].eq(queues.visible[output * slots :][:slots].any())
+                m.d.sync += heads.requests[slot][output].eq(goes)
+            m.d.comb += heads.heads[output].eq(queues.visible[output * slots :][:slots].any())
 
         m.d.comb += [
             queues.take.eq(
-                Cat(port.grant_output[o].replicate(slots) & port.grant_slots[o] for o in range(self.outputs))
+                Cat(heads.grant_output[o].replicate(slots) & heads.grant_slots[o] for o in range(self.outputs))
             ),
             port.granted.first.eq(queues.taken),
             port.granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),

@@ -2,14 +2,15 @@
 
 from typing import Final
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import data, wiring
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.buffer import FillSignature
 from rtl.link.packet_check import StoreRow
 from rtl.rotation import RotatingChoice, number_of, select
 from rtl.trace import TraceSignature
-from rtl.widths import FREE_BITS, LENGTH_BITS, NEED_BITS, SLOT_BITS
+from rtl.widths import LENGTH_BITS
 from wire.symbols import Control
 from wire.trace import Kind
 
@@ -38,9 +39,8 @@ class HostSend(wiring.Component):
 
     Members:
         streams: of each slot.
-        free: free blocks of each slot's send buffer.
-        accept, accept_slot, accept_need: a packet is taken (cycle a).
-        write: its rows; row r at a+3+r, as if it had been on the wires at a+1+r.
+        fill: packets into the send buffer. One is taken in the cycle of `accept` (a); its row r follows at a+3+r, as if
+            it had been on the wires at a+1+r.
         trace: slots in the order of `SEND_KINDS`.
     """
 
@@ -49,11 +49,7 @@ class HostSend(wiring.Component):
         super().__init__(
             {
                 "streams": Out(HostStreamSignature()).array(self.slots),
-                "free": In(data.ArrayLayout(unsigned(FREE_BITS), self.slots)),
-                "accept": Out(1),
-                "accept_slot": Out(SLOT_BITS),
-                "accept_need": Out(NEED_BITS),
-                "write": Out(StoreRow),
+                "fill": Out(FillSignature(self.slots)),
                 "trace": Out(TraceSignature(len(SEND_KINDS))),
             }
         )
@@ -61,24 +57,24 @@ class HostSend(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Choose a stream, take its words, make rows."""
         m = Module()
-        slots = range(self.slots)
+        slots, fill = range(self.slots), self.fill
 
         # Cycle a: the first stream in turn whose packet fits.
         taking = Signal()  # words are being taken
         m.submodules.turn = turn = RotatingChoice(self.slots)
         needs = [stream.length[4:] + 1 for stream in self.streams]
-        fitting = Cat(self.streams[slot].valid & (needs[slot] <= self.free[slot]) for slot in slots)
+        fitting = Cat(self.streams[slot].valid & (needs[slot] <= fill.free[slot]) for slot in slots)
         chosen = Signal(self.slots)
         length = Signal(LENGTH_BITS)
         m.d.comb += [
             turn.requests.eq(fitting),
-            turn.serve.eq(self.accept),
+            turn.serve.eq(fill.accept),
             turn.served.eq(chosen),
             chosen.eq(Mux(taking, 0, turn.chosen)),
             length.eq(select(chosen, [stream.length for stream in self.streams])),
-            self.accept.eq(chosen.any()),
-            self.accept_slot.eq(number_of(chosen)),
-            self.accept_need.eq(length[4:] + 1),
+            fill.accept.eq(chosen.any()),
+            fill.accept_slot.eq(number_of(chosen)),
+            fill.accept_need.eq(length[4:] + 1),
         ]
 
         # Cycles a+1 to a+n: a word is taken. Row r is made of word r and the last byte of word r-1; the
@@ -86,7 +82,7 @@ class HostSend(wiring.Component):
         row = Signal(StoreRow)
         last_byte = Signal(8)
         word = Array(stream.data for stream in self.streams)[row.slot]
-        with m.If(self.accept):
+        with m.If(fill.accept):
             m.d.sync += [
                 taking.eq(1),
                 row.valid.eq(1),
@@ -94,9 +90,9 @@ class HostSend(wiring.Component):
                 row.first.eq(1),
                 row.last.eq(0),
                 row.accepted.eq(1),
-                row.slot.eq(self.accept_slot),
+                row.slot.eq(fill.accept_slot),
                 row.n.eq(length),
-                row.need.eq(self.accept_need),
+                row.need.eq(fill.accept_need),
             ]
         with m.Else():
             m.d.sync += [
@@ -113,7 +109,7 @@ class HostSend(wiring.Component):
 
         # As rows from the wires, it reaches the buffer two cycles later.
         registered = Signal(StoreRow)
-        m.d.sync += [registered.eq(row), self.write.eq(registered)]
+        m.d.sync += [registered.eq(row), fill.write.eq(registered)]
 
         record = self.trace.payload[0]
         m.d.comb += [

@@ -153,54 +153,55 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
 
     async def bench(ctx: Any) -> None:
         nonlocal packet, to_write
+        fill, crossing, heads = dut.fill, dut.crossing, dut.crossing.heads
         number = 0
         joining: Packet | None = None
         accepting: Packet | None = None
         idle = 0
         narrow = False
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
-        ctx.set(dut.wide, WIDE)
+        ctx.set(crossing.wide, WIDE)
         for output in range(CREDITED):
-            ctx.set(dut.facts[output].room[0], ALWAYS)
+            ctx.set(heads.facts[output].room[0], ALWAYS)
         for cycle in range(CYCLES):
-            ctx.set(dut.phase, cycle % 4)
-            for signal in (dut.accept, dut.cancel, dut.join, dut.write.valid, dut.grant_output, dut.granted):
+            ctx.set(crossing.phase, cycle % 4)
+            for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid, heads.grant_output, crossing.granted):
                 ctx.set(signal, 0)
-            assert [ctx.get(dut.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
+            assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
 
             # What the readers give.
             seen = []
             for reader, to in enumerate(reads):
-                row = dut.rows[reader]
+                row = crossing.passing[reader].row
                 if to and ctx.get(row.valid):
                     last = bool(ctx.get(row.last))
                     bad = bool(ctx.get(row.bad))
                     scrap = bad and not last
                     seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
-            reads = [ctx.get(to) for to in dut.to_output]
+            reads = [ctx.get(passing.to_output) for passing in crossing.passing]
             expected = reference.rows.pop(cycle, [])
             assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
             assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
 
             # A grant, if the input and the output are available.
             held = reference.held(cycle)
-            assert {output for output in range(OUTPUTS) if ctx.get(dut.holds) >> output & 1} == held
+            assert {output for output in range(OUTPUTS) if ctx.get(crossing.holds) >> output & 1} == held
             taker = reference.available(cycle)
-            assert bool(ctx.get(dut.available)) == (taker is not None), f"cycle {cycle}"
+            assert bool(ctx.get(crossing.available)) == (taker is not None), f"cycle {cycle}"
             choices = [
                 (output, slot)
                 for output in range(OUTPUTS)
                 for slot in range(2)
-                if ctx.get(dut.requests[slot]) >> output & 1
+                if ctx.get(heads.requests[slot]) >> output & 1
                 and output not in held
                 and (WIDE >> output & 1 or cycle % 4 == X1_GRANT_PHASE)
             ]
             granted = None
             if choices and taker is not None and rng.random() < grant_chance:
                 output, slot = rng.choice(choices)
-                ctx.set(dut.grant_output, 1 << output)
-                ctx.set(dut.grant_slots[output], 1 << slot)
-                ctx.set(dut.granted, 1)
+                ctx.set(heads.grant_output, 1 << output)
+                ctx.set(heads.grant_slots[output], 1 << slot)
+                ctx.set(crossing.granted, 1)
                 queue = queues[slot, output if queueing == "voq" else 0]
                 assert queue[0].output == output, "a head of another output was requested"
                 granted = queue.pop(0)
@@ -213,9 +214,9 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 assert reference.readers[taker] is None
                 reference.readers[taker] = Reading(granted, cycle + 1, step)
             if accepting is not None:
-                ctx.set(dut.accept, 1)
-                ctx.set(dut.accept_slot, accepting.slot)
-                ctx.set(dut.accept_need, accepting.need)
+                ctx.set(fill.accept, 1)
+                ctx.set(fill.accept_slot, accepting.slot)
+                ctx.set(fill.accept_need, accepting.need)
                 reference.free[accepting.slot] -= accepting.need
                 accepting = None
             if joining is not None:
@@ -252,7 +253,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 if not narrow or since % 4 == 0:
                     _, row = to_write.pop(0)
                     last = row == packet.end
-                    write = dut.write
+                    write = fill.write
                     ctx.set(write.valid, 1)
                     ctx.set(write.data, packet.row(row))
                     ctx.set(write.index, row)
@@ -268,7 +269,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                         packet.cycle_of_end = cycle
                         if packet.accepted and narrow and packet.bad:
                             counts["cancelled"] += 1
-                            ctx.set(dut.cancel, 1)
+                            ctx.set(fill.cancel, 1)
                             reference.free[packet.slot] += packet.need
                         elif packet.accepted and narrow:
                             joining = packet
