@@ -1,18 +1,14 @@
 """The channel adapter: a port with a packet interface (docs/pipeline.md, section 9)."""
 
-from typing import Final
+from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.adapter.adapter_registers import AdapterRegisters
 from rtl.adapter.mad_check import MadCheck
 from rtl.adapter.own_lid import OwnLid
-from rtl.crossing.connect import connect_inputs
-from rtl.crossing.crossbar import Crossbar
-from rtl.crossing.matcher import Matcher
-from rtl.crossing.output import Output
+from rtl.crossing.connect import SinkSignature, connect_crossing
 from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive, HostWordSignature
 from rtl.crossing.store import PacketStore
 from rtl.crossing.words_to_rows import SEND_KINDS, HostSend, HostStreamSignature
@@ -21,11 +17,12 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
 from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BusSignature
-from rtl.registers.node_bus import BUS_KINDS, NodeBus
-from rtl.rotation import any_of
-from rtl.trace import TraceSignature
+from rtl.registers.node_bus import BUS_KINDS, NodeBus, of_page
+from rtl.registers.node_registers import NodeRegisters
+from rtl.trace import TraceSignature, gather
 from wire.codes import VL15, PortState
 from wire.parameters import AdapterParameters
+from wire.registers import NodeRegister
 from wire.trace import Kind, Verdict
 
 __all__ = ["Adapter"]
@@ -76,165 +73,115 @@ class Adapter(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Port, link, host, agent, what crosses between them, registers."""
+        """From the link and from the host, the agent, what crosses between them; registers, trace."""
         m = Module()
         parameters = self.parameters
         vls = parameters.vls
-        phase = Signal(2)
-        m.d.sync += phase.eq(phase + 1)
-
         m.submodules.port = port = LinkPort("adapter", vls, parameters.mtu)
-        connect(m, flipped(self.rx), port.rx)
-        connect(m, port.tx, flipped(self.tx))
-        m.d.comb += [port.phase.eq(phase), port.up.eq(self.up), self.polling.eq(port.polling)]
-
-        # From the link. Only whole and good packets join a queue.
-        pools = [parameters.receive_blocks] * vls + [parameters.vl15_blocks]
-        m.submodules.received = received = PacketStore(pools, _CROSSED, _CREDITED)
-        m.submodules.received_mad = received_mad = MadCheck(vls)
-        header, arrived = port.header, port.write
-        ended = arrived.valid & arrived.last & arrived.accepted
-        no_room = Signal()
-        m.d.comb += [
-            no_room.eq(
-                Cat((header.slot == slot) & (header.need > received.free[slot]) for slot in range(vls + 1)).any()
-            ),
-            received_mad.row.eq(arrived),
-            received.write.eq(arrived),
-            received.accept.eq(port.accept),
-            received.accept_slot.eq(arrived.slot),
-            received.accept_need.eq(arrived.need),
-            received.cancel.eq(ended & arrived.bad),
-            received.join.eq(ended & ~arrived.bad),
-            received.packet.pool.eq(arrived.slot),
-            received.packet.words.eq(arrived.n),
-            received.packet.need.eq(arrived.need),
-            received.packet.output.eq(Mux(received_mad.is_smp | received_mad.is_pma_request, _AGENT, _HOST)),
-            received.packet.slot.eq(arrived.slot),
-        ]
-        m.d.sync += [
-            port.refused.eq(no_room),
-            port.relay.eq(Mux(no_room, Mux(header.vl == VL15, Verdict.VL15_DROPPED, Verdict.OVERRUN), Verdict.GOOD)),
-        ]
-        m.d.comb += [port.free[vl].eq(received.free[vl]) for vl in range(vls)]
-
-        # From the host. A packet joins its queue when its last word has been taken.
-        pools = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
+        m.submodules.received = received = self._store(parameters.receive_blocks)
         m.submodules.host_send = host_send = HostSend(vls)
-        m.submodules.posted = posted = PacketStore(pools, _CROSSED, _CREDITED)
-        m.submodules.posted_mad = posted_mad = MadCheck(vls)
         m.submodules.own_lid = own_lid = OwnLid()
-        for slot in range(vls + 1):
-            connect(m, host_send.streams[slot], flipped(self.send[slot]))
-        taken = host_send.write
-        oversize, to_agent = Signal(), Signal()
-        with m.If(taken.valid & taken.first):
-            m.d.sync += oversize.eq(taken.n > port.max_words)
-        m.d.comb += [
-            host_send.free.eq(posted.free),
-            posted_mad.row.eq(taken),
-            own_lid.row.eq(taken),
-            to_agent.eq(posted_mad.is_smp | (posted_mad.is_pma_request & own_lid.own)),
-            posted.write.eq(taken),
-            posted.accept.eq(host_send.accept),
-            posted.accept_slot.eq(host_send.accept_slot),
-            posted.accept_need.eq(host_send.accept_need),
-            posted.join.eq(taken.valid & taken.last),
-            posted.packet.pool.eq(taken.slot),
-            posted.packet.words.eq(taken.n),
-            posted.packet.need.eq(taken.need),
-            posted.packet.oversize.eq(oversize),
-            posted.packet.output.eq(Mux(to_agent, _AGENT, _LINK)),
-            posted.packet.slot.eq(taken.slot),
-        ]
-
-        # From the agent.
+        m.submodules.posted = posted = self._store(parameters.send_blocks)
+        m.submodules.host_receive = host_receive = HostReceive()
+        connect(m, flipped(self.rx), port.rx)
+        self._receive(m, port, received)
+        for stream, outside in zip(host_send.streams, self.send, strict=True):
+            connect(m, stream, flipped(outside))
+        self._post(m, host_send, own_lid, port.max_words, posted)
         m.submodules.agent_port = agent_port = AgentPort(parameters, _CROSSED)
         m.submodules.agent_store = agent_store = PacketStore(agent_pools(parameters), _CROSSED, _CREDITED)
         connect_agent(m, agent_port, agent_store)
         connect(m, flipped(self.identity), agent_port.identity)
-        m.d.comb += [agent_port.active.eq(port.state == PortState.ACTIVE), agent_port.host_sm.eq(self.host_sm)]
+        m.d.comb += [
+            port.up.eq(self.up),
+            self.polling.eq(port.polling),
+            agent_port.active.eq(port.sending.state == PortState.ACTIVE),
+            agent_port.host_sm.eq(self.host_sm),
+        ]
 
         # To link, host and agent. Host and agent take packets without credits, the host not those of slots it stalls.
-        m.submodules.output = output = Output(vls)
-        m.submodules.matcher = matcher = Matcher(_CROSSED, _CROSSED, vls)
-        m.submodules.crossbar = crossbar = Crossbar([1] * _CROSSED, _CROSSED, vls)
-        sides = [received, posted, agent_store]
-        connect_inputs(m, sides, matcher, crossbar)
-        held = Signal(_CROSSED)
-        available = {_LINK: output.available, _HOST: ~held[_HOST], _AGENT: agent_port.available}
-        for number, side in enumerate(sides):
-            m.d.comb += [
-                side.phase.eq(phase),
-                side.facts[_LINK].eq(output.facts),
-                side.wide.eq(Cat(port.wide, 1, 1)),
-            ]
-            for slot in range(vls + 1):
-                taking = Cat(1, ~self.recv_stall[slot] if slot < vls else 1, 1)
-                m.d.comb += matcher.requests[number][slot].eq(side.requests[slot] & taking)
-        m.d.comb += [
-            held.eq(any_of(side.holds for side in sides)),
-            matcher.outputs_available.eq(Cat(available[number] for number in range(_CROSSED))),
-            matcher.urgent[_LINK].eq(port.fcp_urgent),
-            matcher.changed[_LINK].eq(port.fcp_changed),
-        ]
-
-        m.d.comb += [
-            output.phase.eq(phase),
-            output.state.eq(port.state),
-            output.operational.eq(port.operational),
-            output.wide.eq(port.wide),
-            output.wide_follows.eq(port.wide_follows),
-            output.cl.eq(port.cl),
-            output.tbs.eq(port.tbs),
-            output.held.eq(held[_LINK]),
-            output.busy.eq(any_of(side.busy for side in sides)[_LINK]),
-            output.head.eq(any_of(side.heads for side in sides)[_LINK]),
-            output.flow_control.eq(matcher.flow_control[_LINK]),
-            port.fcp_grant.eq(matcher.flow_control[_LINK]),
-            port.waiting.eq(output.waiting),
-            port.send.eq(crossbar.sends[_LINK]),
-        ]
-
-        m.submodules.host_receive = host_receive = HostReceive()
-        m.d.comb += host_receive.row.eq(crossbar.sends[_HOST])
+        host = SinkSignature().create(path=("host",))
+        taking = [Cat(1, ~stalled, 1) for stalled in self.recv_stall[:vls]]
+        crossing = [store.crossing for store in (received, posted, agent_store)]
+        connect_crossing(m, crossing, [port], [host, agent_port.sink], [*taking, (1 << _CROSSED) - 1])
+        m.d.comb += [host.available.eq(~host.taken), host_receive.row.eq(host.send)]
         connect(m, host_receive.words, flipped(self.recv))
-
-        m.d.comb += [
-            agent_port.taken.eq(held[_AGENT]),
-            agent_port.send.eq(crossbar.sends[_AGENT]),
-        ]
+        connect(m, port.tx, flipped(self.tx))
 
         # Registers.
         m.submodules.bus = bus = NodeBus()
-        m.submodules.registers = registers = AdapterRegisters()
+        others = {NodeRegister.LID: (16, 0), NodeRegister.LMC: (3, 0)}
+        m.submodules.registers = registers = NodeRegisters(1, others)
         connect(m, flipped(self.bus), bus.bus)
         connect(m, agent_port.bus, bus.agent)
-        access = bus.access
         m.d.comb += [
-            registers.access.select.eq(access.page == 0),
-            registers.access.write.eq(access.write),
-            registers.access.read.eq(access.read),
-            registers.access.offset.eq(access.offset),
-            registers.access.wdata.eq(access.wdata),
-            port.reg.eq(registers.access),
-            port.reg.select.eq(access.page == 1),
-            port.lid.eq(registers.lid),
-            port.lmc.eq(registers.lmc),
-            own_lid.lid.eq(registers.lid),
-            own_lid.lmc.eq(registers.lmc),
+            registers.access.eq(of_page(bus.access, 0)),
+            port.reg.eq(of_page(bus.access, 1)),
+            bus.answer.eq(registers.rdata | port.reg_rdata),
             agent_port.hold.eq(bus.hold),
             agent_port.lease_second.eq(registers.lease_second),
-            bus.answer.eq(registers.rdata | port.reg_rdata),
         ]
+        for part in (port, own_lid):
+            m.d.comb += [part.lid.eq(registers.lid), part.lmc.eq(registers.lmc)]
 
         # Trace: each part's slots one after the other.
-        place = 0
-        for part in (agent_port.trace, bus.trace, port.trace, host_send.trace, host_receive.trace):
-            for slot in range(len(part.valid)):
-                m.d.comb += [
-                    self.trace.valid[place].eq(part.valid[slot]),
-                    self.trace.payload[place].eq(part.payload[slot]),
-                ]
-                place += 1
+        traces = (agent_port.trace, bus.trace, port.trace, host_send.trace, host_receive.trace)
+        gather(m, self.trace, ((trace, slot) for trace in traces for slot in range(len(trace.valid))))
         return m
+
+    def _store(self, blocks: int) -> PacketStore:
+        """With so many blocks for each data VL."""
+        return PacketStore([blocks] * self.parameters.vls + [self.parameters.vl15_blocks], _CROSSED, _CREDITED)
+
+    def _receive(self, m: Module, port: LinkPort, store: PacketStore) -> None:
+        """From the link to its store. Only whole and good packets join a queue."""
+        vls = self.parameters.vls
+        m.submodules.received_mad = mad = MadCheck(vls)
+        admission, header, row, fill = port.admission, port.admission.header, port.admission.write, store.fill
+        ended = row.valid & row.last & row.accepted
+        no_room = Signal()
+        m.d.comb += [
+            no_room.eq(Cat((header.slot == slot) & (header.need > fill.free[slot]) for slot in range(vls + 1)).any()),
+            fill.write.eq(row),
+            fill.accept.eq(admission.accept),
+            fill.accept_slot.eq(row.slot),
+            fill.accept_need.eq(row.need),
+            fill.cancel.eq(ended & row.bad),
+            store.join.eq(ended & ~row.bad),
+        ]
+        m.d.sync += [
+            admission.refused.eq(no_room),
+            admission.relay.eq(
+                Mux(no_room, Mux(header.vl == VL15, Verdict.VL15_DROPPED, Verdict.OVERRUN), Verdict.GOOD)
+            ),
+        ]
+        m.d.comb += [port.free[vl].eq(fill.free[vl]) for vl in range(vls)]
+        _describe(m, row, mad, store, Mux(mad.is_smp | mad.is_pma_request, _AGENT, _HOST))
+
+    def _post(self, m: Module, host_send: HostSend, own_lid: OwnLid, max_words: Value, store: PacketStore) -> None:
+        """From the host to its store. A packet joins its queue when its last word has been taken."""
+        m.submodules.posted_mad = mad = MadCheck(self.parameters.vls)
+        row = host_send.fill.write
+        oversize = Signal()
+        with m.If(row.valid & row.first):
+            m.d.sync += oversize.eq(row.n > max_words)
+        connect(m, host_send.fill, store.fill)
+        to_agent = mad.is_smp | (mad.is_pma_request & own_lid.own)
+        m.d.comb += [
+            own_lid.row.eq(row),
+            store.join.eq(row.valid & row.last),
+            store.packet.oversize.eq(oversize),
+        ]
+        _describe(m, row, mad, store, Mux(to_agent, _AGENT, _LINK))
+
+
+def _describe(m: Module, row: Any, mad: MadCheck, store: PacketStore, output: Value) -> None:
+    """What a store keeps of the packet of these rows, which goes to this output; the rows to what looks for MADs."""
+    m.d.comb += [
+        mad.row.eq(row),
+        store.packet.pool.eq(row.slot),
+        store.packet.words.eq(row.n),
+        store.packet.need.eq(row.need),
+        store.packet.output.eq(output),
+        store.packet.slot.eq(row.slot),
+    ]

@@ -1,31 +1,110 @@
-"""How inputs are connected to matcher and crossbar, in a switch and in an adapter."""
+"""How ports, inputs and agents are connected by a crossing, in a switch and in an adapter."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect
 
-from rtl.crossing.crossbar import Crossbar
+from rtl.crossing.crossbar import Crossbar, Scrapped
+from rtl.crossing.eligibility import send_facts_layout
 from rtl.crossing.matcher import Matcher
-from rtl.crossing.store import PacketStore
-from rtl.switch.input import Input
+from rtl.crossing.output import Output
+from rtl.link.port import LinkPort
+from rtl.link.transmit import SendRow
+from rtl.rotation import any_of
 
-__all__ = ["connect_inputs"]
+__all__ = ["SinkSignature", "connect_crossing"]
 
 
-def connect_inputs(m: Module, inputs: Sequence[Input | PacketStore], matcher: Matcher, crossbar: Crossbar) -> None:
-    """Grants to the inputs, all but requests from them to the matcher, and their readers' rows to the crossbar."""
-    m.d.comb += matcher.inputs_available.eq(Cat(side.available for side in inputs))
+class SinkSignature(wiring.Signature):
+    """An output of the crossing that needs no credits, seen from it.
+
+    Members:
+        available: it takes a grant in this cycle; `taken`: some reader has a packet for it.
+        send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"available": Out(1), "taken": In(1), "send": In(SendRow), "scrapped": In(Scrapped)})
+
+
+def connect_crossing(
+    m: Module,
+    inputs: Sequence[Any],
+    ports: Sequence[LinkPort],
+    sinks: Sequence[Any],
+    taking: Sequence[ValueLike] | None = None,
+) -> Crossbar:
+    """Everything between INPUTS and the outputs: PORTS first, then SINKS.
+
+    Args:
+        m: gets an `Output` for each port, a matcher and a crossbar.
+        inputs: of `InputSignature`.
+        sinks: of `SinkSignature`.
+        taking: of each slot the mask of the outputs that take its packets at all; by default all do.
+
+    Returns:
+        The crossbar, for what it scraps.
+    """
+    vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
+    outputs = [Output(vls) for _ in ports]
+    m.submodules.matcher = matcher = Matcher(len(inputs), count, vls)
+    m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls)
+    phase, wide = Signal(2), Signal(count)
+    facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))
+    m.d.sync += phase.eq(phase + 1)
+    m.d.comb += wide.eq(Cat(*(port.sending.wide for port in ports), *(1 for _ in sinks)))
+
+    # From the inputs: requests to the matcher, which grants them, and rows to the crossbar.
     source = 0
     for number, side in enumerate(inputs):
+        requests = side.heads.requests
+        if taking is not None:
+            requests = Cat(requests[slot] & mask for slot, mask in enumerate(taking))
         m.d.comb += [
-            side.grant_output.eq(matcher.output_of[number]),
-            side.grant_slots.eq(matcher.slot_of),
+            matcher.requests[number].eq(requests),
+            side.phase.eq(phase),
+            side.wide.eq(wide),
+            side.heads.facts.eq(facts),
+            side.heads.grant_output.eq(matcher.output_of[number]),
+            side.heads.grant_slots.eq(matcher.slot_of),
             side.granted.eq(matcher.matched[number]),
+            matcher.inputs_available[number].eq(side.available),
         ]
-        for to_output, slot, row in zip(side.to_output, side.slots, side.rows, strict=True):
-            m.d.comb += [
-                crossbar.to_output[source].eq(to_output),
-                crossbar.slots[source].eq(slot),
-                crossbar.rows[source].eq(row),
-            ]
+        for reader in zip(side.to_output, side.slots, side.rows, strict=True):
+            for place, value in zip((crossbar.to_output, crossbar.slots, crossbar.rows), reader, strict=True):
+                m.d.comb += place[source].eq(value)
             source += 1
+    held, busy, visible = Signal(count), Signal(count), Signal(count)
+    m.d.comb += [
+        held.eq(any_of(side.holds for side in inputs)),
+        busy.eq(any_of(side.busy for side in inputs)),
+        visible.eq(any_of(side.heads.visible for side in inputs)),
+        matcher.outputs_available.eq(Cat(side.available for side in (*outputs, *sinks))),
+        matcher.urgent.eq(Cat(port.sending.credits.urgent for port in ports)),
+        matcher.changed.eq(Cat(port.sending.credits.changed for port in ports)),
+    ]
+
+    # To the outputs.
+    for o, (port, output) in enumerate(zip(ports, outputs, strict=True)):
+        m.submodules[f"output_{o}"] = output
+        connect(m, port.sending, output.port)
+        m.d.comb += [
+            port.phase.eq(phase),
+            port.send.eq(crossbar.sends[o]),
+            output.phase.eq(phase),
+            output.held.eq(held[o]),
+            output.busy.eq(busy[o]),
+            output.head.eq(visible[o]),
+            output.flow_control.eq(matcher.flow_control[o]),
+            facts[o].eq(output.facts),
+        ]
+    for o, sink in enumerate(sinks, start=len(ports)):
+        m.d.comb += [
+            sink.taken.eq(held[o]),
+            sink.send.eq(crossbar.sends[o]),
+            sink.scrapped.eq(crossbar.scrapped[o]),
+        ]
+    return crossbar

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.reader import FirstLane, PassingRow, PassingSignature
+from rtl.crossing.reader import FirstLane, PassingRow
 from rtl.link.transmit import SendRow
 from rtl.rotation import number_of, select
 from rtl.widths import LENGTH_BITS, PORT_BITS, SLOT_BITS
@@ -114,7 +114,9 @@ class Crossbar(wiring.Component):
         vls: data VLs.
 
     Members:
-        passing: rows of all readers, those of input 0 first.
+        to_output, slots: of all readers, those of input 0 first, in cycle x_r: the mask of the output to which the row
+            that is due goes, or none; its slot there.
+        rows: of all readers, in cycle x_r + 1.
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
 
@@ -122,9 +124,12 @@ class Crossbar(wiring.Component):
         self.readers = tuple(readers)
         self.outputs = outputs
         self.vls = vls
+        sources = sum(readers)
         super().__init__(
             {
-                "passing": In(PassingSignature(outputs, vls)).array(sum(readers)),
+                "to_output": In(data.ArrayLayout(outputs, sources)),
+                "slots": In(data.ArrayLayout(range(vls + 1), sources)),
+                "rows": In(data.ArrayLayout(PassingRow, sources)),
                 "sends": Out(SendRow).array(outputs),
                 "scrapped": Out(Scrapped).array(outputs),
             }
@@ -133,16 +138,13 @@ class Crossbar(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One column for each output."""
         m = Module()
-        slots = Signal(data.ArrayLayout(range(self.vls + 1), len(self.passing)))
-        rows = Signal(data.ArrayLayout(PassingRow, len(self.passing)))
-        for source, passing in enumerate(self.passing):
-            m.d.comb += [slots[source].eq(passing.slot), rows[source].eq(passing.row)]
+        sources = range(sum(self.readers))
         for output in range(self.outputs):
             m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers, self.vls)
             m.d.comb += [
-                column.slots.eq(slots),
-                column.to_here.eq(Cat(passing.to_output[output] for passing in self.passing)),
-                column.rows.eq(rows),
+                column.slots.eq(self.slots),
+                column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),
+                column.rows.eq(self.rows),
                 self.sends[output].eq(column.send),
                 self.scrapped[output].eq(column.scrapped),
             ]

@@ -57,7 +57,7 @@ class FifoQueues(wiring.Component):
                     to_output[queue].eq(1 << queues.keys[queue].output),
                     to_slot[queue].eq(1 << queues.keys[queue].slot),
                 ]
-        m.d.comb += heads.heads.eq(any_of(to_output))
+        m.d.comb += heads.visible.eq(any_of(to_output))
         for slot in range(slots):
             m.d.comb += heads.requests[slot].eq(
                 any_of(Mux(ready[queue] & to_slot[queue][slot], to_output[queue], 0) for queue in range(slots))

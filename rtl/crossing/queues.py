@@ -42,11 +42,12 @@ class PacketQueues(wiring.Component):
         self.count = count
         self.blocks = blocks
         self.packet = packet
-        self._has_keys = "key" in dict(packet)
+        self.key_fields: list[str] = []
         key_members = {}
-        if self._has_keys:
-            keys = data.ArrayLayout(packet["key"].shape, count)
-            key_members = {"keys": Out(keys), "following": Out(keys)}
+        if "key" in dict(packet):
+            key = packet["key"].shape
+            self.key_fields = [name for name, _ in key]
+            key_members = dict.fromkeys(("keys", "following"), Out(data.ArrayLayout(key, count)))
         super().__init__(
             {
                 "join": In(1),
@@ -148,7 +149,7 @@ class PacketQueues(wiring.Component):
                 | (join_mask & ~start_mask)
             ),
         ]
-        if self._has_keys:
+        if self.key_fields:
             # The head of a queue that has none is the next to join.
             for queue in range(count):
                 key = Mux(visible[queue], self.keys[queue].as_value(), self.join_packet.key.as_value())
@@ -164,5 +165,5 @@ def connect_join(m: Module, queueing: Any, queues: PacketQueues, queue: Value) -
         queues.join_queue.eq(queue),
         queues.join_packet.first.eq(queueing.first),
     ]
-    for name, _ in dict(queues.packet)["key"].shape if "key" in dict(queues.packet) else ():
+    for name in queues.key_fields:
         m.d.comb += queues.join_packet.key[name].eq(queueing.packet[name])

@@ -8,7 +8,7 @@ from rtl.crossing.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layo
 from rtl.crossing.descriptions import description_layout, length_of
 from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
 
-__all__ = ["FirstLane", "PassingRow", "PassingSignature", "Reader", "job_layout"]
+__all__ = ["FirstLane", "PassingRow", "Reader", "job_layout"]
 
 _X1_PHASE = 1
 """Cycle modulo 4 in which rows for a 1X output are read: three before they are on the wire."""
@@ -41,19 +41,6 @@ FirstLane = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 """What crosses on lane 0 of row 0, where nothing but SDP can be: the packet's blocks, and whether it is oversize."""
 
 
-class PassingSignature(wiring.Signature):
-    """Rows from a reader to the outputs, seen from it.
-
-    Members:
-        to_output, slot: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due), and its
-            slot there.
-        row: that row in the cycle after.
-    """
-
-    def __init__(self, outputs: int, vls: int) -> None:
-        super().__init__({"to_output": Out(outputs), "slot": Out(range(vls + 1)), "row": Out(PassingRow)})
-
-
 class Reader(wiring.Component):
     """Reads one packet row by row.
 
@@ -66,7 +53,9 @@ class Reader(wiring.Component):
         busy: mask of the output being served, from g+1 to the last busy cycle (section 8.3).
         leaves: mask of the output that was not available to others, and is from the next cycle on.
         memory: the buffer's read interface, seen from here.
-        passing: rows to the outputs.
+        to_output, slot: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due), and its
+            slot there.
+        row: that row in the cycle after.
         release: a request from cycle y on until `released`.
     """
 
@@ -87,7 +76,9 @@ class Reader(wiring.Component):
                 "busy": Out(outputs),
                 "leaves": Out(outputs),
                 "memory": In(BufferReadSignature(block_bits)),
-                "passing": Out(PassingSignature(outputs, vls)),
+                "to_output": Out(outputs),
+                "slot": Out(range(vls + 1)),
+                "row": Out(PassingRow),
                 "release": Out(release_layout(block_bits)),
                 "released": In(1),
             }
@@ -154,8 +145,8 @@ class Reader(wiring.Component):
             m.d.sync += active.eq(0)
         m.d.comb += [
             self.busy.eq(Mux(active, served, 0)),
-            self.passing.to_output.eq(Mux(turn, served, 0)),
-            self.passing.slot.eq(job.slot),
+            self.to_output.eq(Mux(turn, served, 0)),
+            self.slot.eq(job.slot),
         ]
 
         # Whether the next cycle has the last read: known now, for all inputs and outputs look at it.
@@ -174,7 +165,7 @@ class Reader(wiring.Component):
         m.d.sync += self.available.eq(self.stays_available & ~self.grant)
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
-        passing, passing_row = Signal(), self.passing.row
+        passing = Signal()
         passing_block = Signal(self.block_bits)
         first = Signal()
         final = Signal()
@@ -193,13 +184,13 @@ class Reader(wiring.Component):
             end.eq(scrap | early),
             first_lane.need.eq(self.description.need),
             first_lane.oversize.eq(self.description.oversize),
-            passing_row.valid.eq(passing),
-            passing_row.data.eq(
+            self.row.valid.eq(passing),
+            self.row.data.eq(
                 Cat(memory.stored.data[:24], Mux(described, first_lane.as_value(), memory.stored.data[24:]))
             ),
-            passing_row.last.eq((final | memory.stored.last) & ~scrap),
-            passing_row.bad.eq(scrap | (memory.stored.bad & (final | memory.stored.last))),
-            passing_row.n.eq(length_of(description)),
+            self.row.last.eq((final | memory.stored.last) & ~scrap),
+            self.row.bad.eq(scrap | (memory.stored.bad & (final | memory.stored.last))),
+            self.row.n.eq(length_of(description)),
         ]
 
         # Done: the blocks go back.

@@ -11,7 +11,7 @@ from rtl.crossing.buffer import Buffer, FillSignature, block_bits
 from rtl.crossing.descriptions import Descriptions
 from rtl.crossing.fifo import FifoQueues
 from rtl.crossing.queueing import HeadsSignature, routed_layout
-from rtl.crossing.reader import PassingSignature, Reader
+from rtl.crossing.reader import PassingRow, Reader
 from rtl.crossing.voq import VirtualOutputQueues
 from rtl.rotation import any_of, lowest, number_of, select
 
@@ -29,7 +29,7 @@ class InputSignature(wiring.Signature):
         available: some reader is.
         busy: mask of the outputs being served, see `Reader`.
         holds: mask of the outputs that are not available because of that.
-        passing: rows of each reader.
+        to_output, slots, rows: of each reader, see `Reader`.
     """
 
     def __init__(self, outputs: int, credited: int, vls: int, readers: int) -> None:
@@ -42,7 +42,9 @@ class InputSignature(wiring.Signature):
                 "available": Out(1, init=1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
-                "passing": Out(PassingSignature(outputs, vls)).array(readers),
+                "to_output": Out(outputs).array(readers),
+                "slots": Out(range(vls + 1)).array(readers),
+                "rows": Out(PassingRow).array(readers),
             }
         )
 
@@ -123,13 +125,15 @@ class PacketStore(wiring.Component):
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
-            connect(m, reader.passing, flipped(crossing.passing[number]))
         taker = lowest(m, Cat(reader.available for reader in readers))
         granted_output = Signal(self.outputs)
         wide = Signal(self.outputs)
         m.d.sync += [granted_output.eq(crossing.heads.grant_output), wide.eq(crossing.wide)]
         for number, reader in enumerate(readers):
             m.d.comb += [
+                crossing.to_output[number].eq(reader.to_output),
+                crossing.slots[number].eq(reader.slot),
+                crossing.rows[number].eq(reader.row),
                 reader.phase.eq(crossing.phase),
                 reader.grant.eq(taker[number] & crossing.granted),
                 reader.to.eq(crossing.heads.grant_output),

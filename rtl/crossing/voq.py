@@ -63,7 +63,7 @@ class VirtualOutputQueues(wiring.Component):
                             need, oversize = Const(self.need, NEED_BITS), Const(0)
                         goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
                 m.d.sync += heads.requests[slot][output].eq(goes)
-            m.d.comb += heads.heads[output].eq(queues.visible[output * slots :][:slots].any())
+            m.d.comb += heads.visible[output].eq(queues.visible[output * slots :][:slots].any())
 
         m.d.comb += [
             queues.take.eq(

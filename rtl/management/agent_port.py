@@ -2,23 +2,22 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
-from amaranth.lib import data, wiring
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.crossing.buffer import FillSignature
+from rtl.crossing.connect import SinkSignature
 from rtl.crossing.queueing import routed_layout
 from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive
 from rtl.crossing.store import PacketStore
 from rtl.crossing.words_to_rows import SEND_KINDS, HostSend
-from rtl.link.packet_check import StoreRow
-from rtl.link.transmit import SendRow
 from rtl.management.agent import Agent
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_BLOCKS
 from rtl.registers.bus import BusSignature
 from rtl.rotation import number_of
 from rtl.trace import TraceSignature
-from rtl.widths import FREE_BITS, NEED_BITS, SLOT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 
@@ -40,10 +39,9 @@ class AgentPort(wiring.Component):
         outputs: of the crossing. The agent's own is the last.
 
     Members:
-        available: the agent takes a grant in this cycle; `taken`: some reader has a packet for it.
-        send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
-        free: free blocks of the buffer of its input, by slot.
-        accept, accept_slot, accept_need, write: a packet that it offers is taken (cycle a), its rows from a+3 on.
+        sink: packets for the agent.
+        fill: packets that it offers, to the buffer of its input. One is taken in the cycle of `accept` (a), its rows
+            follow from a+3 on.
         join, packet: it joins its queue.
         bus, hold: see `NodeBus`.
         identity, lease_second: the node's; the latter in cycles.
@@ -59,15 +57,8 @@ class AgentPort(wiring.Component):
         of_kind = {"state_reported": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
         super().__init__(
             {
-                "available": Out(1),
-                "taken": In(1),
-                "send": In(SendRow),
-                "scrapped": In(1),
-                "free": In(data.ArrayLayout(unsigned(FREE_BITS), parameters.vls + 1)),
-                "accept": Out(1),
-                "accept_slot": Out(SLOT_BITS),
-                "accept_need": Out(NEED_BITS),
-                "write": Out(StoreRow),
+                "sink": Out(SinkSignature()),
+                "fill": Out(FillSignature(parameters.vls + 1)),
                 "join": Out(1),
                 "packet": Out(routed_layout(outputs)),
                 "bus": Out(BusSignature()),
@@ -88,21 +79,21 @@ class AgentPort(wiring.Component):
         m.submodules.offer = offer = HostSend(vls)
 
         # Rows to words, a cycle later. A packet that ends early is bad, too.
-        send = self.send
+        send = self.sink.send
         scrapped = Signal()
         bad = Signal()
         ends = Signal()
         arrival = Signal.like(agent.arrival)
         m.d.sync += [
-            scrapped.eq(self.scrapped),
+            scrapped.eq(self.sink.scrapped.valid),
             bad.eq(send.bad),
             # A switch's input i is port i + 1's. An adapter's are the link, its port 1, and the host, which has none.
             arrival.eq(send.input + 1 if self._is_switch else send.input == 0),
         ]
         words = receive.words
         m.d.comb += [
-            self.available.eq(agent.available),
-            agent.taken.eq(self.taken),
+            self.sink.available.eq(agent.available),
+            agent.taken.eq(self.sink.taken),
             receive.row.eq(send),
             agent.arrival.eq(arrival),
             ends.eq(words.valid & words.last),
@@ -122,7 +113,7 @@ class AgentPort(wiring.Component):
 
         # Words to rows, as a host's: the packet stands in its slot's stream. Where it goes is told while it is offered.
         output = Signal(range(self._outputs))
-        with m.If(offer.accept):
+        with m.If(offer.fill.accept):
             m.d.sync += output.eq(number_of(agent.to_output))
         for slot, stream in enumerate(offer.streams):
             m.d.comb += [
@@ -130,15 +121,11 @@ class AgentPort(wiring.Component):
                 stream.length.eq(agent.stream.length),
                 stream.data.eq(agent.stream.data),
             ]
-        taken = offer.write
+        taken = offer.fill.write
+        connect(m, offer.fill, flipped(self.fill))
         m.d.comb += [
             agent.stream.ready.eq(Cat(stream.ready for stream in offer.streams).any()),
-            agent.accepted.eq(offer.accept),
-            offer.free.eq(self.free),
-            self.accept.eq(offer.accept),
-            self.accept_slot.eq(offer.accept_slot),
-            self.accept_need.eq(offer.accept_need),
-            self.write.eq(taken),
+            agent.accepted.eq(offer.fill.accept),
             self.join.eq(taken.valid & taken.last),
             self.packet.pool.eq(taken.slot),
             self.packet.words.eq(taken.n),
@@ -157,12 +144,5 @@ class AgentPort(wiring.Component):
 
 def connect_agent(m: Module, agent_port: AgentPort, store: PacketStore) -> None:
     """What the agent offers to the store of its input."""
-    m.d.comb += [
-        agent_port.free.eq(store.free),
-        store.write.eq(agent_port.write),
-        store.accept.eq(agent_port.accept),
-        store.accept_slot.eq(agent_port.accept_slot),
-        store.accept_need.eq(agent_port.accept_need),
-        store.join.eq(agent_port.join),
-        store.packet.eq(agent_port.packet),
-    ]
+    connect(m, agent_port.fill, store.fill)
+    m.d.comb += [store.join.eq(agent_port.join), store.packet.eq(agent_port.packet)]

@@ -11,7 +11,7 @@ from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
-__all__ = ["PortFacts", "Route"]
+__all__ = ["PortFacts", "Route", "TablesSignature"]
 
 PortFacts = data.StructLayout(
     {
@@ -39,6 +39,26 @@ _Candidate = data.StructLayout(
 output's, and see `Route`."""
 
 
+class TablesSignature(wiring.Signature):
+    """The side of an input's tables towards the register bus, seen from the registers.
+
+    Members:
+        forwarding_top: LinearFDBTop.
+        forwarding_write: to the input's copy of the forwarding table.
+        sl_to_vl, sl_to_vl_rdata: access to its SL-to-VL table, and the answer.
+    """
+
+    def __init__(self, ports: int) -> None:
+        super().__init__(
+            {
+                "forwarding_top": Out(16),
+                "forwarding_write": Out(forwarding_write_layout(destination_layout(ports))),
+                "sl_to_vl": Out(SlToVlAccess),
+                "sl_to_vl_rdata": In(VL_BITS),
+            }
+        )
+
+
 class Route(wiring.Component):
     """Looks up one input port's packets, one header at a time.
 
@@ -53,10 +73,9 @@ class Route(wiring.Component):
         slot: its slot there.
         oversize: it exceeds the output's NeighborMTU.
         slower: it comes from a 1X port and goes to a 4X one.
-        forwarding_top: LinearFDBTop.
         own_wide: this port is 4X; `outputs`: facts of all ports from 1 on.
         free: free blocks of this input's slots.
-        forwarding_write, sl_to_vl, sl_to_vl_rdata: the tables' side of the register bus.
+        tables: their side towards the register bus.
     """
 
     def __init__(self, ports: int, vls: int, lft_size: int) -> None:
@@ -74,26 +93,23 @@ class Route(wiring.Component):
                 "slot": Out(range(vls + 1)),
                 "oversize": Out(1),
                 "slower": Out(1),
-                "forwarding_top": In(16),
                 "own_wide": In(1),
                 "outputs": In(data.ArrayLayout(PortFacts, ports)),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
-                "forwarding_write": In(forwarding_write_layout(destination_layout(ports))),
-                "sl_to_vl": In(SlToVlAccess),
-                "sl_to_vl_rdata": Out(VL_BITS),
+                "tables": In(TablesSignature(ports)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """The table look-ups and the verdict."""
         m = Module()
-        header = self.header
+        header, tables = self.header, self.tables
 
         # Output port, looked up while row 1 is being registered: it is the last to be known.
         m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size, destination_layout(self.ports), init=0)
         destination = forwarding.entry
         m.d.comb += [
-            forwarding.write.eq(self.forwarding_write),
+            forwarding.write.eq(tables.forwarding_write),
             forwarding.lid.eq(self.lookup_dlid),
         ]
 
@@ -101,8 +117,8 @@ class Route(wiring.Component):
         # and all outputs say what the agent's does.
         m.submodules.sl_to_vl = sl_to_vl = SlToVl(self.ports, self.vls)
         m.d.comb += [
-            sl_to_vl.access.eq(self.sl_to_vl),
-            self.sl_to_vl_rdata.eq(sl_to_vl.rdata),
+            sl_to_vl.access.eq(tables.sl_to_vl),
+            tables.sl_to_vl_rdata.eq(sl_to_vl.rdata),
             sl_to_vl.sl.eq(header.sl),
         ]
         exceeds = Signal(1 + len(MTU))  # bit m: it does not fit MTU code m (there is no code 0)
@@ -116,7 +132,7 @@ class Route(wiring.Component):
             no_room.eq(header.need > free),
             is_vl15.eq(header.vl == VL15),
             permissive.eq(is_vl15 & (header.dlid == LID_PERMISSIVE)),
-            no_dlid.eq(~permissive & ((header.dlid > self.forwarding_top) | (header.dlid >= self.lft_size))),
+            no_dlid.eq(~permissive & ((header.dlid > tables.forwarding_top) | (header.dlid >= self.lft_size))),
         ]
         at_agent = Signal(_Candidate)
         m.d.comb += [

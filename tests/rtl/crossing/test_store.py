@@ -172,13 +172,13 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
             # What the readers give.
             seen = []
             for reader, to in enumerate(reads):
-                row = crossing.passing[reader].row
+                row = crossing.rows[reader]
                 if to and ctx.get(row.valid):
                     last = bool(ctx.get(row.last))
                     bad = bool(ctx.get(row.bad))
                     scrap = bad and not last
                     seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
-            reads = [ctx.get(passing.to_output) for passing in crossing.passing]
+            reads = [ctx.get(to) for to in crossing.to_output]
             expected = reference.rows.pop(cycle, [])
             assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
             assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"

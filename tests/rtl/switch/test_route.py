@@ -21,11 +21,11 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
     need = blocks_of_words(MAD_WORDS)
 
     async def bench(ctx: Any) -> None:
-        header, write = dut.header, dut.forwarding_write
+        header, write = dut.header, dut.tables.forwarding_write
         for member, value in (("valid", 1), ("slot", VLS), ("vl", VL15), ("n", MAD_WORDS), ("need", need)):
             ctx.set(header[member], value)
         ctx.set(header.dlid, LID_PERMISSIVE)
-        ctx.set(dut.forwarding_top, lft_size - 1)
+        ctx.set(dut.tables.forwarding_top, lft_size - 1)
         ctx.set(dut.lookup_dlid, LID_PERMISSIVE)
         ctx.set(write.valid, 1)
         for entry in ENTRIES:
