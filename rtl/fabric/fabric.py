@@ -8,6 +8,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
 
 from rtl.adapter.adapter import Adapter
 from rtl.fabric.link import LinkDirection
@@ -74,11 +75,11 @@ class Fabric(wiring.Component):
     def _identify_nodes(self, m: Module) -> None:
         """Each node's identity, on wires of the fabric: what is in a node does not differ among like ones."""
         for index, (name, node) in enumerate(zip(self.parameters.nodes, self._nodes, strict=True)):
+            if index < self.ports.identities:
+                connect(m, flipped(self.identity[index]), node.identity)
+                continue
             for member, value in identity_values(self.parameters.identity(name)).items():
-                outside = index < self.ports.identities
-                m.d.comb += getattr(node.identity, member).eq(
-                    getattr(self.identity[index], member) if outside else value
-                )
+                m.d.comb += getattr(node.identity, member).eq(value)
 
     def _connect_links(self, m: Module) -> None:
         """Rows through the links, and `up` of each, a register, to both its ends."""
@@ -89,15 +90,15 @@ class Fabric(wiring.Component):
             link_up = self._link_up(m, index, ends)
             for half, (sender, out_port), (receiver, in_port) in zip(halves, ends, reversed(ends), strict=True):
                 m.d.comb += half.up.eq(link_up)
-                _connect_rows(m, self._row(sender, "tx", out_port), half.input)
-                _connect_rows(m, half.output, self._row(receiver, "rx", in_port))
+                connect(m, self._row(sender, "tx", out_port), half.input)
+                connect(m, half.output, self._row(receiver, "rx", in_port))
                 up[sender][out_port] = link_up
         for place, (node, port) in enumerate(self.ports.open):
             # What the other end says of a cycle is there in the next, as `up` is.
             up[node][port] = self._link_up(m, len(self._links) + place, [(node, port)]) & self.polled[place]
             inward = self._row(node, "rx", port)
-            _connect_rows(m, self.rx[place], inward)
-            _connect_rows(m, self._row(node, "tx", port), self.tx[place])
+            connect(m, flipped(self.rx[place]), inward)
+            connect(m, self._row(node, "tx", port), flipped(self.tx[place]))
             m.d.comb += [
                 inward.valid.eq(self.rx[place].valid & up[node][port]),
                 self.polls[place].eq(self._nodes[node].polling[port - 1]),
@@ -151,14 +152,8 @@ class Fabric(wiring.Component):
         for index, sink in zip(self.ports.hosts, self.recv, strict=True):
             adapter = self._nodes[index]
             for stream, source in zip(adapter.send, islice(streams, len(adapter.send)), strict=True):
-                m.d.comb += [
-                    stream.valid.eq(source.valid),
-                    stream.length.eq(source.length),
-                    stream.data.eq(source.data),
-                    source.ready.eq(stream.ready),
-                ]
-            for member in ("valid", "data", "first", "last", "slot"):
-                m.d.comb += getattr(sink, member).eq(getattr(adapter.recv, member))
+                connect(m, stream, flipped(source))
+            connect(m, adapter.recv, flipped(sink))
             stall = Signal(len(adapter.recv_stall), name=f"stall_{index}")
             with m.If(self._given(Operation.RECV_STALL, index)):
                 m.d.sync += stall.eq(self.control.args)
@@ -188,7 +183,3 @@ class Fabric(wiring.Component):
 
 def _node(parameters: NodeParameters) -> Any:
     return Adapter(parameters) if isinstance(parameters, AdapterParameters) else Switch(parameters)
-
-
-def _connect_rows(m: Module, source: Any, sink: Any) -> None:
-    m.d.comb += [sink.data.eq(source.data), sink.k.eq(source.k), sink.valid.eq(source.valid)]

@@ -4,7 +4,7 @@ from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.link.row import RowSignature
 from rtl.trace import TraceSignature
@@ -216,14 +216,13 @@ class LinkDirection(wiring.Component):
             m.d.sync += up_for.eq(0)
         with m.Elif(up_for != self._flight):
             m.d.sync += up_for.eq(up_for + 1)
-        wiring.connect(m, wiring.flipped(self.input), injector.row)
-        wiring.connect(m, injector.changed_row, flight.input)
+        connect(m, flipped(self.input), injector.row)
+        connect(m, injector.changed_row, flight.input)
+        connect(m, flight.output, flipped(self.output))
         m.d.comb += [
             injector.up.eq(self.up),
             injector.arm.eq(self.inject_valid),
             injector.arguments.eq(self.inject_args),
-            self.output.data.eq(flight.output.data),
-            self.output.k.eq(flight.output.k),
             self.output.valid.eq(flight.output.valid & self.up & (up_for == self._flight)),
             self.trace.valid.eq(injector.acts),
             self.trace.payload[0][0].eq(Cat(injector.trigger, Const(0, 6), injector.index)),

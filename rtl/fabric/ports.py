@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.rows_to_words import HostWordSignature
+from rtl.crossing.words_to_rows import HostStreamSignature
 from rtl.link.row import RowSignature
 from rtl.management.identity import IdentitySignature
 from wire.parameters import AdapterParameters, FabricParameters, slots_of
@@ -17,8 +19,6 @@ __all__ = [
     "ControlSignature",
     "FabricPorts",
     "FabricSignature",
-    "PacketSink",
-    "PacketSource",
     "dump_ports",
     "load_ports",
 ]
@@ -43,27 +43,6 @@ class ControlSignature(wiring.Signature):
                 "rdata": In(32),
             }
         )
-
-
-class PacketSource(wiring.Signature):
-    """One stream of packets from a host to its adapter (docs/pipeline.md, section 9).
-
-    Members:
-        valid: there is a current packet; it stays current until its last word is taken.
-        length: its PktLen in words.
-        data: the next word to take, first byte highest.
-        ready: the word is taken in this cycle.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"valid": Out(1), "length": Out(11), "data": Out(32), "ready": In(1)})
-
-
-class PacketSink(wiring.Signature):
-    """Packets from an adapter to its host: a word in each cycle in which `valid` is high."""
-
-    def __init__(self) -> None:
-        super().__init__({"valid": Out(1), "data": Out(32), "first": Out(1), "last": Out(1), "slot": Out(4)})
 
 
 @dataclass(frozen=True)
@@ -132,8 +111,8 @@ class FabricSignature(wiring.Signature):
         super().__init__(
             {
                 "control": In(ControlSignature()),
-                "send": In(PacketSource()).array(len(ports.streams)),
-                "recv": Out(PacketSink()).array(len(ports.hosts)),
+                "send": Out(HostStreamSignature()).array(len(ports.streams)),
+                "recv": Out(HostWordSignature()).array(len(ports.hosts)),
                 "trace_valid": Out(len(ports.trace)),
                 "trace": Out(32 * WORDS).array(len(ports.trace)),
                 "rx": In(RowSignature()).array(len(ports.open)),
