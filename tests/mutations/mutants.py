@@ -95,8 +95,8 @@ MUTANTS: Final = (
     Mutant(
         "the period of flow control packets is a cycle too long",
         "link/flow_control.py",
-        "timer.length.eq(self.period)",
-        "timer.length.eq(self.period + 1)",
+        "timer.length.eq(self.period.length)",
+        "timer.length.eq(self.period.length + 1)",
         mixed("flow_control_heals", "S"),
         Kind.ROW,
         "S[1]",
@@ -287,7 +287,7 @@ MUTANTS: Final = (
     Mutant(
         "LinearFDBTop is ignored",
         "switch/route.py",
-        "(header.dlid > self.forwarding_top)",
+        "(header.dlid > tables.forwarding_top)",
         "0",
         mixed("relay", "S"),
         Kind.ROW,
@@ -315,7 +315,7 @@ MUTANTS: Final = (
     Mutant(
         "RemoteInit is ignored",
         "link/port.py",
-        "link_packet_check.good & (op == FlowControlOp.INIT)",
+        "link_packet_check.good & (link_packet.op == FlowControlOp.INIT)",
         "0",
         mixed("states", "H2"),
         Kind.STATE,
@@ -352,7 +352,7 @@ MUTANTS: Final = (
     Mutant(
         "an adapter gives SMPs of the link to its host",
         "adapter/adapter.py",
-        "Mux(received_mad.is_smp | received_mad.is_pma_request, _AGENT, _HOST)",
+        "Mux(mad.is_smp | mad.is_pma_request, _AGENT, _HOST)",
         "_HOST",
         mixed("management", "H1"),
         Kind.DELIVER,
@@ -379,7 +379,7 @@ MUTANTS: Final = (
     Mutant(
         "an agent waits for ever for a packet that was scrapped",
         "management/agent_port.py",
-        "scrapped.eq(self.scrapped)",
+        "scrapped.eq(self.sink.scrapped.valid)",
         "scrapped.eq(0)",
         mixed("management", "S"),
         Kind.DELIVER,
