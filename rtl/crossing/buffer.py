@@ -13,8 +13,9 @@ with the release; a packet that ends early occupies fewer blocks for a while tha
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -142,9 +143,8 @@ class Buffer(wiring.Component):
         """Writer, memories, readers, pools."""
         m = Module()
         bits = self.bits
-        ends = list(accumulate(blocks + 1 for blocks in self.pools))
-        starts = [0, *ends[:-1]]
         blocks = self.blocks
+        starts = accumulate((pool + 1 for pool in self.pools[:-1]), initial=0)
 
         m.submodules.next = following = Memory(
             shape=unsigned(bits),
@@ -199,9 +199,16 @@ class Buffer(wiring.Component):
             judge.data.end.eq(block),
         ]
 
-        # Readers: each has a copy of the rows.
+        self._connect_readers(m, store, block)
+        self._keep_pools(m, link)
+        return m
+
+    def _connect_readers(self, m: Module, store: Value, block: Value) -> None:
+        """Each has a copy of the rows, in which the row written is stored in this block."""
+        write = self.fill.write
+        following, verdicts = m.submodules.next, m.submodules.verdicts
         for number, reader in enumerate(self.reads):
-            rows = Memory(shape=StoredRow, depth=blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
+            rows = Memory(shape=StoredRow, depth=self.blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
             m.submodules[f"rows_{number}"] = rows
             store_port = rows.write_port()
             row_port = rows.read_port()
@@ -222,9 +229,11 @@ class Buffer(wiring.Component):
                 reader.end.eq(verdict_port.data.end),
             ]
 
-        # Pools: a release appends its chain to the free list.
-        release = self.release
-        tails = Array(Signal(bits, init=end - 1, name=f"tail_{slot}") for slot, end in enumerate(ends))
+    def _keep_pools(self, m: Module, link: Any) -> None:
+        """A release appends its chain to its pool's free list."""
+        fill, write, release = self.fill, self.fill.write, self.release
+        ends = accumulate(blocks + 1 for blocks in self.pools)
+        tails = Array(Signal(self.bits, init=end - 1, name=f"tail_{slot}") for slot, end in enumerate(ends))
         m.d.comb += [
             link.en.eq(release.valid),
             link.addr.eq(tails[release.slot]),
@@ -241,4 +250,3 @@ class Buffer(wiring.Component):
             charged = fill.accept & (fill.accept_slot == slot)
             m.d.sync += free.eq(Mux(charged, back - fill.accept_need, back))
             m.d.comb += fill.free[slot].eq(free)
-        return m

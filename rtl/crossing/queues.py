@@ -107,17 +107,7 @@ class PacketQueues(wiring.Component):
             joined_write.en.eq(starts),
         ]
 
-        # Taken, in cycle g+1.
-        taken_queue = Signal(range(count))
-        joined_read = joined.read_port(domain="comb")
-        fetched_read = fetched.read_port(domain="comb")
-        m.d.sync += self.taken_from.eq(self.take)
-        m.d.comb += [
-            taken_queue.eq(number_of(self.taken_from)),
-            joined_read.addr.eq(taken_queue),
-            fetched_read.addr.eq(taken_queue),
-            self.taken.eq(Mux((followed & self.taken_from).any(), fetched_read.data, joined_read.data)),
-        ]
+        taken_queue = self._take(m, joined, fetched, followed)
 
         # Fetch: the successor is read at g+1, after a packet that joined at g was written; it becomes
         # the head at the end of g+2.
@@ -156,6 +146,20 @@ class PacketQueues(wiring.Component):
                 m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.key.as_value(), key))
             m.d.sync += self.keys.eq(self.following)
         return m
+
+    def _take(self, m: Module, joined: Memory, fetched: Memory, followed: Value) -> Signal:
+        """The head granted, in cycle g+1, and the number of its queue."""
+        taken_queue = Signal(range(self.count))
+        joined_read = joined.read_port(domain="comb")
+        fetched_read = fetched.read_port(domain="comb")
+        m.d.sync += self.taken_from.eq(self.take)
+        m.d.comb += [
+            taken_queue.eq(number_of(self.taken_from)),
+            joined_read.addr.eq(taken_queue),
+            fetched_read.addr.eq(taken_queue),
+            self.taken.eq(Mux((followed & self.taken_from).any(), fetched_read.data, joined_read.data)),
+        ]
+        return taken_queue
 
 
 def connect_join(m: Module, queueing: Any, queues: PacketQueues, queue: Value) -> None:

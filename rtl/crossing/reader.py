@@ -1,6 +1,6 @@
 """A reader: takes one granted packet at a time out of the buffer (docs/pipeline.md, section 8.1)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -91,25 +91,10 @@ class Reader(wiring.Component):
         end = Signal()  # the packet is over early: the row read last was flagged, or all of it is scrap
         scrap = Signal()
 
-        # The packet. Its length is not needed before g+3: the shortest has more rows than that.
         fresh = Signal()  # this is g+1
         described = Signal()  # this is g+2
-        job = Signal(self.job_layout)
-        job_kept = Signal(self.job_layout)
-        description = Signal(self.description.shape())
-        description_kept = Signal(self.description.shape())
-        words = Signal(LENGTH_BITS)
-        m.d.comb += [
-            job.eq(Mux(fresh, self.job, job_kept)),
-            description.eq(Mux(described, self.description, description_kept)),
-        ]
-        m.d.sync += [
-            fresh.eq(self.grant),
-            described.eq(fresh),
-            job_kept.eq(job),
-            description_kept.eq(description),
-            words.eq(length_of(description)),
-        ]
+        m.d.sync += [fresh.eq(self.grant), described.eq(fresh)]
+        job, wide, description, words = self._packet(m, fresh, described)
 
         # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
         active = Signal()
@@ -124,7 +109,7 @@ class Reader(wiring.Component):
         last_read = Signal()
         m.d.comb += [
             block.eq(Mux(fresh, self.job.first, block_kept)),
-            turn.eq(active & (fresh | job_kept.wide | (self.phase == _X1_PHASE))),
+            turn.eq(active & (fresh | wide | (self.phase == _X1_PHASE))),
             reading.eq(turn & ~end),
             last_read.eq(turn & final_due),
             memory.block.eq(block),
@@ -148,21 +133,6 @@ class Reader(wiring.Component):
             self.to_output.eq(Mux(turn, served, 0)),
             self.slot.eq(job.slot),
         ]
-
-        # Whether the next cycle has the last read: known now, for all inputs and outputs look at it.
-        turn_follows = Signal()
-        last_follows = Signal()
-        m.d.comb += [
-            turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
-            last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
-        ]
-        over = Signal()
-        m.d.comb += [
-            over.eq(~active | last_read | scrap | last_follows),
-            self.leaves.eq(Mux(over & ~self.available, served, 0)),
-            self.stays_available.eq(self.available | over),
-        ]
-        m.d.sync += self.available.eq(self.stays_available & ~self.grant)
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
         passing = Signal()
@@ -193,15 +163,60 @@ class Reader(wiring.Component):
             self.row.n.eq(length_of(description)),
         ]
 
-        # Done: the blocks go back.
-        with m.If(last_read | end):
+        # What comes behind the last read.
+        turn_follows = Signal()
+        last_follows = Signal()
+        m.d.comb += [
+            turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
+            last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
+        ]
+        self._become_available(m, ~active | last_read | scrap | last_follows, served)
+        last = Mux(scrap, memory.end, Mux(early, passing_block, block))
+        self._give_back(m, last_read | end, job.first, last, description)
+        return m
+
+    def _packet(self, m: Module, fresh: Value, described: Value) -> tuple[data.View, Value, data.View, Signal]:
+        """The packet's job, whether its output is 4X, the rest of it, and its length.
+
+        The width is that of the cycle before, and the length is not needed before g+3: the shortest packet has more
+        rows than that.
+        """
+        job = Signal(self.job_layout)
+        job_kept = Signal(self.job_layout)
+        description = Signal(self.description.shape())
+        description_kept = Signal(self.description.shape())
+        words = Signal(LENGTH_BITS)
+        m.d.comb += [
+            job.eq(Mux(fresh, self.job, job_kept)),
+            description.eq(Mux(described, self.description, description_kept)),
+        ]
+        m.d.sync += [
+            job_kept.eq(job),
+            description_kept.eq(description),
+            words.eq(length_of(description)),
+        ]
+        return job, job_kept.wide, description, words
+
+    def _become_available(self, m: Module, is_over: Value, served: Value) -> None:
+        """The next cycle has the last read, or none: known now, for all inputs and outputs look at it."""
+        over = Signal()
+        m.d.comb += [
+            over.eq(is_over),
+            self.leaves.eq(Mux(over & ~self.available, served, 0)),
+            self.stays_available.eq(self.available | over),
+        ]
+        m.d.sync += self.available.eq(self.stays_available & ~self.grant)
+
+    def _give_back(self, m: Module, done: Value, first: Value, last: Value, description: data.View) -> None:
+        """The blocks first..last of a packet that is done are asked to be released."""
+        release = self.release
+        with m.If(done):
             m.d.sync += [
-                self.release.valid.eq(1),
-                self.release.slot.eq(description.pool),
-                self.release.need.eq(description.need),
-                self.release.first.eq(job.first),
-                self.release.last.eq(Mux(scrap, memory.end, Mux(early, passing_block, block))),
+                release.valid.eq(1),
+                release.slot.eq(description.pool),
+                release.need.eq(description.need),
+                release.first.eq(first),
+                release.last.eq(last),
             ]
         with m.Elif(self.released):
-            m.d.sync += self.release.valid.eq(0)
-        return m
+            m.d.sync += release.valid.eq(0)

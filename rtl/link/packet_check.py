@@ -227,8 +227,12 @@ class PacketCheck(wiring.Component):
         with m.Else():
             m.d.comb += final.eq(Verdict.GOOD)
 
-        # Two cycles after the wires: the row to the buffer, the verdict.
-        write, verdict = node.write, self.verdict
+        self._present(m, packet, vl, accepted, ended, final)
+        return m
+
+    def _present(self, m: Module, packet: data.View, vl: Value, accepted: Value, ended: Value, final: Value) -> None:
+        """Two cycles after the wires: the row to the buffer, the verdict."""
+        received, write, verdict = self.received, self.admission.write, self.verdict
         delimiter = Mux(received.cut, 0, Mux(received.marked_bad, 2, 1))
         m.d.sync += [
             write.valid.eq(received.first | received.body | ended),
@@ -255,7 +259,6 @@ class PacketCheck(wiring.Component):
             verdict.sl.eq(Mux(packet.valid, packet.sl, 0)),
             verdict.need.eq(Mux(accepted, packet.need, 0)),
         ]
-        return m
 
     def _slot(self, vl: Value) -> Value:
         return Mux(vl == VL15, self._vls, vl)

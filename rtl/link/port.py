@@ -185,20 +185,27 @@ class LinkPort(wiring.Component):
             transmitter.phase.eq(self.phase),
         ]
 
-        # Port state.
-        verdict = packet_check.verdict
+        self._keep_state(m)
+        self._count(m)
+        self._trace(m)
+        return m
+
+    def _keep_state(self, m: Module) -> None:
+        """The port's state, its registers, and what the node sees of both."""
+        parts: Any = m.submodules
+        registers, port_state, link_packet = parts.registers, parts.port_state, parts.link_packet_check
+        verdict, state, sending = parts.packet_check.verdict, port_state.state, self.sending
         connect(m, registers.link_down_timeout, port_state.timeout)
         m.d.comb += [
             port_state.up.eq(self.up),
             port_state.write.eq(registers.state_write),
-            port_state.good_init.eq(link_packet_check.good & (link_packet.op == FlowControlOp.INIT)),
-            port_state.good_normal.eq(link_packet_check.good & (link_packet.op == FlowControlOp.NORMAL)),
+            port_state.good_init.eq(link_packet.good & (link_packet.fields.op == FlowControlOp.INIT)),
+            port_state.good_normal.eq(link_packet.good & (link_packet.fields.op == FlowControlOp.NORMAL)),
             port_state.good_data.eq(verdict.valid & (verdict.verdict == Verdict.GOOD) & (verdict.vl != VL15)),
             sending.state.eq(state),
             self.state_reported.eq(port_state.reported),
         ]
 
-        # Registers.
         m.d.comb += [
             registers.reg.eq(self.reg),
             registers.state.eq(state),
@@ -211,9 +218,6 @@ class LinkPort(wiring.Component):
             self.neighbor_mtu.eq(registers.neighbor_mtu),
             self.max_words.eq(registers.max_words),
         ]
-        self._count(m)
-        self._trace(m)
-        return m
 
     def _count(self, m: Module) -> None:
         """What the counters count, and their registers."""
@@ -239,14 +243,8 @@ class LinkPort(wiring.Component):
             return result.valid & Cat(result.result == one for one in results).any()
 
         relay_errors = [Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP]
-        receive_errors = [
-            Verdict.PHYSICAL,
-            Verdict.LVER,
-            Verdict.LENGTH,
-            Verdict.VL,
-            Verdict.VL15_HEADER,
-            Verdict.OVERRUN,
-        ]
+        receive_errors = [Verdict.PHYSICAL, Verdict.LVER, Verdict.LENGTH]
+        receive_errors += [Verdict.VL, Verdict.VL15_HEADER, Verdict.OVERRUN]
         (relay_errors if self._kind == "switch" else receive_errors).append(Verdict.DLID)
         link_errors = (LinkResult.MALFORMED, LinkResult.LPCRC, LinkResult.OP, LinkResult.VL)
 
@@ -283,10 +281,7 @@ class LinkPort(wiring.Component):
             Counter.XMIT_PKTS: transmitter.packet_sent,
             Counter.RCV_PKTS: verdict.valid,
         }
-        wide_amounts: dict[Counter, Value] = {
-            Counter.XMIT_DATA: transmitter.index,
-            Counter.RCV_DATA: verdict.k,
-        }
+        wide_amounts: dict[Counter, Value] = {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
         for inputs, values in (
             (counters.counts, counts),
             (counters.amounts, amounts),

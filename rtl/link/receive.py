@@ -66,24 +66,7 @@ class Receiver(wiring.Component):
         m = Module()
         row, found = self.row, self.received
 
-        # The row's class.
-        first_lane, last_lane = row.data[24:32], row.data[0:8]
-        start_data = Signal()
-        start_link = Signal()
-        clean = Signal()
-        end = Signal()
-        marked_bad = Signal()
-        violation = Signal()
-        opens = Signal()
-        m.d.comb += [
-            start_data.eq((row.k == 0b1000) & (first_lane == Control.SDP)),
-            start_link.eq((row.k == 0b1000) & (first_lane == Control.SLP)),
-            clean.eq(row.k == 0),
-            marked_bad.eq(last_lane == Control.EBP),
-            end.eq((row.k == 0b0001) & ((last_lane == Control.EGP) | marked_bad)),
-            violation.eq(~(start_data | start_link | clean | end)),
-            opens.eq(row.k[3] & ((first_lane == Control.SDP) | (first_lane == Control.SLP))),
-        ]
+        start_data, start_link, clean, end, marked_bad, violation, opens = self._class_of_row(m)
 
         # The length of the packet, to stop one that has no end.
         m.d.comb += self.route.eq(Cat(row.data, self.head))
@@ -168,3 +151,25 @@ class Receiver(wiring.Component):
                     with m.If(end):
                         m.next = "IDLE"
         return m
+
+    def _class_of_row(self, m: Module) -> tuple[Signal, ...]:
+        """What the row is by itself; one of `start_data`, `start_link`, `clean`, `end`, else a violation."""
+        row = self.row
+        first_lane, last_lane = row.data[24:32], row.data[0:8]
+        start_data = Signal()
+        start_link = Signal()
+        clean = Signal()
+        end = Signal()
+        marked_bad = Signal()
+        violation = Signal()
+        opens = Signal()
+        m.d.comb += [
+            start_data.eq((row.k == 0b1000) & (first_lane == Control.SDP)),
+            start_link.eq((row.k == 0b1000) & (first_lane == Control.SLP)),
+            clean.eq(row.k == 0),
+            marked_bad.eq(last_lane == Control.EBP),
+            end.eq((row.k == 0b0001) & ((last_lane == Control.EGP) | marked_bad)),
+            violation.eq(~(start_data | start_link | clean | end)),
+            opens.eq(row.k[3] & ((first_lane == Control.SDP) | (first_lane == Control.SLP))),
+        ]
+        return start_data, start_link, clean, end, marked_bad, violation, opens

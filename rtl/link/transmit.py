@@ -1,6 +1,6 @@
 """The transmit stage (docs/pipeline.md, section 8.2)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -137,19 +137,7 @@ class Transmitter(wiring.Component):
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
 
-        # The row: a new VL, a new VCRC.
-        vl = Mux(is_vl15, VL15, send.slot)
-        head = Cat(send.data[:20], vl[:4], Const(Control.SDP, 8))
-        crc = Signal(VCRC_WIDTH)
-        closing = vcrc_step(crc, lanes_of(send.data)[:1])
-        vcrc = Mux(send.bad, closing, ~closing)
-        delimiter = Mux(send.bad, Control.EBP, Control.EGP)
-        end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], send.data[24:])
-        with m.If(send.valid):
-            with m.If(send.first):
-                m.d.sync += crc.eq(vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:]))
-            with m.Else():
-                m.d.sync += crc.eq(vcrc_step(crc, lanes_of(send.data)))
+        head, end = self._renewed(m, is_vl15)
 
         # A flow control packet comes at no time when a data packet does.
         m.submodules.flow_control = flow_control = FlowControlSender()
@@ -187,7 +175,29 @@ class Transmitter(wiring.Component):
             self.tx.valid.eq(self.wide | (self.phase == 0)),
         ]
 
-        on_wires = self.on_wires
+        self._report(m, refused, flow_control, link_passes)
+        return m
+
+    def _renewed(self, m: Module, is_vl15: Value) -> tuple[Value, Value]:
+        """Row 0 with its new VL, and the end row with its new VCRC."""
+        send = self.send
+        vl = Mux(is_vl15, VL15, send.slot)
+        head = Cat(send.data[:20], vl[:4], Const(Control.SDP, 8))
+        crc = Signal(VCRC_WIDTH)
+        closing = vcrc_step(crc, lanes_of(send.data)[:1])
+        vcrc = Mux(send.bad, closing, ~closing)
+        delimiter = Mux(send.bad, Control.EBP, Control.EGP)
+        end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], send.data[24:])
+        with m.If(send.valid):
+            with m.If(send.first):
+                m.d.sync += crc.eq(vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:]))
+            with m.Else():
+                m.d.sync += crc.eq(vcrc_step(crc, lanes_of(send.data)))
+        return head, end
+
+    def _report(self, m: Module, refused: Value, flow_control: FlowControlSender, link_passes: Value) -> None:
+        """What passes the stage, for the cycle in which it is on the wires."""
+        send, on_wires = self.send, self.on_wires
         m.d.sync += [
             on_wires.valid.eq(send.valid),
             on_wires.index.eq(self.index),
@@ -201,4 +211,3 @@ class Transmitter(wiring.Component):
             on_wires.link.eq(flow_control.last & link_passes),
             on_wires.fields.eq(flow_control.fields),
         ]
-        return m

@@ -106,21 +106,7 @@ class WideCounters(wiring.Component):
         with m.If(writer.en):
             m.d.sync += full.bit_select(writer.addr, 1).eq(writer.data.all())
 
-        # The lowest bits.
-        lowest = []
-        for counter, register in enumerate(_COUNTERS):
-            amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
-            kept = Signal(_LOWEST, name=f"{register.name}_kept")
-            following = Signal(_LOWEST + 1, name=f"{register.name}_following")
-            is_set, is_served = sets & (number == counter), ~sets & here[counter]
-            m.d.comb += following.eq(kept + Mux(self.counts[register.name], amount, 0))
-            m.d.sync += [
-                kept.eq(following[:_LOWEST] | (stops & here[counter]).replicate(_LOWEST)),
-                owed[counter].eq(((owed[counter] & ~is_served) | following[_LOWEST]) & ~is_set),
-            ]
-            with m.If(is_set):
-                m.d.sync += kept.eq(given)
-            lowest.append(kept)
+        lowest = self._lowest(m, owed, here, stops, sets, number, given)
 
         # What is read. Whether all of it is ones is known without waiting for the sum.
         lower, upper = Signal(DATA_BITS), above[-DATA_BITS:]
@@ -141,3 +127,23 @@ class WideCounters(wiring.Component):
         with m.If(low & reg.write):
             m.d.sync += extended_low.eq(reg.wdata)
         return m
+
+    def _lowest(
+        self, m: Module, owed: Signal, here: Value, stops: Value, sets: Value, number: Value, given: Value
+    ) -> list[Signal]:
+        """The lowest bits of each counter, and what it is owed above them."""
+        lowest = []
+        for counter, register in enumerate(_COUNTERS):
+            amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
+            kept = Signal(_LOWEST, name=f"{register.name}_kept")
+            following = Signal(_LOWEST + 1, name=f"{register.name}_following")
+            is_set, is_served = sets & (number == counter), ~sets & here[counter]
+            m.d.comb += following.eq(kept + Mux(self.counts[register.name], amount, 0))
+            m.d.sync += [
+                kept.eq(following[:_LOWEST] | (stops & here[counter]).replicate(_LOWEST)),
+                owed[counter].eq(((owed[counter] & ~is_served) | following[_LOWEST]) & ~is_set),
+            ]
+            with m.If(is_set):
+                m.d.sync += kept.eq(given)
+            lowest.append(kept)
+        return lowest

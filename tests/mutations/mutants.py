@@ -242,8 +242,8 @@ MUTANTS: Final = (
     Mutant(
         "a release forgets a block",
         "crossing/reader.py",
-        "self.release.need.eq(description.need)",
-        "self.release.need.eq(description.need - 1)",
+        " release.need.eq(description.need)",
+        " release.need.eq(description.need - 1)",
         CHECK,
         Kind.TX_FCP,
     ),
@@ -315,7 +315,7 @@ MUTANTS: Final = (
     Mutant(
         "RemoteInit is ignored",
         "link/port.py",
-        "link_packet_check.good & (link_packet.op == FlowControlOp.INIT)",
+        "link_packet.good & (link_packet.fields.op == FlowControlOp.INIT)",
         "0",
         mixed("states", "H2"),
         Kind.STATE,
