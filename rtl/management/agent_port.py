@@ -15,6 +15,7 @@ from rtl.crossing.words_to_rows import SEND_KINDS, HostSend
 from rtl.management.agent import Agent
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_BLOCKS
+from rtl.management.node_state import NodeStateSignature
 from rtl.registers.bus import BusSignature
 from rtl.rotation import number_of
 from rtl.trace import TraceSignature
@@ -45,8 +46,7 @@ class AgentPort(wiring.Component):
         join, packet: it joins its queue.
         bus, hold: see `NodeBus`.
         identity, lease_second: the node's; the latter in cycles.
-        state_reported (switch): a port's state has changed so that PortStateChange has to say so.
-        active, host_sm (adapter): the port is Active; its host has a Subnet Manager.
+        state_reported, active, host_sm: see `NodeStateSignature`.
         trace: slots in the order of `AGENT_KINDS`.
     """
 
@@ -54,7 +54,7 @@ class AgentPort(wiring.Component):
         self._parameters = parameters
         self._outputs = outputs
         self._is_switch = isinstance(parameters, SwitchParameters)
-        of_kind = {"state_reported": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
+        self._node_state = NodeStateSignature(parameters).flip().members
         super().__init__(
             {
                 "sink": Out(SinkSignature()),
@@ -66,7 +66,7 @@ class AgentPort(wiring.Component):
                 "identity": In(IdentitySignature()),
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
-                **of_kind,
+                **self._node_state,
             }
         )
 
@@ -92,13 +92,13 @@ class AgentPort(wiring.Component):
         ]
         words = receive.words
         m.d.comb += [
-            self.sink.available.eq(agent.available),
-            agent.taken.eq(self.sink.taken),
+            self.sink.available.eq(agent.taking.available),
+            agent.taking.taken.eq(self.sink.taken),
             receive.row.eq(send),
             agent.arrival.eq(arrival),
             ends.eq(words.valid & words.last),
-            agent.ended.eq(ends | scrapped),
-            agent.good.eq(ends & ~bad),
+            agent.taking.ended.eq(ends | scrapped),
+            agent.taking.good.eq(ends & ~bad),
         ]
         connect(m, words, agent.words)
 
@@ -106,10 +106,7 @@ class AgentPort(wiring.Component):
         connect(m, agent.bus, flipped(self.bus))
         connect(m, flipped(self.identity), agent.identity)
         m.d.comb += [agent.hold.eq(self.hold), agent.lease_second.eq(self.lease_second)]
-        if self._is_switch:
-            m.d.comb += agent.state_reported.eq(self.state_reported)
-        else:
-            m.d.comb += [agent.active.eq(self.active), agent.host_sm.eq(self.host_sm)]
+        m.d.comb += [getattr(agent.node_state, name).eq(getattr(self, name)) for name in self._node_state]
 
         # Words to rows, as a host's: the packet stands in its slot's stream. Where it goes is told while it is offered.
         output = Signal(range(self._outputs))

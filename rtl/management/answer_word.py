@@ -1,20 +1,28 @@
 """A word of an answer's or a trap's data: what is kept, what is seen at that moment, what is read over the bus."""
 
+from collections.abc import Iterator
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.management.attribute_decode import Chosen
+from rtl.management.attribute import AttributeSignature, WordSignature
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.identity import IdentitySignature
-from rtl.management.packet_memory import WHOLE
+from rtl.management.m_key import KeySignature
+from rtl.management.mad_head import DATA_WORD
+from rtl.management.node_state import NodeStateSignature
+from rtl.management.packet_memory import WHOLE, PacketWrite
 from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks
 from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS
+from rtl.management.sampled import Sampled
+from rtl.management.settings import SettingsSignature
+from rtl.management.step import ANSWER_SLOT, WORD_TAKEN, StepsSignature
+from rtl.management.task import TaskSignature
 from rtl.management.trap_packet import notice_words
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.class_port_info import CLASS_PORT_INFO
-from wire.layout import Field
 from wire.node_info import NODE_INFO
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters
@@ -26,153 +34,166 @@ from wire.sma import SmaAttribute
 from wire.smp import SMP_DATA_BYTES
 from wire.switch_info import SWITCH_INFO
 
-__all__ = ["AnswerWord", "Seen"]
-
-Seen = data.StructLayout(
-    {
-        "local_port": PORT_BITS,
-        "lid": PORT_INFO["lid"].width,
-        "is_sm": 1,
-        "port_state_change": 1,
-        "client_reregister": 1,
-        "m_key_hidden": 1,
-        "m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width,
-        "m_key_violations": PORT_INFO["m_key_violations"].width,
-        "read": DATA_BITS,
-    }
-)
-"""What is not kept in the attribute memory; `local_port`: LocalPortNum, `lid`: the node's own LID, `read`: what was
-read over the bus for the word, fields next to each other."""
+__all__ = ["AnswerWord"]
 
 
 class AnswerWord(wiring.Component):
-    """Puts a word together.
+    """Puts a word together in the first step of its slot, and writes it in the last.
 
     Members:
-        chosen, at_port_0: the attribute, and of PortInfo whether it is a switch's port 0.
+        steps, task, settings: see `Work`, `Decision`, `Settings`.
+        attribute, word: the attribute, and its word.
         trap: which of the node's traps a Notice is.
-        word: number of the word.
-        kept: it, in the attribute memory.
-        seen, identity: the rest.
-        answer: the word, in the next cycle; of a PMA's with counters, with what is read by then.
-        bytes: those of the word that are to be written, others are as in the request; from the next cycle on.
+        key, node_state, identity: what is not kept in the attribute memory; so are `client_reregister` and
+        read: what was read over the bus for the word, fields next to each other.
+        write: to the packet.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
+        self._parameters = parameters
         self._is_switch = isinstance(parameters, SwitchParameters)
         super().__init__(
             {
-                "chosen": In(Chosen),
-                "at_port_0": In(1),
+                "steps": In(StepsSignature()),
+                "task": In(TaskSignature()),
+                "settings": In(SettingsSignature(parameters)),
+                "attribute": In(AttributeSignature()),
+                "word": In(WordSignature()),
                 "trap": In(1),
-                "word": In(range(BLOCK_WORDS)),
-                "kept": In(WORD_BITS),
-                "seen": In(Seen),
+                "key": In(KeySignature()),
+                "node_state": In(NodeStateSignature(parameters)),
                 "identity": In(IdentitySignature()),
-                "answer": Out(WORD_BITS),
-                "bytes": Out(WORD_BYTES),
+                "client_reregister": In(1),
+                "read": In(DATA_BITS),
+                "write": Out(PacketWrite),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Where something is seen, the memory holds zeros."""
         m = Module()
-        chosen, word, seen, identity = self.chosen, self.word, self.seen, self.identity
+        m.submodules.sampled = sampled = Sampled(self._parameters)
+        for name in ("steps", "task", "attribute", "word", "key", "node_state"):
+            connect(m, flipped(getattr(self, name)), getattr(sampled, name))
+        attribute, steps, write = self.attribute, self.steps, self.write
+        seen = sampled.seen
+        parts = [
+            Mux(self._shown(), self.word.kept, 0),
+            *self._guids(),
+            *self._node(m),
+            self._port_info(m, seen),
+            self._class_port_info(m),
+            self._samples_control(m),
+        ]
+        if self._is_switch:
+            change = {SWITCH_INFO["port_state_change"]: seen.port_state_change}
+            parts.append(self._part(m, SmaAttribute.SWITCH_INFO, fields_in_words(change)))
+        for trap, words in enumerate(notice_words(self._is_switch, self.settings.lid, seen.is_sm)):
+            parts.append(self._part(m, SmaAttribute.NOTICE, words, self.trap == trap))
 
-        # Of short attributes the memory has the next one behind them.
+        # A PMA's counters are read a little later, and of a word of its own some bytes stay as in the request.
+        most, in_word, counted = Signal(WORD_BITS), Signal(WORD_BYTES), Signal()
+        m.d.sync += [most.eq(any_of(parts)), in_word.eq(WHOLE), counted.eq(self._counted())]
+        for kind, as_it_came in AS_IT_CAME.items():
+            for number, left in as_it_came.items():
+                with m.If(attribute.chosen[kind.name] & (self.word.number == number)):
+                    m.d.sync += in_word.eq(WHOLE & ~left)
+        taken = steps.at_in_slot(WORD_TAKEN) & steps.within(ANSWER_SLOT)
+        with m.If(taken & (attribute.answering | self.task.trap)):
+            m.d.comb += [
+                write.bytes.eq(in_word),
+                write.index.eq(DATA_WORD + self.word.number),
+                write.word.eq(most | Mux(counted, self.read, 0)),
+            ]
+        return m
+
+    def _part(
+        self,
+        m: Module,
+        kind: SmaAttribute | PmaAttribute,
+        words: dict[int, Value],
+        condition: Value | None = None,
+    ) -> Value:
+        """The word of an attribute that has these, 0 if it is another one or the condition does not hold."""
+        of_word = Signal(WORD_BITS, name=f"{kind.name}_seen".lower())
+        with m.Switch(self.word.number):
+            for number, value in sorted(words.items()):
+                with m.Case(number):
+                    m.d.comb += of_word.eq(value)
+        chosen = self.attribute.chosen[kind.name]
+        return Mux(chosen if condition is None else chosen & condition, of_word, 0)
+
+    def _shown(self) -> Value:
+        """What is kept is shown. Of short attributes the memory has the next one behind them."""
+        chosen, number = self.attribute.chosen, self.word.number
         m_key_words = tuple(masks(PORT_INFO["m_key"]))
-        shown = Signal()
-        m.d.comb += shown.eq(
-            ~(
-                chosen[SmaAttribute.NODE_DESCRIPTION.name]
-                | chosen[SmaAttribute.VENDOR_DIAG.name]
-                | (chosen[SmaAttribute.LED_INFO.name] & (word != 0))
-                | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word >= SL_TO_VL_WORDS))
-                | (chosen[SmaAttribute.PORT_INFO.name] & seen.m_key_hidden & (word <= m_key_words[-1]))
-                | (chosen[SmaAttribute.NOTICE.name] & ~self.trap)
-                | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
-            )
+        return ~(
+            chosen[SmaAttribute.NODE_DESCRIPTION.name]
+            | chosen[SmaAttribute.VENDOR_DIAG.name]
+            | (chosen[SmaAttribute.LED_INFO.name] & (number != 0))
+            | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (number >= SL_TO_VL_WORDS))
+            | (chosen[SmaAttribute.PORT_INFO.name] & self.key.hidden & (number <= m_key_words[-1]))
+            | (chosen[SmaAttribute.NOTICE.name] & ~self.trap)
+            | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
         )
 
-        parts: list[Value] = []
-
-        def show(
-            attribute: SmaAttribute | PmaAttribute, words: dict[int, Value], condition: Value | None = None
-        ) -> None:
-            of_word = Signal(WORD_BITS, name=f"{attribute.name}_seen".lower())
-            with m.Switch(word):
-                for number, value in sorted(words.items()):
-                    with m.Case(number):
-                        m.d.comb += of_word.eq(value)
-            applies = chosen[attribute.name] if condition is None else chosen[attribute.name] & condition
-            parts.append(Mux(applies, of_word, 0))
-
-        guids: tuple[tuple[Value, tuple[tuple[SmaAttribute, Field], ...]], ...] = (
-            (
-                identity.node_guid,
-                (
-                    (SmaAttribute.NODE_INFO, NODE_INFO["system_image_guid"]),
-                    (SmaAttribute.NODE_INFO, NODE_INFO["node_guid"]),
-                ),
-            ),
-            (
-                identity.port_guid,
-                ((SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]), (SmaAttribute.GUID_INFO, GUID_INFO.field(0))),
-            ),
-        )
-        for guid, places in guids:
+    def _guids(self) -> Iterator[Value]:
+        chosen, number, identity = self.attribute.chosen, self.word.number, self.identity
+        node_guids = [(SmaAttribute.NODE_INFO, NODE_INFO[name]) for name in ("system_image_guid", "node_guid")]
+        port_guids = [
+            (SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]),
+            (SmaAttribute.GUID_INFO, GUID_INFO.field(0)),
+        ]
+        for guid, places in ((identity.node_guid, node_guids), (identity.port_guid, port_guids)):
             for half in range(2):
-                here = Cat(chosen[of.name] & (word == list(masks(field))[half]) for of, field in places).any()
-                parts.append(Mux(here, guid.word_select(1 - half, WORD_BITS), 0))
-        show(SmaAttribute.NODE_INFO, fields_in_words({NODE_INFO["local_port_num"]: seen.local_port}))
-        description = {
-            number: identity.description.word_select(BLOCK_WORDS - 1 - number, WORD_BITS)
-            for number in range(BLOCK_WORDS)
-        }
-        show(SmaAttribute.NODE_DESCRIPTION, description)
+                here = Cat(chosen[of.name] & (number == list(masks(field))[half]) for of, field in places).any()
+                yield Mux(here, guid.word_select(1 - half, WORD_BITS), 0)
 
-        of_every_port: dict[Field, Value] = {PORT_INFO["local_port_num"]: seen.local_port}
-        of_node = {name: seen[name] for name in ("m_key_protect_bits", "m_key_violations", "client_reregister")}
+    @property
+    def _local_port(self) -> Value:
+        return self.task.head.arrival if self._is_switch else Const(1, PORT_BITS)
+
+    def _node(self, m: Module) -> Iterator[Value]:
+        local_port_num = fields_in_words({NODE_INFO["local_port_num"]: self._local_port})
+        yield self._part(m, SmaAttribute.NODE_INFO, local_port_num)
+        description = self.identity.description
+        words = {number: description.word_select(BLOCK_WORDS - 1 - number, WORD_BITS) for number in range(BLOCK_WORDS)}
+        yield self._part(m, SmaAttribute.NODE_DESCRIPTION, words)
+
+    def _port_info(self, m: Module, seen: data.View) -> Value:
         physical_state_bits = PORT_INFO["port_physical_state"].width
-        of_link: dict[str, Value] = {
-            "link_width_active": seen.read[: PORT_INFO["link_width_active"].width],
-            "port_state": seen.read[physical_state_bits:][: PORT_INFO["port_state"].width],
-            "port_physical_state": seen.read[:physical_state_bits],
+        of_node: dict[str, Value] = {
+            "m_key_protect_bits": seen.m_key_protect_bits,
+            "m_key_violations": self.key.violations,
+            "client_reregister": self.client_reregister,
         }
-        at_node, on_link = (self.at_port_0, ~self.at_port_0) if self._is_switch else (Const(1, 1), Const(1, 1))
+        of_link: dict[str, Value] = {
+            "link_width_active": self.read[: PORT_INFO["link_width_active"].width],
+            "port_state": self.read[physical_state_bits:][: PORT_INFO["port_state"].width],
+            "port_physical_state": self.read[:physical_state_bits],
+        }
+        at_port_0 = self.attribute.target.at_port_0
+        at_node, on_link = (at_port_0, ~at_port_0) if self._is_switch else (Const(1, 1), Const(1, 1))
         port_info = {
-            **of_every_port,
+            PORT_INFO["local_port_num"]: self._local_port,
             **{PORT_INFO[name]: Mux(at_node, value, 0) for name, value in of_node.items()},
             **{PORT_INFO[name]: Mux(on_link, value, 0) for name, value in of_link.items()},
         }
         if not self._is_switch:
             port_info[PORT_INFO["capability_mask"]] = Mux(seen.is_sm, CapabilityMask.IS_SM, 0)
-        show(SmaAttribute.PORT_INFO, fields_in_words(port_info))
-        if self._is_switch:
-            change = {SWITCH_INFO["port_state_change"]: seen.port_state_change}
-            show(SmaAttribute.SWITCH_INFO, fields_in_words(change))
-        for trap, words in enumerate(notice_words(self._is_switch, seen.lid, seen.is_sm)):
-            show(SmaAttribute.NOTICE, words, self.trap == trap)
+        return self._part(m, SmaAttribute.PORT_INFO, fields_in_words(port_info))
 
-        class_port_info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
-        show(PmaAttribute.CLASS_PORT_INFO, constant_words(class_port_info[:SMP_DATA_BYTES]))
-        show(
-            PmaAttribute.PORT_SAMPLES_CONTROL,
-            fields_in_words({PORT_SAMPLES_CONTROL["tick"]: seen.read[: PORT_SAMPLES_CONTROL["tick"].width]}),
-        )
-        counted = Signal()
-        m.d.sync += counted.eq(
-            Cat(
-                chosen[of_pma.name] & Cat(word == number for number in words).any()
-                for of_pma, words in COUNTER_WORDS.items()
-            ).any()
-        )
+    def _class_port_info(self, m: Module) -> Value:
+        info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
+        return self._part(m, PmaAttribute.CLASS_PORT_INFO, constant_words(info[:SMP_DATA_BYTES]))
 
-        most = Signal(WORD_BITS)
-        m.d.sync += [most.eq(Mux(shown, self.kept, 0) | any_of(parts)), self.bytes.eq(WHOLE)]
-        m.d.comb += self.answer.eq(most | Mux(counted, seen.read, 0))
-        for of_pma, of_request in AS_IT_CAME.items():
-            for number, left in of_request.items():
-                with m.If(chosen[of_pma.name] & (word == number)):
-                    m.d.sync += self.bytes.eq(WHOLE & ~left)
-        return m
+    def _samples_control(self, m: Module) -> Value:
+        tick = PORT_SAMPLES_CONTROL["tick"]
+        return self._part(m, PmaAttribute.PORT_SAMPLES_CONTROL, fields_in_words({tick: self.read[: tick.width]}))
+
+    def _counted(self) -> Value:
+        """The word has counters."""
+        return Cat(
+            self.attribute.chosen[kind.name] & Cat(self.word.number == number for number in words).any()
+            for kind, words in COUNTER_WORDS.items()
+        ).any()

@@ -6,12 +6,13 @@ from operator import add
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.attribute import ANSWERED, AttributeSignature
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
-from rtl.management.mad_head import MadHead
 from rtl.management.pma import OF_PORTS
+from rtl.management.task import TaskSignature
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER
@@ -23,36 +24,13 @@ from wire.port_info import PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
 from wire.sma import PORT_MODIFIER, SMA_ATTRIBUTES, SmaAttribute
 
-__all__ = ["ANSWERED", "AttributeDecode", "Chosen", "Target"]
-
-ANSWERED: Final = (
-    SmaAttribute.NODE_DESCRIPTION,
-    SmaAttribute.NODE_INFO,
-    SmaAttribute.SWITCH_INFO,
-    SmaAttribute.GUID_INFO,
-    SmaAttribute.PORT_INFO,
-    SmaAttribute.P_KEY_TABLE,
-    SmaAttribute.SL_TO_VL_MAPPING_TABLE,
-    SmaAttribute.VL_ARBITRATION_TABLE,
-    SmaAttribute.LINEAR_FORWARDING_TABLE,
-    SmaAttribute.MULTICAST_FORWARDING_TABLE,
-    SmaAttribute.VENDOR_DIAG,
-    SmaAttribute.LED_INFO,
-)
-"""The SMA's attributes of a switch."""
+__all__ = ["AttributeDecode"]
 
 _OF_SWITCHES: Final = (
     SmaAttribute.SWITCH_INFO,
     SmaAttribute.LINEAR_FORWARDING_TABLE,
     SmaAttribute.MULTICAST_FORWARDING_TABLE,
 )
-
-Chosen = data.StructLayout({attribute.name: 1 for attribute in (*ANSWERED, SmaAttribute.NOTICE, *PmaAttribute)})
-"""One attribute, one-hot. NOTICE is a trap's."""
-
-Target = data.StructLayout({"port": PORT_BITS, "in_port": PORT_BITS, "block": 16})
-"""What the modifier names: a port, or the output of a pair of ports, the input of the pair, a block of LIDs. The port
-may also be PortSelect's."""
 
 
 def _fields(modifier: Value, layout: Layout) -> Mapping[str, Value]:
@@ -70,13 +48,10 @@ class AttributeDecode(wiring.Component):
     """Decodes attribute and modifier, in stages that no input hurries.
 
     Members:
-        head: the MAD's.
-        is_set, pma: it is a Set, a PMA request.
-        trap: the attribute is a trap's Notice instead.
+        task: the MAD's, or a trap's.
         output_port (switch): by which port a PMA's answer leaves.
-        chosen: the attribute, from the next cycle on.
-        target: what the MAD names, from the cycle after that on.
-        status: the answer's if no field is refused, from three cycles after the inputs on.
+        attribute: `chosen` from the cycle after the inputs on, the target's parts from the next two on, `status` from
+            three after them on.
         base: the attribute's first word in the memory, from five cycles after them on. Of a PMA request it is the
             first of the SLtoVLMappingTable by which the answer leaves, from two cycles after `output_port` on.
     """
@@ -86,14 +61,9 @@ class AttributeDecode(wiring.Component):
         self._attributes = attributes
         super().__init__(
             {
-                "head": In(MadHead),
-                "is_set": In(1),
-                "pma": In(1),
-                "trap": In(1),
+                "task": In(TaskSignature()),
                 "output_port": In(PORT_BITS),
-                "chosen": Out(Chosen),
-                "target": Out(Target),
-                "status": Out(8),
+                "attribute": Out(AttributeSignature()),
                 "base": Out(attributes.address_bits),
             }
         )
@@ -102,63 +72,70 @@ class AttributeDecode(wiring.Component):
         """Which one, what of it, then the status and the address."""
         m = Module()
         is_switch = isinstance(self._parameters, SwitchParameters)
-        of_sma = [attribute for attribute in ANSWERED if is_switch or attribute not in _OF_SWITCHES]
-        chosen, attribute_id, modifier = self.chosen, self.head.attribute_id, self.head.attribute_modifier
-        for attribute in of_sma:
-            m.d.sync += chosen[attribute.name].eq(~self.trap & ~self.pma & (attribute_id == attribute))
+        task, attribute = self.task, self.attribute
+        of_sma = [kind for kind in ANSWERED if is_switch or kind not in _OF_SWITCHES]
+        chosen, attribute_id = attribute.chosen, task.head.attribute_id
+        for kind in of_sma:
+            m.d.sync += chosen[kind.name].eq(~task.trap & ~task.pma & (attribute_id == kind))
         for of_pma in PmaAttribute:
-            m.d.sync += chosen[of_pma.name].eq(~self.trap & self.pma & (attribute_id == of_pma))
-        m.d.sync += chosen[SmaAttribute.NOTICE.name].eq(self.trap)
-
-        # Modifiers, and PortSelect.
-        no_modifier = modifier == 0
-        ports = self._parameters.ports if isinstance(self._parameters, SwitchParameters) else 1
-        port_select = self.head.port_select
-        one_port = no_modifier & (port_select != 0) & (port_select <= ports)
-        if is_switch:
-            allowed = self._allowed_in_switch(ports)
-            self._target_in_switch(m)
-        else:
-            allowed = self._allowed_in_adapter()
-        allowed_by_name = {attribute.name: allowed.get(attribute, no_modifier) for attribute in of_sma}
-        allowed_by_name |= {of_pma.name: one_port if of_pma in OF_PORTS else no_modifier for of_pma in PmaAttribute}
-        methods = {attribute.name: SMA_ATTRIBUTES[attribute].methods for attribute in of_sma}
-        methods |= {of_pma.name: PMA_ATTRIBUTES[of_pma].methods for of_pma in PmaAttribute}
-        allowed_now = {name: Signal(name=f"{name}_allowed".lower()) for name in allowed_by_name}
-        for name, signal in allowed_now.items():
-            m.d.sync += signal.eq(allowed_by_name[name])
-        known = Signal()
-        settable = Signal()
-        named = Signal()
+            m.d.sync += chosen[of_pma.name].eq(~task.trap & task.pma & (attribute_id == of_pma))
         m.d.sync += [
-            known.eq(Cat(chosen[name] for name in methods).any()),
-            settable.eq(Cat(chosen[name] for name, of_it in methods.items() if MadMethod.SET in of_it).any()),
-            named.eq(Cat(chosen[name] & signal for name, signal in allowed_now.items()).any()),
+            chosen[SmaAttribute.NOTICE.name].eq(task.trap),
+            attribute.target.at_port_0.eq(attribute.target.port == 0),
         ]
-        with m.If(~self.head.version_known):
-            m.d.sync += self.status.eq(MadStatus.BAD_VERSION)
-        with m.Elif(~known | (self.is_set & ~settable)):
-            m.d.sync += self.status.eq(MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED)
-        with m.Elif(~named):
-            m.d.sync += self.status.eq(MadStatus.INVALID_ATTRIBUTE_VALUE)
-        with m.Else():
-            m.d.sync += self.status.eq(MadStatus.OK)
+        if is_switch:
+            self._target_in_switch(m)
+        self._judge(m, of_sma)
+        m.d.comb += [
+            attribute.answering.eq(task.answers & (attribute.status == MadStatus.OK)),
+            attribute.setting.eq(attribute.answering & task.is_set),
+        ]
 
         # The address: where the attribute begins, and how far in it its part is.
         begin = Signal.like(self.base)
         offset = Signal.like(self.base)
         offsets = self._offsets(m)
-        used = {attribute: Value.cast(chosen[attribute.name]) for attribute in self._attributes.base}
-        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= self.pma
+        used = {kind: Value.cast(chosen[kind.name]) for kind in self._attributes.base}
+        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= task.pma
         m.d.sync += [
-            begin.eq(any_of(Mux(used[attribute], base, 0) for attribute, base in self._attributes.base.items())),
+            begin.eq(any_of(Mux(used[kind], base, 0) for kind, base in self._attributes.base.items())),
             offset.eq(any_of(Mux(condition, value, 0) for condition, value in offsets)),
             self.base.eq(begin + offset),
         ]
         return m
 
+    def _judge(self, m: Module, of_sma: list[SmaAttribute]) -> None:
+        """Modifier and PortSelect, then the status, the first that applies."""
+        head, chosen, status = self.task.head, self.attribute.chosen, self.attribute.status
+        no_modifier = head.attribute_modifier == 0
+        is_switch = isinstance(self._parameters, SwitchParameters)
+        ports = self._parameters.ports if isinstance(self._parameters, SwitchParameters) else 1
+        one_port = no_modifier & (head.port_select != 0) & (head.port_select <= ports)
+        allowed = self._allowed_in_switch(ports) if is_switch else self._allowed_in_adapter()
+        allowed_by_name = {kind.name: allowed.get(kind, no_modifier) for kind in of_sma}
+        allowed_by_name |= {of_pma.name: one_port if of_pma in OF_PORTS else no_modifier for of_pma in PmaAttribute}
+        methods = {kind.name: SMA_ATTRIBUTES[kind].methods for kind in of_sma}
+        methods |= {of_pma.name: PMA_ATTRIBUTES[of_pma].methods for of_pma in PmaAttribute}
+        allowed_now = {name: Signal(name=f"{name}_allowed".lower()) for name in allowed_by_name}
+        for name, signal in allowed_now.items():
+            m.d.sync += signal.eq(allowed_by_name[name])
+        known, settable, named = Signal(), Signal(), Signal()
+        m.d.sync += [
+            known.eq(Cat(chosen[name] for name in methods).any()),
+            settable.eq(Cat(chosen[name] for name, of_it in methods.items() if MadMethod.SET in of_it).any()),
+            named.eq(Cat(chosen[name] & signal for name, signal in allowed_now.items()).any()),
+        ]
+        with m.If(~head.version_known):
+            m.d.sync += status.eq(MadStatus.BAD_VERSION)
+        with m.Elif(~known | (self.task.is_set & ~settable)):
+            m.d.sync += status.eq(MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED)
+        with m.Elif(~named):
+            m.d.sync += status.eq(MadStatus.INVALID_ATTRIBUTE_VALUE)
+        with m.Else():
+            m.d.sync += status.eq(MadStatus.OK)
+
     def _allowed_in_switch(self, ports: int) -> dict[SmaAttribute, Value]:
-        modifier, attributes = self.head.attribute_modifier, self._attributes
+        modifier, attributes = self.task.head.attribute_modifier, self._attributes
         port_info = _fields(modifier, PORT_INFO_MODIFIER)
         p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)
         pair = _fields(modifier, SL_TO_VL_MODIFIER)
@@ -183,7 +160,7 @@ class AttributeDecode(wiring.Component):
         }
 
     def _allowed_in_adapter(self) -> dict[SmaAttribute, Value]:
-        modifier = self.head.attribute_modifier
+        modifier = self.task.head.attribute_modifier
         every = Value.cast(1)
         return {
             SmaAttribute.PORT_INFO: _fields(modifier, PORT_INFO_MODIFIER)["port"] <= 1,
@@ -201,26 +178,26 @@ class AttributeDecode(wiring.Component):
 
     def _target_in_switch(self, m: Module) -> None:
         """PortSelect, or the parts of the modifier that an allowed one can have."""
-        modifier, chosen = self.head.attribute_modifier, self.chosen
+        modifier, chosen = self.task.head.attribute_modifier, self.attribute.chosen
         pair = _fields(modifier, SL_TO_VL_MODIFIER)
         of_p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)["port"]
         of_mft = _fields(modifier, MFT_MODIFIER)["block"]
         of_lft = _fields(modifier, BLOCK_MODIFIER)["block"]
         m.d.sync += [
-            self.target.port.eq(
+            self.attribute.target.port.eq(
                 Mux(
-                    self.pma,
-                    self.head.port_select,
+                    self.task.pma,
+                    self.task.head.port_select,
                     Mux(chosen[SmaAttribute.P_KEY_TABLE.name], of_p_key, pair["output_port"]),
                 )
             ),
-            self.target.in_port.eq(pair["input_port"]),
-            self.target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
+            self.attribute.target.in_port.eq(pair["input_port"]),
+            self.attribute.target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
         ]
 
     def _offsets(self, m: Module) -> list[tuple[Value, Value]]:
         """Words between the beginning of an attribute and the part that is used, each with when it is."""
-        target, modifier, chosen = self.target, self.head.attribute_modifier, self.chosen
+        target, modifier, chosen = self.attribute.target, self.task.head.attribute_modifier, self.attribute.chosen
         high = _fields(modifier, VL_ARBITRATION_MODIFIER)["block"] == VLArbitrationBlock.HIGH_0_31
         blocks: dict[SmaAttribute, Value] = {
             SmaAttribute.VL_ARBITRATION_TABLE: Cat(high, target.port),
@@ -243,7 +220,7 @@ class AttributeDecode(wiring.Component):
             # The tables of input 0 are the first.
             offsets = [
                 (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name], Cat(Const(0, 1), pair)),
-                (self.pma, Cat(Const(0, 1), self.output_port)),
+                (self.task.pma, Cat(Const(0, 1), self.output_port)),
                 (chosen[SmaAttribute.LED_INFO.name], target.port),
             ]
         shift = (BLOCK_WORDS - 1).bit_length()

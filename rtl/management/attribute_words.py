@@ -2,16 +2,18 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.management.attribute_decode import Chosen
-from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap, AttributeMemory, attribute_write_layout
+from rtl.management.attribute import AttributeSignature, SetWordSignature, WordSignature
+from rtl.management.attribute_memory import AttributeMap, AttributeMemory, attribute_write_layout
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
-from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, STEP_BITS, WORD_TAKEN
-from wire.parameters import NodeParameters
+from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, WORD_TAKEN, StepsSignature
+from rtl.management.task import TaskSignature
+from wire.mad import MadStatus
+from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
 
@@ -25,16 +27,14 @@ class AttributeWords(wiring.Component):
     """Follows the steps through the attribute.
 
     Members:
-        go, step, first: see `Work`.
-        base: the attribute's first word in the memory.
-        chosen, at_port_0, setting: the attribute, whether it is PortInfo of a switch's port 0, and whether it is set.
-        word: number of the slot's word.
-        given: that word of the SMP that came, in the last step of the slot before.
+        steps, task: see `Work`, `Decision`.
+        attribute: what the words are of. `base`: its first word in the memory.
+        given: the slot's word of the MAD that came, in the last step of the slot before.
         state: the port's state, for PortState.
-        request, kept: what came and what was kept, from the first step of the slot on; `writes`: the registers to
-            write (see `SetRules`), from the second on.
-        took: a word of a Set has just been merged; `merged` is what is written now.
-        refused: some field was so far; `client_reregister`: the Set's.
+        word: what came and what was kept. `set_word`: what is written.
+        writes: the registers to write (see `SetRules`), from the slot's second step on.
+        status: the answer's, with what was refused so far.
+        client_reregister: the Set's.
         note: another word to write, none of a Set.
     """
 
@@ -43,22 +43,16 @@ class AttributeWords(wiring.Component):
         self._attributes = attributes
         super().__init__(
             {
-                "go": In(1),
-                "step": In(STEP_BITS),
-                "first": In(1),
+                "steps": In(StepsSignature()),
+                "task": In(TaskSignature()),
+                "attribute": In(AttributeSignature()),
                 "base": In(attributes.address_bits),
-                "chosen": In(Chosen),
-                "at_port_0": In(1),
-                "setting": In(1),
-                "word": Out(range(BLOCK_WORDS)),
                 "given": In(WORD_BITS),
                 "state": In(PORT_INFO["port_state"].width),
-                "request": Out(WORD_BITS),
-                "kept": Out(WORD_BITS),
+                "word": Out(WordSignature()),
+                "set_word": Out(SetWordSignature()),
                 "writes": Out(WRITES),
-                "took": Out(1),
-                "merged": Out(WORD_BITS),
-                "refused": Out(1),
+                "status": Out(8),
                 "client_reregister": Out(1),
                 "note": In(attribute_write_layout(attributes.address_bits)),
             }
@@ -69,37 +63,44 @@ class AttributeWords(wiring.Component):
         m = Module()
         m.submodules.kept_words = kept_words = AttributeMemory(self._attributes)
         m.submodules.rules = rules = SetRules(self._parameters)
-        slot, in_slot = self.step[3:], self.step[:3]
-        m.d.comb += [
-            self.word.eq(slot - SET_SLOT),
-            rules.chosen.eq(self.chosen),
-            rules.at_port_0.eq(self.at_port_0),
-            rules.word.eq(self.word),
-            rules.request.eq(self.request),
-            rules.state.eq(self.state),
-            self.writes.eq(rules.writes),
-        ]
-        with m.If(self.go & (in_slot == NEXT_WORD)):
-            begins = (slot == SET_SLOT - 1) | (slot == ANSWER_SLOT - 1)
+        steps, word, set_word, chosen = self.steps, self.word, self.set_word, self.attribute.chosen
+        m.d.comb += word.number.eq(steps.slot - SET_SLOT)
+        with m.If(steps.at_in_slot(NEXT_WORD)):
+            begins = (steps.slot == SET_SLOT - 1) | (steps.slot == ANSWER_SLOT - 1)
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
-        with m.If(self.go & (in_slot == WORD_TAKEN)):
-            m.d.sync += [self.request.eq(self.given), self.kept.eq(kept_words.word)]
+        with m.If(steps.at_in_slot(WORD_TAKEN)):
+            m.d.sync += [word.request.eq(self.given), word.kept.eq(kept_words.word)]
 
-        write = kept_words.write
-        in_set = (slot >= SET_SLOT) & (slot < SET_SLOT + BLOCK_WORDS)
+        connect(m, flipped(self.attribute), rules.attribute)
+        connect(m, word, rules.word)
+        m.d.comb += [rules.state.eq(self.state), self.writes.eq(rules.judged.writes)]
+
+        write, mask = kept_words.write, rules.judged.mask
+        took, refused = Signal(), Signal()
         client_reregister = place(PORT_INFO["client_reregister"])
-        m.d.sync += [self.took.eq(0), write.eq(self.note)]
-        m.d.comb += self.merged.eq(write.word)
-        with m.If(self.first):
-            m.d.sync += [self.refused.eq(0), self.client_reregister.eq(0)]
-        with m.If(self.go & in_set & self.setting & (in_slot == _MERGED)):
+        m.d.sync += [took.eq(0), write.eq(self.note)]
+        with m.If(steps.first):
+            m.d.sync += [refused.eq(0), self.client_reregister.eq(0)]
+        setting = self.attribute.setting & ~self.task.pma
+        with m.If(steps.at_in_slot(_MERGED) & steps.within(SET_SLOT) & setting):
             m.d.sync += [
-                self.took.eq(1),
-                self.refused.eq(self.refused | rules.refused),
+                took.eq(1),
+                refused.eq(refused | rules.judged.refused),
                 write.valid.eq(1),
                 write.address.eq(kept_words.address),
-                write.word.eq((self.kept & ~rules.mask) | (self.request & rules.mask)),
+                write.word.eq((word.kept & ~mask) | (word.request & mask)),
             ]
-            with m.If(self.chosen[SmaAttribute.PORT_INFO.name] & (self.word == client_reregister.word)):
-                m.d.sync += self.client_reregister.eq(client_reregister.of(self.request))
+            with m.If(chosen[SmaAttribute.PORT_INFO.name] & (word.number == client_reregister.word)):
+                m.d.sync += self.client_reregister.eq(client_reregister.of(word.request))
+        of_node = self.attribute.target.at_port_0 if isinstance(self._parameters, SwitchParameters) else 1
+        m.d.comb += [
+            set_word.port_info.eq(took & chosen[SmaAttribute.PORT_INFO.name] & of_node),
+            set_word.switch_info.eq(took & chosen[SmaAttribute.SWITCH_INFO.name]),
+            set_word.number.eq(word.number),
+            set_word.request.eq(word.request),
+            set_word.merged.eq(write.word),
+            self.status.eq(
+                Mux(self.attribute.answering & refused, MadStatus.INVALID_ATTRIBUTE_VALUE, self.attribute.status)
+            ),
+        ]
         return m

@@ -4,14 +4,16 @@ from itertools import pairwise
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute_decode import Chosen, Target
+from rtl.management.attribute import AttributeSignature, WordSignature
+from rtl.management.departure import RouteSignature
 from rtl.management.place import WORD_BITS, place
-from rtl.management.pma import PMA_ACCESSES, SELECT_BITS
+from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
-from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, first_step
+from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, StepsSignature, first_step
+from rtl.management.task import TaskSignature
 from rtl.registers.bus import BusSignature
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.layout import Layout
@@ -74,15 +76,17 @@ def _distances() -> dict[int, int]:
     }
 
 
+_Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
+
+
 class BusSteps(wiring.Component):
     """Gives each access in the cycle of its step.
 
     Members:
-        go: the step in this cycle is `step`.
-        route, lid: the LFT's entry of this LID is wanted, from step 1 on.
-        chosen, target, at_port_0: what the MAD names. `select`: the counters that a PMA's Set names.
-        setting, answering: a Set's data are taken, an answer's data are given.
-        request: the word of a Set, from the first step of its slot on; `writes`: see `SetRules`, from the second on.
+        steps, task: see `Work`, `Decision`.
+        route: the entry of the LFT that is wanted.
+        attribute, word: the attribute, and its word that came.
+        writes: see `SetRules`, from the slot's second step on.
         bus: to the node.
         read: what was read last, 5 cycles after it was given. Of several fields read in one slot, each is put below
             those before as in their word.
@@ -93,18 +97,12 @@ class BusSteps(wiring.Component):
         self._lft_size = parameters.lft_size if isinstance(parameters, SwitchParameters) else 0
         super().__init__(
             {
-                "go": In(1),
-                "step": In(STEP_BITS),
-                "route": In(1),
-                "lid": In(16),
-                "chosen": In(Chosen),
-                "target": In(Target),
-                "at_port_0": In(1),
-                "setting": In(1),
-                "answering": In(1),
-                "request": In(WORD_BITS),
+                "steps": In(StepsSignature()),
+                "task": In(TaskSignature()),
+                "route": In(RouteSignature()),
+                "attribute": In(AttributeSignature()),
+                "word": In(WordSignature()),
                 "writes": In(WRITES),
-                "select": In(SELECT_BITS),
                 "bus": Out(BusSignature()),
                 "read": Out(DATA_BITS),
             }
@@ -113,121 +111,129 @@ class BusSteps(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """An access stands ready from the step before its own on."""
         m = Module()
-        chosen = self.chosen
-        writing, reading = Signal(), Signal()
-        address, value = Signal(ADDRESS_BITS), Signal(DATA_BITS)
-        give_write, give_read = Signal(), Signal()
-        next_address, next_value = Signal(ADDRESS_BITS), Signal(DATA_BITS)
+        steps, attribute = self.steps, self.attribute
+        given, ready = Signal(_Access), Signal(_Access)
+        with m.If(steps.go):
+            m.d.sync += given.eq(ready)
         m.d.comb += [
-            self.bus.addr.eq(address),
-            self.bus.wdata.eq(value),
-            self.bus.write.eq(writing & self.go),
-            self.bus.read.eq(reading & self.go),
+            self.bus.addr.eq(given.addr),
+            self.bus.wdata.eq(given.wdata),
+            self.bus.write.eq(given.write & steps.go),
+            self.bus.read.eq(given.read & steps.go),
         ]
-        with m.If(self.go):
-            m.d.sync += [
-                writing.eq(give_write),
-                reading.eq(give_read),
-                address.eq(next_address),
-                value.eq(next_value),
-            ]
-
-        def port_page(register: PortRegister | NodeRegister | Counter | CounterHigh) -> Value:
-            page = self.target.port if self._is_switch else Const(1, 1)
-            return Cat(Const(register, _OFFSET_BITS), page)
 
         # Reads before the slots.
-        on_link = chosen[SmaAttribute.PORT_INFO.name]
+        on_link = attribute.chosen[SmaAttribute.PORT_INFO.name]
         if self._is_switch:
-            on_link = on_link & ~self.at_port_0
-            with m.If((self.step == _ROUTE_STEP - 1) & self.route):
-                m.d.comb += give_read.eq(1)
-                m.d.comb += next_address.eq(Cat(self.lid, Const(LFT_PAGE, 8)))
-        with m.If((self.step == _STATE_STEP - 1) & self.setting & on_link):
-            m.d.comb += give_read.eq(1)
-            m.d.comb += next_address.eq(port_page(PortRegister.STATE))
+            on_link = on_link & ~attribute.target.at_port_0
+            with m.If((steps.number == _ROUTE_STEP - 1) & self.route.wanted):
+                m.d.comb += [ready.read.eq(1), ready.addr.eq(Cat(self.route.lid, Const(LFT_PAGE, 8)))]
+        with m.If((steps.number == _STATE_STEP - 1) & attribute.setting & on_link):
+            m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(PortRegister.STATE))]
 
         # In the slots, access j of word w is number 8 w + j. That of a step is made ready: of an answer's slot the one
         # of the next step, of a Set's slot the one before.
-        in_answer = self.step >= _ANSWER_STEP
+        in_answer = steps.number >= _ANSWER_STEP
         number = Signal(STEP_BITS)
-        m.d.comb += number.eq(self.step - Mux(in_answer, _ANSWER_STEP, _SET_STEP))
-        access, word = number[:3], number[3:]
-        answering, setting = self.answering & in_answer, self.setting & ~in_answer
-
+        m.d.comb += number.eq(steps.number - Mux(in_answer, _ANSWER_STEP, _SET_STEP))
+        answering, setting = attribute.answering & in_answer, attribute.setting & ~in_answer
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:
                 for place_in_list, name in enumerate(names):
                     with m.Case(SLOT_STEPS * place(PORT_INFO[name]).word + place_in_list):
-                        m.d.comb += give_read.eq(1)
-                        m.d.comb += next_address.eq(port_page(_REGISTERS[name]))
-
-        def write_fields(layout: Layout, lists: tuple[tuple[str, ...], ...]) -> None:
-            with m.Switch(number):
-                for names in lists:
-                    for place_in_list, name in enumerate(names):
-                        register = _REGISTERS[name]
-                        field = place(layout[name])
-                        if self._is_switch and name in _OF_ADAPTERS:
-                            continue
-                        with m.Case(SLOT_STEPS * field.word + place_in_list):
-                            of_node = isinstance(register, NodeRegister)
-                            m.d.comb += give_write.eq(self.writes[place_in_list])
-                            m.d.comb += next_address.eq(Value.cast(register) if of_node else port_page(register))
-                            m.d.comb += next_value.eq(field.of(self.request))
-
-        with m.If(setting & chosen[SmaAttribute.PORT_INFO.name]):
-            write_fields(PORT_INFO, PORT_INFO_WRITES)
+                        m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(_REGISTERS[name]))]
+        with m.If(setting & attribute.chosen[SmaAttribute.PORT_INFO.name]):
+            self._write_fields(m, ready, number, PORT_INFO, PORT_INFO_WRITES)
         if self._is_switch:
-            with m.If(setting & chosen[SmaAttribute.SWITCH_INFO.name]):
-                write_fields(SWITCH_INFO, SWITCH_INFO_WRITES)
+            with m.If(setting & attribute.chosen[SmaAttribute.SWITCH_INFO.name]):
+                self._write_fields(m, ready, number, SWITCH_INFO, SWITCH_INFO_WRITES)
+        entries = self._entries(m)
+        if self._is_switch:
+            with m.If(setting):
+                self._write_tables(m, ready, number, entries)
+        self._access_counters(m, ready, number, entries, answering, setting)
+        self._take_what_is_read(m, number[3:])
+        return m
 
-        # Entries of tables, several to a word; of PortCountersExtended the word before.
+    def _of_port(self, register: PortRegister | NodeRegister | Counter | CounterHigh) -> Value:
+        """The address of the port's register."""
+        return Cat(Const(register, _OFFSET_BITS), self.attribute.target.port if self._is_switch else Const(1, 1))
+
+    def _write_fields(
+        self, m: Module, ready: data.View, number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
+    ) -> None:
+        """The fields of a Set that are registers, too."""
+        with m.Switch(number):
+            for names in lists:
+                for place_in_list, name in enumerate(names):
+                    register, field = _REGISTERS[name], place(layout[name])
+                    if self._is_switch and name in _OF_ADAPTERS:
+                        continue
+                    of_node = isinstance(register, NodeRegister)
+                    with m.Case(SLOT_STEPS * field.word + place_in_list):
+                        m.d.comb += [
+                            ready.write.eq(self.writes[place_in_list]),
+                            ready.addr.eq(Value.cast(register) if of_node else self._of_port(register)),
+                            ready.wdata.eq(field.of(self.word.request)),
+                        ]
+
+    def _entries(self, m: Module) -> Signal:
+        """The rest of a word with entries of a table, the next highest; of PortCountersExtended the word before."""
+        steps, chosen = self.steps, self.attribute.chosen
         entries = Signal(WORD_BITS)
-        of_word_before = chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]
-        taken = Mux(of_word_before, WORD_TAKEN, 0)
-        with m.If(self.go):
-            with m.If(self.step[:3] == taken):
-                m.d.sync += entries.eq(self.request)
+        taken = Mux(chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORD_TAKEN, 0)
+        with m.If(steps.go):
+            with m.If(steps.in_slot == taken):
+                m.d.sync += entries.eq(self.word.request)
             with m.Elif(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name]):
                 m.d.sync += entries.eq(entries << _LFT_ENTRY)
             with m.Elif(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name]):
                 m.d.sync += entries.eq(entries << _SL_ENTRY)
+        return entries
 
-        if self._is_switch:
-            lid = Cat(access[:2], word[:4], self.target.block)[:16]
-            of_word = WORD_BITS // _LFT_ENTRY
-            in_set = word < LINEAR_FORWARDING_TABLE.count // of_word
-            with m.If(setting & chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name] & in_set):
-                m.d.comb += give_write.eq((access < of_word) & (lid < self._lft_size))
-                m.d.comb += next_address.eq(Cat(lid, Const(LFT_PAGE, 8)))
-                m.d.comb += next_value.eq(entries[-_LFT_ENTRY:])
+    def _write_tables(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
+        """A switch's tables, entry by entry."""
+        access, word = number[:3], number[3:]
+        chosen, target = self.attribute.chosen, self.attribute.target
+        lid = Cat(access[:2], word[:4], target.block)[:16]
+        of_word = WORD_BITS // _LFT_ENTRY
+        in_set = word < LINEAR_FORWARDING_TABLE.count // of_word
+        with m.If(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name] & in_set):
+            m.d.comb += [
+                ready.write.eq((access < of_word) & (lid < self._lft_size)),
+                ready.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
+                ready.wdata.eq(entries[-_LFT_ENTRY:]),
+            ]
+        in_set = number < SL_TO_VL_MAPPING_TABLE.count
+        page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
+        with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & in_set):
+            m.d.comb += [
+                ready.write.eq((target.in_port != 0) & (target.port != 0)),
+                ready.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
+                ready.wdata.eq(entries[-_SL_ENTRY:]),
+            ]
 
-            target = self.target
-            in_set = number < SL_TO_VL_MAPPING_TABLE.count
-            with m.If(setting & chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & in_set):
-                m.d.comb += give_write.eq((target.in_port != 0) & (target.port != 0))
-                page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
-                m.d.comb += next_address.eq(
-                    Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)
-                )
-                m.d.comb += next_value.eq(entries[-_SL_ENTRY:])
-
+    def _access_counters(
+        self, m: Module, ready: data.View, number: Signal, entries: Signal, answering: Value, setting: Value
+    ) -> None:
+        """A PMA's counters. A Set names them in CounterSelect and CounterSelect2."""
+        select = Cat(self.task.head.counter_select, self.task.head.counter_select2[0])
         for attribute, accesses in PMA_ACCESSES.items():
-            with m.If(chosen[attribute.name]), m.Switch(number):
-                for given in accesses:
-                    with m.Case(SLOT_STEPS * given.word + given.number):
-                        selected = self.select[given.select] if given.select is not None else 1
-                        m.d.comb += next_address.eq(port_page(given.register))
-                        m.d.comb += next_value.eq(entries if given.value is None else given.value.of(self.request))
-                        if given.read:
-                            m.d.comb += give_read.eq(answering)
-                        if given.written:
-                            m.d.comb += give_write.eq(setting & selected)
+            with m.If(self.attribute.chosen[attribute.name]), m.Switch(number):
+                for access in accesses:
+                    value = entries if access.value is None else access.value.of(self.word.request)
+                    with m.Case(SLOT_STEPS * access.word + access.number):
+                        m.d.comb += [ready.addr.eq(self._of_port(access.register)), ready.wdata.eq(value)]
+                        if access.read:
+                            m.d.comb += ready.read.eq(answering)
+                        if access.written:
+                            selected = 1 if access.select is None else select[access.select]
+                            m.d.comb += ready.write.eq(setting & selected)
 
-        # What is read. It comes before the last step of its slot.
+    def _take_what_is_read(self, m: Module, word: Value) -> None:
+        """It comes before the last step of its slot."""
         first = Signal()
-        with m.If(self.step[:3] == 0):
+        with m.If(self.steps.in_slot == 0):
             m.d.sync += first.eq(1)
         above = Signal(DATA_BITS)
         with m.Switch(word):
@@ -236,4 +242,3 @@ class BusSteps(wiring.Component):
                     m.d.comb += above.eq(self.read << distance)
         with m.If(self.bus.rvalid):
             m.d.sync += [self.read.eq(self.bus.rdata | Mux(first, 0, above)), first.eq(0)]
-        return m

@@ -6,9 +6,11 @@ from amaranth.hdl import Array, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute_memory import BLOCK_WORDS
+from rtl.management.attribute import WordSignature
 from rtl.management.place import WORD_BITS
-from rtl.widths import SL_BITS, SLOT_BITS
+from rtl.management.step import ANSWER_SLOT, StepsSignature
+from rtl.management.task import TaskSignature
+from rtl.widths import SLOT_BITS
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE
 
 __all__ = ["LeavingSlot"]
@@ -25,10 +27,8 @@ class LeavingSlot(wiring.Component):
         vls: data VLs.
 
     Members:
-        first: the step in this cycle is step 0.
-        pma, to_host: the packet is a PMA's answer, to an adapter's host; `came_on`: the slot of the request.
-        sl: its SL.
-        look, word, kept: in this cycle `kept` is this word of the SLtoVLMappingTable.
+        steps, task: see `Work`, `Decision`.
+        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable.
         slot: the slot. `there`: the node has it.
     """
 
@@ -36,14 +36,9 @@ class LeavingSlot(wiring.Component):
         self._vls = vls
         super().__init__(
             {
-                "first": In(1),
-                "pma": In(1),
-                "to_host": In(1),
-                "came_on": In(SLOT_BITS),
-                "sl": In(SL_BITS),
-                "look": In(1),
-                "word": In(range(BLOCK_WORDS)),
-                "kept": In(WORD_BITS),
+                "steps": In(StepsSignature()),
+                "task": In(TaskSignature()),
+                "word": In(WordSignature()),
                 "slot": Out(SLOT_BITS),
                 "there": Out(1),
             }
@@ -52,11 +47,13 @@ class LeavingSlot(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One register."""
         m = Module()
-        place_in_word, word = self.sl[:_PLACE_BITS], self.sl[_PLACE_BITS:]
-        entries = Array(self.kept.word_select(_OF_WORD - 1 - place, _ENTRY) for place in range(_OF_WORD))
-        with m.If(self.first):
-            m.d.sync += self.slot.eq(Mux(self.pma, self.came_on, self._vls))
-        with m.Elif(self.look & self.pma & ~self.to_host & (self.word == word)):
+        steps, task, head = self.steps, self.task, self.task.head
+        place_in_word, number = head.sl[:_PLACE_BITS], head.sl[_PLACE_BITS:]
+        entries = Array(self.word.kept.word_select(_OF_WORD - 1 - place, _ENTRY) for place in range(_OF_WORD))
+        looks = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (self.word.number == number)
+        with m.If(steps.first):
+            m.d.sync += self.slot.eq(Mux(task.pma, head.slot, self._vls))
+        with m.Elif(looks & task.pma & ~task.from_host):
             m.d.sync += self.slot.eq(entries[place_in_word])
-        m.d.comb += self.there.eq(~self.pma | (self.slot < self._vls))
+        m.d.comb += self.there.eq(~task.pma | (self.slot < self._vls))
         return m

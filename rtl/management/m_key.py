@@ -4,17 +4,36 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute_memory import BLOCK_WORDS
+from rtl.management.attribute import SetWordSignature
 from rtl.management.mad_head import M_KEY_BITS
 from rtl.management.place import WORD_BITS, masks, place
 from wire.port_info import PORT_INFO
 from wire.registers import DATA_BITS
 
-__all__ = ["MKey"]
+__all__ = ["KeySignature", "MKey"]
 
 _PROTECT_BITS = PORT_INFO["m_key_protect_bits"].width
 _PERIOD_BITS = PORT_INFO["m_key_lease_period"].width
 _VIOLATIONS_BITS = PORT_INFO["m_key_violations"].width
+
+
+class KeySignature(wiring.Signature):
+    """The M_Key as visible, seen from where it is kept.
+
+    Members:
+        m_key, protect, violations: PortInfo's fields.
+        hidden: the SMP that was judged last may not see the M_Key.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "m_key": Out(M_KEY_BITS),
+                "protect": Out(_PROTECT_BITS),
+                "violations": Out(_VIOLATIONS_BITS),
+                "hidden": Out(1),
+            }
+        )
 
 
 class MKey(wiring.Component):
@@ -25,9 +44,8 @@ class MKey(wiring.Component):
         check: an SMP is judged in this cycle; `get`: it is a Get; `matches`: its M_Key is `m_key`.
         good: the key is right or there is none; `answered`: the SMP is worked on; `violation`: it is not; all with
             `check`.
-        hidden: the SMP may not see the M_Key; in the cycle after, until the next check.
-        take, word, request: a word of a Set of the node's own PortInfo, and its number.
-        m_key, protect, violations: as visible.
+        set_word: a word of a Set.
+        key: the M_Key.
     """
 
     def __init__(self) -> None:
@@ -40,35 +58,31 @@ class MKey(wiring.Component):
                 "good": Out(1),
                 "answered": Out(1),
                 "violation": Out(1),
-                "hidden": Out(1),
-                "take": In(1),
-                "word": In(range(BLOCK_WORDS)),
-                "request": In(WORD_BITS),
-                "m_key": Out(M_KEY_BITS),
-                "protect": Out(_PROTECT_BITS),
-                "violations": Out(_VIOLATIONS_BITS),
+                "set_word": In(SetWordSignature()),
+                "key": Out(KeySignature()),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease."""
         m = Module()
+        key, word = self.key, self.set_word
 
         # The check. Get is answered with a wrong key, too, while only Set is protected.
         unlocked = Signal(init=1)  # M_Key is 0
         kept_protect = Signal(_PROTECT_BITS)
         expired = Signal()
-        m.d.sync += unlocked.eq(self.m_key == 0)
+        m.d.sync += unlocked.eq(key.m_key == 0)
         m.d.comb += [
-            self.protect.eq(Mux(expired, 0, kept_protect)),
+            key.protect.eq(Mux(expired, 0, kept_protect)),
             self.good.eq(unlocked | self.matches),
-            self.answered.eq(self.good | (self.get & ~self.protect[1])),
+            self.answered.eq(self.good | (self.get & ~key.protect[1])),
             self.violation.eq(~self.answered),
         ]
         with m.If(self.check):
-            m.d.sync += self.hidden.eq(~self.good & self.protect[0])
+            m.d.sync += key.hidden.eq(~self.good & key.protect[0])
         with m.If(self.check & self.violation):
-            m.d.sync += self.violations.eq(self.violations + ~self.violations.all())
+            m.d.sync += key.violations.eq(key.violations + ~key.violations.all())
 
         # The lease: whole seconds, of the length that they had when it began. It expires in the last cycle of the
         # last one, and that cycle already sees it.
@@ -97,13 +111,13 @@ class MKey(wiring.Component):
         # A Set.
         m_key_word = min(masks(PORT_INFO["m_key"]))
         violations = place(PORT_INFO["m_key_violations"])
-        with m.If(self.take), m.Switch(self.word):
+        with m.If(word.port_info), m.Switch(word.number):
             for half in range(2):
                 with m.Case(m_key_word + half):
-                    m.d.sync += self.m_key.word_select(1 - half, WORD_BITS).eq(self.request)
+                    m.d.sync += key.m_key.word_select(1 - half, WORD_BITS).eq(word.request)
             for name, register in (("m_key_lease_period", period), ("m_key_protect_bits", kept_protect)):
                 with m.Case(place(PORT_INFO[name]).word):
-                    m.d.sync += register.eq(place(PORT_INFO[name]).of(self.request))
-            with m.Case(violations.word), m.If(violations.of(self.request) == 0):
-                m.d.sync += self.violations.eq(0)
+                    m.d.sync += register.eq(place(PORT_INFO[name]).of(word.request))
+            with m.Case(violations.word), m.If(violations.of(word.request) == 0):
+                m.d.sync += key.violations.eq(0)
         return m

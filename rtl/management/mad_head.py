@@ -15,10 +15,14 @@ from rtl.management.mad_packet import (
     SMP_BYTES,
     words_that_differ,
 )
+from rtl.management.packet_memory import WHOLE, PacketWrite
 from rtl.management.place import Place, place, word_of
+from rtl.management.trap_packet import TRAPS, trap_numbers
+from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.headers import DETH, LRH
 from wire.layout import Layout
 from wire.mad import CLASS_VERSION, MgmtClass
+from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import PORT_COUNTERS
 from wire.smp import SMP_DIRECTED_ROUTE
 
@@ -64,10 +68,19 @@ MadHead = data.StructLayout(
         "directed": 1,
         "version_known": 1,
         "transaction": _COUNT_BITS,
+        "names": TRAPS,
+        "key_matches": 1,
+        "arrival": PORT_BITS,
+        "slot": SLOT_BITS,
+        "is_smp": 1,
+        "is_pma_request": 1,
     }
 )
-"""Fields of a packet's headers; `directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`:
-the lower half of the TransactionID. What a packet does not have is any value."""
+"""Fields of a packet's headers, and what else is to be known of it. What a packet does not have is any value.
+
+`directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower half of the TransactionID;
+`names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's; `arrival`, `slot`: the port
+that it came in by, and its slot; `is_smp`, `is_pma_request`: it is one."""
 
 
 def mad_place(name: str) -> Place:
@@ -78,80 +91,77 @@ def mad_place(name: str) -> Place:
 class MadReceive(wiring.Component):
     """Looks at the words of one packet after the other.
 
-    Args:
-        slot: VL15's.
-        traps: the trap numbers of this kind of node.
-
     Members:
-        words: the packet.
+        words: the packet. `arrival`: the port that it comes in by, with its first word.
         m_key: what the SMP's is compared with.
-        index: of the word on the wires.
-        head: the packet's headers; valid from the cycle after the word with it on, until the next packet.
-        is_smp, is_pma_request: the packet is one, from the cycle after its last word on.
-        key_matches: an SMP's M_Key is `m_key`, from then on.
-        names: of which trap its TransactionID could be, one-hot, from then on.
+        write: a word on the wires; of a packet that is too long, as many as a MAD's has.
+        head: the packet's headers, from the cycle after the word with it on, until the next packet.
     """
 
-    def __init__(self, slot: int, traps: tuple[int, ...]) -> None:
-        self._slot = slot
-        self._traps = traps
+    def __init__(self, parameters: NodeParameters) -> None:
+        self._vl15_slot = parameters.vls
+        self._traps = trap_numbers(isinstance(parameters, SwitchParameters))
         super().__init__(
             {
                 "words": In(HostWordSignature()),
+                "arrival": In(PORT_BITS),
                 "m_key": In(M_KEY_BITS),
-                "index": Out(range(MAD_WORDS + 1)),
+                "write": Out(PacketWrite),
                 "head": Out(MadHead),
-                "is_smp": Out(1),
-                "is_pma_request": Out(1),
-                "key_matches": Out(1),
-                "names": Out(len(traps)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Each word is looked at once. The index stops beyond a MAD's last word."""
         m = Module()
-        words, word, head = self.words, self.words.data, self.head
-        count = Signal.like(self.index)
-        beyond = MAD_WORDS
-        m.d.comb += self.index.eq(Mux(words.first, 0, count))
+        words, head = self.words, self.head
+        index, count = Signal(range(MAD_WORDS + 1)), Signal(range(MAD_WORDS + 1))
+        m.d.comb += index.eq(Mux(words.first, 0, count))
+        with m.If(words.valid & (index != MAD_WORDS)):
+            m.d.sync += count.eq(index + 1)
+            m.d.comb += [self.write.bytes.eq(WHOLE), self.write.index.eq(index), self.write.word.eq(words.data)]
+        with m.If(words.valid & words.first):
+            m.d.sync += [head.arrival.eq(self.arrival), head.slot.eq(words.slot)]
+        self._identify(m, index)
         with m.If(words.valid):
-            m.d.sync += count.eq(Mux(self.index == beyond, beyond, self.index + 1))
+            self._keep(m, index)
+        return m
 
-        ends = words.last & (self.index == MAD_WORDS - 1)
-        on_vl15 = words.slot == self._slot
-        for allowed, found, slot in (
-            (SMP_BYTES, self.is_smp, on_vl15),
-            (PMA_REQUEST_BYTES, self.is_pma_request, ~on_vl15),
+    def _identify(self, m: Module, index: Signal) -> None:
+        words, head = self.words, self.head
+        on_vl15 = words.slot == self._vl15_slot
+        for allowed, name, slot in (
+            (SMP_BYTES, "is_smp", on_vl15),
+            (PMA_REQUEST_BYTES, "is_pma_request", ~on_vl15),
         ):
-            differs = Signal(name=f"{found.name}_differs")
-            as_one = Signal(name=f"as_{found.name}")  # all words so far are as one's
-            with m.Switch(self.index):
-                for index, in_word in words_that_differ(allowed, word).items():
-                    with m.Case(index):
+            differs = Signal(name=f"{name}_differs")
+            as_one = Signal(name=f"as_{name}")  # all words so far are as one's
+            with m.Switch(index):
+                for number, in_word in words_that_differ(allowed, words.data).items():
+                    with m.Case(number):
                         m.d.comb += differs.eq(in_word)
             so_far = (words.first | as_one) & ~differs & slot
             with m.If(words.valid):
-                m.d.sync += [as_one.eq(so_far), found.eq(so_far & ends)]
+                ends = words.last & (index == MAD_WORDS - 1)
+                m.d.sync += [as_one.eq(so_far), head[name].eq(so_far & ends)]
 
-        fields = {name: place(header[name], start) for name, (header, start) in _KEPT.items()}
+    def _keep(self, m: Module, index: Signal) -> None:
+        word, head = self.words.data, self.head
+        for name, (header, start) in _KEPT.items():
+            where = place(header[name], start)
+            with m.If(index == where.word):
+                m.d.sync += head[name].eq(where.of(word))
         mgmt_class, class_version = mad_place("mgmt_class"), mad_place("class_version")
-        keys = (self.m_key[M_KEY_BITS // 2 :], self.m_key[: M_KEY_BITS // 2])
-        with m.If(words.valid):
-            for name, where in fields.items():
-                with m.If(self.index == where.word):
-                    m.d.sync += head[name].eq(where.of(word))
-            with m.If(self.index == mgmt_class.word):
-                m.d.sync += [
-                    head.directed.eq(mgmt_class.of(word) == MgmtClass.SUBN_DIRECTED_ROUTE),
-                    head.version_known.eq(class_version.of(word) == CLASS_VERSION),
-                ]
-            with m.If(self.index == M_KEY_WORD):
-                m.d.sync += self.key_matches.eq(word == keys[0])
-            with m.If(self.index == M_KEY_WORD + 1):
-                m.d.sync += self.key_matches.eq(self.key_matches & (word == keys[1]))
-            with m.If(self.index == TRANSACTION_WORD):
-                m.d.sync += self.names.eq(Cat(word == Const(number, _COUNT_BITS) for number in self._traps))
-            with m.If(self.index == TRANSACTION_WORD + 1):
-                m.d.sync += head.transaction.eq(word)
-        return m
+        with m.If(index == mgmt_class.word):
+            m.d.sync += [
+                head.directed.eq(mgmt_class.of(word) == MgmtClass.SUBN_DIRECTED_ROUTE),
+                head.version_known.eq(class_version.of(word) == CLASS_VERSION),
+            ]
+        with m.If(index == M_KEY_WORD):
+            m.d.sync += head.key_matches.eq(word == self.m_key[M_KEY_BITS // 2 :])
+        with m.If(index == M_KEY_WORD + 1):
+            m.d.sync += head.key_matches.eq(head.key_matches & (word == self.m_key[: M_KEY_BITS // 2]))
+        with m.If(index == TRANSACTION_WORD):
+            m.d.sync += head.names.eq(Cat(word == Const(number, _COUNT_BITS) for number in self._traps))
+        with m.If(index == TRANSACTION_WORD + 1):
+            m.d.sync += head.transaction.eq(word)

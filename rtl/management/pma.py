@@ -17,7 +17,7 @@ from wire.pma import (
 )
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
 
-__all__ = ["AS_IT_CAME", "COUNTER_WORDS", "OF_PORTS", "PMA_ACCESSES", "SELECT_BITS", "TICK", "PmaAccess"]
+__all__ = ["AS_IT_CAME", "COUNTER_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
 
 OF_PORTS: Final = (
     PmaAttribute.PORT_SAMPLES_CONTROL,
@@ -27,9 +27,6 @@ OF_PORTS: Final = (
 """The attributes with a PortSelect."""
 
 TICK: Final = place(PORT_SAMPLES_CONTROL["tick"])
-
-SELECT_BITS: Final = len(PMA_COUNTERS)
-"""CounterSelect, and above it bit 0 of CounterSelect2."""
 
 _COUNTERS: Final = {
     "symbol_error_counter": Counter.SYMBOL_ERROR,
@@ -58,7 +55,8 @@ class PmaAccess(NamedTuple):
         word, number: it is access `number` in the slot of this word.
         register: what is read or written.
         value: where what is written stands in the word; None: it is the whole word before.
-        select: bit that has to be 1 if it is to be written; None: none.
+        select: bit of CounterSelect, and above it bit 0 of CounterSelect2, that has to be 1 if it is to be written;
+            None: none.
         read, written: it is given for an answer, in a Set.
     """
 

@@ -5,11 +5,11 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute_decode import Chosen
-from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
+from rtl.management.attribute import AttributeSignature, WordSignature
+from rtl.management.attribute_memory import SL_TO_VL_WORDS
 from rtl.management.place import WORD_BITS, masks, place
 from rtl.management.port_info_fields import LINK_SPEEDS, LINK_WIDTHS, WRITABLE, PortKind
 from rtl.rotation import any_of
@@ -21,7 +21,7 @@ from wire.port_tables import GUID_INFO
 from wire.sma import LED_INFO, SmaAttribute
 from wire.switch_info import SWITCH_INFO
 
-__all__ = ["PORT_INFO_WRITES", "SWITCH_INFO_WRITES", "WRITES", "SetRules"]
+__all__ = ["PORT_INFO_WRITES", "SWITCH_INFO_WRITES", "WRITES", "Judged", "SetRules"]
 
 WRITES: Final = 3
 """Most registers that one word of a Set of PortInfo or SwitchInfo writes."""
@@ -56,6 +56,11 @@ _WHOLE: Final = (
 _ALL = (1 << WORD_BITS) - 1
 
 
+Judged = data.StructLayout({"mask": WORD_BITS, "refused": 1, "writes": WRITES})
+"""Of a word: the bits taken, whether some field is refused, and which registers are written, in the order of
+`PORT_INFO_WRITES`."""
+
+
 class _Rule(NamedTuple):
     """Of a field as it is in the word: what makes it taken, what makes it refused; and whether it is kept at all."""
 
@@ -68,11 +73,9 @@ class SetRules(wiring.Component):
     """Judges a request's data word by word.
 
     Members:
-        chosen, at_port_0: the attribute, and of PortInfo whether it is a switch's port 0.
-        word, request: number and word.
+        attribute, word: which attribute, and its word that came.
         state: of the port, for PortState.
-        mask: the bits taken; `refused`: some field is; `writes`: which registers the word writes, in the order of
-            `PORT_INFO_WRITES`; all in the next cycle.
+        judged: what is taken of it, in the next cycle.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -80,36 +83,32 @@ class SetRules(wiring.Component):
         self._is_switch = isinstance(parameters, SwitchParameters)
         super().__init__(
             {
-                "chosen": In(Chosen),
-                "at_port_0": In(1),
-                "word": In(range(BLOCK_WORDS)),
-                "request": In(WORD_BITS),
+                "attribute": In(AttributeSignature()),
+                "word": In(WordSignature()),
                 "state": In(PORT_INFO["port_state"].width),
-                "mask": Out(WORD_BITS),
-                "refused": Out(1),
-                "writes": Out(WRITES),
+                "judged": Out(Judged),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """A Switch over the words for each attribute that is not stored whole."""
         m = Module()
-        mask, refused, writes = Signal(WORD_BITS), Signal(), Signal(WRITES)
-        chosen, word = self.chosen, self.word
+        judged = Signal(Judged)
+        chosen, word = self.attribute.chosen, self.word.number
         with m.If(chosen[SmaAttribute.PORT_INFO.name]):
-            self._judge(m, PORT_INFO, self._port_info_rules(), PORT_INFO_WRITES, mask, refused, writes)
+            self._judge(m, PORT_INFO, self._port_info_rules(), PORT_INFO_WRITES, judged)
         with m.If(Cat(chosen[attribute.name] for attribute in _WHOLE).any()):
-            m.d.comb += mask.eq(_ALL)
+            m.d.comb += judged.mask.eq(_ALL)
         with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word < SL_TO_VL_WORDS)):
-            m.d.comb += mask.eq(_ALL)
+            m.d.comb += judged.mask.eq(_ALL)
         with m.If(chosen[SmaAttribute.GUID_INFO.name] & (word >= GUID_INFO.entry.width // WORD_BITS)):
-            m.d.comb += mask.eq(_ALL)
+            m.d.comb += judged.mask.eq(_ALL)
         with m.If(chosen[SmaAttribute.LED_INFO.name] & (word == 0)):
-            m.d.comb += mask.eq(place(LED_INFO["led_mask"]).mask)
+            m.d.comb += judged.mask.eq(place(LED_INFO["led_mask"]).mask)
         if self._is_switch:
             with m.If(chosen[SmaAttribute.SWITCH_INFO.name]):
-                self._judge(m, SWITCH_INFO, self._switch_info_rules(), SWITCH_INFO_WRITES, mask, refused, writes)
-        m.d.sync += [self.mask.eq(mask), self.refused.eq(refused), self.writes.eq(writes)]
+                self._judge(m, SWITCH_INFO, self._switch_info_rules(), SWITCH_INFO_WRITES, judged)
+        m.d.sync += self.judged.eq(judged)
         return m
 
     def _judge(
@@ -118,37 +117,36 @@ class SetRules(wiring.Component):
         layout: Layout,
         rules: dict[str, _Rule],
         registers: tuple[tuple[str, ...], ...],
-        mask: Signal,
-        refused: Signal,
-        writes: Signal,
+        judged: data.View,
     ) -> None:
         by_word: dict[int, list[tuple[int, _Rule]]] = defaultdict(list)
         for name, rule in rules.items():
             for word, bits in masks(layout[name]).items():
                 by_word[word].append((bits & rule.kept, rule))
         written = {place(layout[names[0]]).word: names for names in registers}
-        with m.Switch(self.word):
+        with m.Switch(self.word.number):
             for word, parts in sorted(by_word.items()):
                 with m.Case(word):
                     taken = [Mux(rule.taken, Const(bits, WORD_BITS), 0) for bits, rule in parts]
                     m.d.comb += [
-                        mask.eq(any_of(taken)),
-                        refused.eq(Cat(rule.refused for _, rule in parts).any()),
-                        writes.eq(Cat(rules[name].taken for name in written.get(word, ()))),
+                        judged.mask.eq(any_of(taken)),
+                        judged.refused.eq(Cat(rule.refused for _, rule in parts).any()),
+                        judged.writes.eq(Cat(rules[name].taken for name in written.get(word, ()))),
                     ]
 
     def _at(self, kinds: Collection[PortKind]) -> Value:
         """The port is of one of these kinds."""
         if not self._is_switch:
             return Const(PortKind.ADAPTER in kinds, 1)
+        at_port_0 = self.attribute.target.at_port_0
         base, external = PortKind.BASE in kinds, PortKind.EXTERNAL in kinds
         if base == external:
             return Const(base, 1)
-        return self.at_port_0 if base else ~self.at_port_0
+        return at_port_0 if base else ~at_port_0
 
     def _port_info_rules(self) -> dict[str, _Rule]:
         def given(name: str) -> Value:
-            return place(PORT_INFO[name]).of(self.request)
+            return place(PORT_INFO[name]).of(self.word.request)
 
         def one_of(value: Value, allowed: Collection[int]) -> Value:
             return Cat(value == one for one in allowed).any()
@@ -207,7 +205,7 @@ class SetRules(wiring.Component):
         assert isinstance(self._parameters, SwitchParameters)
         always, never = Const(1, 1), Const(0, 1)
         rules = {name: _Rule(always, never, _ALL) for name in _SWITCH_INFO_STORED}
-        below = place(SWITCH_INFO["linear_fdb_top"]).of(self.request) < self._parameters.lft_size
+        below = place(SWITCH_INFO["linear_fdb_top"]).of(self.word.request) < self._parameters.lft_size
         rules["linear_fdb_top"] = _Rule(below, ~below, _ALL)
         return rules
 

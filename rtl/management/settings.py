@@ -1,68 +1,73 @@
 """What the agent itself uses of what a Subnet Manager has set (docs/management.md, section 4.3)."""
 
-from amaranth.hdl import Module, Signal
+from typing import Final
+
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute_memory import BLOCK_WORDS
-from rtl.management.place import WORD_BITS, place
+from rtl.management.attribute import SetWordSignature
+from rtl.management.place import place
+from rtl.management.step import ANSWER_SLOT, StepsSignature, first_step
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
 from wire.switch_info import SWITCH_INFO
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "SettingsSignature"]
 
-_OF_PORT = ("lid", "master_sm_lid", "master_sm_sl", "subnet_timeout")
+_OF_PORT: Final = ("lid", "master_sm_lid", "master_sm_sl", "subnet_timeout")
+_COMMIT_STEP: Final = first_step(ANSWER_SLOT) - 1
+
+
+class SettingsSignature(wiring.Signature):
+    """Fields of the node's own PortInfo and of SwitchInfo, seen from where they are kept.
+
+    Members:
+        lid, master_sm_lid, master_sm_sl, subnet_timeout, lmc (adapter), linear_fdb_top (switch): the fields.
+        sm_known: MasterSMLID is not 0; `traps_can_go`: nor is LID; both as of the last Set that is over.
+    """
+
+    def __init__(self, parameters: NodeParameters) -> None:
+        members = {name: Out(PORT_INFO[name].width) for name in _OF_PORT}
+        if isinstance(parameters, SwitchParameters):
+            members["linear_fdb_top"] = Out(SWITCH_INFO["linear_fdb_top"].width, init=parameters.lft_size - 1)
+        else:
+            members["lmc"] = Out(PORT_INFO["lmc"].width)
+        super().__init__({**members, "sm_known": Out(1), "traps_can_go": Out(1)})
 
 
 class Settings(wiring.Component):
     """Registers beside the attribute memory.
 
     Members:
-        take_port_info, take_switch_info: a word of the node's own PortInfo or of SwitchInfo is written to the memory.
-        word, kept: its number, and what is written.
-        commit: the Set is over.
-        lid, master_sm_lid, master_sm_sl, subnet_timeout, lmc (adapter), linear_fdb_top (switch): the fields.
-        sm_known: MasterSMLID is not 0; `traps_can_go`: nor is LID; both as of the last `commit`.
+        steps: see `Work`.
+        set_word: a word of a Set.
+        values: the registers.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
         self._is_switch = isinstance(parameters, SwitchParameters)
-        top = parameters.lft_size - 1 if isinstance(parameters, SwitchParameters) else 0
-        of_kind = (
-            {"linear_fdb_top": Out(SWITCH_INFO["linear_fdb_top"].width, init=top)}
-            if self._is_switch
-            else {"lmc": Out(PORT_INFO["lmc"].width)}
-        )
         super().__init__(
             {
-                "take_port_info": In(1),
-                "take_switch_info": In(1),
-                "word": In(range(BLOCK_WORDS)),
-                "kept": In(WORD_BITS),
-                "commit": In(1),
-                **{name: Out(PORT_INFO[name].width) for name in _OF_PORT},
-                "sm_known": Out(1),
-                "traps_can_go": Out(1),
-                **of_kind,
+                "steps": In(StepsSignature()),
+                "set_word": In(SetWordSignature()),
+                "values": Out(SettingsSignature(parameters)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Only whether there is a Subnet Manager to tell shows before a Set is over."""
         m = Module()
-
-        def hold(take: Signal, register: Signal, where: tuple[int, int, int]) -> None:
-            word, lsb, width = where
-            with m.If(take & (self.word == word)):
-                m.d.sync += register.eq(self.kept[lsb : lsb + width])
-
+        values, word = self.values, self.set_word
         names = _OF_PORT if self._is_switch else (*_OF_PORT, "lmc")
-        for name in names:
-            hold(self.take_port_info, getattr(self, name), place(PORT_INFO[name]))
+        fields = [(word.port_info, PORT_INFO, name) for name in names]
         if self._is_switch:
-            hold(self.take_switch_info, self.linear_fdb_top, place(SWITCH_INFO["linear_fdb_top"]))
-        with m.If(self.commit):
-            sm_known = self.master_sm_lid != 0
-            m.d.sync += [self.sm_known.eq(sm_known), self.traps_can_go.eq(sm_known & (self.lid != 0))]
+            fields.append((word.switch_info, SWITCH_INFO, "linear_fdb_top"))
+        for taken, layout, name in fields:
+            where = place(layout[name])
+            with m.If(taken & (word.number == where.word)):
+                m.d.sync += getattr(values, name).eq(where.of(word.merged))
+        with m.If(self.steps.at(_COMMIT_STEP)):
+            sm_known = values.master_sm_lid != 0
+            m.d.sync += [values.sm_known.eq(sm_known), values.traps_can_go.eq(sm_known & (values.lid != 0))]
         return m

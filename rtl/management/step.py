@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from amaranth.hdl import Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from rtl.management.attribute_memory import BLOCK_WORDS
+
 __all__ = [
     "ANSWER_SLOT",
     "ANSWER_STEPS",
@@ -11,6 +17,7 @@ __all__ = [
     "SLOT_STEPS",
     "STEP_BITS",
     "WORD_TAKEN",
+    "StepsSignature",
     "first_step",
 ]
 
@@ -41,3 +48,47 @@ WORD_TAKEN: Final = 7
 def first_step(slot: int) -> int:
     """The first step of a slot."""
     return SLOT_STEPS * slot
+
+
+_IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()
+
+
+class _Steps(wiring.PureInterface):
+    @property
+    def slot(self) -> Value:
+        """The slot that the step is of."""
+        return self.number[_IN_SLOT_BITS:]
+
+    @property
+    def in_slot(self) -> Value:
+        """The step's place in its slot."""
+        return self.number[:_IN_SLOT_BITS]
+
+    def at(self, number: int) -> Value:
+        """This step is in this cycle."""
+        return self.go & (self.number == number)
+
+    def at_in_slot(self, place: int) -> Value:
+        """The step of this place in a slot is in this cycle."""
+        return self.go & (self.in_slot == place)
+
+    def within(self, slot: int) -> Value:
+        """The step's slot is one of those for a block's words, of which the first is given."""
+        return (self.slot >= slot) & (self.slot < slot + BLOCK_WORDS)
+
+
+class StepsSignature(wiring.Signature):
+    """The steps of the work, seen from where they are counted.
+
+    Members:
+        go: this cycle has a step, of this `number`.
+        first: it is step 0.
+        last_slot: the number is one of the last 8.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"go": Out(1), "number": Out(STEP_BITS), "first": Out(1), "last_slot": Out(1)})
+
+    def create(self, *, path: tuple[str | int, ...] | None = None, src_loc_at: int = 0) -> _Steps:
+        """The signals, with what is asked of them."""
+        return _Steps(self, path=path, src_loc_at=1 + src_loc_at)

@@ -17,7 +17,10 @@ from wire.port_info import ADAPTER_CAPABILITIES, CapabilityMask
 from wire.sma import SmaAttribute
 from wire.smp import SMP_LID_ROUTED
 
-__all__ = ["VIOLATION_M_KEY_WORD", "head_words", "notice_words", "trap_numbers", "violation_words"]
+__all__ = ["TRAPS", "VIOLATION_M_KEY_WORD", "head_words", "notice_words", "trap_numbers", "violation_words"]
+
+TRAPS: Final = 2
+"""Each kind of node has two: one of its port or ports, and the M_Key's."""
 
 _DETAILS = NOTICE["data_details"].byte
 _VIOLATION = NOTICE_DETAILS[TrapNumber.BAD_M_KEY]

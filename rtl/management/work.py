@@ -1,30 +1,36 @@
 """When the agent is free, when it works, when it offers a packet (docs/management.md, section 2)."""
 
-from typing import Final
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, STEP_BITS
+from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, StepsSignature
 
-__all__ = ["Work"]
+__all__ = ["TakingSignature", "Work"]
 
-_LAST_SLOTS: Final = (PASS_STEPS // SLOT_STEPS - 1, ANSWER_STEPS // SLOT_STEPS - 1)
+
+class TakingSignature(wiring.Signature):
+    """How packets are taken from the crossing, seen from the agent.
+
+    Members:
+        available: a packet can be taken in this cycle.
+        taken: one was granted in a cycle before, and some of its rows are yet to be read.
+        ended: it is over (cycle z); `good`: it is whole and not flagged bad.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"available": Out(1), "taken": In(1), "ended": In(1), "good": In(1)})
 
 
 class Work(wiring.Component):
     """Counts the steps.
 
     Members:
-        due: a trap is due. `available`: a packet can be taken in this cycle; `begins`: a trap takes the agent instead.
-        taken: a packet was granted in a cycle before, and some of its rows are yet to be read.
-        ended: it is over (cycle z); `good`: it is whole and not flagged bad. `right`: it is for the agent and its
-            ICRC is right, from z+2 on.
+        taking: a packet is taken. `right`: it is for the agent and its ICRC is right, from z+1 on.
+        due: a trap is due. `begins`: it takes the agent in this cycle.
         hold: this cycle has no step.
-        go, step: the step in this cycle. `first`: it is step 0.
-        trap: the work is a trap's. `short`: it has few steps; from step 1 on.
-        last_slot: the step is one of the last 8.
+        steps: of the work; `trap`: it is a trap's.
+        answers: it is an answer, from step 1 on. What is only passed on has few steps.
         leaves, waits: there will be a packet to offer, and it is waited for; in the last step.
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
     """
@@ -32,24 +38,18 @@ class Work(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "due": In(1),
-                "available": Out(1),
-                "begins": Out(1),
-                "taken": In(1),
-                "ended": In(1),
-                "good": In(1),
+                "taking": Out(TakingSignature()),
                 "right": In(1),
+                "due": In(1),
+                "begins": Out(1),
                 "hold": In(1),
-                "go": Out(1),
-                "first": Out(1),
-                "step": Out(STEP_BITS),
+                "steps": Out(StepsSignature()),
                 "trap": Out(1),
-                "short": In(1),
-                "last_slot": Out(1),
+                "answers": In(1),
                 "leaves": In(1),
                 "waits": In(1),
-                "accepted": In(1),
                 "offering": Out(1),
+                "accepted": In(1),
                 "sent": In(1),
             }
         )
@@ -57,40 +57,43 @@ class Work(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Free, then a packet comes or a trap begins, then steps, then perhaps an offer, then free."""
         m = Module()
-        step = self.step
+        steps, taking = self.steps, self.taking
         free = Signal(init=1)
-        idle = free & ~self.taken
-        m.d.comb += [self.available.eq(idle & ~self.due), self.begins.eq(idle & self.due)]
-        with m.If(self.taken | self.begins):
+        idle = free & ~taking.taken
+        m.d.comb += [taking.available.eq(idle & ~self.due), self.begins.eq(idle & self.due)]
+        with m.If(taking.taken | self.begins):
             m.d.sync += free.eq(0)
 
         # A packet's step 0 is in cycle z+4, a trap's in the second after it took the agent.
         trap_follows = Signal()
         over = [Signal(name=f"over_{cycles}") for cycles in (1, 2, 3)]
         good = Signal()
+        right = Signal()
         m.d.sync += [
             trap_follows.eq(self.begins),
-            over[0].eq(self.ended),
+            over[0].eq(taking.ended),
             over[1].eq(over[0]),
             over[2].eq(over[1]),
+            right.eq(self.right),
         ]
-        with m.If(self.ended):
-            m.d.sync += good.eq(self.good)
+        with m.If(taking.ended):
+            m.d.sync += good.eq(taking.good)
         working = Signal()
         with m.If(over[2] | trap_follows):
-            m.d.sync += [step.eq(0), self.trap.eq(trap_follows), working.eq(trap_follows | (good & self.right))]
-        with m.If(over[2] & ~(good & self.right)):
+            m.d.sync += [steps.number.eq(0), self.trap.eq(trap_follows), working.eq(trap_follows | (good & right))]
+        with m.If(over[2] & ~(good & right)):
             m.d.sync += free.eq(1)
 
+        last_slot = Mux(self.answers | self.trap, ANSWER_STEPS // SLOT_STEPS - 1, PASS_STEPS // SLOT_STEPS - 1)
         m.d.comb += [
-            self.go.eq(working & ~self.hold),
-            self.first.eq(self.go & (step == 0)),
-            self.last_slot.eq(step[3:] == Mux(self.short, _LAST_SLOTS[0], _LAST_SLOTS[1])),
+            steps.go.eq(working & ~self.hold),
+            steps.first.eq(steps.at(0)),
+            steps.last_slot.eq(steps.slot == last_slot),
         ]
         stays = Signal()  # what is offered is not dropped any more
-        with m.If(self.go):
-            m.d.sync += step.eq(step + 1)
-            with m.If(self.last_slot & (step[:3] == SLOT_STEPS - 1)):
+        with m.If(steps.go):
+            m.d.sync += steps.number.eq(steps.number + 1)
+            with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
                 m.d.sync += [
                     working.eq(0),
                     self.offering.eq(self.leaves),

@@ -151,9 +151,11 @@ class Bench:
         simulator.run()
 
     def drive(self, **inputs: int) -> None:
-        """Set inputs of the agent in this cycle and after it."""
+        """Set inputs of the agent, by their names in it or in its parts, in this cycle and after it."""
         for name, value in inputs.items():
-            self._put(getattr(self.agent, name), value)
+            parts = (self.agent, self.agent.taking, self.agent.node_state)
+            wire = next(getattr(part, name) for part in parts if name in part.signature.members)
+            self._put(wire, value)
 
     def _put(self, wire: Any, value: int) -> None:
         """Every change costs time, and is one only if it changes something."""
@@ -163,7 +165,7 @@ class Bench:
 
     @property
     def available(self) -> bool:
-        return bool(self._ctx.get(self.agent.available))
+        return bool(self._ctx.get(self.agent.taking.available))
 
     async def cycle(self) -> None:
         """The rest of this cycle: the bus and the stream."""

@@ -11,6 +11,8 @@ from rtl.crossing.rows_to_words import HostWordSignature
 from rtl.crossing.words_to_rows import HostStreamSignature
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_WORDS
+from rtl.management.node_state import NodeStateSignature
+from rtl.management.work import TakingSignature
 from rtl.registers.bus import BusSignature
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import SwitchParameters
@@ -29,15 +31,11 @@ class StandIn(wiring.Component):
     def __init__(self, parameters: Any) -> None:
         self._is_switch = isinstance(parameters, SwitchParameters)
         outputs = parameters.ports if self._is_switch else 2
-        of_kind = {"state_reported": In(1)} if self._is_switch else {"active": In(1), "host_sm": In(1)}
         super().__init__(
             {
                 "words": In(HostWordSignature()),
-                "ended": In(1),
-                "good": In(1),
+                "taking": Out(TakingSignature()),
                 "arrival": In(PORT_BITS),
-                "taken": In(1),
-                "available": Out(1),
                 "stream": In(HostStreamSignature()),
                 "slot": Out(SLOT_BITS),
                 "accepted": In(1),
@@ -46,7 +44,7 @@ class StandIn(wiring.Component):
                 "hold": In(1),
                 "identity": In(IdentitySignature()),
                 "lease_second": In(32),
-                **of_kind,
+                "node_state": In(NodeStateSignature(parameters)),
             }
         )
 
@@ -70,11 +68,11 @@ class StandIn(wiring.Component):
         with m.If(self.words.valid):
             m.d.sync += [came.eq(write.addr + 1), arrival.eq(self.arrival), self.slot.eq(self.words.slot)]
         free = Signal(init=1)
-        m.d.comb += self.available.eq(free & ~self.taken)
-        with m.If(self.taken):
+        m.d.comb += self.taking.available.eq(free & ~self.taking.taken)
+        with m.If(self.taking.taken):
             m.d.sync += free.eq(0)
-        with m.If(self.ended):
-            is_mad = self.good & (write.addr + 1 == MAD_WORDS)
+        with m.If(self.taking.ended):
+            is_mad = self.taking.good & (write.addr + 1 == MAD_WORDS)
             m.d.sync += [free.eq(~is_mad), self.stream.valid.eq(is_mad)]
         with m.If(self.stream.ready):
             m.d.sync += went.eq(Mux(last, 0, went + 1))

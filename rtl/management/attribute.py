@@ -1,0 +1,84 @@
+"""An attribute that a MAD names, and its words, as the stages of the agent pass them on."""
+
+from typing import Final
+
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
+
+from rtl.management.attribute_memory import BLOCK_WORDS
+from rtl.management.place import WORD_BITS
+from rtl.widths import PORT_BITS
+from wire.pma import PmaAttribute
+from wire.sma import SmaAttribute
+
+__all__ = ["ANSWERED", "AttributeSignature", "Chosen", "SetWordSignature", "Target", "WordSignature"]
+
+ANSWERED: Final = (
+    SmaAttribute.NODE_DESCRIPTION,
+    SmaAttribute.NODE_INFO,
+    SmaAttribute.SWITCH_INFO,
+    SmaAttribute.GUID_INFO,
+    SmaAttribute.PORT_INFO,
+    SmaAttribute.P_KEY_TABLE,
+    SmaAttribute.SL_TO_VL_MAPPING_TABLE,
+    SmaAttribute.VL_ARBITRATION_TABLE,
+    SmaAttribute.LINEAR_FORWARDING_TABLE,
+    SmaAttribute.MULTICAST_FORWARDING_TABLE,
+    SmaAttribute.VENDOR_DIAG,
+    SmaAttribute.LED_INFO,
+)
+"""The SMA's attributes of a switch."""
+
+Chosen = data.StructLayout({attribute.name: 1 for attribute in (*ANSWERED, SmaAttribute.NOTICE, *PmaAttribute)})
+"""One attribute, one-hot. NOTICE is a trap's."""
+
+Target = data.StructLayout({"port": PORT_BITS, "in_port": PORT_BITS, "block": 16, "at_port_0": 1})
+"""What the modifier names: a port, or the output of a pair of ports, the input of the pair, a block of LIDs. The port
+may also be PortSelect's. `at_port_0`: it is a switch's port 0."""
+
+
+class AttributeSignature(wiring.Signature):
+    """The attribute that a MAD names, seen from where it is decoded.
+
+    Members:
+        chosen, target: which one, and what of it.
+        status: the answer's, if no field is refused.
+        answering, setting: an answer's data are the attribute's, a Set's are taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"chosen": Out(Chosen), "target": Out(Target), "status": Out(8), "answering": Out(1), "setting": Out(1)}
+        )
+
+
+class WordSignature(wiring.Signature):
+    """The word of a slot, seen from where words are taken in turn.
+
+    Members:
+        number: of the word.
+        request, kept: what came and what was kept, from the slot's first step on.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"number": Out(range(BLOCK_WORDS)), "request": Out(WORD_BITS), "kept": Out(WORD_BITS)})
+
+
+class SetWordSignature(wiring.Signature):
+    """A word of a Set of what the agent itself uses, seen from where it is merged with what was kept.
+
+    Members:
+        port_info, switch_info: a word of the node's own PortInfo, of SwitchInfo is written in this cycle.
+        number, request, merged: of the word, what came, and what is written.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "port_info": Out(1),
+                "switch_info": Out(1),
+                "number": Out(range(BLOCK_WORDS)),
+                "request": Out(WORD_BITS),
+                "merged": Out(WORD_BITS),
+            }
+        )

@@ -1,0 +1,71 @@
+"""The packet that the agent offers, with an ICRC of its own (docs/management.md, section 2)."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.crossing.words_to_rows import HostStreamSignature
+from rtl.management.attribute_memory import BLOCK_WORDS
+from rtl.management.icrc import Icrc
+from rtl.management.mad_head import DATA_WORD
+from rtl.management.mad_packet import MAD_WORDS
+from rtl.management.packet_memory import PacketWrite
+from rtl.management.packet_reads import AHEAD
+from rtl.management.place import WORD_BITS
+from rtl.management.step import StepsSignature
+
+__all__ = ["Offer"]
+
+
+class Offer(wiring.Component):
+    """Makes a stream of the packet's words, and says of a packet that comes whether its ICRC is right.
+
+    Members:
+        came: a word of a packet that comes. `right`: its words so far end with their right ICRC.
+        steps: see `Work`.
+        word: of the packet, as it is read for the stream (see `PacketReads`).
+        one_block: behind a block's words of data the packet has zeros.
+        offering: the packet is offered.
+        stream: the packet. `sent`: its last word is taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "came": In(PacketWrite),
+                "right": Out(1),
+                "steps": In(StepsSignature()),
+                "word": In(WORD_BITS),
+                "one_block": In(1),
+                "offering": In(1),
+                "stream": In(HostStreamSignature()),
+                "sent": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A word waits before the stream. There is one ICRC for both ways."""
+        m = Module()
+        m.submodules.icrc = icrc = Icrc()
+        steps, stream, came = self.steps, self.stream, self.came
+        taken = stream.ready
+        next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
+        beyond = self.one_block & (count >= DATA_WORD + BLOCK_WORDS - 1)
+        with m.If(taken | (steps.at_in_slot(AHEAD + 1) & steps.last_slot)):
+            m.d.sync += next_word.eq(Mux(beyond, 0, self.word))
+        with m.If(taken):
+            m.d.sync += count.eq(count + 1)
+        with m.Elif(~self.offering):
+            m.d.sync += count.eq(0)
+        ends = count == MAD_WORDS - 1
+        m.d.comb += [
+            icrc.take.eq(Mux(self.offering, taken, came.bytes.any())),
+            icrc.word.eq(Mux(self.offering, next_word, came.word)),
+            icrc.index.eq(Mux(self.offering, count, came.index)),
+            self.right.eq(icrc.good),
+            stream.valid.eq(self.offering),
+            stream.length.eq(MAD_WORDS),
+            stream.data.eq(Mux(ends, icrc.ends, next_word)),
+            self.sent.eq(taken & ends),
+        ]
+        return m
