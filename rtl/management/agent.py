@@ -1,7 +1,5 @@
 """The agent behind port 0: SMI, SMA, the sender of traps, and PMA (docs/management.md)."""
 
-from typing import Any
-
 from amaranth.hdl import Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -16,17 +14,14 @@ from rtl.management.bus_steps import BusSteps
 from rtl.management.decision import Decision
 from rtl.management.departure import Departure
 from rtl.management.identity import IdentitySignature
-from rtl.management.leaving_slot import LeavingSlot
 from rtl.management.mad_head import MadReceive
 from rtl.management.node_state import NodeStateSignature
 from rtl.management.offer import Offer
-from rtl.management.packet_memory import PacketMemory
-from rtl.management.packet_reads import PacketReads
+from rtl.management.packet import Packet
 from rtl.management.settings import Settings
-from rtl.management.trap_head import TrapHead
+from rtl.management.task import Stage
 from rtl.management.traps import Traps
-from rtl.management.violation_note import ViolationNote
-from rtl.management.work import TakingSignature, Work
+from rtl.management.work import Taking, Work
 from rtl.registers.bus import BusSignature
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS, SLOT_BITS
@@ -54,7 +49,7 @@ class Agent(wiring.Component):
         outputs = parameters.ports if isinstance(parameters, SwitchParameters) else 2
         super().__init__(
             {
-                "taking": Out(TakingSignature()),
+                "taking": Out(Taking),
                 "words": In(HostWordSignature()),
                 "arrival": In(PORT_BITS),
                 "stream": In(HostStreamSignature()),
@@ -78,25 +73,20 @@ class Agent(wiring.Component):
         m.submodules.receive = receive = MadReceive(parameters)
         m.submodules.decision = decision = Decision(parameters)
         m.submodules.settings = settings = Settings(parameters)
-        m.submodules.traps = traps = Traps(parameters)
-        m.submodules.trap_head = trap_head = TrapHead(parameters)
-        m.submodules.violation_note = violation_note = ViolationNote(kept_at)
         m.submodules.decode = decode = AttributeDecode(parameters, kept_at)
+        m.submodules.traps = traps = Traps(parameters)
         m.submodules.attribute = attribute = AttributeWords(parameters, kept_at)
         m.submodules.bus_steps = bus_steps = BusSteps(parameters)
         m.submodules.answer_word = answer_word = AnswerWord(parameters)
-        m.submodules.packet = packet = PacketMemory()
-        m.submodules.packet_reads = packet_reads = PacketReads()
+        m.submodules.packet = packet = Packet(parameters)
         m.submodules.departure = departure = Departure(parameters)
-        m.submodules.leaving_slot = leaving_slot = LeavingSlot(parameters.vls)
-        m.submodules.offer = offer = Offer()
+        m.submodules.offer = offer = Offer(parameters)
+        stages: list[Stage] = [traps, attribute, bus_steps, answer_word, packet, departure, offer]
 
-        def share(name: str, source: Any, *stages: Any) -> None:
-            connect(m, source, *(getattr(stage, name) for stage in stages))
-
-        # The packet comes, or a trap begins. Then steps follow.
+        # The packet comes, or a trap begins.
         connect(m, flipped(self.taking), work.taking)
         connect(m, flipped(self.words), receive.words)
+        connect(m, flipped(self.node_state), traps.node_state, answer_word.node_state)
         m.d.comb += [
             receive.arrival.eq(self.arrival),
             receive.m_key.eq(decision.key.m_key),
@@ -104,36 +94,27 @@ class Agent(wiring.Component):
             work.right.eq(offer.right & (receive.head.is_smp | receive.head.is_pma_request)),
             work.due.eq(traps.due),
             traps.begins.eq(work.begins),
-            work.hold.eq(self.hold),
         ]
-        word_by_word = (attribute, bus_steps, answer_word, packet_reads)
-        leaving = (departure, leaving_slot)
-        share("steps", work.steps, decision, settings, traps, trap_head, violation_note, *word_by_word, *leaving, offer)
 
-        # Step 0 decides what is done with it.
-        share("task", decision.task, traps, trap_head, violation_note, decode, *word_by_word, *leaving)
-        share("settings", settings.values, decision, traps, trap_head, answer_word, departure)
+        # Steps follow, of which the first decides what is done.
+        connect(m, work.steps, decision.steps, settings.steps, *(stage.steps for stage in stages))
+        connect(m, decision.task, decode.task, *(stage.task for stage in stages))
+        connect(m, settings.values, *(stage.settings for stage in (decision, traps, answer_word, departure)))
         m.d.comb += [
+            work.hold.eq(self.hold),
+            work.answers.eq(decision.task.answers),
             decision.head.eq(receive.head),
             decision.trap.eq(work.trap),
             decision.lease_second.eq(self.lease_second),
-            work.answers.eq(decision.task.answers),
-        ]
-
-        # Traps: what makes one pending, what ends it, what it says.
-        share("node_state", flipped(self.node_state), traps, answer_word)
-        share("sent", traps.sent, trap_head)
-        m.d.comb += [
             traps.violation.eq(decision.violation),
             traps.represses.eq(decision.represses),
-            violation_note.m_key_word.eq(packet.word),
-            attribute.note.eq(violation_note.note),
         ]
 
         # The attribute, word by word.
-        share("attribute", decode.attribute, *word_by_word[:3])
-        share("word", attribute.word, bus_steps, answer_word, leaving_slot)
-        share("set_word", attribute.set_word, decision, settings)
+        connect(m, decode.attribute, *(stage.attribute for stage in (attribute, bus_steps, answer_word)))
+        connect(
+            m, attribute.word, decision.word, settings.word, bus_steps.word, answer_word.word, departure.attribute_word
+        )
         m.d.comb += [
             decode.output_port.eq(departure.port),
             attribute.base.eq(decode.base),
@@ -143,25 +124,24 @@ class Agent(wiring.Component):
 
         # The bus.
         connect(m, bus_steps.bus, flipped(self.bus))
-        share("route", departure.route, bus_steps)
+        connect(m, departure.route, bus_steps.route)
         m.d.comb += bus_steps.writes.eq(attribute.writes)
 
         # A word of the answer, or of a trap's Notice.
-        share("identity", flipped(self.identity), answer_word)
-        share("key", decision.key, answer_word)
+        connect(m, flipped(self.identity), answer_word.identity)
+        connect(m, decision.key, answer_word.key)
         m.d.comb += [
-            answer_word.trap.eq(traps.sent.trap),
+            answer_word.trap.eq(traps.sent),
             answer_word.client_reregister.eq(attribute.client_reregister),
             answer_word.read.eq(bus_steps.read),
         ]
 
-        # These write to the packet, one at a time.
-        writers: tuple[Any, ...] = (receive, trap_head, answer_word, departure)
-        share("read", packet_reads.read, packet)
+        # Some write to the packet, one at a time.
+        writes = [receive.write, traps.write, answer_word.write, departure.write]
         m.d.comb += [
-            packet.write.eq(any_of(Value.cast(stage.write) for stage in writers)),
-            packet_reads.path_word.eq(departure.path_word),
-            packet_reads.taken.eq(self.stream.ready),
+            packet.write.eq(any_of(map(Value.cast, writes))),
+            packet.path_word.eq(departure.path_word),
+            packet.taken.eq(self.stream.ready),
         ]
 
         # How it leaves.
@@ -170,14 +150,14 @@ class Agent(wiring.Component):
             departure.status.eq(attribute.status),
             departure.word.eq(packet.word),
             departure.read.eq(bus_steps.read),
-            self.to_output.eq(departure.to_output),
-            self.slot.eq(leaving_slot.slot),
-            work.leaves.eq(departure.to_output.any() & leaving_slot.there),
+            offer.answering.eq(decode.attribute.answering),
+            offer.word.eq(packet.word),
+            offer.offering.eq(work.offering),
+            work.leaves.eq(departure.leaves),
             work.waits.eq(~decision.task.pma),
             work.accepted.eq(self.accepted),
-            offer.offering.eq(work.offering),
-            offer.one_block.eq(decision.task.pma & decode.attribute.answering),
-            offer.word.eq(packet.word),
             work.sent.eq(offer.sent),
+            self.slot.eq(departure.slot),
+            self.to_output.eq(departure.to_output),
         ]
         return m

@@ -1,31 +1,31 @@
 """A word of an answer's or a trap's data: what is kept, what is seen at that moment, what is read over the bus."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import AttributeSignature, WordSignature
+from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.identity import IdentitySignature
-from rtl.management.m_key import KeySignature
+from rtl.management.m_key import Key
 from rtl.management.mad_head import DATA_WORD
 from rtl.management.node_state import NodeStateSignature
-from rtl.management.packet_memory import WHOLE, PacketWrite
-from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks
+from rtl.management.packet_write import WHOLE, PacketWrite
+from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks, place
 from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS
-from rtl.management.sampled import Sampled
 from rtl.management.settings import SettingsSignature
-from rtl.management.step import ANSWER_SLOT, WORD_TAKEN, StepsSignature
-from rtl.management.task import TaskSignature
+from rtl.management.step import ANSWER_SLOT, SET_SLOT, WORD_TAKEN, first_step
+from rtl.management.task import Stage
 from rtl.management.trap_packet import notice_words
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.class_port_info import CLASS_PORT_INFO
 from wire.node_info import NODE_INFO
 from wire.packet import WORD_BYTES
-from wire.parameters import NodeParameters, SwitchParameters
+from wire.parameters import NodeParameters
 from wire.pma import PMA_CAPABILITIES, PMA_RESP_TIME, PORT_SAMPLES_CONTROL, PmaAttribute
 from wire.port_info import PORT_INFO, CapabilityMask
 from wire.port_tables import GUID_INFO
@@ -36,12 +36,18 @@ from wire.switch_info import SWITCH_INFO
 
 __all__ = ["AnswerWord"]
 
+_CHANGE: Final = place(SWITCH_INFO["port_state_change"])
+_CHANGE_CLEARED_STEP: Final = first_step(SET_SLOT + _CHANGE.word) + 2
+_Seen: Final = data.StructLayout(
+    {"m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width, "port_state_change": 1, "is_sm": 1}
+)
 
-class AnswerWord(wiring.Component):
+
+class AnswerWord(Stage):
     """Puts a word together in the first step of its slot, and writes it in the last.
 
     Members:
-        steps, task, settings: see `Work`, `Decision`, `Settings`.
+        settings: see `Settings`.
         attribute, word: the attribute, and its word.
         trap: which of the node's traps a Notice is.
         key, node_state, identity: what is not kept in the attribute memory; so are `client_reregister` and
@@ -50,33 +56,27 @@ class AnswerWord(wiring.Component):
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
-        self._parameters = parameters
-        self._is_switch = isinstance(parameters, SwitchParameters)
         super().__init__(
+            parameters,
             {
-                "steps": In(StepsSignature()),
-                "task": In(TaskSignature()),
                 "settings": In(SettingsSignature(parameters)),
-                "attribute": In(AttributeSignature()),
-                "word": In(WordSignature()),
+                "attribute": In(Attribute),
+                "word": In(Word),
                 "trap": In(1),
-                "key": In(KeySignature()),
+                "key": In(Key),
                 "node_state": In(NodeStateSignature(parameters)),
                 "identity": In(IdentitySignature()),
                 "client_reregister": In(1),
                 "read": In(DATA_BITS),
                 "write": Out(PacketWrite),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Where something is seen, the memory holds zeros."""
         m = Module()
-        m.submodules.sampled = sampled = Sampled(self._parameters)
-        for name in ("steps", "task", "attribute", "word", "key", "node_state"):
-            connect(m, flipped(getattr(self, name)), getattr(sampled, name))
         attribute, steps, write = self.attribute, self.steps, self.write
-        seen = sampled.seen
+        seen = self._sampled(m)
         parts = [
             Mux(self._shown(), self.word.kept, 0),
             *self._guids(),
@@ -106,6 +106,26 @@ class AnswerWord(wiring.Component):
                 write.word.eq(most | Mux(counted, self.read, 0)),
             ]
         return m
+
+    def _sampled(self, m: Module) -> Signal:
+        """What can change at any time is seen in a slot's first step, a trap's IsSM in step 0."""
+        steps, attribute = self.steps, self.attribute
+        seen, samples = Signal(_Seen), steps.at_in_slot(0)
+        with m.If(samples):
+            m.d.sync += seen.m_key_protect_bits.eq(self.key.protect)
+        if self._is_switch:
+            change = Signal()
+            clears = attribute.chosen[SmaAttribute.SWITCH_INFO.name] & _CHANGE.of(self.word.request)
+            with m.If(steps.at(_CHANGE_CLEARED_STEP) & attribute.setting & clears):
+                m.d.sync += change.eq(0)
+            with m.If(self.node_state.state_reported):
+                m.d.sync += change.eq(1)
+            with m.If(samples):
+                m.d.sync += seen.port_state_change.eq(change)
+        else:
+            with m.If(samples & (~self.task.trap | steps.first)):
+                m.d.sync += seen.is_sm.eq(self.node_state.host_sm)
+        return seen
 
     def _part(
         self,

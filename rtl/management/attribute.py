@@ -11,7 +11,7 @@ from rtl.widths import PORT_BITS
 from wire.pma import PmaAttribute
 from wire.sma import SmaAttribute
 
-__all__ = ["ANSWERED", "AttributeSignature", "Chosen", "SetWordSignature", "Target", "WordSignature"]
+__all__ = ["ANSWERED", "Attribute", "Chosen", "Target", "Word"]
 
 ANSWERED: Final = (
     SmaAttribute.NODE_DESCRIPTION,
@@ -36,49 +36,21 @@ Target = data.StructLayout({"port": PORT_BITS, "in_port": PORT_BITS, "block": 16
 """What the modifier names: a port, or the output of a pair of ports, the input of the pair, a block of LIDs. The port
 may also be PortSelect's. `at_port_0`: it is a switch's port 0."""
 
+Attribute: Final = wiring.Signature(
+    {"chosen": Out(Chosen), "target": Out(Target), "status": Out(8), "answering": Out(1), "setting": Out(1)}
+)
+"""The attribute that a MAD names, and what of it; the answer's status, if no field is refused; the data of an answer are
+the attribute's; those of a Set are taken."""
 
-class AttributeSignature(wiring.Signature):
-    """The attribute that a MAD names, seen from where it is decoded.
-
-    Members:
-        chosen, target: which one, and what of it.
-        status: the answer's, if no field is refused.
-        answering, setting: an answer's data are the attribute's, a Set's are taken.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"chosen": Out(Chosen), "target": Out(Target), "status": Out(8), "answering": Out(1), "setting": Out(1)}
-        )
-
-
-class WordSignature(wiring.Signature):
-    """The word of a slot, seen from where words are taken in turn.
-
-    Members:
-        number: of the word.
-        request, kept: what came and what was kept, from the slot's first step on.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"number": Out(range(BLOCK_WORDS)), "request": Out(WORD_BITS), "kept": Out(WORD_BITS)})
-
-
-class SetWordSignature(wiring.Signature):
-    """A word of a Set of what the agent itself uses, seen from where it is merged with what was kept.
-
-    Members:
-        port_info, switch_info: a word of the node's own PortInfo, of SwitchInfo is written in this cycle.
-        number, request, merged: of the word, what came, and what is written.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "port_info": Out(1),
-                "switch_info": Out(1),
-                "number": Out(range(BLOCK_WORDS)),
-                "request": Out(WORD_BITS),
-                "merged": Out(WORD_BITS),
-            }
-        )
+Word: Final = wiring.Signature(
+    {
+        "number": Out(range(BLOCK_WORDS)),
+        "request": Out(WORD_BITS),
+        "kept": Out(WORD_BITS),
+        "merged": Out(WORD_BITS),
+        "of_own_port_info": Out(1),
+        "of_switch_info": Out(1),
+    }
+)
+"""The word of a slot: its number, what came and what was kept, from the slot's first step on. In a Set `merged` is
+written: as a word of the node's own PortInfo, or of SwitchInfo, if that is 1."""

@@ -9,10 +9,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import ANSWERED, AttributeSignature
+from rtl.management.attribute import ANSWERED, Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
 from rtl.management.pma import OF_PORTS
-from rtl.management.task import TaskSignature
+from rtl.management.task import Task
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER
@@ -61,9 +61,9 @@ class AttributeDecode(wiring.Component):
         self._attributes = attributes
         super().__init__(
             {
-                "task": In(TaskSignature()),
+                "task": In(Task),
                 "output_port": In(PORT_BITS),
-                "attribute": Out(AttributeSignature()),
+                "attribute": Out(Attribute),
                 "base": Out(attributes.address_bits),
             }
         )

@@ -3,17 +3,18 @@
 from typing import Final
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.management.attribute import AttributeSignature, SetWordSignature, WordSignature
-from rtl.management.attribute_memory import AttributeMap, AttributeMemory, attribute_write_layout
+from rtl.management.attribute import Attribute, Word
+from rtl.management.attribute_memory import AttributeMap, AttributeMemory
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
-from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, WORD_TAKEN, StepsSignature
-from rtl.management.task import TaskSignature
+from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, WORD_TAKEN
+from rtl.management.task import Stage
+from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, violation_words
 from wire.mad import MadStatus
-from wire.parameters import NodeParameters, SwitchParameters
+from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
 
@@ -22,40 +23,37 @@ __all__ = ["AttributeWords"]
 _MERGED: Final = 1
 """The step of a slot in which a word's merging begins; the one before judges it, the one after writes it."""
 
+_VIOLATION_SLOT: Final = 1
 
-class AttributeWords(wiring.Component):
+
+class AttributeWords(Stage):
     """Follows the steps through the attribute.
 
     Members:
-        steps, task: see `Work`, `Decision`.
         attribute: what the words are of. `base`: its first word in the memory.
-        given: the slot's word of the MAD that came, in the last step of the slot before.
+        given: the slot's word of the MAD that came, in the last step of the slot before. In slot 1, after a violation,
+            the M_Key.
         state: the port's state, for PortState.
-        word: what came and what was kept. `set_word`: what is written.
+        word: what came, what was kept, what is written.
         writes: the registers to write (see `SetRules`), from the slot's second step on.
         status: the answer's, with what was refused so far.
         client_reregister: the Set's.
-        note: another word to write, none of a Set.
     """
 
     def __init__(self, parameters: NodeParameters, attributes: AttributeMap) -> None:
-        self._parameters = parameters
         self._attributes = attributes
         super().__init__(
+            parameters,
             {
-                "steps": In(StepsSignature()),
-                "task": In(TaskSignature()),
-                "attribute": In(AttributeSignature()),
+                "attribute": In(Attribute),
                 "base": In(attributes.address_bits),
                 "given": In(WORD_BITS),
                 "state": In(PORT_INFO["port_state"].width),
-                "word": Out(WordSignature()),
-                "set_word": Out(SetWordSignature()),
+                "word": Out(Word),
                 "writes": Out(WRITES),
                 "status": Out(8),
                 "client_reregister": Out(1),
-                "note": In(attribute_write_layout(attributes.address_bits)),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -63,7 +61,7 @@ class AttributeWords(wiring.Component):
         m = Module()
         m.submodules.kept_words = kept_words = AttributeMemory(self._attributes)
         m.submodules.rules = rules = SetRules(self._parameters)
-        steps, word, set_word, chosen = self.steps, self.word, self.set_word, self.attribute.chosen
+        steps, word, chosen = self.steps, self.word, self.attribute.chosen
         m.d.comb += word.number.eq(steps.slot - SET_SLOT)
         with m.If(steps.at_in_slot(NEXT_WORD)):
             begins = (steps.slot == SET_SLOT - 1) | (steps.slot == ANSWER_SLOT - 1)
@@ -78,7 +76,8 @@ class AttributeWords(wiring.Component):
         write, mask = kept_words.write, rules.judged.mask
         took, refused = Signal(), Signal()
         client_reregister = place(PORT_INFO["client_reregister"])
-        m.d.sync += [took.eq(0), write.eq(self.note)]
+        m.d.sync += [took.eq(0), write.valid.eq(0)]
+        self._note_violation(m, write)
         with m.If(steps.first):
             m.d.sync += [refused.eq(0), self.client_reregister.eq(0)]
         setting = self.attribute.setting & ~self.task.pma
@@ -92,15 +91,25 @@ class AttributeWords(wiring.Component):
             ]
             with m.If(chosen[SmaAttribute.PORT_INFO.name] & (word.number == client_reregister.word)):
                 m.d.sync += self.client_reregister.eq(client_reregister.of(word.request))
-        of_node = self.attribute.target.at_port_0 if isinstance(self._parameters, SwitchParameters) else 1
+        of_node = self.attribute.target.at_port_0 if self._is_switch else 1
         m.d.comb += [
-            set_word.port_info.eq(took & chosen[SmaAttribute.PORT_INFO.name] & of_node),
-            set_word.switch_info.eq(took & chosen[SmaAttribute.SWITCH_INFO.name]),
-            set_word.number.eq(word.number),
-            set_word.request.eq(word.request),
-            set_word.merged.eq(write.word),
+            word.of_own_port_info.eq(took & chosen[SmaAttribute.PORT_INFO.name] & of_node),
+            word.of_switch_info.eq(took & chosen[SmaAttribute.SWITCH_INFO.name]),
+            word.merged.eq(write.word),
             self.status.eq(
                 Mux(self.attribute.answering & refused, MadStatus.INVALID_ATTRIBUTE_VALUE, self.attribute.status)
             ),
         ]
         return m
+
+    def _note_violation(self, m: Module, write: data.View) -> None:
+        """As trap 256 tells of it, a word in each step."""
+        steps, head = self.steps, self.task.head
+        dr_slid = Mux(head.directed, head.dr_slid, 0)
+        words = violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, dr_slid)
+        words |= {VIOLATION_M_KEY_WORD + half: self.given for half in range(2)}
+        base = self._attributes.base[SmaAttribute.NOTICE]
+        with m.If(steps.go & self.task.violated & (steps.slot == _VIOLATION_SLOT)), m.Switch(steps.in_slot):
+            for place_in_slot, (index, word) in enumerate(sorted(words.items())):
+                with m.Case(place_in_slot):
+                    m.d.sync += [write.valid.eq(1), write.address.eq(base + index), write.word.eq(word)]

@@ -4,20 +4,20 @@ from itertools import pairwise
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import AttributeSignature, WordSignature
-from rtl.management.departure import RouteSignature
+from rtl.management.attribute import Attribute, Word
+from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
-from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, StepsSignature, first_step
-from rtl.management.task import TaskSignature
+from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, first_step
+from rtl.management.task import Stage
 from rtl.registers.bus import BusSignature
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.layout import Layout
-from wire.parameters import NodeParameters, SwitchParameters
+from wire.parameters import NodeParameters
 from wire.pma import PmaAttribute
 from wire.port_info import PORT_INFO
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE
@@ -79,11 +79,10 @@ def _distances() -> dict[int, int]:
 _Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 
 
-class BusSteps(wiring.Component):
+class BusSteps(Stage):
     """Gives each access in the cycle of its step.
 
     Members:
-        steps, task: see `Work`, `Decision`.
         route: the entry of the LFT that is wanted.
         attribute, word: the attribute, and its word that came.
         writes: see `SetRules`, from the slot's second step on.
@@ -93,19 +92,16 @@ class BusSteps(wiring.Component):
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
-        self._is_switch = isinstance(parameters, SwitchParameters)
-        self._lft_size = parameters.lft_size if isinstance(parameters, SwitchParameters) else 0
         super().__init__(
+            parameters,
             {
-                "steps": In(StepsSignature()),
-                "task": In(TaskSignature()),
-                "route": In(RouteSignature()),
-                "attribute": In(AttributeSignature()),
-                "word": In(WordSignature()),
+                "route": In(Route),
+                "attribute": In(Attribute),
+                "word": In(Word),
                 "writes": In(WRITES),
                 "bus": Out(BusSignature()),
                 "read": Out(DATA_BITS),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:

@@ -4,13 +4,13 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.management.attribute import SetWordSignature
-from rtl.management.m_key import KeySignature, MKey
+from rtl.management.attribute import Word
+from rtl.management.m_key import Key, MKey
 from rtl.management.mad_head import MadHead
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop, Smi
 from rtl.management.step import StepsSignature
-from rtl.management.task import TaskSignature
+from rtl.management.task import Task
 from wire.mad import MadMethod
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
@@ -25,7 +25,7 @@ class Decision(wiring.Component):
     Members:
         head, trap: the packet, which is here two cycles before step 0; it is a trap instead.
         steps: see `Work`.
-        settings, lease_second: the node's. `set_word`: of a Set, for the M_Key.
+        settings, lease_second: the node's. `word`: of a Set, for the M_Key.
         key: the M_Key.
         task: what comes of it.
         represses: at step 0: the packet ends a trap; `violation`: it violates the M_Key.
@@ -40,9 +40,9 @@ class Decision(wiring.Component):
                 "steps": In(StepsSignature()),
                 "settings": In(SettingsSignature(parameters)),
                 "lease_second": In(DATA_BITS),
-                "set_word": In(SetWordSignature()),
-                "key": Out(KeySignature()),
-                "task": Out(TaskSignature()),
+                "word": In(Word),
+                "key": Out(Key),
+                "task": Out(Task),
                 "represses": Out(1),
                 "violation": Out(1),
             }
@@ -88,7 +88,7 @@ class Decision(wiring.Component):
 
         # The M_Key.
         connect(m, key_check.key, flipped(self.key))
-        connect(m, flipped(self.set_word), key_check.set_word)
+        connect(m, flipped(self.word), key_check.word)
         m.d.comb += [
             key_check.lease_second.eq(self.lease_second),
             key_check.check.eq(self.steps.first & works),

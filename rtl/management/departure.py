@@ -1,4 +1,4 @@
-"""How a packet leaves the agent: its headers' new fields, and by which port (docs/management.md, sections 3 to 6)."""
+"""How a packet leaves the agent: its headers' new fields, its port and slot (docs/management.md, sections 3 to 6)."""
 
 from typing import Final
 
@@ -7,24 +7,26 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.crc import lanes_of
+from rtl.management.attribute import Word
 from rtl.management.mad_head import mad_place
 from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORDS
-from rtl.management.packet_memory import PacketWrite, bytes_of
+from rtl.management.packet_write import PacketWrite, bytes_of
 from rtl.management.place import WORD_BITS, Place, place
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
-from rtl.management.step import StepsSignature
-from rtl.management.task import TaskSignature
-from rtl.widths import PORT_BITS
+from rtl.management.step import ANSWER_SLOT
+from rtl.management.task import Stage
+from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LID_PERMISSIVE, QP_GSI
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.headers import BTH, DETH, LRH
 from wire.mad import MadMethod
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters
+from wire.port_tables import SL_TO_VL_MAPPING_TABLE
 from wire.smp import SMP_DIRECTED_ROUTE, SMP_PATH
 
-__all__ = ["Departure", "RouteSignature"]
+__all__ = ["Departure", "Route"]
 
 _PORT_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
 _HOP_BITS: Final = SMP_DIRECTED_ROUTE["hop_pointer"].width
@@ -33,6 +35,9 @@ _PATH_WORDS: Final = tuple(
 )
 _PLACE_BITS: Final = (WORD_BYTES - 1).bit_length()
 _ENTRY_BITS: Final = (SMP_PATH.count - 1).bit_length()
+_SL_ENTRY: Final = SL_TO_VL_MAPPING_TABLE.entry.width
+_SL_OF_WORD: Final = WORD_BITS // _SL_ENTRY
+_SL_PLACE_BITS: Final = (_SL_OF_WORD - 1).bit_length()
 # The port of a path is read before, that of the LFT is back by then.
 _RECORD_STEP: Final = 1
 _PATH_STEP: Final = 4
@@ -42,52 +47,47 @@ _DEST_QP_STEP: Final = 9
 _SRC_QP_STEP: Final = 10
 
 
-class RouteSignature(wiring.Signature):
-    """An entry of the LFT that is asked for, from step 1 on.
-
-    Members:
-        lid: of the entry. `wanted`: the LFT has it, and the packet goes by it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"lid": Out(16), "wanted": Out(1)})
+Route: Final = wiring.Signature({"lid": Out(16), "wanted": Out(1)})
+"""An entry of the LFT; it is asked for, as the LFT has it and the packet goes by it."""
 
 
-class Departure(wiring.Component):
+class Departure(Stage):
     """Follows the steps of one packet.
 
     Members:
-        steps, task, settings: see `Work`, `Decision`, `Settings`.
+        settings: see `Settings`.
         status: an answer's, in the last slot.
-        route: for the new DLID. `read`: the LFT's entry, in step 7.
+        route: for the new DLID, from step 1 on. `read`: the LFT's entry, in step 7.
         path_word: the packet's word with the entry of the path, from step 1 on; `word`: that word, in step 4.
         write: to the packet.
         port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
+        attribute_word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable.
+        slot: VL15's for an SMP or a trap; for a PMA's answer that leaves by a link the VL of its SL.
+        leaves: there is an output for it, and the slot; in the last step.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
-        self._is_switch = isinstance(parameters, SwitchParameters)
-        self._ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1
-        self._lft_size = parameters.lft_size if isinstance(parameters, SwitchParameters) else 0
         super().__init__(
+            parameters,
             {
-                "steps": In(StepsSignature()),
-                "task": In(TaskSignature()),
                 "settings": In(SettingsSignature(parameters)),
                 "status": In(8),
-                "route": Out(RouteSignature()),
+                "route": Out(Route),
                 "read": In(_PORT_BITS),
                 "path_word": Out(range(MAD_WORDS)),
                 "word": In(WORD_BITS),
                 "write": Out(PacketWrite),
                 "port": Out(_PORT_BITS),
-                "to_output": Out(self._ports if self._is_switch else 2),
-            }
+                "to_output": Out(parameters.ports if isinstance(parameters, SwitchParameters) else 2),
+                "attribute_word": In(Word),
+                "slot": Out(SLOT_BITS),
+                "leaves": Out(1),
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
-        """New fields, port, writes."""
+        """New fields, port, slot, writes."""
         m = Module()
         goes = self.task.way.goes
         passed_on = ~self.task.answers & ~self.task.trap
@@ -102,6 +102,7 @@ class Departure(wiring.Component):
             self.path_word.eq(Mux(outward, initial, returning) + hop[_PLACE_BITS:_ENTRY_BITS]),
         ]
         self._find_port(m, by_path, by_route, hop)
+        self._find_slot(m)
 
         self._write_arrival(m)
         self._write_queue_pairs(m)
@@ -150,6 +151,17 @@ class Departure(wiring.Component):
             else:
                 to_link = by_route | (goes == Goes.LINK) | (by_port & (port == 1))
                 m.d.sync += self.to_output.eq(Cat(to_link, goes == Goes.HOST))
+
+    def _find_slot(self, m: Module) -> None:
+        steps, task, head, word = self.steps, self.task, self.task.head, self.attribute_word
+        place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
+        entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
+        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number)
+        with m.If(steps.first):
+            m.d.sync += self.slot.eq(Mux(task.pma, head.slot, self._parameters.vls))
+        with m.Elif(there & task.pma & ~task.from_host):
+            m.d.sync += self.slot.eq(entries[place_in_word])
+        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.pma | (self.slot < self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
         m.d.comb += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]

@@ -1,39 +1,33 @@
 """The M_Key: its check, its violations, its lease (docs/management.md, section 4; IBTA vol 1, 14.2.4)."""
 
+from typing import Final
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import SetWordSignature
+from rtl.management.attribute import Word
 from rtl.management.mad_head import M_KEY_BITS
 from rtl.management.place import WORD_BITS, masks, place
 from wire.port_info import PORT_INFO
 from wire.registers import DATA_BITS
 
-__all__ = ["KeySignature", "MKey"]
+__all__ = ["Key", "MKey"]
 
 _PROTECT_BITS = PORT_INFO["m_key_protect_bits"].width
 _PERIOD_BITS = PORT_INFO["m_key_lease_period"].width
 _VIOLATIONS_BITS = PORT_INFO["m_key_violations"].width
 
 
-class KeySignature(wiring.Signature):
-    """The M_Key as visible, seen from where it is kept.
-
-    Members:
-        m_key, protect, violations: PortInfo's fields.
-        hidden: the SMP that was judged last may not see the M_Key.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "m_key": Out(M_KEY_BITS),
-                "protect": Out(_PROTECT_BITS),
-                "violations": Out(_VIOLATIONS_BITS),
-                "hidden": Out(1),
-            }
-        )
+Key: Final = wiring.Signature(
+    {
+        "m_key": Out(M_KEY_BITS),
+        "protect": Out(_PROTECT_BITS),
+        "violations": Out(_VIOLATIONS_BITS),
+        "hidden": Out(1),
+    }
+)
+"""PortInfo's M_Key, M_KeyProtectBits, M_KeyViolations as visible; the SMP judged last may not see the M_Key."""
 
 
 class MKey(wiring.Component):
@@ -44,7 +38,7 @@ class MKey(wiring.Component):
         check: an SMP is judged in this cycle; `get`: it is a Get; `matches`: its M_Key is `m_key`.
         good: the key is right or there is none; `answered`: the SMP is worked on; `violation`: it is not; all with
             `check`.
-        set_word: a word of a Set.
+        word: a word of a Set.
         key: the M_Key.
     """
 
@@ -58,15 +52,15 @@ class MKey(wiring.Component):
                 "good": Out(1),
                 "answered": Out(1),
                 "violation": Out(1),
-                "set_word": In(SetWordSignature()),
-                "key": Out(KeySignature()),
+                "word": In(Word),
+                "key": Out(Key),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease."""
         m = Module()
-        key, word = self.key, self.set_word
+        key, word = self.key, self.word
 
         # The check. Get is answered with a wrong key, too, while only Set is protected.
         unlocked = Signal(init=1)  # M_Key is 0
@@ -111,7 +105,7 @@ class MKey(wiring.Component):
         # A Set.
         m_key_word = min(masks(PORT_INFO["m_key"]))
         violations = place(PORT_INFO["m_key_violations"])
-        with m.If(word.port_info), m.Switch(word.number):
+        with m.If(word.of_own_port_info), m.Switch(word.number):
             for half in range(2):
                 with m.Case(m_key_word + half):
                     m.d.sync += key.m_key.word_select(1 - half, WORD_BITS).eq(word.request)

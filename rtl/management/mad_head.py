@@ -15,7 +15,7 @@ from rtl.management.mad_packet import (
     SMP_BYTES,
     words_that_differ,
 )
-from rtl.management.packet_memory import WHOLE, PacketWrite
+from rtl.management.packet_write import WHOLE, PacketWrite
 from rtl.management.place import Place, place, word_of
 from rtl.management.trap_packet import TRAPS, trap_numbers
 from rtl.widths import PORT_BITS, SLOT_BITS

@@ -1,7 +1,6 @@
 """The packet that the agent offers, with an ICRC of its own (docs/management.md, section 2)."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.words_to_rows import HostStreamSignature
@@ -9,38 +8,38 @@ from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.icrc import Icrc
 from rtl.management.mad_head import DATA_WORD
 from rtl.management.mad_packet import MAD_WORDS
-from rtl.management.packet_memory import PacketWrite
-from rtl.management.packet_reads import AHEAD
+from rtl.management.packet import AHEAD
+from rtl.management.packet_write import PacketWrite
 from rtl.management.place import WORD_BITS
-from rtl.management.step import StepsSignature
+from rtl.management.task import Stage
+from wire.parameters import NodeParameters
 
 __all__ = ["Offer"]
 
 
-class Offer(wiring.Component):
+class Offer(Stage):
     """Makes a stream of the packet's words, and says of a packet that comes whether its ICRC is right.
 
     Members:
         came: a word of a packet that comes. `right`: its words so far end with their right ICRC.
-        steps: see `Work`.
-        word: of the packet, as it is read for the stream (see `PacketReads`).
-        one_block: behind a block's words of data the packet has zeros.
+        word: of the packet, as it is read for the stream (see `Packet`).
+        answering: its data are the attribute's.
         offering: the packet is offered.
         stream: the packet. `sent`: its last word is taken.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: NodeParameters) -> None:
         super().__init__(
+            parameters,
             {
                 "came": In(PacketWrite),
                 "right": Out(1),
-                "steps": In(StepsSignature()),
                 "word": In(WORD_BITS),
-                "one_block": In(1),
+                "answering": In(1),
                 "offering": In(1),
                 "stream": In(HostStreamSignature()),
                 "sent": Out(1),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -50,7 +49,8 @@ class Offer(wiring.Component):
         steps, stream, came = self.steps, self.stream, self.came
         taken = stream.ready
         next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
-        beyond = self.one_block & (count >= DATA_WORD + BLOCK_WORDS - 1)
+        # Behind a PMA's attribute nothing stays.
+        beyond = self.task.pma & self.answering & (count >= DATA_WORD + BLOCK_WORDS - 1)
         with m.If(taken | (steps.at_in_slot(AHEAD + 1) & steps.last_slot)):
             m.d.sync += next_word.eq(Mux(beyond, 0, self.word))
         with m.If(taken):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from rtl.management.packet_memory import bytes_of
+from rtl.management.packet_write import bytes_of
 from rtl.management.place import WORD_BITS, Place, masks, place
 from wire.layout import Field
 from wire.pma import (

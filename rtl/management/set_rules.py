@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import AttributeSignature, WordSignature
+from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import SL_TO_VL_WORDS
 from rtl.management.place import WORD_BITS, masks, place
 from rtl.management.port_info_fields import LINK_SPEEDS, LINK_WIDTHS, WRITABLE, PortKind
@@ -83,8 +83,8 @@ class SetRules(wiring.Component):
         self._is_switch = isinstance(parameters, SwitchParameters)
         super().__init__(
             {
-                "attribute": In(AttributeSignature()),
-                "word": In(WordSignature()),
+                "attribute": In(Attribute),
+                "word": In(Word),
                 "state": In(PORT_INFO["port_state"].width),
                 "judged": Out(Judged),
             }

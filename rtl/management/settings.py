@@ -6,7 +6,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import SetWordSignature
+from rtl.management.attribute import Word
 from rtl.management.place import place
 from rtl.management.step import ANSWER_SLOT, StepsSignature, first_step
 from wire.parameters import NodeParameters, SwitchParameters
@@ -41,7 +41,7 @@ class Settings(wiring.Component):
 
     Members:
         steps: see `Work`.
-        set_word: a word of a Set.
+        word: a word of a Set.
         values: the registers.
     """
 
@@ -50,7 +50,7 @@ class Settings(wiring.Component):
         super().__init__(
             {
                 "steps": In(StepsSignature()),
-                "set_word": In(SetWordSignature()),
+                "word": In(Word),
                 "values": Out(SettingsSignature(parameters)),
             }
         )
@@ -58,11 +58,11 @@ class Settings(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Only whether there is a Subnet Manager to tell shows before a Set is over."""
         m = Module()
-        values, word = self.values, self.set_word
+        values, word = self.values, self.word
         names = _OF_PORT if self._is_switch else (*_OF_PORT, "lmc")
-        fields = [(word.port_info, PORT_INFO, name) for name in names]
+        fields = [(word.of_own_port_info, PORT_INFO, name) for name in names]
         if self._is_switch:
-            fields.append((word.switch_info, SWITCH_INFO, "linear_fdb_top"))
+            fields.append((word.of_switch_info, SWITCH_INFO, "linear_fdb_top"))
         for taken, layout, name in fields:
             where = place(layout[name])
             with m.If(taken & (word.number == where.word)):

@@ -1,37 +1,45 @@
-"""What the agent has to do with a packet, or for a trap."""
+"""What the agent has to do, and the stages that do it."""
+
+from typing import Any, Final
 
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from rtl.management.mad_head import MadHead
 from rtl.management.smi import Way
+from rtl.management.step import StepsSignature
+from wire.parameters import NodeParameters, SwitchParameters
 
-__all__ = ["TaskSignature"]
+__all__ = ["Stage", "Task"]
+
+Task: Final = wiring.Signature(
+    {
+        "head": Out(MadHead),
+        "trap": Out(1),
+        "pma": Out(1),
+        "is_set": Out(1),
+        "from_host": Out(1),
+        "answers": Out(1),
+        "violated": Out(1),
+        "way": Out(Way),
+        "record": Out(1),
+    }
+)
+"""What is known at step 0 of the packet with this head: it is no packet but a `trap`; it is a PMA request, else an SMP;
+a Set; from an adapter's host. What is decided, from step 1 on: it is answered; it has violated the M_Key; where it, its
+answer or the trap goes; the port that it came in by is written into it."""
 
 
-class TaskSignature(wiring.Signature):
-    """The task of the work, seen from where it is decided on.
+class Stage(wiring.Component):
+    """A part of the agent that does its share at certain steps.
 
     Members:
-        head: of the packet that came.
-        trap: it is a trap instead. `pma`: the packet is a PMA request, else it is an SMP.
-        is_set: the packet is a Set. `from_host`: it came from an adapter's host.
-        answers: it is answered, `violated`: it violates the M_Key; `way`: where it, its answer or the trap goes; from
-            step 1 on.
-        record: the port that it came in by is written into it.
+        steps, task: of the work.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "head": Out(MadHead),
-                "trap": Out(1),
-                "pma": Out(1),
-                "is_set": Out(1),
-                "from_host": Out(1),
-                "answers": Out(1),
-                "violated": Out(1),
-                "way": Out(Way),
-                "record": Out(1),
-            }
-        )
+    def __init__(self, parameters: NodeParameters, members: dict[str, Any]) -> None:
+        self._parameters = parameters
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        self._ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1
+        self._lft_size = parameters.lft_size if isinstance(parameters, SwitchParameters) else 0
+        super().__init__({"steps": In(StepsSignature()), "task": In(Task), **members})

@@ -1,69 +1,61 @@
 """Which trap is due (docs/management.md, section 5; IBTA vol 1, 13.4.9 and 14.2.5.1)."""
 
-from amaranth.hdl import Array, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.mad_head import TRANSACTION_WORD
+from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.node_state import NodeStateSignature
+from rtl.management.packet_write import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
-from rtl.management.step import StepsSignature
-from rtl.management.task import TaskSignature
-from rtl.management.trap_packet import TRAPS
-from wire.parameters import NodeParameters, SwitchParameters
+from rtl.management.step import SET_SLOT, STEP_BITS, first_step
+from rtl.management.task import Stage
+from rtl.management.trap_packet import TRAPS, head_words
+from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO
 
-__all__ = ["SentSignature", "Traps"]
+__all__ = ["Traps"]
 
 _COUNT_BITS = 32
 """The lower half of a TransactionID."""
 
 _CODE_BITS = PORT_INFO["subnet_timeout"].width
 _UNIT_BITS = 10
+_HEAD_STEP = first_step(SET_SLOT)
 _TIMER_BITS = _UNIT_BITS + (1 << _CODE_BITS) - 1
 
 
-class SentSignature(wiring.Signature):
-    """The trap that is sent, seen from where they are counted.
-
-    Members:
-        trap: its place in turn. `count`: its events so far.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"trap": Out(1), "count": Out(_COUNT_BITS)})
-
-
-class Traps(wiring.Component):
+class Traps(Stage):
     """Traps by their place in turn.
 
     Members:
-        steps, task, settings: see `Work`, `Decision`, `Settings`.
+        settings: see `Settings`.
         node_state: makes the first trap pending, `violation` the second.
         represses: the packet ends the trap of its TransactionID.
         due: some trap is. `begins`: it is taken up in this cycle.
         sent: which one, from the cycle after on.
+        write: to the packet: all of a trap's but its data and LIDs.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
-        self._is_switch = isinstance(parameters, SwitchParameters)
         super().__init__(
+            parameters,
             {
-                "steps": In(StepsSignature()),
-                "task": In(TaskSignature()),
                 "settings": In(SettingsSignature(parameters)),
                 "node_state": In(NodeStateSignature(parameters)),
                 "violation": In(1),
                 "represses": In(1),
                 "due": Out(1),
                 "begins": In(1),
-                "sent": Out(SentSignature()),
-            }
+                "sent": Out(1),
+                "write": Out(PacketWrite),
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """What is pending, whose turn it is, and the timer between traps."""
         m = Module()
-        settings, head, sent = self.settings, self.task.head, self.sent
+        settings, head = self.settings, self.task.head
         if self._is_switch:
             can_go, event = settings.traps_can_go, self.node_state.state_reported
         else:
@@ -78,12 +70,12 @@ class Traps(wiring.Component):
                 m.d.sync += [pending[trap].eq(1), count.eq(count + 1)]
             with m.Elif(self.represses & head.names[trap] & (count == head.transaction)):
                 m.d.sync += pending[trap].eq(0)
-        m.d.comb += sent.count.eq(Array(counts)[sent.trap])
+        self._write_head(m, Array(counts)[self.sent])
 
         first = Signal()  # the first in turn
         with m.If(self.begins):
             chosen = Mux(first, pending[1], ~pending[0])
-            m.d.sync += [sent.trap.eq(chosen), first.eq(~chosen)]
+            m.d.sync += [self.sent.eq(chosen), first.eq(~chosen)]
 
         waits = Signal()
         left = Signal(_TIMER_BITS)
@@ -96,3 +88,17 @@ class Traps(wiring.Component):
             m.d.sync += [waits.eq(1), left.eq(length - 1)]
         m.d.comb += self.due.eq(pending.any() & ~waits & can_go)
         return m
+
+    def _write_head(self, m: Module, count: Value) -> None:
+        """A word in each step, but for the count, which is that of step 0."""
+        steps, trap, write = self.steps, self.task.trap, self.write
+        index = Signal(STEP_BITS)
+        m.d.comb += index.eq(steps.number - _HEAD_STEP)
+        with m.If(steps.first & trap):
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(TRANSACTION_WORD + 1), write.word.eq(count)]
+        with m.If(steps.go & trap & (index < MAD_WORDS) & (index != TRANSACTION_WORD + 1)):
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index)]
+            with m.Switch(index):
+                for number, word in head_words(self._is_switch, self.sent, self.settings.master_sm_sl).items():
+                    with m.Case(number):
+                        m.d.comb += write.word.eq(word)

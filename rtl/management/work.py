@@ -1,25 +1,21 @@
 """When the agent is free, when it works, when it offers a packet (docs/management.md, section 2)."""
 
+from typing import Final
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, StepsSignature
 
-__all__ = ["TakingSignature", "Work"]
+__all__ = ["Taking", "Work"]
 
 
-class TakingSignature(wiring.Signature):
-    """How packets are taken from the crossing, seen from the agent.
+Taking: Final = wiring.Signature({"available": Out(1), "taken": In(1), "ended": In(1), "good": In(1)})
+"""How packets come from the crossing, seen from the agent.
 
-    Members:
-        available: a packet can be taken in this cycle.
-        taken: one was granted in a cycle before, and some of its rows are yet to be read.
-        ended: it is over (cycle z); `good`: it is whole and not flagged bad.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"available": Out(1), "taken": In(1), "ended": In(1), "good": In(1)})
+It takes one in this cycle; one was granted in a cycle before, and some of its rows are yet to be read; it is over
+(cycle z); then it is whole and not flagged bad."""
 
 
 class Work(wiring.Component):
@@ -38,7 +34,7 @@ class Work(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "taking": Out(TakingSignature()),
+                "taking": Out(Taking),
                 "right": In(1),
                 "due": In(1),
                 "begins": Out(1),

@@ -12,7 +12,7 @@ from rtl.crossing.words_to_rows import HostStreamSignature
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.node_state import NodeStateSignature
-from rtl.management.work import TakingSignature
+from rtl.management.work import Taking
 from rtl.registers.bus import BusSignature
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import SwitchParameters
@@ -34,7 +34,7 @@ class StandIn(wiring.Component):
         super().__init__(
             {
                 "words": In(HostWordSignature()),
-                "taking": Out(TakingSignature()),
+                "taking": Out(Taking),
                 "arrival": In(PORT_BITS),
                 "stream": In(HostStreamSignature()),
                 "slot": Out(SLOT_BITS),
