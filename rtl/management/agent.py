@@ -13,9 +13,8 @@ from rtl.management.attribute_words import AttributeWords
 from rtl.management.bus_steps import BusSteps
 from rtl.management.decision import Decision
 from rtl.management.departure import Departure
-from rtl.management.identity import IdentitySignature
+from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_head import MadReceive
-from rtl.management.node_state import NodeStateSignature
 from rtl.management.offer import Offer
 from rtl.management.packet import Packet
 from rtl.management.settings import Settings
@@ -98,11 +97,10 @@ class Agent(wiring.Component):
 
         # Steps follow, of which the first decides what is done.
         connect(m, work.steps, decision.steps, settings.steps, *(stage.steps for stage in stages))
-        connect(m, decision.task, decode.task, *(stage.task for stage in stages))
+        connect(m, decision.task, work.task, decode.task, *(stage.task for stage in stages))
         connect(m, settings.values, *(stage.settings for stage in (decision, traps, answer_word, departure)))
         m.d.comb += [
             work.hold.eq(self.hold),
-            work.answers.eq(decision.task.answers),
             decision.head.eq(receive.head),
             decision.trap.eq(work.trap),
             decision.lease_second.eq(self.lease_second),
@@ -111,21 +109,18 @@ class Agent(wiring.Component):
         ]
 
         # The attribute, word by word.
-        connect(m, decode.attribute, *(stage.attribute for stage in (attribute, bus_steps, answer_word)))
-        connect(
-            m, attribute.word, decision.word, settings.word, bus_steps.word, answer_word.word, departure.attribute_word
-        )
+        connect(m, decode.attribute, *(stage.attribute for stage in (attribute, bus_steps, answer_word, offer)))
+        connect(m, attribute.word, *(of.word for of in (decision, settings, bus_steps, answer_word, departure)))
         m.d.comb += [
             decode.output_port.eq(departure.port),
             attribute.base.eq(decode.base),
-            attribute.given.eq(packet.word),
-            attribute.state.eq(bus_steps.read),
         ]
 
         # The bus.
         connect(m, bus_steps.bus, flipped(self.bus))
         connect(m, departure.route, bus_steps.route)
         m.d.comb += bus_steps.writes.eq(attribute.writes)
+        m.d.comb += [stage.read.eq(bus_steps.read) for stage in (attribute, answer_word, departure)]
 
         # A word of the answer, or of a trap's Notice.
         connect(m, flipped(self.identity), answer_word.identity)
@@ -133,28 +128,23 @@ class Agent(wiring.Component):
         m.d.comb += [
             answer_word.trap.eq(traps.sent),
             answer_word.client_reregister.eq(attribute.client_reregister),
-            answer_word.read.eq(bus_steps.read),
         ]
 
-        # Some write to the packet, one at a time.
+        # Some write to the packet, one at a time, and some read it.
         writes = [receive.write, traps.write, answer_word.write, departure.write]
         m.d.comb += [
             packet.write.eq(any_of(map(Value.cast, writes))),
             packet.path_word.eq(departure.path_word),
             packet.taken.eq(self.stream.ready),
         ]
+        m.d.comb += [stage.packet_word.eq(packet.word) for stage in (attribute, departure, offer)]
 
         # How it leaves.
         connect(m, offer.stream, flipped(self.stream))
         m.d.comb += [
             departure.status.eq(attribute.status),
-            departure.word.eq(packet.word),
-            departure.read.eq(bus_steps.read),
-            offer.answering.eq(decode.attribute.answering),
-            offer.word.eq(packet.word),
             offer.offering.eq(work.offering),
             work.leaves.eq(departure.leaves),
-            work.waits.eq(~decision.task.pma),
             work.accepted.eq(self.accepted),
             work.sent.eq(offer.sent),
             self.slot.eq(departure.slot),

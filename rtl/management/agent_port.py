@@ -13,9 +13,8 @@ from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive
 from rtl.crossing.store import PacketStore
 from rtl.crossing.words_to_rows import SEND_KINDS, HostSend
 from rtl.management.agent import Agent
-from rtl.management.identity import IdentitySignature
+from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import MAD_BLOCKS
-from rtl.management.node_state import NodeStateSignature
 from rtl.registers.bus import BusSignature
 from rtl.rotation import number_of
 from rtl.trace import TraceSignature
@@ -73,16 +72,13 @@ class AgentPort(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """What is taken, the agent, what it offers."""
         m = Module()
-        vls = self._parameters.vls
         m.submodules.agent = agent = Agent(self._parameters)
         m.submodules.receive = receive = HostReceive()
-        m.submodules.offer = offer = HostSend(vls)
+        m.submodules.offer = offer = HostSend(self._parameters.vls)
 
         # Rows to words, a cycle later. A packet that ends early is bad, too.
         send = self.sink.send
-        scrapped = Signal()
-        bad = Signal()
-        ends = Signal()
+        scrapped, bad, ends = Signal(), Signal(), Signal()
         arrival = Signal.like(agent.arrival)
         m.d.sync += [
             scrapped.eq(self.sink.scrapped.valid),
@@ -132,10 +128,7 @@ class AgentPort(wiring.Component):
         ]
 
         for slot, part in enumerate((offer.trace, receive.trace)):
-            m.d.comb += [
-                self.trace.valid[slot].eq(part.valid),
-                self.trace.payload[slot].eq(part.payload[0]),
-            ]
+            m.d.comb += [self.trace.valid[slot].eq(part.valid), self.trace.payload[slot].eq(part.payload[0])]
         return m
 
 

@@ -1,7 +1,7 @@
 """A word of an answer's or a trap's data: what is kept, what is seen at that moment, what is read over the bus."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
@@ -9,20 +9,19 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
-from rtl.management.identity import IdentitySignature
+from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.m_key import Key
 from rtl.management.mad_head import DATA_WORD
-from rtl.management.node_state import NodeStateSignature
-from rtl.management.packet_write import WHOLE, PacketWrite
-from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks, place
+from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, constant_words, fields_in_words, masks, place
 from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS
 from rtl.management.settings import SettingsSignature
-from rtl.management.step import ANSWER_SLOT, SET_SLOT, WORD_TAKEN, first_step
+from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN
 from rtl.management.task import Stage
 from rtl.management.trap_packet import notice_words
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.class_port_info import CLASS_PORT_INFO
+from wire.layout import Field
 from wire.node_info import NODE_INFO
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters
@@ -37,7 +36,7 @@ from wire.switch_info import SWITCH_INFO
 __all__ = ["AnswerWord"]
 
 _CHANGE: Final = place(SWITCH_INFO["port_state_change"])
-_CHANGE_CLEARED_STEP: Final = first_step(SET_SLOT + _CHANGE.word) + 2
+_CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 2
 _Seen: Final = data.StructLayout(
     {"m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width, "port_state_change": 1, "is_sm": 1}
 )
@@ -58,18 +57,16 @@ class AnswerWord(Stage):
     def __init__(self, parameters: NodeParameters) -> None:
         super().__init__(
             parameters,
-            {
-                "settings": In(SettingsSignature(parameters)),
-                "attribute": In(Attribute),
-                "word": In(Word),
-                "trap": In(1),
-                "key": In(Key),
-                "node_state": In(NodeStateSignature(parameters)),
-                "identity": In(IdentitySignature()),
-                "client_reregister": In(1),
-                "read": In(DATA_BITS),
-                "write": Out(PacketWrite),
-            },
+            settings=In(SettingsSignature(parameters)),
+            attribute=In(Attribute),
+            word=In(Word),
+            trap=In(1),
+            key=In(Key),
+            node_state=In(NodeStateSignature(parameters)),
+            identity=In(IdentitySignature()),
+            client_reregister=In(1),
+            read=In(DATA_BITS),
+            write=Out(PacketWrite),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -77,13 +74,18 @@ class AnswerWord(Stage):
         m = Module()
         attribute, steps, write = self.attribute, self.steps, self.write
         seen = self._sampled(m)
+        in_turn = [self.identity.description.word_select(number, WORD_BITS) for number in range(BLOCK_WORDS)]
+        description = dict(enumerate(reversed(in_turn)))
+        class_port_info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
+        tick = PORT_SAMPLES_CONTROL["tick"]
         parts = [
             Mux(self._shown(), self.word.kept, 0),
             *self._guids(),
-            *self._node(m),
-            self._port_info(m, seen),
-            self._class_port_info(m),
-            self._samples_control(m),
+            self._part(m, SmaAttribute.NODE_INFO, fields_in_words({NODE_INFO["local_port_num"]: self._local_port})),
+            self._part(m, SmaAttribute.NODE_DESCRIPTION, description),
+            self._part(m, SmaAttribute.PORT_INFO, fields_in_words(self._port_info(seen))),
+            self._part(m, PmaAttribute.CLASS_PORT_INFO, constant_words(class_port_info[:SMP_DATA_BYTES])),
+            self._part(m, PmaAttribute.PORT_SAMPLES_CONTROL, fields_in_words({tick: self.read[: tick.width]})),
         ]
         if self._is_switch:
             change = {SWITCH_INFO["port_state_change"]: seen.port_state_change}
@@ -92,8 +94,10 @@ class AnswerWord(Stage):
             parts.append(self._part(m, SmaAttribute.NOTICE, words, self.trap == trap))
 
         # A PMA's counters are read a little later, and of a word of its own some bytes stay as in the request.
+        counter_words = [(kind, number) for kind, words in COUNTER_WORDS.items() for number in words]
+        counters = [attribute.chosen[kind.name] & (self.word.number == number) for kind, number in counter_words]
         most, in_word, counted = Signal(WORD_BITS), Signal(WORD_BYTES), Signal()
-        m.d.sync += [most.eq(any_of(parts)), in_word.eq(WHOLE), counted.eq(self._counted())]
+        m.d.sync += [most.eq(any_of(parts)), in_word.eq(WHOLE), counted.eq(any_of(counters))]
         for kind, as_it_came in AS_IT_CAME.items():
             for number, left in as_it_came.items():
                 with m.If(attribute.chosen[kind.name] & (self.word.number == number)):
@@ -127,32 +131,24 @@ class AnswerWord(Stage):
                 m.d.sync += seen.is_sm.eq(self.node_state.host_sm)
         return seen
 
-    def _part(
-        self,
-        m: Module,
-        kind: SmaAttribute | PmaAttribute,
-        words: dict[int, Value],
-        condition: Value | None = None,
-    ) -> Value:
-        """The word of an attribute that has these, 0 if it is another one or the condition does not hold."""
+    def _part(self, m: Module, kind: SmaAttribute | PmaAttribute, words: dict[int, Value], applies: Any = 1) -> Value:
+        """The word of an attribute that has these, 0 if it is another one or they do not apply."""
         of_word = Signal(WORD_BITS, name=f"{kind.name}_seen".lower())
         with m.Switch(self.word.number):
             for number, value in sorted(words.items()):
                 with m.Case(number):
                     m.d.comb += of_word.eq(value)
-        chosen = self.attribute.chosen[kind.name]
-        return Mux(chosen if condition is None else chosen & condition, of_word, 0)
+        return Mux(self.attribute.chosen[kind.name] & applies, of_word, 0)
 
     def _shown(self) -> Value:
         """What is kept is shown. Of short attributes the memory has the next one behind them."""
         chosen, number = self.attribute.chosen, self.word.number
-        m_key_words = tuple(masks(PORT_INFO["m_key"]))
         return ~(
             chosen[SmaAttribute.NODE_DESCRIPTION.name]
             | chosen[SmaAttribute.VENDOR_DIAG.name]
             | (chosen[SmaAttribute.LED_INFO.name] & (number != 0))
             | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (number >= SL_TO_VL_WORDS))
-            | (chosen[SmaAttribute.PORT_INFO.name] & self.key.hidden & (number <= m_key_words[-1]))
+            | (chosen[SmaAttribute.PORT_INFO.name] & self.key.hidden & (number <= max(masks(PORT_INFO["m_key"]))))
             | (chosen[SmaAttribute.NOTICE.name] & ~self.trap)
             | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
         )
@@ -160,10 +156,7 @@ class AnswerWord(Stage):
     def _guids(self) -> Iterator[Value]:
         chosen, number, identity = self.attribute.chosen, self.word.number, self.identity
         node_guids = [(SmaAttribute.NODE_INFO, NODE_INFO[name]) for name in ("system_image_guid", "node_guid")]
-        port_guids = [
-            (SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]),
-            (SmaAttribute.GUID_INFO, GUID_INFO.field(0)),
-        ]
+        port_guids = [(SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]), (SmaAttribute.GUID_INFO, GUID_INFO.field(0))]
         for guid, places in ((identity.node_guid, node_guids), (identity.port_guid, port_guids)):
             for half in range(2):
                 here = Cat(chosen[of.name] & (number == list(masks(field))[half]) for of, field in places).any()
@@ -173,14 +166,7 @@ class AnswerWord(Stage):
     def _local_port(self) -> Value:
         return self.task.head.arrival if self._is_switch else Const(1, PORT_BITS)
 
-    def _node(self, m: Module) -> Iterator[Value]:
-        local_port_num = fields_in_words({NODE_INFO["local_port_num"]: self._local_port})
-        yield self._part(m, SmaAttribute.NODE_INFO, local_port_num)
-        description = self.identity.description
-        words = {number: description.word_select(BLOCK_WORDS - 1 - number, WORD_BITS) for number in range(BLOCK_WORDS)}
-        yield self._part(m, SmaAttribute.NODE_DESCRIPTION, words)
-
-    def _port_info(self, m: Module, seen: data.View) -> Value:
+    def _port_info(self, seen: data.View) -> dict[Field, Value]:
         physical_state_bits = PORT_INFO["port_physical_state"].width
         of_node: dict[str, Value] = {
             "m_key_protect_bits": seen.m_key_protect_bits,
@@ -201,19 +187,4 @@ class AnswerWord(Stage):
         }
         if not self._is_switch:
             port_info[PORT_INFO["capability_mask"]] = Mux(seen.is_sm, CapabilityMask.IS_SM, 0)
-        return self._part(m, SmaAttribute.PORT_INFO, fields_in_words(port_info))
-
-    def _class_port_info(self, m: Module) -> Value:
-        info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
-        return self._part(m, PmaAttribute.CLASS_PORT_INFO, constant_words(info[:SMP_DATA_BYTES]))
-
-    def _samples_control(self, m: Module) -> Value:
-        tick = PORT_SAMPLES_CONTROL["tick"]
-        return self._part(m, PmaAttribute.PORT_SAMPLES_CONTROL, fields_in_words({tick: self.read[: tick.width]}))
-
-    def _counted(self) -> Value:
-        """The word has counters."""
-        return Cat(
-            self.attribute.chosen[kind.name] & Cat(self.word.number == number for number in words).any()
-            for kind, words in COUNTER_WORDS.items()
-        ).any()
+        return port_info

@@ -39,8 +39,8 @@ may also be PortSelect's. `at_port_0`: it is a switch's port 0."""
 Attribute: Final = wiring.Signature(
     {"chosen": Out(Chosen), "target": Out(Target), "status": Out(8), "answering": Out(1), "setting": Out(1)}
 )
-"""The attribute that a MAD names, and what of it; the answer's status, if no field is refused; the data of an answer are
-the attribute's; those of a Set are taken."""
+"""Of a MAD: the attribute, and what of it; `status`: the answer's, if no field is refused; `answering`, `setting`: the
+data of its answer are the attribute's, those of a Set are taken."""
 
 Word: Final = wiring.Signature(
     {

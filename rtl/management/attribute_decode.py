@@ -1,6 +1,5 @@
 """Which attribute a MAD names, whether it may, and where that is kept (docs/management.md, sections 4.1 and 6)."""
 
-from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from typing import Final
@@ -33,9 +32,7 @@ _OF_SWITCHES: Final = (
 )
 
 
-def _fields(modifier: Value, layout: Layout) -> Mapping[str, Value]:
-    width = 8 * layout.size_bytes
-    return {field.name: modifier[width - field.end_bits : width - field.offset_bits] for field in layout.fields}
+_HALVES: Final = (VLArbitrationBlock.LOW_0_31, VLArbitrationBlock.HIGH_0_31)
 
 
 def _times(value: Value, factor: int) -> Value:
@@ -57,7 +54,8 @@ class AttributeDecode(wiring.Component):
     """
 
     def __init__(self, parameters: NodeParameters, attributes: AttributeMap) -> None:
-        self._parameters = parameters
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        self._ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1
         self._attributes = attributes
         super().__init__(
             {
@@ -71,9 +69,8 @@ class AttributeDecode(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Which one, what of it, then the status and the address."""
         m = Module()
-        is_switch = isinstance(self._parameters, SwitchParameters)
         task, attribute = self.task, self.attribute
-        of_sma = [kind for kind in ANSWERED if is_switch or kind not in _OF_SWITCHES]
+        of_sma = [kind for kind in ANSWERED if self._is_switch or kind not in _OF_SWITCHES]
         chosen, attribute_id = attribute.chosen, task.head.attribute_id
         for kind in of_sma:
             m.d.sync += chosen[kind.name].eq(~task.trap & ~task.pma & (attribute_id == kind))
@@ -83,7 +80,7 @@ class AttributeDecode(wiring.Component):
             chosen[SmaAttribute.NOTICE.name].eq(task.trap),
             attribute.target.at_port_0.eq(attribute.target.port == 0),
         ]
-        if is_switch:
+        if self._is_switch:
             self._target_in_switch(m)
         self._judge(m, of_sma)
         m.d.comb += [
@@ -108,10 +105,8 @@ class AttributeDecode(wiring.Component):
         """Modifier and PortSelect, then the status, the first that applies."""
         head, chosen, status = self.task.head, self.attribute.chosen, self.attribute.status
         no_modifier = head.attribute_modifier == 0
-        is_switch = isinstance(self._parameters, SwitchParameters)
-        ports = self._parameters.ports if isinstance(self._parameters, SwitchParameters) else 1
-        one_port = no_modifier & (head.port_select != 0) & (head.port_select <= ports)
-        allowed = self._allowed_in_switch(ports) if is_switch else self._allowed_in_adapter()
+        one_port = no_modifier & (head.port_select != 0) & (head.port_select <= self._ports)
+        allowed = self._allowed()
         allowed_by_name = {kind.name: allowed.get(kind, no_modifier) for kind in of_sma}
         allowed_by_name |= {of_pma.name: one_port if of_pma in OF_PORTS else no_modifier for of_pma in PmaAttribute}
         methods = {kind.name: SMA_ATTRIBUTES[kind].methods for kind in of_sma}
@@ -134,82 +129,68 @@ class AttributeDecode(wiring.Component):
         with m.Else():
             m.d.sync += status.eq(MadStatus.OK)
 
-    def _allowed_in_switch(self, ports: int) -> dict[SmaAttribute, Value]:
-        modifier, attributes = self.task.head.attribute_modifier, self._attributes
-        port_info = _fields(modifier, PORT_INFO_MODIFIER)
-        p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)
-        pair = _fields(modifier, SL_TO_VL_MODIFIER)
-        arbitration = _fields(modifier, VL_ARBITRATION_MODIFIER)
-        port = _fields(modifier, PORT_MODIFIER)["port"]
-        lft_block = _fields(modifier, BLOCK_MODIFIER)["block"]
-        mft = _fields(modifier, MFT_MODIFIER)
-        return {
-            SmaAttribute.PORT_INFO: port_info["port"] <= ports,
-            SmaAttribute.P_KEY_TABLE: (p_key["port"] <= ports) & (p_key["block"] == 0),
-            SmaAttribute.SL_TO_VL_MAPPING_TABLE: (
-                (modifier[16:] == 0) & (pair["input_port"] <= ports) & (pair["output_port"] <= ports)
-            ),
-            SmaAttribute.VL_ARBITRATION_TABLE: (
-                self._half_of_a_list(arbitration["block"]) & (arbitration["port"] != 0) & (arbitration["port"] <= ports)
-            ),
-            SmaAttribute.LINEAR_FORWARDING_TABLE: lft_block < attributes.lft_blocks,
-            SmaAttribute.MULTICAST_FORWARDING_TABLE: (
-                (mft["block"] < attributes.mft_blocks) & (mft["position"] < attributes.mft_positions)
-            ),
-            SmaAttribute.LED_INFO: (port != 0) & (port <= ports),
-        }
+    def _named(self, modifier: Layout, name: str) -> Value:
+        """A field of the MAD's modifier."""
+        end, field = 8 * modifier.size_bytes, modifier[name]
+        return self.task.head.attribute_modifier[end - field.end_bits : end - field.offset_bits]
 
-    def _allowed_in_adapter(self) -> dict[SmaAttribute, Value]:
-        modifier = self.task.head.attribute_modifier
-        every = Value.cast(1)
-        return {
-            SmaAttribute.PORT_INFO: _fields(modifier, PORT_INFO_MODIFIER)["port"] <= 1,
-            SmaAttribute.P_KEY_TABLE: _fields(modifier, P_KEY_TABLE_MODIFIER)["block"] == 0,
-            SmaAttribute.SL_TO_VL_MAPPING_TABLE: every,
-            SmaAttribute.VL_ARBITRATION_TABLE: self._half_of_a_list(
-                _fields(modifier, VL_ARBITRATION_MODIFIER)["block"]
-            ),
-            SmaAttribute.LED_INFO: _fields(modifier, PORT_MODIFIER)["port"] <= 1,
+    def _allowed(self) -> dict[SmaAttribute, Value]:
+        """The modifiers of attributes that have one."""
+        named, ports, attributes = self._named, self._ports, self._attributes
+        port, block = named(PORT_MODIFIER, "port"), named(VL_ARBITRATION_MODIFIER, "block")
+        allowed = {
+            SmaAttribute.PORT_INFO: named(PORT_INFO_MODIFIER, "port") <= ports,
+            SmaAttribute.P_KEY_TABLE: named(P_KEY_TABLE_MODIFIER, "block") == 0,
+            SmaAttribute.SL_TO_VL_MAPPING_TABLE: Value.cast(1),
+            SmaAttribute.VL_ARBITRATION_TABLE: Cat(block == half for half in _HALVES).any(),
+            SmaAttribute.LED_INFO: port <= ports,
         }
-
-    @staticmethod
-    def _half_of_a_list(block: Value) -> Value:
-        return (block == VLArbitrationBlock.LOW_0_31) | (block == VLArbitrationBlock.HIGH_0_31)
+        if self._is_switch:
+            inputs, outputs = (named(SL_TO_VL_MODIFIER, name) for name in ("input_port", "output_port"))
+            of_list = named(VL_ARBITRATION_MODIFIER, "port")
+            mft_block, mft_position = (named(MFT_MODIFIER, name) for name in ("block", "position"))
+            allowed[SmaAttribute.P_KEY_TABLE] &= named(P_KEY_TABLE_MODIFIER, "port") <= ports
+            allowed[SmaAttribute.VL_ARBITRATION_TABLE] &= (of_list != 0) & (of_list <= ports)
+            allowed[SmaAttribute.LED_INFO] &= port != 0
+            allowed |= {
+                SmaAttribute.SL_TO_VL_MAPPING_TABLE: (
+                    (self.task.head.attribute_modifier[16:] == 0) & (inputs <= ports) & (outputs <= ports)
+                ),
+                SmaAttribute.LINEAR_FORWARDING_TABLE: named(BLOCK_MODIFIER, "block") < attributes.lft_blocks,
+                SmaAttribute.MULTICAST_FORWARDING_TABLE: (
+                    (mft_block < attributes.mft_blocks) & (mft_position < attributes.mft_positions)
+                ),
+            }
+        return allowed
 
     def _target_in_switch(self, m: Module) -> None:
         """PortSelect, or the parts of the modifier that an allowed one can have."""
-        modifier, chosen = self.task.head.attribute_modifier, self.attribute.chosen
-        pair = _fields(modifier, SL_TO_VL_MODIFIER)
-        of_p_key = _fields(modifier, P_KEY_TABLE_MODIFIER)["port"]
-        of_mft = _fields(modifier, MFT_MODIFIER)["block"]
-        of_lft = _fields(modifier, BLOCK_MODIFIER)["block"]
+        named, chosen, target = self._named, self.attribute.chosen, self.attribute.target
+        of_sma = Mux(
+            chosen[SmaAttribute.P_KEY_TABLE.name],
+            named(P_KEY_TABLE_MODIFIER, "port"),
+            named(SL_TO_VL_MODIFIER, "output_port"),
+        )
+        of_mft, of_lft = named(MFT_MODIFIER, "block"), named(BLOCK_MODIFIER, "block")
         m.d.sync += [
-            self.attribute.target.port.eq(
-                Mux(
-                    self.task.pma,
-                    self.task.head.port_select,
-                    Mux(chosen[SmaAttribute.P_KEY_TABLE.name], of_p_key, pair["output_port"]),
-                )
-            ),
-            self.attribute.target.in_port.eq(pair["input_port"]),
-            self.attribute.target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
+            target.port.eq(Mux(self.task.pma, self.task.head.port_select, of_sma)),
+            target.in_port.eq(named(SL_TO_VL_MODIFIER, "input_port")),
+            target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
         ]
 
     def _offsets(self, m: Module) -> list[tuple[Value, Value]]:
         """Words between the beginning of an attribute and the part that is used, each with when it is."""
-        target, modifier, chosen = self.attribute.target, self.task.head.attribute_modifier, self.attribute.chosen
-        high = _fields(modifier, VL_ARBITRATION_MODIFIER)["block"] == VLArbitrationBlock.HIGH_0_31
-        blocks: dict[SmaAttribute, Value] = {
-            SmaAttribute.VL_ARBITRATION_TABLE: Cat(high, target.port),
-        }
+        target, chosen = self.attribute.target, self.attribute.chosen
+        high = self._named(VL_ARBITRATION_MODIFIER, "block") == VLArbitrationBlock.HIGH_0_31
+        blocks: dict[SmaAttribute, Value] = {SmaAttribute.VL_ARBITRATION_TABLE: Cat(high, target.port)}
         offsets: list[tuple[Value, Value]] = []
-        if isinstance(self._parameters, SwitchParameters):
-            ports, positions = self._parameters.ports, self._attributes.mft_positions
+        if self._is_switch:
+            ports, positions = self._ports, self._attributes.mft_positions
             pair = Signal(range((ports + 1) ** 2))
             block = Signal(range(self._attributes.mft_blocks * positions))
             m.d.sync += [
                 pair.eq(_times(target.in_port, ports + 1) + target.port),
-                block.eq(_times(target.block, positions) + _fields(modifier, MFT_MODIFIER)["position"]),
+                block.eq(_times(target.block, positions) + self._named(MFT_MODIFIER, "position")),
             ]
             blocks |= {
                 SmaAttribute.PORT_INFO: target.port,

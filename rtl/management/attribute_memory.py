@@ -22,7 +22,7 @@ from wire.sma import SmaAttribute
 from wire.smp import SMP_DATA_BYTES
 from wire.switch_info import SWITCH_INFO
 
-__all__ = ["BLOCK_WORDS", "SL_TO_VL_WORDS", "AttributeMap", "AttributeMemory", "attribute_write_layout"]
+__all__ = ["BLOCK_WORDS", "SL_TO_VL_WORDS", "AttributeMap", "AttributeMemory"]
 
 BLOCK_WORDS: Final = SMP_DATA_BYTES // WORD_BYTES
 """Words of an SMP's data, in which most attributes are kept."""
@@ -46,7 +46,7 @@ class AttributeMap:
 
     Attributes:
         base: first word of an attribute, in ports' order, or of its block 0.
-        init: every word at reset.
+        init: every word at reset. `address_bits`: of a word's address.
         lft_blocks, mft_blocks, mft_positions: a switch's blocks of 64 LIDs, of 32 multicast LIDs, and of 16 ports.
     """
 
@@ -81,6 +81,7 @@ class AttributeMap:
         self._place(SmaAttribute.VL_ARBITRATION_TABLE, 2 * _block(b"") * tables)
         if isinstance(parameters, SwitchParameters):
             self._place_switch(parameters)
+        self.address_bits = int(bits_for(len(self.init) - 1))
 
     def _place_switch(self, parameters: SwitchParameters) -> None:
         self.lft_blocks = -(-parameters.lft_size // LINEAR_FORWARDING_TABLE.count)
@@ -105,16 +106,6 @@ class AttributeMap:
     def _port_info(kind: PortKind, parameters: NodeParameters) -> list[int]:
         return _block(PORT_INFO.pack(at_reset(kind, parameters)))
 
-    @property
-    def address_bits(self) -> int:
-        """Width of a word's address."""
-        return int(bits_for(len(self.init) - 1))
-
-
-def attribute_write_layout(address_bits: int) -> data.StructLayout:
-    """A word to write."""
-    return data.StructLayout({"valid": 1, "address": address_bits, "word": WORD_BITS})
-
 
 class AttributeMemory(wiring.Component):
     """The words of an `AttributeMap`.
@@ -126,13 +117,8 @@ class AttributeMemory(wiring.Component):
 
     def __init__(self, attributes: AttributeMap) -> None:
         self._init = attributes.init
-        super().__init__(
-            {
-                "address": In(attributes.address_bits),
-                "word": Out(WORD_BITS),
-                "write": In(attribute_write_layout(attributes.address_bits)),
-            }
-        )
+        write = data.StructLayout({"valid": 1, "address": attributes.address_bits, "word": WORD_BITS})
+        super().__init__({"address": In(attributes.address_bits), "word": Out(WORD_BITS), "write": In(write)})
 
     def elaborate(self, platform: object) -> Module:
         """One block RAM. It never has to read what it is just writing."""

@@ -31,9 +31,8 @@ class AttributeWords(Stage):
 
     Members:
         attribute: what the words are of. `base`: its first word in the memory.
-        given: the slot's word of the MAD that came, in the last step of the slot before. In slot 1, after a violation,
-            the M_Key.
-        state: the port's state, for PortState.
+        packet_word: the slot's word of the MAD that came, in the last step of the slot before; a violating M_Key.
+        read: the port's state, for PortState.
         word: what came, what was kept, what is written.
         writes: the registers to write (see `SetRules`), from the slot's second step on.
         status: the answer's, with what was refused so far.
@@ -44,16 +43,14 @@ class AttributeWords(Stage):
         self._attributes = attributes
         super().__init__(
             parameters,
-            {
-                "attribute": In(Attribute),
-                "base": In(attributes.address_bits),
-                "given": In(WORD_BITS),
-                "state": In(PORT_INFO["port_state"].width),
-                "word": Out(Word),
-                "writes": Out(WRITES),
-                "status": Out(8),
-                "client_reregister": Out(1),
-            },
+            attribute=In(Attribute),
+            base=In(attributes.address_bits),
+            packet_word=In(WORD_BITS),
+            read=In(PORT_INFO["port_state"].width),
+            word=Out(Word),
+            writes=Out(WRITES),
+            status=Out(8),
+            client_reregister=Out(1),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -67,11 +64,11 @@ class AttributeWords(Stage):
             begins = (steps.slot == SET_SLOT - 1) | (steps.slot == ANSWER_SLOT - 1)
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
         with m.If(steps.at_in_slot(WORD_TAKEN)):
-            m.d.sync += [word.request.eq(self.given), word.kept.eq(kept_words.word)]
+            m.d.sync += [word.request.eq(self.packet_word), word.kept.eq(kept_words.word)]
 
         connect(m, flipped(self.attribute), rules.attribute)
         connect(m, word, rules.word)
-        m.d.comb += [rules.state.eq(self.state), self.writes.eq(rules.judged.writes)]
+        m.d.comb += [rules.state.eq(self.read), self.writes.eq(rules.judged.writes)]
 
         write, mask = kept_words.write, rules.judged.mask
         took, refused = Signal(), Signal()
@@ -107,7 +104,7 @@ class AttributeWords(Stage):
         steps, head = self.steps, self.task.head
         dr_slid = Mux(head.directed, head.dr_slid, 0)
         words = violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, dr_slid)
-        words |= {VIOLATION_M_KEY_WORD + half: self.given for half in range(2)}
+        words |= {VIOLATION_M_KEY_WORD + half: self.packet_word for half in range(2)}
         base = self._attributes.base[SmaAttribute.NOTICE]
         with m.If(steps.go & self.task.violated & (steps.slot == _VIOLATION_SLOT)), m.Switch(steps.in_slot):
             for place_in_slot, (index, word) in enumerate(sorted(words.items())):

@@ -12,7 +12,7 @@ from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
-from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, first_step
+from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN
 from rtl.management.task import Stage
 from rtl.registers.bus import BusSignature
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
@@ -55,12 +55,13 @@ _PORT_INFO_READS: Final = (("link_width_active",), ("port_state", "port_physical
 
 _OF_ADAPTERS: Final = ("lid", "lmc")
 _OFFSET_BITS: Final = 16
+_Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
 _SL_ENTRY = SL_TO_VL_MAPPING_TABLE.entry.width
 _ROUTE_STEP = 2
-_STATE_STEP = first_step(SET_SLOT)
-_ANSWER_STEP = first_step(ANSWER_SLOT) - 1
-_SET_STEP = first_step(SET_SLOT) + 1
+_STATE_STEP = SLOT_STEPS * SET_SLOT
+_ANSWER_STEP = SLOT_STEPS * ANSWER_SLOT - 1
+_SET_STEP = SLOT_STEPS * SET_SLOT + 1
 """Steps in which the accesses of word 0 begin to be made ready."""
 
 
@@ -74,9 +75,6 @@ def _distances() -> dict[int, int]:
         for before, after in pairwise(fields)
         if before.word == after.word
     }
-
-
-_Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 
 
 class BusSteps(Stage):
@@ -94,14 +92,12 @@ class BusSteps(Stage):
     def __init__(self, parameters: NodeParameters) -> None:
         super().__init__(
             parameters,
-            {
-                "route": In(Route),
-                "attribute": In(Attribute),
-                "word": In(Word),
-                "writes": In(WRITES),
-                "bus": Out(BusSignature()),
-                "read": Out(DATA_BITS),
-            },
+            route=In(Route),
+            attribute=In(Attribute),
+            word=In(Word),
+            writes=In(WRITES),
+            bus=Out(BusSignature()),
+            read=Out(DATA_BITS),
         )
 
     def elaborate(self, platform: object) -> Module:

@@ -82,6 +82,7 @@ class Decision(wiring.Component):
             represses.eq(head.method == MadMethod.TRAP_REPRESS),
         ]
         of_sma = 1 if self._is_switch else head.attribute_id != SmaAttribute.SM_INFO
+        of_notice = head.attribute_id == SmaAttribute.NOTICE
         to_agent = smi.way.goes == Goes.AGENT
         works = Signal()
         m.d.comb += works.eq(~self.trap & ~task.pma & to_agent & (is_get | task.is_set | represses) & of_sma)
@@ -95,9 +96,7 @@ class Decision(wiring.Component):
             key_check.get.eq(is_get),
             key_check.matches.eq(head.key_matches),
             self.violation.eq(key_check.check & key_check.violation),
-            self.represses.eq(
-                key_check.check & key_check.good & represses & (head.attribute_id == SmaAttribute.NOTICE)
-            ),
+            self.represses.eq(key_check.check & key_check.good & represses & of_notice),
         ]
 
         # Where it goes, or its answer, or the trap.

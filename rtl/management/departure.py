@@ -10,8 +10,7 @@ from rtl.link.crc import lanes_of
 from rtl.management.attribute import Word
 from rtl.management.mad_head import mad_place
 from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORDS
-from rtl.management.packet_write import PacketWrite, bytes_of
-from rtl.management.place import WORD_BITS, Place, place
+from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
 from rtl.management.step import ANSWER_SLOT
@@ -30,9 +29,8 @@ __all__ = ["Departure", "Route"]
 
 _PORT_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
 _HOP_BITS: Final = SMP_DIRECTED_ROUTE["hop_pointer"].width
-_PATH_WORDS: Final = tuple(
-    (MAD_START + SMP_DIRECTED_ROUTE[name].byte) // WORD_BYTES for name in ("initial_path", "return_path")
-)
+_INITIAL_PATH: Final = word_of(SMP_DIRECTED_ROUTE["initial_path"], MAD_START)
+_RETURN_PATH: Final = word_of(SMP_DIRECTED_ROUTE["return_path"], MAD_START)
 _PLACE_BITS: Final = (WORD_BYTES - 1).bit_length()
 _ENTRY_BITS: Final = (SMP_PATH.count - 1).bit_length()
 _SL_ENTRY: Final = SL_TO_VL_MAPPING_TABLE.entry.width
@@ -46,9 +44,8 @@ _OUTPUT_STEP: Final = 8
 _DEST_QP_STEP: Final = 9
 _SRC_QP_STEP: Final = 10
 
-
 Route: Final = wiring.Signature({"lid": Out(16), "wanted": Out(1)})
-"""An entry of the LFT; it is asked for, as the LFT has it and the packet goes by it."""
+"""An entry of the LFT; `wanted`: the LFT has it, and the packet goes by it."""
 
 
 class Departure(Stage):
@@ -58,11 +55,11 @@ class Departure(Stage):
         settings: see `Settings`.
         status: an answer's, in the last slot.
         route: for the new DLID, from step 1 on. `read`: the LFT's entry, in step 7.
-        path_word: the packet's word with the entry of the path, from step 1 on; `word`: that word, in step 4.
+        path_word: the packet's word with the entry of the path, from step 1 on; `packet_word`: that word, in step 4.
         write: to the packet.
         port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
-        attribute_word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable.
+        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable.
         slot: VL15's for an SMP or a trap; for a PMA's answer that leaves by a link the VL of its SL.
         leaves: there is an output for it, and the slot; in the last step.
     """
@@ -70,20 +67,18 @@ class Departure(Stage):
     def __init__(self, parameters: NodeParameters) -> None:
         super().__init__(
             parameters,
-            {
-                "settings": In(SettingsSignature(parameters)),
-                "status": In(8),
-                "route": Out(Route),
-                "read": In(_PORT_BITS),
-                "path_word": Out(range(MAD_WORDS)),
-                "word": In(WORD_BITS),
-                "write": Out(PacketWrite),
-                "port": Out(_PORT_BITS),
-                "to_output": Out(parameters.ports if isinstance(parameters, SwitchParameters) else 2),
-                "attribute_word": In(Word),
-                "slot": Out(SLOT_BITS),
-                "leaves": Out(1),
-            },
+            settings=In(SettingsSignature(parameters)),
+            status=In(8),
+            route=Out(Route),
+            read=In(_PORT_BITS),
+            path_word=Out(range(MAD_WORDS)),
+            packet_word=In(WORD_BITS),
+            write=Out(PacketWrite),
+            port=Out(_PORT_BITS),
+            to_output=Out(parameters.ports if isinstance(parameters, SwitchParameters) else 2),
+            word=In(Word),
+            slot=Out(SLOT_BITS),
+            leaves=Out(1),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -93,19 +88,20 @@ class Departure(Stage):
         passed_on = ~self.task.answers & ~self.task.trap
         by_path, by_route = goes == Goes.PATH, goes == Goes.ROUTE
         new_slid = self._new_lids(m, by_path, by_route)
-        hop = self._new_hop_pointer(m)
+        hop = Signal(_HOP_BITS, name="new_hop_pointer")
 
-        initial, returning = _PATH_WORDS
-        outward = passed_on & ~self.task.head.d
+        path = Mux(passed_on & ~self.task.head.d, _INITIAL_PATH, _RETURN_PATH)
+        pointer = self.task.head.hop_pointer
+        hops = {Hop.KEEP: pointer, Hop.NEXT: pointer + 1, Hop.BACK: pointer - 1, Hop.COUNT: self.task.head.hop_count}
         m.d.comb += [
+            hop.eq(Array(hops[change] for change in Hop)[self.task.way.hop]),
             self.route.wanted.eq(by_route & (self.route.lid < self._lft_size)),
-            self.path_word.eq(Mux(outward, initial, returning) + hop[_PLACE_BITS:_ENTRY_BITS]),
+            self.path_word.eq(path + hop[_PLACE_BITS:_ENTRY_BITS]),
         ]
         self._find_port(m, by_path, by_route, hop)
         self._find_slot(m)
 
-        self._write_arrival(m)
-        self._write_queue_pairs(m)
+        self._write_early(m)
         self._write_in_last_slot(m, ~passed_on | by_path | by_route, new_slid, hop)
         return m
 
@@ -122,24 +118,10 @@ class Departure(Stage):
             m.d.comb += [dlid.eq(Mux(head.d, head.dr_slid, head.dr_dlid)), slid.eq(settings.lid)]
         return slid
 
-    def _new_hop_pointer(self, m: Module) -> Signal:
-        head = self.task.head
-        pointer = Signal(_HOP_BITS, name="new_hop_pointer")
-        with m.Switch(self.task.way.hop):
-            with m.Case(Hop.NEXT):
-                m.d.comb += pointer.eq(head.hop_pointer + 1)
-            with m.Case(Hop.BACK):
-                m.d.comb += pointer.eq(head.hop_pointer - 1)
-            with m.Case(Hop.COUNT):
-                m.d.comb += pointer.eq(head.hop_count)
-            with m.Default():
-                m.d.comb += pointer.eq(head.hop_pointer)
-        return pointer
-
     def _find_port(self, m: Module, by_path: Value, by_route: Value, hop: Value) -> None:
         steps, route, port, goes = self.steps, self.route, self.port, self.task.way.goes
         with m.If(steps.at(_PATH_STEP)):
-            entry = Array(lanes_of(self.word))[hop[:_PLACE_BITS]]
+            entry = Array(lanes_of(self.packet_word))[hop[:_PLACE_BITS]]
             m.d.sync += port.eq(Mux(by_path, entry, self.task.head.arrival))
         with m.If(steps.at(_PORT_STEP) & by_route):
             m.d.sync += port.eq(self.read)
@@ -153,7 +135,7 @@ class Departure(Stage):
                 m.d.sync += self.to_output.eq(Cat(to_link, goes == Goes.HOST))
 
     def _find_slot(self, m: Module) -> None:
-        steps, task, head, word = self.steps, self.task, self.task.head, self.attribute_word
+        steps, task, head, word = self.steps, self.task, self.task.head, self.word
         place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
         entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
         there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number)
@@ -166,22 +148,19 @@ class Departure(Stage):
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
         m.d.comb += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]
 
-    def _write_arrival(self, m: Module) -> None:
-        """The entry of ReturnPath."""
-        head, write = self.task.head, self.write
-        _, returning = _PATH_WORDS
-        with m.If(self.steps.at(_RECORD_STEP) & self.task.record):
+    def _write_early(self, m: Module) -> None:
+        """The entry of ReturnPath; a PMA's queue pairs."""
+        steps, head, write = self.steps, self.task.head, self.write
+        dest_qp, src_qp = place(BTH["dest_qp"], BTH_START), place(DETH["src_qp"], DETH_START)
+        with m.If(steps.at(_RECORD_STEP) & self.task.record):
             m.d.comb += [
                 write.bytes.eq(1 << ~head.hop_pointer[:_PLACE_BITS]),
-                write.index.eq(returning + head.hop_pointer[_PLACE_BITS:_ENTRY_BITS]),
+                write.index.eq(_RETURN_PATH + head.hop_pointer[_PLACE_BITS:_ENTRY_BITS]),
                 write.word.eq(Cat(*[Cat(head.arrival, Const(0, 8 - PORT_BITS))] * WORD_BYTES)),
             ]
-
-    def _write_queue_pairs(self, m: Module) -> None:
-        dest_qp, src_qp = place(BTH["dest_qp"], BTH_START), place(DETH["src_qp"], DETH_START)
-        with m.If(self.steps.at(_DEST_QP_STEP) & self.task.pma):
-            self._write(m, dest_qp, bytes_of(dest_qp), self.task.head.src_qp << dest_qp.lsb)
-        with m.If(self.steps.at(_SRC_QP_STEP) & self.task.pma):
+        with m.If(steps.at(_DEST_QP_STEP) & self.task.pma):
+            self._write(m, dest_qp, bytes_of(dest_qp), head.src_qp << dest_qp.lsb)
+        with m.If(steps.at(_SRC_QP_STEP) & self.task.pma):
             self._write(m, src_qp, bytes_of(src_qp), src_qp.put(QP_GSI))
 
     def _write_in_last_slot(self, m: Module, new_lids: Value, new_slid: Value, hop: Value) -> None:

@@ -57,8 +57,5 @@ class Icrc(wiring.Component):
             # As many bits as the register has enter it at once: only their sum counts.
             taken = before ^ Cat(lanes_of(self.word | ones))
             m.d.sync += state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)]))
-        m.d.comb += [
-            self.good.eq(state == ICRC_RESIDUE),
-            self.ends.eq(~Cat(lanes_of(state))),
-        ]
+        m.d.comb += [self.good.eq(state == ICRC_RESIDUE), self.ends.eq(~Cat(lanes_of(state)))]
         return m

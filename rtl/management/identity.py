@@ -1,12 +1,12 @@
-"""What tells a node from its like, on wires (docs/management.md, section 7)."""
+"""What a node is and how it is, on wires to its agent (docs/management.md, section 7)."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO, node_description
-from wire.parameters import NodeIdentity
+from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 
-__all__ = ["IdentitySignature", "identity_values"]
+__all__ = ["IdentitySignature", "NodeStateSignature", "identity_values"]
 
 
 class IdentitySignature(wiring.Signature):
@@ -25,6 +25,19 @@ class IdentitySignature(wiring.Signature):
                 "description": Out(8 * NODE_DESCRIPTION.size_bytes),
             }
         )
+
+
+class NodeStateSignature(wiring.Signature):
+    """The node's state, seen from the node.
+
+    Members:
+        state_reported (switch): in the first cycle of a port's state that PortStateChange tells of.
+        active, host_sm (adapter): the port is Active; the host has a Subnet Manager.
+    """
+
+    def __init__(self, parameters: NodeParameters) -> None:
+        names = ("state_reported",) if isinstance(parameters, SwitchParameters) else ("active", "host_sm")
+        super().__init__({name: Out(1) for name in names})
 
 
 def identity_values(identity: NodeIdentity) -> dict[str, int]:

@@ -18,14 +18,8 @@ _PROTECT_BITS = PORT_INFO["m_key_protect_bits"].width
 _PERIOD_BITS = PORT_INFO["m_key_lease_period"].width
 _VIOLATIONS_BITS = PORT_INFO["m_key_violations"].width
 
-
 Key: Final = wiring.Signature(
-    {
-        "m_key": Out(M_KEY_BITS),
-        "protect": Out(_PROTECT_BITS),
-        "violations": Out(_VIOLATIONS_BITS),
-        "hidden": Out(1),
-    }
+    {"m_key": Out(M_KEY_BITS), "protect": Out(_PROTECT_BITS), "violations": Out(_VIOLATIONS_BITS), "hidden": Out(1)}
 )
 """PortInfo's M_Key, M_KeyProtectBits, M_KeyViolations as visible; the SMP judged last may not see the M_Key."""
 

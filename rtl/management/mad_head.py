@@ -7,16 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.rows_to_words import HostWordSignature
-from rtl.management.mad_packet import (
-    DETH_START,
-    MAD_START,
-    MAD_WORDS,
-    PMA_REQUEST_BYTES,
-    SMP_BYTES,
-    words_that_differ,
-)
-from rtl.management.packet_write import WHOLE, PacketWrite
-from rtl.management.place import Place, place, word_of
+from rtl.management.mad_packet import DETH_START, MAD_START, MAD_WORDS, PMA_REQUEST_BYTES, SMP_BYTES, words_that_differ
+from rtl.management.place import WHOLE, PacketWrite, Place, place, word_of
 from rtl.management.trap_packet import TRAPS, trap_numbers
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.headers import DETH, LRH
@@ -46,16 +38,7 @@ _KEPT: Final[dict[str, tuple[Layout, int]]] = {
     **dict.fromkeys(("sl", "dlid", "slid"), (LRH, 0)),
     "src_qp": (DETH, DETH_START),
     **dict.fromkeys(
-        (
-            "method",
-            "d",
-            "hop_pointer",
-            "hop_count",
-            "attribute_id",
-            "attribute_modifier",
-            "dr_slid",
-            "dr_dlid",
-        ),
+        ("method", "d", "hop_pointer", "hop_count", "attribute_id", "attribute_modifier", "dr_slid", "dr_dlid"),
         (SMP_DIRECTED_ROUTE, MAD_START),
     ),
     **dict.fromkeys(("port_select", "counter_select", "counter_select2"), (PORT_COUNTERS, _DATA_START)),
@@ -130,10 +113,7 @@ class MadReceive(wiring.Component):
     def _identify(self, m: Module, index: Signal) -> None:
         words, head = self.words, self.head
         on_vl15 = words.slot == self._vl15_slot
-        for allowed, name, slot in (
-            (SMP_BYTES, "is_smp", on_vl15),
-            (PMA_REQUEST_BYTES, "is_pma_request", ~on_vl15),
-        ):
+        for allowed, name, slot in ((SMP_BYTES, "is_smp", on_vl15), (PMA_REQUEST_BYTES, "is_pma_request", ~on_vl15)):
             differs = Signal(name=f"{name}_differs")
             as_one = Signal(name=f"as_{name}")  # all words so far are as one's
             with m.Switch(index):

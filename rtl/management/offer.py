@@ -4,13 +4,13 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.words_to_rows import HostStreamSignature
+from rtl.management.attribute import Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.icrc import Icrc
 from rtl.management.mad_head import DATA_WORD
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.packet import AHEAD
-from rtl.management.packet_write import PacketWrite
-from rtl.management.place import WORD_BITS
+from rtl.management.place import WORD_BITS, PacketWrite
 from rtl.management.task import Stage
 from wire.parameters import NodeParameters
 
@@ -22,8 +22,8 @@ class Offer(Stage):
 
     Members:
         came: a word of a packet that comes. `right`: its words so far end with their right ICRC.
-        word: of the packet, as it is read for the stream (see `Packet`).
-        answering: its data are the attribute's.
+        packet_word: of the packet, as it is read for the stream (see `Packet`).
+        attribute: of an answer.
         offering: the packet is offered.
         stream: the packet. `sent`: its last word is taken.
     """
@@ -31,15 +31,13 @@ class Offer(Stage):
     def __init__(self, parameters: NodeParameters) -> None:
         super().__init__(
             parameters,
-            {
-                "came": In(PacketWrite),
-                "right": Out(1),
-                "word": In(WORD_BITS),
-                "answering": In(1),
-                "offering": In(1),
-                "stream": In(HostStreamSignature()),
-                "sent": Out(1),
-            },
+            came=In(PacketWrite),
+            right=Out(1),
+            packet_word=In(WORD_BITS),
+            attribute=In(Attribute),
+            offering=In(1),
+            stream=In(HostStreamSignature()),
+            sent=Out(1),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -50,9 +48,9 @@ class Offer(Stage):
         taken = stream.ready
         next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
         # Behind a PMA's attribute nothing stays.
-        beyond = self.task.pma & self.answering & (count >= DATA_WORD + BLOCK_WORDS - 1)
+        beyond = self.task.pma & self.attribute.answering & (count >= DATA_WORD + BLOCK_WORDS - 1)
         with m.If(taken | (steps.at_in_slot(AHEAD + 1) & steps.last_slot)):
-            m.d.sync += next_word.eq(Mux(beyond, 0, self.word))
+            m.d.sync += next_word.eq(Mux(beyond, 0, self.packet_word))
         with m.If(taken):
             m.d.sync += count.eq(count + 1)
         with m.Elif(~self.offering):

@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.management.mad_head import DATA_WORD, M_KEY_WORD
 from rtl.management.mad_packet import MAD_WORDS
-from rtl.management.packet_write import PacketWrite
-from rtl.management.place import WORD_BITS
+from rtl.management.place import WORD_BITS, PacketWrite
 from rtl.management.step import NEXT_WORD, SET_SLOT
 from rtl.management.task import Stage
 from wire.parameters import NodeParameters
@@ -35,8 +34,8 @@ class Packet(Stage):
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
-        members = {"write": In(PacketWrite), "path_word": In(range(MAD_WORDS)), "taken": In(1), "word": Out(WORD_BITS)}
-        super().__init__(parameters, members)
+        path_word = In(range(MAD_WORDS))
+        super().__init__(parameters, write=In(PacketWrite), path_word=path_word, taken=In(1), word=Out(WORD_BITS))
 
     def elaborate(self, platform: object) -> Module:
         """One block RAM, and a register before it. It never has to read what it is just writing."""

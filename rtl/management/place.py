@@ -5,14 +5,33 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from amaranth.hdl import Const, Value
+from amaranth.lib import data
 
+from rtl.management.mad_packet import MAD_WORDS
 from rtl.rotation import any_of
 from wire.layout import Field
 from wire.packet import WORD_BYTES
 
-__all__ = ["WORD_BITS", "Place", "constant_words", "fields_in_words", "masks", "place", "word_of"]
+__all__ = [
+    "WHOLE",
+    "WORD_BITS",
+    "PacketWrite",
+    "Place",
+    "bytes_of",
+    "constant_words",
+    "fields_in_words",
+    "masks",
+    "place",
+    "word_of",
+]
 
 WORD_BITS: Final = 8 * WORD_BYTES
+
+WHOLE: Final = (1 << WORD_BYTES) - 1
+"""All bytes of a word."""
+
+PacketWrite = data.StructLayout({"bytes": WORD_BYTES, "index": range(MAD_WORDS), "word": WORD_BITS})
+"""Bytes to write in one word of the agent's packet; bit 0 of `bytes` is its last byte."""
 
 
 class Place(NamedTuple):
@@ -34,6 +53,11 @@ class Place(NamedTuple):
     def mask(self) -> int:
         """The word with ones in the field."""
         return self.put((1 << self.width) - 1)
+
+
+def bytes_of(*fields: Place) -> int:
+    """The bytes of their word in which these fields stand, as `PacketWrite` has them."""
+    return sum(1 << byte for byte in range(WORD_BYTES) if any(field.mask >> 8 * byte & 0xFF for field in fields))
 
 
 def word_of(field: Field, start: int = 0) -> int:

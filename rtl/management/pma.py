@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from rtl.management.packet_write import bytes_of
-from rtl.management.place import WORD_BITS, Place, masks, place
+from rtl.management.place import WORD_BITS, Place, bytes_of, masks, place
 from wire.layout import Field
 from wire.pma import (
     PMA_COUNTERS,
@@ -19,11 +18,7 @@ from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
 
 __all__ = ["AS_IT_CAME", "COUNTER_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
 
-OF_PORTS: Final = (
-    PmaAttribute.PORT_SAMPLES_CONTROL,
-    PmaAttribute.PORT_COUNTERS,
-    PmaAttribute.PORT_COUNTERS_EXTENDED,
-)
+OF_PORTS: Final = (PmaAttribute.PORT_SAMPLES_CONTROL, PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED)
 """The attributes with a PortSelect."""
 
 TICK: Final = place(PORT_SAMPLES_CONTROL["tick"])

@@ -53,6 +53,7 @@ _WHOLE: Final = (
 )
 """Attributes that are stored as they come."""
 
+_LIDS: Final = ("lid", "master_sm_lid")
 _ALL = (1 << WORD_BITS) - 1
 
 
@@ -97,11 +98,10 @@ class SetRules(wiring.Component):
         chosen, word = self.attribute.chosen, self.word.number
         with m.If(chosen[SmaAttribute.PORT_INFO.name]):
             self._judge(m, PORT_INFO, self._port_info_rules(), PORT_INFO_WRITES, judged)
-        with m.If(Cat(chosen[attribute.name] for attribute in _WHOLE).any()):
-            m.d.comb += judged.mask.eq(_ALL)
-        with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word < SL_TO_VL_WORDS)):
-            m.d.comb += judged.mask.eq(_ALL)
-        with m.If(chosen[SmaAttribute.GUID_INFO.name] & (word >= GUID_INFO.entry.width // WORD_BITS)):
+        stored = [chosen[attribute.name] for attribute in _WHOLE]
+        stored.append(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word < SL_TO_VL_WORDS))
+        stored.append(chosen[SmaAttribute.GUID_INFO.name] & (word >= GUID_INFO.entry.width // WORD_BITS))
+        with m.If(Cat(stored).any()):
             m.d.comb += judged.mask.eq(_ALL)
         with m.If(chosen[SmaAttribute.LED_INFO.name] & (word == 0)):
             m.d.comb += judged.mask.eq(place(LED_INFO["led_mask"]).mask)
@@ -152,25 +152,18 @@ class SetRules(wiring.Component):
             return Cat(value == one for one in allowed).any()
 
         most_mtu, most_vls = mtu_code(self._parameters.mtu), operational_vls(self._parameters.vls)
-        width = given("link_width_enabled")
-        speed = given("link_speed_enabled")
-        default_state = given("link_down_default_state")
-        mtu = given("neighbor_mtu")
-        vls = given("operational_vls")
-        state, physical = given("port_state"), given("port_physical_state")
-        now = self.state
-        steps = (
-            (PortState.ARMED, PortState.INITIALIZE),
-            (PortState.ACTIVE, PortState.ARMED),
+        width, speed, mtu, vls = map(
+            given, ("link_width_enabled", "link_speed_enabled", "neighbor_mtu", "operational_vls")
         )
-        written = (state == PortState.DOWN) | Cat((state == to) & (now == of) for to, of in steps).any()
-        there = Cat((state == to) & (now == to) for to, _ in steps).any()
+        default_state, state, physical = map(given, ("link_down_default_state", "port_state", "port_physical_state"))
+        steps = ((PortState.ARMED, PortState.INITIALIZE), (PortState.ACTIVE, PortState.ARMED))
+        written = (state == PortState.DOWN) | Cat((state == to) & (self.state == of) for to, of in steps).any()
+        there = Cat((state == to) & (self.state == to) for to, _ in steps).any()
         settable = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
         may_go = one_of(state, (NO_CHANGE, PortState.DOWN))
         # What is taken of a field; what else leaves it as it is.
         checked: dict[str, tuple[Value, Value]] = {
-            "lid": (self._unicast(given("lid")), Const(0, 1)),
-            "master_sm_lid": (self._unicast(given("master_sm_lid")), Const(0, 1)),
+            **{name: ((given(name) != 0) & (given(name) <= LID_UNICAST_MAX), Const(0, 1)) for name in _LIDS},
             "link_width_enabled": (
                 (width == LINK_WIDTH_ALL) | ((width != NO_CHANGE) & (width <= int(LINK_WIDTHS))),
                 width == NO_CHANGE,
@@ -208,7 +201,3 @@ class SetRules(wiring.Component):
         below = place(SWITCH_INFO["linear_fdb_top"]).of(self.word.request) < self._parameters.lft_size
         rules["linear_fdb_top"] = _Rule(below, ~below, _ALL)
         return rules
-
-    @staticmethod
-    def _unicast(lid: Value) -> Value:
-        return (lid != 0) & (lid <= LID_UNICAST_MAX)

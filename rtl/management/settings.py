@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import Word
 from rtl.management.place import place
-from rtl.management.step import ANSWER_SLOT, StepsSignature, first_step
+from rtl.management.step import ANSWER_SLOT, SLOT_STEPS, StepsSignature
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
 from wire.switch_info import SWITCH_INFO
@@ -16,7 +16,7 @@ from wire.switch_info import SWITCH_INFO
 __all__ = ["Settings", "SettingsSignature"]
 
 _OF_PORT: Final = ("lid", "master_sm_lid", "master_sm_sl", "subnet_timeout")
-_COMMIT_STEP: Final = first_step(ANSWER_SLOT) - 1
+_COMMIT_STEP: Final = SLOT_STEPS * ANSWER_SLOT - 1
 
 
 class SettingsSignature(wiring.Signature):
@@ -48,11 +48,7 @@ class Settings(wiring.Component):
     def __init__(self, parameters: NodeParameters) -> None:
         self._is_switch = isinstance(parameters, SwitchParameters)
         super().__init__(
-            {
-                "steps": In(StepsSignature()),
-                "word": In(Word),
-                "values": Out(SettingsSignature(parameters)),
-            }
+            {"steps": In(StepsSignature()), "word": In(Word), "values": Out(SettingsSignature(parameters))}
         )
 
     def elaborate(self, platform: object) -> Module:

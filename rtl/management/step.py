@@ -18,7 +18,6 @@ __all__ = [
     "STEP_BITS",
     "WORD_TAKEN",
     "StepsSignature",
-    "first_step",
 ]
 
 PASS_STEPS: Final = 16
@@ -43,11 +42,6 @@ NEXT_WORD: Final = 3
 
 WORD_TAKEN: Final = 7
 """The step of a slot in which the next slot's word is there."""
-
-
-def first_step(slot: int) -> int:
-    """The first step of a slot."""
-    return SLOT_STEPS * slot
 
 
 _IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()

@@ -25,9 +25,11 @@ Task: Final = wiring.Signature(
         "record": Out(1),
     }
 )
-"""What is known at step 0 of the packet with this head: it is no packet but a `trap`; it is a PMA request, else an SMP;
-a Set; from an adapter's host. What is decided, from step 1 on: it is answered; it has violated the M_Key; where it, its
-answer or the trap goes; the port that it came in by is written into it."""
+"""What there is to do, of which the last four are decided at step 0.
+
+`head`: of the packet that came; `trap`: it is none but a trap; `pma`: it is a PMA request, else an SMP; `from_host`:
+that of an adapter; `answers`: it is answered; `violated`: it violated the M_Key; `way`: where it, its answer or the
+trap goes; `record`: the port that it came in by is written into it."""
 
 
 class Stage(wiring.Component):
@@ -37,7 +39,7 @@ class Stage(wiring.Component):
         steps, task: of the work.
     """
 
-    def __init__(self, parameters: NodeParameters, members: dict[str, Any]) -> None:
+    def __init__(self, parameters: NodeParameters, **members: Any) -> None:
         self._parameters = parameters
         self._is_switch = isinstance(parameters, SwitchParameters)
         self._ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1

@@ -3,12 +3,12 @@
 from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.identity import NodeStateSignature
 from rtl.management.mad_head import TRANSACTION_WORD
 from rtl.management.mad_packet import MAD_WORDS
-from rtl.management.node_state import NodeStateSignature
-from rtl.management.packet_write import WHOLE, PacketWrite
+from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
-from rtl.management.step import SET_SLOT, STEP_BITS, first_step
+from rtl.management.step import SET_SLOT, SLOT_STEPS, STEP_BITS
 from rtl.management.task import Stage
 from rtl.management.trap_packet import TRAPS, head_words
 from wire.parameters import NodeParameters
@@ -21,7 +21,7 @@ _COUNT_BITS = 32
 
 _CODE_BITS = PORT_INFO["subnet_timeout"].width
 _UNIT_BITS = 10
-_HEAD_STEP = first_step(SET_SLOT)
+_HEAD_STEP = SLOT_STEPS * SET_SLOT
 _TIMER_BITS = _UNIT_BITS + (1 << _CODE_BITS) - 1
 
 
@@ -40,16 +40,14 @@ class Traps(Stage):
     def __init__(self, parameters: NodeParameters) -> None:
         super().__init__(
             parameters,
-            {
-                "settings": In(SettingsSignature(parameters)),
-                "node_state": In(NodeStateSignature(parameters)),
-                "violation": In(1),
-                "represses": In(1),
-                "due": Out(1),
-                "begins": In(1),
-                "sent": Out(1),
-                "write": Out(PacketWrite),
-            },
+            settings=In(SettingsSignature(parameters)),
+            node_state=In(NodeStateSignature(parameters)),
+            violation=In(1),
+            represses=In(1),
+            due=Out(1),
+            begins=In(1),
+            sent=Out(1),
+            write=Out(PacketWrite),
         )
 
     def elaborate(self, platform: object) -> Module:

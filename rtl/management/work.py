@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, StepsSignature
+from rtl.management.task import Task
 
 __all__ = ["Taking", "Work"]
-
 
 Taking: Final = wiring.Signature({"available": Out(1), "taken": In(1), "ended": In(1), "good": In(1)})
 """How packets come from the crossing, seen from the agent.
 
-It takes one in this cycle; one was granted in a cycle before, and some of its rows are yet to be read; it is over
-(cycle z); then it is whole and not flagged bad."""
+`available`: it takes one in this cycle; `taken`: one was granted in a cycle before, and some of its rows are yet to be
+read; `ended`: it is over (cycle z); `good`: it is whole and not flagged bad."""
 
 
 class Work(wiring.Component):
@@ -26,8 +26,8 @@ class Work(wiring.Component):
         due: a trap is due. `begins`: it takes the agent in this cycle.
         hold: this cycle has no step.
         steps: of the work; `trap`: it is a trap's.
-        answers: it is an answer, from step 1 on. What is only passed on has few steps.
-        leaves, waits: there will be a packet to offer, and it is waited for; in the last step.
+        task: the work. What is only passed on has few steps; VL15 alone is waited for.
+        leaves: there will be a packet to offer; in the last step.
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
     """
 
@@ -41,9 +41,8 @@ class Work(wiring.Component):
                 "hold": In(1),
                 "steps": Out(StepsSignature()),
                 "trap": Out(1),
-                "answers": In(1),
+                "task": In(Task),
                 "leaves": In(1),
-                "waits": In(1),
                 "offering": Out(1),
                 "accepted": In(1),
                 "sent": In(1),
@@ -62,25 +61,19 @@ class Work(wiring.Component):
 
         # A packet's step 0 is in cycle z+4, a trap's in the second after it took the agent.
         trap_follows = Signal()
-        over = [Signal(name=f"over_{cycles}") for cycles in (1, 2, 3)]
+        over = Signal(3)  # it was so many cycles ago, less 1
         good = Signal()
         right = Signal()
-        m.d.sync += [
-            trap_follows.eq(self.begins),
-            over[0].eq(taking.ended),
-            over[1].eq(over[0]),
-            over[2].eq(over[1]),
-            right.eq(self.right),
-        ]
+        m.d.sync += [trap_follows.eq(self.begins), over.eq(Cat(taking.ended, over)), right.eq(self.right)]
         with m.If(taking.ended):
             m.d.sync += good.eq(taking.good)
         working = Signal()
-        with m.If(over[2] | trap_follows):
+        with m.If(over[-1] | trap_follows):
             m.d.sync += [steps.number.eq(0), self.trap.eq(trap_follows), working.eq(trap_follows | (good & right))]
-        with m.If(over[2] & ~(good & right)):
+        with m.If(over[-1] & ~(good & right)):
             m.d.sync += free.eq(1)
 
-        last_slot = Mux(self.answers | self.trap, ANSWER_STEPS // SLOT_STEPS - 1, PASS_STEPS // SLOT_STEPS - 1)
+        last_slot = Mux(self.task.answers | self.trap, ANSWER_STEPS // SLOT_STEPS - 1, PASS_STEPS // SLOT_STEPS - 1)
         m.d.comb += [
             steps.go.eq(working & ~self.hold),
             steps.first.eq(steps.at(0)),
@@ -90,12 +83,8 @@ class Work(wiring.Component):
         with m.If(steps.go):
             m.d.sync += steps.number.eq(steps.number + 1)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
-                m.d.sync += [
-                    working.eq(0),
-                    self.offering.eq(self.leaves),
-                    free.eq(~self.leaves),
-                    stays.eq(self.waits),
-                ]
+                m.d.sync += [working.eq(0), stays.eq(~self.task.pma)]
+                m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]
         with m.If(self.offering & ~stays):
             m.d.sync += [stays.eq(1), self.offering.eq(self.accepted), free.eq(~self.accepted)]
         with m.If(self.sent):

@@ -9,9 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.rows_to_words import HostWordSignature
 from rtl.crossing.words_to_rows import HostStreamSignature
-from rtl.management.identity import IdentitySignature
+from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import MAD_WORDS
-from rtl.management.node_state import NodeStateSignature
 from rtl.management.work import Taking
 from rtl.registers.bus import BusSignature
 from rtl.widths import PORT_BITS, SLOT_BITS
