@@ -152,10 +152,9 @@ class SetRules(wiring.Component):
             return Cat(value == one for one in allowed).any()
 
         most_mtu, most_vls = mtu_code(self._parameters.mtu), operational_vls(self._parameters.vls)
-        width, speed, mtu, vls = map(
-            given, ("link_width_enabled", "link_speed_enabled", "neighbor_mtu", "operational_vls")
-        )
-        default_state, state, physical = map(given, ("link_down_default_state", "port_state", "port_physical_state"))
+        width, speed = map(given, ("link_width_enabled", "link_speed_enabled"))
+        default_state, mtu, vls = map(given, ("link_down_default_state", "neighbor_mtu", "operational_vls"))
+        state, physical = map(given, ("port_state", "port_physical_state"))
         steps = ((PortState.ARMED, PortState.INITIALIZE), (PortState.ACTIVE, PortState.ARMED))
         written = (state == PortState.DOWN) | Cat((state == to) & (self.state == of) for to, of in steps).any()
         there = Cat((state == to) & (self.state == to) for to, _ in steps).any()

@@ -43,7 +43,6 @@ NEXT_WORD: Final = 3
 WORD_TAKEN: Final = 7
 """The step of a slot in which the next slot's word is there."""
 
-
 _IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()
 
 

@@ -388,8 +388,8 @@ MUTANTS: Final = (
     Mutant(
         "an agent takes a packet that ended bad",
         "management/agent_port.py",
-        "agent.good.eq(ends & ~bad)",
-        "agent.good.eq(ends)",
+        "agent.taking.good.eq(ends & ~bad)",
+        "agent.taking.good.eq(ends)",
         mixed("management", "S"),
         Kind.SEND,
         "S",
@@ -407,7 +407,7 @@ MUTANTS: Final = (
     Mutant(
         "M_KeyProtectBits of 2 hide the M_Key only",
         "management/m_key.py",
-        "self.get & ~self.protect[1]",
+        "self.get & ~key.protect[1]",
         "self.get",
         mixed("agent_rules", "S"),
         Kind.SEND,
@@ -416,8 +416,8 @@ MUTANTS: Final = (
     Mutant(
         "M_Key violations are not counted",
         "management/m_key.py",
-        "self.violations + ~self.violations.all()",
-        "self.violations",
+        "key.violations + ~key.violations.all()",
+        "key.violations",
         mixed("agent_rules", "S"),
         Kind.ROW,
         "S[1]",
@@ -425,8 +425,8 @@ MUTANTS: Final = (
     Mutant(
         "any TrapRepress ends a trap",
         "management/traps.py",
-        "self.repress[trap] & (count == self.transaction)",
-        "self.repress[trap]",
+        "self.represses & head.names[trap] & (count == head.transaction)",
+        "self.represses & head.names[trap]",
         # The switch is free for the next SMP, where it should be sending its trap again.
         mixed("agent_rules", "S"),
         Kind.DELIVER,
@@ -435,8 +435,8 @@ MUTANTS: Final = (
     Mutant(
         "LinearFDBTop itself has no route from the agent",
         "management/departure.py",
-        "self.dlid <= self.linear_fdb_top",
-        "self.dlid < self.linear_fdb_top",
+        "route.lid <= self.settings.linear_fdb_top",
+        "route.lid < self.settings.linear_fdb_top",
         mixed("agent_rules", "S"),
         Kind.SEND,
         "S",
@@ -452,9 +452,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a PMA's answer has what its request had behind the attribute",
-        "management/agent.py",
-        "Mux(beyond, 0, packet.word)",
-        "packet.word",
+        "management/offer.py",
+        "Mux(beyond, 0, self.packet_word)",
+        "self.packet_word",
         mixed("agent_rules", "S"),
         Kind.ROW,
         "S[1]",
