@@ -49,7 +49,7 @@ class AnswerWord(Stage):
         settings: see `Settings`.
         attribute, word: the attribute, and its word.
         trap: which of the node's traps a Notice is.
-        key, node_state, identity: what is not kept in the attribute memory; so are `client_reregister` and
+        key, node_state, identity, client_reregister: what is not kept in the attribute memory.
         read: what was read over the bus for the word, fields next to each other.
         write: to the packet.
     """

@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.rtl.management.agent_bench import Bench
+from tests.rtl.management.agent_bench import Access, Bench
+from tests.rtl.management.sma_bench import SET, SWITCH, answers, pair
 from wire.mad import MadMethod
 from wire.parameters import SwitchParameters
 from wire.port_info import PORT_INFO_MODIFIER
-from wire.port_tables import SL_TO_VL_MODIFIER
-from wire.registers import lft_address
+from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
+from wire.registers import lft_address, sl_to_vl_address
 from wire.sma import SMA_ATTRIBUTES, SmaAttribute
 from wire.smp import SMP_DATA_BYTES, smp_request
 
-SWITCH = SwitchParameters(ports=4, vls=2, mtu=256, buffer_blocks=16, lft_size=128, mft_size=64)
+SMALL = SwitchParameters(ports=4, vls=2, mtu=256, buffer_blocks=16, lft_size=128, mft_size=64)
 MODIFIERS = {
     SmaAttribute.PORT_INFO: PORT_INFO_MODIFIER.to_int(port=2),
     SmaAttribute.SL_TO_VL_MAPPING_TABLE: SL_TO_VL_MODIFIER.to_int(input_port=1, output_port=2),
@@ -24,7 +25,7 @@ MODIFIERS = {
 @pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
 def test_whatever_is_asked_the_answers_way_is_read_at_step_2(method: MadMethod, attribute: SmaAttribute) -> None:
     slid, port = 7, 3
-    bench = Bench(SWITCH)
+    bench = Bench(SMALL)
     bench.registers[lft_address(slid)] = port
 
     async def script(bench: Any) -> None:
@@ -35,3 +36,27 @@ def test_whatever_is_asked_the_answers_way_is_read_at_step_2(method: MadMethod, 
         assert work.outputs == (port - 1,)
 
     bench.run(script)
+
+
+def test_a_switchs_lft_gets_a_block_entry_by_entry() -> None:
+    blocks = {0: bytes(range(64)), 1: bytes(range(100, 164))}
+    works = answers(SWITCH, [(SET, SmaAttribute.LINEAR_FORWARDING_TABLE, *block) for block in blocks.items()])
+    for (block, data), work in zip(blocks.items(), works, strict=True):
+        entries = range(64) if block == 0 else range(100 - 64)
+        assert work.accesses == [
+            Access(16 + 8 * (entry // 4) + 2 + entry % 4, lft_address(64 * block + entry), data[entry])
+            for entry in entries
+        ]
+
+
+def test_a_switchs_sl_to_vl_table_gets_the_entries_of_external_ports() -> None:
+    table = SL_TO_VL_MAPPING_TABLE.pack((5 * sl + 3) % 16 for sl in range(16))
+    pairs = [(2, 3), (0, 3), (2, 0), (3, 3)]
+    works = answers(SWITCH, [(SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE, pair(*ports), table) for ports in pairs])
+    for (input_port, output_port), work in zip(pairs, works, strict=True):
+        if not input_port or not output_port:
+            assert work.accesses == []
+            continue
+        assert work.accesses == [
+            Access(16 + sl + 2, sl_to_vl_address(input_port, output_port, sl), (5 * sl + 3) % 16) for sl in range(16)
+        ]

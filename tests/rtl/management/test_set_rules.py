@@ -1,0 +1,59 @@
+"""What a Set may change of attributes other than PortInfo (docs/management.md, section 4.1)."""
+
+from tests.rtl.management.agent_bench import IDENTITY, Access, Bench
+from tests.rtl.management.sma_bench import ADAPTER, GET, INVALID, OK, SET, SWITCH, answers, padded
+from wire.registers import NodeRegister, node_address
+from wire.sma import LED_INFO, SmaAttribute
+from wire.switch_info import SWITCH_INFO
+
+
+def test_guids_behind_the_first_are_stored() -> None:
+    given = bytes(range(64))
+    expected = IDENTITY.port_guid.to_bytes(8, "big") + given[8:]
+    asked = [(SET, SmaAttribute.GUID_INFO, 0, given), (GET, SmaAttribute.GUID_INFO, 0, b"")]
+    assert [work.attribute for work in answers(ADAPTER, asked)] == [expected, expected]
+
+
+def test_leds() -> None:
+    on, off = LED_INFO.pack(led_mask=1), LED_INFO.pack()
+    led = SmaAttribute.LED_INFO
+    asked = [
+        (SET, led, 2, b"\xff" * 64),
+        (GET, led, 1, b""),
+        (GET, led, 2, b""),
+        (SET, led, 2, off),
+        (GET, led, 2, b""),
+    ]
+    found = [work.attribute for work in answers(SWITCH, asked)]
+    assert found == [padded(state) for state in (on, off, on, off, off)]
+
+
+def test_what_a_set_of_switch_info_changes() -> None:
+    ones = b"\xff" * 64
+    top = SWITCH_INFO["linear_fdb_top"].write(ones, 98)
+
+    async def script(bench: Bench) -> None:
+        work = await bench.set(SmaAttribute.SWITCH_INFO, top)
+        expected = SWITCH_INFO.record(
+            linear_fdb_cap=100,
+            multicast_fdb_cap=64,
+            linear_fdb_top=98,
+            default_port=255,
+            default_multicast_primary_port=255,
+            default_multicast_not_primary_port=255,
+            life_time_value=31,
+            partition_enforcement_cap=32,
+            multicast_fdb_top=0xFFFF,
+        )
+        assert (work.status, work.attribute) == (OK, padded(expected.pack()))
+        assert work.accesses == [Access(26, node_address(NodeRegister.LINEAR_FDB_TOP), 98)]
+
+        # A LinearFDBTop that the table does not have is refused, and all else taken.
+        other = SWITCH_INFO.record(linear_fdb_top=100, default_port=7)
+        work = await bench.set(SmaAttribute.SWITCH_INFO, other.pack())
+        expected = SWITCH_INFO.record(
+            linear_fdb_cap=100, multicast_fdb_cap=64, linear_fdb_top=98, default_port=7, partition_enforcement_cap=32
+        )
+        assert (work.status, work.attribute, work.accesses) == (INVALID, padded(expected.pack()), [])
+
+    Bench(SWITCH).run(script)
