@@ -111,10 +111,7 @@ class Agent(wiring.Component):
         # The attribute, word by word.
         connect(m, decode.attribute, *(stage.attribute for stage in (attribute, bus_steps, answer_word, offer)))
         connect(m, attribute.word, *(of.word for of in (decision, settings, bus_steps, answer_word, departure)))
-        m.d.comb += [
-            decode.output_port.eq(departure.port),
-            attribute.base.eq(decode.base),
-        ]
+        m.d.comb += [decode.output_port.eq(departure.port), attribute.base.eq(decode.base)]
 
         # The bus.
         connect(m, bus_steps.bus, flipped(self.bus))
@@ -125,10 +122,7 @@ class Agent(wiring.Component):
         # A word of the answer, or of a trap's Notice.
         connect(m, flipped(self.identity), answer_word.identity)
         connect(m, decision.key, answer_word.key)
-        m.d.comb += [
-            answer_word.trap.eq(traps.sent),
-            answer_word.client_reregister.eq(attribute.client_reregister),
-        ]
+        m.d.comb += [answer_word.trap.eq(traps.sent), answer_word.client_reregister.eq(attribute.client_reregister)]
 
         # Some write to the packet, one at a time, and some read it.
         writes = [receive.write, traps.write, answer_word.write, departure.write]
