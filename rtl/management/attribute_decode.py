@@ -30,8 +30,6 @@ _OF_SWITCHES: Final = (
     SmaAttribute.LINEAR_FORWARDING_TABLE,
     SmaAttribute.MULTICAST_FORWARDING_TABLE,
 )
-
-
 _HALVES: Final = (VLArbitrationBlock.LOW_0_31, VLArbitrationBlock.HIGH_0_31)
 
 

@@ -19,17 +19,17 @@ Task: Final = wiring.Signature(
         "pma": Out(1),
         "is_set": Out(1),
         "from_host": Out(1),
+        "record": Out(1),
         "answers": Out(1),
         "violated": Out(1),
         "way": Out(Way),
-        "record": Out(1),
     }
 )
-"""What there is to do, of which the last four are decided at step 0.
+"""What there is to do.
 
-`head`: of the packet that came; `trap`: it is none but a trap; `pma`: it is a PMA request, else an SMP; `from_host`:
-that of an adapter; `answers`: it is answered; `violated`: it violated the M_Key; `way`: where it, its answer or the
-trap goes; `record`: the port that it came in by is written into it."""
+`head`: of the packet that came; `trap`: it is no packet but a trap; `pma`: it is a PMA request, else an SMP;
+`from_host`: that of an adapter; `record`: the port that it came in by is written into it. From step 1 on `answers`: it
+is answered; `violated`: it violated the M_Key; `way`: where it, its answer or the trap goes."""
 
 
 class Stage(wiring.Component):
