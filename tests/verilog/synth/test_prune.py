@@ -39,3 +39,21 @@ def test_what_nothing_uses_goes_bit_by_bit_through_all_levels():
     prune(modules, "top")
     assert set(modules["inner"]["cells"]) == {"of_bit_0"}
     assert set(modules["top"]["cells"]) == {"used", "first", "second"}
+
+
+def test_a_cell_that_drives_nothing_stays_with_what_it_reads_and_so_does_an_instance_without_the_output_it_had():
+    modules = {
+        "top": {
+            "attributes": {},
+            "ports": {},
+            "cells": {
+                "read": cell("LUT4", {"A": ["0"]}, {"Z": [2]}),
+                "dead": cell("LUT4", {"A": [2]}, {"Z": [3]}),
+                "sink": cell("JTAGG", {"D": [2]}, {}),
+                "instance": cell("inner", {}, {"deleted": [4]}),
+            },
+        },
+        "inner": {"attributes": {}, "ports": {}, "cells": {}},
+    }
+    prune(modules, "top")
+    assert set(modules["top"]["cells"]) == {"read", "sink", "instance"}
