@@ -21,6 +21,7 @@ from wire.smp import smp_request
 from wire.stimulus import ROW_MAX, Control, Injection, Operation, Post, Trigger
 from wire.switch_info import SWITCH_INFO
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData
 
 
 def saturate(bench, ready, seed, packets, slots=1):
@@ -60,7 +61,9 @@ def test_on_bad_links_every_packet_arrives_or_an_error_says_why(star, ready):
         injection = Injection(Trigger.DATA, first=rng.randrange(2, 30), last=ROW_MAX, flip=flip)
         bench.inject(ready + 100 + 60 * i, rng.randrange(4), rng.randrange(2), injection)
     bench.run(60_000)
-    lost = Tally(Verdict(record.a & 0xFF) for record in bench.of(Kind.RX_DATA) if record.a & 0xFF)
+    lost = Tally(
+        Verdict(RxData.verdict.read(record)) for record in bench.of(Kind.RX_DATA) if RxData.verdict.read(record)
+    )
     scraps = len(bench.of(Kind.SCRAP))
     # A packet damaged on its way in is bad twice, where it was damaged and as REMOTE, or scrapped.
     assert len(bench.delivered) + lost[Verdict.PHYSICAL] == len(bench.posts)

@@ -7,6 +7,7 @@ import pytest
 from wire.codes import VL15, LinkWidth
 from wire.registers import Counter, PortRegister, lft_address, sl_to_vl_address
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData, TxData, TxDiscard
 
 HALF = 8  # payload bytes of a packet of 10 words
 
@@ -62,12 +63,12 @@ def test_the_lft_decides_the_output_and_its_absence_is_a_relay_error(star, ready
     bench.post(ready + 400, 1, 1, payload=HALF)
     bench.read_port(0, 1, Counter.RCV_SWITCH_RELAY_ERRORS, 1900)
     bench.run(2000)
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1)] == [
         Verdict.GOOD,
         Verdict.NO_ROUTE,
         Verdict.LOOP,
     ]
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 3)] == [Verdict.DLID]
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 3)] == [Verdict.DLID]
     assert bench.values() == [2]
 
 
@@ -78,9 +79,9 @@ def test_the_sl_to_vl_table_moves_a_packet_to_another_vl(star, ready):
     bench.post(ready + 10, 1, 2, slot=2, sl=5, payload=HALF)
     bench.post(ready + 100, 1, 2, slot=2, sl=6, payload=HALF)
     bench.run(2000)
-    assert [record.a & 0xFF for record in bench.of(Kind.TX_DATA, 0, 2)] == [3]
-    assert [record.a >> 8 & 0xF for record in bench.of(Kind.RX_DATA, 2)] == [3]
-    assert bench.of(Kind.RX_DATA, 0, 1)[1].a & 0xFF == Verdict.VL_MAP
+    assert [TxData.slot.read(record) for record in bench.of(Kind.TX_DATA, 0, 2)] == [3]
+    assert [RxData.vl.read(record) for record in bench.of(Kind.RX_DATA, 2)] == [3]
+    assert RxData.verdict.read(bench.of(Kind.RX_DATA, 0, 1)[1]) == Verdict.VL_MAP
     (delivery,) = bench.delivered
     assert delivery.data[0] >> 4 == 3
 
@@ -120,7 +121,9 @@ def test_vl15_without_room_is_dropped(star, ready):
         bench.post(ready + 10, 1, 2, slot=1, vl=VL15, payload=256)
     bench.read_port(0, 1, Counter.VL15_DROPPED, 3990)
     bench.run(4000)
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.GOOD] + [Verdict.VL15_DROPPED] * 2
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.GOOD] + [
+        Verdict.VL15_DROPPED
+    ] * 2
     assert bench.values() == [2]
 
 
@@ -140,7 +143,9 @@ def test_a_packet_larger_than_the_neighbour_takes_is_swallowed(star, ready):
     bench.post(ready + 20, 1, 2, payload=256)
     bench.read_port(0, 2, Counter.XMIT_DISCARDS, 2900)
     bench.run(3000)
-    assert [record.b & 0xFFFF for record in bench.of(Kind.TX_DISCARD, 0, 2)] == [len(bench.words(1, 2, payload=512))]
+    assert [TxDiscard.pkt_len.read(record) for record in bench.of(Kind.TX_DISCARD, 0, 2)] == [
+        len(bench.words(1, 2, payload=512))
+    ]
     assert len(bench.delivered) == 1
     assert bench.values() == [1]
 
@@ -163,6 +168,6 @@ def test_a_permissive_packet_on_vl15_is_for_the_switch_itself_and_no_other_is(st
     bench.post(ready, 1, 0xC001, slot=1, vl=VL15, payload=256)
     bench.post(ready + 300, 1, 0xFFFF, payload=256)
     bench.run(2000)
-    verdicts = [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)]
+    verdicts = [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1)]
     assert verdicts == [Verdict.GOOD, Verdict.VL, Verdict.NO_ROUTE]
     assert len(bench.of(Kind.DELIVER, 0, port=0)) == 1

@@ -3,6 +3,7 @@
 from wire.codes import VL15
 from wire.registers import NodeRegister, PortRegister, node_address
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData
 
 
 def test_streams_take_turns_and_vl15_waits_for_its_turn_only_here(star, ready):
@@ -68,5 +69,5 @@ def test_an_adapter_takes_its_lids_multicast_and_permissive_smps_only(star, read
     for i, lid in enumerate((2, 3, 4)):
         bench.post(ready + 100 + 100 * i, 1, lid, payload=12)
     bench.run(2000)
-    verdicts = [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)]
+    verdicts = [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 2)]
     assert verdicts == [Verdict.GOOD, Verdict.GOOD, Verdict.DLID]

@@ -4,6 +4,7 @@ from wire.codes import PortState
 from wire.registers import PortRegister
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData, TxFcp
 
 
 def test_data_before_armed_is_dropped_without_a_counter(star, ready):
@@ -15,7 +16,7 @@ def test_data_before_armed_is_dropped_without_a_counter(star, ready):
     bench.run(2000)
     # Down in the cycle after row 1: the packet is cut there, and was not active.
     (packet,) = bench.of(Kind.RX_DATA, 0, 1)
-    assert (packet.a & 0xFF, packet.b >> 16, packet.d) == (Verdict.PHYSICAL, 2, 0)
+    assert (RxData.verdict.read(packet), RxData.end_row.read(packet), packet.d) == (Verdict.PHYSICAL, 2, 0)
 
 
 def test_a_late_packet_that_turns_bad_before_it_joins_is_cancelled(star, ready):
@@ -26,9 +27,9 @@ def test_a_late_packet_that_turns_bad_before_it_joins_is_cancelled(star, ready):
     bench.post(ready + 10, 1, 2, payload=256)
     bench.run(4000)
     (received,) = bench.of(Kind.RX_DATA, 0, 1)
-    assert (received.a & 0xFF, received.d > 0) == (Verdict.PHYSICAL, True)
+    assert (RxData.verdict.read(received), received.d > 0) == (Verdict.PHYSICAL, True)
     assert not bench.of(Kind.TX_DATA, 0, 2)
     assert not bench.of(Kind.SCRAP, 0, 2)
     # Its blocks came back: what the port announces is what it received and all of its buffer.
     last = bench.of(Kind.TX_FCP, 0, 1)[-1]
-    assert last.b & 0xFFF == 512 + received.d
+    assert TxFcp.fccl.read(last) == 512 + received.d

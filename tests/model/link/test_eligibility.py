@@ -6,6 +6,7 @@ from wire.codes import PortState
 from wire.registers import PortRegister
 from wire.stimulus import Post
 from wire.trace import Kind
+from wire.trace_layout import TxDiscard
 
 GRANT_TO_WIRE = 4
 PAYLOAD = 252
@@ -38,7 +39,7 @@ def test_the_first_cycle_of_activedefer_still_swallows_a_head(bench, shown):
     bench.link(deferred - 2, 1, False)
     bench.link(deferred + 500, 1, True)
     (swallowed,) = bench.run(3000).of(Kind.TX_DISCARD, 0, 2)
-    assert swallowed.cycle == last_row_on_wire(shown, swallowed.b & 0xFFFF)
+    assert swallowed.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(swallowed))
 
 
 def test_the_second_one_keeps_it_waiting_until_two_cycles_after_the_return_to_active(bench, shown):
@@ -55,7 +56,7 @@ def test_a_head_goes_by_its_credits_even_in_the_cycle_that_sets_them_to_0(bench,
     down = shown if entered == PortState.DOWN else shown - 1
     bench.write_port(0, 2, PortRegister.STATE, PortState.DOWN, down - 2)
     (swallowed,) = bench.run(2000).of(Kind.TX_DISCARD, 0, 2)
-    assert swallowed.cycle == last_row_on_wire(shown, swallowed.b & 0xFFFF)
+    assert swallowed.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(swallowed))
 
 
 def test_a_vl_that_is_operational_no_more_swallows_two_cycles_later(star, ready):
@@ -67,7 +68,7 @@ def test_a_vl_that_is_operational_no_more_swallows_two_cycles_later(star, ready)
     visible = bench.write_port(0, 2, PortRegister.OPERATIONAL_VLS, 1, ready + 1000) + 2
     bench.run(3000)
     (swallowed,) = bench.of(Kind.TX_DISCARD, 0, 2)
-    assert swallowed.cycle == last_row_on_wire(visible + 2, swallowed.b & 0xFFFF)
+    assert swallowed.cycle == last_row_on_wire(visible + 2, TxDiscard.pkt_len.read(swallowed))
 
 
 @pytest.mark.parametrize(("after", "granted"), [(1, True), (2, False)])

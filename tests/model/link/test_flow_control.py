@@ -4,6 +4,7 @@ from wire.crc import lpcrc
 from wire.registers import Counter, PortRegister
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, LinkResult, Verdict
+from wire.trace_layout import RxData, RxFcp, TxFcp
 
 MTU_256 = {"mtu": 256}
 
@@ -33,18 +34,18 @@ def test_a_stalled_flow_never_overruns_the_receiver(star, ready):
     bench.stall(2500, 2, 0)
     bench.run(9000)
     assert len(bench.delivered) == 30
-    assert {record.a & 0xFF for record in bench.of(Kind.RX_DATA)} == {0}
+    assert {RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA)} == {0}
 
 
 def test_initialize_announces_with_op_1_and_armed_with_op_0(star, ready):
     bench = star(2).run(ready)
-    ops = [record.a & 0xFF for record in bench.of(Kind.TX_FCP, 0, 1, since=0)]
+    ops = [TxFcp.op.read(record) for record in bench.of(Kind.TX_FCP, 0, 1, since=0)]
     # Once in Armed, and once more as the other end's first Op 0 has come.
     assert ops == [1, 0, 0]
     first = bench.of(Kind.TX_FCP, 0, 1, since=0)[0]
     # Initialize visible at 1, flags at 2, granted at 2, row 1 on the wire 5 later.
     assert first.cycle == 7
-    assert first.b & 0xFFF == 512
+    assert TxFcp.fccl.read(first) == 512
 
 
 def test_an_idle_link_repeats_its_credits_every_period(star, ready):
@@ -66,7 +67,7 @@ def test_blocks_beyond_the_credit_window_are_announced_as_others_are_taken(star,
     (announced,) = bench.of(Kind.TX_FCP, 2)
     header = sent.c + 1 + 1
     # ABR visible three later, flags at four, granted then, row 1 on the wire 5 later.
-    assert (announced.cycle, announced.b & 0xFFF) == (header + 3 + 1 + 5, 2048 + 5)
+    assert (announced.cycle, TxFcp.fccl.read(announced)) == (header + 3 + 1 + 5, 2048 + 5)
 
 
 def test_a_lost_flow_control_packet_heals_with_the_next(star, ready):
@@ -76,7 +77,7 @@ def test_a_lost_flow_control_packet_heals_with_the_next(star, ready):
     bench.post(ready + 10, 1, 2, payload=252)
     bench.inject(ready + 30, 1, 1, Injection(Trigger.LINK, first=1, last=1, flip=1 << 20))
     bench.run(4000)
-    results = [record.a & 0xFF for record in bench.of(Kind.RX_FCP, 0, 2)]
+    results = [RxFcp.result.read(record) for record in bench.of(Kind.RX_FCP, 0, 2)]
     assert LinkResult.LPCRC in results
     assert len(bench.delivered) == 2
     lost, healed = bench.of(Kind.TX_DATA, 0, 2)
@@ -133,7 +134,7 @@ def test_a_link_packet_for_a_vl_that_is_not_operational_is_an_error_once_armed(s
     bench.write_port(1, 1, PortRegister.FCP_PERIOD, 100, ready + 1)
     bench.read_port(0, 1, Counter.RCV_ERRORS, ready + 198)
     bench.run(ready + 210)
-    results = [record.a & 0xFF for record in bench.of(Kind.RX_FCP, 0, 1)]
+    results = [RxFcp.result.read(record) for record in bench.of(Kind.RX_FCP, 0, 1)]
     assert results == [LinkResult.GOOD, LinkResult.VL]
     assert bench.values() == [1]
 
@@ -163,7 +164,7 @@ def test_overruns_in_consecutive_periods_are_excessive(star, ready):
         bench.read_port(2, 1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, ready + 900 + 1000 * i + 50)
     bench.read_port(2, 1, Counter.RCV_ERRORS, 6000)
     bench.run(6100)
-    verdicts = [(record.cycle // 1000, record.a & 0xFF) for record in bench.of(Kind.RX_DATA, 2)]
+    verdicts = [(record.cycle // 1000, RxData.verdict.read(record)) for record in bench.of(Kind.RX_DATA, 2)]
     assert verdicts == [(1, Verdict.GOOD), (2, Verdict.OVERRUN), (3, Verdict.OVERRUN), (4, Verdict.OVERRUN)]
     # Periods 2 and 3 had overruns: counted at the end of period 3. Then it takes two more.
     assert bench.values() == [0, 0, 0, 1, 3]

@@ -2,6 +2,7 @@
 
 from wire.stimulus import ROW_MAX, Injection, Trigger
 from wire.trace import Kind
+from wire.trace_layout import Inject
 
 ALL = (1 << 36) - 1
 
@@ -17,4 +18,4 @@ def test_an_operation_replaces_one_that_waits_and_is_lost_to_one_at_work(star, r
     bench.post(ready + 10, 1, 2, payload=256)
     bench.run(ready + 100)  # the packet of 72 words is on the wire
     (injected,) = bench.of(Kind.INJECT)
-    assert injected.a == Trigger.DATA | 4 << 8
+    assert (Inject.trigger.read(injected), Inject.row.read(injected)) == (Trigger.DATA, 4)

@@ -5,6 +5,7 @@ import pytest
 from wire.codes import LinkWidth, PortPhysicalState, PortState
 from wire.registers import PortRegister
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData, TxData
 
 DOWN, INITIALIZE, ARMED, ACTIVE, DEFER = (PortState(code) for code in range(1, 6))
 
@@ -21,7 +22,7 @@ def test_a_packet_on_a_link_that_goes_down_is_lost_even_if_it_is_up_again_before
     bench.link(down + 8, 0, True)
     bench.run(3000)
     sent = [(r.c, r.cycle) for r in bench.of(Kind.TX_DATA, 1)]
-    received = {record.cycle - 2: record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0)}
+    received = {record.cycle - 2: RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0)}
     crossed = [last for first, last in sent if not first <= down + 8 or last + 40 <= down]
     assert [cycle - 40 for cycle, verdict in received.items() if verdict == Verdict.GOOD] == crossed
     # What was being received is cut as soon as the link is down.
@@ -37,11 +38,11 @@ def test_a_packet_cut_by_the_link_ends_early_and_the_rest_never_comes(star, read
     bench.post(ready + 500, 1, 2, payload=252, seed=1)
     bench.run(3000)
     n = len(bench.words(1, 2, payload=252))
-    (sent,) = [record for record in bench.of(Kind.TX_DATA, 0, 2) if record.a >> 8 & 1]
+    (sent,) = [record for record in bench.of(Kind.TX_DATA, 0, 2) if TxData.marked_bad.read(record)]
     cut = bench.of(Kind.RX_DATA, 0, 1)[0]
     start = ready + 1 + n + 2 + 1 + 4 + 1
     assert (cut.a, cut.b, cut.cycle) == (Verdict.PHYSICAL, n | (ready + 121 - start) << 16, ready + 121 + 2)
-    assert sent.b >> 16 == ready + 121 - start
+    assert TxData.end_row.read(sent) == ready + 121 - start
     # The sender's port was ActiveDefer from row 1122 - (w_0 - 1) on.
     (discarded,) = bench.of(Kind.TX_DISCARD, 1)
     assert discarded.b == n | n << 16

@@ -4,6 +4,7 @@ import pytest
 
 from wire.stimulus import Post
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData
 
 N = 11  # PktLen of the packets here
 
@@ -11,7 +12,13 @@ N = 11  # PktLen of the packets here
 def received(bench):
     """(verdict, delimiter, PktLen, end row) of what the switch received."""
     return [
-        (record.a & 0xFF, record.a >> 16, record.b & 0xFFFF, record.b >> 16) for record in bench.of(Kind.RX_DATA, 0, 1)
+        (
+            RxData.verdict.read(record),
+            RxData.delimiter.read(record),
+            RxData.pkt_len.read(record),
+            RxData.end_row.read(record),
+        )
+        for record in bench.of(Kind.RX_DATA, 0, 1)
     ]
 
 
@@ -24,8 +31,8 @@ def test_a_wrong_icrc_is_found_at_the_last_hop_only(star, ready):
     words[-2] ^= 1
     bench.posts.append(Post.of_words(ready, 1, 0, tuple(words)))
     bench.run(2000)
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.GOOD]
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.PHYSICAL]
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.GOOD]
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.PHYSICAL]
     assert not bench.delivered
 
 

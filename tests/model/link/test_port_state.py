@@ -6,6 +6,7 @@ from model.management.agent import Agent
 from wire.codes import PortPhysicalState, PortState
 from wire.registers import Counter, PortRegister
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData
 
 DOWN, INITIALIZE, ARMED, ACTIVE, DEFER = (PortState(code) for code in range(1, 6))
 
@@ -54,7 +55,7 @@ def test_a_good_data_packet_makes_an_armed_port_active(star):
     bench.post(200, 1, 2, payload=12)
     bench.run(500)
     (received,) = bench.of(Kind.RX_DATA, 0, since=0)
-    assert received.a & 0xFF == Verdict.GOOD
+    assert RxData.verdict.read(received) == Verdict.GOOD
     assert bench.states(0)[-1] == (received.cycle + 1, ACTIVE)
 
 

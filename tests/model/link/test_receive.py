@@ -5,6 +5,7 @@ import pytest
 from wire.registers import Counter, PortRegister
 from wire.stimulus import ROW_MAX, Injection, Trigger
 from wire.trace import Kind, LinkResult, Verdict, link_source
+from wire.trace_layout import RxData, RxFcp, TxData
 
 K0, K3 = 8 << 32, 1 << 32
 ALL = (1 << 36) - 1
@@ -35,7 +36,13 @@ def damaged(star, ready, injection, packets=2):
 def received(bench):
     """(verdict, delimiter, PktLen, end row) of what the switch received."""
     return [
-        (record.a & 0xFF, record.a >> 16, record.b & 0xFFFF, record.b >> 16) for record in bench.of(Kind.RX_DATA, 0, 1)
+        (
+            RxData.verdict.read(record),
+            RxData.delimiter.read(record),
+            RxData.pkt_len.read(record),
+            RxData.end_row.read(record),
+        )
+        for record in bench.of(Kind.RX_DATA, 0, 1)
     ]
 
 
@@ -116,7 +123,7 @@ def test_an_end_without_delimiter_makes_idle_rows_part_of_the_packet(star, ready
     n = N + 16
     assert received(bench) == [(Verdict.PHYSICAL, 0, n, n)]
     (sent,) = bench.of(Kind.TX_DATA, 0, 2)
-    assert (sent.a >> 8 & 1, sent.b) == (1, n | n << 16)
+    assert (TxData.marked_bad.read(sent), TxData.pkt_len.read(sent), TxData.end_row.read(sent)) == (1, n, n)
 
 
 def test_an_idle_row_can_become_a_packet_that_the_next_idle_row_spoils(star, ready):
@@ -140,7 +147,7 @@ def test_a_damaged_link_packet_changes_no_credits(star, ready, flip, result):
     bench.write_port(1, 1, PortRegister.FCP_PERIOD, 100, ready)
     bench.inject(ready + 20, 0, 1, Injection(Trigger.LINK, first=1, last=1, flip=flip))
     bench.run(ready + 150)
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_FCP, 0, 1)] == [result]
+    assert [RxFcp.result.read(record) for record in bench.of(Kind.RX_FCP, 0, 1)] == [result]
 
 
 def test_a_row_counts_as_symbol_error_three_cycles_later(star, ready):

@@ -6,6 +6,7 @@ from wire.codes import PortState
 from wire.registers import Counter, PortRegister
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData, RxFcp, Scrap, TxData, TxFcp
 
 DOWN, INITIALIZE, ARMED, ACTIVE, DEFER = (PortState(code) for code in range(1, 6))
 
@@ -72,7 +73,7 @@ def test_a_packet_refused_at_row_0_leaves_nothing_in_the_blocks_sent(star, ready
     ]
     (refused,) = bench.of(Kind.TX_DISCARD, 1)
     assert (refused.cycle, len(bench.of(Kind.TX_DATA, 1))) == (sent.cycle, 0)
-    announced = [record.b >> 16 for record in bench.of(Kind.TX_FCP, 1)]
+    announced = [TxFcp.fctbs.read(record) for record in bench.of(Kind.TX_FCP, 1)]
     assert len(announced) > 3
     assert set(announced) == {0}
 
@@ -85,8 +86,8 @@ def test_a_flow_control_packet_granted_in_the_cycle_of_down_passes_in_initialize
     bench.write_port(0, 1, PortRegister.STATE, DOWN, granted - 2)
     bench.run(ready + 220)
     assert bench.states(0, since=ready) == [(granted, DOWN), (granted + 1, INITIALIZE)]
-    sent = [(record.cycle, record.a & 0xFF) for record in bench.of(Kind.TX_FCP, 0)]
-    received = [(record.cycle, record.a >> 8 & 0xFF) for record in bench.of(Kind.RX_FCP, 1)]
+    sent = [(record.cycle, TxFcp.op.read(record)) for record in bench.of(Kind.TX_FCP, 0)]
+    received = [(record.cycle, RxFcp.op.read(record)) for record in bench.of(Kind.RX_FCP, 1)]
     assert sent[:2] == [(granted + 5, 0), (granted + 7, 1)]
     assert received[:2] == [(granted + 5 + 3, 0), (granted + 7 + 3, 1)]
 
@@ -119,10 +120,10 @@ def test_an_early_end_frees_the_output_for_the_next_packet(star, ready):
     bench.read_port(0, 1, Counter.SYMBOL_ERROR, 2901)
     bench.run(3000)
     first, second = bench.of(Kind.TX_DATA, 0, 2)
-    assert (first.a >> 8 & 1, first.b >> 16) == (1, 20)
-    assert second.a >> 8 & 1 == 0
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.PHYSICAL, Verdict.GOOD]
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.REMOTE, Verdict.GOOD]
+    assert (TxData.marked_bad.read(first), TxData.end_row.read(first)) == (1, 20)
+    assert TxData.marked_bad.read(second) == 0
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.PHYSICAL, Verdict.GOOD]
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 2)] == [Verdict.REMOTE, Verdict.GOOD]
     assert len(bench.delivered) == 1
     assert bench.values() == [1, 1]
 
@@ -135,8 +136,8 @@ def test_a_packet_known_to_be_bad_before_its_grant_is_scrapped(star, ready):
     bench.post(ready + 700, 1, 2, payload=64)
     bench.run(3000)
     (scrap,) = bench.of(Kind.SCRAP, 0, 2)
-    assert scrap.a >> 16 == 0
-    assert [record.a >> 16 for record in bench.of(Kind.TX_DATA, 0, 2)] == [2]
+    assert Scrap.input.read(scrap) == 0
+    assert [TxData.input.read(record) for record in bench.of(Kind.TX_DATA, 0, 2)] == [2]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 4, 20, 0])
@@ -188,7 +189,7 @@ def test_an_output_that_scraps_waits_again_from_the_cycle_of_its_scrap_on(star, 
     bench.run(2000)
     (scrap,) = bench.of(Kind.SCRAP, 0, 2)
     (sent,) = bench.of(Kind.TX_DATA, 0, 2)
-    assert scrap.cycle == sent.c - 3 + (sent.b >> 16) + 3
+    assert scrap.cycle == sent.c - 3 + TxData.end_row.read(sent) + 3
     # The cycle in which the first packet was granted counts too: it was a visible head.
     assert bench.values() == [1 + 1800 - scrap.cycle]
 
@@ -214,7 +215,7 @@ def test_an_output_waits_again_two_cycles_after_the_last_read_of_an_early_end(st
     bench.read_port(0, 2, Counter.XMIT_WAIT, 1800 - 2)
     bench.run(1900)
     early = bench.of(Kind.TX_DATA, 0, 2)[1]
-    assert early.b >> 16 == row
+    assert TxData.end_row.read(early) == row
     granted = early.c - 4
     # A head is visible five cycles after its row 0 is on its host's wires.
     shown, waits = (bench.of(Kind.TX_DATA, node)[-1].c + 5 for node in (3, 1))

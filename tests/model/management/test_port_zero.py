@@ -12,6 +12,7 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData, TxData
 
 N = 72
 """Words of an SMP's packet."""
@@ -191,7 +192,10 @@ def test_the_trace_tells_what_an_adapters_host_sends_from_what_its_agent_passes_
     bench.smp(ready, 1, node_info(1))
     bench.post(ready, 1, 2, payload=256)
     bench.run(ready + 2000)
-    assert [(record.a & 0xFF, record.a >> 16) for record in bench.of(Kind.TX_DATA, 1)] == [(0, 1), (1, 2)]
+    assert [(TxData.slot.read(record), TxData.input.read(record)) for record in bench.of(Kind.TX_DATA, 1)] == [
+        (0, 1),
+        (1, 2),
+    ]
 
 
 # What becomes of bad packets.
@@ -259,7 +263,7 @@ def test_a_packet_known_to_be_bad_before_its_grant_is_scrapped_and_the_agent_fre
     bench.post(ready + 300, 2, 0xFFFF, slot=1, vl=VL15, payload=256)
     bench.post(ready + 300, 3, 0xFFFF, slot=1, vl=VL15, payload=256)
     bench.run(ready + 2000)
-    assert [record.a & 0xFF for record in bench.of(Kind.RX_DATA, 0, 2)] == [Verdict.PHYSICAL]
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 2)] == [Verdict.PHYSICAL]
     (sent,) = bench.of(Kind.SEND, 0, port=0)
     granted = sent.cycle - 1 + 1 + N
     (scrap,) = bench.of(Kind.SCRAP, 0, port=0)
@@ -301,7 +305,7 @@ def test_a_late_packet_that_is_cut_before_it_joins_is_cancelled(star, ready):
     bench.smp(ready + 10, 1, node_info(1))
     bench.run(ready + 2000)
     (received,) = bench.of(Kind.RX_DATA, 0, 1)
-    assert (received.a & 0xFF, received.d) == (Verdict.PHYSICAL, 5)
+    assert (RxData.verdict.read(received), received.d) == (Verdict.PHYSICAL, 5)
     assert not taken_by_agent(bench, 0, ready)
 
 
