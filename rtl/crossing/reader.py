@@ -140,7 +140,6 @@ class Reader(wiring.Component):
         first = Signal()
         final = Signal()
         early = Signal()
-        first_lane = Signal(FirstLane)
         m.d.sync += passing.eq(reading)
         with m.If(turn):
             m.d.sync += [
@@ -152,16 +151,12 @@ class Reader(wiring.Component):
             scrap.eq(passing & first & memory.bad),
             early.eq(passing & ~final & memory.stored.last & ~scrap),
             end.eq(scrap | early),
-            first_lane.need.eq(self.description.need),
-            first_lane.oversize.eq(self.description.oversize),
             self.row.valid.eq(passing),
-            self.row.data.eq(
-                Cat(memory.stored.data[:24], Mux(described, first_lane.as_value(), memory.stored.data[24:]))
-            ),
             self.row.last.eq((final | memory.stored.last) & ~scrap),
             self.row.bad.eq(scrap | (memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
+        self._fill_row(m, described)
 
         # What comes behind the last read.
         turn_follows = Signal()
@@ -196,6 +191,15 @@ class Reader(wiring.Component):
             words.eq(length_of(description)),
         ]
         return job, job_kept.wide, description, words
+
+    def _fill_row(self, m: Module, described: Value) -> None:
+        """The row as stored, but for what crosses in place of SDP."""
+        stored, first_lane = self.memory.stored.data, Signal(FirstLane)
+        m.d.comb += [
+            first_lane.need.eq(self.description.need),
+            first_lane.oversize.eq(self.description.oversize),
+            self.row.data.eq(Cat(stored[:24], Mux(described, first_lane.as_value(), stored[24:]))),
+        ]
 
     def _become_available(self, m: Module, is_over: Value, served: Value) -> None:
         """The next cycle has the last read, or none: known now, for all inputs and outputs look at it."""

@@ -1,6 +1,6 @@
 """Framing: from rows to packets (docs/pipeline.md, section 3.1)."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -81,25 +81,10 @@ class Receiver(wiring.Component):
             found.index.eq(self.index),
         ]
 
-        def begin() -> None:
-            """Take the row as row 0 of a packet, if it is one."""
-            with m.If(start_data | start_link):
-                m.d.sync += [
-                    self.head.eq(row.data),
-                    self.index.eq(1),
-                    in_row_1.eq(1),
-                    found.first.eq(start_data),
-                    found.index.eq(0),
-                ]
-            with m.If(start_data):
-                m.next = "DATA"
-            with m.If(start_link):
-                m.next = "LINK"
-
         with m.FSM():
             # Between packets; a packet's row 0, or one that claims to be, takes us out.
             with m.State("IDLE"), m.If(self.enabled & row.valid):
-                begin()
+                self._begin(m, start_data, start_link, in_row_1)
                 with m.If(end | violation):
                     m.d.sync += found.symbol_error.eq(1)
                     with m.If(opens):
@@ -147,10 +132,26 @@ class Receiver(wiring.Component):
                 with m.If(~self.enabled):
                     m.next = "IDLE"
                 with m.Elif(row.valid):
-                    begin()
+                    self._begin(m, start_data, start_link, in_row_1)
                     with m.If(end):
                         m.next = "IDLE"
         return m
+
+    def _begin(self, m: Module, start_data: Value, start_link: Value, in_row_1: Signal) -> None:
+        """Take the row as row 0 of a packet, if it is one."""
+        found = self.received
+        with m.If(start_data | start_link):
+            m.d.sync += [
+                self.head.eq(self.row.data),
+                self.index.eq(1),
+                in_row_1.eq(1),
+                found.first.eq(start_data),
+                found.index.eq(0),
+            ]
+        with m.If(start_data):
+            m.next = "DATA"
+        with m.If(start_link):
+            m.next = "LINK"
 
     def _class_of_row(self, m: Module) -> tuple[Signal, ...]:
         """What the row is by itself; one of `start_data`, `start_link`, `clean`, `end`, else a violation."""
