@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
 from wire.trace import Kind, Record
@@ -13,13 +14,14 @@ __all__ = ["Departures"]
 _Identity = tuple[int, int]
 
 
-class Departures:
-    """Packets that have left their hosts and have not arrived: a scoreboard's `Follower` that sees the trace, too.
+class Departures(Observer):
+    """Packets that have left their hosts before the cycle `end` and have not arrived; follows a `DeliveryCheck`, too.
 
     Hosts are on one VL, so they send their packets in the order in which they have got them.
     """
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, end: int) -> None:
+        self._end = end
         self._hosts = {
             topology.source(port): port.node for port in topology.linked_ports() if port.node in topology.lids
         }
@@ -33,15 +35,15 @@ class Departures:
         return len(self._sent)
 
     def observe(self, record: Record) -> None:
-        """Follow one record. Packets offered until then must be known."""
-        if record.kind == Kind.TX_DATA and record.source in self._hosts:
+        """Follow one record."""
+        if record.kind == Kind.TX_DATA and record.source in self._hosts and record.cycle < self._end:
             packet = self._offered[self._hosts[record.source]].popleft()
             if packet in self._arrived:
                 self._arrived.remove(packet)
             else:
                 self._sent.add(packet)
 
-    def offered(self, packet: Packet) -> None:
+    def offer(self, packet: Packet) -> None:
         """A host has the packet to send."""
         self._offered[packet.source].append(_identity(packet))
 

@@ -14,10 +14,7 @@ from cosim.experiments.experiment import scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
 from verilog.design import fabric_design
 
-__all__ = ["PORTS", "Growth", "growth"]
-
-PORTS = (4, 8, 16, 36, 64)
-"""Widths that are measured."""
+__all__ = ["Growth", "growth"]
 
 _SIZE = 2048
 _CYCLES = 5_000

@@ -8,7 +8,8 @@ from pathlib import Path
 from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.engines import simulation
-from cosim.experiments.subnet_bring_up import SubnetBringUp, bring_up_subnet
+from cosim.experiments.subnet_bring_up import bring_up_subnet
+from cosim.experiments.subnet_task import SubnetTask
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.run_spec import RunSpec
 from wire.codes import LinkWidth
@@ -44,10 +45,10 @@ def management(settings: Settings, asked: Collection[str], work_dir: Path) -> Me
 
 def _bring_up(settings: Settings, work_dir: Path, found: Measured) -> None:
     host = next(name for name, node in FABRIC.nodes.items() if isinstance(node, AdapterParameters))
-    up = SubnetBringUp(FABRIC, [LinkWidth.X4] * len(FABRIC.links), host, settings.sim)
-    result = bring_up_subnet(up, work_dir)
+    task = SubnetTask(FABRIC, [LinkWidth.X4] * len(FABRIC.links), host, settings.sim)
+    result = bring_up_subnet(task, work_dir)
     found.readings["bringup_smps"] = Reading.once(result.manager.mads.sent.total())
-    found.readings["bringup_cycles"] = Reading.once(result.cycles - up.start)
+    found.readings["bringup_cycles"] = Reading.once(result.cycles - task.start)
     if not result.complete:
         found.faults.append("bringup: the fabric did not come up")
     if result.comparison is not None and result.comparison.difference is not None:

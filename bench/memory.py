@@ -10,7 +10,8 @@ from pathlib import Path
 from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.analysis.scoreboard import DeliveryCheck
-from cosim.experiments.experiment import perform, scenario_experiment
+from cosim.experiments.experiment import scenario_experiment
+from cosim.experiments.perform import perform
 from cosim.scenario.uniform_load import uniform_load
 from toolchain.parallel import in_parallel
 
@@ -44,7 +45,6 @@ def _peak_mb(settings: Settings, cycles: int, work_dir: Path) -> float:
     experiment = scenario_experiment(
         uniform_load(settings.ports, cycles=cycles, size=_SIZE, rate=_RATE, seed=settings.seed)
     )
-    deliveries = DeliveryCheck(experiment.topology, experiment.packets())
-    perform(experiment, "verilator", work_dir, observe=lambda record: None, on_delivery=deliveries.deliver)
+    perform(experiment, "verilator", work_dir, [DeliveryCheck(experiment.topology)])
     who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
     return sum(resource.getrusage(one).ru_maxrss for one in who) / _KB_PER_MB

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Settings"]
+__all__ = ["NOT_QUICK", "WIDTHS", "Settings"]
+
+NOT_QUICK = ("build36_s", "cycles36_per_s", "up_216_s", "build_tree_s")
+"""Figures that --quick leaves out: a build alone may take longer than a minute."""
+
+WIDTHS = (4, 8, 16, 36, 64)
+"""Ports of the switches that --growth measures."""
 
 
 @dataclass(frozen=True)

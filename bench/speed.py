@@ -9,8 +9,10 @@ from pathlib import Path
 from bench.bare_loop import BareLoop
 from bench.figures import Measured, Reading
 from bench.settings import Settings
+from cosim.analysis.observer import Observer
 from cosim.engines import simulation
-from cosim.experiments.experiment import Experiment, perform, scenario_experiment
+from cosim.experiments.experiment import Experiment, scenario_experiment
+from cosim.experiments.perform import perform
 from cosim.scenario.uniform_load import uniform_load
 from cosim.trace.compare import Difference, Names
 from wire.packet import blocks_of_words
@@ -120,10 +122,15 @@ def _run(
 
 def _compared(experiment: Experiment, work_dir: Path) -> Difference | None:
     """The same with the golden model beside it, record by record."""
-    comparison = perform(
-        experiment, "verilator", work_dir, observe=lambda record: None, on_delivery=lambda delivery: None
-    )
+    comparison = perform(experiment, "verilator", work_dir, [_Receiver()])
     return comparison.difference if comparison else None
+
+
+class _Receiver(Observer):
+    """Has every packet delivered, and looks at none."""
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Take it."""
 
 
 def _block_hops(experiment: Experiment, work_dir: Path) -> int:

@@ -11,7 +11,8 @@ from bench.fat_tree import HOST_GUID, fat_tree
 from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.engines.compiled_design import build_design
-from cosim.experiments.subnet_bring_up import SubnetBringUp, bring_up_subnet
+from cosim.experiments.subnet_bring_up import bring_up_subnet
+from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import TopologyFile, find_topology, read_topology
 from sm.lids import assign_lids
@@ -37,9 +38,9 @@ def up(settings: Settings, asked: Collection[str], work_dir: Path) -> Measured:
     """`up_216_s`: 18 switches of 36 ports, 216 hosts, brought up by the Subnet Manager on the golden model."""
     subnet = fat_tree(leaves=12, spines=6, hosts=18, parallel=3)
     made = fabric_of(TopologyFile("fat tree", subnet, {guid: f"{guid:x}" for guid in subnet.nodes}, {}))
-    bring_up = SubnetBringUp(made.fabric, made.widths, made.names[HOST_GUID])
+    task = SubnetTask(made.fabric, made.widths, made.names[HOST_GUID])
     started = time.perf_counter()
-    result = bring_up_subnet(bring_up, work_dir)
+    result = bring_up_subnet(task, work_dir)
     found = Measured({"up_216_s": Reading.once(time.perf_counter() - started)})
     if not result.complete:
         found.faults.append("up_216: the fabric did not come up")

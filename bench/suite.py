@@ -16,20 +16,17 @@ from bench.figures import FIGURES, Figure, LoopKind, Measured, Reading, Target
 from bench.latency import latency
 from bench.management import MANAGEMENT_FIGURES, management
 from bench.memory import memory
-from bench.settings import Settings
+from bench.settings import NOT_QUICK, Settings
 from bench.speed import SPEED_FIGURES, speed, speed_load
 from bench.subnets import build_tree, routes, up
 from bench.throughput import LOST, THROUGHPUT_FIGURES, throughput
 from bench.wide import WIDE_FIGURES, wide
 from toolchain.parallel import in_parallel
 
-__all__ = ["NOT_JUDGED_QUICK", "NOT_QUICK", "Benchmark", "Progress", "benchmark"]
+__all__ = ["NOT_JUDGED_QUICK", "Benchmark", "Progress", "benchmark"]
 
 Progress = Callable[[str, int, int], None]
 """Is told what is being measured or what has been found, how many steps are done, and how many there are."""
-
-NOT_QUICK = (*WIDE_FIGURES, "up_216_s", "build_tree_s")
-"""Figures that --quick leaves out: a build alone may take longer than a minute."""
 
 NOT_JUDGED_QUICK = ("throughput_voq_2048",)
 """Figures that --quick measures too shortly to say whether they reach their target."""

@@ -13,8 +13,8 @@ from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.scoreboard import DeliveryCheck
-from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, scenario_experiment
+from cosim.experiments.perform import observed
 from cosim.scenario.uniform_load import uniform_load
 
 __all__ = ["LOST", "THROUGHPUT_FIGURES", "throughput"]
@@ -67,16 +67,11 @@ def throughput(figure: str, settings: Settings, asked: Collection[str], work_dir
     )
     experiment = replace(experiment, cycles=experiment.end + cycles)
     uses = _parts(experiment, settings)
-    departures = Departures(experiment.topology)
-    deliveries = DeliveryCheck(experiment.topology, experiment.packets(), [departures])
-    with simulation.run(settings.sim, experiment.spec(), work_dir, on_delivery=deliveries.deliver) as run:
+    departures = Departures(experiment.topology, experiment.end)
+    deliveries = DeliveryCheck(experiment.topology, [departures])
+    with observed(experiment, settings.sim, work_dir, [*uses, deliveries, departures]) as run:
         for record in run:
-            for use in uses:
-                use.observe(record)
-            if record.cycle < experiment.end:
-                deliveries.advance(record.cycle)
-                departures.observe(record)
-            elif not departures.under_way:
+            if record.cycle >= experiment.end and not departures.under_way:
                 break
     whole, *parts = [use.of_capacity for use in uses]
     lost = deliveries.lost + deliveries.fault_count + departures.under_way

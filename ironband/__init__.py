@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, _end)
     try:
         # Imported in here so that an interrupt meanwhile ends quietly too.
-        from ironband.main import run_command
+        from ironband.group import run_command
 
         status = run_command(arguments)
         sys.stdout.flush()

@@ -10,30 +10,23 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from cosim.engines.simulation import ENGINES, EngineError
-from cosim.scenario.scenario_file import ScenarioError
-from cosim.simulators.build import BuildFailed
-from cosim.simulators.cocotb_results import LOG, SimulationFailed
-from cosim.simulators.installed import SimulatorMissing
-from cosim.topology.topology_file import TopologyError
-from ironband.console import Console
-from sm.lids import Guid2LidError, LidError
-from sm.programming import TableError
-from sm.routing.up_down import RoutingError
+from cosim.engines.names import ENGINES
+from sm.errors import ManagerError
 from toolchain.atomic_files import OutputError, output_file, write_atomically
-from toolchain.build_cache import BuildDirectoryError
-from toolchain.process import ProcessTimeout
+from toolchain.errors import UserError
+from wire.codes import MTU, mtu_bytes
 
 __all__ = [
-    "cycle_counter",
+    "MTUS",
+    "SEED",
+    "STDOUT",
+    "VLS",
     "input_errors",
     "json_option",
-    "progress_bar",
     "sim_option",
     "waves_option",
     "work_directory",
@@ -43,7 +36,9 @@ __all__ = [
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 STDOUT = "-"
-_COUNTER_STEP = 1_000
+SEED: Final = click.IntRange(0, (1 << 64) - 1)
+VLS: Final = click.Choice(("1", "2", "4", "8"))
+MTUS: Final = click.Choice(tuple(str(mtu_bytes(code)) for code in MTU))
 
 
 def sim_option(command: _Command) -> _Command:
@@ -91,21 +86,7 @@ def input_errors() -> Iterator[None]:
     """Turn errors of the input and of the machine into one line and status 2."""
     try:
         yield
-    except (
-        ScenarioError,
-        TopologyError,
-        Guid2LidError,
-        LidError,
-        RoutingError,
-        TableError,
-        OutputError,
-        EngineError,
-        SimulatorMissing,
-        BuildFailed,
-        BuildDirectoryError,
-        SimulationFailed,
-        ProcessTimeout,
-    ) as error:
+    except (UserError, ManagerError) as error:
         raise click.ClickException(str(error).partition("\n")[0]) from error
 
 
@@ -116,6 +97,8 @@ def work_directory() -> Iterator[Path]:
     Raises:
         SimulationFailed: from the block, in one line that says where the log is.
     """
+    from cosim.simulators.cocotb_results import LOG, SimulationFailed
+
     try:
         directory = tempfile.TemporaryDirectory(prefix="ironband-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -143,53 +126,3 @@ def write_json(target: str, results: dict[str, Any]) -> None:
         sys.stdout.write(text)
         return
     write_atomically(Path(target), text)
-
-
-@contextmanager
-def progress_bar(title: str, cycles: int, console: Console) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing in a pipe; gives a function that takes the cycle reached.
-
-    The bar is drawn by the console that prints the text, which keeps the two apart; if that is no terminal but
-    standard error is one, there.
-    """
-    console = _terminal(console)
-    if not console.is_terminal:
-        yield lambda cycle: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title, total=cycles)
-        step = max(1, cycles // 1_000)
-        shown = 0
-
-        def advance(cycle: int) -> None:
-            nonlocal shown
-            if cycle >= shown + step:
-                shown = cycle
-                progress.update(task, completed=cycle)
-
-        yield advance
-
-
-@contextmanager
-def cycle_counter(title: str, console: Console) -> Iterator[Callable[[int], None]]:
-    """The cycle reached, where `progress_bar` would draw a bar if it were known how long the run is."""
-    console = _terminal(console)
-    if not console.is_terminal:
-        yield lambda cycle: None
-        return
-    with console.status(title) as status:
-        shown = 0
-
-        def advance(cycle: int) -> None:
-            nonlocal shown
-            if cycle >= shown + _COUNTER_STEP:
-                shown = cycle
-                status.update(f"{title}: cycle {cycle:,}")
-
-        yield advance
-
-
-def _terminal(console: Console) -> Console:
-    """The console that prints the text, or standard error's if that one is no terminal."""
-    return Console(stderr=True) if console.quiet or not console.is_terminal else console

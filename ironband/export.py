@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from ironband.common import STDOUT, input_errors, json_option, write_json
-from ironband.console import Console
-from verilog.export.package import check_directory, switch_package, write_files
-from verilog.export.verilog import TOP
-from wire.codes import MTU, mtu_bytes
+from ironband.common import MTUS, VLS, input_errors, json_option, write_json
+from verilog.export.directory import check_directory
 from wire.parameters import SwitchParameters
 
 __all__ = ["export"]
 
 _DEFAULTS = SwitchParameters()
-_MTUS = tuple(str(mtu_bytes(code)) for code in MTU)
 
 
 @click.command()
 @click.option("--ports", type=int, default=_DEFAULTS.ports, show_default=True, help="Ports, 2 to 64.")
-@click.option(
-    "--vls", type=click.Choice(("1", "2", "4", "8")), default=str(_DEFAULTS.vls), show_default=True, help="Data VLs."
-)
-@click.option("--mtu", type=click.Choice(_MTUS), default=str(_DEFAULTS.mtu), show_default=True, help="MTU in bytes.")
+@click.option("--vls", type=VLS, default=str(_DEFAULTS.vls), show_default=True, help="Data VLs.")
+@click.option("--mtu", type=MTUS, default=str(_DEFAULTS.mtu), show_default=True, help="MTU in bytes.")
 @click.option("--queueing", type=click.Choice(("voq", "fifo")), default=_DEFAULTS.queueing, show_default=True)
 @click.option("--readers", type=int, help="Packets that one input can send at once, 1 or 2.  [default: 2, with fifo 1]")
 @click.option(
@@ -91,11 +83,16 @@ def export(
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    console = Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
     started = time.monotonic()
     with input_errors():
         check_directory(directory, force)
-        with _stages(f"switch of {ports} ports") as progress:
+
+        from ironband.progress import stages, text_console
+        from verilog.export.package import switch_package, write_files
+        from verilog.export.verilog import TOP
+
+        console = text_console(json_file)
+        with stages(f"switch of {ports} ports", console) as progress:
             package = switch_package(parameters, trace, progress)
         write_files(directory, package.files)
         if json_file is not None:
@@ -117,17 +114,6 @@ def export(
                 },
             )
     for name, text in package.files.items():
-        console.print(f"{directory / name!s:<44}{len(text.splitlines()):>8,} lines", markup=False)
-    console.print(f"Next: make -C {directory} sim", markup=False)
+        console.print_line(f"{directory / name!s:<44}{len(text.splitlines()):>8,} lines")
+    console.print_line(f"Next: make -C {directory} sim")
     return 0
-
-
-@contextmanager
-def _stages(what: str) -> Iterator[Callable[[str], None]]:
-    """On a terminal a line that says what is being done, nothing in a pipe."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda stage: None
-        return
-    with console.status(what) as status:
-        yield lambda stage: status.update(f"{what}: {stage}")

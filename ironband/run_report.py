@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
+from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.event import Event
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.measurement import Served, least_over_mean
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.analysis.story import Totals
 from cosim.analysis.tail_drop import TailDrop
-from cosim.experiments.experiment import CounterReadings, Experiment
+from cosim.experiments.experiment import Experiment
 from cosim.scenario.scenario import Flow, Scenario
 from cosim.stimulus.flows import Stream
 from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison
+from ironband.progress import Console
 from wire.registers import Counter
 
 __all__ = ["RunPrinter", "RunResults"]
@@ -69,15 +68,11 @@ class RunResults:
     @property
     def fairness(self) -> dict[str, float]:
         """Least served over mean of the streams of each flow that many hosts have and that has a rate."""
-        alike: dict[Flow, list[tuple[Stream, Served]]] = {}
+        amounts: dict[Flow, list[int]] = {}
         for stream, served in self.streams:
             if stream.flow.rate is not None:
-                alike.setdefault(stream.flow, []).append((stream, served))
-        return {
-            flow.label: least_over_mean(served.payload_bytes for _, served in group)
-            for flow, group in alike.items()
-            if len(group) > 1
-        }
+                amounts.setdefault(stream.flow, []).append(served.payload_bytes)
+        return {flow.label: least_over_mean(given) for flow, given in amounts.items() if len(given) > 1}
 
     def gbit_per_s(self, served: Served) -> float:
         """Payload delivered in the whole run."""
@@ -163,13 +158,10 @@ class RunPrinter:
     """Prints the story: coloured on a terminal, plain in a pipe."""
 
     def __init__(self, console: Console, symbol_time_ns: float, places: list[str]) -> None:
-        self._console = console
+        self._print = console.print_line
         self._symbol_time_ns = symbol_time_ns
         self._width = max((len(place) for place in places), default=0)
         self.events: list[Event] = []
-
-    def _print(self, text: str = "", style: str = "") -> None:
-        self._console.print(Text(text, style=style))
 
     def head(self, scenario: Scenario, experiment: Experiment) -> None:
         """Title, fabric, and the heading of the columns."""
@@ -180,7 +172,7 @@ class RunPrinter:
         self._print()
         self._print(f"{'cycle':>11}  {'ns':>13}  {'place':{self._width}}  {'credits left':>14}  event", "bold")
 
-    def tell(self, event: Event) -> None:
+    def event(self, event: Event) -> None:
         """One line."""
         self.events.append(event)
         left = ""
@@ -270,13 +262,13 @@ class RunPrinter:
         """What the ports counted besides data and packets, where it is not 0."""
         usual = (Counter.XMIT_DATA, Counter.RCV_DATA, Counter.XMIT_PKTS, Counter.RCV_PKTS)
         for port, values in readings.values.items():
-            told = [
+            counted = [
                 f"{counter.name.lower()} {value:,}"
                 for counter, value in values.items()
                 if value and counter not in usual
             ]
-            if told:
-                self._print(f"counters of {port}: {', '.join(told)}")
+            if counted:
+                self._print(f"counters of {port}: {', '.join(counted)}")
 
     def _nanoseconds(self, cycle: int) -> str:
         return (

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import click
 
-from cosim.engines.simulation import ENGINES
-from cosim.experiments.subnet_bring_up import SubnetBringUp, SubnetBringUpResult, bring_up_subnet
-from cosim.topology.ibnetdiscover import format_topology
-from cosim.topology.subnet_differences import differences
+from cosim.engines.names import ENGINES, MODEL
+from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
-from cosim.topology.topology_file import TopologyFile, find_topology, packaged_topologies, read_topology
-from cosim.trace.compare import Names
-from ironband.common import STDOUT, cycle_counter, input_errors, json_option, work_directory, write_json
-from ironband.console import Console
-from ironband.guid2lid_file import read_guid2lid
-from ironband.up_options import ROUTING_ENGINES, check_distinct, lft_size, link_failure, manager_host, rtl_nodes
-from ironband.up_report import SubnetPrinter, SubnetReport
-from sm.lids import MAX_LMC, format_guid2lid
-from toolchain.atomic_files import OutputError, output_file, write_atomically
+from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from ironband.common import SEED, STDOUT, input_errors, json_option, work_directory, write_json
+from ironband.up_options import (
+    ROUTING_ENGINES,
+    check_distinct,
+    lft_size,
+    link_failure,
+    manager_host,
+    read_guid2lid,
+    rtl_nodes,
+)
+from sm.lids import MAX_LMC
+from toolchain.atomic_files import output_file
 from wire.parameters import SwitchParameters
 from wire.registers import PORT_RESET_VALUES, PortRegister
 
 __all__ = ["up"]
 
-_RTL_ENGINES = tuple(engine for engine in ENGINES if engine != "model")
+_RTL_ENGINES = tuple(engine for engine in ENGINES if engine != MODEL)
 _LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
 
 
@@ -77,9 +78,7 @@ _LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     metavar="FILE",
     help="Give out the LIDs of FILE, if it is there, and write to it which ones were given out.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, (1 << 64) - 1), help="Draws the cycle in which the Subnet Manager begins."
-)
+@click.option("--seed", type=SEED, help="Draws the cycle in which the Subnet Manager begins.")
 @json_option
 def up(
     topology: str,
@@ -113,11 +112,11 @@ def up(
         made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, lids, lmc)))
         host = manager_host(made.fabric, sm)
         apart = out_of_reach(described, made, host)
-        task = SubnetBringUp(
+        task = SubnetTask(
             made.fabric,
             made.widths,
             host,
-            engine="model" if rtl == "none" else sim,
+            engine=MODEL if rtl == "none" else sim,
             rtl=None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim),
             lids=lids,
             seed=seed,
@@ -125,14 +124,21 @@ def up(
         task = replace(task, settings=replace(task.settings, routing=ROUTING_ENGINES[routing], lmc=lmc))
         if fail is not None:
             task = replace(task, failure=link_failure(task, fail, link_down_timeout, apart))
-        console = Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
-        teller = SubnetPrinter(console, made.names)
-        teller.head(topology, described.subnet, host, apart)
+
+        from cosim.analysis.observer import CycleListener
+        from cosim.experiments.subnet_bring_up import bring_up_subnet
+        from cosim.trace.compare import Names
+        from ironband.progress import cycle_counter, text_console
+        from ironband.up_report import SubnetPrinter, SubnetReport, faults, write_found
+
+        console = text_console(json_file)
+        printer = SubnetPrinter(console, made.names)
+        printer.head(topology, described.subnet, host, apart)
         with work_directory() as work_dir, cycle_counter(f"up on {task.engine}", console) as progress:
-            result = bring_up_subnet(task, work_dir, tell=teller.tell, progress=progress)
+            result = bring_up_subnet(task, work_dir, [printer, CycleListener(progress)])
         difference = result.comparison.difference if result.comparison else None
-        # After a difference a file would tell of half a bring-up, and the replay needs the LIDs that this one had.
-        written, errors = _write(result, discover, guid2lid) if difference is None else ([], [])
+        # After a difference a file would be of half a bring-up, and the replay needs the LIDs that this one had.
+        written, errors = write_found(result, discover, guid2lid) if difference is None else ([], [])
         options = {
             "--rtl": rtl,
             "--sim": sim,
@@ -152,9 +158,9 @@ def up(
             names=made.names,
             out_of_reach=apart,
             routing=routing,
-            up=task,
+            task=task,
             result=result,
-            faults=_faults(described, task, result),
+            faults=faults(described, task, result),
             difference=difference.report(Names(made.fabric), replay, seen_by=task.engine) if difference else "",
             files=tuple(written),
         )
@@ -164,37 +170,3 @@ def up(
         if errors:
             raise errors[0]
     return 0 if report.held else 1
-
-
-def _faults(described: TopologyFile, task: SubnetBringUp, result: SubnetBringUpResult) -> list[str]:
-    """What is not as it should be, in words; nothing of a run that a difference has ended before its time."""
-    if result.comparison is not None and result.comparison.difference is not None:
-        return []
-    faults = [] if result.complete else ["the Subnet Manager has not reached all that it wants"]
-    subnet = described.subnet
-    if task.failure is not None:
-        subnet = subnet.without(subnet.links[task.failure.link])
-    found = result.manager.found
-    if found is None:
-        return ["the Subnet Manager's own node does not answer"]
-    return faults + differences(subnet, found.subnet, found.origin)
-
-
-def _write(
-    result: SubnetBringUpResult, discover: Path | None, guid2lid: Path | None
-) -> tuple[list[Path], list[OutputError]]:
-    """Writes the files asked for; which ones it could write, and why it could not write the others."""
-    texts = {}
-    if discover is not None and result.manager.found is not None:
-        found = result.manager.found
-        texts[discover] = format_topology(found.subnet, found.origin, datetime.now())
-    if guid2lid is not None:
-        texts[guid2lid] = format_guid2lid(result.manager.remembered_lids)
-    written, errors = [], []
-    for path, text in texts.items():
-        try:
-            write_atomically(path, text)
-            written.append(path)
-        except OutputError as error:
-            errors.append(error)
-    return written, errors

@@ -9,11 +9,11 @@ from typing import Final
 
 import click
 
-from cosim.engines.simulation import PART_ENGINES
-from cosim.experiments.subnet_bring_up import LinkFailure, SubnetBringUp
-from cosim.scenario.scenario import parse_end
-from cosim.scenario.tables import MAX_CYCLES
-from sm.lids import LidRange
+from cosim.engines.names import PART_ENGINES
+from cosim.experiments.subnet_task import LinkFailure, SubnetTask
+from cosim.scenario.limits import MAX_CYCLES
+from cosim.topology.topology import parse_end
+from sm.lids import Guid2LidError, LidRange, parse_guid2lid
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
 from sm.settings import RoutingEngine
@@ -27,6 +27,7 @@ __all__ = [
     "lft_size",
     "link_failure",
     "manager_host",
+    "read_guid2lid",
     "rtl_nodes",
 ]
 
@@ -57,6 +58,25 @@ def lft_size(subnet: Subnet, lids: Mapping[int, LidRange], lmc: int) -> int:
     needed = sum(1 if subnet.nodes[end.guid].is_switch else 1 << lmc for end, _port in subnet.reachable_end_ports)
     highest = max((taken.last for taken in lids.values()), default=0) + (1 << lmc) - 1
     return max(SwitchParameters().lft_size, min(1 << (needed + highest).bit_length(), LID_UNICAST_MAX + 1))
+
+
+def read_guid2lid(path: Path) -> dict[int, LidRange]:
+    """LID ranges by PortGUID; none if there is no such file yet.
+
+    Raises:
+        Guid2LidError: it is no regular file, it cannot be read, or it is not a guid2lid file.
+    """
+    try:
+        if not path.exists():
+            return {}
+        if not path.is_file():
+            raise Guid2LidError(f"{path}: is no regular file, expected a guid2lid file")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Guid2LidError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Guid2LidError(f"{path}: byte {error.start} is not UTF-8, expected a guid2lid file") from None
+    return parse_guid2lid(text, str(path))
 
 
 def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:
@@ -94,7 +114,7 @@ def manager_host(fabric: FabricParameters, sm: str | None) -> str:
     return sm
 
 
-def link_failure(up: SubnetBringUp, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:
+def link_failure(task: SubnetTask, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:
     """The link and the cycle of `--fail`; `out_of_reach` are the nodes that the host is not connected with.
 
     Raises:
@@ -108,18 +128,18 @@ def link_failure(up: SubnetBringUp, text: str, timeout: int, out_of_reach: list[
         match = None
     if match is None:
         raise click.UsageError(f"--fail {text}: expected NODE[PORT]@CYCLE or HOST@CYCLE")
-    _check_known(up.fabric, name, "--fail")
-    if port is None and isinstance(up.fabric.nodes[name], SwitchParameters):
+    _check_known(task.fabric, name, "--fail")
+    if port is None and isinstance(task.fabric.nodes[name], SwitchParameters):
         raise click.UsageError(f"--fail {text}: {name} is a switch: expected NODE[PORT]@CYCLE")
     end = (name, 1 if port is None else port)
-    links = [index for index, link in enumerate(up.fabric.links) if end in _ends(link)]
+    links = [index for index, link in enumerate(task.fabric.links) if end in _ends(link)]
     if not links:
         raise click.UsageError(f"--fail {text}: {match[1]} has no link")
     if name in out_of_reach:
-        raise click.UsageError(f"--fail {text}: {up.host} is not connected with {name}: expected a link in its reach")
+        raise click.UsageError(f"--fail {text}: {task.host} is not connected with {name}: expected a link in its reach")
     cycle = int(match[2])
-    if not up.start <= cycle < MAX_CYCLES:
-        raise click.UsageError(f"--fail {text}: cycle {cycle}: expected {up.start}..{MAX_CYCLES - 1}")
+    if not task.start <= cycle < MAX_CYCLES:
+        raise click.UsageError(f"--fail {text}: cycle {cycle}: expected {task.start}..{MAX_CYCLES - 1}")
     return LinkFailure(links[0], cycle, timeout)
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.text import Text
-
-from cosim.experiments.subnet_bring_up import SubnetBringUp, SubnetBringUpResult
-from cosim.hosts.manager_text import QUIET_EVENTS, event_text
+from cosim.analysis.observer import Observer
+from cosim.experiments.subnet_bring_up import SubnetBringUpResult
+from cosim.experiments.subnet_task import SubnetTask
+from cosim.topology.ibnetdiscover import format_topology
+from cosim.topology.subnet_differences import differences
 from cosim.topology.subnet_text import forwarding_table, host_line, link_lines, switch_line
+from cosim.topology.topology_file import TopologyFile
+from ironband.progress import Console
+from sm.event_text import QUIET_EVENTS, event_text
 from sm.events import (
     Event,
     NodeFound,
@@ -21,12 +25,14 @@ from sm.events import (
     TablesWritten,
     TrapReceived,
 )
+from sm.lids import format_guid2lid
 from sm.subnet import Node, Subnet
+from toolchain.atomic_files import OutputError, write_atomically
 from wire.codes import LinkWidth, PortState
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.meaning import label
 
-__all__ = ["SYMBOL_TIME_NS", "SubnetPrinter", "SubnetReport"]
+__all__ = ["SYMBOL_TIME_NS", "SubnetPrinter", "SubnetReport", "faults", "write_found"]
 
 SYMBOL_TIME_NS: Final = 4
 """Of a cycle, at SDR."""
@@ -36,30 +42,28 @@ _PLURALS: Final = {"switch": "switches", "host": "hosts", "link": "links"}
 _USUAL: Final = (NodeFound, SweepStarted, SweepEnded, TablesWritten, TrapReceived)
 
 
-class SubnetPrinter:
-    """Tells events as they happen."""
+class SubnetPrinter(Observer):
+    """Prints the Subnet Manager's events as they happen."""
 
     def __init__(self, console: Console, names: Mapping[int, str]) -> None:
         """`names` are those of the nodes, by GUID."""
-        self._console = console
+        self._print = console.print_line
         self._names = names
 
     def head(self, topology: str, described: Subnet, host: str, out_of_reach: Sequence[str]) -> None:
         """The first lines: what the file has, where the Subnet Manager is, and what it cannot come to."""
         said = ", ".join(_plural(count, noun) for noun, count in _counts(described).items())
-        self._console.print(Text(f"{topology}: {said}; the Subnet Manager is at {host}", style="bold"))
+        self._print(f"{topology}: {said}; the Subnet Manager is at {host}", "bold")
         if out_of_reach:
             named = ", ".join(out_of_reach[:_MANY_NAMES]) + (", ..." if len(out_of_reach) > _MANY_NAMES else "")
-            self._console.print(Text(f"{host} is not connected with {len(out_of_reach)} of them: {named}"))
-        self._console.print(Text(f"{'cycle':>11}{'ns':>15}  event"))
+            self._print(f"{host} is not connected with {len(out_of_reach)} of them: {named}")
+        self._print(f"{'cycle':>11}{'ns':>15}  event")
 
-    def tell(self, cycle: int, event: Event) -> None:
+    def manage(self, host: str, cycle: int, event: Event) -> None:
         """One event."""
-        if isinstance(event, QUIET_EVENTS):
-            return
-        style = "" if isinstance(event, _USUAL) else "bold magenta"
-        text = event_text(event, self._names)
-        self._console.print(Text(f"{cycle:11,}{cycle * SYMBOL_TIME_NS:15,}  {text}", style=style))
+        if not isinstance(event, QUIET_EVENTS):
+            style = "" if isinstance(event, _USUAL) else "bold magenta"
+            self._print(f"{cycle:11,}{cycle * SYMBOL_TIME_NS:15,}  {event_text(event, self._names)}", style)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class SubnetReport:
         names: of the nodes in the fabric, by GUID.
         out_of_reach: of those that the Subnet Manager's host is not connected with.
         routing: name of the routing engine.
-        up: what was to be brought up.
+        task: what was to be brought up.
         result: what came of it.
         faults: what is not as it should be, in words.
         difference: where RTL and model part, in words; empty if they do not.
@@ -84,7 +88,7 @@ class SubnetReport:
     names: Mapping[int, str]
     out_of_reach: list[str]
     routing: str
-    up: SubnetBringUp
+    task: SubnetTask
     result: SubnetBringUpResult
     faults: list[str]
     difference: str
@@ -115,13 +119,13 @@ class SubnetReport:
                 # Not by the console, which makes spaces of tabs.
                 print(text, file=console.file)
         for name, value in self._totals():
-            console.print(Text(f"{name:<24}{value}"))
+            console.print_line(f"{name:<24}{value}")
         for fault in self.faults:
-            console.print(Text(f"wrong: {fault}", style="bold red"))
+            console.print_line(f"wrong: {fault}", "bold red")
         if self.difference:
-            console.print(Text(self.difference, style="bold red"))
+            console.print_line(self.difference, "bold red")
         for file in self.files:
-            console.print(Text(f"wrote {file}"))
+            console.print_line(f"wrote {file}")
 
     def _listing(self) -> Iterator[str]:
         manager = self.result.manager
@@ -153,23 +157,23 @@ class SubnetReport:
 
     def json(self) -> dict[str, Any]:
         """Machine-readable, units in the keys."""
-        result, manager, up = self.result, self.result.manager, self.up
+        result, manager, task = self.result, self.result.manager, self.task
         comparison = result.comparison
         return {
             "command": "up",
             "topology": self.topology,
             "described": {_PLURALS[noun]: count for noun, count in _counts(self.described).items()},
             "out_of_reach": self.out_of_reach,
-            "sm": up.host,
+            "sm": task.host,
             "routing": self.routing,
-            "lmc": up.settings.lmc,
+            "lmc": task.settings.lmc,
             "failure": self._failure_json(),
-            "engine": up.engine,
-            "rtl": up.rtl_nodes,
-            "seed": up.seed,
+            "engine": task.engine,
+            "rtl": task.rtl_nodes,
+            "seed": task.seed,
             "held": self.held,
             "complete": result.complete,
-            "start_cycle": up.start,
+            "start_cycle": task.start,
             "cycles": result.cycles,
             "symbol_time_ns": SYMBOL_TIME_NS,
             "smps": manager.mads.sent.total(),
@@ -204,10 +208,10 @@ class SubnetReport:
         }
 
     def _failure_json(self) -> dict[str, Any] | None:
-        failure = self.up.failure
+        failure = self.task.failure
         if failure is None:
             return None
-        link = self.up.fabric.links[failure.link]
+        link = self.task.fabric.links[failure.link]
         ends = [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"]
         return {"link": ends, "cycle": failure.cycle, "timeout": failure.timeout}
 
@@ -257,3 +261,37 @@ def _counts(subnet: Subnet) -> dict[str, int]:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else _PLURALS[noun]}"
+
+
+def faults(described: TopologyFile, task: SubnetTask, result: SubnetBringUpResult) -> list[str]:
+    """What is not as it should be, in words; nothing of a run that a difference has ended before its time."""
+    if result.comparison is not None and result.comparison.difference is not None:
+        return []
+    wrong = [] if result.complete else ["the Subnet Manager has not reached all that it wants"]
+    subnet = described.subnet
+    if task.failure is not None:
+        subnet = subnet.without(subnet.links[task.failure.link])
+    found = result.manager.found
+    if found is None:
+        return ["the Subnet Manager's own node does not answer"]
+    return wrong + differences(subnet, found.subnet, found.origin)
+
+
+def write_found(
+    result: SubnetBringUpResult, discover: Path | None, guid2lid: Path | None
+) -> tuple[list[Path], list[OutputError]]:
+    """Writes the files asked for; which ones it could write, and why it could not write the others."""
+    texts = {}
+    if discover is not None and result.manager.found is not None:
+        found = result.manager.found
+        texts[discover] = format_topology(found.subnet, found.origin, datetime.now())
+    if guid2lid is not None:
+        texts[guid2lid] = format_guid2lid(result.manager.remembered_lids)
+    written, errors = [], []
+    for path, text in texts.items():
+        try:
+            write_atomically(path, text)
+            written.append(path)
+        except OutputError as error:
+            errors.append(error)
+    return written, errors

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from sm.errors import ManagerError
 from sm.subnet import Subnet
 from wire.codes import LID_UNICAST_MAX, LID_UNICAST_MIN
 
@@ -27,11 +28,11 @@ MAX_LMC = 7
 _LINE = re.compile(r"(0[xX][0-9a-fA-F]{1,16})\s+(0[xX][0-9a-fA-F]{1,8}|\d{1,8})\s+(0[xX][0-9a-fA-F]{1,8}|\d{1,8})")
 
 
-class LidError(ValueError):
+class LidError(ManagerError):
     """LIDs that cannot be given out; the text is one line."""
 
 
-class Guid2LidError(ValueError):
+class Guid2LidError(ManagerError):
     """A guid2lid file that is wrong; the text is one line: file, line number, reason."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sm.discovery import Findings
+from sm.errors import ManagerError
 from sm.events import SetRefused, TablesWritten, Tell, Unsettled
 from sm.mad_client import RefusedError, SmpError
 from sm.port_settings import operational_vl_count
@@ -26,7 +27,7 @@ __all__ = ["Programmed", "TableError", "learn_tables", "program_sl_to_vl", "prog
 _BLOCK: Final = LINEAR_FORWARDING_TABLE.count
 
 
-class TableError(ValueError):
+class TableError(ManagerError):
     """Forwarding tables that a switch cannot hold; the text is one line."""
 
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolchain.errors import UserError
+
 __all__ = ["OutputError", "atomic_file", "output_directory", "output_file", "write_atomically"]
 
 
-class OutputError(Exception):
+class OutputError(UserError):
     """A place that cannot be written; the text is one line naming it and why."""
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from toolchain.errors import UserError
+
 __all__ = ["BuildDirectoryError", "build_root", "cached", "find"]
 
 _ROOT_VARIABLE = "IRONBAND_SIM_BUILD"
@@ -21,7 +23,7 @@ _UNUSED_SECONDS = 30 * 24 * 3600
 """How long a build is kept that nobody asks for."""
 
 
-class BuildDirectoryError(Exception):
+class BuildDirectoryError(UserError):
     """The folder for build output cannot be written."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from toolchain.errors import UserError
 from toolchain.process import run_logged
 
 __all__ = ["BuildFailed", "run_tool"]
@@ -13,7 +14,7 @@ _LOG = "build.log"
 _MOST_LINES = 5
 
 
-class BuildFailed(Exception):
+class BuildFailed(UserError):
     """A simulator or compiler refused the sources; the text ends with what it said."""
 
 

@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from toolchain.errors import UserError
+
 __all__ = ["ProcessTimeout", "run_logged", "running"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -17,7 +19,7 @@ _PR_SET_PDEATHSIG = 1
 _GRACE_SECONDS = 2.0
 
 
-class ProcessTimeout(Exception):
+class ProcessTimeout(UserError):
     """A tool ran longer than it was given, and was ended."""
 
 

@@ -1,4 +1,4 @@
-"""Events: the lines of a story, and which of them are told."""
+"""Events: the lines of a story, and which of them are reported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cosim.analysis.observer import Observer
 from cosim.scenario.scenario import EventName, Recording
 from cosim.topology.topology import Port
 
@@ -43,31 +44,31 @@ class Event:
     blocks: int | None = None
 
 
-class EventFilter:
-    """Picks what a scenario wants told, and of a long run only the first and the last events.
+class EventFilter(Observer):
+    """Picks what a scenario wants reported, and of a long run only the first and the last events.
 
     Attributes:
         skipped: events left out between the first and the last.
     """
 
-    def __init__(self, recording: Recording, tell: Callable[[Event], None], skip: Callable[[int], None]) -> None:
+    def __init__(self, recording: Recording, report: Callable[[Event], None], skip: Callable[[int], None]) -> None:
         self._recording = recording
-        self._tell = tell
+        self._report = report
         self._skip = skip
-        self._told = 0
+        self._first = 0
         self._last: deque[Event] = deque(maxlen=recording.last or None)
         self.skipped = 0
 
-    def __call__(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         """Take one event."""
         recording = self._recording
         if event.name not in recording.events:
             return
         if recording.nodes is not None and event.place.node not in recording.nodes:
             return
-        if self._told < recording.first:
-            self._told += 1
-            self._tell(event)
+        if self._first < recording.first:
+            self._first += 1
+            self._report(event)
             return
         if len(self._last) == recording.last:
             self.skipped += 1
@@ -75,8 +76,8 @@ class EventFilter:
             self._last.append(event)
 
     def finish(self) -> None:
-        """Tell how many were left out, and the last ones."""
+        """Report how many were left out, and the last ones."""
         if self.skipped:
             self._skip(self.skipped)
         for event in self._last:
-            self._tell(event)
+            self._report(event)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cosim.analysis.observer import Observer
 from cosim.topology.topology import Port, Topology
 from wire.trace import Kind, Record
 from wire.trace_layout import TxData
 
-__all__ = ["LinkUse"]
+__all__ = ["HostLinks", "LinkUse"]
 
 _FLOW_CONTROL_ROWS = 2
 
 
-class LinkUse:
+class LinkUse(Observer):
     """Counts what leaves by some ports and ends in the cycles `begin` to `end` - 1.
 
     Attributes:
@@ -54,3 +55,21 @@ class LinkUse:
     def of_capacity(self) -> float:
         """Data's share of the rows that flow control packets leave: the throughput that counts against targets."""
         return self.data_rows / (self.all_rows - self.flow_control_rows)
+
+
+class HostLinks(Observer):
+    """How full the link to each host is.
+
+    Attributes:
+        uses: by the port at the far end of a host's link, in the order of the hosts.
+    """
+
+    def __init__(self, topology: Topology, begin: int, end: int) -> None:
+        ports = [port for host in topology.lids if (port := topology.far_end(Port(host, 1))) is not None]
+        self.uses = {port: LinkUse(topology, [port], begin, end) for port in ports}
+        self._by_source = {topology.source(port): use for port, use in self.uses.items()}
+
+    def observe(self, record: Record) -> None:
+        """Follow one record."""
+        if record.source in self._by_source:
+            self._by_source[record.source].observe(record)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cosim.analysis.latency import Latencies
+from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
 from wire.trace import Kind, Record, port_source
@@ -40,26 +41,30 @@ class Served:
     times: Latencies = field(default_factory=Latencies)
 
 
-class Measurement:
+class Measurement(Observer):
     """Follows packets from offer to delivery; what is delivered in the cycles `begin` to `end` - 1 is measured.
 
-    Only packets under way are held.
+    It follows a `DeliveryCheck`, too. Only packets under way are held; management's, on VL15, are not looked at.
 
     Attributes:
+        offered: packets that hosts offered in these cycles.
         served: by stream (cosim.stimulus.flows.scenario_streams).
     """
 
     def __init__(self, topology: Topology, streams: int, begin: int, end: int) -> None:
         self._sources = {name: port_source(index, 1) for name, index in topology.index.items()}
         self._begin, self._end = begin, end
-        self._offered: defaultdict[tuple[int, int], deque[Packet]] = defaultdict(deque)
+        self._vls = {source: topology.fabric.nodes[name].vls for name, source in self._sources.items()}
+        self._waiting: defaultdict[tuple[int, int], deque[Packet]] = defaultdict(deque)
         self._sent: dict[tuple[int, int], int] = {}
         self._arrived: dict[tuple[int, int], Packet] = {}
+        self.offered = 0
         self.served = [Served() for _ in range(streams)]
 
-    def offered(self, packet: Packet) -> None:
-        """A host has a packet to send; called in the order of cycles, before the packet is sent."""
-        self._offered[self._sources[packet.source], packet.slot].append(packet)
+    def offer(self, packet: Packet) -> None:
+        """A host has a packet to send."""
+        self.offered += self._begin <= packet.cycle < self._end
+        self._waiting[self._sources[packet.source], packet.slot].append(packet)
 
     def delivered(self, packet: Packet, cycle: int) -> None:
         """A packet arrived as it should; called before its DELIVER record is observed."""
@@ -67,13 +72,16 @@ class Measurement:
 
     def observe(self, record: Record) -> None:
         """Follow one record."""
+        if record.kind not in (Kind.SEND, Kind.DELIVER):
+            return
+        slot = Send.slot.read(record)
+        if slot >= self._vls.get(record.source, 0):
+            return
         if record.kind == Kind.SEND:
-            packet = self._offered[record.source, Send.slot.read(record)].popleft()
+            packet = self._waiting[record.source, slot].popleft()
             self._sent[packet.flow, packet.sequence] = record.cycle
-        elif record.kind == Kind.DELIVER:
-            arrived = self._arrived.pop((record.source, record.cycle), None)
-            if arrived is not None:
-                self._measure(arrived, self._sent.pop((arrived.flow, arrived.sequence)), record.cycle)
+        elif (arrived := self._arrived.pop((record.source, record.cycle), None)) is not None:
+            self._measure(arrived, self._sent.pop((arrived.flow, arrived.sequence)), record.cycle)
 
     def _measure(self, packet: Packet, sent: int, cycle: int) -> None:
         if not self._begin <= cycle < self._end:

@@ -6,10 +6,11 @@ Independent of the golden model: it knows only the packets that were posted and 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.topology.topology import Topology
 from wire.packet import WORD_BYTES
@@ -33,10 +34,7 @@ class Fault:
 
 
 class Follower(Protocol):
-    """Is told what becomes of each packet."""
-
-    def offered(self, packet: Packet) -> None:
-        """A host has the packet to send; in the order of cycles."""
+    """Is told what becomes of packets."""
 
     def delivered(self, packet: Packet, cycle: int) -> None:
         """The packet arrived as it should."""
@@ -45,7 +43,7 @@ class Follower(Protocol):
         """A later packet of its flow arrived first."""
 
 
-class DeliveryCheck:
+class DeliveryCheck(Observer):
     """Follows the deliveries of a run.
 
     Packets of one flow to one destination arrive in order: one that a later one overtakes is lost. Only packets
@@ -61,12 +59,12 @@ class DeliveryCheck:
 
     KEPT_FAULTS = 20
 
-    def __init__(self, topology: Topology, packets: Iterator[Packet], followers: Sequence[Follower] = ()) -> None:
+    def __init__(self, topology: Topology, followers: Sequence[Follower] = (), *, managed: bool = False) -> None:
+        """`managed`: packets on VL15 are a Subnet Manager's and are not looked at."""
         self._followers = followers
+        self._managed = managed
         self._topology = topology
         self._hosts = list(topology.fabric.nodes)
-        self._packets = packets
-        self._next = next(packets, None)
         self._under_way: dict[_Content, Packet] = {}
         self._flows: dict[tuple[int, str], deque[_Content]] = {}
         self.expected = 0
@@ -80,30 +78,27 @@ class DeliveryCheck:
         """Packets offered, not delivered and not known to be lost."""
         return len(self._under_way)
 
-    def advance(self, cycle: int) -> None:
-        """Take note of the packets offered until `cycle`."""
-        while self._next is not None and self._next.cycle <= cycle:
-            packet = self._next
-            if packet.destination is not None:
-                content = _content(packet.destination, packet.data)
-                self._under_way[content] = packet
-                self._flows.setdefault((packet.flow, packet.destination), deque()).append(content)
-                self.expected += 1
-                for follower in self._followers:
-                    follower.offered(packet)
-            self._next = next(self._packets, None)
+    def offer(self, packet: Packet) -> None:
+        """Expect a packet, if it is one that should arrive."""
+        if packet.destination is not None:
+            content = _content(packet.destination, packet.data)
+            self._under_way[content] = packet
+            self._flows.setdefault((packet.flow, packet.destination), deque()).append(content)
+            self.expected += 1
 
     def deliver(self, delivery: Delivery) -> None:
         """Check one delivery."""
-        self.advance(delivery.cycle)
         host = self._hosts[delivery.node]
+        if self._managed and delivery.slot == self._topology.fabric.nodes[host].vls:
+            return
         content = _content(host, delivery.data)
-        packet = self._under_way.pop(content, None)
-        if packet is None:
+        packet = self._under_way.get(content)
+        if packet is None or packet.cycle > delivery.cycle:
             words = len(delivery.data) // WORD_BYTES
             text = f"got a packet of {words} words that is changed, not meant for it, late or a second one"
             self._fault(Fault(delivery.cycle, host, f"{text}: {delivery.data[:8].hex(' ', WORD_BYTES)} ..."))
             return
+        del self._under_way[content]
         waiting = self._flows[packet.flow, host]
         while (first := waiting.popleft()) != content:
             overtaken = self._under_way.pop(first)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
 from cosim.analysis.event import Event
+from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
+from sm.event_text import QUIET_EVENTS, event_text
+from sm.events import Event as ManagerEvent
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from wire.packet import blocks_of_words
@@ -85,12 +88,12 @@ class _Sender:
                 return
 
 
-class Story:
-    """Reads a trace, record by record, and gives each event to `tell` in the order of cycles.
+class Story(Observer):
+    """Reads a trace, record by record, and gives each event to `report` in the order of cycles.
 
-    `packets` are those posted, by cycle; they are known again by the order of the queues that they pass. What
-    happens to packets and ports before `start` is not told but given to `before`. Management's packets are not told at
-    all, only what Subnet Managers tell of their work.
+    Packets offered are known again by the order of the queues that they pass. What happens to packets and ports before
+    `start` is not reported but given to `before`. Management's packets are left out, but not what Subnet Managers say
+    of their work.
 
     A record of a packet is stamped with its end, its events are earlier. So a record only says what will
     happen at which cycle; it happens, with the credits and the buffer of that cycle, a while later.
@@ -99,20 +102,19 @@ class Story:
     def __init__(
         self,
         topology: Topology,
-        packets: Iterator[Packet],
         start: int,
-        tell: Callable[[Event], None],
+        report: Callable[[Event], None],
         flow_names: list[str] | None = None,
         before: Callable[[Event], None] = lambda _event: None,
     ) -> None:
         self._topology = topology
-        self._packets = packets
-        self._next = next(packets, None)
+        self._offered: deque[Packet] = deque()
         self._start = start
-        self._tell = tell
+        self._report = report
         self._before = before
         self._flow_names = flow_names or []
         self._nodes = list(topology.fabric.nodes)
+        self._names = {topology.fabric.identity(name).node_guid: name for name in self._nodes}
         self._vls = [node.vls for node in topology.fabric.nodes.values()]
         self._senders: defaultdict[tuple[Port, int], _Sender] = defaultdict(_Sender)
         self._filled: Counter[Port] = Counter()
@@ -121,6 +123,10 @@ class Story:
         self._pending: list[tuple[int, int, Callable[[int], None]]] = []
         self._order = count()
         self.totals = Totals()
+
+    def offer(self, packet: Packet) -> None:
+        """Keep a packet until the trace is as far."""
+        self._offered.append(packet)
 
     def observe(self, record: Record) -> None:
         """Follow one record."""
@@ -150,12 +156,14 @@ class Story:
             case Kind.DELIVER:
                 self._delivered(record, port)
 
-    def manages(self, cycle: int, host: str, text: str) -> None:
-        """What the Subnet Manager at a host tells of its work."""
-        self._at(cycle, lambda cycle: self._tell(Event(cycle, Port(host, 1), "manage", text)))
+    def manage(self, host: str, cycle: int, event: ManagerEvent) -> None:
+        """What the Subnet Manager at a host says of its work."""
+        if not isinstance(event, QUIET_EVENTS):
+            text = event_text(event, self._names)
+            self._at(cycle, lambda cycle: self._report(Event(cycle, Port(host, 1), "manage", text)))
 
     def finish(self) -> None:
-        """Tell what is still held back."""
+        """Report what is still held back."""
         self._happen(None)
 
     def _is_management(self, node: int, record: Record) -> bool:
@@ -175,21 +183,19 @@ class Story:
 
     def _event(self, event: Event) -> None:
         if event.cycle >= self._start:
-            self._tell(event)
+            self._report(event)
         else:
             self._before(event)
 
     # Packets ---------------------------------------------------------------------------------------------
 
     def _take_posts(self, cycle: int) -> None:
-        while self._next is not None and self._next.cycle <= cycle:
-            together = [self._next]
-            while (following := next(self._packets, None)) is not None and (
-                following.cycle == together[0].cycle and following.source == together[0].source
-            ):
-                together.append(following)
-            self._next = following
-            self._posted(together)
+        offered = self._offered
+        while offered and offered[0].cycle <= cycle:
+            burst = [offered.popleft()]
+            while offered and (offered[0].cycle, offered[0].source) == (burst[0].cycle, burst[0].source):
+                burst.append(offered.popleft())
+            self._posted(burst)
 
     def _posted(self, packets: list[Packet]) -> None:
         place = Port(packets[0].source, 1)
@@ -202,7 +208,7 @@ class Story:
                 sender = self._senders[place, packet.slot]
                 sender.waiting.append(_Waiting(label, packet.blocks))
             each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
-            text = f"host has {self._names(labels)} to send, {each}"
+            text = f"host has {self._listed(labels)} to send, {each}"
             event = Event(cycle, place, "post", text)
             vls = {packet.slot for packet in packets}
             if len(vls) == 1:
@@ -250,7 +256,7 @@ class Story:
             return
         sender.stalled_from = cycle
         need = _plural(sender.waiting[0].blocks, "block")
-        text = f"stalls with {self._names([one.label for one in sender.waiting])} waiting: the next needs {need}"
+        text = f"stalls with {self._listed([one.label for one in sender.waiting])} waiting: the next needs {need}"
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
     def _released(self, cycle: int, out: Port, source: Port, label: str | None, words: int) -> None:
@@ -407,7 +413,7 @@ class Story:
             return f"packet {sequence}"
         return f"{self._flow_names[int(flow)]} {sequence}"
 
-    def _names(self, labels: list[str]) -> str:
+    def _listed(self, labels: list[str]) -> str:
         """Several packets: `packets 3 and 4`, `packets 0 to 4`."""
         if len(labels) == 1:
             return self._name(labels[0])

@@ -9,13 +9,14 @@ from types import TracebackType
 from typing import Self
 
 from cosim.stimulus.run_spec import RunSpec
+from toolchain.errors import UserError
 from wire.stimulus import Delivery
 from wire.trace import Record
 
 __all__ = ["Engine", "EngineError", "Run", "RunOptions", "UnknownEngine", "WavesUnsupported"]
 
 
-class EngineError(Exception):
+class EngineError(UserError):
     """An engine cannot do what is asked; the text is one line for the user."""
 
 

@@ -12,6 +12,7 @@ from cocotb.regression import Test, TestGenerator
 from cosim.engines import amaranth, compiled_model, mixed, model, session
 from cosim.engines.base import Engine, EngineError, Run, RunOptions, UnknownEngine, WavesUnsupported
 from cosim.engines.compiled_design import build_design
+from cosim.engines.names import ENGINES
 from cosim.simulators.cocotb_results import TestResult
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec
@@ -22,8 +23,6 @@ from wire.stimulus import Delivery
 from wire.trace import Record
 
 __all__ = [
-    "ENGINES",
-    "PART_ENGINES",
     "Delivery",
     "EngineError",
     "Run",
@@ -56,11 +55,6 @@ _ENGINES: dict[str, Engine] = {
     "amaranth": _on_amaranth,
     "model": model.simulate,
 }
-ENGINES = tuple(_ENGINES)
-"""Names of the engines."""
-
-PART_ENGINES = tuple(_SIMULATORS)
-"""Of these, those that can simulate some nodes of a fabric and leave the others to the golden model."""
 
 
 def run(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,13 +13,12 @@ from cosim.analysis.latency import Latencies
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.measurement import Measurement
 from cosim.analysis.scoreboard import DeliveryCheck
-from cosim.engines import simulation
 from cosim.experiments.experiment import scenario_experiment
+from cosim.experiments.perform import observed
 from cosim.scenario.scenario import Flow, Scenario
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_streams
 from cosim.topology.topology import Port
-from wire.trace import Kind
 
 __all__ = ["Curve", "CurveError", "Ideal", "Load", "Point", "Queueing", "ideal_curve", "measure_curve", "time_alone"]
 
@@ -132,16 +132,11 @@ def _measure(engine: str, load: Load, scenario: Scenario, rate: float, work_dir:
     topology = experiment.topology
     begin, end = experiment.start + load.warm_up, experiment.end
     measurement = Measurement(topology, len(scenario_streams(scenario)), begin, end)
-    deliveries = DeliveryCheck(topology, experiment.packets(), [measurement])
+    deliveries = DeliveryCheck(topology, [measurement])
     switch_ports = [Port("S", number) for number in range(1, load.ports + 1)]
     use = LinkUse(topology, switch_ports, begin, end)
-    with simulation.run(engine, experiment.spec(), work_dir, on_delivery=deliveries.deliver) as records:
-        for record in records:
-            if record.kind in (Kind.SEND, Kind.DELIVER):
-                deliveries.advance(record.cycle)
-                measurement.observe(record)
-            else:
-                use.observe(record)
+    with observed(experiment, engine, work_dir, [deliveries, measurement, use]) as records:
+        deque(records, maxlen=0)
     if deliveries.fault_count or deliveries.lost:
         wrong = f", the first: {deliveries.faults[0]}" if deliveries.faults else ""
         raise CurveError(
@@ -150,14 +145,13 @@ def _measure(engine: str, load: Load, scenario: Scenario, rate: float, work_dir:
     times = Latencies()
     for served in measurement.served:
         times.merge(served.times)
-    offered = sum(begin <= packet.cycle < end for packet in experiment.packets())
-    return Point(
-        rate, use.of_capacity, times.mean, times.percentile(99), times.count, _keeps_up(rate, times.count, offered)
-    )
+    return _point(rate, use.of_capacity, times, measurement.offered)
 
 
-def _keeps_up(rate: float, delivered: int, offered: int) -> bool:
-    return rate < 1 and delivered >= 0.98 * offered
+def _point(rate: float, share: float, times: Latencies, offered: int) -> Point:
+    """A measurement; `offered` is how many packets were in the measured time."""
+    keeps_up = rate < 1 and times.count >= 0.98 * offered
+    return Point(rate, share, times.mean, times.percentile(99), times.count, keeps_up)
 
 
 def time_alone(engine: str, queueing: Queueing, load: Load, work_dir: Path) -> int:
@@ -175,19 +169,21 @@ def ideal_curve(kind: Ideal, load: Load, rates: Iterable[float], alone: int) -> 
 def _ideal(kind: Ideal, load: Load, rate: float, alone: int) -> Point:
     experiment = scenario_experiment(load.scenario("voq", rate))
     number = {name: place for place, name in enumerate(experiment.topology.lids)}
-    arrivals = (
-        Arrival(packet.cycle, number[packet.source], number[packet.destination or ""], packet.rows)
-        for packet in experiment.packets()
-    )
-    departures: Iterable[Departure] = (
-        output_queued(arrivals) if kind == "output queues" else input_queued(arrivals, load.ports)
-    )
     begin, end = experiment.start + load.warm_up, experiment.end
-    offered = sum(begin <= packet.cycle < end for packet in experiment.packets())
-    times, rows = Latencies(), 0
+    times, rows, offered = Latencies(), 0, 0
+
+    def arrivals() -> Iterator[Arrival]:
+        nonlocal offered
+        for packet in experiment.packets():
+            offered += begin <= packet.cycle < end
+            yield Arrival(packet.cycle, number[packet.source], number[packet.destination or ""], packet.rows)
+
+    departures: Iterable[Departure] = (
+        output_queued(arrivals()) if kind == "output queues" else input_queued(arrivals(), load.ports)
+    )
     for departure in departures:
         if begin <= departure.cycle < end:
             times.add(alone + departure.waited)
             rows += departure.rows
     share = rows / (load.ports * (end - begin))
-    return Point(rate, share, times.mean, times.percentile(99), times.count, _keeps_up(rate, times.count, offered))
+    return _point(rate, share, times, offered)

@@ -13,13 +13,13 @@ from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, ManagerListener, chosen_settings, experiment_from
 from cosim.hosts.mad_carrier import ActorGroup
 from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start
-from cosim.hosts.manager_text import event_text
+from cosim.scenario.find_scenario import ScenarioError
+from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.scenario import Scenario
-from cosim.scenario.scenario_file import ScenarioError
-from cosim.scenario.tables import MAX_CYCLES
 from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
+from sm.event_text import event_text
 from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE

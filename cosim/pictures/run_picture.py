@@ -28,7 +28,8 @@ from cosim.pictures.drawing import (
     freeze_layout,
     save_figure,
 )
-from cosim.scenario.tables import MAX_CYCLES, PanelName
+from cosim.scenario.limits import MAX_CYCLES
+from cosim.scenario.tables import PanelName
 from cosim.topology.topology import Port, Topology
 from wire.parameters import AdapterParameters
 

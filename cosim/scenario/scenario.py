@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.tables import (
     ANY_HOST,
-    MAX_CYCLES,
     NS_PER_METRE,
     SLS,
     Drawing,
@@ -30,12 +30,11 @@ from cosim.scenario.tables import (
     Switch,
     Table,
 )
-from cosim.topology.topology import Topology, forwarding_tables
+from cosim.topology.topology import Topology, forwarding_tables, parse_end
 from wire.parameters import FabricParameters, LinkParameters, NodeIdentity, NodeParameters
 
 __all__ = [
     "ANY_HOST",
-    "MAX_CYCLES",
     "NS_PER_METRE",
     "ErrorKind",
     "EventName",
@@ -48,11 +47,9 @@ __all__ = [
     "Scenario",
     "Stall",
     "Switch",
-    "parse_end",
 ]
 
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
-_END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
 
 
 class Scenario(Table):
@@ -163,18 +160,6 @@ class Scenario(Table):
         if flow.destination != ANY_HOST:
             return (flow.destination,)
         return tuple(host for host in self.hosts if host != source)
-
-
-def parse_end(text: str) -> tuple[str, int | None]:
-    """Node name and port number (None if not given) of `NODE` or `NODE[PORT]`.
-
-    Raises:
-        ValueError: not written so.
-    """
-    match = _END.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r}: expected NODE or NODE[PORT]")
-    return match[1], int(match[2]) if match[2] else None
 
 
 def _check_references(scenario: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""Scenario files: finding them, reading them, and saying in one line what is wrong with one."""
+"""Scenario files: reading them, and saying in one line what is wrong with one."""
 
 from __future__ import annotations
 
@@ -10,25 +10,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from cosim.scenario.find_scenario import ScenarioError, find_scenario
 from cosim.scenario.scenario import Scenario
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import read_topology
-from toolchain.packaged import NotPackaged, find_file, packaged_files
 from wire.meaning import label
 from wire.parameters import NodeIdentity, SwitchParameters
 
-__all__ = ["ScenarioError", "load_scenario", "packaged_scenarios", "parse_scenario"]
-
-_PACKAGED = Path(__file__).with_name("packaged")
-
-
-class ScenarioError(ValueError):
-    """A scenario that cannot run; the text is one line: file, place in it, value, what was allowed."""
-
-
-def packaged_scenarios() -> dict[str, Path]:
-    """Scenarios that come with Ironband, by name."""
-    return packaged_files(_PACKAGED, ".toml")
+__all__ = ["load_scenario", "parse_scenario"]
 
 
 def load_scenario(name_or_path: str) -> Scenario:
@@ -37,11 +26,9 @@ def load_scenario(name_or_path: str) -> Scenario:
     Raises:
         ScenarioError: there is none, it cannot be read, or it is not a scenario.
     """
+    path = find_scenario(name_or_path)
     try:
-        path = find_file(name_or_path, packaged_scenarios(), ".toml")
         text = path.read_text(encoding="utf-8")
-    except NotPackaged as error:
-        raise ScenarioError(f"scenario {name_or_path!r}: {error}") from None
     except OSError as error:
         raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:

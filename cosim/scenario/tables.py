@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from cosim.scenario.limits import MAX_CYCLES
 from wire.codes import MTU, LinkWidth, mtu_bytes
 from wire.parameters import AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
@@ -14,7 +15,6 @@ from wire.stimulus import ROW_MAX
 
 __all__ = [
     "ANY_HOST",
-    "MAX_CYCLES",
     "NS_PER_METRE",
     "SLS",
     "Drawing",
@@ -39,7 +39,6 @@ ANY_HOST = "*"
 NS_PER_METRE = 5.0
 """Flight time of a cable, copper or fibre: light at two thirds of its speed in vacuum."""
 
-MAX_CYCLES = 1 << 40
 SLS = 16
 
 EventName = Literal[
@@ -58,7 +57,7 @@ ErrorKind = Literal[
 class Table(BaseModel):
     """A TOML table: unknown keys are errors, values are taken as written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
 
 Cycles = Annotated[int, Field(ge=0, lt=MAX_CYCLES)]

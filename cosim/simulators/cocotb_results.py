@@ -13,6 +13,7 @@ import find_libpython
 
 from cosim.simulators import installed
 from cosim.simulators.build import Build
+from toolchain.errors import UserError
 
 __all__ = ["LOG", "SimulationFailed", "TestResult", "read_results", "simulation_environment", "tail"]
 
@@ -21,7 +22,7 @@ RESULTS = "results.xml"
 _TAIL_LINES = 20
 
 
-class SimulationFailed(Exception):
+class SimulationFailed(UserError):
     """A simulation crashed, found no tests, or had tests that failed; the text says which and why."""
 
 

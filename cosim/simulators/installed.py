@@ -11,6 +11,8 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Literal
 
+from toolchain.errors import UserError
+
 __all__ = ["Simulator", "SimulatorMissing", "environment", "require", "verilator_executable", "versions"]
 
 Simulator = Literal["verilator", "icarus"]
@@ -28,7 +30,7 @@ _COMMANDS: dict[Simulator, list[str]] = {
 }
 
 
-class SimulatorMissing(Exception):
+class SimulatorMissing(UserError):
     """A simulator, or a tool that it needs, is not installed; the text names it and what brings it."""
 
     def __init__(self, simulator: Simulator, tool: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,9 @@ from wire.codes import LinkWidth
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
 from wire.trace import port_source
 
-__all__ = ["Port", "Topology", "forwarding_tables"]
+__all__ = ["Port", "Topology", "forwarding_tables", "parse_end"]
+
+_END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
 
 
 class Port(NamedTuple):
@@ -22,6 +25,18 @@ class Port(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.node}[{self.number}]"
+
+
+def parse_end(text: str) -> tuple[str, int | None]:
+    """Node name and port number (None if not given) of `NODE` or `NODE[PORT]`.
+
+    Raises:
+        ValueError: not written so.
+    """
+    match = _END.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r}: expected NODE or NODE[PORT]")
+    return match[1], int(match[2]) if match[2] else None
 
 
 def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[str, dict[int, int]]:

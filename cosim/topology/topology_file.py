@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from sm.subnet import MANAGEMENT_PORT, MAX_PORTS, End, EndPort, Node, Subnet
+from toolchain.errors import UserError
 from toolchain.packaged import NotPackaged, find_file, packaged_files
 from wire.codes import LID_RESERVED, LID_UNICAST_MAX, LinkSpeed, LinkWidth
 from wire.node_info import NODE_DESCRIPTION, NodeType
@@ -88,7 +89,7 @@ _GROUPING = re.compile(r"Chassis \d+.*|Non-Chassis Nodes|Hostname: .*")
 _UNSUPPORTED = re.compile(r"(include|module|do)\b|(@)")
 
 
-class TopologyError(ValueError):
+class TopologyError(UserError, ValueError):
     """A topology file that is wrong; the text is one line: file, line number, reason."""
 
 

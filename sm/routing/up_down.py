@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Mapping
 
+from sm.errors import ManagerError
 from sm.lids import LidRange
 from sm.routing.graph import UNREACHABLE, SwitchGraph
 from sm.routing.routes import NextHops, Routes, spread
@@ -19,7 +20,7 @@ Rank = tuple[int, int]
 """Links to the nearest root, then the GUID: of two linked switches the one with the lower rank is the upper."""
 
 
-class RoutingError(ValueError):
+class RoutingError(ManagerError):
     """Routes that cannot be found; the text is one line."""
 
 

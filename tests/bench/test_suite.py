@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bench.figures import FIGURES, Measured, Reading
-from bench.settings import Settings
-from bench.suite import NOT_QUICK, Benchmark, benchmark
+from bench.settings import NOT_QUICK, Settings
+from bench.suite import Benchmark, benchmark
 from bench.throughput import LOST
 from tests.bench.machines import ON_THE_MODEL, of_one, silent, speeds
 

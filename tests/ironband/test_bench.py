@@ -5,7 +5,8 @@ import json
 import pytest
 
 from bench.figures import FIGURES, Reading
-from bench.growth import PORTS, Growth
+from bench.growth import Growth
+from bench.settings import WIDTHS
 from bench.suite import Benchmark
 from ironband import main
 from tests.bench.machines import speeds
@@ -49,11 +50,11 @@ def measured(**values: float):
 
 @pytest.fixture(autouse=True)
 def no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ironband.bench.loops", dict)
+    monkeypatch.setattr("ironband.bench_report.loops", dict)
 
 
 def test_figure_short_of_its_target_is_told_and_ends_with_status_1(capsys, monkeypatch) -> None:
-    monkeypatch.setattr("ironband.bench.benchmark", measured(latency_cycles=9, cosim_ratio=0.9))
+    monkeypatch.setattr("ironband.bench_report.benchmark", measured(latency_cycles=9, cosim_ratio=0.9))
     assert main(["bench"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:5] for line in lines[1:3]] == [
@@ -65,7 +66,7 @@ def test_figure_short_of_its_target_is_told_and_ends_with_status_1(capsys, monke
 
 
 def test_json_has_every_key_and_null_for_what_was_not_measured(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("ironband.bench.benchmark", measured(latency_cycles=7))
+    monkeypatch.setattr("ironband.bench_report.benchmark", measured(latency_cycles=7))
     target = tmp_path / "bench.json"
     assert main(["bench", "--seed", "5", "--json", str(target)]) == 0
     told = json.loads(target.read_text())
@@ -82,7 +83,7 @@ def test_json_has_every_key_and_null_for_what_was_not_measured(tmp_path, monkeyp
 
 
 def test_target_is_shown_as_written_and_as_it_is_here(capsys, monkeypatch) -> None:
-    monkeypatch.setattr("ironband.bench.benchmark", measured(build36_s=159, cosim_ratio=0.9))
+    monkeypatch.setattr("ironband.bench_report.benchmark", measured(build36_s=159, cosim_ratio=0.9))
     assert main(["bench"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[1].startswith("cosim_ratio 0.90 >= 0.7 held")
@@ -91,7 +92,7 @@ def test_target_is_shown_as_written_and_as_it_is_here(capsys, monkeypatch) -> No
 
 
 def test_progress_goes_to_standard_error_without_a_terminal(capsys, monkeypatch) -> None:
-    monkeypatch.setattr("ironband.bench.benchmark", measured(latency_cycles=8))
+    monkeypatch.setattr("ironband.bench_report.benchmark", measured(latency_cycles=8))
     assert main(["bench"]) == 0
     captured = capsys.readouterr()
     assert [line.split()[1:] for line in captured.err.splitlines()] == [["s", "latency"]]
@@ -114,10 +115,11 @@ def test_bad_use_is_one_line_and_status_2(arguments: list[str], said: str, capsy
 
 
 def test_growth_tells_each_width(tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr("ironband.bench.growth", lambda ports, work_dir, seed: Growth(ports, 10**6, 1, 2, 3, 4000))
+    growth = "ironband.bench_report.growth"
+    monkeypatch.setattr(growth, lambda ports, work_dir, seed: Growth(ports, 10**6, 1, 2, 3, 4000))
     target = tmp_path / "growth.json"
     assert main(["bench", "--growth", "--json", str(target)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [int(line.split()[0]) for line in lines[1:]] == list(PORTS)
+    assert [int(line.split()[0]) for line in lines[1:]] == list(WIDTHS)
     assert lines[1].split()[1:] == ["1.0", "1.0", "2.0", "3.0", "4,000"]
-    assert [width["ports"] for width in json.loads(target.read_text())["widths"]] == list(PORTS)
+    assert [width["ports"] for width in json.loads(target.read_text())["widths"]] == list(WIDTHS)

@@ -37,11 +37,6 @@ Ca 1 "H3"
 """SW1 and H1 have no link to the others."""
 
 
-@pytest.fixture(autouse=True)
-def in_empty_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def told(capsys, *arguments: str) -> list[str]:
     assert main(["up", *arguments]) == 0
     return capsys.readouterr().out.splitlines()
@@ -312,13 +307,13 @@ def test_the_results_say_which_link_was_cut(capsys):
 def differing(monkeypatch):
     """RTL differs from the model in the first record, before anything is found."""
 
-    def differ(up, work_dir, **_):
-        result = bring_up_subnet(replace(up, engine="model", rtl=None), work_dir)
+    def differ(task, work_dir, observers):
+        result = bring_up_subnet(replace(task, engine="model", rtl=None), work_dir)
         record = Record(1, 0x101, Kind.ROW, 0, 0, 0)
         difference = Difference(1, 0x101, Kind.ROW, None, record, (), ())
         return replace(result, manager=SubnetManager(MadClient()), comparison=Comparison(0, -1, difference))
 
-    monkeypatch.setattr("ironband.up.bring_up_subnet", differ)
+    monkeypatch.setattr("cosim.experiments.subnet_bring_up.bring_up_subnet", differ)
 
 
 def test_a_difference_is_told_without_its_consequences(capsys, differing):

@@ -17,7 +17,7 @@ from verilog.export.project import core_file, makefile, waivers
 from verilog.export.verilog import TOP, switch_verilog
 from wire.parameters import SwitchParameters
 
-__all__ = ["Package", "check_directory", "switch_package", "write_files"]
+__all__ = ["Package", "switch_package", "write_files"]
 
 _TIMESCALE = "`timescale 1ns / 1ps\n"
 
@@ -54,19 +54,6 @@ def switch_package(
     return Package(files, interface(parameters, slots))
 
 
-def check_directory(directory: Path, force: bool) -> None:
-    """Raise OutputError unless DIRECTORY can be written to, and is absent or empty or there is FORCE."""
-    if directory.exists() and not directory.is_dir():
-        raise OutputError(f"{directory}: is a file, expected a directory")
-    try:
-        if not force and directory.is_dir() and any(directory.iterdir()):
-            raise OutputError(f"directory {directory}: is not empty; --force replaces the files of an export in it")
-        with tempfile.TemporaryFile(dir=_existing(directory)):
-            pass
-    except OSError as error:
-        raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
-
-
 def write_files(directory: Path, files: Mapping[str, str]) -> None:
     """Write files to DIRECTORY, made if absent. They are complete before any of them has its name there.
 
@@ -89,8 +76,3 @@ def write_files(directory: Path, files: Mapping[str, str]) -> None:
                     (whole / name).replace(directory / name)
     except OSError as error:
         raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
-
-
-def _existing(directory: Path) -> Path:
-    """The directory, or the first above it that is there."""
-    return next(place for place in (directory, *directory.absolute().parents) if place.exists())

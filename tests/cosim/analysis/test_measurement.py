@@ -5,13 +5,12 @@ import pytest
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.measurement import Measurement, least_over_mean
 from cosim.analysis.scoreboard import DeliveryCheck
-from cosim.engines import simulation
 from cosim.experiments.experiment import scenario_experiment
+from cosim.experiments.perform import perform
 from cosim.scenario.scenario import Flow
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_streams
 from cosim.topology.topology import Port
-from wire.trace import Kind
 
 
 def measured(scenario, tmp_path, warm_up: int = 0):
@@ -19,15 +18,10 @@ def measured(scenario, tmp_path, warm_up: int = 0):
     experiment = scenario_experiment(scenario)
     begin = experiment.start + warm_up
     measurement = Measurement(experiment.topology, len(scenario_streams(scenario)), begin, experiment.end)
-    deliveries = DeliveryCheck(experiment.topology, experiment.packets(), [measurement])
+    deliveries = DeliveryCheck(experiment.topology, [measurement])
     ports = [Port("S", number) for number in range(1, len(scenario.hosts) + 1)]
     use = LinkUse(experiment.topology, ports, begin, experiment.end)
-    with simulation.run("model", experiment.spec(), tmp_path, on_delivery=deliveries.deliver) as records:
-        for record in records:
-            use.observe(record)
-            if record.kind in (Kind.SEND, Kind.DELIVER):
-                deliveries.advance(record.cycle)
-                measurement.observe(record)
+    perform(experiment, "model", tmp_path, [deliveries, measurement, use])
     return measurement, use, deliveries
 
 
@@ -49,7 +43,7 @@ def test_a_packet_alone_waits_for_nothing_and_takes_its_time(tmp_path):
 def test_a_burst_waits_in_its_host(tmp_path):
     measurement, _, _ = measured(one_flow(count=10), tmp_path)
     (served,) = measurement.served
-    assert served.packets == 10
+    assert served.packets == measurement.offered == 10
     assert served.waits.most == 1 + 9 * 73
 
 

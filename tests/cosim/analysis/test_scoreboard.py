@@ -13,7 +13,10 @@ from wire.stimulus import Delivery
 @pytest.fixture
 def check() -> DeliveryCheck:
     run = jam()
-    return DeliveryCheck(run.topology, iter(run.packets))
+    check = DeliveryCheck(run.topology)
+    for packet in run.packets:
+        check.offer(packet)
+    return check
 
 
 def delivery(number: int, node: int = HOST_B, slot: int = 0, flip: int = 0) -> Delivery:
@@ -59,12 +62,22 @@ def test_a_wrong_delivery_is_a_fault(check, deliveries):
     assert str(check.faults[0]).startswith(f"cycle {deliveries[-1].cycle}, ")
 
 
-def test_packets_not_yet_posted_are_not_expected(check):
-    start = jam().start
-    check.advance(start - 1)
+def test_packets_are_expected_when_they_are_offered():
+    run = jam()
+    check = DeliveryCheck(run.topology)
     assert check.expected == 0
-    check.advance(start)
+    for packet in [*run.packets, run.packets[0]._replace(destination=None, sequence=9)]:
+        check.offer(packet)
     assert (check.expected, check.under_way) == (5, 5)
+
+
+def test_a_managed_fabric_has_packets_on_vl15_that_are_not_looked_at():
+    run = jam()
+    on_vl15 = delivery(0)._replace(slot=run.topology.fabric.nodes["B"].vls)
+    for managed, faults in ((True, 0), (False, 1)):
+        check = DeliveryCheck(run.topology, managed=managed)
+        check.deliver(on_vl15)
+        assert check.fault_count == faults
 
 
 def test_packets_of_one_flow_may_overtake_those_to_another_host():
@@ -73,7 +86,9 @@ def test_packets_of_one_flow_may_overtake_those_to_another_host():
     packets = list(scenario_packets(scenario, topology, 0, 1))
     first = packets[0]
     other = next(p for p in packets if p.flow == first.flow and p.destination != first.destination)
-    check = DeliveryCheck(topology, iter(packets))
+    check = DeliveryCheck(topology)
+    for packet in packets:
+        check.offer(packet)
     for packet in (other, first):
         check.deliver(Delivery(19_999, topology.index[packet.destination], packet.slot, packet.data))
     assert (check.delivered, check.lost, check.fault_count) == (2, 0, 0)

@@ -1,12 +1,9 @@
 """The story of a run: credits run out, a link stalls, and credits that come home release it."""
 
-from dataclasses import replace
-
 import pytest
 
-from cosim.analysis.event import Event, EventFilter
+from cosim.analysis.event import Event
 from cosim.analysis.story import Story
-from cosim.scenario.scenario import Recording
 from cosim.topology.topology import Port
 from tests.cosim.analysis.jam_trace import HOST_A, SWITCH, Jam, jam
 from wire.codes import PortState
@@ -19,7 +16,9 @@ A, S1, S2, B = Port("A", 1), Port("S", 1), Port("S", 2), Port("B", 1)
 
 def story_of(run: Jam, records=None, before=lambda _event: None) -> tuple[list[Event], Story]:
     events: list[Event] = []
-    story = Story(run.topology, iter(run.packets), run.start, events.append, ["burst"], before)
+    story = Story(run.topology, run.start, events.append, ["burst"], before)
+    for packet in run.packets:
+        story.offer(packet)
     for record in run.records if records is None else records:
         story.observe(record)
     story.finish()
@@ -76,7 +75,9 @@ def test_a_packet_that_comes_when_there_is_no_credit_stalls_at_once():
     late = run.start + 700
     packets = [*run.packets[:3], run.packets[3]._replace(cycle=late)]
     events: list[Event] = []
-    story = Story(run.topology, iter(packets), run.start, events.append, ["burst"])
+    story = Story(run.topology, run.start, events.append, ["burst"])
+    for packet in packets:
+        story.offer(packet)
     for record in run.records:
         if record.cycle < late or record.kind == Kind.RX_FCP:
             story.observe(
@@ -156,31 +157,3 @@ def test_a_queued_packet_that_is_dropped_gives_its_blocks_back():
     events, story = story_of(run, sorted(discarded))
     assert story.totals.dropped == 2
     assert [event.buffer_blocks for event in events if event.place == S1][-1] == 0
-
-
-def tell(story: list[Event], **recording) -> list[str]:
-    lines: list[str] = []
-    telling = EventFilter(
-        Recording(**recording), lambda event: lines.append(event.text), lambda n: lines.append(f"({n})")
-    )
-    for event in story:
-        telling(event)
-    telling.finish()
-    return lines
-
-
-def numbered(count: int) -> list[Event]:
-    return [Event(number, A, "send", str(number)) for number in range(count)]
-
-
-def test_a_long_story_is_told_by_its_first_and_last_events():
-    assert tell(numbered(10), first=3, last=2) == ["0", "1", "2", "(5)", "8", "9"]
-    assert tell(numbered(5), first=3, last=2) == ["0", "1", "2", "3", "4"]
-    assert tell(numbered(5), first=2, last=0) == ["0", "1", "(3)"]
-
-
-def test_only_what_is_to_be_recorded_is_told():
-    events = [replace(event, name=name) for event, name in zip(numbered(3), ("send", "credit", "send"), strict=True)]
-    events[2] = replace(events[2], place=B)
-    assert tell(events, events=("credit",)) == ["1"]
-    assert tell(events, nodes=("B",)) == ["2"]

@@ -8,7 +8,7 @@ import pytest
 
 import model.fabric
 from cosim.engines import compiled_model
-from cosim.experiments.check import CheckOptions, check_experiment
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from toolchain import build_cache
 from wire.stimulus import Post
 from wire.trace import Record

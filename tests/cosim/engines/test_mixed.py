@@ -7,14 +7,16 @@ import pytest
 
 from cosim.engines import mixed
 from cosim.engines.simulation import WholeFabricsOnly, build, run
-from cosim.experiments.check import CheckOptions, check_experiment
-from cosim.experiments.experiment import perform
-from cosim.experiments.subnet_bring_up import LinkFailure, SubnetBringUp, SubnetBringUpResult, bring_up_subnet
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.experiments.perform import perform
+from cosim.experiments.subnet_bring_up import SubnetBringUpResult, bring_up_subnet
+from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.harness.stream_files import IDLE_FILE, write_surroundings
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import packaged_topologies, read_topology
 from cosim.trace.compare import Names, compare
+from tests.cosim.recorder import Recorder
 from tests.regression.fabrics import STAR
 from wire.codes import PortPhysicalState, PortState
 from wire.registers import PortRegister, port_address
@@ -30,7 +32,7 @@ def fat_tree_up(tmp_path: Path, *rtl: str, failure: LinkFailure | None = None) -
     made = fabric_of(read_topology(FAT_TREE))
     engine = "verilator" if rtl else "model"
     return bring_up_subnet(
-        SubnetBringUp(made.fabric, made.widths, MANAGER, engine=engine, rtl=rtl or None, failure=failure), tmp_path
+        SubnetTask(made.fabric, made.widths, MANAGER, engine=engine, rtl=rtl or None, failure=failure), tmp_path
     )
 
 
@@ -67,16 +69,15 @@ def test_random_traffic_and_errors_do_the_same(engine: str, rtl: tuple[str, ...]
     options = CheckOptions(ports=3, vls=2, cycles=cycles, seed=random.randrange(1 << 32), sim=engine)
     print(f"{options.command}, but only {rtl} are RTL")
     experiment = check_experiment(options)
-    seen: list[Delivery] = []
+    seen = Recorder()
     expected: list[Delivery] = []
-    records: list[Record] = []
-    comparison = perform(experiment, engine, tmp_path, rtl=rtl, observe=records.append, on_delivery=seen.append)
+    comparison = perform(experiment, engine, tmp_path, [seen], rtl=rtl)
     difference = comparison.difference
     assert difference is None, difference.report(Names(experiment.topology.fabric), options.command)
     with run("model", experiment.spec(), tmp_path / "model", on_delivery=expected.append) as model:
-        assert list(model) == records
-    assert seen == expected
-    assert len(seen) > cycles / 200
+        assert list(model) == seen.records
+    assert seen.deliveries == expected
+    assert len(expected) > cycles / 200
 
 
 def unrest() -> RunSpec:

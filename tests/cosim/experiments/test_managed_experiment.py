@@ -6,19 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from cosim.experiments.experiment import Experiment, perform
+from cosim.experiments.experiment import Experiment
 from cosim.experiments.managed_experiment import managed_experiment, manager_hosts
+from cosim.experiments.perform import perform
 from cosim.hosts.manager_host import first_controls
+from cosim.scenario.find_scenario import ScenarioError
 from cosim.scenario.scenario import Scenario
-from cosim.scenario.scenario_file import ScenarioError, load_scenario, parse_scenario
+from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.bus_bring_up import write
 from cosim.topology.topology import Port, Topology
-from sm.events import Event, LinkLost, NodeLost, SweepEnded, TablesWritten, TrapReceived
+from sm.events import LinkLost, NodeLost, SweepEnded, TablesWritten, TrapReceived
+from tests.cosim.recorder import Recorder
 from tests.files import TOPOLOGIES
 from wire.codes import PortState
 from wire.headers import LRH
 from wire.registers import PortRegister, port_address
-from wire.stimulus import Delivery, Operation
+from wire.stimulus import Operation
 from wire.trace import Kind, Record, port_of_source
 
 TREE = """
@@ -66,21 +69,11 @@ def scenario(text: str) -> Scenario:
     return parse_scenario(text, "test", folder=TOPOLOGIES)
 
 
-class Seen:
+def performed(experiment: Experiment, tmp_path: Path) -> Recorder:
     """What comes of an experiment in the golden model."""
-
-    def __init__(self, experiment: Experiment, tmp_path: Path) -> None:
-        self.records: list[Record] = []
-        self.deliveries: list[Delivery] = []
-        self.events: list[tuple[str, int, Event]] = []
-        perform(
-            experiment,
-            "model",
-            tmp_path,
-            observe=self.records.append,
-            on_delivery=self.deliveries.append,
-            on_manager=lambda host, cycle, event: self.events.append((host, cycle, event)),
-        )
+    seen = Recorder()
+    perform(experiment, "model", tmp_path, [seen])
+    return seen
 
 
 def states(experiment: Experiment, records: list[Record], cycle: int) -> set[PortState]:
@@ -96,7 +89,7 @@ def states(experiment: Experiment, records: list[Record], cycle: int) -> set[Por
 @pytest.mark.parametrize("name", ["jam", "blocked-vl", "slow-host"])
 def test_every_port_is_active_when_traffic_may_start(name, tmp_path):
     experiment = managed_experiment(load_scenario(name))
-    seen = Seen(experiment, tmp_path)
+    seen = performed(experiment, tmp_path)
     assert states(experiment, seen.records, experiment.start) == {PortState.ACTIVE}
     assert all(cycle < experiment.start for _host, cycle, event in seen.events if isinstance(event, SweepEnded))
 
@@ -121,7 +114,7 @@ def test_there_is_a_subnet_manager_in_each_part(tmp_path):
     assert manager_hosts(two.fabric) == ["A", "B"]
     experiment = managed_experiment(two)
     assert experiment.topology.lids == {"A": 1, "B": 1, "C": 3, "D": 2}
-    seen = Seen(experiment, tmp_path)
+    seen = performed(experiment, tmp_path)
     assert {host for host, _cycle, _event in seen.events} == {"A", "B"}
     nodes = list(two.fabric.nodes)
     arrived = [nodes[delivery.node] for delivery in seen.deliveries if delivery.slot == 0]
@@ -150,7 +143,7 @@ def test_the_subnet_manager_maps_sls_to_vls(tmp_path):
     count = 20
     """
     experiment = managed_experiment(scenario(text))
-    seen = Seen(experiment, tmp_path)
+    seen = performed(experiment, tmp_path)
     came = [delivery for delivery in seen.deliveries if delivery.node == 2 and delivery.slot < 2]
     assert len(came) == 20
     assert all(delivery.slot == 1 - LRH["sl"].read(delivery.data) % 2 for delivery in came)
@@ -162,7 +155,7 @@ def test_while_traffic_flows_a_failed_link_is_routed_around(tmp_path):
     used = before.topology.tables["L1"][before.topology.lids["H8"]]
     experiment = managed_experiment(scenario(TREE.format(port=used)))
     assert experiment.start == before.start
-    seen = Seen(experiment, tmp_path)
+    seen = performed(experiment, tmp_path)
     happened = [(cycle, event) for _host, cycle, event in seen.events if cycle > experiment.start]
     kinds = [type(event) for _cycle, event in happened]
     assert kinds.index(TrapReceived) < kinds.index(LinkLost) < kinds.index(TablesWritten)
@@ -206,7 +199,7 @@ def test_a_failed_link_costs_only_what_was_on_it(link, tmp_path):
     failed = frozenset(ends)
     at = f"{ends[0].node}" + (f"[{ends[0].number}]" if ends[0].node not in hosts else "")
     experiment = managed_experiment(scenario(TREE.replace("L1[{port}]", at) + flows))
-    seen = Seen(experiment, tmp_path)
+    seen = performed(experiment, tmp_path)
 
     arrived = Counter(one.data for one in seen.deliveries if one.slot == 0)
     gone = {end.node for end in ends} & set(hosts)
@@ -232,7 +225,7 @@ def test_a_failed_link_costs_only_what_was_on_it(link, tmp_path):
 
 def test_two_runs_are_the_same(tmp_path):
     scenario = load_scenario("jam")
-    first, second = (Seen(managed_experiment(scenario), tmp_path) for _run in range(2))
+    first, second = (performed(managed_experiment(scenario), tmp_path) for _run in range(2))
     assert (first.records, first.deliveries, first.events) == (second.records, second.deliveries, second.events)
 
 
@@ -260,13 +253,6 @@ def test_a_host_out_of_the_subnet_managers_reach_is_told(monkeypatch):
 @pytest.mark.slow
 def test_rtl_and_model_agree_on_a_managed_scenario(tmp_path):
     experiment = managed_experiment(load_scenario("jam"))
-    events = []
-    comparison = perform(
-        experiment,
-        "verilator",
-        tmp_path,
-        observe=lambda record: None,
-        on_manager=lambda host, cycle, event: events.append((host, cycle, event)),
-    )
-    assert comparison.difference is None
-    assert events == Seen(experiment, tmp_path).events
+    seen = Recorder()
+    assert perform(experiment, "verilator", tmp_path, [seen]).difference is None
+    assert seen.events == performed(experiment, tmp_path).events

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from cosim.engines.simulation import run
-from cosim.experiments.subnet_bring_up import LinkFailure, SubnetBringUp, SubnetBringUpResult, bring_up_subnet
+from cosim.experiments.subnet_bring_up import SubnetBringUpResult, bring_up_subnet
+from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.hosts.mad_carrier import REACTION_CYCLES
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.ibnetdiscover import format_topology
@@ -34,7 +35,7 @@ WHEN = datetime(2026, 11, 7, 6, 5, 4)
 def brought_up(topology: TopologyFile, tmp_path: Path, **options: object) -> SubnetBringUpResult:
     made = fabric_of(topology)
     host = next(made.names[node.guid] for node in topology.subnet.nodes.values() if not node.is_switch)
-    return bring_up_subnet(SubnetBringUp(made.fabric, made.widths, **{"host": host, **options}), tmp_path)
+    return bring_up_subnet(SubnetTask(made.fabric, made.widths, **{"host": host, **options}), tmp_path)
 
 
 def check_is_up(topology: TopologyFile, result: SubnetBringUpResult, without: int | None = None) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from cosim.experiments.check import CheckOptions, check_experiment
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.injection import RANDOM_KINDS, link_error, one_a_cycle, random_controls, scenario_controls

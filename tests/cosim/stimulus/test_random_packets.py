@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from cosim.experiments.check import CheckOptions, check_experiment
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.flows import scenario_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets

@@ -107,6 +107,6 @@ def test_an_interrupted_export_leaves_nothing(capsys, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ironband.export.switch_package", interrupted)
+    monkeypatch.setattr("verilog.export.package.switch_package", interrupted)
     assert main([*SMALL, "-o", "switch"]) == 130
     assert names() == set()

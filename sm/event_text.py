@@ -1,4 +1,4 @@
-"""What a Subnet Manager tells of its work, in words, with nodes by their names."""
+"""What a Subnet Manager reports of its work, in words, with nodes by their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sm.events import Event, LinkFound, NodeFound, NodeLost, PortStateSet
 __all__ = ["QUIET_EVENTS", "event_text"]
 
 QUIET_EVENTS: Final = (LinkFound, PortStateSet)
-"""Events that are too many to be told one by one."""
+"""Events that are too many to be reported one by one."""
 
 
 def event_text(event: Event, names: Mapping[int, str]) -> str:

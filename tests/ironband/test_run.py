@@ -1,20 +1,13 @@
-"""The command: what it prints, what it writes, and how it ends."""
+"""`ironband run`: the story that it tells, what it writes, and what it refuses."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from cosim.simulators.cocotb_results import SimulationFailed
 from ironband import main
+from tests.ironband.command import LOOPED, one_line_error
 from wire.trace import RECORD
-
-COMMAND = [sys.executable, "-c", "import sys; from ironband import main; sys.exit(main())"]
 
 FIRST_LINES = """\
 The traffic jam
@@ -24,33 +17,6 @@ The traffic jam
       1,127          4,508  A[1]      15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes
 """
 """Brought up by register writes."""
-
-LOOPED = """
-cycles = 50_000_000
-[hosts.A]
-[hosts.B]
-[[links]]
-ends = ["A", "B"]
-[[flows]]
-from = "A"
-to = "B"
-rate = 0.9
-"""
-
-
-@pytest.fixture(autouse=True)
-def in_empty_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def one_line_error(capsys, *arguments: str) -> str:
-    """Run a command that must end with status 2 and one line on standard error."""
-    assert main(arguments) == 2
-    output = capsys.readouterr()
-    assert output.err.endswith("\n")
-    (line,) = output.err.splitlines()
-    assert line.startswith("ironband: ")
-    return line.removeprefix("ironband: ")
 
 
 def test_the_story_begins_with_discovery(capsys):
@@ -139,51 +105,22 @@ def test_a_scenario_may_ask_for_the_trace(capsys):
     assert "wrote out/short/trace.bin" in told
 
 
-def test_check_tells_what_it_compared(capsys):
-    assert main(["check", "--sim", "model", "--cycles", "8000", "--ports", "3"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("ironband check --ports 3 --vls 2 --mtu 256 --queueing voq --cycles 8000 --seed 1 ")
-    for word in ("packets sent", "packets delivered", "errors given", "mismatches            -"):
-        assert word in told
-
-
-def test_check_gives_json(capsys):
-    assert main(["check", "--sim", "model", "--cycles", "8000", "--no-errors", "--json", "-"]) == 0
-    results = json.loads(capsys.readouterr().out)
-    assert results["held"]
-    assert results["mtu_bytes"] == 256
-    assert results["errors_given"] == {}
-    assert results["delivered_packets"] > 0
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["check", "--help"], []])
-def test_help_is_help(capsys, arguments):
-    assert main(arguments) == 0
-    assert "Usage: ironband" in capsys.readouterr().out
-
-
-def test_the_version_is_that_of_the_package(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("ironband, version ")
+def test_a_title_may_be_in_any_script(capsys):
+    title = "$x_{$ 交通 \N{AUTOMOBILE}"
+    Path("title.toml").write_text(f'title = "{title}"\n' + LOOPED.replace("50_000_000", "300"))
+    assert main(["run", "title.toml", "--sim", "model"]) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith(title)
+    assert output.err == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fly"], "No such command 'fly'."),
         (["run"], "Missing argument 'SCENARIO'."),
         (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, error-burst, "),
         (["run", "jam", "--fast"], "No such option '--fast'."),
         (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
-        (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
-        (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
-        (["curves", "--loads", "0.5,2"], "Invalid value for '--loads': 2 is not in the range 0<x<=1."),
-        (["curves", "--loads", "a"], "Invalid value for '--loads': 'a': expected numbers with commas between them"),
-        (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
-        (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
-        (["check", "--cycles", "100"], "cycles 100: expected more than"),
-        (["check", "--cycles", str(1 << 40)], "Invalid value for '--cycles': 1099511627776 is not in the range"),
-        (["check", "--seed", str(1 << 64)], "Invalid value for '--seed': 18446744073709551616 is not in the range"),
         (["run", "x" * 300], "File name too long"),
         (["run", "jam", "--sim", "model", "--waves", "jam.fst"], "model"),
         (["run", "jam", "--sim", "model", "--json", "nowhere/jam.json"], "nowhere/jam.json: cannot be written"),
@@ -220,107 +157,9 @@ def test_what_is_no_scenario_is_one_line_and_status_2(capsys, text, message):
     assert one_line_error(capsys, "run", "broken.toml").startswith(message)
 
 
-def test_results_that_cannot_be_written_end_a_run_before_it_begins(capsys):
-    assert "nowhere/x.json: cannot be written" in one_line_error(capsys, "run", "jam", "--json", "nowhere/x.json")
-    assert not Path("out").exists()
-
-
-def test_a_full_disk_is_one_line_and_status_2():
-    for arguments in (["run", "jam", "--sim", "model"], ["--help"]):
-        with Path("/dev/full").open("w") as full:
-            ended = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert (ended.returncode, ended.stderr) == (2, "ironband: No space left on device\n")
-
-
-def test_a_device_or_a_link_stays_one(capsys):
-    os.mkfifo("pipe")
-    Path("link.json").symlink_to("file.json")
-    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True) as reader:
-        assert main(["check", "--sim", "model", "--cycles", "8000", "--json", "pipe"]) == 0
-        read, _ = reader.communicate(timeout=60)
-    assert json.loads(read)["held"]
-    assert Path("pipe").is_fifo()
-    assert main(["check", "--sim", "model", "--cycles", "8000", "--json", "link.json"]) == 0
-    assert Path("link.json").is_symlink()
-    assert json.loads(Path("file.json").read_text())["held"]
-
-
-def test_a_title_may_be_in_any_script(capsys):
-    title = "$x_{$ 交通 \N{AUTOMOBILE}"
-    Path("title.toml").write_text(f'title = "{title}"\n' + LOOPED.replace("50_000_000", "300"))
-    assert main(["run", "title.toml", "--sim", "model"]) == 0
-    output = capsys.readouterr()
-    assert output.out.startswith(title)
-    assert output.err == ""
-
-
 def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda tool, path=None: None)
     assert "iverilog is missing" in one_line_error(capsys, "run", "jam", "--sim", "icarus")
-
-
-@pytest.mark.parametrize("sim", ["model", pytest.param("amaranth", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_leaves_nothing_behind(number, status, sim, tmp_path):
-    Path("long.toml").write_text(LOOPED + "[record]\ntrace = true\n")
-    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
-    (tmp_path / "tmp").mkdir()
-    with subprocess.Popen(
-        [*COMMAND, "run", "long.toml", "--sim", sim],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
-        deadline = time.monotonic() + 60
-        while process.poll() is None and not list(Path("out/long").glob(".trace-*")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        if sim == "amaranth":
-            # Into the elaboration, whose objects complain when nobody uses them.
-            time.sleep(1)
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == status
-    assert errors == ("ironband: interrupted\n" if number == signal.SIGINT else "")
-    assert list(Path("out/long").iterdir()) == []
-    assert list((tmp_path / "tmp").iterdir()) == []
-
-
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
-def test_a_closed_output_is_one_line_and_status_2(closed):
-    command = f"{' '.join(map(repr, COMMAND))} run jam --sim model {closed}"
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
-    assert ended.returncode == 2
-    assert ended.stderr == ("ironband: standard output is closed\n" if "2>" not in closed else "")
-
-
-def test_a_simulation_that_fails_is_one_line_that_says_where_its_log_is(capsys, monkeypatch):
-    def fail(experiment, engine, work_dir, **_):
-        (work_dir / engine).mkdir()
-        (work_dir / engine / "sim.log").write_text("what the simulator said")
-        raise SimulationFailed("the simulator ended early, status 1\nwhat the simulator said")
-
-    monkeypatch.setattr("ironband.run.perform", fail)
-    said, _, log = one_line_error(capsys, "run", "jam", "--sim", "icarus").rpartition("; its log is ")
-    assert said == "the simulator ended early, status 1"
-    assert Path(log).read_text() == "what the simulator said"
-    Path(log).unlink()
-
-
-def test_a_reader_that_goes_away_is_no_traceback():
-    command = f"{' '.join(map(repr, COMMAND))} run jam --sim model | head -n 1"
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
-    assert ended.stdout == "The traffic jam\n"
-    assert ended.stderr == ""
-
-
-@pytest.mark.parametrize("arguments", [["run", "jam", "--sim", "model"], ["up", "star"], ["check", "--sim", "model"]])
-def test_a_reader_that_goes_away_is_status_2_for_nothing_has_failed(arguments):
-    reading, writing = os.pipe()
-    os.close(reading)
-    ended = subprocess.run([*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
-    os.close(writing)
-    assert (ended.returncode, ended.stderr) == (2, "")
 
 
 def story(capsys, *options: str) -> list[str]:
@@ -393,14 +232,6 @@ def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
     assert told["results"]["links"]["S[4]"]["data_share"] < 0.4
 
 
-def test_curves_are_measured_and_drawn(capsys):
-    assert main(["curves", "--sim", "model", "--ports", "3", "--cycles", "4000", "--loads", "0.5,1", "--out", "c"]) == 0
-    told = capsys.readouterr().out
-    assert "VOQ, golden model" in told
-    assert "wrote c/throughput.png" in told
-    assert sorted(path.name for path in Path("c").iterdir()) == ["throughput.png", "throughput.svg"]
-
-
 @pytest.mark.slow
 def test_rtl_and_model_agree_on_a_burst_of_errors(capsys):
     assert main(["run", "error-burst", "--json", "-"]) == 0
@@ -413,19 +244,3 @@ def test_waves_are_recorded_on_request(capsys):
     assert main(["run", "jam", "--bring-up", "bus", "--waves", "waves/jam.fst"]) == 0
     assert "wrote waves/jam.fst" in capsys.readouterr().out
     assert Path("waves/jam.fst").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sim", "cycles", "more"),
-    [
-        ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512"]),
-        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", "3"]),
-    ],
-)
-def test_the_check_holds(capsys, sim, cycles, more):
-    assert main(["check", "--sim", sim, "--cycles", str(cycles), *more, "--json", "-"]) == 0
-    results = json.loads(capsys.readouterr().out)
-    assert (results["mismatches"], results["cycles_compared"], results["faults"]) == (0, cycles, [])
-    assert results["delivered_packets"] > 20
-    assert results["injections_acted"] > 1

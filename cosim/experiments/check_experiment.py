@@ -1,0 +1,180 @@
+"""What `ironband check` simulates: one switch, random traffic and errors, all drawn from a seed."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from random import Random
+from typing import Literal
+
+from cosim.experiments.experiment import Experiment
+from cosim.scenario.scenario import Host, Link, PortSettings, Scenario, Switch
+from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
+from cosim.stimulus.injection import random_controls
+from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.topology.topology import Port
+from wire.codes import MTU, max_pkt_len, mtu_bytes, mtu_code
+from wire.packet import blocks_of_words
+from wire.registers import PORT_RESET_VALUES, PortRegister
+from wire.stimulus import Control
+
+__all__ = ["CheckOptions", "Widths", "check_experiment", "check_scenario"]
+
+Widths = Literal["mixed", "4X", "1X"]
+
+_DRAIN_SHARE = 0.05
+_FLIGHTS = (1, 2, 3, 8, 25, 40)
+_FCP_PERIODS = (400, 3_000, PORT_RESET_VALUES[PortRegister.FCP_PERIOD])
+_LINK_DOWN_TIMEOUT = 400
+_MAX_BUFFER_PACKETS = 5
+_STRAY_BLOCKS = 1
+_MOST_BLOCKS = 4_095
+_DEEP_BUFFER = 2_049
+"""Blocks of a buffer of which not all can be announced at once."""
+
+_DEEP_SHARE = 0.1
+_VLS = (1, 2, 4, 8)
+_MTUS = tuple(mtu_bytes(code) for code in MTU)
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What is checked. Everything else (buffers, cables, timers, widths, traffic, errors) follows from the seed.
+
+    Attributes:
+        ports: ports of the switch, each with an adapter.
+        vls: data VLs of the switch; some hosts have less.
+        mtu: MTU in bytes of the switch; that of some hosts is smaller.
+        queueing: of the switch.
+        cycles: length of the run from reset.
+        seed: of all that is random.
+        widths: of the links.
+        errors: inject errors.
+        load: mean fraction of its time that a link is asked to carry.
+        sim: the engine.
+    """
+
+    ports: int = 4
+    vls: int = 2
+    mtu: int = 256
+    queueing: Literal["voq", "fifo"] = "voq"
+    cycles: int = 20_000
+    seed: int = 1
+    widths: Widths = "mixed"
+    errors: bool = True
+    load: float = 0.7
+    sim: str = "verilator"
+
+    @property
+    def command(self) -> str:
+        """The line that runs this check again."""
+        words = ["ironband", "check"]
+        for name in ("ports", "vls", "mtu", "queueing", "cycles", "seed", "widths", "load", "sim"):
+            words += [f"--{name}", str(getattr(self, name))]
+        return shlex.join([*words, "--errors" if self.errors else "--no-errors"])
+
+
+def check_scenario(options: CheckOptions) -> Scenario:
+    """One switch and its adapters, with buffers, cables and timers drawn from the seed.
+
+    Raises:
+        ValueError: parameters that cannot be (pydantic's ValidationError, whose text has the reason).
+    """
+    random = Random(f"{options.seed}/fabric")
+    largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
+
+    def blocks() -> int:
+        # Room for a stray that is too long: a host would wait for ever for more than there is.
+        least = largest + _STRAY_BLOCKS
+        if random.random() < _DEEP_SHARE:
+            return random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
+        return min(_MOST_BLOCKS, random.randint(least, _MAX_BUFFER_PACKETS * least))
+
+    def adapter(vls: int, mtu: int) -> Host:
+        return Host(vls=vls, mtu=mtu, receive_blocks=blocks(), send_blocks=blocks())
+
+    def other(most: int, choices: tuple[int, ...]) -> int:
+        """What a host has: mostly the most, sometimes less, so that links differ in VLs and MTU."""
+        return random.choice((most, most, *(choice for choice in choices if choice <= most)))
+
+    widths = [options.widths] * options.ports if options.widths != "mixed" else _mixed(random, options.ports)
+
+    def link(port: int) -> Link:
+        ends = (f"S[{port}]", f"H{port}")
+        return Link(
+            ends=ends if random.random() < 0.5 else ends[::-1],
+            width=widths[port - 1],
+            flight_cycles=random.choice(_FLIGHTS),
+        )
+
+    def settings(end: str) -> PortSettings:
+        return PortSettings(
+            at=end,
+            fcp_threshold=random.choice((0, 1, largest // 2, largest, 2 * largest)),
+            fcp_period=random.choice(_FCP_PERIODS) + random.randint(0, 200),
+            fc_watchdog=random.choice((5_000, PORT_RESET_VALUES[PortRegister.FC_WATCHDOG])),
+            link_down_timeout=_LINK_DOWN_TIMEOUT + random.randint(0, 2_000),
+            tick=random.choice((0, 1, 7, 31, 255)),
+            local_phy_errors=random.choice((0, 1, 15)),
+            overrun_errors=random.choice((0, 1, 2)),
+        )
+
+    switch = Switch(
+        ports=options.ports,
+        vls=options.vls,
+        mtu=options.mtu,
+        buffer_blocks=blocks(),
+        queueing=options.queueing,
+        readers=1 if options.queueing == "fifo" else random.choice((1, 2)),
+    )
+    numbers = range(1, options.ports + 1)
+    # The first host has all VLs and the whole MTU.
+    first = adapter(options.vls, options.mtu)
+    others = [adapter(other(options.vls, _VLS), other(options.mtu, _MTUS)) for _ in numbers[1:]]
+    return Scenario(
+        name="check",
+        cycles=options.cycles,
+        seed=options.seed,
+        sl_to_vl=tuple(random.randrange(8) for _ in range(16)),
+        switches={"S": switch},
+        hosts={f"H{port}": host for port, host in zip(numbers, (first, *others), strict=True)},
+        links=tuple(link(port) for port in numbers),
+        ports=tuple(settings(end) for port in numbers for end in (f"S[{port}]", f"H{port}")),
+    )
+
+
+def _mixed(random: Random, count: int) -> list[Literal["1X", "4X"]]:
+    """Widths of so many links, both at least once."""
+    widths: list[Literal["1X", "4X"]] = ["1X", "4X", *random.choices(("1X", "4X"), (1, 2), k=count - 2)]
+    random.shuffle(widths)
+    return widths
+
+
+def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = None) -> Experiment:
+    """The experiment of a check.
+
+    `errors_given` counts the errors ordered, by kind, in each stimulus made of it.
+
+    Raises:
+        ValueError: parameters that cannot be, or fewer cycles than bring-up and reading the counters take.
+    """
+    scenario = check_scenario(options)
+    topology = scenario.topology
+    settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
+    up = bus_bring_up(topology, settings)
+    reads = len(read_counters(topology, 0))
+    end = options.cycles - reads - BUS_READ_CYCLES - 1
+    if end <= up.start:
+        raise ValueError(f"cycles {options.cycles}: expected more than {up.start + reads + BUS_READ_CYCLES + 1}")
+    last_post = end - int((end - up.start) * _DRAIN_SHARE)
+    traffic = RandomTraffic(options.seed, up.start, last_post, options.load, strays=options.errors)
+    counts = Counter() if errors_given is None else errors_given
+
+    def controls() -> Iterator[Control]:
+        between = random_controls(topology, options.seed, up.start, last_post, errors=options.errors, injected=counts)
+        return chain(up.controls, (one for one in between if one.cycle < end), read_counters(topology, end))
+
+    return Experiment(topology, up.start, end, options.cycles, lambda: random_packets(topology, traffic), controls)

@@ -1,0 +1,102 @@
+"""Performing an experiment: a run of an engine before observers, and the golden model beside it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import tee
+from pathlib import Path
+
+from cosim.analysis.observer import Audience, Observer
+from cosim.engines import simulation
+from cosim.engines.names import MODEL
+from cosim.experiments.experiment import Experiment
+from cosim.hosts.mad_carrier import ActorGroup, MadCarrier, Replay
+from cosim.stimulus.run_spec import Actor, RunSpec
+from cosim.trace.compare import Comparison, compare
+from wire.trace import Record
+
+__all__ = ["observed", "perform", "run_beside_model"]
+
+
+def perform(
+    experiment: Experiment,
+    engine: str,
+    work_dir: Path,
+    observers: Sequence[Observer] = (),
+    *,
+    rtl: Collection[str] | None = None,
+    waves: Path | None = None,
+) -> Comparison | None:
+    """Run an experiment on an engine and compare it with the golden model, record by record.
+
+    The stimulus is drawn once, as far as the engine, the model and the observers are apart. `rtl` names the nodes that
+    the engine simulates, all without it. What Subnet Managers do in its run is posted in the golden model, too. On the
+    engine `model` there is nothing to compare, and the result is None.
+
+    Raises:
+        What the engines raise (cosim.engines.simulation.run).
+    """
+    runs = 1 if engine == MODEL else 2
+    offered, *posted = tee(experiment.packets(), 1 + runs)
+    stimuli = zip(posted, tee(experiment.controls(), runs), strict=True)
+    audience = Audience(observers, offered)
+    del offered, posted
+    carriers = [manager.carrier for manager in experiment.managers(audience.manage)]
+
+    def spec(actor: Actor | None) -> RunSpec:
+        return experiment.spec(*next(stimuli), actor)
+
+    comparison, _cycles = run_beside_model(engine, spec, work_dir, audience, carriers, rtl=rtl, waves=waves)
+    return comparison
+
+
+def run_beside_model(
+    engine: str,
+    spec: Callable[[Actor | None], RunSpec],
+    work_dir: Path,
+    audience: Audience,
+    carriers: Sequence[MadCarrier],
+    *,
+    rtl: Collection[str] | None = None,
+    waves: Path | None = None,
+) -> tuple[Comparison | None, int]:
+    """Run an engine before an audience, compare it with the golden model, and say how many cycles it ran.
+
+    `spec` is called for each run, with what `carriers` do in it: act in the engine's, and in the model's the same.
+
+    Raises:
+        What the engines raise (cosim.engines.simulation.run).
+    """
+    first = spec(ActorGroup(carriers) if carriers else None)
+    run = simulation.run(engine, first, work_dir / engine, rtl=rtl, waves=waves, on_delivery=audience.on_delivery)
+    comparison = None
+    with run as records:
+        seen = audience.follow(records)
+        if engine == MODEL:
+            deque(seen, maxlen=0)
+        else:
+            second = spec(ActorGroup([Replay(carrier) for carrier in carriers]) if carriers else None)
+            with simulation.run(MODEL, second, work_dir / MODEL) as expected:
+                comparison = compare(expected, seen)
+    audience.finish()
+    return comparison, run.cycles_done
+
+
+@contextmanager
+def observed(
+    experiment: Experiment, engine: str, work_dir: Path, observers: Sequence[Observer]
+) -> Iterator[Iterator[Record]]:
+    """The records of a run of an engine, alone, each when the observers have been told of it.
+
+    Raises:
+        What the engines raise (cosim.engines.simulation.run).
+    """
+    offered, posted = tee(experiment.packets())
+    audience = Audience(observers, offered)
+    spec = experiment.spec(posted)
+    del offered, posted
+    with simulation.run(engine, spec, work_dir, on_delivery=audience.on_delivery) as records:
+        yield audience.follow(records)
+    audience.finish()

@@ -1,0 +1,68 @@
+"""The command group, and how its errors and its exit status are made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+import click
+
+__all__ = ["SUBCOMMANDS", "ironband", "run_command"]
+
+_BAD_USE = 2
+
+SUBCOMMANDS: Final = {
+    "bench": "Latency, throughput, speed of simulation and memory, each beside its target.",
+    "check": "Random traffic through one switch: the RTL against the golden model, event by event.",
+    "curves": "Measure throughput and latency over offered load, with virtual output queues and with FIFOs.",
+    "export": "Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.",
+    "run": "Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.",
+    "synth": "Area and clock of a switch on a Lattice ECP5, by Yosys and nextpnr.",
+    "up": "Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.",
+}
+"""The first sentence of each subcommand's help. A subcommand is the function of its name in the module of its name."""
+
+
+class _Subcommands(click.Group):
+    """Imports a subcommand when it is asked for, and not to list it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"ironband.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = formatter.width - 6 - max(map(len, SUBCOMMANDS))
+        lines = [(name, click.Command(name, help=text).get_short_help_str(width)) for name, text in SUBCOMMANDS.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(lines)
+
+
+@click.group(cls=_Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="ironband", prog_name="ironband")
+def ironband() -> None:
+    """An InfiniBand switch in RTL and its golden model, in simulation."""
+
+
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Run the group; errors of use and input become one line on standard error and status 2."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        # Not ironband.main(), which has its own words for errors and interrupts.
+        with ironband.make_context("ironband", given) as context:
+            status = ironband.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        return 0
+    except click.ClickException as error:
+        print(f"ironband: {' '.join(error.format_message().split())}", file=sys.stderr)
+        return _BAD_USE
+    return int(status)

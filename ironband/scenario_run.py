@@ -1,0 +1,137 @@
+"""A scenario simulated before all that reports of it: the story, the totals, the picture, the trace."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from cosim.analysis.counter_readings import CounterReadings
+from cosim.analysis.event import Event, EventFilter
+from cosim.analysis.link_use import HostLinks
+from cosim.analysis.measurement import Measurement
+from cosim.analysis.observer import CycleListener, Observer
+from cosim.analysis.scoreboard import DeliveryCheck
+from cosim.analysis.story import Story
+from cosim.analysis.tail_drop import TailDrop
+from cosim.experiments.experiment import Experiment, scenario_experiment
+from cosim.experiments.managed_experiment import managed_experiment
+from cosim.experiments.perform import perform
+from cosim.pictures.run_picture import Picture, View
+from cosim.scenario.scenario import Scenario
+from cosim.stimulus.flows import scenario_streams
+from cosim.topology.topology import Port
+from cosim.trace.compare import Names
+from ironband.common import work_directory
+from ironband.progress import Console, cycle_bar
+from ironband.run_report import RunPrinter, RunResults
+from toolchain.atomic_files import atomic_file
+from wire.trace import RECORD, Record
+
+__all__ = ["run_scenario"]
+
+
+def run_scenario(
+    scenario: Scenario,
+    by: Literal["smp", "bus"],
+    sim: str,
+    waves: Path | None,
+    directory: Path,
+    replay: str,
+    console: Console,
+) -> RunResults:
+    """Run a scenario, brought up `by` SMPs or register writes, and report it; pictures go to `directory`.
+
+    Raises:
+        ScenarioError: its Subnet Managers do not bring it up.
+        What the engines raise (cosim.engines.simulation.run).
+    """
+    experiment = scenario_experiment(scenario) if by == "bus" else managed_experiment(scenario)
+    topology, start, end = experiment.topology, experiment.start, experiment.end
+    streams = scenario_streams(scenario)
+    names = [stream.name for stream in streams]
+    printer = RunPrinter(console, scenario.symbol_time_ns, [str(port) for port in topology.linked_ports()])
+    events = EventFilter(scenario.record, printer.event, printer.skip)
+    picture = _picture(scenario, experiment, names)
+
+    def report(event: Event) -> None:
+        if event.cycle < start:
+            printer.event(event)
+        else:
+            events.add(event)
+            picture.add(event)
+
+    story = Story(topology, start, report, names, before=picture.add)
+    measurement = Measurement(topology, len(streams), start, end)
+    deliveries = DeliveryCheck(topology, [measurement], managed=True)
+    links = HostLinks(topology, start, end)
+    counters = CounterReadings(topology, end)
+    without_credits = TailDrop(topology, _stalls(scenario, start))
+    observers = [story, events, deliveries, measurement, links, counters, without_credits]
+    drawings = directory / f"{scenario.name}.svg", directory / f"{scenario.name}.png"
+    trace = directory / "trace.bin"
+    printer.head(scenario, experiment)
+    with ExitStack() as stack:
+        if scenario.record.trace:
+            partial = stack.enter_context(atomic_file(trace))
+            observers.append(_TraceWriter(stack.enter_context(partial.open("wb"))))
+        progress = stack.enter_context(cycle_bar(f"{scenario.name} on {sim}", experiment.cycles, console))
+        work_dir = stack.enter_context(work_directory())
+        comparison = perform(experiment, sim, work_dir, [CycleListener(progress), *observers], waves=waves)
+    picture.save(*drawings)
+    difference = comparison.difference if comparison else None
+    results = RunResults(
+        scenario=scenario,
+        experiment=experiment,
+        sim=sim,
+        events=printer.events,
+        left_out=events.skipped,
+        totals=story.totals,
+        deliveries=deliveries,
+        streams=list(zip(streams, measurement.served, strict=True)),
+        links=links.uses,
+        comparison=comparison,
+        report=difference.report(Names(topology.fabric), replay, seen_by=sim) if difference else "",
+        counters=counters,
+        without_credits=without_credits,
+        files=(*drawings, *((trace,) if scenario.record.trace else ()), *((waves,) if waves else ())),
+    )
+    printer.tail(results)
+    return results
+
+
+class _TraceWriter(Observer):
+    """Writes the trace to a file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def observe(self, record: Record) -> None:
+        """Write a record."""
+        self._file.write(RECORD.pack(*record))
+
+
+def _stalls(scenario: Scenario, start: int) -> dict[str, list[tuple[int, int]]]:
+    """The first cycle of each stall and the one after its last, by host."""
+    stalls: dict[str, list[tuple[int, int]]] = {}
+    for stall in scenario.stalls:
+        stalls.setdefault(stall.host, []).append((start + stall.start, start + stall.end))
+    return stalls
+
+
+def _picture(scenario: Scenario, experiment: Experiment, flow_names: list[str]) -> Picture:
+    drawing, start = scenario.picture, experiment.start
+
+    def ports(ends: tuple[str, ...] | None) -> tuple[Port, ...] | None:
+        return None if ends is None else tuple(Port(*scenario.port_of(end)) for end in ends)
+
+    view = View(
+        start=start + drawing.start,
+        end=None if drawing.end is None else start + drawing.end,
+        panels=drawing.panels,
+        ports=ports(drawing.ports),
+        credits=ports(drawing.credits),
+        flow_names=flow_names,
+    )
+    title = scenario.title or scenario.name
+    return Picture(experiment.topology, title, scenario.symbol_time_ns, start, view)

@@ -1,0 +1,9 @@
+"""What a Subnet Manager cannot do with what it is given."""
+
+from __future__ import annotations
+
+__all__ = ["ManagerError"]
+
+
+class ManagerError(ValueError):
+    """LIDs, files or fabrics that it cannot use; the text is one line."""

@@ -1,0 +1,67 @@
+"""Observers hear of packets, records, deliveries and Subnet Managers, each when it is time."""
+
+from cosim.analysis.observer import Audience, CycleListener, Observer
+from cosim.stimulus.packet import Packet
+from sm.events import SweepStarted
+from tests.cosim.analysis.jam_trace import jam
+from tests.cosim.recorder import Recorder
+from wire.stimulus import Delivery
+from wire.trace import Kind, Record
+
+
+def packets(*cycles: int) -> list[Packet]:
+    first = jam().packets[0]
+    return [first._replace(cycle=cycle, sequence=number) for number, cycle in enumerate(cycles)]
+
+
+def record(cycle: int) -> Record:
+    return Record(cycle, 1, Kind.SEND, 0, 0, 0, 0)
+
+
+def test_packets_are_offered_up_to_the_cycle_of_a_record_before_it_is_observed():
+    seen = Recorder()
+    audience = Audience([seen], iter(packets(3, 5, 5, 8)))
+    offered = [len(seen.packets) for _ in audience.follow(map(record, (2, 3, 5, 7)))]
+    assert offered == [0, 1, 3, 3]
+    assert [one.cycle for one in seen.records] == [2, 3, 5, 7]
+
+
+def test_packets_are_offered_up_to_the_cycle_of_a_delivery_before_it_is_given():
+    seen = Recorder()
+    audience = Audience([seen], iter(packets(3, 5)))
+    delivery = Delivery(4, 2, 0, jam().packets[0].data)
+    audience.on_delivery(delivery)
+    assert ([packet.cycle for packet in seen.packets], seen.deliveries) == ([3], [delivery])
+
+
+def test_at_the_end_the_packets_left_are_offered():
+    seen = Recorder()
+    audience = Audience([seen], iter(packets(3, 5)))
+    assert not seen.finished
+    audience.finish()
+    assert ([packet.cycle for packet in seen.packets], seen.finished) == ([3, 5], True)
+
+
+def test_observers_are_told_in_their_order():
+    told: list[str] = []
+
+    class Named(Observer):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def manage(self, host, cycle, event) -> None:
+            told.append(self.name)
+
+    Audience([Named("first"), Observer(), Named("second")], iter(())).manage("A", 1, SweepStarted(True, "start"))
+    assert told == ["first", "second"]
+
+
+def test_nothing_is_drawn_and_nothing_delivered_for_those_that_have_no_use_for_it():
+    cycles: list[int] = []
+    drawn = iter(packets(3, 5))
+    audience = Audience([CycleListener(cycles.append)], drawn)
+    assert audience.on_delivery is None
+    assert list(audience.follow([record(4), record(9)])) == [record(4), record(9)]
+    audience.finish()
+    assert cycles == [4, 9]
+    assert len(list(drawn)) == 2

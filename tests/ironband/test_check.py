@@ -1,0 +1,57 @@
+"""`ironband check`: what it says, and what it refuses."""
+
+import json
+
+import pytest
+
+from ironband import main
+from tests.ironband.command import one_line_error
+
+
+def test_check_tells_what_it_compared(capsys):
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--ports", "3"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("ironband check --ports 3 --vls 2 --mtu 256 --queueing voq --cycles 8000 --seed 1 ")
+    for word in ("packets sent", "packets delivered", "errors given", "mismatches            -"):
+        assert word in told
+
+
+def test_check_gives_json(capsys):
+    assert main(["check", "--sim", "model", "--cycles", "8000", "--no-errors", "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["held"]
+    assert results["mtu_bytes"] == 256
+    assert results["errors_given"] == {}
+    assert results["delivered_packets"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
+        (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
+        (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
+        (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
+        (["check", "--cycles", "100"], "cycles 100: expected more than"),
+        (["check", "--cycles", str(1 << 40)], "Invalid value for '--cycles': 1099511627776 is not in the range"),
+        (["check", "--seed", str(1 << 64)], "Invalid value for '--seed': 18446744073709551616 is not in the range"),
+    ],
+)
+def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
+    assert message in one_line_error(capsys, *arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sim", "cycles", "more"),
+    [
+        ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512"]),
+        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", "3"]),
+    ],
+)
+def test_the_check_holds(capsys, sim, cycles, more):
+    assert main(["check", "--sim", sim, "--cycles", str(cycles), *more, "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["mismatches"], results["cycles_compared"], results["faults"]) == (0, cycles, [])
+    assert results["delivered_packets"] > 20
+    assert results["injections_acted"] > 1
