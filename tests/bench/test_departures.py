@@ -23,9 +23,9 @@ def leaves(departures: Departures, kind: Kind = Kind.TX_DATA) -> None:
 
 @pytest.fixture
 def departures() -> Departures:
-    found = Departures(EXPERIMENT.topology)
+    found = Departures(EXPERIMENT.topology, EXPERIMENT.end)
     for sequence in range(2):
-        found.offered(packet(sequence))
+        found.offer(packet(sequence))
     return found
 
 
