@@ -108,6 +108,12 @@ class SmaFabric:
         """Whether a Trap or TrapRepress is lost."""
         self.on_request: Callable[[End, Record], None] = lambda end, smp: None
         """Called for each request that reaches an SMA, with the port it came in by."""
+        self.refuses: Callable[[End, Record], int] = lambda end, smp: 0
+        """Status by which an SMA refuses a request that nothing is wrong with; it has done as it was asked."""
+        self.refuses_state: Callable[[End, int], bool] = lambda end, wanted: False
+        """Whether a port does not go to the state it was asked to."""
+        self.loops: set[End] = set()
+        """Ports that are cabled to themselves."""
         self.requests: Counter[tuple[MadMethod, SmaAttribute]] = Counter()
         self.lft_writes: list[tuple[int, int]] = []
         """(key of the switch, block) in order."""
@@ -188,6 +194,9 @@ class SmaFabric:
 
     # Links and traps.
 
+    def _peer(self, end: End) -> End | None:
+        return end if end in self.loops else self.subnet.peer(end)
+
     def _train(self, end: End, width: int, speed: int) -> None:
         self.nodes[end.guid].change(
             end.port,
@@ -226,7 +235,7 @@ class SmaFabric:
             port = node.lft[lid] if lid <= node.switch_info.linear_fdb_top else LFT_NO_ROUTE
             if port == 0:
                 return End(key, 0)
-            far = self.subnet.peer(End(key, port)) if port <= node.node.ports else None
+            far = self._peer(End(key, port)) if port <= node.node.ports else None
             if far is None or self.state(End(key, port)) < PortState.ARMED:
                 return None
             if not self.subnet.nodes[far.guid].is_switch:
@@ -256,7 +265,7 @@ class SmaFabric:
 
     def _forward(self, out: End, mad: bytearray, hops: int) -> None:
         """Sends out of a port, and on as the SMIs on the way do."""
-        arrival = self.subnet.peer(out)
+        arrival = self._peer(out)
         if arrival is None:
             return
         pointer, hop_count = mad[_HOP_POINTER], mad[_HOP_COUNT]
@@ -288,6 +297,7 @@ class SmaFabric:
             return
         self.requests[method, attribute] += 1
         data, status = self._answer(node, arrival, smp)
+        status = status or self.refuses(arrival, smp)
         if self.lose():
             return
         answer = bytearray(smp_response(smp, data, status).pack())
@@ -390,12 +400,17 @@ class SmaFabric:
 
     def _set_port_state(self, end: End, wanted: int) -> int:
         was = self.state(end)
-        peer = self.subnet.peer(end)
+        peer = self._peer(end)
         step = (was, wanted) in ((PortState.INITIALIZE, PortState.ARMED), (PortState.ARMED, PortState.ACTIVE))
         if wanted == PortState.NO_CHANGE or wanted == was:
             return 0
         # A link is Active only between ports that have both been armed.
-        if not step or peer is None or (wanted == PortState.ACTIVE and self.state(peer) < PortState.ARMED):
+        if (
+            self.refuses_state(end, wanted)
+            or not step
+            or peer is None
+            or (wanted == PortState.ACTIVE and self.state(peer) < PortState.ARMED)
+        ):
             return _INVALID
         self.nodes[end.guid].change(end.port, port_state=wanted)
         return 0

@@ -108,14 +108,7 @@ def test_an_active_port_whose_peer_fell_back_is_looked_at_again():
 
 def test_a_port_that_is_not_yet_ready_for_active_is_set_again_later():
     up = Managed(star(), SubnetSettings(activation_wait=5000))
-    refuse = up.fabric._set_port_state
-
-    def not_yet(end, wanted):
-        if end == HOST and wanted == PortState.ACTIVE and up.fabric.now < 6000:
-            return MadStatus.INVALID_ATTRIBUTE_VALUE
-        return refuse(end, wanted)
-
-    up.fabric._set_port_state = not_yet
+    up.fabric.refuses_state = lambda end, wanted: (end, wanted) == (HOST, PortState.ACTIVE) and up.fabric.now < 6000
     up.bring_up()
     up.check()
     assert up.told(SetRefused) == []
@@ -125,30 +118,25 @@ def test_a_port_that_is_not_yet_ready_for_active_is_set_again_later():
 
 def test_a_port_that_never_becomes_active_is_told_and_tried_again_later():
     up = Managed(star(), SubnetSettings(activation_wait=5000, light_sweep_period=100_000))
-    allow = up.fabric._set_port_state
-
-    def never(end, wanted):
-        return MadStatus.INVALID_ATTRIBUTE_VALUE if (end, wanted) == (HOST, PortState.ACTIVE) else allow(end, wanted)
-
-    up.fabric._set_port_state = never
+    up.fabric.refuses_state = lambda end, wanted: (end, wanted) == (HOST, PortState.ACTIVE)
     up.bring_up()
     assert up.told(PortStuck) == [PortStuck(HOST, PortState.ARMED)] * 3
     assert [sweep.complete for sweep in up.told(SweepEnded)] == [False] * 3
     assert up.fabric.state(End(HOST_GUID, 1)) == PortState.ACTIVE, "others are not held up"
     assert up.told(LinkLost) == [], "what never was Active was not lost"
-    up.fabric._set_port_state = allow
+    up.fabric.refuses_state = lambda end, wanted: False
     up.after(SweepEnded)
     up.check()
 
 
 def test_a_setting_that_a_port_refuses_is_told_once_and_the_rest_holds():
     up = Managed(star())
-    set_port_info = up.fabric._set_port_info
 
-    def refuse(end, wanted):
-        return set_port_info(end, wanted) or (MadStatus.INVALID_ATTRIBUTE_VALUE if end == HOST else 0)
+    def refuses(end, smp):
+        refused = end == HOST and (smp.method, smp.attribute_id) == (MadMethod.SET, SmaAttribute.PORT_INFO)
+        return MadStatus.INVALID_ATTRIBUTE_VALUE if refused else 0
 
-    up.fabric._set_port_info = refuse
+    up.fabric.refuses = refuses
     up.bring_up()
     up.check()
     (refused,) = up.told(SetRefused)

@@ -10,7 +10,7 @@ from sm.discovery import discover
 from sm.events import DuplicateGuid, LinkFound, NodeFound, NodeLeftOut, Unsettled
 from sm.mad_client import MadClient, NoAnswerError
 from sm.sma_client import SmaClient
-from sm.subnet import End, EndPort, Link, Node, Subnet
+from sm.subnet import End, EndPort, Node, Subnet
 from sm.tasks import start
 from tests.sm.sma_fabric import SmaFabric
 from tests.sm.subnets import (
@@ -357,7 +357,7 @@ def test_a_port_that_is_cabled_to_itself_is_told():
     plugged = End(SWITCH_GUID, 5)
 
     def prepare(fabric):
-        subnet._links[plugged] = Link(plugged, plugged)
+        fabric.loops.add(plugged)
         fabric.nodes[SWITCH_GUID].change(5, port_state=PortState.INITIALIZE)
 
     found, events, _fabric = found_in(subnet, prepare=prepare)

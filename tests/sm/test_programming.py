@@ -250,14 +250,12 @@ def test_the_ends_of_a_link_come_one_after_the_other():
 
 def test_an_sl_to_vl_table_that_is_refused_is_told_and_not_tried_again():
     bench = Bench(star(), SubnetSettings(max_vls=1), vls=operational_vls(2))
-    answer = bench.fabric._answer
 
-    def refuse(node, arrival, smp):
-        data, status = answer(node, arrival, smp)
+    def refuses(_end, smp):
         refused = smp.attribute_id == SmaAttribute.SL_TO_VL_MAPPING_TABLE
-        return data, MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED if refused else status
+        return MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED if refused else 0
 
-    bench.fabric._answer = refuse
+    bench.fabric.refuses = refuses
     bench.map_sls(HOST_GUID)
     bench.map_sls(HOST_GUID)
     text = "Set(SLtoVLMappingTable, modifier 0x0) by way of ports none: MethodAttributeNotSupported"
