@@ -14,6 +14,7 @@ import pytest
 
 from tests.mutations.mutant import PACKAGES, ROOT, Mutant, MutantRotten, Outcome, compared, copy_packages
 from tests.mutations.mutants import MUTANTS
+from toolchain.build_cache import build_root
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +42,8 @@ class Comparisons:
 
     def _compare(self, subject: Subject, tree: Path) -> Outcome:
         if not isinstance(subject, Mutant):
-            return compared(self._whole, subject, self._directory / "builds")
+            # The copy is what it was copied from, and so are its builds.
+            return compared(self._whole, subject, build_root())
         shutil.copytree(self._whole, tree)
         try:
             subject.apply(tree)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.sim import Simulator
 
 from rtl.adapter.adapter import Adapter
+from rtl.management import agent_port
 from rtl.switch.switch import Switch
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, SwitchParameters
@@ -40,6 +42,65 @@ class _Stream:
     at: int = 0
 
 
+class _Design:
+    """The hardware of a fabric, elaborated once and reset before each run."""
+
+    def __init__(self, switch: SwitchParameters, adapter: AdapterParameters, adapters: int) -> None:
+        self.switch = Switch(switch)
+        self.adapters = [Adapter(adapter) for _ in range(adapters)]
+        self.nodes: dict[int, Any] = dict(enumerate(self.adapters)) | {SWITCH: self.switch}
+        self.streams = {
+            (node, slot): one.send[slot] for node, one in enumerate(self.adapters) for slot in range(adapter.vls + 1)
+        }
+        self.flips = {(node, 1): Signal(32, name=f"flip_{node}") for node in range(adapters)}
+        self.flips |= {(SWITCH, port): Signal(32, name=f"flip_switch_{port}") for port in range(1, adapters + 1)}
+        self.notable = Signal()
+        self._bench: Callable[[Any], Coroutine[Any, Any, None]] | None = None
+        self._simulator = Simulator(self._connected())
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._run)
+
+    def simulate(self, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+        """Run a test bench from reset to its end."""
+        if self._bench is not None:
+            self._simulator.reset()
+        self._bench = bench
+        self._simulator.run()
+
+    async def _run(self, ctx: Any) -> None:
+        await self._bench(ctx)
+
+    def _connected(self) -> Module:
+        m = Module()
+        m.submodules.switch = self.switch
+        for number, adapter in enumerate(self.adapters):
+            m.submodules[f"adapter_{number}"] = adapter
+            for tx, rx, end in (
+                (adapter.tx, self.switch.rx[number], (SWITCH, number + 1)),
+                (self.switch.tx[number], adapter.rx, (number, 1)),
+            ):
+                on_link = Signal(32, name=f"link_{number}_{end[0] == SWITCH:d}")
+                m.d.sync += [on_link.eq(tx.data), rx.k.eq(tx.k), rx.valid.eq(tx.valid)]
+                m.d.comb += rx.data.eq(on_link ^ self.flips[end])
+            m.d.comb += adapter.up.eq(1)
+        m.d.comb += self.switch.up.eq((1 << len(self.adapters)) - 1)
+        m.d.comb += self.notable.eq(
+            Cat(
+                *(node.trace.valid for node in self.nodes.values()),
+                *(node.bus.rvalid for node in self.nodes.values()),
+                *(adapter.recv.valid for adapter in self.adapters),
+                *(stream.valid for stream in self.streams.values()),
+            ).any()
+        )
+        return m
+
+
+@lru_cache(maxsize=8)
+def _design(switch: SwitchParameters, adapter: AdapterParameters, adapters: int, _agent: type) -> _Design:
+    """The design of these parameters, with agents or with what stands in for them."""
+    return _Design(switch, adapter, adapters)
+
+
 class Fabric:
     """Adapter i has LID i + 1 and sits at port i + 1 of the switch.
 
@@ -54,17 +115,14 @@ class Fabric:
         adapters: int,
         watched: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.switch = Switch(switch)
-        self.adapters = [Adapter(adapter) for _ in range(adapters)]
-        self.nodes: dict[int, Any] = dict(enumerate(self.adapters)) | {SWITCH: self.switch}
-        self.slots = adapter.vls + 1
+        self._design = _design(switch, adapter, adapters, agent_port.Agent)
+        self.adapters = self._design.adapters
+        self.nodes = self._design.nodes
         self.streams: dict[tuple[int, int], _Stream] = defaultdict(_Stream)
         self.actions: dict[int, list[Callable[[Any], None]]] = defaultdict(list)
         self.events: list[Event] = []
         self.delivered: dict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
         self.answers: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self.flips = {(node, 1): Signal(32, name=f"flip_{node}") for node in range(adapters)}
-        self.flips |= {(SWITCH, port): Signal(32, name=f"flip_switch_{port}") for port in range(1, adapters + 1)}
         self.rows: dict[tuple[int, int], list[tuple[int, int, int]]] = {key: [] for key in watched}
 
     def write(self, cycle: int, node: int, address: int, value: int) -> None:
@@ -96,8 +154,8 @@ class Fabric:
 
     def flip(self, cycle: int, node: int, port: int, mask: int) -> None:
         """Flip data bits of the row that arrives at a port in a cycle."""
-        self.actions[cycle].append(lambda ctx: ctx.set(self.flips[node, port], mask))
-        self.actions[cycle + 1].insert(0, lambda ctx: ctx.set(self.flips[node, port], 0))
+        self.actions[cycle].append(lambda ctx: ctx.set(self._design.flips[node, port], mask))
+        self.actions[cycle + 1].insert(0, lambda ctx: ctx.set(self._design.flips[node, port], 0))
 
     def post(self, cycle: int, node: int, slot: int, words: tuple[int, ...]) -> None:
         """Let a host offer a packet from a cycle on."""
@@ -126,32 +184,7 @@ class Fabric:
 
     def run(self, cycles: int) -> list[Event]:
         """Simulate from cycle 0 and return the trace."""
-        m = Module()
-        m.submodules.switch = self.switch
-        for number, adapter in enumerate(self.adapters):
-            m.submodules[f"adapter_{number}"] = adapter
-            for tx, rx, end in (
-                (adapter.tx, self.switch.rx[number], (SWITCH, number + 1)),
-                (self.switch.tx[number], adapter.rx, (number, 1)),
-            ):
-                on_link = Signal(32, name=f"link_{number}_{end[0] == SWITCH:d}")
-                m.d.sync += [on_link.eq(tx.data), rx.k.eq(tx.k), rx.valid.eq(tx.valid)]
-                m.d.comb += rx.data.eq(on_link ^ self.flips[end])
-            m.d.comb += adapter.up.eq(1)
-        m.d.comb += self.switch.up.eq((1 << len(self.adapters)) - 1)
-
-        streams = {
-            (node, slot): adapter.send[slot] for node, adapter in enumerate(self.adapters) for slot in range(self.slots)
-        }
-        notable = Signal()
-        m.d.comb += notable.eq(
-            Cat(
-                *(node.trace.valid for node in self.nodes.values()),
-                *(node.bus.rvalid for node in self.nodes.values()),
-                *(adapter.recv.valid for adapter in self.adapters),
-                *(stream.valid for stream in streams.values()),
-            ).any()
-        )
+        streams = self._design.streams
 
         async def bench(ctx: Any) -> None:
             words: dict[int, list[int]] = defaultdict(list)
@@ -166,7 +199,7 @@ class Fabric:
                         packet = stream.packets[0][1]
                         ctx.set(wires.length, len(packet))
                         ctx.set(wires.data, packet[stream.at])
-                if ctx.get(notable):
+                if ctx.get(self._design.notable):
                     self._look(ctx, cycle, words)
                     for key, stream in self.streams.items():
                         if ctx.get(streams[key].ready):
@@ -181,10 +214,7 @@ class Fabric:
                         seen.append((cycle, ctx.get(rx.data), ctx.get(rx.k)))
                 await ctx.tick()
 
-        simulator = Simulator(m)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        self._design.simulate(bench)
         return self.events
 
     def _look(self, ctx: Any, cycle: int, words: dict[int, list[int]]) -> None:
