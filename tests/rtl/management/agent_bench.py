@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
-
-from amaranth.sim import Simulator
 
 from rtl.management.agent import Agent
 from rtl.management.identity import identity_values
+from tests.rtl.simulation import Simulation
 from wire.codes import LID_PERMISSIVE
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import LRH
@@ -104,6 +104,12 @@ def changed(packet: bytes, lrh: Mapping[str, int] | None = None, /, **smp: int) 
     return body + icrc(body)
 
 
+@lru_cache(maxsize=16)
+def _simulated(parameters: NodeParameters) -> tuple[Agent, Simulation]:
+    agent = Agent(parameters)
+    return agent, Simulation(agent)
+
+
 class Bench:
     """One agent.
 
@@ -115,7 +121,7 @@ class Bench:
     """
 
     def __init__(self, parameters: NodeParameters, identity: NodeIdentity = IDENTITY) -> None:
-        self.agent = Agent(parameters)
+        self.agent, self._simulation = _simulated(parameters)
         self.parameters = parameters
         self.slot = parameters.vls
         self.is_switch = isinstance(parameters, SwitchParameters)
@@ -145,10 +151,7 @@ class Bench:
             ctx.set(self.agent.lease_second, self.lease_second)
             await script(self)
 
-        simulator = Simulator(self.agent)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(drive)
-        simulator.run()
+        self._simulation.run(drive)
 
     def drive(self, **inputs: int) -> None:
         """Set inputs of the agent, by their names in it or in its parts, in this cycle and after it."""

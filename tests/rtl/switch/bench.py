@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.sim import Simulator
 
 from rtl.adapter.adapter import Adapter
 from rtl.management import agent_port
 from rtl.switch.switch import Switch
+from tests.rtl.simulation import Simulation
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, SwitchParameters
 from wire.registers import NodeRegister, PortRegister, lft_address, node_address, port_address
@@ -43,7 +43,7 @@ class _Stream:
 
 
 class _Design:
-    """The hardware of a fabric, elaborated once and reset before each run."""
+    """The hardware of a fabric."""
 
     def __init__(self, switch: SwitchParameters, adapter: AdapterParameters, adapters: int) -> None:
         self.switch = Switch(switch)
@@ -55,20 +55,7 @@ class _Design:
         self.flips = {(node, 1): Signal(32, name=f"flip_{node}") for node in range(adapters)}
         self.flips |= {(SWITCH, port): Signal(32, name=f"flip_switch_{port}") for port in range(1, adapters + 1)}
         self.notable = Signal()
-        self._bench: Callable[[Any], Coroutine[Any, Any, None]] | None = None
-        self._simulator = Simulator(self._connected())
-        self._simulator.add_clock(1e-6)
-        self._simulator.add_testbench(self._run)
-
-    def simulate(self, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
-        """Run a test bench from reset to its end."""
-        if self._bench is not None:
-            self._simulator.reset()
-        self._bench = bench
-        self._simulator.run()
-
-    async def _run(self, ctx: Any) -> None:
-        await self._bench(ctx)
+        self.simulation = Simulation(self._connected())
 
     def _connected(self) -> Module:
         m = Module()
@@ -214,7 +201,7 @@ class Fabric:
                         seen.append((cycle, ctx.get(rx.data), ctx.get(rx.k)))
                 await ctx.tick()
 
-        self._design.simulate(bench)
+        self._design.simulation.run(bench)
         return self.events
 
     def _look(self, ctx: Any, cycle: int, words: dict[int, list[int]]) -> None:

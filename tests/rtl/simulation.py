@@ -1,0 +1,31 @@
+"""A design in Amaranth's simulator that many test benches drive, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from amaranth.sim import Simulator
+
+TestBench = Callable[[Any], Coroutine[Any, Any, None]]
+
+
+class Simulation:
+    """A design that is elaborated once, which takes longer than most tests of it, and reset before each run."""
+
+    def __init__(self, design: Any) -> None:
+        self._bench: TestBench | None = None
+        self._simulator = Simulator(design)
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._drive)
+
+    def run(self, bench: TestBench) -> None:
+        """Run a test bench from reset to its end."""
+        if self._bench is not None:
+            self._simulator.reset()
+        self._bench = bench
+        self._simulator.run()
+
+    async def _drive(self, ctx: Any) -> None:
+        assert self._bench is not None
+        await self._bench(ctx)
