@@ -12,6 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # Arguments for pytest, for example: make test PYTEST_ARGS="-k crc"
 PYTEST_ARGS ?=
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 .PHONY: demo test lint setup lock clean system
 
@@ -20,14 +21,12 @@ demo: setup
 
 # Lint says what it finds while the tests run, which seldom keep every core busy.
 test: setup
-	@$(MAKE) --no-print-directory lint & lint=$$!; \
+	@($(LINT)) & lint=$$!; \
 	$(BIN)/pytest -n auto --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 	wait $$lint && exit $$tests
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(LINT)
 
 setup: system $(STAMP)
 
