@@ -29,14 +29,14 @@ class Fabric:
 
     Memory does not grow with the length of a run: controls and posts are consumed as they are
     needed. A stream of a mapping is asked for a packet when the one before it has left. A delivery is
-    told when the packet's last word is read, three cycles before the cycle of the delivery.
+    reported when the packet's last word is read, three cycles before the cycle of the delivery.
 
     Attributes:
         kernel: the calendar.
         nodes: in the order of the parameters.
 
     Raises:
-        ValueError: a control or post out of order, or for a node, link or slot that is not there.
+        ValueError: a control or post out of order, or for a node, link or slot that does not exist.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Fabric:
         self._post(posts)
 
     def run(self, until: int) -> Iterator[Record]:
-        """Simulate the cycles below `until` that have not been, yielding their records in order."""
+        """Simulate the remaining cycles below `until`, yielding their records in order."""
         return self.kernel.run(until)
 
     def post(self, post: Post) -> None:
-        """Post a packet for the current cycle or a later one, behind those posted so for its slot before."""
+        """Post a packet for the current cycle or a later one, behind those posted here for its slot before."""
         key = post.node, post.slot
         self._pending.setdefault(key, deque()).append(post)
         self._adapter(post.node).post(post.slot, self._drain(key))
@@ -81,7 +81,7 @@ class Fabric:
     def keep_logs(self, link: int, direction: int) -> tuple[WireLog, WireLog]:
         """Keep what enters a link in a direction, and what is driven towards it in the other, from cycle 0 on.
 
-        To be called before `run`, once for a link.
+        Call it before `run`, once for a link.
         """
         directions = self._cable(link).directions
         return directions[direction].keep_log(entering=True), directions[1 - direction].keep_log(entering=False)

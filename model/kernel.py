@@ -30,7 +30,7 @@ DECIDE: Final = 4
 MATCH: Final = 5
 _PHASE_BITS: Final = 3
 NEVER: Final = 1 << 61
-"""Later than any cycle, and yet no big integer in the compiled model."""
+"""Later than any cycle, but not a big integer in the compiled model."""
 
 _make = tuple.__new__
 """Makes a record of a tuple, in less time than the class does."""

@@ -64,9 +64,9 @@ class Packet:
         k: index of the end row, or of the row at which the packet was cut; -1 before.
         delimiter: how it ended (section 3.2).
         vcrc_good: for one that ended.
-        input, slot_in, output, slot: its way through the node; `slot` is that of the output.
+        input, slot_in, output, slot: its path through the node; `slot` is that of the output.
         oversize: it exceeds the out port's NeighborMTU.
-        late: it joins late, when a row of it has arrived that makes sure that the output does not run dry.
+        late: it joins late, when a row has arrived which ensures that the output does not run dry.
         join_at: cycle e in which it joins its queue, once known; -1 before.
         visible_from: the cycle from which on it is a visible head, once known.
         queue: the queue that it joined.
@@ -165,7 +165,7 @@ class Transmission(ABC):
         end: index of the end row, as planned or as it came.
         last_read: cycle of the read of the last row; -1 once it is known to end early.
         refused: first row that was refused; -1 if none.
-        whole: the receiver takes the packet in one piece, for all that is known now.
+        whole: the receiver takes the packet in one piece, as far as is known now.
         record: the one by which it is in the trace as sent.
         arrived: the receiver has done with it.
         irregular: the receiver has to look at its rows from the first one on.

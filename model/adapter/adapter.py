@@ -107,14 +107,14 @@ class Adapter(Node):
         """Set where a slot's packets come from. It is asked for one packet at a time.
 
         Raises:
-            ValueError: a slot that is not there; later, a packet of no length that can be.
+            ValueError: a slot that does not exist; later, a packet of an impossible length.
         """
         if not 0 <= slot <= self._vls:
             raise ValueError(f"post on slot {slot} of node {self._node}: expected 0..{self._vls}")
         self._from_host.offer(slot, posts)
 
     def _route(self, packet: Packet) -> None:
-        """An SMP goes to the agent, and a PMA request to the port's own. NeighborMTU is larger than those."""
+        """An SMP goes to the agent, as does a PMA request to an own LID. NeighborMTU is larger than both."""
         is_for_agent = self._is_smp(packet) or (self._is_perf_request(packet) and self._is_to_itself(packet))
         packet.output = _AGENT if is_for_agent else _LINK
         packet.oversize = packet.n > self.ports[0].status.largest_out
@@ -123,7 +123,7 @@ class Adapter(Node):
         return self._lid != 0 and self._is_own(packet.dlid)
 
     def _own_lids_changed(self) -> None:
-        """Of a packet that is being taken from the host, DLID is compared in the cycle of its last row."""
+        """The DLID of a packet being taken from the host is compared in the cycle of its last row."""
         packet = self._from_host.taken
         if packet and packet.queue is None and self._is_perf_request(packet):
             packet.output = _AGENT if self._is_to_itself(packet) else _LINK
@@ -141,7 +141,7 @@ class Adapter(Node):
         return is_smp(packet.content.data)
 
     def largest_out_changed(self) -> None:
-        """Of a packet that is being taken from the host, the length is compared in cycle a+3."""
+        """The length of a packet being taken from the host is compared in cycle a+3."""
         packet = self._from_host.taken
         if packet and self._kernel.now <= self._from_host.taken_at + _HEADER_LATENCY:
             packet.oversize = packet.n > self.ports[0].status.largest_out

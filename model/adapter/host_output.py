@@ -26,7 +26,7 @@ class HostOutput(LocalOutput):
         self._vl15 = 1 << vls
 
     def stall(self, mask: int) -> None:
-        """Heads of these slots wait, from the current cycle on, but for VL15's."""
+        """Heads of these slots, except VL15's, wait from the current cycle on."""
         self.stalled = mask & ~self._vl15
         self.gate.open_slots = self._all_slots & ~self.stalled
         self._matcher.wake(self.bit)
@@ -39,7 +39,7 @@ class HostOutput(LocalOutput):
         matcher.reads(sending)
 
     def last_read(self, sending: DataTransmission) -> None:
-        """The packet is the host's, and its blocks return."""
+        """The packet goes to the host, and its blocks return."""
         self._deliver(sending.packet)
         self._matcher.release(sending, self._matcher.kernel.now + 1)
 

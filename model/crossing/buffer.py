@@ -32,7 +32,7 @@ class Buffer:
         self._returns: list[tuple[int, int, Packet]] = []  # (cycle in which they are visible, reader, packet)
 
     def watch(self, freed: Callable[[int], None]) -> None:
-        """`freed(cycle)` hears of blocks that return, visible in a cycle ahead."""
+        """`freed(cycle)` is called for blocks that return, visible in a cycle ahead."""
         self._freed = freed
 
     def release(self, reader: int, packet: Packet, asked: int) -> None:

@@ -75,7 +75,7 @@ class Matcher:
             self.wake_at(packet.visible_from, output.bit)
 
     def reads(self, sending: Transmission) -> None:
-        """Until its last read, the output and the reader of a packet granted in the current cycle are busy."""
+        """The output and the reader of a packet granted in the current cycle are busy until its last read."""
         cycle = sending.last_read
         reading = self._reading
         if cycle in reading:

@@ -1,4 +1,4 @@
-"""Packets that a host or an agent offers, and their way into a send buffer (docs/pipeline.md, section 9)."""
+"""Packets that a host or an agent offers, and their path into a send buffer (docs/pipeline.md, section 9)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final

@@ -56,7 +56,7 @@ class Gate:
 
 
 class FlowFlags:
-    """The flow control flags of an output. Of this one none is ever set.
+    """The flow control flags of an output. Here none is ever set.
 
     Attributes:
         urgent, changed: masks of VLs.
@@ -110,7 +110,7 @@ class Output(ABC):
 
     @abstractmethod
     def end_early(self, sending: DataTransmission, k: int) -> None:
-        """The packet under way turns out to end with row k < n, which is yet to be read.
+        """The packet being sent turns out to end with row k < n, not yet read.
 
         Raises:
             Underrun: it has been read.

@@ -26,7 +26,7 @@ _RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
 
 
 class PortOwner(ABC):
-    """What a port asks the node that it is in, and tells it.
+    """What a port asks of its node, and reports to it.
 
     Attributes:
         is_destination: of all packets, as a channel adapter is: they join if their verdict is GOOD, ICRC included. In a

@@ -29,7 +29,7 @@ class XmitWait:
         self._value = 0  # without the ticks since `since`
 
     def _ticks(self, cycle: int) -> int:
-        """Ticks that have been over before a cycle, and waited through since `since`."""
+        """Ticks that ended before a cycle and were waited through since `since`."""
         if self.since is None:
             return 0
         first = -((self._base - self.since) // self.tick)
@@ -63,7 +63,7 @@ class XmitWait:
 
 
 class Counters:
-    """A port's counters. They stop at all ones; as they only ever grow, reading stops them.
+    """A port's counters. They stop at all ones; as they only grow, reads apply that limit.
 
     Attributes:
         xmit_wait: PortXmitWait.
@@ -87,7 +87,7 @@ class Counters:
         self._kernel = kernel
         self._values = dict.fromkeys(COUNTER_WIDTHS, 0)
         self._late: list[tuple[int, Counter]] = []
-        # Packets of which the counters do not know yet: the cycle in which they do, and the end row.
+        # Packets not counted yet: the cycle in which they are, and the end row.
         self._sent: list[tuple[int, int]] = []
         self._received: list[tuple[int, int]] = []
         self._physical_errors = 0
@@ -106,7 +106,7 @@ class Counters:
             self._settle(self._kernel.now)
 
     def not_sent(self, cycle: int, rows: int) -> None:
-        """Take back what `sent` was told; the cycle is still ahead."""
+        """Take back what `sent` was given; the cycle is still ahead."""
         self._sent.remove((cycle, rows))
 
     def received(self, cycle: int, rows: int) -> None:
@@ -164,7 +164,7 @@ class Counters:
             self._values[counter] = value
 
     def read_whole(self, cycle: int, counter: Counter) -> int:
-        """The 64 bits of a counter that has as many, visible in a cycle."""
+        """The value of a counter of 64 bits, visible in a cycle."""
         self._settle(cycle)
         return min(self._values[counter], _WHOLE_MAX)
 

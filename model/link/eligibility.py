@@ -37,7 +37,7 @@ class Eligibility(Gate):
         return self._room[slot]
 
     def charge(self, slot: int, blocks: int) -> None:
-        """TBS grows by the blocks of a packet, from its row 0 on the wire on; or does not after all (negative).
+        """TBS grows by the blocks of a packet, from its row 0 on the wire on; negative takes that back.
 
         Charged early: before it counts, its output is not available.
         """
@@ -46,7 +46,7 @@ class Eligibility(Gate):
     # What is visible from the current cycle on, and counts two cycles later.
 
     def credit_limit_grows(self, vl: int, blocks: int) -> None:
-        """CL has another value, by so many blocks."""
+        """CL changes by so many blocks."""
         self._kernel.at(self._kernel.now + _LATENCY, UPDATE, self._see_credits, (vl, blocks))
 
     def _see_credits(self, credits: tuple[int, int]) -> None:
@@ -55,7 +55,7 @@ class Eligibility(Gate):
         self._wake()
 
     def state_changed(self) -> None:
-        """The port has another state; in Initialize, CL and TBS are 0."""
+        """The port's state changed; in Initialize, CL and TBS are 0."""
         self._kernel.at(self._kernel.now + _LATENCY, UPDATE, self._see_state, self._status.state)
 
     def _see_state(self, state: int) -> None:
@@ -67,7 +67,7 @@ class Eligibility(Gate):
         self._wake()
 
     def operational_changed(self) -> None:
-        """Other VLs are operational."""
+        """The operational VLs changed."""
         self._kernel.at(self._kernel.now + _LATENCY, UPDATE, self._see_operational, self._status.operational)
 
     def _see_operational(self, vls: int) -> None:

@@ -279,7 +279,7 @@ class FlowControl(FlowFlags):
             self.start_watchdog()
 
     def operational_changed(self) -> None:
-        """Other VLs are operational, visible in the current cycle."""
+        """The operational VLs changed, visible in the current cycle."""
         self._announce()
         if self._status.state in _CHECKED_STATES:
             now = self._kernel.now
@@ -291,7 +291,7 @@ class FlowControl(FlowFlags):
             self._watch()
 
     def _announce(self) -> None:
-        """State or operational VLs are others, visible in the current cycle."""
+        """State or operational VLs changed, visible in the current cycle."""
         self.announcement_changes()
         self._announced = 0 if self._status.state in _SILENT_STATES else self._status.operational
 

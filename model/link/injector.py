@@ -25,7 +25,7 @@ class LinkEntry(ABC):
     """Where rows enter a direction of a link.
 
     Attributes:
-        in_flight: packets, in order, that have not wholly arrived.
+        in_flight: packets, in order, that have not fully arrived.
         stale: the injector is inside a packet whose end row was refused.
     """
 

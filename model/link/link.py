@@ -138,7 +138,7 @@ class Direction(LinkEntry):
         if self.log:
             self.log.set_pitch(now, pitch)
         for sending in self.in_flight:
-            # Its rows to come are on the wires in other cycles than foreseen, or not at all.
+            # Its remaining rows are on the wires in other cycles than planned, or not at all.
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
                 sending.irregular = True
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:

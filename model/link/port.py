@@ -23,7 +23,7 @@ _POLLING: Final = PortPhysicalState.POLLING
 
 
 class LinkPort(LinkEnd):
-    """One port: its parts, and who of them hears of what.
+    """One port: its parts, and which of them learns of what.
 
     Attributes:
         status: what it is at the moment.

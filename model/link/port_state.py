@@ -21,7 +21,7 @@ class PortStateMachine:
     """
 
     def __init__(self, status: PortStatus, changed: Callable[[PortState, bool], None]) -> None:
-        """`changed` hears of a new state visible in the current cycle: the old one, and whether a write made it."""
+        """`changed` is called when a new state is visible, with the old one and whether a write made it."""
         self.timeout = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
         self._status = status
         self._kernel = status.kernel

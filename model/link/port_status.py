@@ -1,4 +1,4 @@
-"""What a port is at the moment, as all that is in it and around it may see (docs/pipeline.md, sections 5 and 10)."""
+"""What a port is at the moment, as everything in and around it may see (docs/pipeline.md, sections 5 and 10)."""
 
 from wire.codes import PortPhysicalState, PortState, max_pkt_len, mtu_code
 

@@ -78,7 +78,7 @@ class Receiver(RowReceiver):
         self._acceptance = acceptance
         self._wire: Direction
         self._flight = 0
-        # Framing, of use in a walk.
+        # Framing, used in a walk.
         self._state = _State.IDLE
         self._row = 0
         self._packet = Packet()

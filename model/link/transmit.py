@@ -266,12 +266,12 @@ class LinkOutput(Output):
         self._eligibility.state_changed()
 
     def operational_changed(self) -> None:
-        """Other VLs are operational, visible in the current cycle."""
+        """The operational VLs changed, visible in the current cycle."""
         self.recheck()
         self._eligibility.operational_changed()
 
     def set_pitch(self, pitch: int) -> None:
-        """The port has another width, visible in the current cycle: 1 for 4X, 4 for 1X."""
+        """The port's width changed, visible in the current cycle: 1 for 4X, 4 for 1X."""
         if pitch == self.pitch:
             return
         self.pitch = pitch

@@ -1,4 +1,4 @@
-"""What a port tells its peer over a link, kept for somebody outside who asks for it from time to time."""
+"""What a port sends its peer over a link, kept for somebody outside who asks for it from time to time."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ LoggedRow = tuple[int, int, int]
 class WireLog:
     """Rows of one direction of a link, by the cycle in which they are on the sender's wires.
 
-    Of what the sender drives, or of what gets across the link of it: nothing that is on it while it is down, and errors
-    injected.
+    Either what the sender drives, or what of it gets across the link: without what is on it while it is down, and with
+    errors injected.
     What is not given as a row is idle data, at the pace of the sender's width. Each of the methods gives what has not
-    been given yet; only of cycles that are over it is certain.
+    been given yet; it is certain only for cycles that are over.
     """
 
     def __init__(self, pitch: int, *, flight: int | None) -> None:
-        """Of a link that is up, and whose sender polls; FLIGHT: of what gets across that link, not what is driven.
+        """For a link that is up and whose sender polls; FLIGHT: log what gets across it, not what is driven.
 
-        Of what gets across a cycle is certain only when it is over at the receiver.
+        What gets across in a cycle is certain only when that is over at the receiver.
         """
         self._flight = flight
         self._pitch = pitch
@@ -34,7 +34,7 @@ class WireLog:
         self._new_paces = [(0, self._pace)]
         self._polls = [(0, True)]
 
-    # What the direction tells of the current cycle.
+    # What the direction reports of the current cycle.
 
     def send(self, sending: Transmission) -> None:
         """A packet will be on the wires; it may yet be refused or end early."""

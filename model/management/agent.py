@@ -45,7 +45,7 @@ _ADAPTER_HOST: Final = 1
 class Agent:
     """The SMI, the SMA, the PMA and the sender of traps behind port 0.
 
-    Its node tells it what happens, and what it gives away goes by `AgentNode`. The node records DELIVER, SCRAP and
+    Its node reports to it what happens, and it acts through `AgentNode`. The node records DELIVER, SCRAP and
     SEND.
 
     Attributes:
@@ -71,10 +71,10 @@ class Agent:
         self._trap_timer_ends = 0
         self._violation: dict[str, int] = {}  # details of trap 256
 
-    # What the node tells.
+    # What the node reports.
 
     def granted(self) -> None:
-        """A packet was granted to the agent in the current cycle g, in phase `MATCH`: it is free no more."""
+        """A packet was granted to the agent in the current cycle g, in phase `MATCH`: it is no longer free."""
         self._free = False
 
     def arrived(self, data: bytes | None, arrival: int, slot: int) -> None:
@@ -99,11 +99,11 @@ class Agent:
         self._become_free(None)
 
     def held(self) -> None:
-        """The test bus has an access in the current cycle, told in phase `CONTROL`."""
+        """The test bus has an access in the current cycle, reported in phase `CONTROL`."""
         self._steps.held()
 
     def port_state_changed(self, old: PortState, new: PortState, *, by_write: bool) -> None:
-        """A port's new state is visible in the current cycle, told in phase `STATE`.
+        """A port's new state is visible in the current cycle, reported in phase `STATE`.
 
         `by_write`: it is Down, by a register write.
         """
@@ -118,7 +118,7 @@ class Agent:
             self._trap_event(TrapNumber.LINK_STATE_CHANGE)
 
     def host_sm(self, value: bool) -> None:
-        """Whether an adapter's host has a Subnet Manager, visible in the current cycle, told in phase `UPDATE`."""
+        """Whether an adapter's host has a Subnet Manager, visible in the current cycle, given in phase `UPDATE`."""
         if value != self._port_info.host_sm:
             self._port_info.host_sm = value
             self._trap_event(TrapNumber.LOCAL_CHANGES)
@@ -220,7 +220,7 @@ class Agent:
             self._finish_on(answer_packet(data, answer), output, slot)
 
     def _output(self, way: Way) -> Generator[int, None, int | None]:
-        """The output that a way leads to; None if it leads nowhere."""
+        """The output that a `Way` names; None if it leads nowhere."""
         if way.toward == Toward.HOST:
             return _ADAPTER_HOST
         if way.toward == Toward.PORT:

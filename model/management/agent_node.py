@@ -25,7 +25,7 @@ class AgentNode(ABC):
 
     @abstractmethod
     def taken_by_trap(self) -> None:
-        """The agent was free, and is not any more: not in the current cycle's matching, and until `freed`."""
+        """The agent is no longer free: not in the current cycle's matching, nor until `freed`."""
 
     @abstractmethod
     def bus_write(self, address: int, value: int) -> None:

@@ -28,7 +28,7 @@ class Node(PortOwner):
 
     @abstractmethod
     def read_register(self, page: int, offset: int) -> int:
-        """A word of a kind of node's own: outside the ports' pages, and not one of all nodes. Undefined ones read 0."""
+        """A word that only this kind of node has, outside the ports' pages. Undefined ones read 0."""
 
     @abstractmethod
     def write_register(self, page: int, offset: int, value: int) -> None:

@@ -41,7 +41,7 @@ _HEAD: Final = _head(_KNOWN_BY)
 def is_perf_request(data: bytes) -> bool:
     """True if a packet on the slot of a data VL, given from LRH to ICRC, is a request to a PMA.
 
-    Its ICRC is not looked at. Data packets are asked too: all fields but one are compared at once.
+    Its ICRC is not looked at. Data packets are checked too: all fields but one are compared at once.
     """
     return (
         len(data) == PACKET_BYTES

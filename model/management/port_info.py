@@ -89,7 +89,7 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
     return PORT_INFO.record(values)
 
 
-# What a Set makes of a field, asked for `value` where `stored` is; None if that is refused.
+# What a Set of `value` makes of a field that holds `stored`; None if that is refused.
 
 
 def _anything(value: int, stored: Record) -> int | None:

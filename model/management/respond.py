@@ -14,7 +14,7 @@ __all__ = ["respond"]
 def respond(
     attributes: Mapping[int, Attribute], mad: Record, arrival: int, hides_m_key: bool = False
 ) -> Generator[int, None, Record]:
-    """Work on a Get or Set, in steps (section 4.3), and return the answer, of an SMP as before its way out."""
+    """Work on a Get or Set, in steps (section 4.3), and return the answer, an SMP's as before the SMI."""
     is_set = mad.method == MadMethod.SET
     data = mad_data(mad)
     if mad.class_version != CLASS_VERSION:

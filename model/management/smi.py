@@ -20,7 +20,7 @@ _UNCHANGED: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class Toward(IntEnum):
-    """Where a way leads."""
+    """Where a `Way` leads."""
 
     NOWHERE = 0
     AGENT = 1
@@ -33,7 +33,7 @@ class Way(NamedTuple):
     """Where an SMP goes.
 
     Attributes:
-        toward: the kind of way.
+        toward: the kind of target.
         number: PORT: the port. ROUTE: the LID that the forwarding table is asked for.
     """
 
@@ -59,7 +59,7 @@ _DROPPED: Final = Passage(Way(Toward.NOWHERE))
 TO_AGENT: Final = Way(Toward.AGENT)
 TO_HOST: Final = Way(Toward.HOST)
 _DIRECT: Final = {"dlid": LID_PERMISSIVE, "slid": LID_PERMISSIVE}
-"""The LRH of an SMP on the directed part of its way."""
+"""The LRH of an SMP on the directed part of its route."""
 
 _SMA_METHODS: Final = (MadMethod.GET, MadMethod.SET, MadMethod.TRAP_REPRESS)
 
@@ -168,7 +168,7 @@ def _on_its_way_back(smp: Record, lrh: Record, is_switch: bool, lid: int) -> Pas
 def answer_passage(smp: Record, lrh: Record, arrival: int, *, is_switch: bool, lid: int) -> Passage:
     """Where the answer to an SMP goes, and what changes in it and its LRH. `lid` is the node's own.
 
-    The way does not depend on `lid`.
+    `Passage.way` does not depend on `lid`.
     """
     exchanged = {"dlid": lrh.slid, "slid": lrh.dlid}
     from_host = not is_switch and arrival == FROM_HOST

@@ -14,7 +14,7 @@ _DONE: Final = -1
 
 
 class Steps:
-    """The steps of the work in hand. A cycle in which the test bus has an access is none."""
+    """The steps of the current work. A cycle in which the test bus has an access has none."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -41,7 +41,7 @@ class Steps:
             self._kernel.at(self._kernel.now + step - self._step, DECIDE, self._reach, step)
 
     def _reach(self, step: int) -> None:
-        """The current cycle is that of a step, unless there were accesses on the way."""
+        """The current cycle is that of a step, unless there were accesses in between."""
         late, self._stood_still = self._stood_still, 0
         if late:
             self._kernel.at(self._kernel.now + late, DECIDE, self._reach, step)

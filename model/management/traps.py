@@ -1,4 +1,4 @@
-"""Traps: what a node tells its Subnet Manager unasked, again and again (docs/management.md, section 5)."""
+"""Traps: what a node reports to its Subnet Manager unasked, repeatedly (docs/management.md, section 5)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -41,13 +41,13 @@ class Traps:
         self.pending[trap] = transaction_id(trap, self._events[trap])
 
     def repress(self, transaction_id: int) -> None:
-        """The trap pending under a TransactionID, if there is one, is pending no longer."""
+        """The trap pending under a TransactionID, if there is one, is no longer pending."""
         for trap, pending in list(self.pending.items()):
             if pending == transaction_id:
                 del self.pending[trap]
 
     def next(self) -> TrapNumber:
-        """Of the pending traps, of which there is one at least, the first in turn. It will be sent."""
+        """The first in turn of the pending traps, of which there is at least one. It will be sent."""
         while True:
             trap = _TURN[self._turn]
             self._turn = (self._turn + 1) % len(_TURN)

@@ -65,7 +65,7 @@ def test_on_bad_links_every_packet_arrives_or_an_error_says_why(star, ready):
         Verdict(RxData.verdict.read(record)) for record in bench.of(Kind.RX_DATA) if RxData.verdict.read(record)
     )
     scraps = len(bench.of(Kind.SCRAP))
-    # A packet damaged on its way in is bad twice, where it was damaged and as REMOTE, or scrapped.
+    # A packet damaged on entry is bad twice, where it was damaged and as REMOTE, or scrapped.
     assert len(bench.delivered) + lost[Verdict.PHYSICAL] == len(bench.posts)
     assert lost[Verdict.REMOTE] + scraps <= lost[Verdict.PHYSICAL]
     assert set(lost) == {Verdict.PHYSICAL, Verdict.REMOTE}
@@ -264,7 +264,7 @@ def manage(bench, ready, rng, cycles):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_packet_taken_whole_is_what_its_rows_would_have_been(star, ready, seed, monkeypatch):
-    """Two ways through the receiver: rows by the framing table always, or only where it matters."""
+    """Two paths through the receiver: rows by the framing table always, or only where it matters."""
     quick = stormy(star, ready, seed).run(15_000).records
     monkeypatch.setattr(Transmission, "irregular", property(lambda _: True, lambda *_: None))
     by_rows = stormy(star, ready, seed).run(15_000).records

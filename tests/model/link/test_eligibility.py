@@ -27,7 +27,7 @@ def bench(star, ready):
 
 @pytest.fixture
 def shown(star, ready):
-    """The cycle in which the packet is a visible head, and granted if nothing is in its way."""
+    """The cycle in which the packet is a visible head, and granted if nothing blocks it."""
     undisturbed = star(2)
     undisturbed.post(ready + 100, 1, 2, payload=PAYLOAD)
     (sent,) = undisturbed.run(2000).of(Kind.TX_DATA, 0, 2)

@@ -102,7 +102,7 @@ def test_a_short_loss_of_the_link_is_deferred_and_a_long_one_takes_the_port_down
 
 @pytest.fixture
 def told(monkeypatch):
-    """What the switch's agent is told from a cycle up to another: (old, new, by_write)."""
+    """What the switch's agent learns from a cycle up to another: (old, new, by_write)."""
     changes = []
     listen = Agent.port_state_changed
 

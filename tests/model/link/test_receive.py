@@ -57,7 +57,7 @@ def data(*, first=0, last=ROW_MAX, at_end=False, keep=ALL, flip=0):
 @pytest.mark.parametrize(
     ("injection", "first", "counters"),
     [
-        # A payload bit: the VCRC tells.
+        # A payload bit: the VCRC shows it.
         (data(first=5, last=5, flip=1), (PHYSICAL, 1, N, N), (0, 1, 0, 1, 2, 2 * N)),
         # A code violation in row 5: cut there, and row 6 on is discarded.
         (data(first=5, last=5, flip=K0), (PHYSICAL, 0, N, 5), (1, 1, 0, 1, 2, N + 5)),

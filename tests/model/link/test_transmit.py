@@ -111,7 +111,7 @@ def test_a_1x_link_sends_a_row_in_every_fourth_cycle(star, ready, narrow):
 
 
 def test_an_early_end_frees_the_output_for_the_next_packet(star, ready):
-    """The row after row 20 is destroyed on the way in: cut there, sent with EBP as row 20."""
+    """The row after row 20 is destroyed on entry: cut there, sent with EBP as row 20."""
     bench = star(2)
     bench.inject(ready, 0, 1, Injection(Trigger.DATA, first=20, last=20, flip=8 << 32))
     bench.post(ready + 10, 1, 2, payload=256)

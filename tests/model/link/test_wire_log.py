@@ -1,4 +1,4 @@
-"""What is on a link's wires, as somebody outside is told of it from time to time."""
+"""What is on a link's wires, as somebody outside gets it from time to time."""
 
 import random
 

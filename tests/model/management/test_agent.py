@@ -93,7 +93,7 @@ def test_a_port_that_is_not_there_leads_nowhere(switch, out):
 
 
 def routed(dlid):
-    """An SMP that has gone the directed part of its way."""
+    """An SMP that has gone the directed part of its route."""
     return smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=1, path=(1,), dr_dlid=dlid).replace(
         hop_pointer=1
     )

@@ -352,7 +352,7 @@ MAPPING = [1, 0, 0, 1, 1, 1, 0, 2, 15, 0, 0, 0, 0, 0, 0, 1]
 @pytest.mark.parametrize("sl", range(16))
 @pytest.mark.parametrize("is_switch", [True, False])
 def test_on_a_link_an_answer_is_on_the_vl_of_its_sl(switch, adapter, is_switch, sl):
-    """A switch's has a table for the way from port 0 to each output."""
+    """A switch's has a table from port 0 to each output."""
     bench = switch if is_switch else adapter
     with_table(bench, MAPPING, SL_TO_VL_MODIFIER.to_int(input_port=0, output_port=2) if is_switch else 0)
     bench.ask_perf(get(A.PORT_COUNTERS, bytes([0, 1])), bench.kernel.now + ARRIVES, sl=sl)

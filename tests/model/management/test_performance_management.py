@@ -205,7 +205,7 @@ def with_link_down(star, ready, *, up_again, **switch):
 
 
 def test_an_answer_that_has_no_room_on_its_data_vl_is_dropped_and_the_agent_free_in_the_next_cycle(star, ready):
-    """Host 2 asks thrice in the name of host 1, whose link is down; there is room for one answer."""
+    """Host 2 asks three times in the name of host 1, whose link is down; there is room for one answer."""
     bench = with_link_down(star, ready, up_again=5000)
     for number in range(3):
         ask(bench, ready + 110, 2, SWITCH_LID, get(transaction_id=number), slid=1)

@@ -167,7 +167,7 @@ def test_sl_to_vl_and_neighbormtu_are_of_no_concern_on_the_way_to_port_0(star, r
 
 
 def test_the_link_has_one_reader_for_an_adapters_host_and_agent_which_take_turns(star, ready):
-    """Two packets wait for a host that stalls until an SMP is on its way."""
+    """Two packets wait for a host that stalls until an SMP is in transit."""
     bench = star(3)
     bench.stall(ready, 3, 0b01)
     for _ in range(2):
@@ -396,7 +396,7 @@ def test_only_an_adapter_has_a_host_with_a_subnet_manager(star, ready):
 # Traps (section 5).
 
 POST_TO_GRANT = 257
-"""Of a directed-route SMP for the switch, if nothing is in its way."""
+"""Of a directed-route SMP for the switch, if nothing blocks it."""
 
 
 @pytest.fixture

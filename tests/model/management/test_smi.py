@@ -43,7 +43,7 @@ ANYWHERE = pytest.mark.parametrize("came", [at_switch, at_adapter, from_host])
 BY_LINK = pytest.mark.parametrize("came", [at_switch, at_adapter])
 
 
-# On the way out, D = 0.
+# Outgoing, D = 0.
 
 
 @ANYWHERE
@@ -138,7 +138,7 @@ def test_a_hop_pointer_beyond_the_path_leads_nowhere(came, hop):
     assert came(directed(0, hop)).way == NOWHERE
 
 
-# On the way back, D = 1.
+# Returning, D = 1.
 
 
 def test_a_host_s_answer_leaves_by_the_return_path():
@@ -252,7 +252,7 @@ def test_what_goes_to_the_host_has_made_its_last_hop():
     assert passage.smp["hop_pointer"] == 4
 
 
-# Whole ways.
+# Whole routes.
 
 
 class Line:

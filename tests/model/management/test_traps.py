@@ -391,7 +391,7 @@ def told(smp):
 def test_trap_144_tells_that_the_host_s_subnet_manager_came_or_went(value):
     bench = Bench(ADAPTER)
     if not value:
-        bench.host_sm(1, True)  # no event: there is no one yet to tell
+        bench.host_sm(1, True)  # no event: there is no one yet to notify
     host = configured(bench)
     now = host.kernel.now
     host.host_sm(now + 100, value)
