@@ -31,7 +31,7 @@ def lowest(m: Module, requests: Value) -> Value:
 def first_from(m: Module, requests: Value, place: Value) -> Signal:
     """One-hot: the first request x >= p cyclic (docs/pipeline.md, section 1).
 
-    `place` is the mask of all x >= p; an empty mask stands for p = 0 like a full one. The requests at
+    `place` is the mask of all x >= p; an empty mask stands for p = 0, as a full one. The requests at
     and below the place are searched at the same time, so the depth grows with the logarithm of the width.
     """
     width = len(requests)

@@ -14,7 +14,7 @@ class MadCheck(wiring.Component):
     """Looks at the rows of one packet after the other.
 
     Members:
-        row: rows on their way to a buffer.
+        row: rows that go to a buffer.
         is_smp, is_pma_request: the packet is one, in the cycle of its last row.
     """
 
@@ -23,7 +23,7 @@ class MadCheck(wiring.Component):
         super().__init__({"row": In(StoreRow), "is_smp": Out(1), "is_pma_request": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Each row is compared as it comes by. What decides is over long before the packet is."""
+        """Each row is compared as it passes. The rows that decide end long before the packet."""
         m = Module()
         row = self.row
         on_vl15 = row.slot == self._vls

@@ -16,7 +16,7 @@ class OwnLid(wiring.Component):
     """Compares the DLID of one packet after the other.
 
     Members:
-        row: rows on their way to a buffer, two cycles after the row was received.
+        row: rows that go to a buffer, two cycles after the row was received.
         lid, lmc: the registers.
         own: the packet's DLID is one of the adapter's own by what was visible two cycles before; from the fourth
             cycle after its row 1 on.

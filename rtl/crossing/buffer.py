@@ -39,7 +39,7 @@ __all__ = [
 ROWS_OF_BLOCK = 16
 
 NO_COLLISION = {"no_rw_check": 1}
-"""Attribute of a memory of which no word counts that is read while it is written: synthesis need not keep
+"""Attribute of a memory in which a word read while it is written does not matter: synthesis need not keep
 the old one."""
 
 BLOCK_RAM = {"ram_style": "block"}
@@ -64,18 +64,18 @@ def block_bits(pools: Sequence[int]) -> int:
 
 
 def release_layout(bits: int) -> data.StructLayout:
-    """A packet's blocks on their way back: the chain `first`..`last` of pool `slot`, charged as `need`."""
+    """A packet's blocks that return: the chain `first`..`last` of pool `slot`, charged as `need`."""
     return data.StructLayout({"valid": 1, "slot": SLOT_BITS, "need": NEED_BITS, "first": bits, "last": bits})
 
 
 class FillSignature(wiring.Signature):
-    """Packets on their way into a buffer, seen from where they come from.
+    """Packets that enter a buffer, seen from their source.
 
     Members:
         write: rows received, two cycles after the wires. A row stored in a cycle is seen by reads
             of the next cycle on, the verdict likewise.
         accept, accept_slot, accept_need: a packet is accepted; charged to `free` in the next cycle.
-        cancel: with `write.last` of an accepted packet: it gives its blocks back at once.
+        cancel: with `write.last` of an accepted packet: it returns its blocks at once.
         free: free blocks of each slot.
     """
 

@@ -21,7 +21,7 @@ __all__ = ["PacketQueues", "connect_join", "packet_layout"]
 
 
 def packet_layout(block_bits: int, key: data.StructLayout | None) -> data.StructLayout:
-    """A packet in a queue: its first block, and its key, unless all are alike."""
+    """A packet in a queue: its first block, and its key, unless all are equal."""
     return data.StructLayout({"first": block_bits} | ({} if key is None else {"key": key}))
 
 
@@ -67,7 +67,7 @@ class PacketQueues(wiring.Component):
         m = Module()
         count = self.count
         visible = self.visible
-        fetching = Signal(count)  # the head was taken, its successor is on its way
+        fetching = Signal(count)  # the head was taken, its successor is being fetched
         followed = Signal(count)  # the head came from the successor memory
         more = Signal(count)  # there are packets behind the head
 
@@ -75,7 +75,7 @@ class PacketQueues(wiring.Component):
         m.submodules.joined = joined = Memory(shape=first_block, depth=count, init=[])
         m.submodules.fetched = fetched = Memory(shape=first_block, depth=count, init=[])
         m.submodules.tails = tails = Memory(shape=first_block, depth=count, init=[])
-        # What is read while it is written is of no head: nothing joins behind one that was taken as the last.
+        # A word read while it is written belongs to no head: nothing joins behind one that was taken as the last.
         m.submodules.successor = successor = Memory(
             shape=self.packet, depth=self.blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
         )

@@ -28,8 +28,8 @@ PassingRow = data.StructLayout(
         "n": LENGTH_BITS,
     }
 )
-"""A row between reader and output, in cycle x_r + 1. It goes from every reader to every output, so there is no more in
-it than must be.
+"""A row between reader and output, in cycle x_r + 1. It goes from every reader to every output, so it holds no
+more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
 with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent. Lane 0 of row 0 is a

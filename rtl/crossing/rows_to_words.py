@@ -20,7 +20,7 @@ RECEIVE_KINDS: Final = (Kind.DELIVER,)
 
 
 class HostWordSignature(wiring.Signature):
-    """Words of received packets on their way to the host.
+    """Words of received packets that go to the host.
 
     Members:
         valid: there is a word in this cycle.

@@ -1,4 +1,4 @@
-"""A whole fabric in hardware: switches and adapters, the links between them, and the way in for control operations."""
+"""A whole fabric in hardware: switches and adapters, the links between them, and the input for control operations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Fabric(wiring.Component):
     """
 
     def __init__(self, parameters: FabricParameters, *, part: bool = False) -> None:
-        """Of a part of a larger fabric nodes get their identities from outside, so that like parts are alike."""
+        """Nodes of a part of a larger fabric get their identities from outside, so that equal parts are identical."""
         self.parameters = parameters
         self._nodes = [_node(node) for node in parameters.nodes.values()]
         self._links = [tuple(LinkDirection(link.flight) for _direction in range(2)) for link in parameters.links]
@@ -73,7 +73,7 @@ class Fabric(wiring.Component):
         return m
 
     def _identify_nodes(self, m: Module) -> None:
-        """Each node's identity, on wires of the fabric: what is in a node does not differ among like ones."""
+        """Each node's identity, on wires of the fabric: nodes of equal parameters are identical inside."""
         for index, (name, node) in enumerate(zip(self.parameters.nodes, self._nodes, strict=True)):
             if index < self.ports.identities:
                 connect(m, flipped(self.identity[index]), node.identity)
@@ -104,7 +104,7 @@ class Fabric(wiring.Component):
                 self.polls[place].eq(self._nodes[node].polling[port - 1]),
             ]
         for node, ports in zip(self._nodes, up, strict=True):
-            # A port without a link is down for ever.
+            # A port without a link is down for good.
             m.d.comb += node.up.eq(Cat(ports.get(port + 1, 0) for port in range(len(node.up))))
 
     def _link_up(self, m: Module, index: int, ends: Iterable[tuple[int, int]]) -> Signal:

@@ -38,7 +38,7 @@ InjectionArguments = data.StructLayout(
 
 
 class Injector(wiring.Component):
-    """Changes rows on their way into a link (docs/pipeline.md, section 2.1).
+    """Changes rows that enter a link (docs/pipeline.md, section 2.1).
 
     Members:
         row: what the transmitter drives, in cycle c.
@@ -138,7 +138,7 @@ class Injector(wiring.Component):
 
 
 class _Flight(wiring.Component):
-    """A row's way: what comes in at c goes out at c + `flight`."""
+    """A row's flight: what comes in at c goes out at c + `flight`."""
 
     def __init__(self, flight: int) -> None:
         self._flight = flight
@@ -206,7 +206,7 @@ class LinkDirection(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the injector and the way."""
+        """Build the injector and the delay."""
         m = Module()
         m.submodules.injector = injector = Injector()
         m.submodules.flight = flight = _Flight(self._flight)

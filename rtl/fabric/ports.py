@@ -28,7 +28,7 @@ class ControlSignature(wiring.Signature):
     """Control operations, one a cycle at most, and what register reads answer.
 
     Members:
-        operation: a `wire.stimulus.Operation`, with `target` and `args` as told there (args[0] in the lowest bits).
+        operation: a `wire.stimulus.Operation`, with `target` and `args` as said there (args[0] in the lowest bits).
         rvalid: `rdata` answers the read given four cycles before.
     """
 

@@ -1,4 +1,4 @@
-"""Flow control packets on their way to the wires (docs/pipeline.md, sections 7 and 8)."""
+"""Flow control packets from grant to wires (docs/pipeline.md, sections 7 and 8)."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring

@@ -66,7 +66,7 @@ StoreRow = data.StructLayout(
 `slot` holds from row 0 on; it is none of the port's if the VL is not. `accepted` (with `n` and
 `need`) is meaningful from h+3 on, and 0 on rows 0 and 1; rows of packets not accepted are presented too.
 `last` is high once for every packet, `bad` means anything with it. A packet cut without a row has
-one all the same.
+one too.
 """
 
 

@@ -79,7 +79,7 @@ class LinkPort(wiring.Component):
         free: free blocks of each data VL's receive buffer, as visible.
         sending: what the port lets its node send.
         send: rows from the transmit buffer in cycle x_r + 2.
-        state_reported: the state shown is new, and one that SwitchInfo.PortStateChange tells of.
+        state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
         reg: register access at the node's registered stage; `reg_rdata` follows two cycles after a

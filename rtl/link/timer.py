@@ -8,7 +8,7 @@ __all__ = ["Timer"]
 
 
 class Timer(wiring.Component):
-    """Counts cycles, again and again, up to a length.
+    """Counts cycles repeatedly, up to a length.
 
     Args:
         bits: width of the length.

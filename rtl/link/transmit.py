@@ -31,7 +31,7 @@ SendRow = data.StructLayout(
         "input": PORT_BITS,
     }
 )
-"""A row of a data packet on its way to the wires, in cycle x_r + 2.
+"""A row of a data packet that goes to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it. `slot`, `n` and `input`
 (number of the input) hold from row 0 to the end row. `oversize` and `need` (blocks) come with row 0: `need`

@@ -21,7 +21,7 @@ class Watchdog(wiring.Component):
     Members:
         state, operational: the port's state, and the mask of its operational data VLs.
         good: mask of the VL of a good link packet in this cycle.
-        limit: FC_WATCHDOG; a write starts all VLs anew.
+        limit: FC_WATCHDOG; a write restarts all VLs.
         expired: mask of VLs that have been without one for too long; LinkErrorRecovery moves in the
             next cycle.
     """

@@ -100,7 +100,7 @@ class AttributeWords(Stage):
         return m
 
     def _note_violation(self, m: Module, write: data.View) -> None:
-        """As trap 256 tells of it, a word in each step."""
+        """As trap 256 reports it, a word in each step."""
         steps, head = self.steps, self.task.head
         dr_slid = Mux(head.directed, head.dr_slid, 0)
         words = violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, dr_slid)

@@ -1,4 +1,4 @@
-"""What a node is and how it is, on wires to its agent (docs/management.md, section 7)."""
+"""A node's identity and state, on wires to its agent (docs/management.md, section 7)."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
@@ -10,7 +10,7 @@ __all__ = ["IdentitySignature", "NodeStateSignature", "identity_values"]
 
 
 class IdentitySignature(wiring.Signature):
-    """A node's identity, seen from where it comes. It does not change.
+    """A node's identity, seen from its source. It does not change.
 
     Members:
         node_guid, port_guid: GUIDs of the node and of its port (a switch's port 0).
@@ -31,7 +31,7 @@ class NodeStateSignature(wiring.Signature):
     """The node's state, seen from the node.
 
     Members:
-        state_reported (switch): in the first cycle of a port's state that PortStateChange tells of.
+        state_reported (switch): in the first cycle of a port's state that PortStateChange reports.
         active, host_sm (adapter): the port is Active; the host has a Subnet Manager.
     """
 

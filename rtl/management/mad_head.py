@@ -1,4 +1,4 @@
-"""What is kept of the headers of an SMP or a PMA request as its words come by (docs/management.md, 1, 3 and 6)."""
+"""What is kept of the headers of an SMP or a PMA request as its words pass (docs/management.md, 1, 3 and 6)."""
 
 from typing import Final
 

@@ -41,7 +41,7 @@ class Offer(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A word waits before the stream. There is one ICRC for both ways."""
+        """A word waits before the stream. There is one ICRC for both directions."""
         m = Module()
         m.submodules.icrc = icrc = Icrc()
         steps, stream, came = self.steps, self.stream, self.came

@@ -52,7 +52,7 @@ class Settings(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Only whether there is a Subnet Manager to tell shows before a Set is over."""
+        """Only whether there is a Subnet Manager to notify is seen before a Set is over."""
         m = Module()
         values, word = self.values, self.word
         names = _OF_PORT if self._is_switch else (*_OF_PORT, "lmc")

@@ -23,7 +23,7 @@ class Goes(IntEnum):
     LINK = 3
     """Out 1, in an adapter, as it came."""
     PATH = 4
-    """Out by the entry of the new HopPointer of InitialPath or, on the way back, ReturnPath."""
+    """Out by the entry of the new HopPointer of InitialPath or, when returning, ReturnPath."""
     ROUTE = 5
     """By the LFT, to the packet's new DLID; in an adapter Out 1."""
     RETURN = 6

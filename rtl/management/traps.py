@@ -32,7 +32,7 @@ class Traps(Stage):
         settings: see `Settings`.
         node_state: makes the first trap pending, `violation` the second.
         represses: the packet ends the trap of its TransactionID.
-        due: some trap is. `begins`: it is taken up in this cycle.
+        due: some trap is. `begins`: its work begins in this cycle.
         sent: which one, from the cycle after on.
         write: to the packet: all of a trap's but its data and LIDs.
     """

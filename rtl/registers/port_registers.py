@@ -38,7 +38,7 @@ class DurationSignature(wiring.Signature):
 
     Members:
         length: its value.
-        written: the timer starts anew with the next cycle.
+        written: the timer restarts with the next cycle.
     """
 
     def __init__(self, register: PortRegister) -> None:

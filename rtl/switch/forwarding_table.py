@@ -10,7 +10,7 @@ __all__ = ["ForwardingTable", "destination_layout", "destination_of", "forwardin
 
 
 def destination_layout(ports: int) -> data.StructLayout:
-    """What an entry means to a switch's inputs, who store that in place of the port's number.
+    """What an entry means to a switch's inputs, which store that instead of the port's number.
 
     `known`: it is one of the switch's ports. `output`: that port's, which for port 0 is the last.
     """

@@ -138,7 +138,7 @@ class Switch(wiring.Component):
     def _connect_registers(
         self, m: Module, bus: NodeBus, ports: list[LinkPort], inputs: list[Input], agent_port: AgentPort
     ) -> None:
-        """Registers and tables, with what they tell inputs and agent."""
+        """Registers and tables, with what they show to inputs and agent."""
         count, lft_size, access = len(ports), self.parameters.lft_size, bus.access
         m.submodules.registers = registers = NodeRegisters(count, {NodeRegister.LINEAR_FDB_TOP: (16, lft_size - 1)})
         m.d.comb += [registers.access.eq(of_page(access, 0)), agent_port.lease_second.eq(registers.lease_second)]

@@ -34,7 +34,7 @@ def test_a_packet_for_which_there_is_no_room_lets_another_slot_pass() -> None:
     assert 16 // blocks_of_words(len(large)) == 3
     for _ in range(4):
         fabric.post(ready, 0, 0, large)
-    # The first is still on its way over the slow link when the fourth comes up.
+    # The first is still passing the slow link when the fourth comes up.
     fabric.post(ready + 225, 0, 1, words(0, 1, 8, vl=VL15))
     fabric.run(ready + 260)
     assert [event.words[0] for event in fabric.of(Kind.SEND)] == [0, 0, 0, 1]

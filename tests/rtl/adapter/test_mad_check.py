@@ -1,4 +1,4 @@
-"""An adapter tells SMPs and PMA requests from all other packets by the rows that pass."""
+"""An adapter distinguishes SMPs and PMA requests from all other packets by the rows that pass."""
 
 from collections.abc import Callable
 from typing import Any

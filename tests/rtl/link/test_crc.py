@@ -80,7 +80,7 @@ def test_the_crcs_of_the_standards_sample_packets_are_right(packet: bytes, gap: 
 def test_only_what_a_switch_or_router_may_change_is_outside_the_icrc(packet: bytes) -> None:
     rows = frame_data_packet(packet)
     with_grh = packet[1] & 3 == 3
-    # Bytes of which some bit may change on the way, with the mask of those bits (IBTA vol 1, 7.8).
+    # Bytes of which some bit may change in transit, with the mask of those bits (IBTA vol 1, 7.8).
     bth = 48 if with_grh else 8
     variant = {bth + 4: 0xFF}
     if with_grh:

@@ -201,7 +201,7 @@ def test_active_enable_is_lost_on_the_way_down() -> None:
 
 
 def reported(port: PortBench, cycles: int) -> list[int]:
-    """The cycles whose state is one that PortStateChange tells of."""
+    """The cycles whose state is one that PortStateChange reports."""
     port.run(cycles)
     return [cycle for cycle, reports in enumerate(port.seen["state_reported"]) if reports]
 

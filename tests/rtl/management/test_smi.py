@@ -1,4 +1,4 @@
-"""The Subnet Management Interface: where SMPs go, and what changes in them on the way."""
+"""The Subnet Management Interface: where SMPs go, and what changes in them there."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
