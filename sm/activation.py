@@ -26,13 +26,13 @@ async def bring_up_ports(
     tell: Tell,
     has_trap: Callable[[], bool],
 ) -> bool:
-    """Sets the `wanted` fields of PortInfo, and takes both ends of every link to Active; whether that was reached.
+    """Sets the `wanted` fields of PortInfo, and takes both ends of every link to Active; whether it got there.
 
     One Set holds a port's fields and takes it from Initialize to Armed, and both ends of a link are armed before
     either is made Active. A port that does not take a step yet, or has fallen back because its peer was not ready,
-    has further rounds with a pause between. A node that does not answer is told of and keeps no other from its turn,
-    unless `has_trap` says that a change was told of meanwhile: the subnet is another one then, and is to be looked at
-    anew at once.
+    has further rounds with a pause between. A node that does not answer is reported and does not hold up others,
+    unless `has_trap` says that a change was reported meanwhile: then the subnet has changed, and must be looked at
+    again at once.
     """
     ports = _Ports(mads, found, wanted, tell, has_trap)
     for turn in range(settings.attempts):
@@ -52,7 +52,7 @@ async def bring_up_ports(
 
 
 class _Ports:
-    """Ports under way to Active; `found` keeps what is known of them."""
+    """Ports being taken to Active; `found` keeps what is known of them."""
 
     def __init__(
         self,
@@ -75,14 +75,14 @@ class _Ports:
 
     @property
     def are_outdated(self) -> bool:
-        """Whether the subnet is no longer as it was found: a node does not answer, and a trap may tell why."""
+        """Whether the subnet is no longer as it was found: a node does not answer, and a trap may say why."""
         return bool(self.mute_paths) and self._has_trap()
 
     async def take(self, step: Callable[[End], Coroutine[Any, Any, None]], ends: Iterable[End]) -> None:
         """Takes a step with each of some ports, in their order.
 
-        No more are under way than SMPs may be outstanding, so that of a node that falls silent no other port has to
-        be waited for.
+        No more are in progress than SMPs may be outstanding, so that if a node falls silent its other ports need
+        not be waited for.
         """
         left = iter(ends)
 
@@ -163,7 +163,7 @@ class _Ports:
         try:
             self._found.ports[end] = await self._sma.set_port_info(self._found.path(end), end.port, info)
         except RefusedError as error:
-            # What was right of it holds all the same, and the answer shows it.
+            # The valid part of it holds nevertheless, and the answer shows it.
             answer = PORT_INFO.unpack(error.data)
             if answer.port_state != PortState.NO_CHANGE:
                 self._found.ports[end] = answer

@@ -1,7 +1,7 @@
 """Credit loops: links that wait for each other's credits in a circle, found in the channel dependency graph.
 
 A packet that holds the buffer behind one link and needs credits of the next makes the first link depend on the
-second. As long as there is only one way to each LID, traffic can block itself for ever if and only if
+second. As long as there is only one path to each LID, traffic can block itself forever if and only if
 dependencies form a circle (Dally and Seitz, 1987). All packets are taken to be on one VL.
 """
 
@@ -25,9 +25,9 @@ def find_credit_loop(
 ) -> list[End] | None:
     """A credit loop as the switch ports whose links wait for each other, each for the next, the last for the first.
 
-    None if there is none. `lids` is by PortGUID, `tables` by switch GUID. Counted are the packets from every end node
-    to every LID of an end node; with `management` also those from and to port 0 of switches, which are on data VLs
-    as far as they are not SMPs.
+    None if there is none. `lids` is by PortGUID, `tables` by switch GUID. It counts packets from every end node to
+    every LID of an end node; with `management` also those from and to port 0 of switches, which are on data VLs
+    unless they are SMPs.
     """
     return _circle(_dependencies(subnet, lids, tables, management))
 

@@ -1,8 +1,8 @@
 """Directed-route discovery: every node that answers, its ports, and which ports are linked (IBTA vol 1, 14.4.2).
 
 From the Subnet Manager's own port on, switch by switch, NodeInfo is asked for through every port that is up. It says
-which node is behind the port, and by which of its ports the request came in: that is a link. A link that leads to a
-switch known already counts once both its ends have said the same, for the GUID alone may be another switch's.
+which node is behind the port, and by which of its ports the request came in: that is a link. A link to an already
+known switch counts only once both its ends have said the same, since another switch may have the same GUID.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Findings:
     changed: list[int] = field(default_factory=list)
     """GUIDs of switches that had PortStateChange set, which is cleared now, and that may have sent a trap about it."""
     settled: bool = True
-    """Whether nothing is known to have changed under way."""
+    """Whether nothing is known to have changed meanwhile."""
 
     def path(self, end: End) -> Path:
         """How to reach the node of a port so that it lets itself be managed: of adapters, by this very port."""
@@ -60,7 +60,7 @@ class Findings:
 async def discover(sma: SmaClient, former: Subnet, tell: Tell) -> Findings:
     """Looks at the whole subnet.
 
-    Nodes and links that `former` does not have are told of; the descriptions that it has are not read again.
+    Nodes and links that `former` does not have are reported; the descriptions that it has are not read again.
     PortStateChange of every switch is cleared before its ports are read, so that what changes later shows.
 
     Raises:
@@ -98,7 +98,7 @@ class _Reading:
 
 
 class _Look:
-    """One discovery under way."""
+    """One discovery in progress."""
 
     def __init__(self, sma: SmaClient, former: Subnet, tell: Tell, findings: Findings) -> None:
         self.findings = findings
@@ -124,7 +124,7 @@ class _Look:
         self.unexplored.append(info.node_guid)
 
     async def explore(self, guid: int) -> None:
-        """Looks what is behind the ports of a node that are up and not yet in a link."""
+        """Finds what is behind the ports of a node that are up and not yet in a link."""
         ends = [end for end in self._ends_to_explore(guid) if self._is_up(end) and not self.findings.subnet.link(end)]
         infos = await gather([self._ask(end) for end in ends])
         arrivals = [_Arrival(end, info) for end, info in zip(ends, infos, strict=True) if info is not None]
@@ -143,7 +143,7 @@ class _Look:
                 self._link(near, far)
 
     async def settle(self) -> None:
-        """Finds out about what did not fit: another node of the same GUID, or a change under way."""
+        """Finds out about what did not fit: another node of the same GUID, or a change meanwhile."""
         for arrival in self._suspects:
             first = self._holders.get(arrival.info.port_guid)
             if first is None:
@@ -332,6 +332,6 @@ def _arrived_by(info: Record) -> End:
 
 
 def _identity(info: Record) -> tuple[int, ...]:
-    """What NodeInfo says alike through every port of a node."""
+    """What NodeInfo says identically through every port of a node."""
     common = (info.node_type, info.num_ports, info.system_image_guid, info.vendor_id, info.device_id)
     return (*common, info.port_guid) if _is_switch(info) else common

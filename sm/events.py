@@ -1,4 +1,4 @@
-"""What a Subnet Manager tells of its work, each as a record and, by `str`, as a line for people."""
+"""What a Subnet Manager reports of its work, each as a record and, by `str`, as a line for people."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SweepEnded(Event):
     smps: Counter[tuple[MadMethod, SmaAttribute]]
     """SMPs sent, those sent again included, by method and attribute."""
     complete: bool
-    """Whether all is as it is to be; for a light sweep, whether nothing has changed."""
+    """Whether all is as it should be; for a light sweep, whether nothing has changed."""
 
     def __str__(self) -> str:
         kind = "heavy" if self.heavy else "light"
@@ -224,7 +224,7 @@ class TrapReceived(Event):
 
 
 Tell: TypeAlias = Callable[[Event], None]
-"""Whom to tell."""
+"""Whom to notify."""
 
 
 def _node(node: Node) -> str:

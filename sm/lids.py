@@ -142,7 +142,7 @@ def parse_guid2lid(text: str, file: str) -> dict[int, LidRange]:
     A line is a GUID, the lowest and the highest LID; empty lines and comments (`#`) may stand between.
 
     Raises:
-        Guid2LidError: a line that is not so, LIDs that are none, or a GUID or LID that stands twice.
+        Guid2LidError: a line of another form, LIDs that are none, or a GUID or LID that occurs twice.
     """
     ranges: dict[int, LidRange] = {}
     lines: dict[int, int] = {}

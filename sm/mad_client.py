@@ -50,7 +50,7 @@ class RefusedError(SmpError):
 class OutgoingMad(NamedTuple):
     """A MAD for QP0 of the back end's port to send, and the LIDs of its packet.
 
-    Permissive ones go with directed routes, which the port's SMI sends on their way (IBTA vol 1, 14.2.2): HopPointer
+    Permissive ones go with directed routes, which the port's SMI forwards (IBTA vol 1, 14.2.2): HopPointer
     is still 0, and with HopCount 0 the MAD stays in the node.
     """
 

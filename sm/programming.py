@@ -50,8 +50,8 @@ class Programmed:
 async def learn_tables(sma: SmaClient, found: Findings, programmed: Programmed, tell: Tell) -> None:
     """Reads the forwarding tables of switches that come with some, as after another Subnet Manager.
 
-    What is remembered of a node that was reset is forgotten: it has no LID any more, or another LinearFDBTop. Of a
-    switch that does not answer, which is told, nothing is known, and all of its tables are written.
+    What is remembered of a node that was reset is forgotten: it has no LID any more, or another LinearFDBTop. A
+    switch that does not answer is reported; nothing is known of it, and all of its tables are written.
     """
 
     async def learn(guid: int, top: int) -> None:
@@ -111,7 +111,7 @@ async def program_switch(
         for block in range(size // _BLOCK)
         if wanted[block * _BLOCK : (block + 1) * _BLOCK] != held[block * _BLOCK : (block + 1) * _BLOCK]
     ]
-    # While they are on their way, nobody knows what the switch holds.
+    # While they are in transit, nobody knows what the switch holds.
     programmed.tables.pop(guid, None)
     await gather([sma.set_lft_block(path, block, wanted[block * _BLOCK : (block + 1) * _BLOCK]) for block in blocks])
     settled = info.replace(

@@ -1,4 +1,4 @@
-"""What a Subnet Manager is told to make of a subnet: LIDs, routing, MTU, VLs, timers, and when it looks again."""
+"""What a Subnet Manager is to make of a subnet: LIDs, routing, MTU, VLs, timers, and when it looks again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RoutingEngine(Protocol):
     def __call__(
         self, subnet: Subnet, lids: Mapping[int, LidRange], *, previous: Mapping[int, bytearray] | None
     ) -> Routes:
-        """Ways to every LID, `lids` by PortGUID, that keep to the `previous` tables where they can."""
+        """Paths to every LID, `lids` by PortGUID, that keep to the `previous` tables where they can."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class SubnetSettings:
     light_sweep_period: int | None = 1 << 21
     """Cycles from the end of a sweep to the next light one; None for no light sweeps."""
     trap_delay: int = 1 << 11
-    """Cycles from a trap to the sweep it asks for: both ends of a link that fails tell of it."""
+    """Cycles from a trap to the sweep it asks for: both ends of a link that fails report it."""
     attempts: int = 3
-    """Heavy sweeps in a row, where something changes under way or does not answer; also rounds of activation."""
+    """Heavy sweeps in a row, where something changes meanwhile or does not answer; also rounds of activation."""
     activation_wait: int = 3_000
     """Cycles to wait before another round of activation: about as long as an SMP and its answer take. A port becomes
-    Active only when it has heard of its peer being Armed, which each tells the other at once (docs/pipeline.md, 5)."""
+    Active only when it has heard of its peer being Armed, which each shows the other at once (docs/pipeline.md, 5)."""
     flap_limit: int = 3
-    """A link that is lost this often within `flap_period` cycles flaps: no way leads over it if there is another."""
+    """A link that is lost this often within `flap_period` cycles flaps: no path leads over it if there is another."""
     flap_period: int = 1 << 24

@@ -15,11 +15,11 @@ MANAGEMENT_PORT = 0
 """The port of a switch behind which its management agents are (IBTA vol 1, 18.2.4.1)."""
 
 MAX_PORTS = 254
-"""Most external ports of a node: 255 in a forwarding table says that there is no way (IBTA vol 1, 14.2.5.10)."""
+"""Most external ports of a node: 255 in a forwarding table says that there is no route (IBTA vol 1, 14.2.5.10)."""
 
 
 class SubnetError(ValueError):
-    """A subnet that cannot be; the text is one line."""
+    """An impossible subnet; the text is one line."""
 
 
 class End(NamedTuple):
@@ -46,7 +46,7 @@ class EndPort:
 
 @dataclass(slots=True)
 class Node:
-    """A node, as its NodeInfo and NodeDescription tell."""
+    """A node, as its NodeInfo and NodeDescription describe it."""
 
     guid: int
     type: NodeType
@@ -81,7 +81,7 @@ class Link:
 class Subnet:
     """Nodes and links. Two are equal if they have the same nodes, ports and links, in whatever order.
 
-    Parallel links, and links between two ports of one switch, are links like others.
+    Parallel links, and links between two ports of one switch, are ordinary links.
     """
 
     nodes: dict[int, Node] = field(default_factory=dict)

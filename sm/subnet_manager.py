@@ -45,7 +45,7 @@ class SubnetManager:
         lids: Mapping[int, LidRange] | None = None,
         listener: Callable[[int, Event], None] | None = None,
     ) -> None:
-        """`lids`, by PortGUID, are those of an earlier run; `listener` is told each event and its cycle."""
+        """`lids`, by PortGUID, are those of an earlier run; `listener` gets each event and its cycle."""
         self.mads = mads
         """Carries its datagrams; it also counts them."""
         self.found: Findings | None = None
@@ -62,11 +62,11 @@ class SubnetManager:
         self._programmed = Programmed()
         self._history = LinkHistory(self._settings.flap_limit, self._settings.flap_period)
         self.held_links: list[Link] = []
-        """Links that flap and that no way leads over."""
+        """Links that flap and that no path leads over."""
         self._active: set[Link] = set()
         """Links both ends of which have been Active."""
         self._renamed: set[int] = set()
-        """LIDs of nodes that have told that their descriptions are others, since the last heavy sweep began."""
+        """LIDs of nodes that have reported new descriptions since the last heavy sweep began."""
         self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change)
         mads.on_trap = self._trap
 
@@ -81,7 +81,7 @@ class SubnetManager:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is under way: it waits for a trap or for the next light sweep."""
+        """Whether nothing is in progress: it waits for a trap or for the next light sweep."""
         return self._sweeper.resting
 
     async def _heavy_sweep(self) -> HeavySweep:
@@ -111,7 +111,7 @@ class SubnetManager:
         return HeavySweep(programmed and active and found.settled, lids)
 
     async def _change(self) -> str | None:
-        """What makes another heavy sweep needful; None if nothing does."""
+        """What makes another heavy sweep necessary; None if nothing does."""
         if self._renamed:
             return "a node has another description"
         for link in self.held_links:
@@ -136,7 +136,7 @@ class SubnetManager:
                 self._tell(CreditLoopFound(tuple(loop)))
 
     def _without_flapping_links(self, subnet: Subnet) -> Subnet:
-        """The subnet without those links between switches that flap, as long as there are other ways."""
+        """The subnet without those links between switches that flap, as long as there are other paths."""
         self.held_links = []
         routed = subnet
         for link in subnet.links:
@@ -149,7 +149,7 @@ class SubnetManager:
         return routed
 
     async def _program(self, found: Findings) -> bool:
-        """Writes tables; whether every node answered. One that does not keeps no other from its tables."""
+        """Writes tables; whether every node answered. One that does not answer holds up no other."""
         tables = self.routes.tables if self.routes is not None else {}
 
         async def program(guid: int) -> bool:
@@ -166,7 +166,7 @@ class SubnetManager:
         return all(await gather([program(guid) for guid in found.subnet.nodes]))
 
     def _tell_losses(self, found: Findings) -> None:
-        """Tells what went since the discovery before."""
+        """Reports what was lost since the discovery before."""
         for guid, node in self.subnet.nodes.items():
             if guid not in found.subnet.nodes:
                 self._tell(NodeLost(node))
@@ -192,7 +192,7 @@ class SubnetManager:
     def _forget_descriptions(self) -> None:
         """Those of renamed nodes: discovery reads what it does not know.
 
-        Only where a sweep begins, for one under way has taken the descriptions over already.
+        Only where a sweep begins, for one in progress has taken the descriptions over already.
         """
         for node in self.subnet.nodes.values():
             if any(port.lid in self._renamed for port in node.end_ports.values()):

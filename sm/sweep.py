@@ -32,13 +32,13 @@ class HeavySweep(NamedTuple):
     """What came of a heavy sweep."""
 
     complete: bool
-    """Whether all is as it is to be."""
+    """Whether all is as it should be."""
     changed: frozenset[int] = frozenset()
     """LIDs of switches whose PortStateChange it found set and cleared: they send, or have sent, a trap about it."""
 
 
 async def find_change(sma: SmaClient, found: Findings) -> str | None:
-    """What has changed since a discovery; None if nothing has, as far as a light sweep can tell.
+    """What has changed since a discovery; None if nothing has, as far as a light sweep can see.
 
     One SMP for each switch, one for the Subnet Manager's own port, and one for each port that was silent.
     """
@@ -70,7 +70,7 @@ async def find_change(sma: SmaClient, found: Findings) -> str | None:
 
 
 class Sweeper:
-    """Sweeps for ever, and answers traps."""
+    """Sweeps forever, and answers traps."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Sweeper:
     ) -> None:
         """`heavy` sets the subnet right; `change` finds a cause to do so again."""
         self.resting = False
-        """Whether nothing is under way: it waits for a trap or the next light sweep."""
+        """Whether nothing is in progress: it waits for a trap or the next light sweep."""
         self._mads = mads
         self._settings = settings
         self._tell = tell
@@ -96,12 +96,12 @@ class Sweeper:
         self._issuers: set[int] = set()
         """LIDs whose traps have come since before the last heavy sweep began."""
         self._seen: frozenset[int] = frozenset()
-        """LIDs of switches the change of which the last heavy sweep has seen, while their traps are yet to come."""
+        """LIDs of switches whose change the last heavy sweep has seen, while their traps are yet to come."""
         self._rest: Future[bool] = Future()
 
     @property
     def has_trap(self) -> bool:
-        """Whether a trap has come that asks for a sweep, since the sweep under way began."""
+        """Whether a trap has come that asks for a sweep, since the sweep in progress began."""
         return self._trap is not None
 
     async def run(self) -> None:
@@ -126,7 +126,7 @@ class Sweeper:
 
     async def _sweep_heavily(self, cause: str) -> None:
         for _attempt in range(self._settings.attempts):
-            # It sees what the traps before it tell of.
+            # It sees what the traps before it report.
             self._trap = None
             started, before = self._started(True, cause)
             self._complete, changed = await self._heavy()
@@ -169,6 +169,6 @@ class Sweeper:
         return trapped
 
     def _started(self, heavy: bool, cause: str) -> tuple[int, Counter[tuple[MadMethod, SmaAttribute]]]:
-        """Tells that a sweep begins; the cycle, and the SMPs sent before it."""
+        """Reports that a sweep begins; the cycle, and the SMPs sent before it."""
         self._tell(SweepStarted(heavy, cause))
         return self._mads.now, self._mads.sent.copy()

@@ -57,7 +57,7 @@ class Future(Generic[T]):
 
 
 class _Task(Generic[T]):
-    """A coroutine under way."""
+    """A coroutine in progress."""
 
     def __init__(
         self, coroutine: Coroutine[Any, None, T], ended: Callable[[], None], failed: Callable[[Exception], None]

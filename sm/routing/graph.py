@@ -11,7 +11,7 @@ from sm.subnet import MANAGEMENT_PORT, Subnet
 __all__ = ["UNREACHABLE", "SwitchGraph"]
 
 UNREACHABLE: Final = 1 << 30
-"""Distance to where no way leads."""
+"""Distance to where no path leads."""
 
 
 @dataclass(frozen=True)

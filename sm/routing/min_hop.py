@@ -1,4 +1,4 @@
-"""Min-hop routing: every packet takes as few links as it can. Loops of the fabric can be credit loops then."""
+"""Min-hop routing: every packet takes as few links as it can. Then loops of the fabric can be credit loops."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["min_hop"]
 
 
 def min_hop(subnet: Subnet, lids: Mapping[int, LidRange], previous: Mapping[int, bytearray] | None = None) -> Routes:
-    """Shortest ways to every LID, balanced over ports; `lids` by PortGUID.
+    """Shortest paths to every LID, balanced over ports; `lids` by PortGUID.
 
-    With `previous`, the tables in force, only entries change whose port no longer begins a shortest way.
+    With `previous`, the tables in force, only those entries change whose port no longer begins a shortest path.
     """
     graph = SwitchGraph.of(subnet)
     return spread(graph, _next_hops(graph), lids, previous)

@@ -46,7 +46,7 @@ def spread(
     """Chooses among next hops.
 
     At each switch a LID goes out by the port that has the fewest LIDs so far, then by the lowest. LIDs of switches
-    are counted apart, for they bring management only. The several LIDs of a port go to different neighbours as long
+    are counted apart, as they bring only management. The several LIDs of a port go to different neighbours as long
     as there are any, then by different ports. Entries of `previous`, tables by switch GUID, stay where they are
     among the next hops; LIDs that are no more lose theirs.
     """

@@ -1,4 +1,4 @@
-"""Up/down routing: no packet goes up after it went down, so that no credit loop can be.
+"""Up/down routing: no packet goes up after it went down, so no credit loop can form.
 
 The rule is Autonet's (Schroeder et al., 1991): a link's upper end is the one nearer to the roots.
 """
@@ -30,12 +30,12 @@ def up_down(
     roots: Collection[int] | None = None,
     previous: Mapping[int, bytearray] | None = None,
 ) -> Routes:
-    """Ways up and then down to every LID, as short as one table entry a LID lets them be, balanced over ports.
+    """Paths up and then down to every LID, as short as one table entry a LID lets them be, balanced over ports.
 
-    A switch from which a LID lies below sends down, whichever way a packet came: it may have come from above.
-    Between two hosts every packet keeps the rule. Only a switch without hosts may have no such way to or from its
-    port 0, as one root to another root that is joined to it through lower switches alone. Its packets, which are
-    management and seldom, go down and up then.
+    A switch from which a LID lies below sends down, wherever a packet came from: it may have come from above.
+    Between two hosts every packet keeps the rule. Only a switch without hosts may have no such path to or from its
+    port 0, as one root to another root that is connected to it only through lower switches. Then its packets, which
+    are management and rare, go down and up.
 
     `roots` are GUIDs of switches, chosen by `choose_roots` unless given; `lids` is by PortGUID. With `previous`,
     the tables in force, only entries change whose port is no longer among the next hops.
@@ -60,7 +60,7 @@ def up_down(
 def choose_roots(subnet: Subnet) -> list[int]:
     """GUIDs of the switches that stand highest.
 
-    In a tree these are the switches farthest from the hosts. If by way of them some hosts could not reach each
+    In a tree these are the switches farthest from the hosts. If through them some hosts could not reach each
     other, or every switch has hosts, it is the one in the middle: the nearest to all switches together.
     """
     graph = SwitchGraph.of(subnet)

@@ -1,4 +1,4 @@
-"""A subnet under a Subnet Manager, with what it told."""
+"""A subnet under a Subnet Manager, with what it reported."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Managed:
         return self
 
     def after(self, kind: type[E], limit: int = 100_000_000) -> list[E]:
-        """Forgets what was told, and goes on until something of a kind was told and all is done; what was told."""
+        """Forgets past events, and goes on until one of a kind is reported and all is done; the events."""
         self.story.clear()
         self.fabric.lft_writes.clear()
         self.fabric.run(lambda: bool(self.told(kind)) and self.manager.resting, limit)

@@ -150,7 +150,7 @@ class SmaFabric:
         heapq.heappush(self._events, (self.now + cycles, next(self._numbers), what))
 
     def cut(self, end: End) -> None:
-        """Takes away a link; switches tell of it."""
+        """Takes away a link; switches report it."""
         link = self.subnet.link(end)
         self.subnet.disconnect(end)
         for one in (link.a, link.b):
@@ -264,7 +264,7 @@ class SmaFabric:
             self._forward(End(self.origin.guid, mad[_INITIAL + 1]), mad, 1)
 
     def _forward(self, out: End, mad: bytearray, hops: int) -> None:
-        """Sends out of a port, and on as the SMIs on the way do."""
+        """Sends out of a port, and on as the SMIs in between do."""
         arrival = self._peer(out)
         if arrival is None:
             return

@@ -174,7 +174,7 @@ def links_from(subnet: Subnet, switch: int) -> dict[int, int]:
 
 
 def walk(subnet: Subnet, tables: Mapping[int, bytearray], switch: int, lid: int) -> list[End] | None:
-    """The ports a packet to `lid` leaves by, from a switch to the port of its home; None if a table has no way."""
+    """The ports a packet to `lid` leaves by, from a switch to the port of its home; None if a table has no route."""
     way: list[End] = []
     here = switch
     while True:

@@ -19,7 +19,7 @@ OPENSM = Path(__file__).parent / "opensm"
 
 @pytest.mark.parametrize("switches", [5, 6, 7])
 def test_shortest_ways_round_a_ring_of_five_and_more_are_a_credit_loop(switches):
-    """Every packet over two links or more holds one and waits for the next, all the way round."""
+    """Every packet over two links or more holds one and waits for the next, all round."""
     subnet = ring(switches)
     lids = assign_lids(subnet)
     loop = find_credit_loop(subnet, lids, min_hop(subnet, lids).tables)
@@ -43,7 +43,7 @@ def test_a_fat_tree_has_none(subnet):
 
 
 def test_packets_from_switch_to_switch_can_close_one_where_those_of_hosts_do_not():
-    """A core switch's way to another core switch goes down and up again."""
+    """A core switch's path to another core switch goes down and up again."""
     subnet = three_level_tree(4, 4)
     lids = assign_lids(subnet)
     tables = min_hop(subnet, lids).tables
@@ -53,7 +53,7 @@ def test_packets_from_switch_to_switch_can_close_one_where_those_of_hosts_do_not
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_loop_is_found_if_and_only_if_the_ways_of_packets_hold_one(seed):
-    """Against a graph made of whole ways, on which circles are found by taking away what waits for nothing."""
+    """Against a graph made of whole paths, on which circles are found by taking away what waits for nothing."""
     subnet = random_subnet(seed)
     lids = assign_lids(subnet, lmc=1)
     tables = min_hop(subnet, lids).tables

@@ -36,7 +36,7 @@ from wire.sma import SmaAttribute
 
 
 def found_in(subnet, origin=None, former=None, prepare=lambda fabric: None, **fabric):
-    """What a discovery finds, what it told, and the fabric."""
+    """What a discovery finds, what it reported, and the fabric."""
     origin = origin or first_host_port(subnet)
     mads, found, events = MadClient(), [], []
     there = SmaFabric(subnet, origin, mads, **fabric)

@@ -1,4 +1,4 @@
-"""What a Subnet Manager tells, as lines to read."""
+"""What a Subnet Manager reports, as lines to read."""
 
 from collections import Counter
 

@@ -238,7 +238,7 @@ def named_ring():
 
 
 def rename(up, description):
-    """Gives the host that RENAMED is another description, of which a trap 144 tells."""
+    """Gives the host that RENAMED is another description, which a trap 144 reports."""
     node = up.fabric.nodes[RENAMED]
     node.node.description = description
     trap_from(up, node.ports[1].lid, TrapNumber.LOCAL_CHANGES, node_description_change=1)

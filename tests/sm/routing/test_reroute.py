@@ -1,4 +1,4 @@
-"""Routing around a failure: what needs not change stays."""
+"""Routing around a failure: what need not change stays."""
 
 from collections import Counter
 
