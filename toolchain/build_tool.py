@@ -1,4 +1,4 @@
-"""A tool that a build runs, whose failure is told by what it said."""
+"""A tool that a build runs, whose failure is reported with what it said."""
 
 from __future__ import annotations
 

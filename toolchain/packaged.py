@@ -9,7 +9,7 @@ __all__ = ["NotPackaged", "find_file", "packaged_files"]
 
 
 class NotPackaged(Exception):
-    """A name that is neither a file nor one that Ironband comes with; the text is what there is."""
+    """A name that is neither a file nor one that Ironband comes with; the text says what there is."""
 
 
 def packaged_files(folder: Path, suffix: str) -> dict[str, Path]:

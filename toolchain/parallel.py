@@ -88,7 +88,7 @@ def _main(place: Path) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Asked to end, the process ends what it has started, and is not to be disturbed in that."""
+    """Asked to end, the process ends what it has started, undisturbed."""
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     sys.exit(128 + number)
 

@@ -13,7 +13,7 @@ from .table import Table
 __all__ = ["GET", "GET_SET", "NO_MODIFIER", "Attribute", "Format"]
 
 Format: TypeAlias = Layout | Table
-"""How an attribute's bytes are read: as fields with names, or as a block of like entries."""
+"""How an attribute's bytes are read: as fields with names, or as a block of entries of one width."""
 
 NO_MODIFIER: Final = Layout("AttributeModifier", 4, [])
 """The AttributeModifier of an attribute that makes no use of it."""

@@ -53,7 +53,7 @@ VCRC_BYTES: Final = 2
 LPCRC_BYTES: Final = 2
 
 VCRC_POLY: Final = 0x100B
-"""x^16 + x^12 + x^3 + x + 1, for VCRC and LPCRC alike (IBTA vol 1, 7.8)."""
+"""x^16 + x^12 + x^3 + x + 1, for both VCRC and LPCRC (IBTA vol 1, 7.8)."""
 
 VCRC_POLY_REFLECTED: Final = 0xD008
 VCRC_INIT: Final = 0xFFFF
@@ -150,7 +150,7 @@ def vcrc_with_vl(vcrc_bytes: bytes, old_vl: int, new_vl: int, covered_bytes: int
 
 
 # The masks of IBTA vol 1, 7.8: what a switch (VL, FECN, BECN) or a router (LRH and the
-# variant fields of the GRH) may rewrite on the way counts as ones.
+# variant fields of the GRH) may rewrite in transit counts as ones.
 _BTH_VARIANT = BTH["fecn"].byte
 
 

@@ -220,7 +220,7 @@ class Layout:
         return Record(self, tuple([number >> lsb & mask for lsb, mask in self._slices]))
 
     def to_int(self, values: Mapping[str, int] | None = None, /, **more: int) -> int:
-        """The big-endian integer of the bytes that ``pack`` gives, as an AttributeModifier is handed about.
+        """The big-endian integer of the bytes that ``pack`` gives, as an AttributeModifier is passed.
 
         Raises:
             ValueError: an unknown field, or a value that does not fit.

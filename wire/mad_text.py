@@ -17,7 +17,7 @@ from .table import Table
 __all__ = ["attribute_text", "mad_text", "mad_title", "record_text"]
 
 _APART: Final = ("data", "initial_path", "return_path", "attribute_id", "attribute_modifier")
-"""Fields of a MAD that are told in a way of their own."""
+"""Fields of a MAD that have a presentation of their own."""
 
 
 def mad_title(mad: Record) -> str:

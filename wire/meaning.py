@@ -101,7 +101,7 @@ class Bits:
     words: tuple[tuple[int, str], ...] = ()
 
     def text(self, value: int, width: int) -> str:
-        """The mask and the flags set in it; bits without a name are told by their number."""
+        """The mask and the flags set in it; bits without a name are shown by their number."""
         number = HEX.text(value, width)
         for word, says in self.words:
             if value == word:

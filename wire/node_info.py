@@ -21,7 +21,7 @@ __all__ = [
 
 
 DEVICE_ID: Final = 0x1B00
-"""NodeInfo.DeviceID of every node; NodeType tells a switch from an adapter."""
+"""NodeInfo.DeviceID of every node; NodeType distinguishes switch and adapter."""
 
 VENDOR_ID: Final = 0
 """NodeInfo.VendorID: no IEEE company ID has been given to this design."""

@@ -1,4 +1,4 @@
-"""Notices: what an agent tells the Subnet Manager unasked, and the details of each trap (IBTA vol 1, 13.4.8.2)."""
+"""Notices: what an agent reports to the Subnet Manager unasked, and the details of each trap (IBTA vol 1, 13.4.8.2)."""
 
 from __future__ import annotations
 

@@ -42,6 +42,6 @@ SM_INFO: Final = Layout(
         Field("sm_state", 164, 4, meaning=Code(SMState)),
     ],
 )
-"""21 bytes used of 24. ``act_count`` counts the Subnet Manager's doings: one that stands still is dead."""
+"""21 bytes used of 24. ``act_count`` counts the Subnet Manager's actions: one that stands still is dead."""
 
 SM_INFO_MODIFIER: Final = Layout("SMInfo AttributeModifier", 4, [Field("control", 0, 32, meaning=Code(SMControl))])

@@ -69,7 +69,7 @@ SMP_DIRECTED_ROUTE: Final = Layout(
         Field("return_path", 1536, 512, meaning=HEX),
     ],
 )
-"""Directed-route SMP, 256 bytes (IBTA vol 1, 14.2.1.2). ``d`` is 0 on the way out and 1 on the way back;
+"""Directed-route SMP, 256 bytes (IBTA vol 1, 14.2.1.2). ``d`` is 0 when outgoing and 1 when returning;
 ``dr_slid`` and ``dr_dlid`` are permissive where no LID-routed part precedes or follows the directed one."""
 
 SMP_PATH: Final = Table("Path", 64, Field("port", 0, 8))
@@ -93,7 +93,7 @@ def smp_request(
     dr_slid: int = LID_PERMISSIVE,
     dr_dlid: int = LID_PERMISSIVE,
 ) -> Record:
-    """An SMP that asks or tells: Get, Set, Trap, TrapRepress. ``data`` is filled up with zero bytes.
+    """An SMP that asks or reports: Get, Set, Trap, TrapRepress. ``data`` is filled up with zero bytes.
 
     ``path`` makes it directed-route: the ports to leave by, the requester's own first; an empty one stays in the
     node. HopPointer is 0, as before the requester's own SMI. Without a path the SMP is LID-routed.

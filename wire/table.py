@@ -1,4 +1,4 @@
-"""Tables of like entries: the blocks in which LFTs, P_Keys, GUIDs and paths travel."""
+"""Tables of entries of one width: the blocks in which LFTs, P_Keys, GUIDs and paths travel."""
 
 from __future__ import annotations
 

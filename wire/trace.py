@@ -46,7 +46,7 @@ class Kind(IntEnum):
     RX_FCP = 2
     """A link packet was received."""
     STATE = 3
-    """A port has another state."""
+    """A port's state changed."""
     SCRAP = 4
     """A queued packet known to be bad was dropped unsent.
     The source is the output port; port 0 is the node's agent."""

@@ -111,7 +111,7 @@ class RecordLayout:
 
     Attributes:
         kind: of the records.
-        fields: in the order in which they are told.
+        fields: in the order in which they are shown.
     """
 
     kind: ClassVar[Kind]
@@ -189,7 +189,7 @@ class RxFcp(RecordLayout, kind=Kind.RX_FCP):
 
 
 class State(RecordLayout, kind=Kind.STATE):
-    """A port has another state."""
+    """A port's state changed."""
 
     state = RecordField("a", meaning=_named(PortState))
 

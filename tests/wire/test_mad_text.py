@@ -1,4 +1,4 @@
-"""MADs are told with names, units and times that a person can use."""
+"""MADs are shown with names, units and times that a person can use."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Blocks of like entries: entry 0 comes first, and each entry keeps to its bits."""
+"""Blocks of entries of one width: entry 0 comes first, and each entry keeps to its bits."""
 
 import pytest
 from hypothesis import given
