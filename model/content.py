@@ -71,7 +71,7 @@ class Content:
     def icrc_good(self) -> bool:
         """True if the last four bytes are the ICRC of a packet with IBA transport (section 3.2).
 
-        The masks stand at their places in the packet, however short it is.
+        The masks apply at their places in the packet, however short it is.
         """
         if self._icrc_good is None:
             data = self.data

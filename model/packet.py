@@ -53,7 +53,7 @@ class Packet:
     Attributes are set when they become known.
 
     Attributes:
-        vl: on which it came; of a packet from a host or an agent, as they wrote it.
+        vl: on which it came; for a packet from a host or an agent, as they wrote it.
         lrh: bytes 0..3 of its LRH, byte 0 highest, with 0 in place of the VL.
         n: PktLen in words; 0 if the header was not processed.
         need: blocks.
@@ -70,7 +70,7 @@ class Packet:
         join_at: cycle e in which it joins its queue, once known; -1 before.
         visible_from: the cycle from which on it is a visible head, once known.
         queue: the queue that it joined.
-        bad: known, to a read issued from the next cycle on, not to be GOOD.
+        bad: known not to be GOOD, to a read issued from the next cycle on.
         sending: what is on the wires of it, until its last row is read.
         content, rows, source: one of these is where its bytes are. `rows` are the data of the rows so
             far, of a packet received row by row; `source` is the undamaged transmission that is arriving.

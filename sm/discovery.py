@@ -117,7 +117,7 @@ class _Look:
         """Nodes that seem to have the GUID of another."""
 
     async def begin(self, info: Record) -> None:
-        """Takes up the Subnet Manager's own node."""
+        """Adds the Subnet Manager's own node."""
         reading = await self._read((), info)
         self._claim(info)
         self._add((), info, reading)
@@ -216,7 +216,7 @@ class _Look:
             return None
 
     async def _read(self, path: Path, info: Record) -> _Reading:
-        """Reads what there is to know of a node: of switches all ports, of others the one the path arrives by."""
+        """Reads what there is to know of a node: all ports of switches, of others the one the path arrives by."""
         guid = info.node_guid
         known = self.findings.subnet.nodes.get(guid) or self._former.nodes.get(guid)
         description = known.description if known is not None else ""

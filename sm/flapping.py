@@ -10,7 +10,7 @@ __all__ = ["LinkHistory"]
 
 
 class LinkHistory:
-    """The cycles in which links were lost. A link flaps while `limit` losses lie within the last `period` cycles."""
+    """The cycles in which links were lost. A link flaps while `limit` losses are within the last `period` cycles."""
 
     def __init__(self, limit: int, period: int) -> None:
         self._limit = limit

@@ -56,7 +56,7 @@ class LidRange(NamedTuple):
 def assign_lids(subnet: Subnet, lmc: int = 0, previous: Mapping[int, LidRange] | None = None) -> dict[int, LidRange]:
     """A LID range for each port that takes part, by PortGUID.
 
-    Port 0 of a switch has one LID; other ports have 2^lmc, the first a multiple of 2^lmc, for a port with an LMC
+    Port 0 of a switch has one LID; other ports have 2^lmc, the first a multiple of 2^lmc, as a port with an LMC
     ignores that many low bits (IBTA vol 1, 4.1.3). A port keeps the range it had in `previous`, or the beginning
     of it if the LMC is smaller now; the others have the lowest free ones. Ranges of `previous` whose ports are
     absent are kept for their return, as long as there are others.
@@ -116,7 +116,7 @@ def _assign(
 
 
 def with_lids_in_force(subnet: Subnet, previous: Mapping[int, LidRange]) -> dict[int, LidRange]:
-    """`previous`, and the LIDs that ports not in it have now, as far as `previous` does not give them to others."""
+    """`previous`, and the LIDs that ports not in it have now, unless `previous` gives them to others."""
     ranges = dict(previous)
     taken = {lid for lids in previous.values() for lid in lids.lids}
     for _end, port in subnet.reachable_end_ports:
@@ -139,7 +139,7 @@ def remembered_lids(assigned: Mapping[int, LidRange], previous: Mapping[int, Lid
 def parse_guid2lid(text: str, file: str) -> dict[int, LidRange]:
     """LID ranges by PortGUID, from a text as OpenSM's guid2lid file; `file` is what errors call it.
 
-    A line is a GUID, the lowest and the highest LID; empty lines and comments (`#`) may stand between.
+    A line is a GUID, the lowest and the highest LID; empty lines and comments (`#`) may come between.
 
     Raises:
         Guid2LidError: a line of another form, LIDs that are none, or a GUID or LID that occurs twice.

@@ -99,7 +99,7 @@ class MadClient:
         self.retried = 0
         """How many of them were sent again."""
         self.on_trap: Callable[[Record], None] = lambda trap: None
-        """Is handed each SMP that is a Trap."""
+        """Gets each SMP that is a Trap."""
         self._timeout = timeout
         self._retries = retries
         self._transaction_ids = count(1)

@@ -48,9 +48,9 @@ class Programmed:
 
 
 async def learn_tables(sma: SmaClient, found: Findings, programmed: Programmed, tell: Tell) -> None:
-    """Reads the forwarding tables of switches that come with some, as after another Subnet Manager.
+    """Reads the forwarding tables of switches that already have some, as after another Subnet Manager.
 
-    What is remembered of a node that was reset is forgotten: it has no LID any more, or another LinearFDBTop. A
+    What is remembered of a node that was reset is forgotten: it has no LID any longer, or another LinearFDBTop. A
     switch that does not answer is reported; nothing is known of it, and all of its tables are written.
     """
 
@@ -160,7 +160,7 @@ def _remapped(found: Findings, guid: int, settings: SubnetSettings) -> Iterator[
 
 
 def _inputs(found: Findings, out: End) -> list[int]:
-    """The ports whose packets an output port sends on: of an adapter only itself, written 0."""
+    """The ports whose packets an output port sends on: in an adapter only itself, written 0."""
     if not found.subnet.nodes[out.guid].is_switch:
         return [0]
     return [0, *(port for port, _far in found.subnet.neighbours(out.guid) if port != out.port)]

@@ -90,7 +90,7 @@ class Subnet:
     """By either end."""
 
     def add(self, node: Node) -> None:
-        """Takes up a node.
+        """Adds a node.
 
         Raises:
             SubnetError: there is a node of that GUID, or it has no or too many ports.
@@ -128,12 +128,12 @@ class Subnet:
         return link
 
     def disconnect(self, end: End) -> None:
-        """Takes away the link at a port, at both its ends."""
+        """Removes the link at a port, at both its ends."""
         link = self._links.pop(end)
         del self._links[link.b if end == link.a else link.a]
 
     def without(self, link: Link) -> Subnet:
-        """A subnet of the same nodes, but for one link."""
+        """The same subnet without one link."""
         links = {end: other for end, other in self._links.items() if other != link}
         return Subnet(dict(self.nodes), links)
 

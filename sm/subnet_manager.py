@@ -71,7 +71,7 @@ class SubnetManager:
         mads.on_trap = self._trap
 
     def start(self) -> None:
-        """Begins. What goes wrong for good, as too many LIDs, is raised here or out of a call to `mads`."""
+        """Begins. Permanent errors, such as too many LIDs, are raised here or out of a call to `mads`."""
         start(self._sweeper.run())
 
     @property
@@ -85,7 +85,7 @@ class SubnetManager:
         return self._sweeper.resting
 
     async def _heavy_sweep(self) -> HeavySweep:
-        """Looks at the whole subnet and sets right what is not."""
+        """Looks at the whole subnet and corrects what is wrong."""
         self._forget_descriptions()
         try:
             found = await discover(self._sma, self.subnet, self._tell)
@@ -192,7 +192,7 @@ class SubnetManager:
     def _forget_descriptions(self) -> None:
         """Those of renamed nodes: discovery reads what it does not know.
 
-        Only where a sweep begins, for one in progress has taken the descriptions over already.
+        Only where a sweep begins: one in progress has taken the descriptions over already.
         """
         for node in self.subnet.nodes.values():
             if any(port.lid in self._renamed for port in node.end_ports.values()):

@@ -1,6 +1,6 @@
 """When a Subnet Manager looks at its subnet: heavy sweeps on traps and changes, light sweeps on a timer.
 
-A heavy sweep looks at everything and sets right what is not; a light sweep only asks each switch whether anything
+A heavy sweep looks at everything and corrects what is wrong; a light sweep only asks each switch whether anything
 has changed since (SwitchInfo.PortStateChange).
 """
 
@@ -29,7 +29,7 @@ _CHANGES: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.LOCAL_CHANGES)
 
 
 class HeavySweep(NamedTuple):
-    """What came of a heavy sweep."""
+    """The result of a heavy sweep."""
 
     complete: bool
     """Whether all is as it should be."""

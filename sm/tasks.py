@@ -1,7 +1,7 @@
 """Coroutines without an event loop: futures that resume who awaits them at once, and several awaited together.
 
 There is no clock and no queue here. Whoever resolves a future runs the coroutine that awaits it, until that awaits
-again; so a coroutine goes on inside the call that brings it news, and an error it does not catch comes out there.
+again; so a coroutine resumes inside the call that resolves its future, and an error it does not catch is raised there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Future(Generic[T]):
         self.done = False
         """Whether the result is there; what comes later is ignored."""
         self.abandoned = False
-        """Whether the coroutine that awaited it was cancelled: nobody wants the result any more."""
+        """Whether the coroutine that awaited it was cancelled: nobody wants the result now."""
         self._value: T
         self._error: Exception | None = None
         self._resume: Callable[[], None] | None = None
@@ -90,7 +90,7 @@ class _Task(Generic[T]):
 
 
 def start(coroutine: Coroutine[Any, None, None]) -> None:
-    """Runs a coroutine as far as it comes; what it awaits runs it on."""
+    """Runs a coroutine until it waits; what it awaits resumes it."""
 
     def failed(error: Exception) -> None:
         raise error

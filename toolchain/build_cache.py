@@ -46,7 +46,7 @@ def cached(kind: str, key: Mapping[str, object], fill: Callable[[Path], None]) -
 
     FILL gets an empty directory, which takes its final name only when FILL returns: an interrupted or failed
     build leaves nothing. Among processes that want the same key, one builds and the others wait for it.
-    Builds that nobody has asked for in thirty days go when another of their kind is made.
+    Builds that nobody has asked for in thirty days are removed when another of their kind is made.
 
     Args:
         kind: subfolder of the build root, such as `verilator`.

@@ -76,7 +76,7 @@ def _result(place: Path) -> Any:
 
 
 def _main(place: Path) -> None:
-    """In the process: make the call that lies in PLACE, and leave its result there."""
+    """In the process: make the call that is in PLACE, and leave its result there."""
     signal.signal(signal.SIGTERM, _end)
     outcome: tuple[bool, object]
     try:

@@ -183,7 +183,7 @@ def _masked_head(packet: bytes) -> bytes:
 def icrc_masked(packet: bytes) -> bytes:
     """The packet, LRH to last payload or pad byte, as the ICRC sees it (IBTA vol 1, 7.8).
 
-    Ones stand in place of LRH.VL where there is no GRH, of the whole LRH and of GRH.TClass,
+    Ones take the place of LRH.VL where there is no GRH, of the whole LRH and of GRH.TClass,
     FlowLabel and HopLmt where there is one, and of BTH byte 4 (FECN, BECN, Resv6a) always.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Bit layouts of headers: where a field stands, how wide it is, pack and unpack."""
+"""Bit layouts of headers: where a field is, how wide it is, pack and unpack."""
 
 from __future__ import annotations
 

@@ -73,5 +73,5 @@ def node_description(text: str) -> bytes:
 
 
 def node_description_text(data: bytes) -> str:
-    """The text of a NodeDescription: what stands before the first zero byte, bytes that are no UTF-8 replaced."""
+    """The text of a NodeDescription: what is before the first zero byte, bytes that are no UTF-8 replaced."""
     return data[: NODE_DESCRIPTION.size_bytes].split(b"\0")[0].decode(errors="replace")

@@ -76,7 +76,7 @@ class PayloadRule(Enum):
 
 
 class Opcode(IntEnum):
-    """Every defined BTH opcode. The congestion notification packet stands alone in its service."""
+    """Every defined BTH opcode. The congestion notification packet is alone in its service."""
 
     RC_SEND_FIRST = 0x00
     RC_SEND_MIDDLE = 0x01

@@ -105,7 +105,7 @@ _GUIDS_PER_NODE = 0x100
 
 @dataclass(frozen=True, slots=True)
 class NodeIdentity:
-    """What distinguishes a node from identical ones. SystemImageGUID is NodeGUID."""
+    """What distinguishes identical nodes. SystemImageGUID is NodeGUID."""
 
     node_guid: int
     port_guid: int

@@ -1,4 +1,4 @@
-"""SMInfo: who manages the subnet, and the handing over of it (IBTA vol 1, 14.2.5.13 and 14.4)."""
+"""SMInfo: who manages the subnet, and its handover (IBTA vol 1, 14.2.5.13 and 14.4)."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ SM_INFO: Final = Layout(
         Field("sm_state", 164, 4, meaning=Code(SMState)),
     ],
 )
-"""21 bytes used of 24. ``act_count`` counts the Subnet Manager's actions: one that stands still is dead."""
+"""21 bytes used of 24. ``act_count`` counts the Subnet Manager's actions: one whose count stops is dead."""
 
 SM_INFO_MODIFIER: Final = Layout("SMInfo AttributeModifier", 4, [Field("control", 0, 32, meaning=Code(SMControl))])

@@ -45,7 +45,7 @@ class Table:
         return self.count * self.entry.width // 8
 
     def field(self, index: int) -> Field:
-        """Where entry ``index`` stands.
+        """Where entry ``index`` is.
 
         Raises:
             ValueError: an index beyond the table.

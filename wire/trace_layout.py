@@ -276,7 +276,7 @@ class RowPair(RecordLayout, kind=Kind.ROW):
     k = RecordField("b", 0, 4)
     valid = RecordField("b", 4, 1)
     polls = RecordField("b", 5, 1)
-    """What the port says beside the row."""
+    """What the port says besides the row."""
     model_data = RecordField("c")
     model_k = RecordField("d", 0, 4)
     model_valid = RecordField("d", 4, 1)

@@ -29,8 +29,8 @@ class PortOwner(ABC):
     """What a port asks of its node, and reports to it.
 
     Attributes:
-        is_destination: of all packets, as a channel adapter is: they join if their verdict is GOOD, ICRC included. In a
-            switch, they join with their header, unless they are late.
+        is_destination: all packets end here, as in a channel adapter: they join if their verdict is GOOD, ICRC
+            included. In a switch, they join with their header, unless they are late.
     """
 
     is_destination: bool

@@ -2,7 +2,7 @@
 
 A packet is put on the link when it is granted; a flow control packet goes into the trace then, a
 data packet when its last row is read, ahead of the end row's cycle on the wire. A change of the
-port that refuses rows in the cycles between takes back what was not to be (`recheck`).
+port that refuses rows in the cycles between takes back what does not happen (`recheck`).
 """
 
 from typing import Final
@@ -134,7 +134,7 @@ class LinkOutput(Output):
     # The transmit stage (section 8.2).
 
     def _allowed(self, sending: Transmission) -> bool:
-        """Rows may pass, as things stand in the current cycle."""
+        """Rows may pass, by what is visible in the current cycle."""
         status = self._status
         if isinstance(sending, DataTransmission):
             packet = sending.packet
@@ -161,7 +161,7 @@ class LinkOutput(Output):
             self.wire.send(sending)
 
     def _send_later(self, sending: DataTransmission) -> None:
-        """Row 0 may not pass as things stand: look again when it is in the transmit stage."""
+        """Row 0 may not pass at present: look again when it is in the transmit stage."""
         self._kernel.at(sending.w0 - _STAGE_TO_WIRE, DECIDE, self._row_0_in_stage, sending)
 
     def _row_0_in_stage(self, sending: DataTransmission) -> None:

@@ -52,7 +52,7 @@ class AgentOutput(LocalOutput):
         self._kernel.at(sending.last_read, DECIDE, self._last_row_read, sending)
 
     def last_read(self, sending: DataTransmission) -> None:
-        """The agent is not free yet: `_last_row_read` sees to it that the reader is."""
+        """The agent is not free yet: `_last_row_read` frees the reader."""
 
     # Reading (docs/pipeline.md, section 8.1).
 

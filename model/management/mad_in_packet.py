@@ -1,4 +1,4 @@
-"""Where a MAD stands in its packet, and how the packet is changed (docs/management.md, sections 1 and 2)."""
+"""Where a MAD is in its packet, and how the packet is changed (docs/management.md, sections 1 and 2)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,7 +19,7 @@ PACKET_BYTES: Final = MAD_END + ICRC_BYTES
 """72 words, from LRH to ICRC."""
 
 Changes = tuple[Layout, int, Mapping[str, int]]
-"""A header, where it stands, and its fields that change."""
+"""A header, where it is, and its fields that change."""
 
 
 def changed(data: bytes, *headers: Changes) -> bytes:

@@ -88,7 +88,7 @@ class PortSamplesControl(_PortAttribute):
 
 
 class _Place(NamedTuple):
-    """Where a counter stands in PortCounters.
+    """Where a counter is in PortCounters.
 
     Attributes:
         counter: its register.

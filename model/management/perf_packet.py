@@ -27,7 +27,7 @@ _HEAD_BYTES: Final = MAD_AT + MAD_HEADER.size_bytes
 
 
 def _head(fields: tuple[tuple[Layout, int, str, int], ...]) -> int:
-    """The headers, all 0 but for these fields, as an integer."""
+    """The headers, all 0 except these fields, as an integer."""
     data = bytes(_HEAD_BYTES)
     for layout, place, name, value in fields:
         data = layout[name].write(data, value, place)

@@ -219,7 +219,7 @@ class PortInfo(SettableAttribute):
     """PortInfo of all ports of a node.
 
     Attributes:
-        stored: of each port, a switch's port 0 first; of an adapter the only one. What is read from registers is 0
+        stored: for each port, a switch's port 0 first; for an adapter the only one. What is read from registers is 0
             in those of ports with registers; IsSM and LocalPortNum are 0 in all.
         host_sm: an adapter's host says that it has a Subnet Manager.
     """
@@ -237,7 +237,7 @@ class PortInfo(SettableAttribute):
 
     @property
     def own(self) -> Record:
-        """Of the port that manages the node: port 0 of a switch, an adapter's port."""
+        """That of the port that manages the node: port 0 of a switch, an adapter's port."""
         return self.stored[0]
 
     def change_own(self, **values: int) -> None:

@@ -9,7 +9,7 @@ __all__ = ["StoredBlock"]
 
 
 class StoredBlock(SettableAttribute):
-    """A block of bytes, for each thing that the modifier selects. Nothing of it is refused."""
+    """A block of bytes for each thing that the modifier selects. Any value is accepted."""
 
     def __init__(self, node: AgentNode, reset: bytes) -> None:
         """`reset` is what every block holds at reset."""

@@ -1,4 +1,4 @@
-"""What an input keeps of each packet beside its rows."""
+"""What an input keeps of each packet besides its rows."""
 
 from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data, wiring
@@ -48,7 +48,7 @@ class Descriptions(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two memories: what crosses with row 0 comes from registers, for a block RAM takes too long to yield it."""
+        """Two memories: what crosses with row 0 comes from registers, since a block RAM yields it too late."""
         m = Module()
         crossing: dict[str, Value] = {"need": self.need, "oversize": self.oversize}
         staying: dict[str, Value] = {"pool": self.pool, "rest": self.words[:ROW_BITS]}

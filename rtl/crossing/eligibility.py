@@ -25,7 +25,7 @@ def room_of(credit: Value, swallow: Value) -> Value:
     """The credit that heads see: for any that there can be, (room - need) mod 256 <= 128 says the same as
     (credit - need) mod 4096 <= 2048, and is always true if packets leave without credits, to be swallowed.
 
-    So it is the credit but that 128 to 2,048 are 128, from there on it follows the credit, and is 0 where no head
+    So it is the credit, except that 128 to 2,048 are 128; from there on it follows the credit. It is 0 where no head
     could go.
     """
     low, high = credit[:NEED_BITS], credit[NEED_BITS:]

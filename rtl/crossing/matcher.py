@@ -87,7 +87,7 @@ class Matcher(wiring.Component):
 
     Members:
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
-            but for what is available.
+            availability aside.
         inputs_available, outputs_available: masks. An output that was matched in a cycle is not
             available in the next.
         urgent, changed: masks of outputs with flow control packets to send.

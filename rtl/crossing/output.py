@@ -24,7 +24,7 @@ class Output(wiring.Component):
 
     Members:
         phase: the cycle modulo 4.
-        port: what the port lets be sent, and whether it waits: section 8.3, but for the state.
+        port: what the port lets be sent, and whether it waits: section 8.3, except for the state.
         facts: of the cycle before, what heads must know for the next, see `send_facts_layout`.
         held: a reader holds this output. `busy`: a reader is serving it.
         head: some input has a visible head for it.

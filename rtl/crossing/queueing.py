@@ -35,7 +35,7 @@ def routed_layout(outputs: int) -> data.StructLayout:
 class HeadsSignature(wiring.Signature):
     """The heads of one input's queues as the crossing sees them, seen from the queues.
 
-    Of the outputs the first `credited` need credits. To the others packets may always go.
+    The first `credited` outputs need credits. Packets may always go to the others.
 
     Members:
         facts: of each output that needs credits for the next cycle, see `send_facts_layout`.

@@ -193,7 +193,7 @@ class Reader(wiring.Component):
         return job, job_kept.wide, description, words
 
     def _fill_row(self, m: Module, described: Value) -> None:
-        """The row as stored, but for what crosses in place of SDP."""
+        """The row as stored, except what crosses in place of SDP."""
         stored, first_lane = self.memory.stored.data, Signal(FirstLane)
         m.d.comb += [
             first_lane.need.eq(self.description.need),
@@ -202,7 +202,7 @@ class Reader(wiring.Component):
         ]
 
     def _become_available(self, m: Module, is_over: Value, served: Value) -> None:
-        """The next cycle has the last read, or none: known now, for all inputs and outputs look at it."""
+        """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""
         over = Signal()
         m.d.comb += [
             over.eq(is_over),

@@ -119,7 +119,7 @@ class PacketStore(wiring.Component):
             descriptions.read.eq(queues.granted.first),
         ]
 
-        # The lowest-numbered available reader takes the head that is granted; where it lies follows in the next
+        # The lowest-numbered available reader takes the head that is granted; where it is follows in the next
         # cycle, with the width that the output had, and the rest of it in the one after.
         readers = [Reader(self.block_bits, self.outputs, self.vls) for _ in range(self.readers)]
         for number, reader in enumerate(readers):

@@ -45,8 +45,8 @@ class VirtualOutputQueues(wiring.Component):
 
         connect_join(m, port, queues, port.packet.output * slots + port.packet.slot)
 
-        # What could go is known when its cycle begins, but for a head granted in the cycle before: its request
-        # lasts a cycle longer, and its output is not available in that cycle.
+        # What could go is known when its cycle begins, except for a head granted in the cycle before: its
+        # request lasts a cycle longer, and its output is not available in that cycle.
         shown = Signal(self.outputs * slots)
         m.d.comb += shown.eq(queues.visible | queues.appears)
         for output in range(self.outputs):

@@ -33,7 +33,7 @@ class Fabric(wiring.Component):
     their order.
 
     Attributes:
-        ports: what stands behind each numbered port of the signature.
+        ports: what is behind each numbered port of the signature.
     """
 
     def __init__(self, parameters: FabricParameters, *, part: bool = False) -> None:
@@ -139,7 +139,7 @@ class Fabric(wiring.Component):
                     half.inject_valid.eq(self._given(Operation.INJECT, index << 1 | direction)),
                     half.inject_args.eq(control.args),
                 ]
-        # One read a cycle at most, all of one latency: no two answers meet.
+        # One read a cycle at most, all of one latency: no two answers collide.
         answers = Cat(node.bus.rvalid for node in self._nodes)
         m.d.comb += control.rvalid.eq(answers.any())
         for node in self._nodes:

@@ -47,7 +47,7 @@ class ControlSignature(wiring.Signature):
 
 @dataclass(frozen=True)
 class FabricPorts:
-    """What stands behind each of a fabric's numbered ports.
+    """What is behind each of a fabric's numbered ports.
 
     Attributes:
         streams: (node index, slot) of each packet stream into the fabric, ascending.

@@ -89,7 +89,7 @@ class VcrcCheck(wiring.Component):
 def _icrc_masks(lnh: LNH) -> dict[int, int]:
     """What counts as ones in each row (by index) of a packet with this LNH: 32 bits, lane 0 highest."""
     packet = LRH.pack(lnh=lnh) + bytes(GRH.size_bytes + BTH.size_bytes)
-    # A symbol stands before byte 0; the zeros behind complete the last row.
+    # A symbol precedes byte 0; the zeros behind complete the last row.
     ones = bytes(1) + bytes(a ^ b for a, b in zip(icrc_masked(packet), packet, strict=True)) + bytes(3)
     rows = [int.from_bytes(ones[at : at + LANES], "big") for at in range(0, len(ones) - 3, LANES)]
     return {index: mask for index, mask in enumerate(rows) if mask}

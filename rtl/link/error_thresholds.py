@@ -40,7 +40,7 @@ class BufferOverruns(wiring.Component):
         overrun: a packet found no room, in this cycle.
         period_over: this is the last cycle of a period.
         restart: the next cycle is the first of a period, whatever became of the one before.
-        clear: no period counts any more; given with `restart`.
+        clear: no period counts any longer; given with `restart`.
         threshold: OVERRUN_ERRORS; 0 for never.
         exceeded: the threshold is reached, in the first cycle of the next period.
     """

@@ -7,7 +7,7 @@ from wire.headers import LRH
 __all__ = ["HEAD_BITS", "ROUTE_BITS", "head_field", "route_field"]
 
 HEAD_BITS = 24
-"""Row 0 holds bytes 0..2 beside SDP."""
+"""Row 0 holds bytes 0..2 after SDP."""
 
 ROUTE_BITS = HEAD_BITS + 32
 """Rows 0 and 1 together hold bytes 0..6."""
@@ -20,10 +20,10 @@ def _field(vector: Value, name: str) -> Value:
 
 
 def head_field(head: Value, name: str) -> Value:
-    """A field of the LRH that lies in its bytes 0..2, `head` (24 bits, byte 0 highest)."""
+    """A field of the LRH in its bytes 0..2, `head` (24 bits, byte 0 highest)."""
     return _field(head, name)
 
 
 def route_field(route: Value, name: str) -> Value:
-    """A field of the LRH that lies in its bytes 0..6, `route` (56 bits, byte 0 highest)."""
+    """A field of the LRH in its bytes 0..6, `route` (56 bits, byte 0 highest)."""
     return _field(route, name)

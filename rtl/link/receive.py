@@ -30,9 +30,9 @@ ReceivedRow = data.StructLayout(
 )
 """What the row at c was found to be, in cycle c+1.
 
-Of a data packet: its row 0 (`first`), a row within (`body`; `header` with it if that is row 1
+For a data packet: its row 0 (`first`), a row within (`body`; `header` with it if that is row 1
 and the header is to be processed), its end row (`end`, with `marked_bad` for EBP), or the row
-at which it is `cut`. Of a link packet: its end row (`link_end`), or `malformed`.
+at which it is `cut`. For a link packet: its end row (`link_end`), or `malformed`.
 `index` is that of the row (0 for row 0), `data` the row's.
 """
 

@@ -56,8 +56,8 @@ SentRow = data.StructLayout(
 )
 """What passed the transmit stage, while it is on the wires (w_r).
 
-Of a data packet: `valid` for each row, sent or refused, with `index`, `first`, `last` and,
-with `last`, `bad`; `refused` once one of its rows was. `link` stands at row 1 of a flow
+For a data packet: `valid` for each row, sent or refused, with `index`, `first`, `last` and,
+with `last`, `bad`; `refused` once one of its rows was. `link` is set at row 1 of a flow
 control packet of which no row was refused, with its `fields`.
 """
 

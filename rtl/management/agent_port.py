@@ -104,7 +104,7 @@ class AgentPort(wiring.Component):
         m.d.comb += [agent.hold.eq(self.hold), agent.lease_second.eq(self.lease_second)]
         m.d.comb += [getattr(agent.node_state, name).eq(getattr(self, name)) for name in self._node_state]
 
-        # Words to rows, as a host's: the packet stands in its slot's stream. Where it goes is said while it is offered.
+        # Words to rows, as a host's: the packet is in its slot's stream. Where it goes is said while it is offered.
         output = Signal(range(self._outputs))
         with m.If(offer.fill.accept):
             m.d.sync += output.eq(number_of(agent.to_output))

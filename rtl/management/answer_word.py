@@ -141,7 +141,7 @@ class AnswerWord(Stage):
         return Mux(self.attribute.chosen[kind.name] & applies, of_word, 0)
 
     def _shown(self) -> Value:
-        """What is kept is shown. Of short attributes the memory has the next one behind them."""
+        """What is kept is shown. Behind a short attribute the memory has the next one."""
         chosen, number = self.attribute.chosen, self.word.number
         return ~(
             chosen[SmaAttribute.NODE_DESCRIPTION.name]

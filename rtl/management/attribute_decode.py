@@ -47,7 +47,7 @@ class AttributeDecode(wiring.Component):
         output_port (switch): by which port a PMA's answer leaves.
         attribute: `chosen` from the cycle after the inputs on, the target's parts from the next two on, `status` from
             three after them on.
-        base: the attribute's first word in the memory, from five cycles after them on. Of a PMA request it is the
+        base: the attribute's first word in the memory, from five cycles after them on. For a PMA request it is the
             first of the SLtoVLMappingTable by which the answer leaves, from two cycles after `output_port` on.
     """
 

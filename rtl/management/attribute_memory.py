@@ -41,7 +41,7 @@ def _block(attribute: bytes) -> list[int]:
 class AttributeMap:
     """Where each attribute begins, and what it is at reset.
 
-    The short attributes stand before long ones: a read of 16 words stays in the memory. Ports 1..P of a switch follow
+    The short attributes come before long ones: a read of 16 words stays in the memory. Ports 1..P of a switch follow
     its port 0; an adapter has everything once.
 
     Attributes:

@@ -66,7 +66,7 @@ _SET_STEP = SLOT_STEPS * SET_SLOT + 1
 
 
 def _distances() -> dict[int, int]:
-    """By word of which several fields are read: how far each of them stands above the next."""
+    """By word of which several fields are read: how far each of them is above the next."""
     of_port_info = [place(PORT_INFO[name]) for names in _PORT_INFO_READS for name in names]
     of_counters = [access.value for access in PMA_ACCESSES[PmaAttribute.PORT_COUNTERS] if access.value is not None]
     return {
@@ -101,7 +101,7 @@ class BusSteps(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """An access stands ready from the step before its own on."""
+        """An access is ready from the step before its own on."""
         m = Module()
         steps, attribute = self.steps, self.attribute
         given, ready = Signal(_Access), Signal(_Access)
@@ -123,8 +123,8 @@ class BusSteps(Stage):
         with m.If((steps.number == _STATE_STEP - 1) & attribute.setting & on_link):
             m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(PortRegister.STATE))]
 
-        # In the slots, access j of word w is number 8 w + j. That of a step is made ready: of an answer's slot the one
-        # of the next step, of a Set's slot the one before.
+        # In the slots, access j of word w is number 8 w + j. That of a step is made ready: in an answer's slot the one
+        # of the next step, in a Set's slot the one before.
         in_answer = steps.number >= _ANSWER_STEP
         number = Signal(STEP_BITS)
         m.d.comb += number.eq(steps.number - Mux(in_answer, _ANSWER_STEP, _SET_STEP))

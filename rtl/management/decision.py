@@ -20,7 +20,7 @@ __all__ = ["Decision"]
 
 
 class Decision(wiring.Component):
-    """Decides where an SMP goes, whether it is the SMA's, whether its M_Key is right. A PMA has no such questions.
+    """Decides where an SMP goes, whether it is the SMA's, whether its M_Key is right. None of this applies to a PMA.
 
     Members:
         head, trap: the packet, which is here two cycles before step 0; it is a trap instead.

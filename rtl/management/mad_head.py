@@ -59,7 +59,7 @@ MadHead = data.StructLayout(
         "is_pma_request": 1,
     }
 )
-"""Fields of a packet's headers, and what else is to be known of it. What a packet does not have is any value.
+"""Fields of a packet's headers, and what else must be known of it. What a packet does not have is any value.
 
 `directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower half of the TransactionID;
 `names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's; `arrival`, `slot`: the port
@@ -67,7 +67,7 @@ that it came in by, and its slot; `is_smp`, `is_pma_request`: it is one."""
 
 
 def mad_place(name: str) -> Place:
-    """Where a field of a MAD, in an SMP or in any other, stands in its packet's words."""
+    """Where a field of a MAD, in an SMP or in any other, is in its packet's words."""
     return place(SMP_DIRECTED_ROUTE[name], MAD_START)
 
 

@@ -67,7 +67,7 @@ SMP_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_allow(BTH_START, BTH["dest_qp"], QP_SMI),
     **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE),
 }
-"""By byte of the packet, from the LRH's byte 0 on: a packet on VL15 of `MAD_WORDS` words is an SMP if all are so."""
+"""By byte of the packet, from the LRH's byte 0 on: a packet on VL15 of `MAD_WORDS` words is an SMP if all hold."""
 
 PMA_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_OF_BOTH,
@@ -76,13 +76,13 @@ PMA_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.PERF),
     **_allow(MAD_START, MAD_HEADER["method"], MadMethod.GET, MadMethod.SET),
 }
-"""Likewise: a packet on a data VL of `MAD_WORDS` words is a PMA request if all are so."""
+"""Likewise: a packet on a data VL of `MAD_WORDS` words is a PMA request if all hold."""
 
 
 def words_that_differ(allowed: Mapping[int, AllowedByte], word: Value, before: int = 0) -> dict[int, Value]:
     """By number of a word that is looked at: `word`, if it is this one, has a byte that is not as allowed.
 
-    `before`: bytes that stand in word 0 before the packet.
+    `before`: bytes in word 0 before the packet.
     """
     differ: dict[int, list[Value]] = defaultdict(list)
     for byte, (mask, values) in allowed.items():

@@ -1,4 +1,4 @@
-"""Where a field stands in the 32-bit words in which packets and attributes are kept."""
+"""Where a field is in the 32-bit words in which packets and attributes are kept."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 def bytes_of(*fields: Place) -> int:
-    """The bytes of their word in which these fields stand, as `PacketWrite` has them."""
+    """The bytes of their word in which these fields are, as `PacketWrite` has them."""
     return sum(1 << byte for byte in range(WORD_BYTES) if any(field.mask >> 8 * byte & 0xFF for field in fields))
 
 
@@ -78,7 +78,7 @@ def place(field: Field, start: int = 0) -> Place:
 
 
 def masks(field: Field, start: int = 0) -> dict[int, int]:
-    """Ones where a field of a header stands that begins at byte `start`, by word; it may take several."""
+    """Ones in place of a field of a header that begins at byte `start`, by word; it may take several."""
     after = -(-(8 * start + field.end_bits) // WORD_BITS)
     bits = field.max << (WORD_BITS * after - 8 * start - field.end_bits)
     words = range(word_of(field, start), after)

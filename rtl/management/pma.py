@@ -49,7 +49,7 @@ class PmaAccess(NamedTuple):
     Attributes:
         word, number: it is access `number` in the slot of this word.
         register: what is read or written.
-        value: where what is written stands in the word; None: it is the whole word before.
+        value: where what is written is in the word; None: it is the whole word before.
         select: bit of CounterSelect, and above it bit 0 of CounterSelect2, that has to be 1 if it is to be written;
             None: none.
         read, written: it is given for an answer, in a Set.
@@ -99,7 +99,7 @@ COUNTER_WORDS: Final[Mapping[PmaAttribute, list[int]]] = {
     attribute: sorted({access.word for access in PMA_ACCESSES[attribute] if access.read})
     for attribute in (PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED)
 }
-"""The words that show counters. The last of them in a word ends with it, and those before stand close to it."""
+"""The words that show counters. The last of them in a word ends with it, and those before directly precede it."""
 
 
 def _bytes_of(*fields: Field) -> dict[int, int]:

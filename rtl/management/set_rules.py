@@ -58,12 +58,12 @@ _ALL = (1 << WORD_BITS) - 1
 
 
 Judged = data.StructLayout({"mask": WORD_BITS, "refused": 1, "writes": WRITES})
-"""Of a word: the bits taken, whether some field is refused, and which registers are written, in the order of
+"""For a word: the bits taken, whether some field is refused, and which registers are written, in the order of
 `PORT_INFO_WRITES`."""
 
 
 class _Rule(NamedTuple):
-    """Of a field as it is in the word: what makes it taken, what makes it refused; and whether it is kept at all."""
+    """For a field as it is in the word: what makes it taken, what makes it refused; and whether it is kept at all."""
 
     taken: Value
     refused: Value

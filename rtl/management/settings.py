@@ -37,7 +37,7 @@ class SettingsSignature(wiring.Signature):
 
 
 class Settings(wiring.Component):
-    """Registers beside the attribute memory.
+    """Registers besides the attribute memory.
 
     Members:
         steps: see `Work`.

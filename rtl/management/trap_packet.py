@@ -74,7 +74,7 @@ def notice_words(is_switch: bool, lid: Value, is_sm: Value) -> tuple[dict[int, V
 
 
 def violation_words(lid: Value, method: Value, attribute: Value, modifier: Value, dr_slid: Value) -> dict[int, Value]:
-    """Words of trap 256's Notice that describe the violating SMP, but for its M_Key."""
+    """Words of trap 256's Notice that describe the violating SMP, except its M_Key."""
     told: dict[Field, Value] = {
         _VIOLATION["lid"]: lid,
         _VIOLATION["dr_slid"]: dr_slid,

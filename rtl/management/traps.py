@@ -88,7 +88,7 @@ class Traps(Stage):
         return m
 
     def _write_head(self, m: Module, count: Value) -> None:
-        """A word in each step, but for the count, which is that of step 0."""
+        """A word in each step; the count is that of step 0."""
         steps, trap, write = self.steps, self.task.trap, self.write
         index = Signal(STEP_BITS)
         m.d.comb += index.eq(steps.number - _HEAD_STEP)

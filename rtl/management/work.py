@@ -79,7 +79,7 @@ class Work(wiring.Component):
             steps.first.eq(steps.at(0)),
             steps.last_slot.eq(steps.slot == last_slot),
         ]
-        stays = Signal()  # what is offered is not dropped any more
+        stays = Signal()  # what is offered is no longer dropped
         with m.If(steps.go):
             m.d.sync += steps.number.eq(steps.number + 1)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):

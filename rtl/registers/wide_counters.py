@@ -22,7 +22,7 @@ WIDE_AMOUNTS = data.StructLayout({Counter.XMIT_DATA.name: 12, Counter.RCV_DATA.n
 """By how much those counters move that do not move by 1."""
 
 _LOWEST: Final = 16
-"""Bits of a counter that have an adder of their own: all in which an amount counts, and enough to carry seldom."""
+"""Bits of a counter that have an adder of their own: all in which an amount counts, and enough to carry rarely."""
 
 _ABOVE: Final = 2 * DATA_BITS - _LOWEST
 
@@ -49,7 +49,7 @@ class WideCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The lowest bits count in registers of their own, each with an adder.
 
-        All bits above them stand in one memory with one adder. What carries into them is owed until the memory has a
+        All bits above them are in one memory with one adder. What carries into them is owed until the memory has a
         cycle for it, one in which the counter is read or nothing is: long before it carries again, unless the bus gives
         accesses to other counters of the port in each of thousands of cycles.
         """
@@ -57,7 +57,7 @@ class WideCounters(wiring.Component):
         reg, extended_low = self.reg, Signal(DATA_BITS)
         numbers = range(len(_COUNTERS))
 
-        # An access: the registers of lower and of upper halves stand in the counters' order from a multiple of 4 on.
+        # An access: the registers of lower and of upper halves are in the counters' order from a multiple of 4 on.
         number = reg.offset[:_NUMBER_BITS]
 
         def of_block(first: int) -> Value:

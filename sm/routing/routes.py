@@ -29,7 +29,7 @@ class Routes:
     """Number of each switch GUID."""
 
     def backups(self, switch: int, lid: int) -> tuple[int, ...]:
-        """The other ports, ascending, by which the switch of this GUID might send to a LID as well."""
+        """The other ports, ascending, by which the switch of this GUID might also send to a LID."""
         home = self._homes.get(lid)
         if home is None:
             return ()
@@ -46,9 +46,9 @@ def spread(
     """Chooses among next hops.
 
     At each switch a LID goes out by the port that has the fewest LIDs so far, then by the lowest. LIDs of switches
-    are counted apart, as they bring only management. The several LIDs of a port go to different neighbours as long
+    are counted separately, as they bring only management. The several LIDs of a port go to different neighbours as long
     as there are any, then by different ports. Entries of `previous`, tables by switch GUID, stay where they are
-    among the next hops; LIDs that are no more lose theirs.
+    among the next hops; LIDs that are gone lose theirs.
     """
     # Switch by switch: all leaves of a fat tree then come to the same spine for a host, and no link down carries
     # more hosts than its share, however LIDs were given out.

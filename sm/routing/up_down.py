@@ -32,7 +32,7 @@ def up_down(
 ) -> Routes:
     """Paths up and then down to every LID, as short as one table entry a LID lets them be, balanced over ports.
 
-    A switch from which a LID lies below sends down, wherever a packet came from: it may have come from above.
+    A switch that has a LID below it sends down, wherever a packet came from: it may have come from above.
     Between two hosts every packet keeps the rule. Only a switch without hosts may have no such path to or from its
     port 0, as one root to another root that is connected to it only through lower switches. Then its packets, which
     are management and rare, go down and up.
@@ -58,7 +58,7 @@ def up_down(
 
 
 def choose_roots(subnet: Subnet) -> list[int]:
-    """GUIDs of the switches that stand highest.
+    """GUIDs of the switches at the top.
 
     In a tree these are the switches farthest from the hosts. If through them some hosts could not reach each
     other, or every switch has hosts, it is the one in the middle: the nearest to all switches together.
@@ -93,7 +93,7 @@ def _total_distance(graph: SwitchGraph, switch: int) -> int:
 
 
 def _next_hops(graph: SwitchGraph, rank: list[Rank]) -> NextHops:
-    """Where a home lies below: the ports by which fewest links lead down. Elsewhere: the best ports up."""
+    """Where a home is below: the ports by which fewest links lead down. Elsewhere: the best ports up."""
     upper = [[far for far in near if rank[far] < rank[switch]] for switch, near in enumerate(graph.ports)]
     lower = [[far for far in near if rank[far] > rank[switch]] for switch, near in enumerate(graph.ports)]
     downwards = sorted(range(len(rank)), key=rank.__getitem__)
@@ -128,7 +128,7 @@ def _links_down(home: int, upper: list[list[int]]) -> list[int]:
 
 
 def _parted(graph: SwitchGraph, next_hops: NextHops, among: Collection[int] | None = None) -> tuple[int, int] | None:
-    """Two switches with hosts, of which the first is linked somehow to the second, but has no next hop to it.
+    """Two switches with hosts, of which the first is connected to the second, but has no next hop to it.
 
     None if there are none such. `among` are the switches looked at, all unless given.
     """

@@ -97,7 +97,7 @@ def test_posts_may_come_as_a_list_an_iterator_or_streams(star, ready):
 
 
 def test_idle_cycles_cost_nothing(star):
-    """A hundred thousand million cycles of idle links, but for their flow control."""
+    """A hundred thousand million cycles of links idle except for flow control."""
     bench = star(2)
     for node, port in ((0, 1), (0, 2), (1, 1), (2, 1)):
         bench.write_port(node, port, PortRegister.FCP_PERIOD, (1 << 24) - 1)

@@ -150,7 +150,7 @@ class SmaFabric:
         heapq.heappush(self._events, (self.now + cycles, next(self._numbers), what))
 
     def cut(self, end: End) -> None:
-        """Takes away a link; switches report it."""
+        """Removes a link; switches report it."""
         link = self.subnet.link(end)
         self.subnet.disconnect(end)
         for one in (link.a, link.b):

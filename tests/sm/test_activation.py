@@ -94,7 +94,7 @@ def test_an_active_port_whose_peer_fell_back_is_looked_at_again():
     up = Managed(star())
 
     def reset_link(arrival, smp):
-        """Both ends, of which the Subnet Manager hears of one."""
+        """Both ends; the Subnet Manager hears of one."""
         if up.fabric.state(HOST) == PortState.ACTIVE or up.fabric.state(SWITCH) == PortState.ACTIVE:
             up.fabric.on_request = lambda arrival, smp: None
             for one in (HOST, SWITCH):

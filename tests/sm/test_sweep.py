@@ -245,7 +245,7 @@ def rename(up, description):
 
 
 def rename_once_read(up, description):
-    """Renames the host when discovery has its description already: as it is asked for PortInfo."""
+    """Renames the host when discovery already has its description: as it is asked for PortInfo."""
 
     def hear(arrival, smp):
         if (arrival.guid, smp.attribute_id) == (RENAMED, SmaAttribute.PORT_INFO):

@@ -116,7 +116,7 @@ def test_one_wrong_bit_breaks_the_icrc_unless_it_is_masked(packet):
         masked |= set(range(64)) | set(range(64 + 4, 64 + 32)) | set(range(64 + 56, 64 + 64))
     else:
         masked |= set(range(4))
-    lnh = {14, 15}  # says where the BTH stands, and whether there is an ICRC at all
+    lnh = {14, 15}  # says where the BTH is, and whether there is an ICRC at all
     for bit in set(range(len(covered) * 8)) - lnh:
         assert crc.icrc_good(flip(covered, len(covered) * 8 - 1 - bit)) == (bit in masked), f"bit {bit}"
 

@@ -23,7 +23,7 @@ from wire.timer_text import life_text, timer_text
 
 
 def line(text: str, name: str) -> str:
-    """What stands beside a field's name."""
+    """What is next to a field's name."""
     (found,) = [row.split(None, 1)[1] for row in text.splitlines() if row.split()[:1] == [name]]
     return found
 

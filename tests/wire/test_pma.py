@@ -1,4 +1,4 @@
-"""CounterSelect names the port counters one by one, in the order in which they stand."""
+"""CounterSelect names the port counters one by one, in their order."""
 
 from wire.pma import PMA_ATTRIBUTES, PMA_COUNTERS, PMA_COUNTERS_EXTENDED, PORT_COUNTERS, PmaAttribute
 from wire.registers import COUNTER_WIDTHS, Counter
@@ -34,7 +34,7 @@ def test_bits_of_counter_select_stand_for_the_counters_in_order():
 
 
 def test_counters_on_the_register_bus_are_as_wide_as_in_port_counters():
-    # The register of the counter at index i stands at SYMBOL_ERROR + i.
+    # The register of the counter at index i is at SYMBOL_ERROR + i.
     for counter in Counter:
         assert PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].width == COUNTER_WIDTHS[counter]
 

@@ -73,7 +73,7 @@ def test_a_vl_that_is_operational_no_more_swallows_two_cycles_later(star, ready)
 
 @pytest.mark.parametrize(("after", "granted"), [(1, True), (2, False)])
 def test_a_head_needs_credits_from_two_cycles_after_active_on(star, ready, shown, after, granted):
-    """The host stalls, with room for one packet, and has one; the port is brought up anew."""
+    """The host stalls, with room for one packet, and has one; the port is brought up again."""
     latency = shown - (ready + 100)
     bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
     bench.stall(ready, 2, 1)

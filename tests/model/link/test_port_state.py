@@ -65,7 +65,7 @@ def test_one_end_written_down_takes_the_other_down_by_remote_init(star, ready):
     bench.run(2000)
     assert bench.states(0, since=ready) == [(1002, DOWN), (1003, INITIALIZE)]
     # Initialize 1003, flags and grant 1004, row 1 on the wire 1009, there 1010, shows 1012. Then
-    # the other end begins anew too, and its Op 1 finds a port in Initialize.
+    # the other end begins again too, and its Op 1 finds a port in Initialize.
     assert bench.states(1, since=ready) == [(1012, DOWN), (1013, INITIALIZE)]
 
 

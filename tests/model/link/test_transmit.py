@@ -52,7 +52,7 @@ def test_a_row_is_refused_by_the_state_in_its_own_cycle_alone(star, ready):
 
 @pytest.mark.parametrize("down", range(-1, 5))
 def test_a_packet_refused_at_row_0_leaves_nothing_in_the_blocks_sent(star, ready, down):
-    """Down about the grant, Initialize next, Armed next: FCTBS begins at 0 anew."""
+    """Down about the grant, Initialize next, Armed next: FCTBS begins at 0 again."""
     granted = ready + 101
 
     def run(*states):
@@ -177,7 +177,7 @@ def test_an_output_is_available_once_the_last_row_is_read(star, ready, cut):
 
 
 def test_an_output_that_scraps_waits_again_from_the_cycle_of_its_scrap_on(star, ready):
-    """Ticks of one cycle. Behind the first packet stand a bad one, and one that has no credits."""
+    """Ticks of one cycle. Behind the first packet are a bad one, and one that has no credits."""
     bench = star(3, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
     bench.stall(ready, 2, 1)
     bench.write_port(0, 2, PortRegister.TICK, 0, ready + 1)

@@ -164,7 +164,7 @@ class Bench(AgentNode):
         return None if answer is None else PORT_INFO.unpack(mad_data(answer))
 
     def set_port_info(self, fields: Mapping[str, int], port: int = 0, m_key: int = 0) -> Record:
-        """Change fields by a Get and a Set with a good key, and return the answer; LIDs of 0 are refused, no more."""
+        """Change fields by a Get and a Set with a good key, and return the answer; only LIDs of 0 are refused."""
         before = self.port_info(port, m_key)
         assert before is not None
         data = before.replace(**{"port_state": 0, "port_physical_state": 0, **fields}).pack()

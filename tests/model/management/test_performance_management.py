@@ -197,7 +197,7 @@ def test_a_switch_drops_what_is_no_request_and_is_free_again(star, ready, kind):
 
 
 def with_link_down(star, ready, *, up_again, **switch):
-    """Host 1's link is lost from cycle 1101 on: what is for it waits in ActiveDefer, for so long."""
+    """Host 1's link is lost from cycle 1101 on: what is for it waits in ActiveDefer that long."""
     bench = with_switch_lid(star(2, **switch))
     bench.link(ready + 100, 0, False)
     bench.link(up_again, 0, True)

@@ -107,7 +107,7 @@ class Reference:
         return {reading.packet.output for reading in readings if cycle < reading.available_from}
 
     def step(self, cycle: int) -> None:
-        """What happens in a cycle but for a grant."""
+        """What happens in a cycle besides a grant."""
         for number in sorted(self.releases):
             asked, packet = self.releases[number]
             if asked <= cycle:

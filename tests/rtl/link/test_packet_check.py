@@ -55,7 +55,7 @@ def bad_icrc() -> list[Row]:
 GOOD = data_rows()
 COMMA = Row(0xBC << 8, 2)
 
-# name: rows, verdict, the counters that move by 1 beside PortRcvPkts and PortRcvData
+# name: rows, verdict, the counters that move by 1 besides PortRcvPkts and PortRcvData
 CASES: dict[str, tuple[list[Row], Verdict, set[Counter]]] = {
     "good": (GOOD, Verdict.GOOD, set()),
     "wrong VCRC": (bad_vcrc(GOOD), Verdict.PHYSICAL, {Counter.RCV_ERRORS}),

@@ -132,7 +132,7 @@ def work_of(request: bytes, parameters: NodeParameters = SWITCH, registers: Any 
 
 
 def of_port(work: Work) -> list[Access]:
-    """The accesses but for the one to the LFT."""
+    """The accesses except the one to the LFT."""
     return [access for access in work.accesses if access.step != 2]
 
 

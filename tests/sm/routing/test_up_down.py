@@ -1,4 +1,4 @@
-"""Up/down routing: every packet arrives, none goes up after it went down, and no credit loop can be."""
+"""Up/down routing: every packet arrives, none goes up after it went down, and no credit loop can form."""
 
 import itertools
 from pathlib import Path
