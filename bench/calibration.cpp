@@ -1,4 +1,4 @@
-// The compiled loop that tells how fast this machine is (bench/calibration.py). As simulators do, it computes,
+// The compiled loop that shows how fast this machine is (bench/calibration.py). As simulators do, it computes,
 // branches on data that nobody can foresee, and follows references to records that the first caches do not hold.
 
 #include <cstdint>

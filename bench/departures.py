@@ -48,7 +48,7 @@ class Departures(Observer):
         self._offered[packet.source].append(_identity(packet))
 
     def delivered(self, packet: Packet, cycle: int) -> None:
-        """The packet has arrived; that may be told before the record in which it was sent."""
+        """The packet has arrived; that may be reported before the record in which it was sent."""
         identity = _identity(packet)
         if identity in self._sent:
             self._sent.remove(identity)

@@ -62,7 +62,7 @@ def _lone_packets(settings: Settings) -> Experiment:
 
 
 def _latencies(experiment: Experiment, records: Iterable[Record]) -> Iterator[int]:
-    """Of each packet: SDP out, which the switch's TX_DATA tells, minus SDP in, a flight after the host's."""
+    """Of each packet: SDP out, which the switch's TX_DATA has, minus SDP in, a flight after the host's."""
     topology = experiment.topology
     flights = {
         topology.source(port): topology.flight(port) for port in topology.linked_ports() if port.node in topology.lids

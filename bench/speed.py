@@ -90,7 +90,7 @@ def speed(settings: Settings, asked: Collection[str], work_dir: Path) -> Measure
 def _one_turn(
     experiment: Experiment, bare: BareLoop | None, compared: bool, work_dir: Path, seconds: Rates
 ) -> Iterator[str]:
-    """The RTL once each way, the wall times added to `seconds`; yields what was wrong."""
+    """The RTL once in each mode, the wall times added to `seconds`; yields what was wrong."""
     if bare is not None:
         seconds.setdefault("bare", []).append(bare.run())
     started = time.perf_counter()

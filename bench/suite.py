@@ -26,7 +26,7 @@ from toolchain.parallel import in_parallel
 __all__ = ["NOT_JUDGED_QUICK", "Benchmark", "Progress", "benchmark"]
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is being measured or what has been found, how many steps are done, and how many there are."""
+"""Takes what is being measured or what has been found, how many steps are done, and how many there are."""
 
 NOT_JUDGED_QUICK = ("throughput_voq_2048",)
 """Figures that --quick measures too shortly to say whether they reach their target."""

@@ -60,7 +60,7 @@ def _drop_output() -> None:
 
 def _end(number: int, frame: FrameType | None) -> None:
     """End as on any exception, so that what was started is ended and what is half written is removed."""
-    # Amaranth and asyncio warn of what is dropped half way.
+    # Amaranth and asyncio warn of what is dropped unfinished.
     warnings.simplefilter("ignore")
     if number == signal.SIGINT:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`ironband run`: simulate a scenario and tell its story."""
+"""`ironband run`: simulate a scenario and report its story."""
 
 from __future__ import annotations
 

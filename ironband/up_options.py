@@ -98,7 +98,7 @@ def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:
 
 
 def manager_host(fabric: FabricParameters, sm: str | None) -> str:
-    """Where the Subnet Manager runs: at the first host unless told.
+    """Where the Subnet Manager runs: at the first host unless given.
 
     Raises:
         click.UsageError: no host, or not of this name.

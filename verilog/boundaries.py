@@ -1,4 +1,4 @@
-"""Amaranth to RTLIL with every component converted by itself, so that like components give like text.
+"""Amaranth to RTLIL with every component converted by itself, so that identical components give identical text.
 
 Amaranth converts a design as one flat netlist: a constant or a shared net of the parent shows up inside the
 submodule, and ports depend on who uses them. Two instances of one component then differ in text although they
@@ -9,9 +9,9 @@ A component that reaches past its signature, for example one that reads a signal
 converted as a part of its parent, as Amaranth would. So is one with more outputs than an instance can have, such as
 the trace of a switch of 64 ports.
 
-Conversion costs several times what elaboration does, so a component is converted only if none like it was. Like
-means that conversion would read the same: everything that can be reached from the elaborated fragment and its
-ports (see `fingerprint`). A component needs no care for that, and has no way to be taken for another.
+Conversion costs several times what elaboration does, so a component is converted only if no identical one was.
+Identical means that conversion would read the same: everything that can be reached from the elaborated fragment and its
+ports (see `fingerprint`). A component needs no care for that, and cannot be taken for another.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _Modules = dict[bytes, _Module]
 def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> str:
     """RTLIL text of a design, the top module first; modules below it are named by their path, dots between.
 
-    Of components that are alike the first has a module, of which the others are instances.
+    Of identical components the first has a module, of which the others are instances.
 
     Args:
         elaboratable: the design.

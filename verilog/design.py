@@ -52,7 +52,7 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
 
     Args:
         make: makes the component.
-        key: the parameters, whose repr tells them apart.
+        key: the parameters, whose repr distinguishes them.
         code: patterns of the files of the checkout that decide the result, those that emit it aside.
 
     Raises:

@@ -1,10 +1,10 @@
 """Verilog from Amaranth, with one module for each distinct design instead of one for each instance.
 
 Amaranth emits a module per instance. Here modules whose text is the same, once their submodules are, are merged
-before Yosys sees them, so a switch of 36 like ports is written, read and compiled as one port.
+before Yosys sees them, so a switch of 36 identical ports is written, read and compiled as one port.
 
-What makes the text of like components alike is that each is converted by itself (see boundaries), which also skips
-most of those that are alike.
+The text of identical components is identical because each is converted by itself (see boundaries), which also skips
+most of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERILOG_FILE = "design.v"
 
 
 def merged_rtlil(elaboratable: Any, name: str = "top", ports: Any = None) -> str:
-    """RTLIL text of an Amaranth component, top module NAME, like modules merged, without source locations.
+    """RTLIL text of an Amaranth component, top module NAME, identical modules merged, without source locations.
 
     Raises:
         TypeError: PORTS, (signal, direction) by name, is missing and the elaboratable has no signature.
@@ -38,7 +38,7 @@ def merged_rtlil(elaboratable: Any, name: str = "top", ports: Any = None) -> str
 
 
 def rtlil_to_verilog(rtlil_text: str) -> str:
-    """Verilog of an RTLIL design, as simulators like it. The work of Yosys is kept in the build cache."""
+    """Verilog of an RTLIL design, as simulators need it. The work of Yosys is kept in the build cache."""
 
     def fill(directory: Path) -> None:
         *modules, rest = verilog._convert_rtlil_text(rtlil_text, strip_internal_attrs=True).split(_END)
@@ -61,7 +61,7 @@ def start_yosys() -> None:
 
 
 def _improved(module: str, named: bool) -> str:
-    """A module as simulators like it. NAMED: the design has names that begin with an underscore and end in a number."""
+    """A module as simulators need it. NAMED: the design has names that begin with an underscore and end in a number."""
     module = waking_processes.with_waking_processes(memory_contents.with_contents_in_loops(module))
     if not named:
         # Nets that only Amaranth or Yosys has named: Verilator leaves an underscore out of waves.

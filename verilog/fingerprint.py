@@ -1,4 +1,4 @@
-"""What tells whether two elaborated components are converted to the same RTLIL, without converting them."""
+"""Whether two elaborated components are converted to the same RTLIL, without converting them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLAIN = frozenset((type(None), bool, int, float, str, bytes, range))
 _NOT_CONVERTED = frozenset(
     (
         "src_loc",  # left out of the text
-        "duid",  # tells signals apart, as the numbers in a fingerprint do
+        "duid",  # distinguishes signals, as the numbers in a fingerprint do
         "origins",  # for finding a fragment by its elaboratable
         "generated",  # for finding parts of a fragment by name
         "domains_propagated_up",  # for error messages
@@ -30,10 +30,10 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
 
     It is taken of all that FRAGMENT and PORTS lead to: contents of containers and attributes of Amaranth's objects
     except those _NOT_CONVERTED. Each object has the number of its first appearance, so that two signals of one
-    name stay two. Below FRAGMENT its submodules have become instances, told by the names of their modules.
+    name stay two. Below FRAGMENT its submodules have become instances, known by the names of their modules.
 
     An object of another kind, such as a class, is known by its id, which holds as long as the object does: those
-    are returned too. Where this tells apart what is alike, one more module is converted, and merged by its text.
+    are returned too. Where this distinguishes what is identical, one more module is converted, and merged by its text.
     """
     tokens: list[str] = []
     known_by_id: list[object] = []

@@ -1,7 +1,7 @@
-"""Initial contents of memories, told in loops.
+"""Initial contents of memories, written as loops.
 
 Yosys writes a statement for each word of a memory, which is most of the text of a design with large buffers and takes
-simulators longer to read than all else. Here words in a row that are alike, or count up, become a loop.
+simulators longer to read than all else. Here words in a row that are equal, or count up, become a loop.
 """
 
 from __future__ import annotations

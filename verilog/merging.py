@@ -1,4 +1,4 @@
-"""Modules of an RTLIL design that are the same, merged: eight like ports are one module with eight instances.
+"""Modules of an RTLIL design that are the same, merged: eight identical ports are one module with eight instances.
 
 Here is decided what is the same: it rests on the text of the modules alone.
 """
@@ -42,7 +42,7 @@ class _Module:
 
 
 def _readable_names(paths: list[str]) -> dict[str, str]:
-    """A legal, unique Verilog name for each hierarchical name: the top's, then the last part that tells it apart."""
+    """A legal, unique Verilog name for each hierarchical name: the top's, then the last part that distinguishes it."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for path in paths:

@@ -1,4 +1,4 @@
-"""What each stream of packets got: throughput, waiting, latency; and how evenly like streams were served.
+"""What each stream of packets got: throughput, waiting, latency; and how evenly equal streams were served.
 
 A packet waits in its host from the cycle in which it is offered until its adapter takes the first word (SEND);
 its latency counts from there until the last word is with the host it is for (DELIVER).
@@ -44,7 +44,7 @@ class Served:
 class Measurement(Observer):
     """Follows packets from offer to delivery; what is delivered in the cycles `begin` to `end` - 1 is measured.
 
-    It follows a `DeliveryCheck`, too. Only packets under way are held; management's, on VL15, are not looked at.
+    It follows a `DeliveryCheck`, too. Only packets in flight are held; management's, on VL15, are not looked at.
 
     Attributes:
         offered: packets that hosts offered in these cycles.

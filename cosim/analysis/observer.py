@@ -1,4 +1,4 @@
-"""Following a run: what an observer is told, and when."""
+"""Following a run: what an observer gets, and when."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class CycleListener(Observer):
 
 
 class Audience:
-    """Tells the observers of a run, in their order, each of what it has a use for.
+    """Passes a run to its observers, in their order, to each what it has a use for.
 
-    `packets` are those that hosts offer, by cycle. They are drawn up to the cycle of what is told, and none is kept.
+    `packets` are those that hosts offer, by cycle. They are drawn up to the cycle of what is passed, and none is kept.
     """
 
     def __init__(self, observers: Sequence[Observer], packets: Iterator[Packet]) -> None:
@@ -65,7 +65,7 @@ class Audience:
         return self._take_delivery if self._deliver else None
 
     def follow(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The same records, each when the observers have been told of it."""
+        """The same records, each when the observers have seen it."""
         observers = self._observe
         for record in records:
             if self._next is not None and self._next.cycle <= record.cycle:

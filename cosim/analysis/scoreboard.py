@@ -34,7 +34,7 @@ class Fault:
 
 
 class Follower(Protocol):
-    """Is told what becomes of packets."""
+    """Learns what becomes of packets."""
 
     def delivered(self, packet: Packet, cycle: int) -> None:
         """The packet arrived as it should."""
@@ -47,7 +47,7 @@ class DeliveryCheck(Observer):
     """Follows the deliveries of a run.
 
     Packets of one flow to one destination arrive in order: one that a later one overtakes is lost. Only packets
-    under way are held.
+    in flight are held.
 
     Attributes:
         expected: packets that hosts offered so far and that should arrive.

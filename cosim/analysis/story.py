@@ -302,7 +302,7 @@ class Story(Observer):
         self._at(accepted, happen)
 
     def _onward(self, record: Record, port: Port) -> Port | None:
-        """The port by which a switch sends the packet on; None at a host or where there is no way."""
+        """The port by which a switch sends the packet on; None at a host or where there is no path."""
         out = self._topology.tables.get(port.node, {}).get(RxData.dlid.read(record))
         return None if out is None else Port(port.node, out)
 

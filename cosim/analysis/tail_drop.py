@@ -54,7 +54,7 @@ class TailDrop(Observer):
             self._leave(packet, Port(packet.source, 1), packet.cycle)
 
     def finish(self) -> None:
-        """Let all that is under way arrive."""
+        """Let all that is in flight arrive."""
         self._advance(None)
 
     def _leave(self, packet: Packet, out: Port, ready: int) -> int:

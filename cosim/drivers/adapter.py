@@ -31,7 +31,7 @@ class AdapterDriver:
         self._arrived = Event()
 
     async def send(self, packet: bytes, vl: int = 0, cycle: int = 0) -> None:
-        """Queue a packet at the host, behind those already queued on its VL; does not wait for its way.
+        """Queue a packet at the host, behind those already queued on its VL; returns at once.
 
         Args:
             packet: its bytes LRH..ICRC.

@@ -31,7 +31,7 @@ class Mailbox:
         self._dut = dut
 
     def start(self) -> None:
-        """Let the clock run, for ever, and have everything that comes out readable at once."""
+        """Let the clock run forever, and have everything that comes out readable at once."""
         self._dut.eager.value = 1
         self._dut.stop.value = _NEVER
 
@@ -70,7 +70,7 @@ class Mailbox:
 
 
 async def within(cycles: int | None, awaited: Coroutine[Any, Any, _T], what: str) -> _T:
-    """Wait for something for a number of cycles, or for ever.
+    """Wait for something for a number of cycles, or forever.
 
     Raises:
         TimeoutError: it took longer.

@@ -4,9 +4,9 @@ The golden model simulates the whole fabric, a shadow of the RTL nodes included,
 with the RTL nodes and the links among them. Into each link that leads out, it plays what the model's node at the other
 end sends there; what the RTL node sends, it compares with what its shadow does, row by row.
 
-As long as these are the same, neither side can tell that the other is not there: what the model's nodes have got up to
-a cycle is what the RTL would have sent them, so what they send in it is what they would have sent; and so on from cycle
-to cycle. At the first row that is not the same the trace ends, with a ROW record that says so.
+As long as these are the same, neither side notices that the other is not there: up to a cycle the model's nodes have
+received what the RTL would have sent them, so in that cycle they send what they would send to RTL; and so on from cycle
+to cycle. At the first row that differs the trace ends, with a ROW record that says so.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def simulate(
 ) -> Generator[Record, None, None]:
     """Run a specification with these nodes in a simulator; see `cosim.engines.base.Engine`.
 
-    The records of RTL nodes are theirs, whatever the golden model's are. An actor is told of what the model's adapters
-    deliver; before those are told they are compared.
+    The records of RTL nodes are theirs, whatever the golden model's are. An actor gets what the model's adapters
+    deliver, with which the RTL adapters' deliveries are compared.
 
     Raises:
         ShadowMismatch: after a ROW record; or an RTL adapter has delivered something else than its shadow.

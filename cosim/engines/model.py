@@ -16,7 +16,7 @@ _PROGRESS_RECORDS = 4096
 
 
 class ModelRun:
-    """The golden model under way.
+    """A run of the golden model.
 
     Attributes:
         fabric: the model.
@@ -61,7 +61,7 @@ class ModelRun:
             self.finished = stop
 
     def _tell(self, record: Record) -> None:
-        """Tell of the delivery of this record."""
+        """Report the delivery of this record."""
         node, port = port_of_source(record.source)
         if port != AGENT_PORT:
             delivery = self._delivered.pop((record.cycle, node))

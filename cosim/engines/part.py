@@ -1,6 +1,6 @@
 """A part of a fabric: some of its nodes and the links among them, as a fabric of its own with open ports.
 
-Nodes and links of the part are numbered anew, and its nodes named by their kinds, so that like parts are one design.
+Nodes and links of the part are numbered anew, and its nodes named by their kinds, so identical parts are one design.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OpenEnd:
 
 
 class Part:
-    """Some nodes of a fabric; what is numbered in the one way there and in another in the part is translated.
+    """Some nodes of a fabric; translates between the numbers of the whole and those of the part.
 
     Attributes:
         parameters: the part as a fabric.

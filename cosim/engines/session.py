@@ -79,5 +79,5 @@ class _StimulusFeed:
         return end
 
     def delivered(self, delivery: Delivery) -> None:
-        """Tell the actor."""
+        """Pass it to the actor."""
         self._stimulus.delivered(delivery)

@@ -87,7 +87,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
     def blocks() -> int:
-        # Room for a stray that is too long: a host would wait for ever for more than there is.
+        # Room for a stray that is too long: a host would wait forever for more than there is.
         least = largest + _STRAY_BLOCKS
         if random.random() < _DEEP_SHARE:
             return random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ManagerListener: TypeAlias = "Callable[[str, int, Event], None]"
-"""Is told of the host of a Subnet Manager, a cycle, and what happened there."""
+"""Takes the host of a Subnet Manager, a cycle, and what happened there."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Scenarios brought up by Subnet Managers: one at the first host of each part of the fabric that hangs together."""
+"""Scenarios brought up by Subnet Managers: one at the first host of each connected part of the fabric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wire.parameters import AdapterParameters, FabricParameters, SwitchParameter
 __all__ = ["managed_experiment", "manager_hosts"]
 
 _OBSTACLES: Final = (NodeLeftOut, PortStuck, SetRefused, Unsettled)
-"""What a Subnet Manager tells where something is not as it is to be."""
+"""What a Subnet Manager reports where something is not as it should be."""
 
 
 def managed_experiment(scenario: Scenario) -> Experiment:
@@ -67,7 +67,7 @@ def managed_experiment(scenario: Scenario) -> Experiment:
 
 
 def manager_hosts(fabric: FabricParameters) -> list[str]:
-    """The first host of each part of a fabric that hangs together; hosts relay nothing."""
+    """The first host of each connected part of a fabric; hosts relay nothing."""
     neighbours: dict[str, list[str]] = {name: [] for name in fabric.nodes}
     for link in fabric.links:
         neighbours[link.a].append(link.b)

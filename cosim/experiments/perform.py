@@ -88,7 +88,7 @@ def run_beside_model(
 def observed(
     experiment: Experiment, engine: str, work_dir: Path, observers: Sequence[Observer]
 ) -> Iterator[Iterator[Record]]:
-    """The records of a run of an engine, alone, each when the observers have been told of it.
+    """The records of a run of an engine, alone, each when the observers have seen it.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).

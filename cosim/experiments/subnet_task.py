@@ -42,7 +42,7 @@ class SubnetTask:
         host: name of the adapter at which the Subnet Manager runs.
         engine: what simulates; beside all but `model` the golden model runs and is compared.
         rtl: the nodes that it simulates, by name, all without it; the others are the golden model.
-        settings: what the Subnet Manager is told to make of the subnet.
+        settings: what the Subnet Manager should make of the subnet.
         lids: of an earlier run, by PortGUID.
         failure: what goes wrong.
         seed: draws the cycle in which the Subnet Manager begins; without one it is the earliest.

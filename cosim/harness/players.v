@@ -1,4 +1,4 @@
-// The players of a fabric's stimulus and the collectors of what it delivers; cosim/harness/stream_files.py tells the files' formats.
+// The players of a fabric's stimulus and the collectors of what it delivers; cosim/harness/stream_files.py has the files' formats.
 // All of them read and write their files inside the clock edge, so Python is asleep meanwhile.
 
 // Plays the packets of one stream out of its file send.<index>.bin.

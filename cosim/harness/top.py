@@ -1,15 +1,15 @@
 """The Verilog top around a fabric: clock, reset, players of the stimulus, and the writer of the trace.
 
 Python sees only a few registers of it (`PUBLIC`). It posts stimulus by files (cosim/harness/stream_files.py), says
-by `stop` up to which cycle the clock may run, and sleeps until the clock has paused there. Or it lets the clock run for
-ever and wakes for deliveries and register reads.
+by `stop` up to which cycle the clock may run, and sleeps until the clock has paused there. Or it lets the clock run
+forever and wakes for deliveries and register reads.
 
 | register | written by | |
 |---|---|---|
 | `stop` | Python | the clock pauses in this cycle, every record of the cycles before it being in the file |
 | `paused` | the top | the clock is at `stop` |
 | `posted` | Python | packets in each stream's file, 32 bits each, stream 0 lowest; then entries in each wire's file |
-| `taken` | the top | what was read of each of these files, in the same way |
+| `taken` | the top | what was read of each of these files, in the same form |
 | `controls_posted` | Python | operations in the control file |
 | `eager` | Python | make each delivery and record readable at once |
 | `delivered` | the top | counts cycles in which packets were delivered |

@@ -29,11 +29,11 @@ _SMP_BLOCKS: Final = blocks_of_words(72)
 """Of buffer, that an SMP takes."""
 
 _LINK_CYCLES: Final = 256
-"""From one node's having an SMP to the next one's on its way; in truth it takes up to 220."""
+"""From one node having an SMP to the next one having it; it really takes up to 220."""
 
 _ANSWER_CYCLES: Final = 4_096
-"""At both ends of the way, for an agent that has other SMPs before it and for the host to look at the answer; in truth
-it takes up to 2,600."""
+"""At both ends of the path, for an agent that has other SMPs before it and for the host to look at the answer; it
+really takes up to 2,600."""
 
 _FIRST_WRITE: Final = 256
 """The cycle from which 1X links are made so: the flow control packets of reset have crossed."""
@@ -50,7 +50,7 @@ class ManagerHost:
     Attributes:
         manager: the Subnet Manager.
         carrier: carries its MADs in a simulation.
-        events: what it told, and when.
+        events: what it reported, and when.
     """
 
     def __init__(

@@ -203,7 +203,7 @@ def _check_references(scenario: Scenario) -> None:
 
 
 def _check_traffic(scenario: Scenario, topology: Topology) -> None:
-    """Every flow's packets fit and have a way."""
+    """Every flow's packets fit and have a path."""
 
     @cache
     def mtu(source: str, destination: str) -> int | None:

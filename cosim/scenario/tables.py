@@ -44,7 +44,7 @@ SLS = 16
 EventName = Literal[
     "manage", "post", "send", "stall", "receive", "release", "credit", "deliver", "drop", "error", "state"
 ]
-"""What a story can tell (docs/scenario.md, [record])."""
+"""What a story can report (docs/scenario.md, [record])."""
 
 PanelName = Literal["packets", "credits", "buffers"]
 """Parts of a picture."""
@@ -158,7 +158,7 @@ class Flow(Table):
     rate: float | None = Field(default=None, gt=0, le=1)
     """Fraction of the time that the source's link is kept busy; without it all packets are ready at once."""
     arrivals: Literal["regular", "random"] = "regular"
-    """Whether the gaps between packets are all alike or random (geometric)."""
+    """Whether the gaps between packets are all equal or random (geometric)."""
     start: Cycles = 0
 
     @field_validator("size", mode="before")
@@ -252,11 +252,11 @@ class PortSettings(Table):
 
 
 class Recording(Table):
-    """`[record]`: what the story tells and what is kept."""
+    """`[record]`: what the story reports and what is kept."""
 
     events: tuple[EventName, ...] = get_args(EventName)
     nodes: tuple[str, ...] | None = None
-    """Nodes whose ports are told of; all of them if not given."""
+    """Nodes whose ports are reported; all of them if not given."""
     first: int = Field(default=40, ge=1)
     last: int = Field(default=20, ge=0)
     trace: bool = False

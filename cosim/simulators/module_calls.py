@@ -176,7 +176,7 @@ def _plain(port: Port) -> str:
 
 
 def _plain_name(name: str) -> str:
-    """A name in Verilog and C++, keyword in neither. Verilator would write two underscores in another way."""
+    """A name in Verilog and C++, keyword in neither. Verilator would write two underscores differently."""
     return f"p_{re.sub('[^A-Za-z0-9]+', '_', name).strip('_')}"
 
 

@@ -1,6 +1,6 @@
 """Modules of which a design has several instances, compiled once each instead of once for every instance.
 
-Verilator makes one C++ program of a design, in which each of 36 like ports has code of its own: it takes long to
+Verilator makes one C++ program of a design, in which each of 36 identical ports has code of its own: it takes long to
 compile, and does not fit a processor's caches when it runs. Here such a module is verilated by itself. In the design
 a module of the same name and ports stands in its place, which calls it:
 
@@ -118,7 +118,7 @@ def _interface(netlist: Netlist, name: str) -> Interface:
 
 
 def _precompiled(netlist: Netlist, name: str, precompiled: dict[str, PrecompiledModule]) -> PrecompiledModule:
-    """A module, precompiled. Nothing in it tells in which design it was found, so that designs can share it."""
+    """A module, precompiled. Nothing in it says in which design it was found, so that designs can share it."""
     text = "\n".join(_without_precompiled(netlist, name, precompiled))
     numbers = {module: f"m{place}" for place, module in enumerate(_tree(netlist, name, _chosen(netlist, name)))}
     module_name = re.compile(rf"^(?P<before>module |  )(?P<name>{'|'.join(numbers)})(?P<after>\(| \S+ +\()", re.M)

@@ -121,7 +121,7 @@ def bus_bring_up(
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
     start = max(first + len(controls), exchange) + WRITE_SHOWS
     # Sections 5 and 6.2: in Initialize a port sends Op 1 packets on entering and each period after that. None may
-    # be under way when an end is armed.
+    # be in flight when an end is armed.
     window = 2 * exchange + len(ports)
     phase = start % FCP_PERIOD_AT_RESET
     if phase < exchange or phase + window > FCP_PERIOD_AT_RESET:

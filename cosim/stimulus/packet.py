@@ -1,4 +1,4 @@
-"""Packets on their way into hosts."""
+"""Packets that hosts offer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PSNS = 1 << 24
 
 
 class Packet(NamedTuple):
-    """A packet of a flow, on its way into a host.
+    """A packet of a flow, as a host offers it.
 
     Attributes:
         flow: number of the flow; packets of one flow are delivered in the order of `sequence`.
@@ -94,7 +94,7 @@ def ud_packet(
     """A UD SEND Only packet of `size` payload bytes, LRH..ICRC.
 
     Source QP and PSN hold flow and sequence, and so does the payload as far as it goes; random bytes follow,
-    so that no two packets are alike.
+    so that no two packets are identical.
     """
     identity = IDENTITY.pack(flow, sequence)
     packet = build_ud_send(

@@ -1,4 +1,4 @@
-"""Packets on their way into hosts, and random ones for `ironband check`.
+"""Random packets for `ironband check`.
 
 Everything is a lazily drawn function of a seed, so that the same traffic can be given to several engines.
 """
@@ -37,7 +37,7 @@ _MOST_WORDS = max_pkt_len(MTU.MTU_4096)
 
 @dataclass(frozen=True)
 class RandomTraffic:
-    """What random traffic is like.
+    """Settings of random traffic.
 
     Attributes:
         seed: all of it follows from this.
@@ -131,7 +131,7 @@ def _random_packet(
         raise ValueError(f"no way from {source} to {destination}")
     vl = VL15 if management else topology.vl(path[0], sl)
     final_vl = VL15 if management else topology.vl(path[-1], sl)
-    # One flow for each way through the fabric on which the order is kept: (source, destination, SL or VL15).
+    # One flow for each path through the fabric on which the order is kept: (source, destination, SL or VL15).
     flow = (topology.lids[source] << 7 | topology.lids[destination]) << 5 | (16 if management else sl)
     sequence = sequences[flow] = sequences.get(flow, -1) + 1
     mtu = _VL15_PAYLOAD if management else min(topology.mtu(port) for port in path)

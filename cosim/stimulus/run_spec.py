@@ -26,8 +26,8 @@ _WORD_MAX = 0xFFFF_FFFF
 class Actor(Protocol):
     """Acts on a fabric in answer to what comes out of it, as software on a host does.
 
-    Time goes in steps: the actor says how far the fabric may run, is told of all that is delivered until then, and
-    says how far it may run on. So the same posts come of the same deliveries, whatever the engine.
+    Time goes in steps: the actor says how far the fabric may run, takes all that is delivered until then, and says
+    how far it may run on. So the same deliveries give the same posts on every engine.
     """
 
     def until(self, finished: int) -> int:
@@ -71,7 +71,7 @@ class Stimulus:
     """The entries of a specification, checked, drawn up to a cycle at a time.
 
     Attributes:
-        answers: whether posts depend on what is delivered, which is to be told then.
+        answers: whether posts depend on what is delivered, which `delivered` then gets.
 
     Raises (while drawing):
         ValueError: an entry out of order, or for a node, slot, link or operation that is not there.
@@ -101,7 +101,7 @@ class Stimulus:
         return self._cycles if self._actor is None else min(self._actor.until(finished), self._cycles)
 
     def delivered(self, delivery: Delivery) -> None:
-        """Tells the actor of a delivered packet, in order of (cycle, node)."""
+        """Gives the actor a delivered packet, in order of (cycle, node)."""
         if self._actor is not None:
             self._actor.delivered(delivery)
 

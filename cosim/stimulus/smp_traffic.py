@@ -68,7 +68,7 @@ _LOCK_SHARE: Final = 0.1
 
 @dataclass(frozen=True)
 class SmpTraffic:
-    """What random SMPs are like.
+    """Settings of random SMPs.
 
     Attributes:
         seed: all of it follows from this.

@@ -39,7 +39,7 @@ _VARIANT_ONES = 0xFF << 24
 
 
 class UdPackets:
-    """Makes UD SEND Only packets. No two are alike: the payload begins with flow and sequence.
+    """Makes UD SEND Only packets. No two are identical: the payload begins with flow and sequence.
 
     A payload too short for both begins with as much of them as there is room for; source QP and PSN hold the same.
     """

@@ -42,7 +42,7 @@ class SubnetFabric:
 def fabric_of(
     topology: TopologyFile, switch: SwitchParameters | None = None, host: AdapterParameters | None = None
 ) -> SubnetFabric:
-    """The fabric to build; `switch` and `host` are what nodes are like, but for a switch's number of ports.
+    """The fabric to build; `switch` and `host` are the nodes' parameters, but for a switch's number of ports.
 
     Raises:
         TopologyError: nodes or links that Ironband does not have.

@@ -1,4 +1,4 @@
-"""What joins what: neighbours, widths, VLs and MTU of each link, shortest ways, forwarding tables."""
+"""What joins what: neighbours, widths, VLs and MTU of each link, shortest paths, forwarding tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parse_end(text: str) -> tuple[str, int | None]:
 def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[str, dict[int, int]]:
     """Minimum-hop linear forwarding tables: switch name to LID to output port.
 
-    Among equally short ways a switch takes the port that has the fewest LIDs so far, then the lowest.
+    Among equally short paths a switch takes the port that has the fewest LIDs so far, then the lowest.
     A LID that cannot be reached has no entry.
     """
     neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in fabric.nodes}
@@ -145,7 +145,7 @@ class Topology:
         return self.sl_to_vl[sl] % self.vls(port)
 
     def path(self, source: str, destination: str) -> list[Port] | None:
-        """The ports by which a packet leaves each node on its way; None if there is no way."""
+        """The ports by which a packet leaves each node on its path; None if there is none."""
         here = Port(source, 1)
         path = [here]
         while (far := self.far_end(here)) is not None:

@@ -42,7 +42,7 @@ _FIRST_GUIDS: Final = {NodeType.CA: 0x100000, NodeType.SWITCH: 0x200000, NodeTyp
 _GUID_MAX: Final = (1 << 64) - 1
 
 _ID_MAX: Final = {"vendid": (1 << 24) - 1, "devid": (1 << 16) - 1, "sysimgguid": _GUID_MAX}
-"""Settings that tell of the next node, with the largest values that NodeInfo can hold."""
+"""Settings of the next node, with the largest values that NodeInfo can hold."""
 
 _GUID_KEYS: Final = {
     "switchguid": NodeType.SWITCH,
@@ -173,7 +173,7 @@ class _Parser:
     _node: Node | None = None
     """The one whose ports are being read."""
     _bases: dict[NodeType, int] = field(default_factory=lambda: dict(_FIRST_GUIDS))
-    """What `switchguid+` and the like add to."""
+    """What settings such as `switchguid+` add to."""
     _next_guids: dict[NodeType, int] = field(default_factory=lambda: dict(_FIRST_GUIDS))
     _switch_port_guid: int | None = None
     """Given for the next switch."""

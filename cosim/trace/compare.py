@@ -74,7 +74,7 @@ def compare(expected: Iterable[Record], seen: Iterable[Record], *, history: int 
     Args:
         expected: one trace, such as the golden model's.
         seen: the other, which is asked for each record first.
-        history: how many equal records a difference tells of, at its place and anywhere.
+        history: how many equal records a difference shows, at its place and anywhere.
     """
     here: dict[int, deque[Record]] = {}
     before: deque[Record] = deque(maxlen=history)

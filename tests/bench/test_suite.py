@@ -1,4 +1,4 @@
-"""The performance table: what it measures, and that it can tell bad from good."""
+"""The performance table: what it measures, and that it distinguishes bad from good."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An observer that keeps all that it is told."""
+"""An observer that keeps all that it gets."""
 
 from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet

@@ -1,4 +1,4 @@
-"""`ironband run`: the story that it tells, what it writes, and what it refuses."""
+"""`ironband run`: the story that it reports, what it writes, and what it refuses."""
 
 import json
 from pathlib import Path

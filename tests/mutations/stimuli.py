@@ -115,7 +115,7 @@ class Star:
         self._controls.append(Control(cycle, Operation.RECV_STALL, host))
 
     def inject(self, cycle: int, host: int, injection: Injection) -> None:
-        """An error on a host's link, on the way to the switch."""
+        """An error on a host's link, towards the switch."""
         self._controls.append(Control(cycle, Operation.INJECT, (host - 1) << 1, injection.args()))
 
     def link(self, cycle: int, host: int, *, up: bool) -> None:
@@ -217,7 +217,7 @@ def bad_packets_wait() -> RunSpec:
 
 
 def flow_control_heals() -> RunSpec:
-    """A lost packet costs credits until a flow control packet tells what was sent; the first of those is lost too."""
+    """A lost packet costs credits until a flow control packet says what was sent; the first of those is lost too."""
     star = _pair()
     for port in star.ports:
         star.set_register(START, port, PortRegister.FCP_PERIOD, 60)
@@ -278,7 +278,7 @@ def deep_buffers() -> RunSpec:
 
 
 def relay() -> RunSpec:
-    """Another VL on the way out, a LID above LinearFDBTop, and a packet larger than the next link takes."""
+    """Another VL at the output, a LID above LinearFDBTop, and a packet larger than the next link takes."""
     star = Star(
         replace(PAIR, vls=2, mtu=512, buffer_blocks=24),
         replace(SMALL, vls=2, mtu=512, receive_blocks=24),
@@ -348,7 +348,7 @@ def management() -> RunSpec:
     for _ in range(3):
         star.ask(START + 10, 1, [1])
     star.read(START + 520, SWITCH, node_address(NodeRegister.NUM_PORTS))
-    # The second SMP is damaged on its way while the agent works on the first.
+    # The second SMP is damaged in flight while the agent works on the first.
     star.inject(START + 400, 1, link_error("bit_flip", row=40))
     # Of the fourth only the VCRC is wrong, and nothing waits before it.
     star.ask(START + 1000, 1, [1])

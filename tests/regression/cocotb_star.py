@@ -103,7 +103,7 @@ async def blocked_vl_never_stops_another(dut):
     fabric = await FabricDriver.start(dut)
     await bring_up(fabric)
     await fabric.control.stall("h1", {0})
-    # More than all buffers on the way hold, so VL0 is full back to the host.
+    # More than all buffers on the path hold, so VL0 is full back to the host.
     on_vl0 = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(20)]
     for packet in on_vl0:
         await fabric.adapters["h0"].send(packet, vl=0)
@@ -145,7 +145,7 @@ async def lost_flow_control_heals(dut):
     for packet in packets:
         await fabric.adapters["h0"].send(packet)
     for _damage in range(20):
-        # One bit of the credit limit on its way to a sender, on both hops.
+        # One bit of the credit limit sent to a sender, on both hops.
         await fabric.control.inject(0, 1, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
         await fabric.control.inject(1, 0, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
         await fabric.cycles(random.randrange(20, 200))

@@ -1,6 +1,6 @@
 """A node's PMA and the counters that it reads, from the trace: docs/management.md, section 6, read naively.
 
-What ports count is told by the records of packets received and sent. PortXmitWait is not: it is left out.
+What ports count is in the records of packets received and sent. PortXmitWait is not: it is left out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Access(NamedTuple):
 
 @dataclass
 class NaivePort:
-    """The counters of a port. Accesses are told in the order of their cycles, after all records."""
+    """The counters of a port. Accesses are given in the order of their cycles, after all records."""
 
     is_switch: bool
     _cycles: dict[Counter, list[int]] = field(default_factory=lambda: {counter: [] for counter in Counter})

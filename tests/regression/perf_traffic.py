@@ -32,7 +32,7 @@ _HEADERS = 28
 
 @dataclass(frozen=True)
 class PerfTraffic:
-    """What the requests are like.
+    """Settings of the requests.
 
     Attributes:
         seed: all of it follows from this.

@@ -43,7 +43,7 @@ EXTENDED = ("port_xmit_data", "port_rcv_data", "port_xmit_pkts", "port_rcv_pkts"
 
 
 class Traffic:
-    """What ports count of packets from node to node, by the way that each takes: `xmit` or `rcv`, and `data` or `pkts`.
+    """What ports count of packets from node to node, by direction: `xmit` or `rcv`, and `data` or `pkts`.
 
     A host's requests to itself cross no port.
     """

@@ -106,7 +106,7 @@ class Agents:
         assert not self._sent, "agents sent what is not due"
 
     def _answers(self, node: int) -> Iterator[bytes]:
-        """The answers of a node that it sent; the bus is followed on the way, access by access."""
+        """The answers of a node that it sent; the bus is followed meanwhile, access by access."""
         ports = FABRIC.port_count(FABRIC.nodes[NODES[node]])
         bus: list[tuple[int, int, int, int | None, dict[str, int] | None, str]] = []
         answers: list[tuple[bytes, dict[str, int]]] = []

@@ -64,7 +64,7 @@ ASKED_BY: dict[str, tuple[str, list[int]]] = {
     "B": ("B", []),
     "C": ("C", []),
 }
-"""The host that reads a node in the end, and the way to it."""
+"""The host that reads a node in the end, and the path to it."""
 
 START = 300
 LEASE_SECOND = 5_000
@@ -191,7 +191,7 @@ class Attack:
 
 
 def attack(engine: str, directory: Path, traffic: SmpTraffic) -> SmpFollower:
-    """Random SMPs; then every link is taken down, which ends what is under way, and up, and every node is read."""
+    """Random SMPs; then every link is taken down, which ends what is in flight, and up, and every node is read."""
     print(f"replay: {traffic}")
     smps = list(random_smps(FABRIC, traffic))
     controls = [write(cycle, *setting) for cycle, setting in enumerate(short_times())]
@@ -215,7 +215,7 @@ def attack(engine: str, directory: Path, traffic: SmpTraffic) -> SmpFollower:
         host, path = ASKED_BY[NODES[index]]
         node = NODES.index(host)
         for attribute, modifier in gets(agent):
-            # Traps are under way too, and may take the room of the first.
+            # Traps are in flight too, and may take the room of the first.
             for _try in range(2):
                 number = READ_BACK | len(asked)
                 key = agent.settings[0]["m_key"]

@@ -128,7 +128,7 @@ def test_a_subnet_brought_up_by_smps_alone_carries_data(tmp_path: Path) -> None:
     host.asks(MadMethod.SET, SmaAttribute.LINEAR_FORWARDING_TABLE, 0, table, path=switch)
     states = (PortState.ARMED, PortState.ACTIVE)
     for state in states:
-        # A port becomes Active when it has heard from the other end as that was Armed, which each tells at once.
+        # A port becomes Active when it has heard from the other end as that was Armed, which each announces at once.
         for name in ("A", "B"):
             host.asks(
                 MadMethod.SET, SmaAttribute.PORT_INFO, modifier(1), port_info(state, LIDS[name]), path=PATHS[name]

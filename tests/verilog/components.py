@@ -1,4 +1,4 @@
-"""Small components of which designs with like and unlike modules are made."""
+"""Small components of which designs with identical and different modules are made."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Components are converted by themselves, like ones once, where their signature is all that connects them."""
+"""Components are converted by themselves, identical ones once, where their signature is all that connects them."""
 
 import itertools
 import re
@@ -85,7 +85,7 @@ def test_component_with_more_outputs_than_an_instance_can_have_is_converted_with
 
 
 def without_likeness(monkeypatch):
-    """Have every component converted, whatever it is like."""
+    """Have every component converted, whatever it is."""
     numbers = itertools.count()
     monkeypatch.setattr("verilog.boundaries.fingerprint", lambda fragment, ports: (str(next(numbers)).encode(), ()))
 

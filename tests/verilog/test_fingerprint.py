@@ -1,4 +1,4 @@
-"""What tells components apart before they are converted."""
+"""What distinguishes components before they are converted."""
 
 import re
 
@@ -13,7 +13,7 @@ from .components import Chain, modules_of
 
 
 class Hidden(wiring.Component):
-    """What it computes is in a closure: neither its class nor its attributes tell."""
+    """What it computes is in a closure: neither its class nor its attributes show it."""
 
     d: In(8)
     q: Out(8)

@@ -1,4 +1,4 @@
-"""Contents of memories, told in loops."""
+"""Contents of memories, written as loops."""
 
 import re
 

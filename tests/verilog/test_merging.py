@@ -1,4 +1,4 @@
-"""Like modules merge, unlike ones do not."""
+"""Identical modules merge, different ones do not."""
 
 import re
 

@@ -33,7 +33,7 @@ class Package:
 def switch_package(
     parameters: SwitchParameters, trace: bool = False, progress: Callable[[str], None] = lambda stage: None
 ) -> Package:
-    """Export a switch, with its trace outputs or without. PROGRESS is told what is done next."""
+    """Export a switch, with its trace outputs or without. PROGRESS gets what is done next."""
     distribution = metadata.distribution("ironband")
     version = distribution.version
     switch = Switch(parameters)

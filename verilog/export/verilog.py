@@ -21,7 +21,7 @@ def switch_verilog(switch: Switch, slots: TraceSlots = (), progress: Callable[[s
     """All modules of a switch, the top `ironband_switch` first, with the ports of `verilog.export.interface`.
 
     It is the netlist that simulations run, with plain names; with no SLOTS, which are the switch's own or none,
-    without the trace outputs and what only they need. PROGRESS is told what is done next.
+    without the trace outputs and what only they need. PROGRESS gets what is done next.
     """
     progress("elaborating")
     merged = merged_rtlil(switch, TOP)

@@ -20,7 +20,7 @@ def readable(name: str, *, indices: bool = True) -> str:
 
     Args:
         name: as Yosys or nextpnr say it.
-        indices: keep the numbers of like components.
+        indices: keep the numbers of identical components.
     """
     name = _DESIGN.sub("", name)
     if mapped := _MAPPED.search(name):

@@ -1,8 +1,8 @@
 """From RTLIL to a netlist of the FPGA's cells, each kind of component once.
 
-Yosys, given a switch of 36 ports as one flat design, would map 36 like ports one by one. Here a component of which
+Yosys, given a switch of 36 ports as one flat design, would map 36 identical ports one by one. Here a component of which
 there are many is mapped by itself, and nextpnr puts the instances together. What that forgoes is optimisation across
-the boundary, save that what nothing uses goes: outputs before they are mapped, and afterwards every cell.
+the boundary, but what nothing uses is removed: outputs before they are mapped, and afterwards every cell.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def cells(modules: _Modules, module: str = TOP) -> Iterator[tuple[str, str]]:
 def _unchecked_reads(modules: _Modules) -> str:
     """Yosys commands: reads of memories marked `no_rw_check` may give anything for a word written in the same cycle.
 
-    Yosys heeds that mark only where it finds a read port's register by itself; Amaranth says which they are.
+    Yosys obeys that mark only where it finds a read port's register by itself; Amaranth says which they are.
     """
     commands = []
     for name, module in modules.items():

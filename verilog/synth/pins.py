@@ -48,7 +48,7 @@ class ThreePins(wiring.Component):
             shifted.eq(Cat(self.serial_in, shifted)),
             folded.eq(Cat(outputs) ^ (folded << 1)),
         ]
-        # A chain begins with the first of the one before, changed: no two registers are alike.
+        # A chain begins with the first of the one before, changed: no two registers are identical.
         for start in range(self._chain, len(shifted), self._chain):
             m.d.sync += shifted[start].eq(self.serial_in ^ shifted[start - self._chain])
         for start in range(self._chain, len(folded), self._chain):

@@ -89,7 +89,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
 
     Args:
         options: what is built.
-        progress: told each step.
+        progress: gets each step.
         output: an existing directory for netlist, report and log.
 
     Raises:

@@ -63,7 +63,7 @@ def test_saturated_virtual_output_queues_fill_the_links_and_fifos_do_not(tmp_pat
     assert loads["fifo"][1].of_capacity == pytest.approx(0.625, abs=0.03)
     for measurement, use, deliveries in loads.values():
         assert (deliveries.lost, deliveries.fault_count) == (0, 0)
-        # What is on the links in a while is what arrives in it, but for what is on its way.
+        # What is on the links in a while is what arrives in it, but for what is in flight.
         assert sum(served.rows for served in measurement.served) == pytest.approx(use.data_rows, rel=0.01)
 
 

@@ -1,4 +1,4 @@
-"""A pipeline of like stages that pass values on by registers, at once, and backwards."""
+"""A pipeline of identical stages that pass values on by registers, at once, and backwards."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import memory, wiring
@@ -59,7 +59,7 @@ class Pipeline(wiring.Component):
 
 
 class Counted(wiring.Component):
-    """Two pipelines with a stimulus: like modules in like modules."""
+    """Two pipelines with a stimulus: identical modules in identical modules."""
 
     q: Out(64)
 

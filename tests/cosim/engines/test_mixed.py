@@ -1,4 +1,4 @@
-"""Fabrics of which some nodes are RTL and the others the golden model: nobody can tell, whichever they are."""
+"""Fabrics of which some nodes are RTL and the others the golden model: nobody notices, whichever they are."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A part of a fabric is a fabric of its own, and what is told of it is told in the names of the whole."""
+"""A part of a fabric is a fabric of its own, and what it reports is in the names of the whole."""
 
 import pytest
 

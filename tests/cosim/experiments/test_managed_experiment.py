@@ -1,4 +1,4 @@
-"""Scenarios brought up by Subnet Managers: when traffic may start, by which LIDs and ways, and that runs are alike."""
+"""Scenarios brought up by Subnet Managers: when traffic may start, by which LIDs and paths, and that runs repeat."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -160,7 +160,7 @@ def test_while_traffic_flows_a_failed_link_is_routed_around(tmp_path):
     kinds = [type(event) for _cycle, event in happened]
     assert kinds.index(TrapReceived) < kinds.index(LinkLost) < kinds.index(TablesWritten)
     written = next(cycle for cycle, event in happened if isinstance(event, TablesWritten))
-    # Nothing arrives while the link is gone and the way leads over it; then all does again.
+    # Nothing arrives while the link is gone and the path leads over it; then all arrives again.
     to = [delivery.cycle for delivery in seen.deliveries if delivery.node == experiment.topology.index["H8"]]
     assert not [cycle for cycle in to if experiment.start + 2_000 < cycle < written]
     posted = [packet.cycle for packet in experiment.packets() if packet.cycle < experiment.end]
@@ -181,7 +181,7 @@ def way(topology: Topology, source: str, destination: str) -> set[frozenset[Port
 
 
 def topology_links(topology: Topology) -> Iterator[tuple[Port, Port]]:
-    """Both ends of each link, either way round."""
+    """Both ends of each link, in either order."""
     for link in topology.fabric.links:
         a, b = Port(link.a, link.a_port), Port(link.b, link.b_port)
         yield a, b

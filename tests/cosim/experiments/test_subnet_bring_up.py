@@ -153,7 +153,7 @@ def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path)
 
 
 def test_the_same_posts_make_the_same_trace(tmp_path: Path) -> None:
-    """The Subnet Manager's packets are stimulus like any other."""
+    """The Subnet Manager's packets are ordinary stimulus."""
     topology = read_topology(TOPOLOGIES / "star.net")
     made = fabric_of(topology)
     result = brought_up(topology, tmp_path)
@@ -280,7 +280,7 @@ def test_rtl_and_model_agree_through_the_whole_bring_up(name: str, records: int,
     check_is_up(topology, result)
     assert result.comparison.difference is None
     assert result.comparison.records == result.records == records
-    # The Subnet Manager cannot tell one from the other.
+    # The Subnet Manager cannot distinguish the two.
     alone = brought_up(topology, tmp_path)
     assert (alone.posts, alone.events, alone.cycles) == (result.posts, result.events, result.cycles)
 

@@ -16,7 +16,7 @@ FIRST = START + REACTION_CYCLES
 
 
 class Host:
-    """A carrier whose Subnet Manager asks for NodeInfo by way of ports 1 and 4, and ends with the answer."""
+    """A carrier whose Subnet Manager asks for NodeInfo through ports 1 and 4, and ends with the answer."""
 
     def __init__(self, timeout: int = 1 << 16) -> None:
         self.mads = MadClient(timeout=timeout, retries=1)

@@ -1,4 +1,4 @@
-"""Ways through a fabric: shortest, spread over equal ports, and none where there is none."""
+"""Paths through a fabric: shortest, spread over equal ports, and none where there is none."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Exported switches, made once, and a way to run their test benches."""
+"""Exported switches, made once, and runs of their test benches."""
 
 import functools
 import subprocess

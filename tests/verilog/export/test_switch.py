@@ -90,7 +90,7 @@ def test_the_bench_sees_a_wrong_forwarding_table(small, bench):
 
 @pytest.mark.slow
 def test_the_bench_sees_credits_ignored(small, bench):
-    """A host that announces too little room finds the switch waiting for ever; it must not be fooled by that."""
+    """A host that announces too little room finds the switch waiting forever; it must not be fooled by that."""
     stingy = changed(small, f"{TEST_BENCH}.v", ".BUFFER_BLOCKS(2 * MAX_BLOCKS)", ".BUFFER_BLOCKS(1)")
     stingy = changed(stingy, f"{TEST_BENCH}.v", "localparam PATIENCE = 1000", "localparam PATIENCE = 100")
     run = bench(stingy)

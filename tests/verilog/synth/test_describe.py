@@ -1,4 +1,4 @@
-"""How a synthesis is told."""
+"""How a synthesis is reported."""
 
 from verilog.synth.describe import describe
 
