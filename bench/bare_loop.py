@@ -1,4 +1,4 @@
-"""The bare C++ loop: the executable that cocotb runs, without cocotb, on stimulus that lies ready."""
+"""The bare C++ loop: the executable that cocotb runs, without cocotb, on stimulus written before."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def builds(settings: Settings, wanted: Collection[str]) -> list[Callable[[], obj
     if set(MANAGEMENT_FIGURES) & set(wanted):
         calls.append(partial(simulation.build, settings.sim, FABRIC))
     if calls and settings.sim == "verilator":
-        # Both fabrics come to need these, and a while later.
+        # Both fabrics need these, some time later.
         calls += [verilation.library, emit.start_yosys]
     if _MODEL & set(wanted):
         calls.append(compiled_model.build)

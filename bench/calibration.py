@@ -92,7 +92,7 @@ def loops() -> dict[LoopKind, Loop]:
 
 
 def _python_loop() -> int:
-    """What Python does here all day: small integers, dictionaries, lists."""
+    """What Python mostly does here: small integers, dictionaries, lists."""
     random = 1
     counts: dict[int, int] = {}
     order: list[int] = []

@@ -36,12 +36,12 @@ class Settings:
 
     @property
     def short_repetitions(self) -> int:
-        """Of a measurement that takes no second."""
+        """Of a measurement shorter than a second."""
         return 2 if self.quick else 5
 
     @property
     def compared_repetitions(self) -> int:
-        """Of the run that is compared with the model, in as many of the first turns."""
+        """Of the run that is compared with the model, in the first turns."""
         return 1 if self.quick else 2
 
     @property

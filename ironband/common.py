@@ -64,7 +64,7 @@ def json_option(command: _Command) -> _Command:
 
 
 def _writable(context: click.Context, parameter: click.Parameter, target: str | None) -> str | None:
-    """A run may take hours: whether its results can be written is seen before."""
+    """A run may take hours: whether its results can be written is checked first."""
     if target is not None and target != STDOUT:
         with input_errors():
             output_file(Path(target))

@@ -39,10 +39,10 @@ _MANY_NAMES = 12
 
 
 def check_distinct(files: Iterable[tuple[str, Path | None]]) -> None:
-    """No two of the files, which come with the options that name them, are one.
+    """Check that no two of these options name the same file.
 
     Raises:
-        click.UsageError: they are.
+        click.UsageError: two do.
     """
     options: dict[Path, str] = {}
     for option, path in files:
@@ -118,8 +118,8 @@ def link_failure(task: SubnetTask, text: str, timeout: int, out_of_reach: list[s
     """The link and the cycle of `--fail`; `out_of_reach` are the nodes that the host is not connected with.
 
     Raises:
-        click.UsageError: not written so, no such link, none that the Subnet Manager can hear of, or a cycle in which
-            it is not at work yet or no more.
+        click.UsageError: not written so, no such link, none that the Subnet Manager can hear of, or a cycle before
+            or after its work.
     """
     match = _FAILURE.fullmatch(text)
     try:

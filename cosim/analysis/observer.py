@@ -14,7 +14,7 @@ __all__ = ["Audience", "CycleListener", "Observer"]
 
 
 class Observer:
-    """Follows a run. What it has no use for it leaves as it is here."""
+    """Follows a run. Subclasses override what they have a use for."""
 
     def offer(self, packet: Packet) -> None:
         """A host has the packet to send; in the order of cycles, before what is observed of its cycle."""
@@ -23,7 +23,7 @@ class Observer:
         """A record of the trace, in its order, up to the first difference."""
 
     def deliver(self, delivery: Delivery) -> None:
-        """A host has got a packet; in the order of (cycle, node), before its record and maybe many others."""
+        """A host has got a packet; in the order of (cycle, node), before its record and perhaps many others."""
 
     def manage(self, host: str, cycle: int, event: Event) -> None:
         """Something happened at the Subnet Manager of a host."""

@@ -91,7 +91,7 @@ class _Sender:
 class Story(Observer):
     """Reads a trace, record by record, and gives each event to `report` in the order of cycles.
 
-    Packets offered are known again by the order of the queues that they pass. What happens to packets and ports before
+    Packets offered are recognised by the order of the queues that they pass. What happens to packets and ports before
     `start` is not reported but given to `before`. Management's packets are left out, but not what Subnet Managers say
     of their work.
 

@@ -49,7 +49,7 @@ class ControlDriver:
         await self._give(Operation.LINK_UP, link)
 
     async def stall(self, adapter: str, slots: Iterable[int]) -> None:
-        """Have an adapter's host take no packets of these slots, and of all others."""
+        """Have an adapter's host take packets of all slots but these."""
         await self._give(Operation.RECV_STALL, self._nodes[adapter], (sum(1 << slot for slot in set(slots)), 0, 0, 0))
 
     async def _give(self, operation: Operation, target: int, args: tuple[int, int, int, int] = (0, 0, 0, 0)) -> None:

@@ -69,7 +69,7 @@ class FabricDriver:
 
     @property
     def cycle(self) -> int:
-        """The cycle it is."""
+        """The current cycle."""
         return self._mailbox.read("cycle")
 
     async def cycles(self, count: int) -> None:

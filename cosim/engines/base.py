@@ -30,7 +30,7 @@ class WavesUnsupported(EngineError):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is asked of an engine beside the trace.
+    """What is asked of an engine besides the trace.
 
     Attributes:
         work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator failed.

@@ -1,6 +1,6 @@
-"""The golden model compiled: the very sources in model/, through mypyc, three times as fast.
+"""The golden model compiled: the sources in model/, through mypyc, three times as fast.
 
-The model is plain Python and runs as such. Compiled, it is the same program in another package, built once for
+The model is plain Python and also runs so. Compiled, it is the same program in another package, built once for
 these sources and found by them: a source that changed is not compiled yet.
 
     python -m cosim.engines.compiled_model      compiles it

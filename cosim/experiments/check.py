@@ -69,7 +69,7 @@ def check(
     """Run a check. `progress` gets the cycle of each record.
 
     Raises:
-        ValueError: parameters that cannot be.
+        ValueError: impossible parameters.
         What the engines raise (cosim.engines.simulation.run).
     """
     errors_given: Counter[str] = Counter()

@@ -81,7 +81,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
     """One switch and its adapters, with buffers, cables and timers drawn from the seed.
 
     Raises:
-        ValueError: parameters that cannot be (pydantic's ValidationError, whose text has the reason).
+        ValueError: impossible parameters (pydantic's ValidationError, whose text has the reason).
     """
     random = Random(f"{options.seed}/fabric")
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
@@ -159,7 +159,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     `errors_given` counts the errors ordered, by kind, in each stimulus made of it.
 
     Raises:
-        ValueError: parameters that cannot be, or fewer cycles than bring-up and reading the counters take.
+        ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
     """
     scenario = check_scenario(options)
     topology = scenario.topology

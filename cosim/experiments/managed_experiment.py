@@ -38,7 +38,7 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     run. Registers that the scenario sets and that no SMP can are written over the test bus when they are done.
 
     Raises:
-        ScenarioError: they do not get there.
+        ScenarioError: they do not succeed.
     """
     fabric, widths = scenario.fabric, [link.width_code for link in scenario.links]
     hosts = manager_hosts(fabric)
@@ -90,7 +90,7 @@ def manager_hosts(fabric: FabricParameters) -> list[str]:
 
 
 def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:
-    """What kept Subnet Managers from making everything as it is to be, nodes by their names; None if nothing did."""
+    """What kept Subnet Managers from making everything as it should be, nodes by their names; None if nothing did."""
     told = [event for host in made for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
     return event_text(told[-1], names) if told else None
 

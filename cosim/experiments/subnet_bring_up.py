@@ -29,7 +29,7 @@ class SubnetBringUpResult:
 
     Attributes:
         manager: the Subnet Manager, with all it knows.
-        complete: whether it has made everything as it is to be.
+        complete: whether it has made everything as it should be.
         posts: the packets that it posted.
         events: what it said of its work, and when.
         cycles: length of the run.

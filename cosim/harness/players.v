@@ -93,7 +93,7 @@ endmodule
 //   cycle: the cycle whose row is played; it is on `played` in the next, K symbols and so on above its data.
 //   posted: entries that are in the file; only those are read.
 //   taken: entries read so far.
-//   compare: `seen` is to be the same in this cycle; the first that is not goes into the trace.
+//   compare: `seen` should be the same in this cycle; the first that is not goes into the trace.
 module ironband_wire #(
     parameter IDLE_ROWS = 1,
     parameter [31:0] ROW_KIND = 0

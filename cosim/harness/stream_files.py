@@ -207,7 +207,7 @@ class _Reader:
     """Reads a file that grows, in whole entries."""
 
     def __init__(self, path: Path) -> None:
-        # Only with leave to write can space be given back.
+        # Space can be given back only in a file open for writing.
         self._file = path.open("r+b")
         self._rest = b""
         self._forgotten = 0

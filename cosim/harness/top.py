@@ -21,7 +21,7 @@ forever and wakes for deliveries and register reads.
 | `tx_<i>_*` | the top | the row out of open port i |
 
 The open ports of a part of a fabric are not Python's: the rows into them are played, and those out of them compared
-with what is to be there (`ironband_wire` in cosim/harness/players.v).
+with what should be there (`ironband_wire` in cosim/harness/players.v).
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class ActorGroup:
         self._actors = actors
 
     def until(self, finished: int) -> int:
-        """As far as the first of those goes that still go on."""
+        """The least limit of those that still run."""
         reaches = [actor.until(finished) for actor in self._actors]
         return min((reach for reach in reaches if reach > finished), default=finished)
 
@@ -125,7 +125,7 @@ class ActorGroup:
         return heapq.merge(*(actor.posts_until(cycle) for actor in self._actors), key=lambda post: post.cycle)
 
     def delivered(self, delivery: Delivery) -> None:
-        """All of them hear of it."""
+        """All of them get it."""
         for actor in self._actors:
             actor.delivered(delivery)
 

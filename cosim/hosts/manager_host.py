@@ -26,7 +26,7 @@ ACTIVATION_WAIT: Final = 3_000
 packet of its peer as that is Armed, and both ends send one at once (docs/pipeline.md, 5)."""
 
 _SMP_BLOCKS: Final = blocks_of_words(72)
-"""Of buffer, that an SMP takes."""
+"""Blocks of buffer that an SMP takes."""
 
 _LINK_CYCLES: Final = 256
 """From one node having an SMP to the next one having it; it really takes up to 220."""
@@ -36,7 +36,7 @@ _ANSWER_CYCLES: Final = 4_096
 really takes up to 2,600."""
 
 _FIRST_WRITE: Final = 256
-"""The cycle from which 1X links are made so: the flow control packets of reset have crossed."""
+"""The cycle from which links are set to 1X: the flow control packets of reset have crossed."""
 
 _AFTER_WRITES: Final = 256
 """Cycles from there to the Subnet Manager's beginning."""
@@ -88,7 +88,7 @@ class ManagerHost:
 
     @property
     def complete(self) -> bool:
-        """Whether the Subnet Manager has made everything as it is to be."""
+        """Whether the Subnet Manager has made everything as it should be."""
         heavy = [event for _cycle, event in self.events if isinstance(event, SweepEnded) and event.heavy]
         return bool(heavy) and heavy[-1].complete
 

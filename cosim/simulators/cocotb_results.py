@@ -1,4 +1,4 @@
-"""What a cocotb test module needs to run on a build, and its results, which are demanded."""
+"""What a cocotb test module needs to run on a build, and the check of its results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """cocotb-test for pytest, on the lean builds.
 
 cocotb-test compiles with every net public and into one directory for all tests. Here it is given what build()
-made and only runs it, each test in a directory of its own, and it is believed only if tests ran.
+made and only runs it, each test in a directory of its own, and it passes only if tests ran.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Packet(NamedTuple):
         sequence: 0, 1, ... in the flow.
         cycle: the cycle from which the host offers it to its adapter.
         source: name of the sending host.
-        destination: name of the host that should get it; None if it should get nowhere.
+        destination: name of the host that should get it; None if no host should.
         slot: slot of the source on which it is posted.
         final_vl: VL on the last link, 15 for VL15.
         data: LRH..ICRC.

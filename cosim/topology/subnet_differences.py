@@ -27,7 +27,7 @@ def in_reach(subnet: Subnet, origin: End) -> set[int]:
 def differences(described: Subnet, found: Subnet, origin: End) -> list[str]:
     """In words, one line each: what is in one of the two alone, as far as it is in reach of `origin`, or differs.
 
-    LIDs, speeds and IDs of vendors, devices and systems do not count: they are not the file's to say.
+    LIDs, speeds and IDs of vendors, devices and systems do not count: the file does not set them.
     """
     reach = in_reach(described, origin)
     said: list[str] = []

@@ -7,7 +7,7 @@ A record is a node's line and a line for each of its linked ports:
     Ca      1 "H1"                                          # "name"
     [1](100001)     "SW1"[2]                                # lid 5 lmc 0 "name" lid 3 4xSDR
 
-All from `#` on may be missing, as in hand-written files. A link stands at both its ends.
+Everything from `#` on may be missing, as in hand-written files. A link stands at both its ends.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WIDTHS: Final = {
     "8": LinkWidth.X1 | LinkWidth.X4 | LinkWidth.X8,
     "12": LinkWidth.X1 | LinkWidth.X4 | LinkWidth.X12,
 }
-"""Widths that a port has which is said to run at one."""
+"""Widths of a port, by the one that it runs at."""
 
 _WIDTH_ORDER: Final = (LinkWidth.X12, LinkWidth.X8, LinkWidth.X4, LinkWidth.X2, LinkWidth.X1)
 _ALL_SPEEDS: Final = LinkSpeed.SDR | LinkSpeed.DDR | LinkSpeed.QDR

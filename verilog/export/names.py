@@ -2,7 +2,7 @@
 
 Amaranth numbers names that meet in one module: of the `busy` of eight submodules one stays `busy` and the others
 become `busy$215` and so on. And it gives second names to what submodules see. Here a net that a submodule drives is
-called after it, `output_3_busy`, and second names are left to the module that they are of.
+called after it, `output_3_busy`, and second names stay in the module that they come from.
 """
 
 from __future__ import annotations

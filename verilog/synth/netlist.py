@@ -1,7 +1,7 @@
 """From RTLIL to a netlist of the FPGA's cells, each kind of component once.
 
 Yosys, given a switch of 36 ports as one flat design, would map 36 identical ports one by one. Here a component of which
-there are many is mapped by itself, and nextpnr puts the instances together. What that forgoes is optimisation across
+there are many is mapped by itself, and nextpnr puts the instances together. What that loses is optimisation across
 the boundary, but what nothing uses is removed: outputs before they are mapped, and afterwards every cell.
 """
 

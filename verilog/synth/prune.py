@@ -11,7 +11,7 @@ __all__ = ["prune"]
 
 _Modules = dict[str, dict[str, Any]]
 _KEPT = "kept"
-"""A net beside the numbered ones. What drives it stays: instances, and cells that drive nothing else."""
+"""A net besides the numbered ones. What drives it stays: instances, and cells that drive nothing else."""
 
 
 def prune(modules: _Modules, top: str) -> None:

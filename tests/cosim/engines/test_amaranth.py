@@ -1,4 +1,4 @@
-"""Amaranth's simulator: what it writes beside the trace."""
+"""Amaranth's simulator: what it writes besides the trace."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The check: it holds where nothing is wrong, and says what is where something is."""
+"""The check: it holds where nothing is wrong, and otherwise says what is."""
 
 import pytest
 

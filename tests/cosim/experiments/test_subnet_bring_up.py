@@ -64,7 +64,7 @@ def test_bring_up_takes_few_smps(name: str, most: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("star", 40), ("parallel", 100)])
 def test_bring_up_takes_few_smps_whenever_it_begins(name: str, most: int, tmp_path: Path) -> None:
-    """At whatever point of the ports' flow control periods."""
+    """At any point of the ports' flow control periods."""
     topology = read_topology(TOPOLOGIES / f"{name}.net")
     for seed in range(50):
         print(f"seed {seed}")
@@ -126,7 +126,7 @@ def random_fabric(seed: int) -> Subnet:
 
 
 def seeds_with_hosts(number: int) -> list[int]:
-    """The first so many seeds of random fabrics that have a host, at which a Subnet Manager may run."""
+    """The first seeds of random fabrics that have a host, at which a Subnet Manager may run."""
 
     def has_host(seed: int) -> bool:
         subnet = random_fabric(seed)

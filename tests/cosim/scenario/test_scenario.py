@@ -1,4 +1,4 @@
-"""Scenario files: what a user may write, and what is said about what one may not."""
+"""Scenario files: what a user may write, and the errors for anything else."""
 
 from pathlib import Path
 

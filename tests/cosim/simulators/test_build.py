@@ -1,4 +1,4 @@
-"""The build layer: builds are made once, runs are believed only with results."""
+"""The build layer: builds are made once, runs pass only with results."""
 
 import os
 import subprocess

@@ -199,7 +199,7 @@ def test_what_is_wrong_is_told_with_file_line_and_reason(line, text, error):
 
 @pytest.mark.parametrize("seed", range(300))
 def test_a_damaged_file_is_a_topology_or_a_wrong_one(seed):
-    """Nothing but TopologyError, with a line that exists, comes of characters changed, lost and doubled."""
+    """Characters changed, lost and doubled give only TopologyErrors, with a line that exists."""
     random = Random(seed)
     files = [TOPOLOGIES / "odd.net", TOPOLOGIES / "odd.ibnetdiscover", PACKAGED["parallel"]]
     text = random.choice(files).read_text()
