@@ -120,7 +120,7 @@ def benchmark(
     with_amaranth = bool(set(_AMARANTH_FIGURES) & set(wanted))
     result, done = Benchmark(settings=settings), 0
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         progress(text, done, len(counted) + with_amaranth + len(timed))
 
     def take(measured: Measured) -> None:
@@ -129,15 +129,15 @@ def benchmark(
         result.add(measured)
         for name in measured.readings:
             if name in wanted:
-                tell(f"{name} {FIGURES[name].shown(result.readings[name].value)} {FIGURES[name].unit}".rstrip())
+                report(f"{name} {FIGURES[name].shown(result.readings[name].value)} {FIGURES[name].unit}".rstrip())
 
-    tell("builds")
+    report("builds")
     with in_parallel(builds(settings, wanted)) as built:
         built()
     calibration.measure()
     with ExitStack() as stack:
         if counted:
-            tell(f"at the same time: {', '.join(step.name for step in counted)}")
+            report(f"at the same time: {', '.join(step.name for step in counted)}")
         calls = [partial(step.measure, settings, wanted, _folder(work_dir, step)) for step in counted]
         waiting = [stack.enter_context(in_parallel([call])) for call in calls]
         if with_amaranth:
@@ -146,11 +146,11 @@ def benchmark(
         for wait in waiting:
             take(*wait())
         if with_amaranth:
-            tell("Amaranth's simulator")
+            report("Amaranth's simulator")
             take(Measured({"amaranth_cycles_per_s": Reading.once(rate(settings.amaranth_seconds))}))
     for step in timed:
         calibration.measure()
-        tell(step.name)
+        report(step.name)
         take(step.measure(settings, wanted, _folder(work_dir, step)))
     calibration.measure()
     if "model_over_amaranth" in wanted:

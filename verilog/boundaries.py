@@ -125,7 +125,7 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
     ports = None if component is None else _signature_ports(component)
     if ports is None or information.used_io_ports:
         return None
-    if sum(len(port) for port, way in ports.values() if way == PortDirection.Output) > _MOST_OUTPUT_BITS:
+    if sum(len(port) for port, direction in ports.values() if direction == PortDirection.Output) > _MOST_OUTPUT_BITS:
         return None
     members = {id(signal) for signal, _direction in ports.values()}
     clocks = {}

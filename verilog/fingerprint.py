@@ -50,17 +50,17 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
             continue
         numbers[id(thing)] = len(numbers)
         inside: Iterable[Any]
-        told: object
+        mark: object
         if isinstance(thing, (list, tuple)):
-            inside, told = thing, len(thing)
+            inside, mark = thing, len(thing)
         elif isinstance(thing, dict):
-            inside, told = (*thing.keys(), *thing.values()), len(thing)
+            inside, mark = (*thing.keys(), *thing.values()), len(thing)
         elif kind.__module__.startswith("amaranth.") and not isinstance(thing, (type, Enum)):
             attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
-            inside, told = attributes.values(), " ".join(attributes)
+            inside, mark = attributes.values(), " ".join(attributes)
         else:
             known_by_id.append(thing)
-            inside, told = (), id(thing)
-        tokens.append(f"{kind.__qualname__} {told}")
+            inside, mark = (), id(thing)
+        tokens.append(f"{kind.__qualname__} {mark}")
         stack += inside
     return hashlib.sha256("\n".join(tokens).encode()).digest(), tuple(known_by_id)

@@ -38,14 +38,14 @@ def _statements(words: Sequence[tuple[int, int, int]], target: str, counter: str
     at = 0
     while at < len(words):
         first, value, width = words[at]
-        alike, counted = (_run(words, at, step) for step in (0, 1))
-        length = max(alike, counted)
+        equal, counted = (_run(words, at, step) for step in (0, 1))
+        length = max(equal, counted)
         if length < _SHORTEST:
             yield from (f"{target}[{place}] = {width}'h{value:x};\n" for place, value, _ in words[at : at + length])
         else:
             sign = "+" if value > first else "-"
             ahead = f" {sign} {abs(value - first)}" if value != first else ""
-            contents = f"{counter}{ahead}" if counted > alike else f"{width}'h{value:x}"
+            contents = f"{counter}{ahead}" if counted > equal else f"{width}'h{value:x}"
             yield (
                 f"    for ({counter} = {first}; {counter} < {first + length}; {counter} = {counter} + 1)\n"
                 f"  {target}[{counter}] = {contents};\n"

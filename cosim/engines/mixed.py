@@ -81,8 +81,8 @@ def simulate(
             if row is not None:
                 merged = merged[: row + 1]
                 last = merged[row].cycle
-            told = sorted([*(one for one in deliveries if not part.has_node(one.node)), *delivered])
-            options.deliver(delivery for delivery in told if delivery.cycle <= last)
+            reported = sorted([*(one for one in deliveries if not part.has_node(one.node)), *delivered])
+            options.deliver(delivery for delivery in reported if delivery.cycle <= last)
             yield from merged
             if row is not None:
                 node, port = port_of_source(merged[row].source)

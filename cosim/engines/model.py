@@ -56,11 +56,11 @@ class ModelRun:
                     self.fabric.post(post)
             for record in self.fabric.run(stop):
                 if self._wanted and record.kind == Kind.DELIVER:
-                    self._tell(record)
+                    self._report(record)
                 yield record
             self.finished = stop
 
-    def _tell(self, record: Record) -> None:
+    def _report(self, record: Record) -> None:
         """Report the delivery of this record."""
         node, port = port_of_source(record.source)
         if port != AGENT_PORT:

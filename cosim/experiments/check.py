@@ -81,9 +81,9 @@ def check(
     faults = [str(fault) for fault in deliveries.faults]
     if deliveries.fault_count > len(faults):
         faults.append(f"and {deliveries.fault_count - len(faults)} more")
-    needless = {name: count for name, count in losses.verdicts.items() if name != Verdict.VL15_DROPPED.name}
-    if needless and not options.errors:
-        faults.append(f"packets refused without any error: {needless}")
+    refused = {name: count for name, count in losses.verdicts.items() if name != Verdict.VL15_DROPPED.name}
+    if refused and not options.errors:
+        faults.append(f"packets refused without any error: {refused}")
     if deliveries.lost > losses.explained:
         faults.append(f"{deliveries.lost} packets lost, only {losses.explained} of them to an error")
     names = Names(experiment.topology.fabric)

@@ -91,8 +91,8 @@ def manager_hosts(fabric: FabricParameters) -> list[str]:
 
 def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:
     """What kept Subnet Managers from making everything as it should be, nodes by their names; None if nothing did."""
-    told = [event for host in made for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
-    return event_text(told[-1], names) if told else None
+    obstacles = [event for host in made for _cycle, event in host.events if isinstance(event, _OBSTACLES)]
+    return event_text(obstacles[-1], names) if obstacles else None
 
 
 def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:

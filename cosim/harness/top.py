@@ -167,9 +167,9 @@ def harness(ports: FabricPorts) -> str:
     Raises:
         ValueError: the fabric has no trace, or neither an adapter nor an open port, so there is nothing to run.
     """
-    ways_in = len(ports.hosts) + len(ports.open)
-    if not ways_in or not ports.trace:
-        raise ValueError(f"a fabric with {ways_in} ways in, {len(ports.trace)} trace slots: expected some")
+    inputs = len(ports.hosts) + len(ports.open)
+    if not inputs or not ports.trace:
+        raise ValueError(f"a fabric with {inputs} ways in, {len(ports.trace)} trace slots: expected some")
     return (
         _TEMPLATE.replace("{TOP}", TOP)
         .replace("{HALF_NS}", str(CYCLE_NS // 2))

@@ -47,7 +47,7 @@ class MadCarrier:
         self._start = start
         self._begin = begin
         self._ended = ended
-        self._begun = False
+        self._started = False
         self._end: int | None = None
         self._queue = _Queue(self.posts)
 
@@ -68,14 +68,14 @@ class MadCarrier:
             return
         self._pass_time(delivery.cycle - 1)
         mad = _mad_of(delivery)
-        if mad is not None and self._begun and self._end is None:
+        if mad is not None and self._started and self._end is None:
             self._mads.received(mad, delivery.cycle)
             self._act(delivery.cycle)
 
     def _pass_time(self, cycle: int) -> None:
         """Lets the Subnet Manager do all that it is to do up to this cycle, unless something is delivered."""
-        if not self._begun and self._start <= cycle:
-            self._begun = True
+        if not self._started and self._start <= cycle:
+            self._started = True
             self._mads.poll(self._start)
             self._begin()
             self._act(self._start)

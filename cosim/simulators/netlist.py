@@ -14,7 +14,7 @@ __all__ = ["Instance", "Netlist", "Port", "VerilogModule", "escaped"]
 _MODULE = re.compile(r"^module (?P<name>\w+)\((?P<ports>[^;]*)\);\n(?P<body>.*?)^endmodule\n", re.M | re.S)
 _NAME = r"(?:\\\S+ |[A-Za-z_]\w*)"
 _WORD = re.compile(r"\\(?P<escaped>\S+) |(?P<number>\d*'[sS]?[bodhBODH][0-9a-fA-FxXzZ_?]+)|(?P<plain>[A-Za-z_]\w*)")
-_PORT = re.compile(rf"^  (?P<way>input|output) (?:signed )?(?:\[(?P<high>\d+):0\] )?(?P<name>{_NAME});$", re.M)
+_PORT = re.compile(rf"^  (?P<direction>input|output) (?:signed )?(?:\[(?P<high>\d+):0\] )?(?P<name>{_NAME});$", re.M)
 _ASSIGN = re.compile(r"  assign (?P<target>.+?) = (?P<value>.+);")
 _CLOCKED = re.compile(rf"  always (?P<edge>@\(\w+ (?P<clock>{_NAME})\)).*")
 _INSTANCE = re.compile(rf"  (?P<module>\w+) (?P<name>{_NAME}) ?\(")
@@ -173,7 +173,7 @@ def _module(found: re.Match[str]) -> VerilogModule | None:
     """A module, or None if it has anything that Yosys does not write."""
     body = found["body"]
     ports = [
-        Port(one["name"].strip().lstrip("\\"), int(one["high"] or 0) + 1, one["way"] == "input")
+        Port(one["name"].strip().lstrip("\\"), int(one["high"] or 0) + 1, one["direction"] == "input")
         for one in _PORT.finditer(body)
     ]
     if {port.name for port in ports} != _names(found["ports"]):

@@ -104,7 +104,7 @@ def _packets(
 ) -> Iterator[Packet]:
     """The packets of a flow from one host; its streams are numbered from `number` on."""
     make = UdPackets(random)
-    ways = _Ways(topology, source)
+    paths = _Paths(topology, source)
     destinations = scenario.destinations_of(flow, source)
     sls = flow.sls
     sequences = [0] * len(sls)
@@ -112,7 +112,7 @@ def _packets(
     while (cycle := arrivals.next()) is not None:
         destination = destinations[0] if len(destinations) == 1 else random.choice(destinations)
         place = 0 if len(sls) == 1 else random.randrange(len(sls))
-        vl, final_vl = ways.vls(destination, sls[place])
+        vl, final_vl = paths.vls(destination, sls[place])
         data = make.data(
             slid=topology.lids[source],
             dlid=topology.lids[destination],
@@ -125,10 +125,10 @@ def _packets(
         packet = Packet(number + place, sequences[place], cycle, source, destination, vl, final_vl, data)
         yield packet
         sequences[place] += 1
-        arrivals.sent(packet.rows * ways.pace)
+        arrivals.sent(packet.rows * paths.pace)
 
 
-class _Ways:
+class _Paths:
     """The VLs of packets on a host's first and on their last link."""
 
     def __init__(self, topology: Topology, source: str) -> None:

@@ -54,18 +54,18 @@ def test_only_what_is_asked_for_is_measured_and_told_as_it_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bench.suite.builds", lambda settings, wanted: [])
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     asked = ["latency_cycles", "model_cycles_per_s"]
     result = benchmark(
-        replace(ON_THE_MODEL, ports=2), asked, tmp_path, lambda *progress: told.append(progress), of_one()
+        replace(ON_THE_MODEL, ports=2), asked, tmp_path, lambda *progress: reported.append(progress), of_one()
     )
     assert list(result.readings) == asked
-    assert told[:3] == [
+    assert reported[:3] == [
         ("builds", 0, 2),
         ("at the same time: latency", 0, 2),
         (f"latency_cycles {result.readings['latency_cycles'].value} cycles", 1, 2),
     ]
-    assert [(text.split()[0], done) for text, done, _of in told[3:]] == [("speed", 1), ("model_cycles_per_s", 2)]
+    assert [(text.split()[0], done) for text, done, _of in reported[3:]] == [("speed", 1), ("model_cycles_per_s", 2)]
     assert result.speeds["compiled"].calibration == Reading.once(1)
 
 

@@ -69,17 +69,17 @@ def test_json_has_every_key_and_null_for_what_was_not_measured(tmp_path, monkeyp
     monkeypatch.setattr("ironband.bench_report.benchmark", measured(latency_cycles=7))
     target = tmp_path / "bench.json"
     assert main(["bench", "--seed", "5", "--json", str(target)]) == 0
-    told = json.loads(target.read_text())
-    assert set(told) >= KEYS
-    assert set(FIGURES) <= set(told)
-    assert (told["latency_cycles"], told["cosim_ratio"], told["seed"], told["held"]) == (7, None, 5, True)
-    assert told["calibration"]["compiled"] == {
+    written = json.loads(target.read_text())
+    assert set(written) >= KEYS
+    assert set(FIGURES) <= set(written)
+    assert (written["latency_cycles"], written["cosim_ratio"], written["seed"], written["held"]) == (7, None, 5, True)
+    assert written["calibration"]["compiled"] == {
         "factor": 0.5,
         "factor_spread": [0.5, 0.5],
         "loop_s": 2.0,
         "reference_s": 1.0,
     }
-    assert (told["targets"]["build36_s"], told["targets_here"]["build36_s"]) == ("<= 90", "<= 180")
+    assert (written["targets"]["build36_s"], written["targets_here"]["build36_s"]) == ("<= 90", "<= 180")
 
 
 def test_target_is_shown_as_written_and_as_it_is_here(capsys, monkeypatch) -> None:

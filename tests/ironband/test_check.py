@@ -10,10 +10,10 @@ from tests.ironband.command import one_line_error
 
 def test_check_tells_what_it_compared(capsys):
     assert main(["check", "--sim", "model", "--cycles", "8000", "--ports", "3"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("ironband check --ports 3 --vls 2 --mtu 256 --queueing voq --cycles 8000 --seed 1 ")
+    output = capsys.readouterr().out
+    assert output.startswith("ironband check --ports 3 --vls 2 --mtu 256 --queueing voq --cycles 8000 --seed 1 ")
     for word in ("packets sent", "packets delivered", "errors given", "mismatches            -"):
-        assert word in told
+        assert word in output
 
 
 def test_check_gives_json(capsys):

@@ -10,9 +10,9 @@ from tests.ironband.command import one_line_error
 
 def test_curves_are_measured_and_drawn(capsys):
     assert main(["curves", "--sim", "model", "--ports", "3", "--cycles", "4000", "--loads", "0.5,1", "--out", "c"]) == 0
-    told = capsys.readouterr().out
-    assert "VOQ, golden model" in told
-    assert "wrote c/throughput.png" in told
+    output = capsys.readouterr().out
+    assert "VOQ, golden model" in output
+    assert "wrote c/throughput.png" in output
     assert sorted(path.name for path in Path("c").iterdir()) == ["throughput.png", "throughput.svg"]
 
 

@@ -45,16 +45,16 @@ def test_the_story_has_the_guids_and_the_descriptions_of_a_topology_file(capsys)
     nodes, flows = text.index("[hosts.A]"), text.index("[[flows]]")
     Path("two.toml").write_text(f'{text[:nodes]}topology = "two.net"\n{text[flows:]}')
     assert main(["run", "two.toml", "--sim", "model"]) == 0
-    told = capsys.readouterr().out
-    assert 'found CA 0x0000000000100000 "the first", 1 port' in told
-    assert 'found CA 0x00000002c9000000 "B", 1 port' in told
+    output = capsys.readouterr().out
+    assert 'found CA 0x0000000000100000 "the first", 1 port' in output
+    assert 'found CA 0x00000002c9000000 "B", 1 port' in output
 
 
 def test_run_tells_the_story_of_the_jam(capsys):
     assert main(["run", "jam", "--sim", "model", "--bring-up", "bus"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(FIRST_LINES)
-    sends = [line.split() for line in told.splitlines() if "A[1]" in line and "sends packet" in line]
+    output = capsys.readouterr().out
+    assert output.startswith(FIRST_LINES)
+    sends = [line.split() for line in output.splitlines() if "A[1]" in line and "sends packet" in line]
     assert [(words[3], words[5]) for words in sends] == [("10", "2"), ("5", "1"), ("0", "0"), ("0", "0"), ("0", "0")]
     for line in (
         "packets sent                      5",
@@ -65,7 +65,7 @@ def test_run_tells_the_story_of_the_jam(capsys):
         "wrote out/jam/jam.svg",
         "wrote out/jam/jam.png",
     ):
-        assert line in told.splitlines()
+        assert line in output.splitlines()
     assert sorted(path.name for path in Path("out/jam").iterdir()) == ["jam.png", "jam.svg"]
 
 
@@ -100,9 +100,9 @@ def test_a_scenario_may_ask_for_the_trace(capsys):
     assert main(["run", "short.toml", "--sim", "model"]) == 0
     assert Path("out/short/trace.bin").stat().st_size % RECORD.size == 0
     assert Path("out/short/trace.bin").stat().st_size > 0
-    told = capsys.readouterr().out
-    assert " events left out\n" in told
-    assert "wrote out/short/trace.bin" in told
+    output = capsys.readouterr().out
+    assert " events left out\n" in output
+    assert "wrote out/short/trace.bin" in output
 
 
 def test_a_title_may_be_in_any_script(capsys):
@@ -165,8 +165,8 @@ def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
 def story(capsys, *options: str) -> list[str]:
     """What a run of the jam prints, without the lines that say what was compared."""
     assert main(["run", "jam", *options]) == 0
-    told = capsys.readouterr().out.splitlines()
-    return [line for line in told if not line.startswith(("cycles compared", "mismatches"))]
+    output = capsys.readouterr().out.splitlines()
+    return [line for line in output if not line.startswith(("cycles compared", "mismatches"))]
 
 
 @pytest.mark.slow
@@ -191,45 +191,45 @@ def flows_of(capsys, scenario: str) -> dict[str, dict]:
 
 @pytest.mark.slow
 def test_saturation_fills_the_links_and_is_fair(capsys):
-    told = flows_of(capsys, "saturation")
-    shares = [link["data_share_of_capacity"] for link in told["results"]["links"].values()]
+    found = flows_of(capsys, "saturation")
+    shares = [link["data_share_of_capacity"] for link in found["results"]["links"].values()]
     assert sum(shares) / len(shares) > 0.95
-    assert told["results"]["fairness_least_over_mean"]["uniform"] > 0.95
+    assert found["results"]["fairness_least_over_mean"]["uniform"] > 0.95
 
 
 def test_incast_drops_nothing_and_is_fair(capsys):
-    told = flows_of(capsys, "incast")["results"]
-    assert (told["dropped_packets"], told["lost_packets"]) == (0, 0)
-    assert told["fairness_least_over_mean"]["incast"] > 0.95
-    assert told["links"]["S[8]"]["data_share_of_capacity"] > 0.98
+    found = flows_of(capsys, "incast")["results"]
+    assert (found["dropped_packets"], found["lost_packets"]) == (0, 0)
+    assert found["fairness_least_over_mean"]["incast"] > 0.95
+    assert found["links"]["S[8]"]["data_share_of_capacity"] > 0.98
 
 
 def test_a_blocked_head_of_line_costs_the_fifo_twice_the_time(capsys):
-    told = flows_of(capsys, "head-of-line")
-    assert told["cold F1"]["latency_mean_cycles"] > 1.9 * told["cold V1"]["latency_mean_cycles"]
-    assert told["hot F1"]["latency_mean_cycles"] == told["hot V1"]["latency_mean_cycles"]
+    found = flows_of(capsys, "head-of-line")
+    assert found["cold F1"]["latency_mean_cycles"] > 1.9 * found["cold V1"]["latency_mean_cycles"]
+    assert found["hot F1"]["latency_mean_cycles"] == found["hot V1"]["latency_mean_cycles"]
 
 
 def test_a_blocked_vl_does_not_stop_the_other(capsys):
-    told = flows_of(capsys, "blocked-vl")
-    assert told["free A"]["latency_max_cycles"] < 1_500
-    assert told["blocked A"]["latency_max_cycles"] > 4_000
-    assert any(event["event"] == "stall" for event in told["results"]["events"])
+    found = flows_of(capsys, "blocked-vl")
+    assert found["free A"]["latency_max_cycles"] < 1_500
+    assert found["blocked A"]["latency_max_cycles"] > 4_000
+    assert any(event["event"] == "stall" for event in found["results"]["events"])
 
 
 def test_a_burst_of_errors_costs_the_packets_it_hits_and_the_credits_heal(capsys):
-    told = flows_of(capsys, "error-burst")["results"]
-    assert (told["sent_packets"], told["delivered_packets"], told["lost_packets"]) == (14, 10, 4)
-    assert told["injected_errors"] == 7
-    credits = [event["credits_left_blocks"] for event in told["events"] if event["place"] == "A[1]"]
+    found = flows_of(capsys, "error-burst")["results"]
+    assert (found["sent_packets"], found["delivered_packets"], found["lost_packets"]) == (14, 10, 4)
+    assert found["injected_errors"] == 7
+    credits = [event["credits_left_blocks"] for event in found["events"] if event["place"] == "A[1]"]
     assert [left for left in credits if left is not None][-1] == 68
 
 
 def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
-    told = flows_of(capsys, "slow-host")
-    assert told["results"]["links"]["S[3]"]["data_share"] > 0.95
-    assert told["results"]["dropped_packets"] == 0
-    assert told["results"]["links"]["S[4]"]["data_share"] < 0.4
+    found = flows_of(capsys, "slow-host")
+    assert found["results"]["links"]["S[3]"]["data_share"] > 0.95
+    assert found["results"]["dropped_packets"] == 0
+    assert found["results"]["links"]["S[4]"]["data_share"] < 0.4
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ Ca 1 "H3"
 """SW1 and H1 have no link to the others."""
 
 
-def told(capsys, *arguments: str) -> list[str]:
+def printed(capsys, *arguments: str) -> list[str]:
     assert main(["up", *arguments]) == 0
     return capsys.readouterr().out.splitlines()
 
@@ -54,7 +54,7 @@ def one_line_error(capsys, *arguments: str) -> str:
 
 
 def test_up_tells_of_the_work_then_prints_the_subnet(capsys):
-    lines = told(capsys, STAR)
+    lines = printed(capsys, STAR)
     assert lines[0] == f"{STAR}: 1 switch, 2 hosts, 2 links; the Subnet Manager is at H1"
     for line in (
         "      1,000          4,000  heavy sweep: start",
@@ -97,16 +97,16 @@ def test_runs_are_alike_and_the_seed_makes_them_differ(capsys):
 
 
 def test_what_is_found_is_written(capsys):
-    assert "wrote found.topo" in told(capsys, FAT_TREE, "--discover", "found.topo")
+    assert "wrote found.topo" in printed(capsys, FAT_TREE, "--discover", "found.topo")
     found, described = read_topology("found.topo"), read_topology(FAT_TREE)
     origin = next(end for end, _port in described.subnet.reachable_end_ports if end.guid == 0x100000)
     assert differences(described.subnet, found.subnet, origin) == []
-    assert told(capsys, "found.topo", "--sm", "H1")
+    assert printed(capsys, "found.topo", "--sm", "H1")
 
 
 def test_lids_are_remembered(capsys):
     Path("guid2lid").write_text("0x0000000000100003 0x0030 0x0030\n")
-    told(capsys, STAR, "--guid2lid", "guid2lid")
+    printed(capsys, STAR, "--guid2lid", "guid2lid")
     kept = parse_guid2lid(Path("guid2lid").read_text(), "guid2lid")
     assert kept == {0x100001: LidRange(1, 1), 0x200000: LidRange(2, 2), 0x100003: LidRange(0x30, 0x30)}
 
@@ -118,7 +118,7 @@ def test_lids_beyond_the_usual_table_have_room(capsys):
 
 
 def test_a_link_that_fails_is_routed_around_and_hosts_that_are_gone_are_told(capsys):
-    lines = told(capsys, FAT_TREE, "--fail", "H8@400000", "--link-down-timeout", "5000")
+    lines = printed(capsys, FAT_TREE, "--fail", "H8@400000", "--link-down-timeout", "5000")
     after = [line.split(maxsplit=2)[2] for line in lines if line[:11].strip().replace(",", "").isdigit()]
     after = after[next(i for i, text in enumerate(after) if text.startswith("trap 128")) :]
     assert 'lost CA 0x000000000010000e "H8"' in after
@@ -129,8 +129,8 @@ def test_a_link_that_fails_is_routed_around_and_hosts_that_are_gone_are_told(cap
 
 @pytest.mark.slow
 def test_one_node_may_be_rtl(capsys):
-    lines = told(capsys, STAR, "--rtl", "H2")
-    assert lines[:-4] == told(capsys, STAR)[:-3]
+    lines = printed(capsys, STAR, "--rtl", "H2")
+    assert lines[:-4] == printed(capsys, STAR)[:-3]
     compared, mismatches = lines[-2:]
     assert (compared.split()[:2], mismatches.split()) == (["events", "compared"], ["mismatches", "0"])
     assert results(capsys, STAR, "--rtl", "H2")["rtl"] == ["H2"]
@@ -229,7 +229,7 @@ def test_topologies_that_come_with_ironband_come_up_by_name(capsys, name):
 
 def test_a_file_goes_before_a_topology_of_its_name(capsys):
     Path("star").write_text('Ca 1 "A"\n[1] "B"\nCa 1 "B"\n[1] "A"\n')
-    assert told(capsys, "star")[0] == "star: 0 switches, 2 hosts, 1 link; the Subnet Manager is at A"
+    assert printed(capsys, "star")[0] == "star: 0 switches, 2 hosts, 1 link; the Subnet Manager is at A"
 
 
 def test_help_lists_the_topologies_that_come_with_ironband(capsys):
@@ -239,7 +239,7 @@ def test_help_lists_the_topologies_that_come_with_ironband(capsys):
 
 def test_what_the_host_is_not_connected_with_is_told(capsys):
     Path("apart.net").write_text(TWO_PARTS)
-    assert told(capsys, "apart.net")[:2] == [
+    assert printed(capsys, "apart.net")[:2] == [
         "apart.net: 2 switches, 3 hosts, 3 links; the Subnet Manager is at H1",
         "H1 is not connected with 3 of them: SW2, H2, H3",
     ]
@@ -255,9 +255,9 @@ def test_a_link_that_the_host_is_not_connected_with_cannot_be_cut(capsys):
 
 
 def test_shortest_ways_around_a_ring_have_a_credit_loop_that_up_and_down_avoids(capsys):
-    loops = [line for line in told(capsys, RING_5) if " credit loop: " in line]
+    loops = [line for line in printed(capsys, RING_5) if " credit loop: " in line]
     assert [line.split("credit loop: ")[1] for line in loops] == ["R1[1] -> R5[1] -> R4[1] -> R3[1] -> R2[1]"]
-    assert not [line for line in told(capsys, RING_5, "--routing", "up-down") if "credit loop" in line]
+    assert not [line for line in printed(capsys, RING_5, "--routing", "up-down") if "credit loop" in line]
     assert results(capsys, RING_5, "--routing", "up-down")["routing"] == "up-down"
 
 
@@ -318,9 +318,9 @@ def differing(monkeypatch):
 
 def test_a_difference_is_told_without_its_consequences(capsys, differing):
     assert main(["up", STAR, "--rtl", "H1"]) == 1
-    told = capsys.readouterr().out
-    assert "first difference: cycle 1, " in told
-    assert "wrong: " not in told
+    output = capsys.readouterr().out
+    assert "first difference: cycle 1, " in output
+    assert "wrong: " not in output
     assert main(["up", STAR, "--rtl", "H1", "--json", "-"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["held"], found["faults"], found["mismatches"]) == (False, [], 1)

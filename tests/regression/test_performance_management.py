@@ -61,9 +61,9 @@ class Traffic:
             self._crosses("sw0", LIDS[target], "xmit", words)
             self._crosses(target, 1, "rcv", words)
 
-    def _crosses(self, node: str, port: int, way: str, words: int) -> None:
-        self.counts[node, port, f"port_{way}_data"] += words
-        self.counts[node, port, f"port_{way}_pkts"] += 1
+    def _crosses(self, node: str, port: int, direction: str, words: int) -> None:
+        self.counts[node, port, f"port_{direction}_data"] += words
+        self.counts[node, port, f"port_{direction}_pkts"] += 1
 
     def at(self, node: str, port: int) -> dict[str, int]:
         return {name: self.counts[node, port, name] for name in EXTENDED}

@@ -142,12 +142,12 @@ def registers(index: int, agent: NaiveAgent) -> Iterator[tuple[tuple[int, int], 
     for lid in range(agent.node.lft_size):
         block, entry = divmod(lid, LINEAR_FORWARDING_TABLE.count)
         yield (index, lft_address(lid)), agent.table(SmaAttribute.LINEAR_FORWARDING_TABLE, block)[entry]
-    for way_in in range(1, agent.ports + 1):
+    for input_port in range(1, agent.ports + 1):
         for out in range(1, agent.ports + 1):
-            modifier = SL_TO_VL_MODIFIER.to_int(input_port=way_in, output_port=out)
+            modifier = SL_TO_VL_MODIFIER.to_int(input_port=input_port, output_port=out)
             table = SL_TO_VL_MAPPING_TABLE.unpack(agent.table(SmaAttribute.SL_TO_VL_MAPPING_TABLE, modifier))
             for sl, vl in enumerate(table):
-                yield (index, sl_to_vl_address(way_in, out, sl)), vl
+                yield (index, sl_to_vl_address(input_port, out, sl)), vl
 
 
 class Attack:

@@ -115,13 +115,13 @@ def mapped_memories(prepared: _Modules, netlist: _Modules) -> list[MappedMemory]
             memory, found = _PLACE_IN_MEMORY.subn("", name)
             if found:
                 rams[f"{path}.{memory}" if path else memory][kind] += 1
-    alike: dict[tuple[str, int, int], list[Area]] = defaultdict(list)
+    areas_by_kind: dict[tuple[str, int, int], list[Area]] = defaultdict(list)
     for path, module in instances(prepared):
         for name, memory in prepared[module].get("memories", {}).items():
             key = (readable(f"{path}.{name}", indices=False), memory["size"], memory["width"])
-            alike[key].append(Area.of(rams[f"{path}.{name}"]))
+            areas_by_kind[key].append(Area.of(rams[f"{path}.{name}"]))
     found_memories = []
-    for (name, depth, width), areas in alike.items():
+    for (name, depth, width), areas in areas_by_kind.items():
         whole = sum(areas, Area())
         found_memories.append(MappedMemory(name, len(areas), depth, width, whole.block_rams, whole.lut_rams))
     return sorted(found_memories, key=lambda memory: -memory.instances * memory.depth * memory.width)

@@ -43,17 +43,17 @@ def test_at_the_end_the_packets_left_are_offered():
 
 
 def test_observers_are_told_in_their_order():
-    told: list[str] = []
+    served: list[str] = []
 
     class Named(Observer):
         def __init__(self, name: str) -> None:
             self.name = name
 
         def manage(self, host, cycle, event) -> None:
-            told.append(self.name)
+            served.append(self.name)
 
     Audience([Named("first"), Observer(), Named("second")], iter(())).manage("A", 1, SweepStarted(True, "start"))
-    assert told == ["first", "second"]
+    assert served == ["first", "second"]
 
 
 def test_nothing_is_drawn_and_nothing_delivered_for_those_that_have_no_use_for_it():

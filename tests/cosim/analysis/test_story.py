@@ -26,33 +26,33 @@ def story_of(run: Jam, records=None, before=lambda _event: None) -> tuple[list[E
 
 
 @pytest.fixture(scope="module")
-def told() -> list[Event]:
+def jam_events() -> list[Event]:
     return story_of(jam())[0]
 
 
-def test_credits_go_two_one_zero(told):
-    sends = [event for event in told if event.name == "send" and event.place == A]
+def test_credits_go_two_one_zero(jam_events):
+    sends = [event for event in jam_events if event.name == "send" and event.place == A]
     assert [event.credit_packets for event in sends] == [2, 1, 0, 0, 0]
     assert [event.credit_blocks for event in sends] == [10, 5, 0, 0, 0]
 
 
-def test_the_credits_before_the_start_are_not_told_but_given_apart(told):
+def test_the_credits_before_the_start_are_not_told_but_given_apart(jam_events):
     before: list[Event] = []
     run = jam()
-    assert story_of(run, before=before.append)[0] == told
+    assert story_of(run, before=before.append)[0] == jam_events
     assert [(event.cycle, event.credit_blocks) for event in before if event.place == A] == [(60, 15)]
     assert all(event.cycle < run.start for event in before)
 
 
-def test_the_sender_stalls_with_the_last_two_packets_queued(told):
-    stalls = [event for event in told if event.name == "stall"]
+def test_the_sender_stalls_with_the_last_two_packets_queued(jam_events):
+    stalls = [event for event in jam_events if event.name == "stall"]
     assert [(event.place, event.credit_packets) for event in stalls] == [(A, 0), (A, 0)]
     assert "packets 3 and 4 waiting" in stalls[0].text
     assert "packet 4 waiting" in stalls[1].text
 
 
-def test_each_credit_that_comes_home_releases_one_packet(told):
-    at_sender = [(event.name, event.packet) for event in told if event.place == A]
+def test_each_credit_that_comes_home_releases_one_packet(jam_events):
+    at_sender = [(event.name, event.packet) for event in jam_events if event.place == A]
     stalled = at_sender.index(("stall", "0/3"))
     assert at_sender[stalled + 1 : stalled + 6] == [
         ("credit", None),
@@ -63,9 +63,9 @@ def test_each_credit_that_comes_home_releases_one_packet(told):
     ]
 
 
-def test_a_wait_is_told_with_its_length(told):
-    first = next(event for event in told if event.name == "stall")
-    send = next(event for event in told if event.packet == "0/3" and event.name == "send")
+def test_a_wait_is_told_with_its_length(jam_events):
+    first = next(event for event in jam_events if event.name == "stall")
+    send = next(event for event in jam_events if event.packet == "0/3" and event.name == "send")
     assert send.text.endswith(f"after waiting {send.cycle - first.cycle} cycles")
 
 
@@ -88,19 +88,19 @@ def test_a_packet_that_comes_when_there_is_no_credit_stalls_at_once():
     assert (stall.cycle, stall.place, stall.packet) == (late, A, "0/3")
 
 
-def test_the_buffer_never_holds_more_than_it_has(told):
-    fills = [event.buffer_blocks for event in told if event.place == S1 and event.buffer_blocks is not None]
+def test_the_buffer_never_holds_more_than_it_has(jam_events):
+    fills = [event.buffer_blocks for event in jam_events if event.place == S1 and event.buffer_blocks is not None]
     assert max(fills) == 15
     assert fills[-1] == 0
 
 
-def test_all_packets_arrive_in_order(told):
-    assert [event.packet for event in told if event.name == "deliver"] == [f"0/{number}" for number in range(5)]
-    assert all(event.place == B for event in told if event.name == "deliver")
+def test_all_packets_arrive_in_order(jam_events):
+    assert [event.packet for event in jam_events if event.name == "deliver"] == [f"0/{number}" for number in range(5)]
+    assert all(event.place == B for event in jam_events if event.name == "deliver")
 
 
-def test_events_are_in_the_order_of_cycles_and_after_the_start(told):
-    cycles = [event.cycle for event in told]
+def test_events_are_in_the_order_of_cycles_and_after_the_start(jam_events):
+    cycles = [event.cycle for event in jam_events]
     assert cycles == sorted(cycles)
     assert cycles[0] == jam().start
 

@@ -62,6 +62,6 @@ async def operations_reach_their_target(dut):
     await fabric.control.inject(0, 1, Injection(Trigger.LINK, first=1))
     operations = [await shown.recv(5) for _operation in range(3)]
     assert [record.source for record in operations] == [link_source(0, 0)] * 3
-    told = [(record.c & 0xFFFF, record.c >> 16, record.a) for record in operations]
+    seen = [(record.c & 0xFFFF, record.c >> 16, record.a) for record in operations]
     head = Injection(Trigger.LINK, first=1).args()[0]
-    assert told == [(0, Operation.LINK_DOWN, 0), (1, Operation.RECV_STALL, 5), (1, Operation.INJECT, head)]
+    assert seen == [(0, Operation.LINK_DOWN, 0), (1, Operation.RECV_STALL, 5), (1, Operation.INJECT, head)]

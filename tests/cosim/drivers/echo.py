@@ -35,8 +35,8 @@ class Echo(wiring.Component):
                 with m.If(~busy & stream.valid):
                     m.d.sync += [busy.eq(1), current.eq(slot), left.eq(stream.length)]
             taken, length = Signal(32), Signal(11)
-            begun = Signal()
-            m.d.sync += begun.eq(~busy & Cat(stream.valid for _slot, stream in slots).any())
+            starts = Signal()
+            m.d.sync += starts.eq(~busy & Cat(stream.valid for _slot, stream in slots).any())
             m.d.sync += sink.valid.eq(busy)
             for slot, stream in slots:
                 with m.If(busy & (current == slot)):
@@ -46,7 +46,7 @@ class Echo(wiring.Component):
             last_length = Signal(11)
             m.d.sync += [
                 sink.data.eq(taken),
-                sink.first.eq(begun),
+                sink.first.eq(starts),
                 sink.last.eq(left == 1),
                 sink.slot.eq(current),
                 last_length.eq(length),
@@ -56,7 +56,7 @@ class Echo(wiring.Component):
                 self.trace[sent].eq(Cat(current, Signal(28), length)),
                 self.trace[delivered].eq(Cat(sink.slot, Signal(28), last_length)),
             ]
-            valid += [(sent, begun), (delivered, sink.valid & sink.last)]
+            valid += [(sent, starts), (delivered, sink.valid & sink.last)]
         self._control(m, valid)
         m.d.comb += self.trace_valid.eq(Cat(bit for _slot, bit in sorted(valid, key=lambda pair: pair[0])))
         return m

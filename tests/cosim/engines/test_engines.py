@@ -128,14 +128,14 @@ def test_packets_follow_each_other_without_a_gap(name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", HARDWARE)
 def test_delivery_is_told_before_its_record(name: str, tmp_path: Path) -> None:
-    told: list[Delivery] = []
-    with Run(on(name), random_spec(1, 2000), RunOptions(tmp_path, on_delivery=told.append)) as records:
+    delivered: list[Delivery] = []
+    with Run(on(name), random_spec(1, 2000), RunOptions(tmp_path, on_delivery=delivered.append)) as records:
         for record in records:
             if record.kind == Kind.DELIVER:
                 assert any(
-                    (found.cycle, found.node) == (record.cycle, port_of_source(record.source)[0]) for found in told
+                    (found.cycle, found.node) == (record.cycle, port_of_source(record.source)[0]) for found in delivered
                 )
-    assert told == sorted(told, key=lambda delivery: delivery[:2])
+    assert delivered == sorted(delivered, key=lambda delivery: delivery[:2])
 
 
 @pytest.mark.parametrize("name", HARDWARE)

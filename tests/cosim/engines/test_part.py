@@ -58,9 +58,9 @@ def test_control_operations_find_what_they_are_for(edge: Part) -> None:
     # Its one link inside is the first; links that lead out follow in the order of its ports.
     assert [target(Operation.LINK_DOWN, link) for link in range(4)] == [None, 2, 1, 0]
     # An error on a link that leads out is in the rows that are played.
-    assert [target(Operation.INJECT, injection_target(link, way)) for link in range(4) for way in (0, 1)] == [
-        None
-    ] * 6 + [0, 1]
+    assert [
+        target(Operation.INJECT, injection_target(link, direction)) for link in range(4) for direction in (0, 1)
+    ] == [None] * 6 + [0, 1]
 
 
 def test_packets_go_to_its_adapters(edge: Part) -> None:

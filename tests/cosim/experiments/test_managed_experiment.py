@@ -168,7 +168,7 @@ def test_while_traffic_flows_a_failed_link_is_routed_around(tmp_path):
     assert sum(cycle > written + 10_000 for cycle in to) >= sent_after - 1 > 10
 
 
-def way(topology: Topology, source: str, destination: str) -> set[frozenset[Port]]:
+def links_between(topology: Topology, source: str, destination: str) -> set[frozenset[Port]]:
     """The links that a packet goes by."""
     peers = dict(topology_links(topology))
     port, links = Port(source, 1), set()
@@ -210,7 +210,7 @@ def test_a_failed_link_costs_only_what_was_on_it(link, tmp_path):
         if packet.cycle > experiment.end - 20_000:
             continue
         count = arrived[packet.data]
-        if failed not in way(experiment.topology, packet.source, packet.destination):
+        if failed not in links_between(experiment.topology, packet.source, packet.destination):
             assert count == 1, packet
             unhurt += 1
         elif packet.cycle > again + 10_000 and not {packet.source, packet.destination} & gone:
@@ -239,8 +239,8 @@ def test_a_fabric_that_does_not_come_up_is_told_with_a_reason_by_names(monkeypat
         return first + [write(cycle, node, state, PortState.DOWN) for cycle in range(1_000, 1_000_000, 400)]
 
     monkeypatch.setattr("cosim.experiments.managed_experiment.first_controls", controls)
-    told = r"^no Subnet Manager reaches B: the node behind S\[2\] is left out: "
-    with pytest.raises(ScenarioError, match=told):
+    message = r"^no Subnet Manager reaches B: the node behind S\[2\] is left out: "
+    with pytest.raises(ScenarioError, match=message):
         managed_experiment(jam)
 
 

@@ -207,8 +207,8 @@ def test_the_fat_tree_is_routed_anew_around_any_link(link: int, tmp_path: Path) 
     check_is_up(topology, result, without=link)
     lost = [event.node.guid for cycle, event in result.events if isinstance(event, NodeLost)]
     assert lost == hosts
-    ways = {switch: bytes(table) for switch, table in result.manager.routes.tables.items()}
-    assert all(table[given.first] != 0xFF for table in ways.values() for given in result.manager.lids.values())
+    tables = {switch: bytes(table) for switch, table in result.manager.routes.tables.items()}
+    assert all(table[given.first] != 0xFF for table in tables.values() for given in result.manager.lids.values())
 
 
 def named(topology: TopologyFile, description: str) -> int:
@@ -243,11 +243,11 @@ def test_a_failure_is_answered_with_as_few_writes_as_it_needs(
     result = brought_up(topology, tmp_path, lids=remembered, failure=failure)
     before, after = (blocks_of(one.manager.routes.tables) for one in (quiet, result))
     assert len(before) == len(after) == 6 * blocks
-    told = [event for cycle, event in result.events if cycle > failure.cycle]
-    written = [(event.guid, block) for event in told if isinstance(event, TablesWritten) for block in event.blocks]
+    later = [event for cycle, event in result.events if cycle > failure.cycle]
+    written = [(event.guid, block) for event in later if isinstance(event, TablesWritten) for block in event.blocks]
     assert sorted(written) == sorted(key for key in after if after[key] != before[key])
     assert {topology.subnet.nodes[guid].description for guid, _block in written} == {"L1", "L2", "L3", "L4", "S1"}
-    assert [event for event in told if isinstance(event, PortStateSet)] == []
+    assert [event for event in later if isinstance(event, PortStateSet)] == []
 
 
 def test_a_failure_under_way_is_dealt_with(tmp_path: Path) -> None:

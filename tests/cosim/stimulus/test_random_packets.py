@@ -89,11 +89,11 @@ def test_the_same_seed_gives_the_same_packets_and_another_one_others():
 
 
 def test_no_two_packets_are_alike():
-    packets = list(islice(jam_like(), 2000))
+    packets = list(islice(jam_packets(), 2000))
     assert len({LRH["vl"].write(packet.data, 0) for packet in packets}) == len(packets)
 
 
-def jam_like():
+def jam_packets():
     experiment = check_experiment(CheckOptions(cycles=100_000, errors=False, seed=5))
     return experiment.packets()
 
@@ -118,7 +118,7 @@ def test_random_traffic_has_all_kinds_of_packets():
     for packet in experiment.packets():
         seen["lnh"].add(LRH["lnh"].read(packet.data))
         seen["slot"].add(packet.slot)
-        seen["ways"].add((packet.source, packet.destination))
+        seen["pairs"].add((packet.source, packet.destination))
         seen["stray"].add(packet.destination is None)
         if packet.destination is not None:
             seen["size"].add(packet.pkt_len)
@@ -126,7 +126,7 @@ def test_random_traffic_has_all_kinds_of_packets():
             assert packet.final_vl == VL15 or packet.final_vl < 4
     assert seen["lnh"] == {LNH.RAW, LNH.IBA_LOCAL, LNH.IBA_GLOBAL}
     assert seen["slot"] == set(range(5))
-    assert len(seen["ways"]) >= 4 * 3
+    assert len(seen["pairs"]) >= 4 * 3
     assert seen["stray"] == {True, False}
     assert min(seen["size"]) <= 10
     assert max(seen["size"]) == (1024 + 32) // 4 + 10

@@ -41,9 +41,9 @@ def test_an_export_is_told_file_by_file(capsys):
     assert main([*SMALL, "-o", "made/switch"]) == 0
     assert names("made") == {"switch"}
     assert names("made/switch") == FILES
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("made/switch/ironband_switch.v ")
-    assert told[-1] == "Next: make -C made/switch sim"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("made/switch/ironband_switch.v ")
+    assert lines[-1] == "Next: make -C made/switch sim"
 
 
 @pytest.mark.slow
