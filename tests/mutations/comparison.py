@@ -42,7 +42,7 @@ def compare_stimulus(name: str, rtl: list[str] | None = None) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run a comparison, if the packages are those of the current directory."""
-    for package in ("wire", "rtl", "model", "verilog", "cosim"):
+    for package in ("wire", "toolchain", "rtl", "model", "sm", "verilog", "cosim", "ironband"):
         origin = importlib.import_module(package).__file__
         if origin is None or Path(origin).parents[1] != Path.cwd():
             print(f"{package} was imported from {origin}, expected {Path.cwd()}", file=sys.stderr)

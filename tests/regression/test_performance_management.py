@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from cosim.engines.simulation import run
-from cosim.stimulus.bus_bring_up import bring_up
+from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
@@ -73,7 +73,7 @@ class Exchange:
     """Packets of the hosts, one after the other, and what the hosts are given."""
 
     def __init__(self) -> None:
-        up = bring_up(TOPOLOGY)
+        up = bus_bring_up(TOPOLOGY)
         self._controls = up.controls
         self._cycle = up.start
         self._posts: list[Post] = []

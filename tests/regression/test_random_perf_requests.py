@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cosim.engines.simulation import run
-from cosim.stimulus.bus_bring_up import bring_up, read_counters
+from cosim.stimulus.bus_bring_up import bus_bring_up, read_counters
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
@@ -181,7 +181,7 @@ def last_requests(cycle: int) -> Iterator[Post]:
 
 
 def attack(engine: str, directory: Path, count: int, seed: int, spacing: int) -> Agents:
-    up = bring_up(TOPOLOGY)
+    up = bus_bring_up(TOPOLOGY)
     traffic = PerfTraffic(seed, up.start, count, spacing)
     print(f"replay: {traffic}")
     posts = list(random_perf_requests(FABRIC, LIDS, traffic))
