@@ -1,1 +1,1 @@
-"""The register bus, a port's registers and its counters (docs/pipeline.md, section 10)."""
+"""A node's management agent: SMI, SMA, traps and PMA (docs/management.md)."""
