@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import astuple, dataclass, field, replace
@@ -148,6 +149,9 @@ def benchmark(
         if with_amaranth:
             report("Amaranth's simulator")
             take(Measured({"amaranth_cycles_per_s": Reading.once(rate(settings.amaranth_seconds))}))
+    # What Amaranth's simulator leaves in memory would be searched for garbage in every timed run of this process.
+    gc.collect()
+    gc.freeze()
     for step in timed:
         calibration.measure()
         report(step.name)
