@@ -8,10 +8,10 @@ import pytest
 from cosim.engines.simulation import build, run
 from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.run_spec import RunSpec
-from cosim.stimulus.smp_traffic import SmpTraffic, random_smps
 from cosim.trace.compare import Names, compare
 from tests.regression.naive_agent import NaiveAgent
 from tests.regression.smp_follower import SmpFollower
+from tests.regression.smp_traffic import SmpTraffic, random_smps
 from wire.codes import PortPhysicalState
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER
 from wire.layout import Record as SmpRecord

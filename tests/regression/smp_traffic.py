@@ -8,20 +8,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from wire.codes import (
-    LID_PERMISSIVE,
-    P_KEY_DEFAULT,
-    Q_KEY_SMI,
-    QP_SMI,
-    VL15,
-    PortPhysicalState,
-    PortState,
-)
+from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
 from wire.forwarding_tables import BLOCK_MODIFIER, LINEAR_FORWARDING_TABLE, MFT_MODIFIER
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Layout
 from wire.mad import MadMethod
-from wire.packet import build_ud_send
+from wire.mad_packet import qp0_packet
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
 from wire.port_info import LINK_WIDTH_ALL, PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
@@ -145,17 +137,7 @@ class _Host:
         payload = smp.pack()
         if random.random() < _MUTATED_SHARE:
             payload = self._mutated(payload)
-        data = build_ud_send(
-            slid=slid,
-            dlid=dlid,
-            dest_qp=QP_SMI,
-            src_qp=QP_SMI,
-            q_key=Q_KEY_SMI,
-            payload=payload,
-            vl=VL15,
-            p_key=P_KEY_DEFAULT,
-            psn=number,
-        ).data
+        data = qp0_packet(payload, slid, dlid, number).data
         if random.random() < _BROKEN_SHARE:
             # Past the LRH, so that the links still take it: opcode, QP, or the ICRC at its end.
             place = random.choice((random.randrange(LRH.size_bytes, _HEADERS), len(data) - 1))
