@@ -1,1 +1,1 @@
-"""Traces: compared record by record, described for people, kept in files."""
+"""Traces: compared record by record, and described for people."""

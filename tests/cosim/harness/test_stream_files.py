@@ -18,7 +18,6 @@ from cosim.harness.stream_files import (
     wire_file,
     write_surroundings,
 )
-from cosim.trace.trace_file import read_trace, write_trace
 from rtl.fabric.ports import FabricPorts
 from wire.parameters import NodeIdentity
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -167,26 +166,3 @@ def test_trace_is_read_in_whole_records(tmp_path: Path) -> None:
         file.write(data[40:])
     assert list(reader.new()) == records[1:]
     reader.close()
-
-
-def test_trace_file_gives_back_what_it_was_given(tmp_path: Path) -> None:
-    records = [Record(cycle, 256, Kind.STATE, cycle % 5) for cycle in range(10_000)]
-    write_trace(tmp_path / "trace.bin", records)
-    assert list(read_trace(tmp_path / "trace.bin")) == records
-    assert [path.name for path in tmp_path.iterdir()] == ["trace.bin"]
-
-
-def test_trace_file_that_was_interrupted_is_not_there(tmp_path: Path) -> None:
-    def interrupted():
-        yield Record(1, 256, Kind.STATE, 2)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_trace(tmp_path / "trace.bin", interrupted())
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_cut_trace_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "trace.bin").write_bytes(bytes(33))
-    with pytest.raises(ValueError, match=r"trace\.bin ends inside a record: expected a multiple of 36 bytes"):
-        list(read_trace(tmp_path / "trace.bin"))
