@@ -82,7 +82,7 @@ class Field:
 
     def text(self, value: int) -> str:
         """The value for a person: with its name, its unit, or in hexadecimal, as ``meaning`` says."""
-        return str(value) if self.meaning is None else self.meaning.text(value, self.width)
+        return str(value) if self.meaning is None else self.meaning(value, self.width)
 
     def read(self, data: bytes, start: int = 0) -> int:
         """Value of this field in the layout that begins at byte ``start`` of ``data``.

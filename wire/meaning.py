@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from ipaddress import IPv6Address
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 __all__ = ["GID", "HEX", "TEXT", "Amount", "Bits", "Code", "Derived", "Meaning", "label"]
 
@@ -19,11 +19,9 @@ _CAPITALS: Final = frozenset({
 """Words that stay in capitals when a code's name is written as the standard writes it."""
 
 
-class Meaning(Protocol):
-    """Writes a field's value for a person."""
-
-    def text(self, value: int, width: int) -> str:
-        """The value of a field of ``width`` bits, in words."""
+Meaning: TypeAlias = Callable[[int, int], str]
+"""Writes the value of a field of so many bits for a person. A function of a module, or an instance of a class here, so
+that layouts can be pickled and compared."""
 
 
 def label(code: IntEnum | IntFlag) -> str:
@@ -34,35 +32,26 @@ def label(code: IntEnum | IntFlag) -> str:
     return "".join(word if word in _CAPITALS else word.capitalize() for word in name.split("_"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Hexadecimal:
-    def text(self, value: int, width: int) -> str:
-        """``0x`` and as many digits as the field has."""
-        return f"{value:#0{(width + 3) // 4 + 2}x}"
+def _hexadecimal(value: int, width: int) -> str:
+    return f"{value:#0{(width + 3) // 4 + 2}x}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Gid:
-    def text(self, value: int, width: int) -> str:
-        """The 128 bits as an IPv6 address."""
-        return str(IPv6Address(value))
+def _gid(value: int, width: int) -> str:
+    return str(IPv6Address(value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    def text(self, value: int, width: int) -> str:
-        """The bytes before the first zero byte as UTF-8, in quotes."""
-        return repr(value.to_bytes(width // 8, "big").split(b"\0")[0].decode(errors="replace"))
+def _text(value: int, width: int) -> str:
+    return repr(value.to_bytes(width // 8, "big").split(b"\0")[0].decode(errors="replace"))
 
 
-HEX: Final[Meaning] = _Hexadecimal()
-"""A key, identifier or mask, in hexadecimal."""
+HEX: Final[Meaning] = _hexadecimal
+"""A key, identifier or mask: ``0x`` and as many hexadecimal digits as the field has."""
 
-GID: Final[Meaning] = _Gid()
-"""A 128-bit global identifier."""
+GID: Final[Meaning] = _gid
+"""A 128-bit global identifier, written as an IPv6 address."""
 
-TEXT: Final[Meaning] = _Text()
-"""A UTF-8 string, filled with zero bytes."""
+TEXT: Final[Meaning] = _text
+"""A UTF-8 string, filled with zero bytes; in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +60,7 @@ class Amount:
 
     unit: str
 
-    def text(self, value: int, width: int) -> str:
+    def __call__(self, value: int, width: int) -> str:
         """The number and its unit."""
         return f"{value} {self.unit}"
 
@@ -82,7 +71,7 @@ class Code:
 
     codes: type[IntEnum]
 
-    def text(self, value: int, width: int) -> str:
+    def __call__(self, value: int, width: int) -> str:
         """The number and the name it stands for."""
         named = value in self.codes.__members__.values()
         return f"{value} ({label(self.codes(value)) if named else 'reserved'})"
@@ -100,9 +89,9 @@ class Bits:
     codes: type[IntFlag]
     words: tuple[tuple[int, str], ...] = ()
 
-    def text(self, value: int, width: int) -> str:
+    def __call__(self, value: int, width: int) -> str:
         """The mask and the flags set in it; bits without a name are shown by their number."""
-        number = HEX.text(value, width)
+        number = HEX(value, width)
         for word, says in self.words:
             if value == word:
                 return f"{number} ({says})"
@@ -116,13 +105,12 @@ class Derived:
     """A number that stands for another amount.
 
     Attributes:
-        words: what a value says; ValueError for a value that says nothing. A function of a module, so that
-            layouts can be pickled.
+        words: what a value says; ValueError for a value that says nothing. A function of a module too.
     """
 
     words: Callable[[int], str]
 
-    def text(self, value: int, width: int) -> str:
+    def __call__(self, value: int, width: int) -> str:
         """The number and what it says."""
         try:
             return f"{value} ({self.words(value)})"
