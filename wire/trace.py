@@ -39,34 +39,20 @@ AGENT_PORT = 0
 
 
 class Kind(IntEnum):
-    """Kinds of records; `wire.trace_layout` says what their words hold."""
+    """Kinds of records; `wire.trace_layout` says when there is one, and what its words hold."""
 
     RX_DATA = 1
-    """A packet was received."""
     RX_FCP = 2
-    """A link packet was received."""
     STATE = 3
-    """A port's state changed."""
     SCRAP = 4
-    """A queued packet known to be bad was dropped unsent.
-    The source is the output port; port 0 is the node's agent."""
     TX_DATA = 5
-    """A packet was sent."""
     TX_FCP = 6
-    """A flow control packet was sent."""
     TX_DISCARD = 7
-    """A packet was swallowed in part or whole."""
     SEND = 8
-    """A packet was taken from an adapter's host (source: port 1), or from a node's agent (source: port 0)."""
     DELIVER = 9
-    """A packet was given to an adapter's host, or to a node's agent."""
     INJECT = 10
-    """An injected error began to act."""
     BUS_READ = 11
-    """A register was read. The source is port 0 of the node."""
     ROW = 12
-    """Where only some nodes are RTL, one of them and its golden model have different rows on their wires: the last
-    record. The cycle is the row's."""
 
 
 class Verdict(IntEnum):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import IntEnum
 from operator import itemgetter
 from typing import ClassVar, Final
@@ -13,7 +12,7 @@ from .codes import PortState
 from .meaning import HEX, Meaning
 from .registers import ADDRESS_BITS
 from .stimulus import Trigger
-from .trace import WORD_BITS, Delimiter, Kind, LinkResult, Record, Verdict
+from .trace import WORD_BITS, WORDS, Delimiter, Kind, LinkResult, Record, Verdict
 
 __all__ = [
     "LAYOUTS",
@@ -34,19 +33,10 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """One value of an enumeration, by its name alone."""
-
-    names: Mapping[int, str]
-
-    def text(self, value: int, width: int) -> str:
-        """The name, or the number where there is none."""
-        return self.names.get(value, str(value))
-
-
-def _named(codes: type[IntEnum]) -> Meaning:
-    return _Named({code: code.name for code in codes})
+def _named(codes: type[IntEnum], **others: str) -> Meaning:
+    """A code by its name, or by another given for that name; by its number where it has none."""
+    names = {int(code): others.get(code.name, code.name) for code in codes}
+    return lambda value, width: names.get(value, str(value))
 
 
 class RecordField:
@@ -80,18 +70,7 @@ class RecordField:
     def text(self, record: Record) -> int | str:
         """The value in a record for a person, a number where that says all."""
         value = self.read(record)
-        return value if self.meaning is None else self.meaning.text(value, self.width)
-
-    def replaced(self, record: Record, value: int) -> Record:
-        """The record with this value.
-
-        Raises:
-            ValueError: it does not fit.
-        """
-        if not 0 <= value <= self.mask:
-            raise ValueError(f"{self.name}: value {value:#x} does not fit {self.width} bits, allowed 0..{self.mask:#x}")
-        word = record[self.word] & ~(self.mask << self.lsb) | value << self.lsb
-        return record._replace(**{Record._fields[self.word]: word})
+        return value if self.meaning is None else self.meaning(value, self.width)
 
 
 def _reader(word: int, lsb: int, width: int) -> Callable[[Record], int]:
@@ -140,21 +119,16 @@ class RecordLayout:
         Raises:
             ValueError: an unknown field, or a value that does not fit.
         """
-        return cls.replaced(Record(cycle, source, cls.kind), **values)
-
-    @classmethod
-    def replaced(cls, record: Record, **values: int) -> Record:
-        """The record with these fields changed.
-
-        Raises:
-            ValueError: an unknown field, or a value that does not fit.
-        """
         known = {field.name: field for field in cls.fields}
+        words = [cycle, source, cls.kind, *[0] * WORDS]
         for name, value in values.items():
             if name not in known:
                 raise ValueError(f"{cls.kind.name} has no field {name!r}, it has {', '.join(known)}")
-            record = known[name].replaced(record, value)
-        return record
+            mask, width = known[name].mask, known[name].width
+            if not 0 <= value <= mask:
+                raise ValueError(f"{name}: value {value:#x} does not fit {width} bits, allowed 0..{mask:#x}")
+            words[known[name].word] |= value << known[name].lsb
+        return Record(*words)
 
 
 LAYOUTS: Final[dict[int, type[RecordLayout]]] = {}
@@ -166,9 +140,7 @@ class RxData(RecordLayout, kind=Kind.RX_DATA):
 
     verdict = RecordField("a", 0, 8, meaning=_named(Verdict))
     vl = RecordField("a", 8, 8)
-    delimiter = RecordField(
-        "a", 16, 16, meaning=_Named({Delimiter.CUT: "cut", Delimiter.EGP: "EGP", Delimiter.EBP: "EBP"})
-    )
+    delimiter = RecordField("a", 16, 16, meaning=_named(Delimiter, CUT="cut"))
     pkt_len = RecordField("b", 0, 16, label="PktLen")
     end_row = RecordField("b", 16, 16)
     """Index k."""
@@ -195,7 +167,7 @@ class State(RecordLayout, kind=Kind.STATE):
 
 
 class Scrap(RecordLayout, kind=Kind.SCRAP):
-    """A queued packet known to be bad was dropped unsent."""
+    """A queued packet known to be bad was dropped unsent. The source is the output port; port 0 is the node's agent."""
 
     slot = RecordField("a", 0, 16)
     input = RecordField("a", 16, 16)
@@ -238,7 +210,7 @@ class TxDiscard(RecordLayout, kind=Kind.TX_DISCARD):
 
 
 class Send(RecordLayout, kind=Kind.SEND):
-    """A packet was taken from an adapter's host, or from a node's agent."""
+    """A packet was taken from an adapter's host (source: port 1), or from a node's agent (source: port 0)."""
 
     slot = RecordField("a")
     pkt_len = RecordField("b", label="PktLen")
@@ -263,14 +235,15 @@ class Inject(RecordLayout, kind=Kind.INJECT):
 
 
 class BusRead(RecordLayout, kind=Kind.BUS_READ):
-    """A register was read."""
+    """A register was read. The source is port 0 of the node."""
 
     address = RecordField("a", 0, ADDRESS_BITS, meaning=HEX)
     value = RecordField("b", meaning=HEX)
 
 
 class RowPair(RecordLayout, kind=Kind.ROW):
-    """The row of an RTL node, and that of its golden model."""
+    """Where only some nodes are RTL, one of them and its golden model have different rows on their wires: the last
+    record. The cycle is the row's."""
 
     data = RecordField("a")
     k = RecordField("b", 0, 4)

@@ -10,7 +10,7 @@ from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Topology
 from wire.packet import blocks_of_words
 from wire.trace import Delimiter, Record, port_source
-from wire.trace_layout import Deliver, RxData, RxFcp, Send, TxData
+from wire.trace_layout import LAYOUTS, Deliver, RxData, RxFcp, Send, TxData
 
 SWITCH, HOST_A, HOST_B = 0, 1, 2
 WORDS = 72
@@ -65,3 +65,9 @@ def jam() -> Jam:
             Deliver.record(end + TO_HOST + 2 + WORDS + 4, b, pkt_len=WORDS, first_cycle=end + 9),
         ]
     return Jam(scenario, topology, start, packets, sorted(records))
+
+
+def changed(record: Record, **values: int) -> Record:
+    """The record with these fields changed."""
+    layout = LAYOUTS[record.kind]
+    return layout.record(*record[:2], **{field.name: field.read(record) for field in layout.fields} | values)

@@ -5,11 +5,11 @@ import pytest
 from cosim.analysis.event import Event
 from cosim.analysis.story import Story
 from cosim.topology.topology import Port
-from tests.cosim.analysis.jam_trace import HOST_A, SWITCH, Jam, jam
+from tests.cosim.analysis.jam_trace import HOST_A, SWITCH, Jam, changed, jam
 from wire.codes import PortState
 from wire.stimulus import Trigger
 from wire.trace import Kind, Verdict, link_source, port_source
-from wire.trace_layout import Inject, RxData, RxFcp, State
+from wire.trace_layout import Inject, RxFcp, State
 
 A, S1, S2, B = Port("A", 1), Port("S", 1), Port("S", 2), Port("B", 1)
 
@@ -80,9 +80,7 @@ def test_a_packet_that_comes_when_there_is_no_credit_stalls_at_once():
         story.offer(packet)
     for record in run.records:
         if record.cycle < late or record.kind == Kind.RX_FCP:
-            story.observe(
-                RxFcp.replaced(record, fccl=15) if record.kind == Kind.RX_FCP and record.cycle < late else record
-            )
+            story.observe(changed(record, fccl=15) if record.kind == Kind.RX_FCP and record.cycle < late else record)
     story.finish()
     (stall,) = [event for event in events if event.name == "stall"]
     assert (stall.cycle, stall.place, stall.packet) == (late, A, "0/3")
@@ -113,7 +111,7 @@ def test_the_totals_are_those_of_the_trace():
 def test_a_packet_found_bad_is_dropped_at_the_host_and_counted():
     run = jam()
     bad = [
-        RxData.replaced(record, verdict=Verdict.PHYSICAL)
+        changed(record, verdict=Verdict.PHYSICAL)
         if record.kind == Kind.RX_DATA and record.source == port_source(2, 1)
         else record
         for record in run.records

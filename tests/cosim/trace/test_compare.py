@@ -107,10 +107,10 @@ def test_comparison_stops_at_the_first_difference() -> None:
 
 def test_report_says_cycle_place_fields_history_and_replay() -> None:
     state = State.record(90, port_source(1, 3), state=PortState.ACTIVE)
-    good = RxData.record(
-        100, port_source(1, 3), delimiter=Delimiter.EGP, pkt_len=20, end_row=20, dlid=2, sl=5, blocks=2
-    )
-    comparison = compare([state, good], [state, RxData.replaced(good, verdict=Verdict.OVERRUN, blocks=0)])
+    values = {"delimiter": Delimiter.EGP, "pkt_len": 20, "end_row": 20, "dlid": 2, "sl": 5}
+    good = RxData.record(100, port_source(1, 3), **values, blocks=2)
+    bad = RxData.record(100, port_source(1, 3), **values, verdict=Verdict.OVERRUN)
+    comparison = compare([state, good], [state, bad])
     assert comparison.difference is not None
     text = comparison.difference.report(NAMES, REPLAY)
     assert text.splitlines() == [
