@@ -20,7 +20,6 @@ __all__ = [
     "MIN_PKT_LEN_RAW",
     "MTU",
     "P_KEY_DEFAULT",
-    "P_KEY_FULL_MEMBER",
     "QP_GSI",
     "QP_MULTICAST",
     "QP_SMI",
@@ -35,11 +34,13 @@ __all__ = [
     "data_vls",
     "is_multicast_lid",
     "is_unicast_lid",
+    "life_text",
     "max_pkt_len",
     "mtu_bytes",
     "mtu_code",
     "operational_vls",
     "timer_ns",
+    "timer_text",
 ]
 
 
@@ -203,6 +204,28 @@ def timer_ns(code: int) -> int:
     return 4096 << code
 
 
+def timer_text(code: int) -> str:
+    """The time of a code, as in SubnetTimeOut.
+
+    Raises:
+        ValueError: a code outside 0..31.
+    """
+    nanoseconds = timer_ns(code)
+    for unit, size in (("s", 10**9), ("ms", 10**6)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.6g} {unit}"
+    return f"{nanoseconds / 1000:.6g} us"
+
+
+def life_text(code: int) -> str:
+    """The time of a code of which the largest mean no limit, as in HOQLife.
+
+    Raises:
+        ValueError: a code outside 0..31.
+    """
+    return "infinite" if code > TIMER_LIMIT else timer_text(code)
+
+
 LID_RESERVED: Final = 0
 """No port has this LID (IBTA vol 1, 4.1)."""
 
@@ -239,6 +262,3 @@ Q_KEY_GSI: Final = 0x80010000
 
 P_KEY_DEFAULT: Final = 0xFFFF
 """Full member of the default partition."""
-
-P_KEY_FULL_MEMBER: Final = 0x8000
-"""The membership bit of a P_Key: set for full, clear for limited members."""

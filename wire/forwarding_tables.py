@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_UNICAST_MAX
+from .codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_UNICAST_MAX, is_multicast_lid
 from .layout import Field, Layout
 from .meaning import HEX
 from .table import Table
@@ -70,7 +70,7 @@ def mft_block(mlid: int) -> tuple[int, int]:
     Raises:
         ValueError: a LID outside 0xC000..0xFFFE.
     """
-    if not LID_MULTICAST_MIN <= mlid <= LID_MULTICAST_MAX:
+    if not is_multicast_lid(mlid):
         raise ValueError(f"MLID {mlid:#06x}, allowed {LID_MULTICAST_MIN:#06x}..{LID_MULTICAST_MAX:#06x}")
     return divmod(mlid - LID_MULTICAST_MIN, MULTICAST_FORWARDING_TABLE.count)
 

@@ -1,21 +1,28 @@
-"""Management datagrams: the common header, classes, methods and status (IBTA vol 1, 13.4)."""
+"""Management datagrams: the common header, classes, methods, status, and what an attribute is (IBTA vol 1, 13.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeAlias
 
+from .codes import timer_text
 from .layout import Field, Layout, Record
-from .meaning import HEX, Code, Derived, label
+from .meaning import GID, HEX, Code, Derived, label
+from .table import Table
 
 __all__ = [
     "BASE_VERSION",
+    "CLASS_PORT_INFO",
     "CLASS_VERSION",
+    "GET",
+    "GET_SET",
     "MAD_BYTES",
     "MAD_HEADER",
     "RESPONSE_BIT",
+    "Attribute",
+    "Format",
     "MadMethod",
     "MadStatus",
     "MgmtClass",
@@ -128,6 +135,68 @@ def header_fields(mgmt_class: MgmtClass, without: Sequence[str] = ()) -> list[Fi
         for field in MAD_HEADER.fields
         if field.name not in without
     ]
+
+
+CLASS_PORT_INFO: Final = Layout(
+    "ClassPortInfo",
+    72,
+    [
+        Field("base_version", 0, 8, BASE_VERSION),
+        Field("class_version", 8, 8, CLASS_VERSION),
+        Field("capability_mask", 16, 16, meaning=HEX),
+        Field("capability_mask2", 32, 27, meaning=HEX),
+        Field("resp_time_value", 59, 5, meaning=Derived(timer_text)),
+        Field("redirect_gid", 64, 128, meaning=GID),
+        Field("redirect_tc", 192, 8, meaning=HEX),
+        Field("redirect_sl", 200, 4),
+        Field("redirect_fl", 204, 20, meaning=HEX),
+        Field("redirect_lid", 224, 16),
+        Field("redirect_p_key", 240, 16, meaning=HEX),
+        Field("redirect_qp", 264, 24, meaning=HEX),
+        Field("redirect_q_key", 288, 32, meaning=HEX),
+        Field("trap_gid", 320, 128, meaning=GID),
+        Field("trap_tc", 448, 8, meaning=HEX),
+        Field("trap_sl", 456, 4),
+        Field("trap_fl", 460, 20, meaning=HEX),
+        Field("trap_lid", 480, 16),
+        Field("trap_p_key", 496, 16, meaning=HEX),
+        Field("trap_hl", 512, 8),
+        Field("trap_qp", 520, 24, meaning=HEX),
+        Field("trap_q_key", 544, 32, meaning=HEX),
+    ],
+)
+"""72 bytes. Bits 15:8 of ``capability_mask`` belong to the class."""
+
+Format: TypeAlias = Layout | Table
+"""How an attribute's bytes are read: as fields with names, or as a block of entries of one width."""
+
+NO_MODIFIER: Final = Layout("AttributeModifier", 4, [])
+"""The AttributeModifier of an attribute that makes no use of it."""
+
+GET: Final = frozenset({MadMethod.GET})
+GET_SET: Final = frozenset({MadMethod.GET, MadMethod.SET})
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute.
+
+    Attributes:
+        code: the AttributeID.
+        format: its bytes, from the first data byte of the MAD.
+        methods: the requests that may name it.
+        modifier: the fields of the AttributeModifier, a layout of 4 bytes.
+    """
+
+    code: IntEnum
+    format: Format
+    methods: frozenset[MadMethod]
+    modifier: Layout = NO_MODIFIER
+
+    @property
+    def name(self) -> str:
+        """The standard's name."""
+        return self.format.name
 
 
 def pack_data(layout: Layout, data: bytes) -> int:

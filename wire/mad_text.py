@@ -1,23 +1,62 @@
-"""MADs for people: every field by name, with its unit or the name of its value."""
+"""MADs of every class known here, for people: each field by name, with its unit or the name of its value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from .attribute import Format
-from .layout import Record
-from .mad import MadMethod, mad_data, status_text
+from .layout import Layout, Record
+from .mad import MAD_BYTES, MAD_HEADER, Attribute, Format, MadMethod, MgmtClass, mad_data, status_text
 from .meaning import label
-from .mgmt_class import attribute_of, unpack_mad
 from .notice import NOTICE, details_of
-from .smp import initial_path, is_directed, return_path
+from .pma import PERF_MAD, PMA_ATTRIBUTES
+from .sma import SMA_ATTRIBUTES
+from .smp import SMP_DIRECTED_ROUTE, SMP_LID_ROUTED, initial_path, is_directed, return_path
 from .table import Table
 
-__all__ = ["attribute_text", "mad_text", "mad_title", "record_text"]
+__all__ = [
+    "CLASS_ATTRIBUTES",
+    "CLASS_LAYOUTS",
+    "attribute_of",
+    "attribute_text",
+    "mad_text",
+    "mad_title",
+    "record_text",
+    "unpack_mad",
+]
+
+CLASS_LAYOUTS: Final[Mapping[int, Layout]] = {
+    MgmtClass.SUBN_LID_ROUTED: SMP_LID_ROUTED,
+    MgmtClass.SUBN_DIRECTED_ROUTE: SMP_DIRECTED_ROUTE,
+    MgmtClass.PERF: PERF_MAD,
+}
+"""The layout of a class's MADs."""
+
+CLASS_ATTRIBUTES: Final[Mapping[int, Mapping[int, Attribute]]] = {
+    MgmtClass.SUBN_LID_ROUTED: SMA_ATTRIBUTES,
+    MgmtClass.SUBN_DIRECTED_ROUTE: SMA_ATTRIBUTES,
+    MgmtClass.PERF: PMA_ATTRIBUTES,
+}
+"""A class's attributes by their codes."""
 
 _APART: Final = ("data", "initial_path", "return_path", "attribute_id", "attribute_modifier")
 """Fields of a MAD that have a presentation of their own."""
+
+
+def unpack_mad(mad: bytes) -> Record:
+    """The MAD in 256 bytes, as the layout of its class; of a class not known here, the common header alone.
+
+    Raises:
+        ValueError: another length.
+    """
+    if len(mad) != MAD_BYTES:
+        raise ValueError(f"MAD of {len(mad)} bytes, allowed {MAD_BYTES}")
+    return CLASS_LAYOUTS.get(MAD_HEADER["mgmt_class"].read(mad), MAD_HEADER).unpack(mad)
+
+
+def attribute_of(mad: Record) -> Attribute | None:
+    """The attribute that a MAD names; None where its class or AttributeID is not known here."""
+    return CLASS_ATTRIBUTES.get(mad.mgmt_class, {}).get(mad.attribute_id)
 
 
 def mad_title(mad: Record) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Final
 
 from .layout import Field, Layout, Record
@@ -98,86 +97,82 @@ def _bad_key(name: str) -> Layout:
     )
 
 
-NOTICE_DETAILS: Final[Mapping[int, Layout]] = MappingProxyType(
-    {
-        TrapNumber.LINK_STATE_CHANGE: Layout("Notice details, link state", 54, [Field("lid", 0, 16)]),
-        TrapNumber.LOCAL_LINK_INTEGRITY: _PORT_EVENT,
-        TrapNumber.EXCESSIVE_BUFFER_OVERRUN: _PORT_EVENT,
-        TrapNumber.FLOW_CONTROL_WATCHDOG: _PORT_EVENT,
-        TrapNumber.LOCAL_CHANGES: Layout(
-            "Notice details, local changes",
-            54,
-            [
-                _LID,
-                Field("other_local_changes", 47, 1),
-                Field("capability_mask", 48, 32, meaning=Bits(CapabilityMask)),
-                Field("sm_priority_change", 92, 1),
-                Field("link_speed_enabled_change", 93, 1),
-                Field("link_width_enabled_change", 94, 1),
-                Field("node_description_change", 95, 1),
-                Field("capability_mask2", 96, 16, meaning=Bits(CapabilityMask2)),
-            ],
-        ),
-        TrapNumber.SYSTEM_IMAGE_GUID_CHANGE: Layout(
-            "Notice details, system image GUID", 54, [_LID, Field("system_image_guid", 48, 64, meaning=HEX)]
-        ),
-        TrapNumber.BAD_M_KEY: Layout(
-            "Notice details, M_Key",
-            54,
-            [
-                _LID,
-                Field("dr_slid", 32, 16),
-                Field("method", 48, 8, meaning=HEX),
-                Field("attribute_id", 64, 16, meaning=HEX),
-                Field("attribute_modifier", 80, 32, meaning=HEX),
-                Field("m_key", 112, 64, meaning=HEX),
-                Field("dr_notice", 184, 1),
-                Field("dr_path_truncated", 185, 1),
-                Field("dr_hop_count", 186, 6),
-                Field("dr_notice_return_path", 192, 240, meaning=HEX),
-            ],
-        ),
-        TrapNumber.BAD_P_KEY: _bad_key("P_Key"),
-        TrapNumber.BAD_Q_KEY: _bad_key("Q_Key"),
-        TrapNumber.BAD_P_KEY_AT_SWITCH: Layout(
-            "Notice details, P_Key at a switch",
-            54,
-            [
-                Field("data_valid", 0, 16, meaning=HEX),
-                Field("lid1", 16, 16),
-                Field("lid2", 32, 16),
-                Field("p_key", 48, 16, meaning=HEX),
-                Field("sl", 64, 4),
-                Field("qp1", 72, 24),
-                Field("qp2", 104, 24),
-                Field("gid1", 128, 128, meaning=GID),
-                Field("gid2", 256, 128, meaning=GID),
-                Field("sw_lid", 384, 16),
-                Field("port", 400, 8),
-            ],
-        ),
-    }
-)
+NOTICE_DETAILS: Final[Mapping[int, Layout]] = {
+    TrapNumber.LINK_STATE_CHANGE: Layout("Notice details, link state", 54, [Field("lid", 0, 16)]),
+    TrapNumber.LOCAL_LINK_INTEGRITY: _PORT_EVENT,
+    TrapNumber.EXCESSIVE_BUFFER_OVERRUN: _PORT_EVENT,
+    TrapNumber.FLOW_CONTROL_WATCHDOG: _PORT_EVENT,
+    TrapNumber.LOCAL_CHANGES: Layout(
+        "Notice details, local changes",
+        54,
+        [
+            _LID,
+            Field("other_local_changes", 47, 1),
+            Field("capability_mask", 48, 32, meaning=Bits(CapabilityMask)),
+            Field("sm_priority_change", 92, 1),
+            Field("link_speed_enabled_change", 93, 1),
+            Field("link_width_enabled_change", 94, 1),
+            Field("node_description_change", 95, 1),
+            Field("capability_mask2", 96, 16, meaning=Bits(CapabilityMask2)),
+        ],
+    ),
+    TrapNumber.SYSTEM_IMAGE_GUID_CHANGE: Layout(
+        "Notice details, system image GUID", 54, [_LID, Field("system_image_guid", 48, 64, meaning=HEX)]
+    ),
+    TrapNumber.BAD_M_KEY: Layout(
+        "Notice details, M_Key",
+        54,
+        [
+            _LID,
+            Field("dr_slid", 32, 16),
+            Field("method", 48, 8, meaning=HEX),
+            Field("attribute_id", 64, 16, meaning=HEX),
+            Field("attribute_modifier", 80, 32, meaning=HEX),
+            Field("m_key", 112, 64, meaning=HEX),
+            Field("dr_notice", 184, 1),
+            Field("dr_path_truncated", 185, 1),
+            Field("dr_hop_count", 186, 6),
+            Field("dr_notice_return_path", 192, 240, meaning=HEX),
+        ],
+    ),
+    TrapNumber.BAD_P_KEY: _bad_key("P_Key"),
+    TrapNumber.BAD_Q_KEY: _bad_key("Q_Key"),
+    TrapNumber.BAD_P_KEY_AT_SWITCH: Layout(
+        "Notice details, P_Key at a switch",
+        54,
+        [
+            Field("data_valid", 0, 16, meaning=HEX),
+            Field("lid1", 16, 16),
+            Field("lid2", 32, 16),
+            Field("p_key", 48, 16, meaning=HEX),
+            Field("sl", 64, 4),
+            Field("qp1", 72, 24),
+            Field("qp2", 104, 24),
+            Field("gid1", 128, 128, meaning=GID),
+            Field("gid2", 256, 128, meaning=GID),
+            Field("sw_lid", 384, 16),
+            Field("port", 400, 8),
+        ],
+    ),
+}
 """Notice.DataDetails of each trap, 54 bytes (IBTA vol 1, 14.2.5.1). ``lid`` is the port that the notice is about;
 of two LIDs, GIDs and QPs the first is the packet's source, the second its destination."""
 
 NOTICE_RETURN_PATH: Final = Table("DRNoticeReturnPath", 30, Field("port", 0, 8))
 """The entries of ``dr_notice_return_path``: the first 30 of an SMP's ReturnPath, entry 0 included."""
 
-NOTICE_TYPES: Final[Mapping[int, NoticeType]] = MappingProxyType(
-    {
-        TrapNumber.LINK_STATE_CHANGE: NoticeType.URGENT,
-        TrapNumber.LOCAL_LINK_INTEGRITY: NoticeType.URGENT,
-        TrapNumber.EXCESSIVE_BUFFER_OVERRUN: NoticeType.URGENT,
-        TrapNumber.FLOW_CONTROL_WATCHDOG: NoticeType.URGENT,
-        TrapNumber.LOCAL_CHANGES: NoticeType.INFORMATIONAL,
-        TrapNumber.SYSTEM_IMAGE_GUID_CHANGE: NoticeType.INFORMATIONAL,
-        TrapNumber.BAD_M_KEY: NoticeType.SECURITY,
-        TrapNumber.BAD_P_KEY: NoticeType.SECURITY,
-        TrapNumber.BAD_Q_KEY: NoticeType.SECURITY,
-        TrapNumber.BAD_P_KEY_AT_SWITCH: NoticeType.SECURITY,
-    }
-)
+NOTICE_TYPES: Final[Mapping[int, NoticeType]] = {
+    TrapNumber.LINK_STATE_CHANGE: NoticeType.URGENT,
+    TrapNumber.LOCAL_LINK_INTEGRITY: NoticeType.URGENT,
+    TrapNumber.EXCESSIVE_BUFFER_OVERRUN: NoticeType.URGENT,
+    TrapNumber.FLOW_CONTROL_WATCHDOG: NoticeType.URGENT,
+    TrapNumber.LOCAL_CHANGES: NoticeType.INFORMATIONAL,
+    TrapNumber.SYSTEM_IMAGE_GUID_CHANGE: NoticeType.INFORMATIONAL,
+    TrapNumber.BAD_M_KEY: NoticeType.SECURITY,
+    TrapNumber.BAD_P_KEY: NoticeType.SECURITY,
+    TrapNumber.BAD_Q_KEY: NoticeType.SECURITY,
+    TrapNumber.BAD_P_KEY_AT_SWITCH: NoticeType.SECURITY,
+}
 """The type that each trap's notice has."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 from functools import cache
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from .headers import AETH, ATOMIC_ACK_ETH, ATOMIC_ETH, DETH, IETH, IMM_DT, RDETH, RETH, XRCETH
@@ -186,34 +185,32 @@ class _Rule(NamedTuple):
 
 _FULL, _NON_EMPTY, _ANY, _NONE = PayloadRule.FULL, PayloadRule.NON_EMPTY, PayloadRule.ANY, PayloadRule.NONE
 
-_RULES: Final[Mapping[Operation, _Rule]] = MappingProxyType(
-    {
-        Operation.SEND_FIRST: _Rule((), _FULL),
-        Operation.SEND_MIDDLE: _Rule((), _FULL),
-        Operation.SEND_LAST: _Rule((), _NON_EMPTY),
-        Operation.SEND_LAST_IMM: _Rule((IMM_DT,), _NON_EMPTY),
-        Operation.SEND_ONLY: _Rule((), _ANY),
-        Operation.SEND_ONLY_IMM: _Rule((IMM_DT,), _ANY),
-        Operation.RDMA_WRITE_FIRST: _Rule((RETH,), _FULL),
-        Operation.RDMA_WRITE_MIDDLE: _Rule((), _FULL),
-        Operation.RDMA_WRITE_LAST: _Rule((), _NON_EMPTY),
-        Operation.RDMA_WRITE_LAST_IMM: _Rule((IMM_DT,), _NON_EMPTY),
-        Operation.RDMA_WRITE_ONLY: _Rule((RETH,), _ANY),
-        Operation.RDMA_WRITE_ONLY_IMM: _Rule((RETH, IMM_DT), _ANY),
-        Operation.RDMA_READ_REQUEST: _Rule((RETH,), _NONE),
-        Operation.RDMA_READ_RESPONSE_FIRST: _Rule((AETH,), _FULL, request=False),
-        Operation.RDMA_READ_RESPONSE_MIDDLE: _Rule((), _FULL, request=False),
-        Operation.RDMA_READ_RESPONSE_LAST: _Rule((AETH,), _NON_EMPTY, request=False),
-        Operation.RDMA_READ_RESPONSE_ONLY: _Rule((AETH,), _ANY, request=False),
-        Operation.ACKNOWLEDGE: _Rule((AETH,), _NONE, request=False),
-        Operation.ATOMIC_ACKNOWLEDGE: _Rule((AETH, ATOMIC_ACK_ETH), _NONE, request=False),
-        Operation.CMP_SWAP: _Rule((ATOMIC_ETH,), _NONE),
-        Operation.FETCH_ADD: _Rule((ATOMIC_ETH,), _NONE),
-        Operation.RESYNC: _Rule((), _NONE),
-        Operation.SEND_LAST_INV: _Rule((IETH,), _NON_EMPTY),
-        Operation.SEND_ONLY_INV: _Rule((IETH,), _ANY),
-    }
-)
+_RULES: Final[Mapping[Operation, _Rule]] = {
+    Operation.SEND_FIRST: _Rule((), _FULL),
+    Operation.SEND_MIDDLE: _Rule((), _FULL),
+    Operation.SEND_LAST: _Rule((), _NON_EMPTY),
+    Operation.SEND_LAST_IMM: _Rule((IMM_DT,), _NON_EMPTY),
+    Operation.SEND_ONLY: _Rule((), _ANY),
+    Operation.SEND_ONLY_IMM: _Rule((IMM_DT,), _ANY),
+    Operation.RDMA_WRITE_FIRST: _Rule((RETH,), _FULL),
+    Operation.RDMA_WRITE_MIDDLE: _Rule((), _FULL),
+    Operation.RDMA_WRITE_LAST: _Rule((), _NON_EMPTY),
+    Operation.RDMA_WRITE_LAST_IMM: _Rule((IMM_DT,), _NON_EMPTY),
+    Operation.RDMA_WRITE_ONLY: _Rule((RETH,), _ANY),
+    Operation.RDMA_WRITE_ONLY_IMM: _Rule((RETH, IMM_DT), _ANY),
+    Operation.RDMA_READ_REQUEST: _Rule((RETH,), _NONE),
+    Operation.RDMA_READ_RESPONSE_FIRST: _Rule((AETH,), _FULL, request=False),
+    Operation.RDMA_READ_RESPONSE_MIDDLE: _Rule((), _FULL, request=False),
+    Operation.RDMA_READ_RESPONSE_LAST: _Rule((AETH,), _NON_EMPTY, request=False),
+    Operation.RDMA_READ_RESPONSE_ONLY: _Rule((AETH,), _ANY, request=False),
+    Operation.ACKNOWLEDGE: _Rule((AETH,), _NONE, request=False),
+    Operation.ATOMIC_ACKNOWLEDGE: _Rule((AETH, ATOMIC_ACK_ETH), _NONE, request=False),
+    Operation.CMP_SWAP: _Rule((ATOMIC_ETH,), _NONE),
+    Operation.FETCH_ADD: _Rule((ATOMIC_ETH,), _NONE),
+    Operation.RESYNC: _Rule((), _NONE),
+    Operation.SEND_LAST_INV: _Rule((IETH,), _NON_EMPTY),
+    Operation.SEND_ONLY_INV: _Rule((IETH,), _ANY),
+}
 
 _CNP_RULE: Final = _Rule((), _ANY)
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum, IntFlag
-from types import MappingProxyType
 from typing import Final
 
-from .attribute import GET, GET_SET, Attribute
-from .class_port_info import CLASS_PORT_INFO
 from .layout import Field, Layout, Record
-from .mad import MAD_BYTES, MadMethod, MgmtClass, header_fields, pack_data
+from .mad import (
+    CLASS_PORT_INFO,
+    GET,
+    GET_SET,
+    MAD_BYTES,
+    Attribute,
+    MadMethod,
+    MgmtClass,
+    header_fields,
+    pack_data,
+)
 from .meaning import HEX, Amount, Code, Derived
 
 __all__ = [
-    "ALL_PORTS",
     "PERF_MAD",
     "PMA_ATTRIBUTES",
     "PMA_CAPABILITIES",
@@ -33,9 +39,6 @@ __all__ = [
 
 PMA_DATA_BYTES: Final = 192
 """Bytes of an attribute in a performance management MAD, from byte 64 on (IBTA vol 1, 16.1.1)."""
-
-ALL_PORTS: Final = 255
-"""PortSelect of all ports, where ClassPortInfo.CapabilityMask says AllPortSelect."""
 
 PERF_MAD: Final = Layout(
     "PerfMAD",
@@ -168,17 +171,15 @@ PortXmitWait, goes by bit 0 of CounterSelect2 (IBTA vol 1, 16.1.3.5)."""
 PMA_COUNTERS_EXTENDED: Final = tuple(field for field in PORT_COUNTERS_EXTENDED.fields if field.name not in _SELECTORS)
 """The counters of PortCountersExtended, by the bits of its CounterSelect."""
 
-PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = MappingProxyType(
-    {
-        attribute.code: attribute
-        for attribute in (
-            Attribute(PmaAttribute.CLASS_PORT_INFO, CLASS_PORT_INFO, GET),
-            Attribute(PmaAttribute.PORT_SAMPLES_CONTROL, PORT_SAMPLES_CONTROL, GET_SET),
-            Attribute(PmaAttribute.PORT_COUNTERS, PORT_COUNTERS, GET_SET),
-            Attribute(PmaAttribute.PORT_COUNTERS_EXTENDED, PORT_COUNTERS_EXTENDED, GET_SET),
-        )
-    }
-)
+PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
+    attribute.code: attribute
+    for attribute in (
+        Attribute(PmaAttribute.CLASS_PORT_INFO, CLASS_PORT_INFO, GET),
+        Attribute(PmaAttribute.PORT_SAMPLES_CONTROL, PORT_SAMPLES_CONTROL, GET_SET),
+        Attribute(PmaAttribute.PORT_COUNTERS, PORT_COUNTERS, GET_SET),
+        Attribute(PmaAttribute.PORT_COUNTERS_EXTENDED, PORT_COUNTERS_EXTENDED, GET_SET),
+    )
+}
 """The attributes of the class by their codes."""
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import IntFlag
 from typing import Final
 
-from .codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState, data_vls, mtu_bytes
+from .codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState, data_vls, life_text, mtu_bytes, timer_text
 from .layout import Field, Layout
 from .meaning import HEX, Amount, Bits, Code, Derived
-from .timer_text import life_text, timer_text
 
 __all__ = [
     "ADAPTER_CAPABILITIES",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Final
 
-from .attribute import GET, GET_SET, Attribute
 from .forwarding_tables import (
     BLOCK_MODIFIER,
     LINEAR_FORWARDING_TABLE,
@@ -16,8 +14,8 @@ from .forwarding_tables import (
     RANDOM_FORWARDING_TABLE,
 )
 from .layout import Field, Layout
-from .mad import MadMethod
-from .meaning import HEX
+from .mad import GET, GET_SET, Attribute, MadMethod
+from .meaning import HEX, Code
 from .node_info import NODE_DESCRIPTION, NODE_INFO
 from .notice import NOTICE
 from .port_info import PORT_INFO, PORT_INFO_MODIFIER
@@ -30,7 +28,6 @@ from .port_tables import (
     VL_ARBITRATION_MODIFIER,
     VL_ARBITRATION_TABLE,
 )
-from .sm_info import SM_INFO, SM_INFO_MODIFIER
 from .switch_info import SWITCH_INFO
 
 __all__ = [
@@ -39,7 +36,11 @@ __all__ = [
     "LINK_SPEED_WIDTH_PAIRS_TABLE",
     "PORT_MODIFIER",
     "SMA_ATTRIBUTES",
+    "SM_INFO",
+    "SM_INFO_MODIFIER",
     "VENDOR_DIAG",
+    "SMControl",
+    "SMState",
     "SmaAttribute",
 ]
 
@@ -65,6 +66,41 @@ class SmaAttribute(IntEnum):
     LED_INFO = 0x0031
 
 
+class SMState(IntEnum):
+    """SMInfo.SMState."""
+
+    NOT_ACTIVE = 0
+    DISCOVERING = 1
+    STANDBY = 2
+    MASTER = 3
+
+
+class SMControl(IntEnum):
+    """AttributeModifier of Set(SMInfo), a command to a Subnet Manager; of Get it is 0."""
+
+    NONE = 0
+    HANDOVER = 1
+    ACKNOWLEDGE = 2
+    DISABLE = 3
+    STANDBY = 4
+    DISCOVER = 5
+
+
+SM_INFO: Final = Layout(
+    "SMInfo",
+    24,
+    [
+        Field("guid", 0, 64, meaning=HEX),
+        Field("sm_key", 64, 64, meaning=HEX),
+        Field("act_count", 128, 32),
+        Field("priority", 160, 4),
+        Field("sm_state", 164, 4, meaning=Code(SMState)),
+    ],
+)
+"""21 bytes used of 24. ``act_count`` counts the Subnet Manager's actions: one whose count stops is dead."""
+
+SM_INFO_MODIFIER: Final = Layout("SMInfo AttributeModifier", 4, [Field("control", 0, 32, meaning=Code(SMControl))])
+
 VENDOR_DIAG: Final = Layout("VendorDiag", 64, [Field("next_index", 0, 16), Field("diag_data", 32, 480, meaning=HEX)])
 """64 bytes (IBTA vol 1, 14.2.5.14). ``next_index`` is the AttributeModifier that reads on, 0 at the end."""
 
@@ -87,27 +123,25 @@ LINK_SPEED_WIDTH_PAIRS_TABLE: Final = Layout(
 PORT_MODIFIER: Final = Layout("port AttributeModifier", 4, [Field("port", 0, 32)])
 INDEX_MODIFIER: Final = Layout("index AttributeModifier", 4, [Field("index", 0, 32)])
 
-SMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = MappingProxyType(
-    {
-        attribute.code: attribute
-        for attribute in (
-            Attribute(SmaAttribute.NOTICE, NOTICE, GET_SET | {MadMethod.TRAP, MadMethod.TRAP_REPRESS}),
-            Attribute(SmaAttribute.NODE_DESCRIPTION, NODE_DESCRIPTION, GET),
-            Attribute(SmaAttribute.NODE_INFO, NODE_INFO, GET),
-            Attribute(SmaAttribute.SWITCH_INFO, SWITCH_INFO, GET_SET),
-            Attribute(SmaAttribute.GUID_INFO, GUID_INFO, GET_SET, BLOCK_MODIFIER),
-            Attribute(SmaAttribute.PORT_INFO, PORT_INFO, GET_SET, PORT_INFO_MODIFIER),
-            Attribute(SmaAttribute.P_KEY_TABLE, P_KEY_TABLE, GET_SET, P_KEY_TABLE_MODIFIER),
-            Attribute(SmaAttribute.SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MAPPING_TABLE, GET_SET, SL_TO_VL_MODIFIER),
-            Attribute(SmaAttribute.VL_ARBITRATION_TABLE, VL_ARBITRATION_TABLE, GET_SET, VL_ARBITRATION_MODIFIER),
-            Attribute(SmaAttribute.LINEAR_FORWARDING_TABLE, LINEAR_FORWARDING_TABLE, GET_SET, BLOCK_MODIFIER),
-            Attribute(SmaAttribute.RANDOM_FORWARDING_TABLE, RANDOM_FORWARDING_TABLE, GET_SET, BLOCK_MODIFIER),
-            Attribute(SmaAttribute.MULTICAST_FORWARDING_TABLE, MULTICAST_FORWARDING_TABLE, GET_SET, MFT_MODIFIER),
-            Attribute(SmaAttribute.LINK_SPEED_WIDTH_PAIRS_TABLE, LINK_SPEED_WIDTH_PAIRS_TABLE, GET_SET),
-            Attribute(SmaAttribute.SM_INFO, SM_INFO, GET_SET, SM_INFO_MODIFIER),
-            Attribute(SmaAttribute.VENDOR_DIAG, VENDOR_DIAG, GET, INDEX_MODIFIER),
-            Attribute(SmaAttribute.LED_INFO, LED_INFO, GET_SET, PORT_MODIFIER),
-        )
-    }
-)
+SMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
+    attribute.code: attribute
+    for attribute in (
+        Attribute(SmaAttribute.NOTICE, NOTICE, GET_SET | {MadMethod.TRAP, MadMethod.TRAP_REPRESS}),
+        Attribute(SmaAttribute.NODE_DESCRIPTION, NODE_DESCRIPTION, GET),
+        Attribute(SmaAttribute.NODE_INFO, NODE_INFO, GET),
+        Attribute(SmaAttribute.SWITCH_INFO, SWITCH_INFO, GET_SET),
+        Attribute(SmaAttribute.GUID_INFO, GUID_INFO, GET_SET, BLOCK_MODIFIER),
+        Attribute(SmaAttribute.PORT_INFO, PORT_INFO, GET_SET, PORT_INFO_MODIFIER),
+        Attribute(SmaAttribute.P_KEY_TABLE, P_KEY_TABLE, GET_SET, P_KEY_TABLE_MODIFIER),
+        Attribute(SmaAttribute.SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MAPPING_TABLE, GET_SET, SL_TO_VL_MODIFIER),
+        Attribute(SmaAttribute.VL_ARBITRATION_TABLE, VL_ARBITRATION_TABLE, GET_SET, VL_ARBITRATION_MODIFIER),
+        Attribute(SmaAttribute.LINEAR_FORWARDING_TABLE, LINEAR_FORWARDING_TABLE, GET_SET, BLOCK_MODIFIER),
+        Attribute(SmaAttribute.RANDOM_FORWARDING_TABLE, RANDOM_FORWARDING_TABLE, GET_SET, BLOCK_MODIFIER),
+        Attribute(SmaAttribute.MULTICAST_FORWARDING_TABLE, MULTICAST_FORWARDING_TABLE, GET_SET, MFT_MODIFIER),
+        Attribute(SmaAttribute.LINK_SPEED_WIDTH_PAIRS_TABLE, LINK_SPEED_WIDTH_PAIRS_TABLE, GET_SET),
+        Attribute(SmaAttribute.SM_INFO, SM_INFO, GET_SET, SM_INFO_MODIFIER),
+        Attribute(SmaAttribute.VENDOR_DIAG, VENDOR_DIAG, GET, INDEX_MODIFIER),
+        Attribute(SmaAttribute.LED_INFO, LED_INFO, GET_SET, PORT_MODIFIER),
+    )
+}
 """Every attribute of the class by its code."""

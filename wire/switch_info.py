@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from .codes import life_text
 from .layout import Field, Layout
 from .meaning import HEX, Derived
-from .timer_text import life_text
 
 __all__ = ["SWITCH_INFO"]
 

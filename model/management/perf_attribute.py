@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import Final, NamedTuple
 
-from wire.class_port_info import CLASS_PORT_INFO
 from wire.layout import Layout
+from wire.mad import CLASS_PORT_INFO
 from wire.parameters import FabricParameters, NodeParameters
 from wire.pma import (
     PMA_CAPABILITIES,

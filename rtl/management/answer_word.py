@@ -20,8 +20,8 @@ from rtl.management.task import Stage
 from rtl.management.trap_packet import notice_words
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
-from wire.class_port_info import CLASS_PORT_INFO
 from wire.layout import Field
+from wire.mad import CLASS_PORT_INFO
 from wire.node_info import NODE_INFO
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters

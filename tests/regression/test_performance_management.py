@@ -15,10 +15,9 @@ from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
 from tests.regression.fabrics import STAR
-from wire.class_port_info import CLASS_PORT_INFO
 from wire.codes import LinkWidth
 from wire.layout import Record
-from wire.mad import MadMethod, MadStatus, mad_data
+from wire.mad import CLASS_PORT_INFO, MadMethod, MadStatus, mad_data
 from wire.mad_packet import gmp_of, gmp_packet
 from wire.packet import WORD_BYTES, build_ud_send, parse
 from wire.pma import PERF_MAD, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PORT_SAMPLES_CONTROL, PmaAttribute, perf_request

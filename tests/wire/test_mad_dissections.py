@@ -8,8 +8,8 @@ import pytest
 from wire.forwarding_tables import RANDOM_ENTRY
 from wire.layout import Record
 from wire.mad import mad_data
+from wire.mad_text import attribute_of, unpack_mad
 from wire.meaning import label
-from wire.mgmt_class import attribute_of, unpack_mad
 from wire.node_info import node_description_text
 from wire.notice import NOTICE, details_of
 from wire.packet import parse

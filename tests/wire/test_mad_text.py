@@ -4,13 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire.attribute import Attribute
-from wire.codes import LinkWidth, PortPhysicalState, PortState, timer_ns
+from wire.codes import LinkWidth, PortPhysicalState, PortState, life_text, timer_ns, timer_text
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
-from wire.mad import MAD_BYTES, MadMethod
-from wire.mad_text import attribute_text, mad_text, mad_title, record_text
+from wire.mad import MAD_BYTES, Attribute, MadMethod
+from wire.mad_text import CLASS_ATTRIBUTES, attribute_of, attribute_text, mad_text, mad_title, record_text, unpack_mad
 from wire.meaning import label
-from wire.mgmt_class import CLASS_ATTRIBUTES, attribute_of, unpack_mad
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO, node_description
 from wire.notice import ProducerType, TrapNumber, notice
 from wire.pma import PORT_COUNTERS, PORT_SAMPLES_CONTROL, PmaAttribute, perf_request
@@ -19,7 +17,6 @@ from wire.port_tables import VL_ARBITRATION_ENTRY, VL_ARBITRATION_TABLE
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, smp_response
 from wire.switch_info import SWITCH_INFO
-from wire.timer_text import life_text, timer_text
 
 
 def line(text: str, name: str) -> str:

@@ -6,18 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire.class_port_info import CLASS_PORT_INFO
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER, RANDOM_ENTRY
 from wire.layout import Layout
-from wire.mad import MAD_HEADER
-from wire.mgmt_class import CLASS_ATTRIBUTES, CLASS_LAYOUTS
+from wire.mad import CLASS_PORT_INFO, MAD_HEADER
+from wire.mad_text import CLASS_ATTRIBUTES, CLASS_LAYOUTS
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO
 from wire.notice import NOTICE, NOTICE_DETAILS, TrapNumber
 from wire.pma import PERF_MAD, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PORT_SAMPLES_CONTROL
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_ENTRY, VL_ARBITRATION_MODIFIER
-from wire.sm_info import SM_INFO, SM_INFO_MODIFIER
-from wire.sma import INDEX_MODIFIER, LED_INFO, LINK_SPEED_WIDTH_PAIRS_TABLE, PORT_MODIFIER, VENDOR_DIAG
+from wire.sma import (
+    INDEX_MODIFIER,
+    LED_INFO,
+    LINK_SPEED_WIDTH_PAIRS_TABLE,
+    PORT_MODIFIER,
+    SM_INFO,
+    SM_INFO_MODIFIER,
+    VENDOR_DIAG,
+)
 from wire.smp import SMP_DIRECTED_ROUTE, SMP_LID_ROUTED
 from wire.switch_info import SWITCH_INFO
 from wire.table import Table

@@ -5,10 +5,9 @@ import random
 import pytest
 
 from tests.model.management.agent_bench import ADAPTER, ARRIVES, START, SWITCH, Bench, change
-from wire.class_port_info import CLASS_PORT_INFO
 from wire.crc import icrc, icrc_good
 from wire.headers import BTH, DETH
-from wire.mad import MadMethod, MadStatus, mad_data
+from wire.mad import CLASS_PORT_INFO, MadMethod, MadStatus, mad_data
 from wire.mad_packet import gmp_packet
 from wire.packet import parse
 from wire.pma import (

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.rtl.management.agent_bench import MAD_START, Access, Bench, Work
-from wire.class_port_info import CLASS_PORT_INFO
 from wire.codes import Q_KEY_GSI
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Layout, Record
-from wire.mad import MadMethod, MadStatus, MgmtClass
+from wire.mad import CLASS_PORT_INFO, MadMethod, MadStatus, MgmtClass
 from wire.mad_packet import gmp_packet
 from wire.node_info import NODE_INFO
 from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
