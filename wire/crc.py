@@ -103,23 +103,15 @@ def vcrc_good(packet: bytes) -> bool:
     return len(packet) > VCRC_BYTES and vcrc(packet[:-VCRC_BYTES]) == packet[-VCRC_BYTES:]
 
 
+lpcrc = vcrc
+"""The two LPCRC bytes, in wire order, of a link packet's bytes Op to FCCL (IBTA vol 1, 7.9.4)."""
+
+lpcrc_good = vcrc_good
+
+
 def invert_vcrc(vcrc_bytes: bytes) -> bytes:
     """The one's complement of a VCRC: what ends a packet that is marked bad."""
     return bytes(byte ^ 0xFF for byte in vcrc_bytes)
-
-
-def lpcrc(data: bytes) -> bytes:
-    """The two LPCRC bytes, in wire order, of a link packet's bytes Op to FCCL (IBTA vol 1, 7.9.4).
-
-    Raises:
-        ValueError: no data.
-    """
-    return vcrc(data)
-
-
-def lpcrc_good(link_packet: bytes) -> bool:
-    """True if the last two bytes are the LPCRC of the bytes before them."""
-    return vcrc_good(link_packet)
 
 
 @lru_cache(maxsize=4096)

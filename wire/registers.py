@@ -8,6 +8,8 @@ the node's own registers, pages 1..64 those of its ports, `LFT_PAGE` the linear 
 from enum import IntEnum
 from typing import Final
 
+from .pma import PMA_COUNTERS
+
 __all__ = [
     "ADDRESS_BITS",
     "COUNTER_WIDTHS",
@@ -100,24 +102,8 @@ class Counter(IntEnum):
     XMIT_WAIT = 0x30
 
 
-COUNTER_WIDTHS: dict[Counter, int] = {
-    Counter.SYMBOL_ERROR: 16,
-    Counter.LINK_ERROR_RECOVERY: 8,
-    Counter.LINK_DOWNED: 8,
-    Counter.RCV_ERRORS: 16,
-    Counter.RCV_REMOTE_PHYSICAL_ERRORS: 16,
-    Counter.RCV_SWITCH_RELAY_ERRORS: 16,
-    Counter.XMIT_DISCARDS: 16,
-    Counter.LOCAL_LINK_INTEGRITY_ERRORS: 4,
-    Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: 4,
-    Counter.VL15_DROPPED: 16,
-    Counter.XMIT_DATA: 32,
-    Counter.RCV_DATA: 32,
-    Counter.XMIT_PKTS: 32,
-    Counter.RCV_PKTS: 32,
-    Counter.XMIT_WAIT: 32,
-}
-"""Width of each counter's register in bits."""
+COUNTER_WIDTHS: Final = {counter: PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].width for counter in Counter}
+"""Width of each counter's register in bits. The one at index i of `PMA_COUNTERS` is at SYMBOL_ERROR + i."""
 
 
 class CounterHigh(IntEnum):
