@@ -13,8 +13,7 @@ from bench.settings import Settings
 from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.scenario.uniform_load import uniform_load
-from cosim.stimulus.packet import Packet
-from cosim.stimulus.ud_packets import UdPackets
+from cosim.stimulus.packet import Packet, UdPackets
 from wire.trace import Kind, Record
 from wire.trace_layout import TxData
 

@@ -13,6 +13,7 @@ Going in, numbers are big-endian, as `$fread` takes them; coming out, little-end
 
 from __future__ import annotations
 
+import ctypes
 import os
 from array import array
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ from struct import Struct
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from cosim.harness.sparse_file import give_back
 from rtl.fabric.ports import FabricPorts
 from rtl.management.identity import IdentitySignature, identity_values
 from wire.packet import WORD_BYTES
@@ -76,6 +76,11 @@ DELIVERY_HEAD = Struct("<QHHI")
 _FORGET_BYTES = 1 << 20
 """Disk space is given back in pieces of this size and above."""
 
+_LIBC = ctypes.CDLL(None)
+_LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long)
+_KEEP_SIZE = 1
+_PUNCH_HOLE = 2
+
 CHUNK_WORDS = 16
 """Words of a packet that the simulation writes at once; the last chunk's rest is not meaningful."""
 
@@ -99,7 +104,7 @@ def write_surroundings(folder: Path, identities: Sequence[NodeIdentity]) -> None
 
 
 class _ReadPart:
-    """The beginning of a file, which its player has read."""
+    """The beginning of a file that is open for writing: what was read, whose disk space is given back."""
 
     def __init__(self) -> None:
         self._packets = 0
@@ -107,7 +112,7 @@ class _ReadPart:
         self._given_back = 0
 
     def advance(self, descriptor: int, packets: int) -> None:
-        """The player has read so many packets."""
+        """So many packets were read."""
         end = self._end
         for _ in range(packets - self._packets):
             _cycle, words = POST_HEAD.unpack(os.pread(descriptor, POST_HEAD.size, end))
@@ -116,11 +121,11 @@ class _ReadPart:
         self.advance_to(descriptor, end)
 
     def advance_to(self, descriptor: int, end: int) -> None:
-        """The player has read so many bytes."""
+        """So many bytes were read. Those given back read as 0; a file system that cannot do that keeps them."""
         self._end = end
-        if self._end - self._given_back >= _FORGET_BYTES:
-            give_back(descriptor, self._given_back, self._end)
-            self._given_back = self._end
+        if end - self._given_back >= _FORGET_BYTES:
+            _LIBC.fallocate(descriptor, _KEEP_SIZE | _PUNCH_HOLE, self._given_back, end - self._given_back)
+            self._given_back = end
 
 
 class Outbox:
@@ -210,14 +215,11 @@ class _Reader:
         # Space can be given back only in a file open for writing.
         self._file = path.open("r+b")
         self._rest = b""
-        self._forgotten = 0
+        self._read_part = _ReadPart()
 
     def forget(self) -> None:
         """Give back the disk space of what was read."""
-        end = self._file.tell()
-        if end - self._forgotten >= _FORGET_BYTES:
-            give_back(self._file.fileno(), self._forgotten, end)
-            self._forgotten = end
+        self._read_part.advance_to(self._file.fileno(), self._file.tell())
 
     def close(self) -> None:
         """Close the file."""

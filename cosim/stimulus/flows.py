@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from operator import attrgetter
 from random import Random
 
 from cosim.scenario.scenario import ANY_HOST, Flow, Scenario
-from cosim.stimulus.packet import Packet
-from cosim.stimulus.ud_packets import UdPackets
+from cosim.stimulus.packet import Packet, UdPackets
 from cosim.topology.topology import Port, Topology
 
 __all__ = ["Stream", "scenario_packets", "scenario_streams"]
@@ -104,15 +104,23 @@ def _packets(
 ) -> Iterator[Packet]:
     """The packets of a flow from one host; its streams are numbered from `number` on."""
     make = UdPackets(random)
-    paths = _Paths(topology, source)
+    pace = topology.pace(Port(source, 1))
     destinations = scenario.destinations_of(flow, source)
     sls = flow.sls
     sequences = [0] * len(sls)
     arrivals = _Arrivals(flow, start, start + scenario.cycles, random)
+
+    @cache
+    def first_and_last_vl(destination: str, sl: int) -> tuple[int, int]:
+        path = topology.path(source, destination)
+        if path is None:
+            raise ValueError(f"no way from {source} to {destination}")
+        return topology.vl(path[0], sl), topology.vl(path[-1], sl)
+
     while (cycle := arrivals.next()) is not None:
         destination = destinations[0] if len(destinations) == 1 else random.choice(destinations)
         place = 0 if len(sls) == 1 else random.randrange(len(sls))
-        vl, final_vl = paths.vls(destination, sls[place])
+        vl, final_vl = first_and_last_vl(destination, sls[place])
         data = make.data(
             slid=topology.lids[source],
             dlid=topology.lids[destination],
@@ -125,24 +133,4 @@ def _packets(
         packet = Packet(number + place, sequences[place], cycle, source, destination, vl, final_vl, data)
         yield packet
         sequences[place] += 1
-        arrivals.sent(packet.rows * paths.pace)
-
-
-class _Paths:
-    """The VLs of packets on a host's first and on their last link."""
-
-    def __init__(self, topology: Topology, source: str) -> None:
-        self._topology = topology
-        self._source = source
-        self._vls: dict[tuple[str, int], tuple[int, int]] = {}
-        self.pace = topology.pace(Port(source, 1))
-
-    def vls(self, destination: str, sl: int) -> tuple[int, int]:
-        found = self._vls.get((destination, sl))
-        if found is None:
-            path = self._topology.path(self._source, destination)
-            if path is None:
-                raise ValueError(f"no way from {self._source} to {destination}")
-            found = self._topology.vl(path[0], sl), self._topology.vl(path[-1], sl)
-            self._vls[destination, sl] = found
-        return found
+        arrivals.sent(packet.rows * pace)

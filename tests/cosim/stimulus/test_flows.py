@@ -9,7 +9,7 @@ import pytest
 from cosim.scenario.scenario import Flow
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_packets, scenario_streams
-from cosim.stimulus.ud_packets import UdPackets
+from cosim.stimulus.packet import UdPackets
 from wire.headers import BTH, DETH, LRH
 from wire.packet import build_ud_send, parse
 
