@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from cosim.topology.topology import Port, Topology
 from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
@@ -28,13 +29,13 @@ __all__ = [
     "FCP_PERIOD_AT_RESET",
     "WRITE_SHOWS",
     "BringUp",
-    "activate",
-    "arm",
     "bus_bring_up",
     "initial_exchange",
     "read_counters",
     "settings_writes",
     "write",
+    "write_port",
+    "write_states",
 ]
 
 FCP_PERIOD_AT_RESET = PORT_RESET_VALUES[PortRegister.FCP_PERIOD]
@@ -72,6 +73,11 @@ def write(cycle: int, node: int, address: int, value: int) -> Control:
     return Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0))
 
 
+def write_port(topology: Topology, cycle: int, port: Port, register: PortRegister | Counter, value: int) -> Control:
+    """A bus write of a port's register, given in `cycle`."""
+    return write(cycle, topology.index[port.node], port_address(port.number, register), value)
+
+
 def initial_exchange(topology: Topology, port: Port) -> int:
     """Cycles in which both ends of a link surely have each other's flow control packets of all VLs.
 
@@ -81,24 +87,15 @@ def initial_exchange(topology: Topology, port: Port) -> int:
     return topology.flight(port) + _PIPELINE + _ONE_VL15_PACKET_1X + _FCP_CYCLES_1X * (topology.vls(port) + 1)
 
 
-def arm(topology: Topology, cycle: int) -> list[Control]:
-    """Writes of Armed to both ends of every link, two neighbouring cycles a link.
+def write_states(topology: Topology, cycle: int, state: PortState) -> list[Control]:
+    """Writes of Armed or Active to both ends of every link, two neighbouring cycles a link.
 
     The neighbouring cycles matter: the Op 0 packets that an armed port sends at once reach an end that is
     still in Initialize otherwise, and do not set its ActiveEnable.
     """
-    return _write_state(topology, cycle, PortState.ARMED)
-
-
-def activate(topology: Topology, cycle: int) -> list[Control]:
-    """Writes of Active to both ends of every link."""
-    return _write_state(topology, cycle, PortState.ACTIVE)
-
-
-def _write_state(topology: Topology, cycle: int, state: PortState) -> list[Control]:
     return [
-        write(cycle + place, topology.index[port.node], port_address(port.number, PortRegister.STATE), state)
-        for place, port in enumerate(topology.linked_ports())
+        write_port(topology, now, port, PortRegister.STATE, state)
+        for now, port in enumerate(topology.linked_ports(), cycle)
     ]
 
 
@@ -114,9 +111,9 @@ def bus_bring_up(
     on a cable whose far end is already armed, which would take that end down (RemoteInit).
     """
     ports = topology.linked_ports()
-    writes = [*_nodes(topology), *_ports(topology)]
     # The first flow control packets cross at 4X: a width that changes under them would cut them short.
     first = max((topology.flight(port) + _PIPELINE + _FCP_CYCLES_4X * topology.vls(port) for port in ports), default=0)
+    writes = (*_nodes(topology), *_ports(topology))
     controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
     start = max(first + len(controls), exchange) + WRITE_SHOWS
@@ -126,9 +123,9 @@ def bus_bring_up(
     phase = start % FCP_PERIOD_AT_RESET
     if phase < exchange or phase + window > FCP_PERIOD_AT_RESET:
         start += -start % FCP_PERIOD_AT_RESET + exchange
-    controls += arm(topology, start)
+    controls += write_states(topology, start, PortState.ARMED)
     start += len(ports) + exchange
-    controls += activate(topology, start)
+    controls += write_states(topology, start, PortState.ACTIVE)
     start += len(ports)
     last = settings_writes(topology, settings or {}, start)
     return BringUp((*controls, *last), start + len(last) + WRITE_SHOWS + 1)
@@ -138,22 +135,16 @@ def settings_writes(
     topology: Topology, settings: Mapping[Port, Mapping[PortRegister, int]], cycle: int
 ) -> list[Control]:
     """Writes of port registers, one a cycle from `cycle` on."""
-    writes = [
-        (topology.index[port.node], port_address(port.number, register), value)
-        for port, registers in settings.items()
-        for register, value in registers.items()
-    ]
-    return [write(cycle + place, node, address, value) for place, (node, address, value) in enumerate(writes)]
+    writes = ((port, *setting) for port, registers in settings.items() for setting in registers.items())
+    return [write_port(topology, now, *one) for now, one in enumerate(writes, cycle)]
 
 
 def read_counters(topology: Topology, cycle: int) -> list[Control]:
     """Reads of every counter of every linked port, one a cycle from `cycle` on."""
-    reads = [
-        (topology.index[port.node], port_address(port.number, c)) for port in topology.linked_ports() for c in Counter
-    ]
+    places = product(topology.linked_ports(), Counter)
     return [
-        Control(cycle + place, Operation.BUS_READ, node, (address, 0, 0, 0))
-        for place, (node, address) in enumerate(reads)
+        Control(now, Operation.BUS_READ, topology.index[port.node], (port_address(port.number, counter), 0, 0, 0))
+        for now, (port, counter) in enumerate(places, cycle)
     ]
 
 

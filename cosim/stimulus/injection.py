@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from cosim.scenario.scenario import ErrorKind, Scenario
-from cosim.stimulus.bus_bring_up import activate, arm, initial_exchange, write
+from cosim.stimulus.bus_bring_up import initial_exchange, write, write_port, write_states
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import VL15, PortState, mtu_code, operational_vls
@@ -103,14 +103,10 @@ def _inject(cycle: int, link: tuple[int, int], injection: Injection) -> Control:
     return Control(cycle, Operation.INJECT, injection_target(*link), injection.args())
 
 
-def _flip_in_packet(random: Random, rows: int) -> Injection:
+def _flip(trigger: Trigger, random: Random, rows: int, *bits: int) -> Injection:
+    """Flips one of a range of bits in one of the rows 0 to `rows`."""
     row = random.randint(0, rows)
-    return Injection(Trigger.DATA, row, row, flip=1 << random.randrange(32))
-
-
-def _flip_k_bit(random: Random, rows: int) -> Injection:
-    row = random.randint(0, rows)
-    return Injection(Trigger.DATA, row, row, flip=1 << random.randrange(32, _ROW_BITS))
+    return Injection(trigger, row, row, flip=1 << random.randrange(*bits))
 
 
 def _burst(random: Random, rows: int) -> Injection:
@@ -118,11 +114,6 @@ def _burst(random: Random, rows: int) -> Injection:
     return Injection(
         Trigger.DATA, row, row + random.randint(0, 3), keep=random.getrandbits(32), flip=random.getrandbits(32)
     )
-
-
-def _damaged_flow_control(random: Random, rows: int) -> Injection:
-    row = random.randint(0, 1)
-    return Injection(Trigger.LINK, row, row, flip=1 << random.randrange(_ROW_BITS))
 
 
 def _truncated_by_idle(random: Random, rows: int) -> Injection:
@@ -142,10 +133,10 @@ def _random_symbol(random: Random, rows: int) -> Injection:
 
 
 _RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
-    "bit_flip": _flip_in_packet,
-    "k_bit_flip": _flip_k_bit,
+    "bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32),
+    "k_bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32, _ROW_BITS),
     "burst": _burst,
-    "damaged_flow_control": _damaged_flow_control,
+    "damaged_flow_control": lambda random, rows: _flip(Trigger.LINK, random, 1, _ROW_BITS),
     "lost_flow_control": lambda random, rows: link_error("lost_flow_control"),
     "lost_packet": lambda random, rows: link_error("lost_packet"),
     "truncated_by_idle": _truncated_by_idle,
@@ -256,10 +247,8 @@ def _random_port_downs(
 ) -> Iterator[Control]:
     ports = topology.linked_ports()
     for cycle in _times(random, _PORT_DOWN_GAP, start, end):
-        port = random.choice(ports)
-        address = registers.port_address(port.number, registers.PortRegister.STATE)
         count["port_down"] += 1
-        yield Control(cycle, Operation.BUS_WRITE, topology.index[port.node], (address, PortState.DOWN, 0, 0))
+        yield write_port(topology, cycle, random.choice(ports), PortRegister.STATE, PortState.DOWN)
 
 
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
@@ -312,7 +301,7 @@ def _random_counter_writes(
         last = (1 << registers.COUNTER_WIDTHS[counter]) - 1
         count["counter_write"] += 1
         value = random.choice((0, last - random.randrange(_NEAR_THE_END)))
-        yield write(cycle, topology.index[port.node], registers.port_address(port.number, counter), value)
+        yield write_port(topology, cycle, port, counter, value)
 
 
 def _sweeps(topology: Topology, start: int, end: int) -> Iterator[Control]:
@@ -320,5 +309,5 @@ def _sweeps(topology: Topology, start: int, end: int) -> Iterator[Control]:
     ports = topology.linked_ports()
     exchange = max(initial_exchange(topology, port) for port in ports)
     for cycle in range(start + _SWEEP_CYCLES, end, _SWEEP_CYCLES + len(ports)):
-        yield from arm(topology, cycle)
-        yield from activate(topology, cycle + len(ports) + exchange)
+        yield from write_states(topology, cycle, PortState.ARMED)
+        yield from write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)
