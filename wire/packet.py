@@ -121,10 +121,7 @@ class Packet:
         return record
 
     def _find(self, layout: Layout) -> Record | None:
-        for record in self.headers:
-            if record.layout == layout:
-                return record
-        return None
+        return next((record for record in self.headers if record.layout == layout), None)
 
     @property
     def icrc(self) -> bytes | None:

@@ -33,7 +33,7 @@ class ControlDriver:
         async with self._reading:
             before = self._mailbox.read("reads")
             await self._give(Operation.BUS_READ, self._nodes[node], (address, 0, 0, 0))
-            await self._mailbox.until(lambda: self._mailbox.read("reads") != before, "reads")
+            await self._mailbox.changed("reads", before)
             return self._mailbox.read("read_data")
 
     async def inject(self, link: int, direction: int, injection: Injection) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from cosim.drivers.mailbox import Mailbox
 from cosim.drivers.monitor import TraceMonitor
 from cosim.drivers.row import RowDriver, RowMonitor
 from cosim.harness.stream_files import DELIVERY_FILE, TRACE_FILE, DeliveryReader, TraceReader
+from cosim.harness.top import CYCLE_NS
 from wire.trace import Kind, port_source
 
 __all__ = ["FabricDriver"]
@@ -74,7 +74,7 @@ class FabricDriver:
 
     async def cycles(self, count: int) -> None:
         """Wait so many cycles."""
-        await self._mailbox.cycles(count)
+        await Timer(count * CYCLE_NS, "ns")
 
     def monitor(
         self, kinds: Iterable[Kind] | None = None, ports: Iterable[tuple[str, int]] | None = None
@@ -107,7 +107,4 @@ class FabricDriver:
             known = self._mailbox.read("delivered")
             for delivery in self._deliveries.new():
                 self._by_node[delivery.node].deliver(delivery)
-            await self._mailbox.until(partial(self._delivered_since, known), "delivered")
-
-    def _delivered_since(self, known: int) -> bool:
-        return self._mailbox.read("delivered") != known
+            await self._mailbox.changed("delivered", known)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cocotb.triggers import ReadWrite, SimTimeoutError, Timer, ValueChange, with_timeout
+from cocotb.triggers import ReadWrite, SimTimeoutError, ValueChange, with_timeout
 
 from cosim.harness.stream_files import Outbox
 from cosim.harness.top import CYCLE_NS
@@ -60,13 +60,13 @@ class Mailbox:
             # Registers of one clock edge do not change at one moment on every simulator.
             await ReadWrite()
 
+    async def changed(self, register: str, before: int) -> None:
+        """Wait until a register of the top is no longer BEFORE."""
+        await self.until(lambda: self.read(register) != before, register)
+
     def read(self, register: str) -> int:
         """The value of a register of the top."""
         return int(getattr(self._dut, register).value)
-
-    async def cycles(self, count: int) -> None:
-        """Wait so many cycles."""
-        await Timer(count * CYCLE_NS, "ns")
 
 
 async def within(cycles: int | None, awaited: Coroutine[Any, Any, _T], what: str) -> _T:

@@ -167,6 +167,7 @@ def harness(ports: FabricPorts) -> str:
     Raises:
         ValueError: the fabric has no trace, or neither an adapter nor an open port, so there is nothing to run.
     """
+    lasts = " || ".join(f"recv_{i}_valid && recv_{i}_last" for i in range(len(ports.hosts)))
     inputs = len(ports.hosts) + len(ports.open)
     if not inputs or not ports.trace:
         raise ValueError(f"a fabric with {inputs} ways in, {len(ports.trace)} trace slots: expected some")
@@ -181,7 +182,7 @@ def harness(ports: FabricPorts) -> str:
         .replace("{TRACE_SLOTS}", str(len(ports.trace)))
         .replace("{STREAM_PLAYERS}", "".join(_stream_players(ports)))
         .replace("{HOSTS}", "".join(_hosts(ports)))
-        .replace("{ANY_LAST}", " || ".join(_lasts(ports)) or "1'b0")
+        .replace("{ANY_LAST}", lasts or "1'b0")
         .replace("{TRACE_WIRES}", "".join(f"  wire [159:0] trace_{i};\n" for i in range(len(ports.trace))))
         .replace("{TRACE_WRITES}", "".join(_trace_writes(ports)))
         .replace("{OPEN_PORTS}", "".join(_played_ports(ports) if ports.identities else _driven_ports(ports)))
@@ -221,11 +222,6 @@ def _hosts(ports: FabricPorts) -> Iterator[str]:
     .valid(recv_{i}_valid), .data(recv_{i}_data), .first(recv_{i}_first), .last(recv_{i}_last), .slot(recv_{i}_slot)
   );
 """
-
-
-def _lasts(ports: FabricPorts) -> list[str]:
-    """For each host whether a packet's last word is delivered."""
-    return [f"recv_{i}_valid && recv_{i}_last" for i in range(len(ports.hosts))]
 
 
 def _trace_writes(ports: FabricPorts) -> Iterator[str]:

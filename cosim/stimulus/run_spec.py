@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -80,7 +80,7 @@ class Stimulus:
     def __init__(self, spec: RunSpec) -> None:
         self._controls = _Ahead(_checked_controls(spec))
         self.answers = spec.actor is not None
-        self._check = _PostCheck(spec.parameters)
+        self._check = _post_check(spec.parameters)
         self._posts = _Ahead(map(self._check, _in_order(spec.posts)))
         self._actor = spec.actor
         self._cycles = spec.cycles
@@ -151,21 +151,15 @@ def _in_order(posts: Iterable[Post]) -> Iterator[Post]:
         yield post
 
 
-class _PostCheck:
-    """Refuses packets that no adapter can send."""
+def _post_check(parameters: FabricParameters) -> Callable[[Post], Post]:
+    """Passes packets on, and refuses those that no adapter can send."""
+    nodes = enumerate(parameters.nodes.items())
+    adapters = {index: (node, name) for index, (name, node) in nodes if isinstance(node, AdapterParameters)}
 
-    def __init__(self, parameters: FabricParameters) -> None:
-        self._adapters = {
-            index: (node, name)
-            for index, (name, node) in enumerate(parameters.nodes.items())
-            if isinstance(node, AdapterParameters)
-        }
-
-    def __call__(self, post: Post) -> Post:
-        """The packet itself, if it can be sent."""
-        if post.node not in self._adapters:
-            raise ValueError(f"{_place(post)}: expected an adapter, nodes {', '.join(map(str, self._adapters))}")
-        adapter, name = self._adapters[post.node]
+    def check(post: Post) -> Post:
+        if post.node not in adapters:
+            raise ValueError(f"{_place(post)}: expected an adapter, nodes {', '.join(map(str, adapters))}")
+        adapter, name = adapters[post.node]
         if not 0 <= post.slot < slots_of(adapter):
             raise ValueError(f"{_place(post)}: {name} has slots 0..{adapter.vls}")
         room = adapter.send_blocks if post.slot < adapter.vls else adapter.vl15_blocks
@@ -176,6 +170,8 @@ class _PostCheck:
             allowed = f"{_SMALLEST_PACKET}..{_LARGEST_PACKET}"
             raise ValueError(f"{_place(post)}: {words} words: expected {allowed} that fit {name}'s {room} blocks")
         return post
+
+    return check
 
 
 def _place(post: Post) -> str:
