@@ -16,6 +16,7 @@ from anycrc import CRC
 
 from .codes import LNH
 from .headers import BTH, GRH, LRH
+from .layout import Layout
 
 __all__ = [
     "FINGERPRINT_INIT",
@@ -141,20 +142,22 @@ def vcrc_with_vl(vcrc_bytes: bytes, old_vl: int, new_vl: int, covered_bytes: int
     return register.to_bytes(VCRC_BYTES, "little")
 
 
-# The masks of IBTA vol 1, 7.8: what a switch (VL, FECN, BECN) or a router (LRH and the
-# variant fields of the GRH) may rewrite in transit counts as ones.
-_BTH_VARIANT = BTH["fecn"].byte
-
-
-def _ones(data: bytes, *names: str) -> bytes:
-    layout = GRH if len(data) == GRH.size_bytes else LRH
+def _ones(layout: Layout, data: bytes, *names: str) -> bytes:
     for name in names:
         data = layout[name].write(data, layout[name].max)
     return data
 
 
-def _masked_head(packet: bytes) -> bytes:
-    """The masked bytes from the LRH to BTH byte 4."""
+def icrc_masked(packet: bytes) -> bytes:
+    """The packet, LRH to last payload or pad byte, as the ICRC sees it (IBTA vol 1, 7.8).
+
+    What a switch (VL, FECN, BECN) or a router (LRH, fields of the GRH) may rewrite in transit counts as ones: LRH.VL
+    where there is no GRH, the whole LRH and GRH.TClass, FlowLabel and HopLmt where there is one, and BTH byte 4
+    (FECN, BECN, Resv6a) always.
+
+    Raises:
+        ValueError: a raw packet, or one too short for its headers.
+    """
     lnh = LRH["lnh"].read(packet)
     if lnh == LNH.IBA_LOCAL:
         bth = LRH.size_bytes
@@ -165,24 +168,11 @@ def _masked_head(packet: bytes) -> bytes:
     if len(packet) < bth + BTH.size_bytes:
         raise ValueError(f"ICRC: headers need {bth + BTH.size_bytes} bytes, got {len(packet)}")
     if lnh == LNH.IBA_LOCAL:
-        route = _ones(packet[: LRH.size_bytes], "vl")
+        route = _ones(LRH, packet[:bth], "vl")
     else:
-        grh = packet[LRH.size_bytes : bth]
-        route = b"\xff" * LRH.size_bytes + _ones(grh, "t_class", "flow_label", "hop_lmt")
-    return route + packet[bth : bth + _BTH_VARIANT] + b"\xff"
-
-
-def icrc_masked(packet: bytes) -> bytes:
-    """The packet, LRH to last payload or pad byte, as the ICRC sees it (IBTA vol 1, 7.8).
-
-    Ones take the place of LRH.VL where there is no GRH, of the whole LRH and of GRH.TClass,
-    FlowLabel and HopLmt where there is one, and of BTH byte 4 (FECN, BECN, Resv6a) always.
-
-    Raises:
-        ValueError: a raw packet, or one too short for its headers.
-    """
-    head = _masked_head(packet)
-    return head + packet[len(head) :]
+        route = b"\xff" * LRH.size_bytes + _ones(GRH, packet[LRH.size_bytes : bth], "t_class", "flow_label", "hop_lmt")
+    variant = bth + BTH["fecn"].byte
+    return route + packet[bth:variant] + b"\xff" + packet[variant + 1 :]
 
 
 def icrc(packet: bytes) -> bytes:
@@ -191,9 +181,7 @@ def icrc(packet: bytes) -> bytes:
     Raises:
         ValueError: a raw packet, or one too short for its headers.
     """
-    head = _masked_head(packet)
-    register = zlib.crc32(memoryview(packet)[len(head) :], zlib.crc32(head))
-    return register.to_bytes(ICRC_BYTES, "little")
+    return zlib.crc32(icrc_masked(packet)).to_bytes(ICRC_BYTES, "little")
 
 
 def icrc_good(packet: bytes) -> bool:

@@ -8,22 +8,13 @@ from .layout import Record
 from .mad import BASE_VERSION, MAD_BYTES, MAD_HEADER
 from .opcodes import Opcode
 from .packet import Packet, build_ud_send
-from .smp import smp_layout, unpack_smp
+from .smp import smp_layout
 
-__all__ = ["gmp_of", "gmp_packet", "qp0_mad", "qp0_packet", "smp_of", "smp_packet"]
+__all__ = ["gmp_of", "gmp_packet", "smp_of", "smp_packet"]
 
 
-def smp_packet(smp: Record, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, psn: int = 0) -> Packet:
+def smp_packet(smp: Record | bytes, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, psn: int = 0) -> Packet:
     """The packet of an SMP, CRCs included; a purely directed route has permissive LIDs.
-
-    Raises:
-        ValueError: a value that does not fit its field.
-    """
-    return qp0_packet(smp.pack(), slid, dlid, psn)
-
-
-def qp0_packet(mad: bytes, slid: int, dlid: int, psn: int = 0) -> Packet:
-    """The packet of the bytes of an SMP, CRCs included.
 
     Raises:
         ValueError: a value that does not fit its field.
@@ -34,7 +25,7 @@ def qp0_packet(mad: bytes, slid: int, dlid: int, psn: int = 0) -> Packet:
         dest_qp=QP_SMI,
         src_qp=QP_SMI,
         q_key=Q_KEY_SMI,
-        payload=mad,
+        payload=smp.pack() if isinstance(smp, Record) else smp,
         vl=VL15,
         psn=psn,
     )
@@ -71,20 +62,11 @@ def gmp_packet(
     )
 
 
-def smp_of(packet: Packet) -> Record:
-    """The SMP in a packet that a Subnet Management Interface accepts (IBTA vol 1, 13.5.3).
+def smp_of(packet: Packet) -> bytes:
+    """The 256 bytes of the SMP in a packet that a Subnet Management Interface accepts (IBTA vol 1, 13.5.3).
 
     Raises:
         ValueError: why it is to be discarded: VL, opcode, DestQP, length, BaseVersion or MgmtClass.
-    """
-    return unpack_smp(qp0_mad(packet))
-
-
-def qp0_mad(packet: Packet) -> bytes:
-    """The 256 bytes of that SMP.
-
-    Raises:
-        ValueError: as `smp_of`.
     """
     if packet.lrh.vl != VL15:
         raise ValueError(f"SMP on VL {packet.lrh.vl}, allowed {VL15}")

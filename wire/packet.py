@@ -124,11 +124,6 @@ class Packet:
         return next((record for record in self.headers if record.layout == layout), None)
 
     @property
-    def icrc(self) -> bytes | None:
-        """The four ICRC bytes as received or built; None in raw packets."""
-        return self.data[-ICRC_BYTES:] if self.has(BTH) else None
-
-    @property
     def icrc_good(self) -> bool:
         """True if the ICRC is right, or the packet is raw and has none."""
         return not self.has(BTH) or icrc_good(self.data)

@@ -24,7 +24,6 @@ __all__ = [
     "frame_link_packet",
     "idle_byte",
     "idle_row",
-    "row_from_symbols",
     "row_symbols",
     "row_text",
 ]
@@ -81,24 +80,6 @@ def row_symbols(row: Row) -> tuple[int, int, int, int]:
     a, b, c, d = row.data.to_bytes(LANES, "big")
     k = row.k
     return (k & 8) << 5 | a, (k & 4) << 6 | b, (k & 2) << 7 | c, (k & 1) << 8 | d
-
-
-def row_from_symbols(symbols: Iterable[int]) -> Row:
-    """The row of four 9-bit symbols, lane 0 first.
-
-    Raises:
-        ValueError: not four symbols, or one wider than 9 bits.
-    """
-    lanes = tuple(symbols)
-    if len(lanes) != LANES:
-        raise ValueError(f"a row of {len(lanes)} symbols, allowed {LANES}")
-    data = k = 0
-    for lane, symbol in enumerate(lanes):
-        if not 0 <= symbol <= 0x1FF:
-            raise ValueError(f"lane {lane}: symbol {symbol:#x} does not fit 9 bits, allowed 0..0x1ff")
-        data = data << 8 | symbol & 0xFF
-        k = k << 1 | symbol >> 8
-    return Row(data, k)
 
 
 _SKIP_ROW = Row(int.from_bytes(bytes([Control.SKP] * LANES), "big"), _K_ALL)

@@ -8,7 +8,7 @@ from typing import Final
 
 from cosim.stimulus.run_spec import Actor
 from sm.mad_client import MadClient
-from wire.mad_packet import qp0_mad, qp0_packet
+from wire.mad_packet import smp_of, smp_packet
 from wire.packet import parse
 from wire.stimulus import Delivery, Post
 
@@ -85,7 +85,7 @@ class MadCarrier:
     def _act(self, now: int) -> None:
         """Posts what the Subnet Manager sends in cycle `now`."""
         for outgoing in self._mads.poll(now):
-            self.posts.append(Post(now + REACTION_CYCLES, self._node, self._slot, qp0_packet(*outgoing).data))
+            self.posts.append(Post(now + REACTION_CYCLES, self._node, self._slot, smp_packet(*outgoing).data))
         if self._end is None and self._ended():
             self._end = now + REACTION_CYCLES
 
@@ -146,6 +146,6 @@ class _Queue:
 def _mad_of(delivery: Delivery) -> bytes | None:
     """The SMP in a delivered packet; None if there is none."""
     try:
-        return qp0_mad(parse(delivery.data))
+        return smp_of(parse(delivery.data))
     except ValueError:
         return None

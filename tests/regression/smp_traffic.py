@@ -13,7 +13,7 @@ from wire.forwarding_tables import BLOCK_MODIFIER, LINEAR_FORWARDING_TABLE, MFT_
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Layout
 from wire.mad import MadMethod
-from wire.mad_packet import qp0_packet
+from wire.mad_packet import smp_packet
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
 from wire.port_info import LINK_WIDTH_ALL, PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
@@ -137,7 +137,7 @@ class _Host:
         payload = smp.pack()
         if random.random() < _MUTATED_SHARE:
             payload = self._mutated(payload)
-        data = qp0_packet(payload, slid, dlid, number).data
+        data = smp_packet(payload, slid, dlid, number).data
         if random.random() < _BROKEN_SHARE:
             # Past the LRH, so that the links still take it: opcode, QP, or the ICRC at its end.
             place = random.choice((random.randrange(LRH.size_bytes, _HEADERS), len(data) - 1))

@@ -30,7 +30,7 @@ from wire.registers import (
     sl_to_vl_address,
 )
 from wire.sma import PORT_MODIFIER, SmaAttribute
-from wire.smp import smp_request
+from wire.smp import smp_request, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
 from wire.switch_info import SWITCH_INFO
 from wire.trace import Kind, Record, port_of_source
@@ -110,7 +110,7 @@ def short_times() -> Iterator[tuple[int, int, int]]:
 
 
 def answer_in(packet: bytes) -> SmpRecord:
-    return smp_of(parse(packet))
+    return unpack_smp(smp_of(parse(packet)))
 
 
 def check_answer(agent: NaiveAgent, attribute: int, modifier: int, data: bytes) -> None:

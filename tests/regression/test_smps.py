@@ -17,7 +17,7 @@ from wire.packet import build_ud_send, parse
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeIdentity, SwitchParameters
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER, CapabilityMask
 from wire.sma import SmaAttribute
-from wire.smp import smp_request
+from wire.smp import smp_request, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ class Host:
         """The answers to its SMPs, if each has one and nothing else comes."""
         given = self.runs(engine, directory, controls)
         assert {node for node, _ in given} == {A}
-        found = [smp_of(parse(packet)) for _, packet in given]
+        found = [unpack_smp(smp_of(parse(packet))) for _, packet in given]
         assert [(smp.transaction_id, smp.method) for smp in found] == [
             (request.transaction_id, MadMethod.GET_RESP) for request in self.requests
         ]
@@ -143,7 +143,7 @@ def test_a_subnet_brought_up_by_smps_alone_carries_data(tmp_path: Path) -> None:
     given = host.runs("verilator", tmp_path)
     assert [packet for node, packet in given if node == B] == [data.data]
     answers = [parse(packet) for node, packet in given if node == A]
-    smps = [smp_of(packet) for packet in answers]
+    smps = [unpack_smp(smp_of(packet)) for packet in answers]
     assert [(smp.transaction_id, smp.status) for smp in smps] == [
         (request.transaction_id, MadStatus.OK) for request in host.requests
     ]

@@ -120,7 +120,7 @@ def test_raw_packets_have_no_icrc_and_parse_to_what_they_were_built_from(payload
         assert packet.headers[1] == header
         assert packet.payload == payload
         assert packet.bth is None
-        assert packet.icrc is None
+        assert packet.data == packet.lrh.pack() + header.pack() + payload
         assert packet.icrc_good
         assert packet.vcrc_good
 

@@ -8,7 +8,7 @@ from wire.mad import MadMethod
 from wire.mad_packet import smp_of, smp_packet
 from wire.packet import Packet, build_ud_send, parse
 from wire.sma import SmaAttribute
-from wire.smp import smp_request, smp_response
+from wire.smp import smp_request, smp_response, unpack_smp
 from wire.stimulus import Delivery, Post
 
 NODE, SLOT, START = 3, 2, 500
@@ -32,7 +32,7 @@ class Host:
         return list(self.carrier.posts_until(self.carrier.until(finished)))
 
     def answer(self, cycle: int, post: Post, data: bytes) -> None:
-        answer = smp_response(smp_of(parse(post.data)), data)
+        answer = smp_response(unpack_smp(smp_of(parse(post.data))), data)
         self.carrier.delivered(delivery(cycle, smp_packet(answer)))
 
 
@@ -51,7 +51,7 @@ def test_the_packet_is_the_one_that_goes_to_the_own_smi():
     host = Host()
     (post,) = host.posted_until(FIRST)
     packet = parse(post.data)
-    smp = smp_of(packet)
+    smp = unpack_smp(smp_of(packet))
     assert (packet.lrh.vl, packet.lrh.slid, packet.lrh.dlid) == (VL15, LID_PERMISSIVE, LID_PERMISSIVE)
     assert packet.icrc_good
     assert (smp.hop_pointer, smp.hop_count, smp.method) == (0, 2, MadMethod.GET)
@@ -89,7 +89,7 @@ def test_what_is_not_answered_is_posted_again():
 def test_only_smps_at_the_own_adapter_are_handed_over():
     host = Host()
     (post,) = host.posted_until(FIRST)
-    answer = smp_packet(smp_response(smp_of(parse(post.data)), b""))
+    answer = smp_packet(smp_response(unpack_smp(smp_of(parse(post.data))), b""))
     for other in (
         delivery(2_000, answer, node=NODE + 1),
         delivery(2_000, answer, slot=0),
