@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Final
 
@@ -19,7 +19,7 @@ from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
 
-__all__ = ["RANDOM_KINDS", "link_error", "one_a_cycle", "random_controls", "scenario_controls", "stall_mask"]
+__all__ = ["RANDOM_KINDS", "link_error", "one_a_cycle", "random_controls", "scenario_controls"]
 
 _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
@@ -54,12 +54,7 @@ def link_error(kind: ErrorKind, row: int = 1, bit: int = 0) -> Injection:
             raise ValueError(f"{kind!r}: not an error of rows")
 
 
-def stall_mask(slots: Iterator[int] | list[int]) -> int:
-    """The argument of RECV_STALL that stalls these slots."""
-    return sum(1 << slot for slot in set(slots))
-
-
-def one_a_cycle(controls: Iterator[Control]) -> Iterator[Control]:
+def one_a_cycle(controls: Iterable[Control]) -> Iterator[Control]:
     """Controls in their order, each moved to the first cycle after the one before it where they collide."""
     free = 0
     for control in controls:
@@ -80,8 +75,9 @@ def scenario_controls(scenario: Scenario, topology: Topology, start: int) -> Ite
             operation = Operation.LINK_DOWN if error.kind == "link_down" else Operation.LINK_UP
             controls.append(Control(cycle, operation, link[0]))
         else:
-            controls.append(_inject(cycle, link, link_error(error.kind, error.row, error.bit)))
-    return one_a_cycle(iter(sorted(controls, key=lambda control: control.cycle)))
+            args = link_error(error.kind, error.row, error.bit).args()
+            controls.append(Control(cycle, Operation.INJECT, injection_target(*link), args))
+    return one_a_cycle(sorted(controls, key=lambda control: control.cycle))
 
 
 def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Control]:
@@ -89,18 +85,14 @@ def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Cont
     for host, table in scenario.hosts.items():
         stalls = [stall for stall in scenario.stalls if stall.host == host]
         for cycle in sorted({time for stall in stalls for time in (stall.start, stall.end)}):
-            slots = [
+            slots = {
                 table.vls if vl == 15 else vl
                 for stall in stalls
                 if stall.start <= cycle < stall.end
                 for vl in (stall.vls if stall.vls is not None else (*range(table.vls), 15))
-            ]
-            node = topology.index[host]
-            yield Control(start + cycle, Operation.RECV_STALL, node, (stall_mask(slots), 0, 0, 0))
-
-
-def _inject(cycle: int, link: tuple[int, int], injection: Injection) -> Control:
-    return Control(cycle, Operation.INJECT, injection_target(*link), injection.args())
+            }
+            mask = sum(1 << slot for slot in slots)
+            yield Control(start + cycle, Operation.RECV_STALL, topology.index[host], (mask, 0, 0, 0))
 
 
 def _flip(trigger: Trigger, random: Random, rows: int, *bits: int) -> Injection:
