@@ -20,6 +20,7 @@ __all__ = [
     "GET_SET",
     "MAD_BYTES",
     "MAD_HEADER",
+    "RESPONSES",
     "RESPONSE_BIT",
     "Attribute",
     "Format",
@@ -30,7 +31,6 @@ __all__ = [
     "mad_data",
     "mad_response",
     "pack_data",
-    "response_method",
     "status_text",
 ]
 
@@ -85,17 +85,14 @@ class MadStatus(IntEnum):
     INVALID_ATTRIBUTE_VALUE = 0x1C
 
 
-_RESPONSES: Final[Mapping[int, MadMethod]] = {
+RESPONSES: Final[Mapping[int, MadMethod]] = {
     MadMethod.GET: MadMethod.GET_RESP,
     MadMethod.SET: MadMethod.GET_RESP,
     MadMethod.REPORT: MadMethod.REPORT_RESP,
 }
+"""The method of the answer to a request; Trap, TrapRepress and answers have none."""
+
 _CODE: Final = 0x1C
-
-
-def response_method(method: int) -> MadMethod | None:
-    """The method of the answer to a request; None where there is none, as to Trap and TrapRepress."""
-    return _RESPONSES.get(method)
 
 
 def status_text(status: int) -> str:
@@ -165,7 +162,8 @@ CLASS_PORT_INFO: Final = Layout(
         Field("trap_q_key", 544, 32, meaning=HEX),
     ],
 )
-"""72 bytes. Bits 15:8 of ``capability_mask`` belong to the class."""
+"""What an agent of a class can do, and where else to ask; 72 bytes (IBTA vol 1, 13.4.8.1). Bits 15:8 of
+``capability_mask`` belong to the class."""
 
 Format: TypeAlias = Layout | Table
 """How an attribute's bytes are read: as fields with names, or as a block of entries of one width."""
@@ -179,7 +177,7 @@ GET_SET: Final = frozenset({MadMethod.GET, MadMethod.SET})
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute.
+    """One attribute of a management class (IBTA vol 1, 13.4.8).
 
     Attributes:
         code: the AttributeID.
@@ -222,7 +220,7 @@ def mad_response(request: Record, data: bytes = b"", status: int = MadStatus.OK)
     Raises:
         ValueError: a request of a method that is not answered, or more data than fits.
     """
-    method = response_method(request.method)
+    method = RESPONSES.get(request.method)
     if method is None:
         raise ValueError(f"{request.layout.name} of method {request.method:#04x} has no answer")
     return request.replace(method=method, status=status, data=pack_data(request.layout, data))

@@ -97,7 +97,8 @@ SM_INFO: Final = Layout(
         Field("sm_state", 164, 4, meaning=Code(SMState)),
     ],
 )
-"""21 bytes used of 24. ``act_count`` counts the Subnet Manager's actions: one whose count stops is dead."""
+"""Who manages the subnet; 21 bytes used of 24 (IBTA vol 1, 14.2.5.13 and 14.4). ``act_count`` counts the Subnet
+Manager's actions: one whose count stops is dead."""
 
 SM_INFO_MODIFIER: Final = Layout("SMInfo AttributeModifier", 4, [Field("control", 0, 32, meaning=Code(SMControl))])
 

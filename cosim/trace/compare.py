@@ -14,6 +14,7 @@ from wire.trace_layout import LAYOUTS, RowPair
 __all__ = ["Comparison", "Difference", "Names", "compare", "describe", "fields"]
 
 _HISTORY = 8
+"""Equal records that a difference shows, at its place and anywhere."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Comparison:
     difference: Difference | None
 
 
-def compare(expected: Iterable[Record], seen: Iterable[Record], *, history: int = _HISTORY) -> Comparison:
+def compare(expected: Iterable[Record], seen: Iterable[Record]) -> Comparison:
     """Compare two traces, record by record, up to their end or their first difference.
 
     Neither trace is held in memory.
@@ -76,10 +77,9 @@ def compare(expected: Iterable[Record], seen: Iterable[Record], *, history: int 
     Args:
         expected: one trace, such as the golden model's.
         seen: the other, which is asked for each record first.
-        history: how many equal records a difference shows, at its place and anywhere.
     """
     here: dict[int, deque[Record]] = {}
-    before: deque[Record] = deque(maxlen=history)
+    before: deque[Record] = deque(maxlen=_HISTORY)
     records = 0
     last_cycle = -1
     mine = iter(expected)
@@ -92,7 +92,7 @@ def compare(expected: Iterable[Record], seen: Iterable[Record], *, history: int 
         before.append(found)
         place = here.get(found.source)
         if place is None:
-            place = here[found.source] = deque(maxlen=history)
+            place = here[found.source] = deque(maxlen=_HISTORY)
         place.append(found)
     wanted = next(mine, None)
     if wanted is not None:

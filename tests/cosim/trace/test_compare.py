@@ -86,11 +86,11 @@ def test_late_event_is_reported_at_its_expected_cycle() -> None:
 def test_history_is_of_the_place_and_of_all() -> None:
     records = trace()
     at = 150
-    difference = compare(records, records[:at], history=4).difference
+    difference = compare(records, records[:at]).difference
     assert difference is not None
-    assert difference.before == tuple(records[at - 4 : at])
+    assert difference.before == tuple(records[at - 8 : at])
     same_place = [record for record in records[:at] if record.source == records[at].source]
-    assert difference.here == tuple(same_place[-4:])
+    assert difference.here == tuple(same_place[-8:])
 
 
 def test_comparison_stops_at_the_first_difference() -> None:
