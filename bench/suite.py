@@ -129,8 +129,12 @@ def benchmark(
         done += 1
         result.add(measured)
         for name in measured.readings:
-            if name in wanted:
-                report(f"{name} {FIGURES[name].shown(result.readings[name].value)} {FIGURES[name].unit}".rstrip())
+            if name != LOST:
+                report_found(name)
+
+    def report_found(name: str) -> None:
+        if name in wanted and name in result.readings:
+            report(f"{name} {FIGURES[name].shown(result.readings[name].value)} {FIGURES[name].unit}".rstrip())
 
     report("builds")
     with in_parallel(builds(settings, wanted)) as built:
@@ -146,6 +150,7 @@ def benchmark(
             rate = stack.enter_context(amaranth_ready(load, 0 if settings.quick else load.start, work_dir))
         for wait in waiting:
             take(*wait())
+        report_found(LOST)
         if with_amaranth:
             report("Amaranth's simulator")
             take(Measured({"amaranth_cycles_per_s": Reading.once(rate(settings.amaranth_seconds))}))
