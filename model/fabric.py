@@ -1,7 +1,7 @@
 """A fabric of switches and adapters: the golden model's public interface."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters
@@ -10,26 +10,74 @@ from wire.trace import Kind, Record, link_source, port_source
 
 from .adapter.adapter import Adapter
 from .kernel import CONTROL, DECIDE, UPDATE, Kernel
-from .link.link import Cable
+from .link.link import Direction
+from .link.port import LinkPort
 from .link.wire_log import WireLog
 from .management.register_bus import Bus
 from .switch import Switch
 
-__all__ = ["Fabric", "Posts", "WireLog"]
+__all__ = ["Fabric", "WireLog"]
 
 _ANSWER_LATENCY = 2
 """Cycles from what a bus read shows to its record."""
 
-Posts = Iterable[Post] | Mapping[tuple[int, int], Iterable[Post]]
-"""Packets to post: in order of their cycles, or by (node, slot), each in order of its cycles."""
+
+class Cable:
+    """A link between two ports: both its directions are up, or down, as the control operations and the ports say.
+
+    Attributes:
+        directions: from a to b, and back.
+    """
+
+    def __init__(self, kernel: Kernel, link: int, flight: int, a: LinkPort, b: LinkPort) -> None:
+        """`link` is its number in the fabric."""
+        self._kernel = kernel
+        self._up = True
+        self._held_down = False  # by the control operations
+        self._polled = True  # both ports were polling in the cycle before
+        self._ends = a, b
+        there = Direction(kernel, flight, link_source(link, 0), b.receiver, self._polling_changed)
+        back = Direction(kernel, flight, link_source(link, 1), a.receiver, self._polling_changed)
+        self.directions = there, back
+        a.connect(there, back)
+        b.connect(back, there)
+
+    def set_up(self, up: bool) -> None:
+        """LINK_DOWN or LINK_UP given in the current cycle."""
+        now = self._kernel.now
+        self._kernel.at(now + 1, CONTROL, self._hold, not up)
+        self._kernel.at(now + 1, UPDATE, self._change)
+
+    def _hold(self, down: bool) -> None:
+        self._held_down = down
+
+    def _polling_changed(self) -> None:
+        """An end begins or ceases to poll, visible in the current cycle."""
+        now = self._kernel.now
+        self._kernel.at(now + 1, CONTROL, self._look_at_ends)
+        self._kernel.at(now + 1, UPDATE, self._change)
+
+    def _look_at_ends(self, _: None) -> None:
+        """The ends still show what was visible in the cycle before."""
+        self._polled = all(end.polls() for end in self._ends)
+
+    def _change(self, _: None) -> None:
+        up = self._polled and not self._held_down
+        if up == self._up:
+            return
+        self._up = up
+        for direction in self.directions:
+            direction.link_changed(up)
+        for end in self._ends:
+            end.link_changed(up)
 
 
 class Fabric:
     """A fabric under simulation.
 
-    Memory does not grow with the length of a run: controls and posts are consumed as they are
-    needed. A stream of a mapping is asked for a packet when the one before it has left. A delivery is
-    reported when the packet's last word is read, three cycles before the cycle of the delivery.
+    Memory does not grow with the length of a run: controls and posts, each in order of their cycles, are consumed
+    as they are needed. A delivery is reported when the packet's last word is read, three cycles before the cycle of
+    the delivery.
 
     Attributes:
         kernel: the calendar.
@@ -43,30 +91,26 @@ class Fabric:
         self,
         parameters: FabricParameters,
         controls: Iterable[Control] = (),
-        posts: Posts = (),
+        posts: Iterable[Post] = (),
         on_deliver: Callable[[Delivery], None] | None = None,
     ) -> None:
         self.kernel = kernel = Kernel()
-        self._names = list(parameters.nodes)
         self.nodes: list[Switch | Adapter] = [
             Switch(kernel, node, index, parameters.identity(name))
             if isinstance(node, SwitchParameters)
             else Adapter(kernel, node, index, parameters.identity(name), on_deliver)
             for index, (name, node) in enumerate(parameters.nodes.items())
         ]
-        self._cables: list[Cable] = []
-        for index, link in enumerate(parameters.links):
-            cable = Cable(kernel, link.flight)
-            cable.connect(
-                self.nodes[self._names.index(link.a)].ports[link.a_port - 1],
-                self.nodes[self._names.index(link.b)].ports[link.b_port - 1],
-                (link_source(index, 0), link_source(index, 1)),
-            )
-            self._cables.append(cable)
+        ports = {name: node.ports for name, node in zip(parameters.nodes, self.nodes, strict=True)}
+        self._cables = [
+            Cable(kernel, index, link.flight, ports[link.a][link.a_port - 1], ports[link.b][link.b_port - 1])
+            for index, link in enumerate(parameters.links)
+        ]
         self._controls = iter(controls)
         self._next_control(0)
         self._pending: dict[tuple[int, int], deque[Post]] = {}
-        self._post(posts)
+        self._posts = iter(posts)
+        self._next_post(next(self._posts, None))
 
     def run(self, until: int) -> Iterator[Record]:
         """Simulate the remaining cycles below `until`, yielding their records in order."""
@@ -145,19 +189,6 @@ class Fabric:
 
     # Packets.
 
-    def _post(self, posts: Posts) -> None:
-        if isinstance(posts, Mapping):
-            for (node, slot), stream in posts.items():
-                self._adapter(node).post(slot, self._checked(node, slot, iter(stream)))
-        elif isinstance(posts, Sequence):
-            for post in posts:
-                self._pending.setdefault((post.node, post.slot), deque()).append(post)
-            for (node, slot), queue in self._pending.items():
-                self._adapter(node).post(slot, self._checked(node, slot, iter(queue)))
-        else:
-            self._posts = iter(posts)
-            self._next_post(next(self._posts, None))
-
     def _next_post(self, post: Post | None) -> None:
         if post is not None:
             self.kernel.at(post.cycle, CONTROL, self._posted, post)
@@ -167,9 +198,7 @@ class Fabric:
         now = self.kernel.now
         following: Post | None = post
         while following is not None and following.cycle == now:
-            key = following.node, following.slot
-            self._pending.setdefault(key, deque()).append(following)
-            self._adapter(following.node).post(following.slot, self._drain(key))
+            self.post(following)
             following = next(self._posts, None)
         if following is not None and following.cycle < now:
             raise ValueError(f"post in cycle {following.cycle}: expected {now} or later")
@@ -179,15 +208,3 @@ class Fabric:
         queue = self._pending[key]
         while queue:
             yield queue.popleft()
-
-    @staticmethod
-    def _checked(node: int, slot: int, stream: Iterator[Post]) -> Iterator[Post]:
-        last = 0
-        for post in stream:
-            if (post.node, post.slot) != (node, slot) or post.cycle < last:
-                raise ValueError(
-                    f"post for node {post.node} slot {post.slot} in cycle {post.cycle}: "
-                    f"expected node {node} slot {slot}, cycle {last} or later"
-                )
-            last = post.cycle
-            yield post

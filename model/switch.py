@@ -11,7 +11,7 @@ from wire.trace import Verdict, port_source
 
 from .crossing.buffer import Buffer
 from .crossing.matcher import Matcher
-from .crossing.queues import FifoInput, QueuedInput, VoqInput
+from .crossing.queues import FifoInput, Input, VoqInput
 from .kernel import UPDATE, Kernel
 from .link.packet_check import header_rejection
 from .link.port import LinkPort
@@ -45,9 +45,9 @@ class Switch(Node):
         for index in range(ports):
             buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])
             if parameters.queueing == "fifo":
-                queues: QueuedInput = FifoInput(index, matcher, buffer, vls + 1)
+                queues: Input = FifoInput(index, buffer, vls + 1)
             else:
-                queues = VoqInput(index, matcher, buffer, parameters.readers, vls + 1)
+                queues = VoqInput(index, matcher.size, buffer, parameters.readers, vls + 1)
             self.ports.append(LinkPort(self, matcher, queues, port_source(node, index + 1), vls, parameters.mtu))
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..crossing.matcher import Matcher
-from ..crossing.sides import LocalOutput
+from ..crossing.output import LocalOutput
 from ..packet import DataTransmission, Packet
 
 __all__ = ["HostOutput"]

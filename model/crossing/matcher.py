@@ -11,10 +11,13 @@ are shown then, and its flow control flags computed.
 
 from ..kernel import MATCH, NEVER, Kernel
 from ..packet import DataTransmission, Packet, Transmission
-from .sides import Input, Output
+from .output import Output
+from .queues import Input
 
 __all__ = ["Matcher"]
 
+_HEAD_LATENCY = 3
+"""Cycles from a head's grant until the packet behind it is a visible head."""
 _NARROW_PHASE = 0
 """A 1X output is available in cycles g with g mod 4 = 0."""
 
@@ -67,7 +70,27 @@ class Matcher:
         if outputs & self.available:
             self.wake_at(self.kernel.now, outputs)
 
-    def coming(self, packet: Packet) -> None:
+    def join(self, packet: Packet, cycle: int) -> None:
+        """A packet joins its input's queue in a cycle e, the current one (before its matching) or one ahead."""
+        packet.join_at = cycle
+        queue = packet.queue = self.inputs[packet.input].queue_of(packet)
+        queue.append(packet)
+        if len(queue) == 1:
+            packet.visible_from = cycle + 1
+            self._coming(packet)
+
+    def _advance(self, packet: Packet) -> None:
+        """The packet behind one that was granted is its queue's first."""
+        queue = packet.queue
+        assert queue is not None
+        queue.popleft()
+        if queue:
+            following = queue[0]
+            now = self.kernel.now
+            following.visible_from = now + _HEAD_LATENCY if following.join_at <= now else following.join_at + 1
+            self._coming(following)
+
+    def _coming(self, packet: Packet) -> None:
         """A packet will be a visible head."""
         output = self.outputs[packet.output]
         output.coming.append(packet)
@@ -145,7 +168,9 @@ class Matcher:
         later: list[Packet] = []
         for packet in output.coming:
             if packet.visible_from <= now:
-                self.inputs[packet.input].show(packet)
+                source = self.inputs[packet.input]
+                source.show(packet)
+                self.heads[packet.output][packet.slot] |= source.bit
             else:
                 later.append(packet)
                 self.wake_at(packet.visible_from, output.bit)
@@ -237,4 +262,6 @@ class Matcher:
         self.available ^= output.bit
         self._unready &= ~output.bit
         output.grant(packet, reader)
-        source.granted(packet)
+        if not source.granted(packet):
+            self.heads[packet.output][packet.slot] ^= source.bit
+        self._advance(packet)

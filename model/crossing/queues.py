@@ -1,19 +1,14 @@
 """Inputs: their queues, visible heads and readers (docs/pipeline.md, sections 4 and 7)."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import deque
 
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 
 from ..packet import Packet
 from .buffer import Buffer
-from .matcher import Matcher
-from .sides import Input
 
-__all__ = ["FifoInput", "QueuedInput", "VoqInput"]
-
-_HEAD_LATENCY = 3
-"""Cycles from a head's grant until the packet behind it is a visible head."""
+__all__ = ["FifoInput", "Input", "VoqInput"]
 
 
 def _may_start(packet: Packet, room: int | None) -> bool:
@@ -21,47 +16,51 @@ def _may_start(packet: Packet, room: int | None) -> bool:
     return room is None or (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW or packet.oversize
 
 
-class QueuedInput(Input):
-    """One input and its queues. Subclasses say which queue is whose."""
+class Input(ABC):
+    """One input and its queues. Subclasses say which queue is whose.
 
-    def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, queues: int) -> None:
-        super().__init__(index, buffer, readers)
-        self._matcher = matcher
+    Attributes:
+        index: of the input.
+        bit: its place in masks of inputs.
+        buffer: where its packets are.
+        out_ptr: rotating choice among outputs that offer a grant.
+        readers: mask of the available ones.
+    """
+
+    def __init__(self, index: int, buffer: Buffer, readers: int, queues: int) -> None:
+        self.index = index
+        self.bit = 1 << index
+        self.buffer = buffer
+        self.out_ptr = 0
+        self.readers = (1 << readers) - 1
         self._queues: list[deque[Packet]] = [deque() for _ in range(queues)]
 
     @abstractmethod
-    def _queue_of(self, packet: Packet) -> deque[Packet]:
+    def queue_of(self, packet: Packet) -> deque[Packet]:
         """The queue that a packet joins."""
 
-    def join(self, packet: Packet, cycle: int) -> None:
-        """A packet joins its queue in a cycle e, the current one (before its matching) or one ahead."""
-        packet.join_at = cycle
-        queue = packet.queue = self._queue_of(packet)
-        queue.append(packet)
-        if len(queue) == 1:
-            packet.visible_from = cycle + 1
-            self._matcher.coming(packet)
+    @abstractmethod
+    def head(self, output: int, slot: int, room: int | None) -> Packet | None:
+        """The first eligible head for (output, slot), of those visible."""
 
-    def _advance(self, packet: Packet) -> None:
-        """The packet behind one that was granted is its queue's first."""
-        queue = packet.queue
-        assert queue is not None
-        queue.popleft()
-        if queue:
-            following = queue[0]
-            now = self._matcher.kernel.now
-            following.visible_from = now + _HEAD_LATENCY if following.join_at <= now else following.join_at + 1
-            self._matcher.coming(following)
+    @abstractmethod
+    def show(self, packet: Packet) -> None:
+        """A packet is a visible head."""
+
+    @abstractmethod
+    def granted(self, packet: Packet) -> bool:
+        """A head was granted in the current cycle: True if another one for its output and slot is visible."""
 
 
-class VoqInput(QueuedInput):
+class VoqInput(Input):
     """`voq`: one queue for each (output, output slot), in the order of outputs, then slots."""
 
-    def __init__(self, index: int, matcher: Matcher, buffer: Buffer, readers: int, slots: int) -> None:
-        super().__init__(index, matcher, buffer, readers, matcher.size * slots)
+    def __init__(self, index: int, outputs: int, buffer: Buffer, readers: int, slots: int) -> None:
+        super().__init__(index, buffer, readers, outputs * slots)
         self._slots = slots
 
-    def _queue_of(self, packet: Packet) -> deque[Packet]:
+    def queue_of(self, packet: Packet) -> deque[Packet]:
+        """That of its output and slot there."""
         return self._queues[packet.output * self._slots + packet.slot]
 
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
@@ -70,25 +69,24 @@ class VoqInput(QueuedInput):
         return packet if _may_start(packet, room) else None
 
     def show(self, packet: Packet) -> None:
-        """The one visible head for its output and slot."""
-        self._matcher.heads[packet.output][packet.slot] |= self.bit
+        """The first in its queue."""
 
-    def granted(self, packet: Packet) -> None:
-        """There is no other visible head for its output and slot."""
-        self._matcher.heads[packet.output][packet.slot] ^= self.bit
-        self._advance(packet)
+    def granted(self, packet: Packet) -> bool:
+        """There is one queue for an output and slot."""
+        return False
 
 
-class FifoInput(QueuedInput):
+class FifoInput(Input):
     """`fifo`: one queue for each input slot, and a rotation over those of the data VLs."""
 
-    def __init__(self, index: int, matcher: Matcher, buffer: Buffer, slots: int) -> None:
-        super().__init__(index, matcher, buffer, 1, slots)
+    def __init__(self, index: int, buffer: Buffer, slots: int) -> None:
+        super().__init__(index, buffer, 1, slots)
         self._visible: list[Packet | None] = [None] * slots
         self._queue_ptr = 0
         self._vls = slots - 1
 
-    def _queue_of(self, packet: Packet) -> deque[Packet]:
+    def queue_of(self, packet: Packet) -> deque[Packet]:
+        """That of its input slot."""
         return self._queues[packet.slot_in]
 
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
@@ -104,14 +102,11 @@ class FifoInput(QueuedInput):
     def show(self, packet: Packet) -> None:
         """One of the visible heads."""
         self._visible[packet.slot_in] = packet
-        self._matcher.heads[packet.output][packet.slot] |= self.bit
 
-    def granted(self, packet: Packet) -> None:
-        """There may be other visible heads for its output and slot."""
+    def granted(self, packet: Packet) -> bool:
+        """There may be other visible heads for its output and slot, in other queues."""
         self._visible[packet.slot_in] = None
         if packet.slot != self._vls:
             self._queue_ptr = (packet.slot_in + 1) % self._vls
         output, slot = packet.output, packet.slot
-        if not any(other and other.output == output and other.slot == slot for other in self._visible):
-            self._matcher.heads[output][slot] ^= self.bit
-        self._advance(packet)
+        return any(other and other.output == output and other.slot == slot for other in self._visible)

@@ -88,13 +88,14 @@ class SendArbiter:
         `route` says where a packet goes (output, oversize), in the cycle of its turn; what it says may be changed
         until the packet joins its queue, in the cycle of its last row.
         """
+        self._matcher = matcher
         self._kernel = matcher.kernel
         self._slots = slots = len(blocks)
         self._source = source
         self._route = route
         self._buffer = Buffer(blocks)
         self._buffer.watch(self._arbitrate_at)
-        self.input = VoqInput(index, matcher, self._buffer, 1, slots)
+        self.input = VoqInput(index, matcher.size, self._buffer, 1, slots)
         self.taken: Packet | None = None
         self.taken_at = -1
         self._streams = [_Stream() for _ in range(slots)]
@@ -170,7 +171,7 @@ class SendArbiter:
 
     def _was_taken(self, packet: Packet) -> None:
         """The last word was taken in the cycle before: the current one is that of the last row."""
-        self.input.join(packet, self._kernel.now + _JOIN_LATENCY)
+        self._matcher.join(packet, self._kernel.now + _JOIN_LATENCY)
         following = self._streams[packet.slot].advance()
         if following and following.cycle > self._kernel.now:
             self._arbitrate_at(following.cycle)

@@ -8,8 +8,8 @@ from wire.flow_control import CREDIT_WINDOW
 from wire.registers import Counter
 from wire.trace import Kind, Verdict
 
+from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
-from ..crossing.queues import QueuedInput
 from ..kernel import RECEIVE
 from ..packet import Packet
 from .flow_control import FlowControl
@@ -63,19 +63,18 @@ class Acceptance:
         status: PortStatus,
         owner: PortOwner,
         matcher: Matcher,
-        queues: QueuedInput,
+        buffer: Buffer,
         flow: FlowControl,
         state_machine: PortStateMachine,
     ) -> None:
-        """`queues` are those of the port's input."""
+        """`buffer` is that of the port's input."""
         self._status = status
         self._kernel = status.kernel
         self._counters = status.counters
         self._owner = owner
         self._is_destination = owner.is_destination
         self._matcher = matcher
-        self._input = queues
-        self._buffer = queues.buffer
+        self._buffer = buffer
         self._flow = flow
         self._state_machine = state_machine
 
@@ -98,7 +97,7 @@ class Acceptance:
         else:  # a cycle early: nobody looks before, and ABR + free, which is announced, stays as it was
             self._take_blocks(packet)
         if not self._is_destination and not packet.late:
-            self._input.join(packet, now)
+            self._matcher.join(packet, now)
 
     def _take_blocks(self, packet: Packet) -> None:
         """An accepted packet takes its blocks, visible in the current cycle."""
@@ -112,7 +111,7 @@ class Acceptance:
 
     def join(self, packet: Packet) -> None:
         """A packet joins its queue in the current cycle (section 3.5)."""
-        self._input.join(packet, self._kernel.now)
+        self._matcher.join(packet, self._kernel.now)
 
     def verdict(self, packet: Packet) -> None:
         """A packet's verdict is in the trace in the current cycle (section 3.2)."""

@@ -6,7 +6,7 @@ from wire.codes import PortState
 from wire.flow_control import CREDIT_MODULUS
 
 from ..crossing.matcher import Matcher
-from ..crossing.sides import Gate
+from ..crossing.output import Gate
 from ..kernel import UPDATE
 from .port_status import PortStatus
 

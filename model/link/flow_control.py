@@ -10,7 +10,7 @@ from wire.trace import Kind, LinkResult
 
 from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
-from ..crossing.sides import FlowFlags
+from ..crossing.output import FlowFlags
 from ..kernel import RECEIVE, STATE
 from ..packet import LinkTransmission
 from .eligibility import Eligibility

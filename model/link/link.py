@@ -1,6 +1,6 @@
-"""Links: two directions with a flight time, up and down (docs/pipeline.md, section 2).
+"""A direction of a link: rows in flight, and errors injected at its entry (docs/pipeline.md, section 2).
 
-A direction knows the packets that are on it and computes a row only where somebody needs it: the
+It knows the packets that are on it and computes a row only where somebody needs it: the
 receiver takes an undamaged packet in one piece. What damages one (an injected error, a refused
 row, the link going down) makes the receiver look at rows.
 """
@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 
-from ..kernel import CONTROL, UPDATE, Kernel
-from ..packet import Row, Transmission, idle
-from .injector import Injector, LinkEntry
+from wire.stimulus import Injection, Trigger
+from wire.symbols import Control
+from wire.trace_layout import Inject
+
+from ..kernel import DECIDE, UPDATE, Kernel
+from ..packet import LinkTransmission, Row, Transmission, idle
 from .wire_log import WireLog
 
-__all__ = ["Cable", "Direction", "LinkEnd", "RowReceiver"]
+__all__ = ["Direction", "RowReceiver"]
 
 _PHASE_MASK = 3
 _REMEMBERED = 16
@@ -24,6 +28,9 @@ _DONE_LATENCY = 2
 """Cycles from a packet's last row at the receiver until it is done with."""
 _RESET_PITCH = 1
 """A port is 4X at reset."""
+_K_LAST = 1
+_K_SHIFT = 32
+_DATA_MASK = 0xFFFF_FFFF
 
 
 class RowReceiver(ABC):
@@ -42,41 +49,35 @@ class RowReceiver(ABC):
         """From a cycle ahead on, rows may differ from what their packets' senders planned."""
 
 
-class LinkEnd(ABC):
-    """What is at an end of a cable."""
-
-    @abstractmethod
-    def connect(self, cable: Cable, out: Direction, into: Direction) -> RowReceiver:
-        """Plug in a cable, which is up; returns what receives."""
-
-    @abstractmethod
-    def polls(self) -> bool:
-        """True if it lets the link be up, as visible in the current cycle."""
-
-    @abstractmethod
-    def link_changed(self, up: bool) -> None:
-        """The link is up, or is down, from the current cycle on."""
-
-
-class Direction(LinkEntry):
+class Direction:
     """Rows from a transmitter to a receiver.
 
     Attributes:
         flight: flight time in cycles.
+        up: as visible in the current cycle; up from cycle 0.
+        up_since: the cycle since which it has been so.
+        in_flight: packets, in order, that have not fully arrived.
+        stale: the injector is inside a packet whose end row was refused.
         log: what is kept of it for somebody outside.
+        injector: at its entry.
     """
 
-    def __init__(self, cable: Cable, source: int) -> None:
-        self.cable = cable
-        self.flight = cable.flight
+    def __init__(
+        self, kernel: Kernel, flight: int, source: int, receiver: RowReceiver, polling_changed: Callable[[], None]
+    ) -> None:
+        """`source` is that of its records; `polling_changed` is called when its sender begins or ceases to poll."""
+        self.flight = flight
+        self.up = True
+        self.up_since = 0
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
         self.log: WireLog | None = None
-        self.injector = Injector(self, cable.kernel, source)
-        self._kernel = cable.kernel
+        self.injector = Injector(self, kernel, source)
+        self._kernel = kernel
+        self._receiver = receiver
+        self._polling_changed = polling_changed
         self._changed: dict[int, Row] = {}  # injected rows by the cycle in which they enter
         self._pitches: deque[tuple[int, int]] = deque([(0, _RESET_PITCH)])
-        self.receiver: RowReceiver
 
     # What the sender does.
 
@@ -92,12 +93,12 @@ class Direction(LinkEntry):
             self.injector.expect(sending)
         if self.stale:
             self._end_passes(sending)
-        self.receiver.expect(sending)
+        self._receiver.expect(sending)
 
     def refuse(self, sending: Transmission, row: int) -> None:
         """Rows from this one on will be idle rows."""
         if row:
-            self.receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
+            self._receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
             self._end_passes(sending)
         else:
             self.in_flight.remove(sending)
@@ -106,7 +107,7 @@ class Direction(LinkEntry):
     def ended_early(self, sending: Transmission) -> None:
         """The end row is on the wires, sooner than was planned."""
         if sending.whole:
-            self.receiver.expect_end(sending)
+            self._receiver.expect_end(sending)
         if self.stale or sending.refused > 0:
             self._end_passes(sending)
 
@@ -121,11 +122,11 @@ class Direction(LinkEntry):
         self._kernel.at(sending.w0 + sending.end * sending.pitch, UPDATE, self._end_passed, sending)
 
     def _end_passed(self, sending: Transmission) -> None:
-        if sending.w0 + sending.end * sending.pitch != self._kernel.now or not self.cable.up:
+        if sending.w0 + sending.end * sending.pitch != self._kernel.now or not self.up:
             return
         if sending.refused < 0:
             self.stale = False
-        elif sending.refused > 0 and sending.w0 >= self.cable.up_since and not self.stale:
+        elif sending.refused > 0 and sending.w0 >= self.up_since and not self.stale:
             self.stale = True
             for later in self.in_flight:
                 if later.w0 > sending.w0:
@@ -142,12 +143,24 @@ class Direction(LinkEntry):
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
                 sending.irregular = True
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
-            self.receiver.disturb(now + self.flight)
+            self._receiver.disturb(now + self.flight)
 
     def polling_changed(self, polls: bool) -> None:
         """The sender begins or ceases to poll, visible in the current cycle."""
+        self._polling_changed()
         if self.log:
             self.log.set_polls(self._kernel.now, polls)
+
+    def link_changed(self, up: bool) -> None:
+        """The link is up, or is down, from the current cycle on."""
+        now = self._kernel.now
+        self.up = up
+        if up:
+            self.up_since = now
+        self.stale = False
+        self.injector.link_changed(up)
+        if self.log:
+            self.log.set_up(now, up)
 
     # What is on the wires.
 
@@ -157,15 +170,18 @@ class Direction(LinkEntry):
         return self.log
 
     def inside(self, cycle: int) -> bool:
-        """Between the rows of a packet too."""
+        """True if the injector is inside a packet in the current cycle, between its rows too."""
         return self.stale or any(
-            sending.w0 >= self.cable.up_since and sending.w0 <= cycle <= sending.w0 + sending.end * sending.pitch
+            sending.w0 >= self.up_since and sending.w0 <= cycle <= sending.w0 + sending.end * sending.pitch
             for sending in self.in_flight
         )
 
     def entering(self, cycle: int) -> Row | None:
-        """None if the link is down, or the cycle none of the sender's width."""
-        if not self.cable.up:
+        """The row that enters, or entered since the link is up, in a cycle, before injection.
+
+        None if the link is down, or the cycle none of the sender's width.
+        """
+        if not self.up:
             return None
         pitch = next(pitch for since, pitch in reversed(self._pitches) if since <= cycle)
         if pitch != 1 and cycle & _PHASE_MASK:
@@ -177,17 +193,17 @@ class Direction(LinkEntry):
         return idle(cycle)
 
     def inject(self, row: Row) -> None:
-        """The receiver is to look at it."""
+        """Replace the row that enters in the current cycle; the receiver is to look at it."""
         now = self._kernel.now
         self._changed[now] = row
         if self.log:
             self.log.inject(now, row)
-        self.receiver.disturb(now + self.flight)
+        self._receiver.disturb(now + self.flight)
 
     def leaving(self) -> Row | None:
         """The row that leaves in the current cycle; None if there is no valid one."""
         entered = self._kernel.now - self.flight
-        if entered < self.cable.up_since:
+        if entered < self.up_since:
             return None
         row = self.entering(entered)
         return self._changed.get(entered, row) if row else None
@@ -211,62 +227,105 @@ class Direction(LinkEntry):
             self._pitches.popleft()
 
 
-class Cable:
-    """A link: two directions that go up and down together, as the control operations and both ports say.
+def _ends_packet(row: Row) -> bool:
+    return bool(row[1] & _K_LAST) and row[0] & 0xFF in (Control.EGP, Control.EBP)
+
+
+class Injector:
+    """One direction's injector (section 2.1). It works only while an operation is armed or begun.
 
     Attributes:
-        up: as visible in the current cycle; up from cycle 0.
-        up_since: the cycle since which it has been so.
+        armed: the operation that waits for its packet or idle row.
     """
 
-    def __init__(self, kernel: Kernel, flight: int) -> None:
-        self.kernel = kernel
-        self.flight = flight
-        self.up = True
-        self.up_since = 0
-        self._held_down = False  # by the control operations
-        self._polled = True  # both ports were polling in the cycle before
-        self._ends: tuple[LinkEnd, LinkEnd]
-        self.directions: tuple[Direction, Direction]
+    def __init__(self, entry: Direction, kernel: Kernel, source: int) -> None:
+        self.armed: Injection | None = None
+        self._begun: Injection | None = None
+        self._row = 0
+        self._recorded = False
+        self._entry = entry
+        self._kernel = kernel
+        self._source = source
 
-    def connect(self, a: LinkEnd, b: LinkEnd, sources: tuple[int, int]) -> None:
-        """Connect two ends; `sources` are those of the directions in the trace."""
-        self._ends = a, b
-        self.directions = there, back = Direction(self, sources[0]), Direction(self, sources[1])
-        back.receiver = a.connect(self, there, back)
-        there.receiver = b.connect(self, back, there)
+    def inject(self, operation: Injection) -> None:
+        """INJECT given in the current cycle."""
+        self._kernel.at(self._kernel.now + 1, UPDATE, self._arm, operation)
 
-    def set_up(self, up: bool) -> None:
-        """LINK_DOWN or LINK_UP given in the current cycle."""
-        now = self.kernel.now
-        self.kernel.at(now + 1, CONTROL, self._hold, not up)
-        self.kernel.at(now + 1, UPDATE, self._change)
-
-    def _hold(self, down: bool) -> None:
-        self._held_down = down
-
-    def polling_changed(self) -> None:
-        """An end begins or ceases to poll, visible in the current cycle."""
-        now = self.kernel.now
-        self.kernel.at(now + 1, CONTROL, self._look_at_ends)
-        self.kernel.at(now + 1, UPDATE, self._change)
-
-    def _look_at_ends(self, _: None) -> None:
-        """The ends still show what was visible in the cycle before."""
-        self._polled = all(end.polls() for end in self._ends)
-
-    def _change(self, _: None) -> None:
-        up = self._polled and not self._held_down
-        if up == self.up:
+    def _arm(self, operation: Injection) -> None:
+        if self._begun:
             return
-        now = self.kernel.now
-        self.up = up
-        if up:
-            self.up_since = now
-        for direction in self.directions:
-            direction.stale = False
-            direction.injector.link_changed(up)
-            if direction.log:
-                direction.log.set_up(now, up)
-        for end in self._ends:
-            end.link_changed(up)
+        self.armed = operation
+        now = self._kernel.now
+        if operation.trigger == Trigger.IDLE:
+            self._kernel.at(now, DECIDE, self._seek_idle, operation)
+        else:
+            for sending in self._entry.in_flight:
+                if sending.w0 >= now:
+                    self.expect(sending)
+
+    def expect(self, sending: Transmission) -> None:
+        """A packet's row 0 will enter in its cycle w0, unless it is refused."""
+        self._kernel.at(sending.w0, DECIDE, self._begin_packet, sending)
+
+    def link_changed(self, up: bool) -> None:
+        """The link went up or down in the current cycle."""
+        if not up:
+            self._begun = None
+        elif self.armed and self.armed.trigger == Trigger.IDLE:
+            self._kernel.at(self._kernel.now, DECIDE, self._seek_idle, self.armed)
+
+    def _begin_packet(self, sending: Transmission) -> None:
+        operation = self.armed
+        if operation is None or sending.refused == 0 or self._entry.stale:
+            return
+        if operation.trigger == (Trigger.LINK if isinstance(sending, LinkTransmission) else Trigger.DATA):
+            row = self._entry.entering(self._kernel.now)
+            if row is not None:  # the link may be down, and at a change of width row 0 be lost
+                self._begin(operation)
+                self._step(operation)
+
+    def _begin(self, operation: Injection) -> None:
+        self.armed = None
+        self._begun = operation
+        self._row = 0
+        self._recorded = False
+
+    def _seek_idle(self, operation: Injection) -> None:
+        now = self._kernel.now
+        if self.armed is not operation or not self._entry.up:
+            return
+        row = self._entry.entering(now)
+        if row is None or self._entry.inside(now):
+            self._kernel.at(now + 1, DECIDE, self._seek_idle, operation)
+            return
+        self._begin(operation)
+        self._change(operation, row, False)
+        self._begun = None
+
+    def _step(self, operation: Injection) -> None:
+        """A cycle of a begun operation."""
+        if self._begun is not operation:
+            return
+        now = self._kernel.now
+        row = self._entry.entering(now)
+        if row is not None:
+            ends = self._row > 0 and _ends_packet(row)
+            self._change(operation, row, ends)
+            self._row += 1
+            if ends:
+                self._begun = None
+                return
+        self._kernel.at(now + 1, DECIDE, self._step, operation)
+
+    def _change(self, operation: Injection, row: Row, ends: bool) -> None:
+        wanted = ends if operation.at_end else operation.first <= self._row <= operation.last
+        if not wanted:
+            return
+        now = self._kernel.now
+        if not self._recorded:
+            self._recorded = True
+            self._kernel.record(Inject.record(now, self._source, trigger=operation.trigger, row=self._row))
+        bits = (row[1] << _K_SHIFT | row[0]) & operation.keep ^ operation.flip
+        changed = bits & _DATA_MASK, bits >> _K_SHIFT
+        if changed != row:
+            self._entry.inject(changed)

@@ -6,12 +6,12 @@ from wire.codes import PortPhysicalState, PortState, max_pkt_len
 from wire.packet import BLOCK_BYTES
 
 from ..crossing.matcher import Matcher
-from ..crossing.queues import QueuedInput
+from ..crossing.queues import Input
 from ..kernel import STATE
 from .acceptance import Acceptance, PortOwner
 from .eligibility import Eligibility
 from .flow_control import FlowControl
-from .link import Cable, Direction, LinkEnd, RowReceiver
+from .link import Direction
 from .port_state import PortStateMachine
 from .port_status import PortStatus
 from .receive import Receiver
@@ -22,7 +22,7 @@ __all__ = ["LinkPort"]
 _POLLING: Final = PortPhysicalState.POLLING
 
 
-class LinkPort(LinkEnd):
+class LinkPort:
     """One port: its parts, and which of them learns of what.
 
     Attributes:
@@ -30,9 +30,7 @@ class LinkPort(LinkEnd):
         state_machine, flow, output, receiver: its parts.
     """
 
-    def __init__(
-        self, owner: PortOwner, matcher: Matcher, queues: QueuedInput, source: int, vls: int, mtu: int
-    ) -> None:
+    def __init__(self, owner: PortOwner, matcher: Matcher, queues: Input, source: int, vls: int, mtu: int) -> None:
         """`queues` are those of its input, `source` is that of its records."""
         self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu)
         self.state_machine = PortStateMachine(status, self._state_changed)
@@ -40,29 +38,26 @@ class LinkPort(LinkEnd):
         self.flow = FlowControl(status, matcher, queues.buffer, eligibility, self.state_machine, mtu // BLOCK_BYTES)
         queues.buffer.watch(self.flow.announcement_changes_at)
         self.output = LinkOutput(status, matcher, eligibility, self.flow)
-        acceptance = Acceptance(status, owner, matcher, queues, self.flow, self.state_machine)
+        acceptance = Acceptance(status, owner, matcher, queues.buffer, self.flow, self.state_machine)
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
-        self._cable: Cable | None = None
         matcher.add(queues, self.output)
 
     # The cable.
 
-    def connect(self, cable: Cable, out: Direction, into: Direction) -> RowReceiver:
-        """The port may leave Down in cycle 1."""
-        self._cable = cable
+    def connect(self, out: Direction, into: Direction) -> None:
+        """Plug in a cable, which is up. The port may leave Down in cycle 1."""
         self.output.wire = out
         self.receiver.connect(into)
         self.status.link_up = True
         self.status.kernel.at(1, STATE, self.state_machine.evaluate)
-        return self.receiver
 
     def polls(self) -> bool:
-        """It is neither asleep nor disabled."""
+        """It is neither asleep nor disabled, and so lets the link be up."""
         return self.status.physical_state == _POLLING
 
     def link_changed(self, up: bool) -> None:
-        """The state machine looks at it one cycle later."""
+        """The link is up, or is down, from the current cycle on; the state machine looks at it one cycle later."""
         self.status.link_up = up
         self.receiver.check_enabled()
         self.status.kernel.at(self.status.kernel.now + 1, STATE, self.state_machine.evaluate)
@@ -91,6 +86,5 @@ class LinkPort(LinkEnd):
         """PHYSICAL_STATE was written: Sleep, Polling or Disabled."""
         polled = self.polls()
         self.status.physical_state = state
-        if self._cable and self.output.wire and self.polls() != polled:
-            self._cable.polling_changed()
+        if self.output.wire and self.polls() != polled:
             self.output.wire.polling_changed(self.polls())

@@ -272,7 +272,7 @@ class Receiver(RowReceiver):
             arrives, last = sending.w0 + wire.flight, wire.last_arrival(sending)
             if sending.arrived or last < cycle:
                 continue
-            damaged = sending.irregular or sending.refused > 0 or sending.w0 < wire.cable.up_since
+            damaged = sending.irregular or sending.refused > 0 or sending.w0 < wire.up_since
             if arrives < cycle or damaged or last >= rows_from:
                 rows_from = min(rows_from, max(cycle, arrives))
                 break

@@ -14,7 +14,7 @@ from wire.trace import Kind, Record
 from wire.trace_layout import Scrap, TxDiscard
 
 from ..crossing.matcher import Matcher
-from ..crossing.sides import Output
+from ..crossing.output import Output
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
 from .eligibility import Eligibility

@@ -7,7 +7,7 @@ from wire.crc import fingerprint
 from wire.trace_layout import Deliver, Scrap
 
 from ..crossing.matcher import Matcher
-from ..crossing.sides import LocalOutput
+from ..crossing.output import LocalOutput
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, Packet
 from .agent import Agent

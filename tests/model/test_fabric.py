@@ -85,15 +85,13 @@ def test_a_run_in_pieces_is_one_run(star, ready):
     assert pieces.run(9000).records == whole
 
 
-def test_posts_may_come_as_a_list_an_iterator_or_streams(star, ready):
+def test_posts_may_come_with_the_fabric_or_one_by_one_ahead_of_their_cycles(star, ready):
     bench = saturate(star(3), ready, 7, 20, slots=1)
-    streams = {(node, 0): [post for post in bench.posts if post.node == node] for node in (1, 2, 3)}
     controls = sorted(bench.controls)
-    runs = [
-        list(Fabric(bench.parameters, controls, posts).run(9000))
-        for posts in (bench.posts, iter(sorted(bench.posts, key=lambda post: post.cycle)), streams)
-    ]
-    assert runs[0] == runs[1] == runs[2]
+    ahead = Fabric(bench.parameters, controls)
+    for post in bench.posts:
+        ahead.post(post)
+    assert list(Fabric(bench.parameters, controls, bench.posts).run(9000)) == list(ahead.run(9000))
 
 
 def test_idle_cycles_cost_nothing(star):

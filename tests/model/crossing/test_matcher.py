@@ -8,8 +8,8 @@ import pytest
 
 from model.crossing.buffer import Buffer
 from model.crossing.matcher import Matcher
+from model.crossing.output import FlowFlags, Gate, Output
 from model.crossing.queues import FifoInput, VoqInput
-from model.crossing.sides import FlowFlags, Gate, Output
 from model.kernel import UPDATE, Kernel
 from model.packet import DataTransmission, Packet
 
@@ -159,8 +159,8 @@ class LoggedOutput(Output):
         self.matcher.wake(1 << self.index)
 
 
-def join(source, cycle, packet):
-    source.join(packet, cycle)
+def join(matcher, cycle, packet):
+    matcher.join(packet, cycle)
 
 
 def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
@@ -171,9 +171,9 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
     for index in range(load.inputs):
         buffer = Buffer([4000] * slots)
         if load.fifo:
-            source = FifoInput(index, matcher, buffer, slots)
+            source = FifoInput(index, buffer, slots)
         else:
-            source = VoqInput(index, matcher, buffer, load.readers, slots)
+            source = VoqInput(index, matcher.size, buffer, load.readers, slots)
         matcher.add(source, LoggedOutput(kernel, matcher, index, load, log))
     for cycle, output, slot, value in load.credits:
         kernel.at(cycle, UPDATE, matcher.outputs[output].credit, (slot, value))
@@ -183,7 +183,7 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
         packet.n, packet.need, packet.lrh = n, need, place
         packet.oversize = False
         # Some joins are known ahead, others in their cycle.
-        kernel.at(cycle - place % 3, UPDATE, partial(join, matcher.inputs[source], cycle), packet)
+        kernel.at(cycle - place % 3, UPDATE, partial(join, matcher, cycle), packet)
     list(kernel.run(load.cycles))
     return log
 

@@ -24,8 +24,9 @@ RETURN = 200
 def test_a_packet_is_taken_as_soon_as_it_is_offered_and_has_room(late: int, offered_first: bool) -> None:
     kernel = Kernel()
     packets = []
-    arbiter = SendArbiter(Matcher(kernel, 1, 1), 0, [0, BLOCKS], 0, packets.append)
-    arbiter.input.join = lambda packet, cycle: None
+    matcher = Matcher(kernel, 1, 1)
+    matcher.join = lambda packet, cycle: None
+    arbiter = SendArbiter(matcher, 0, [0, BLOCKS], 0, packets.append)
 
     def offer(cycle: int) -> None:
         arbiter.offer(SLOT, iter([Post(cycle, 0, SLOT, SMP)]))

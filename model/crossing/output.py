@@ -1,43 +1,11 @@
-"""The two sides that a matcher joins."""
+"""Outputs: what they may send, and what they are told (docs/pipeline.md, sections 7 and 8)."""
 
 from abc import ABC, abstractmethod
 
 from ..kernel import NEVER
 from ..packet import DataTransmission, Packet
-from .buffer import Buffer
 
-__all__ = ["FlowFlags", "Gate", "Input", "LocalOutput", "Output"]
-
-
-class Input(ABC):
-    """What the matching sees of an input.
-
-    Attributes:
-        index: of the input.
-        bit: its place in masks of inputs.
-        buffer: where its packets are.
-        out_ptr: rotating choice among outputs that offer a grant.
-        readers: mask of the available ones.
-    """
-
-    def __init__(self, index: int, buffer: Buffer, readers: int) -> None:
-        self.index = index
-        self.bit = 1 << index
-        self.buffer = buffer
-        self.out_ptr = 0
-        self.readers = (1 << readers) - 1
-
-    @abstractmethod
-    def head(self, output: int, slot: int, room: int | None) -> Packet | None:
-        """The first eligible head for (output, slot), of those visible."""
-
-    @abstractmethod
-    def show(self, packet: Packet) -> None:
-        """A packet is a visible head."""
-
-    @abstractmethod
-    def granted(self, packet: Packet) -> None:
-        """A head was granted in the current cycle."""
+__all__ = ["FlowFlags", "Gate", "LocalOutput", "Output"]
 
 
 class Gate:
