@@ -12,6 +12,7 @@ from wire.trace import Kind, Verdict, port_source
 
 from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
+from ..crossing.output import LocalOutput
 from ..crossing.queues import VoqInput
 from ..crossing.send_arbiter import SendArbiter
 from ..kernel import Kernel
@@ -23,8 +24,7 @@ from ..management.perf_packet import is_perf_request
 from ..management.port_zero import PortZero
 from ..management.register_bus import Bus
 from ..management.smp_packet import is_smp
-from ..packet import READ_TO_WIRE, Packet
-from .host_output import HostOutput
+from ..packet import READ_TO_WIRE, DataTransmission, Packet
 
 __all__ = ["Adapter"]
 
@@ -38,6 +38,39 @@ _HEADER_LATENCY = 3
 """Cycles from a packet's turn until its length is compared with NeighborMTU."""
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _DELIVER: Final = Kind.DELIVER
+
+
+class HostOutput(LocalOutput):
+    """The path to the host, which may stall data VLs."""
+
+    def __init__(self, matcher: Matcher, index: int, vls: int, deliver: Callable[[Packet], None]) -> None:
+        """`deliver` is called in the cycle in which a packet's last row is read."""
+        super().__init__(index, vls)
+        self._matcher = matcher
+        self._deliver = deliver
+        self._all_slots = self.gate.open_slots
+        self._vl15 = 1 << vls
+
+    def stall(self, mask: int) -> None:
+        """Heads of these slots, except VL15's, wait from the current cycle on."""
+        self.gate.open_slots = self._all_slots & ~mask | self._vl15
+        self._matcher.wake(self.bit)
+
+    def grant(self, packet: Packet, reader: int) -> None:
+        """Read a packet; it is whole, and good."""
+        matcher = self._matcher
+        sending = DataTransmission(packet, matcher.kernel.now, packet.slot, self.pitch, reader)
+        self.busy_until = sending.last_read
+        matcher.reads(sending)
+
+    def last_read(self, sending: DataTransmission) -> None:
+        """The packet goes to the host, and its blocks return."""
+        self._deliver(sending.packet)
+        self._matcher.release(sending, self._matcher.kernel.now + 1)
+
+    def end_early(self, sending: DataTransmission, k: int) -> None:
+        """A host gets whole packets only."""
+        raise AssertionError(f"packet to a host ends with row {k}: expected row {sending.packet.n}, as it was whole")
 
 
 class Adapter(Node):
@@ -99,7 +132,13 @@ class Adapter(Node):
 
     def route_whole(self, packet: Packet) -> None:
         """An SMP or a PMA request goes to the agent."""
-        packet.output = _AGENT if self._is_smp(packet) or self._is_perf_request(packet) else _HOST
+        packet.output = _AGENT if self._is_for_agent(packet) else _HOST
+
+    def _is_for_agent(self, packet: Packet) -> bool:
+        """It is an SMP on VL15, or a PMA request on another VL."""
+        assert packet.content is not None
+        data = packet.content.data
+        return is_smp(data) if packet.slot == self._vls else is_perf_request(data)
 
     # From the host.
 
@@ -114,31 +153,20 @@ class Adapter(Node):
         self._from_host.offer(slot, posts)
 
     def _route(self, packet: Packet) -> None:
-        """An SMP goes to the agent, as does a PMA request to an own LID. NeighborMTU is larger than both."""
-        is_for_agent = self._is_smp(packet) or (self._is_perf_request(packet) and self._is_to_itself(packet))
-        packet.output = _AGENT if is_for_agent else _LINK
+        """NeighborMTU is larger than what goes to the agent."""
+        packet.output = self._output_of(packet)
         packet.oversize = packet.n > self.ports[0].status.largest_out
 
-    def _is_to_itself(self, packet: Packet) -> bool:
-        return self._lid != 0 and self._is_own(packet.dlid)
+    def _output_of(self, packet: Packet) -> int:
+        """An SMP goes to the agent, as does a PMA request to an own LID."""
+        is_here = packet.slot == self._vls or (self._lid != 0 and self._is_own(packet.dlid))
+        return _AGENT if is_here and self._is_for_agent(packet) else _LINK
 
     def _own_lids_changed(self) -> None:
         """The DLID of a packet being taken from the host is compared in the cycle of its last row."""
         packet = self._from_host.taken
-        if packet and packet.queue is None and self._is_perf_request(packet):
-            packet.output = _AGENT if self._is_to_itself(packet) else _LINK
-
-    def _is_perf_request(self, packet: Packet) -> bool:
-        if packet.slot == self._vls:
-            return False
-        assert packet.content is not None
-        return is_perf_request(packet.content.data)
-
-    def _is_smp(self, packet: Packet) -> bool:
-        if packet.slot != self._vls:
-            return False
-        assert packet.content is not None
-        return is_smp(packet.content.data)
+        if packet and packet.queue is None:
+            packet.output = self._output_of(packet)
 
     def largest_out_changed(self) -> None:
         """The length of a packet being taken from the host is compared in cycle a+3."""

@@ -282,7 +282,7 @@ def test_what_the_matching_passes_over_would_have_chosen_nothing(star, ready, se
         for port in ports:
             port.flow.announcement_changes()
         for host in hosts:
-            host.stall(host.stalled)
+            host.stall(~host.gate.open_slots)
         kernel.at(kernel.now + 1, DECIDE, everywhere)
 
     kernel.at(0, DECIDE, everywhere)
