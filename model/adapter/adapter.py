@@ -19,11 +19,10 @@ from ..kernel import Kernel
 from ..link.packet_check import header_rejection
 from ..link.port import LinkPort
 from ..link.port_status import PortStatus
+from ..management.mad_in_packet import is_perf_request, is_smp
 from ..management.node import Node
-from ..management.perf_packet import is_perf_request
 from ..management.port_zero import PortZero
 from ..management.register_bus import Bus
-from ..management.smp_packet import is_smp
 from ..packet import READ_TO_WIRE, DataTransmission, Packet
 
 __all__ = ["Adapter"]

@@ -19,11 +19,10 @@ from .agent_node import AgentNode, give_read
 from .attribute import READ_STEPS
 from .attributes import Attributes
 from .m_key import KeyCheck, Lease, check_key
+from .mad_in_packet import answer_packet, is_perf_request, is_smp, perf_in, smp_in, with_fields
 from .perf_attribute import perf_attributes
-from .perf_packet import answer_packet, is_perf_request, perf_in
 from .respond import respond
 from .smi import FROM_HOST, TO_HOST, Toward, Way, answer_passage, pass_on, route
-from .smp_packet import is_smp, smp_in, with_fields
 from .steps import Steps, Work
 from .traps import Traps, trap_packet
 

@@ -1,28 +1,111 @@
-"""Where a MAD is in its packet, and how the packet is changed (docs/management.md, sections 1 and 2)."""
+"""MADs in their packets: SMPs and performance management requests (docs/management.md, sections 1, 2 and 6)."""
 
 from collections.abc import Mapping
 from typing import Final
 
+from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import BTH, DETH, LRH
-from wire.layout import Layout
-from wire.mad import MAD_BYTES
+from wire.layout import Layout, Record
+from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MgmtClass
+from wire.opcodes import Opcode
+from wire.pma import PERF_MAD
+from wire.smp import unpack_smp
 
-__all__ = ["BTH_AT", "DETH_AT", "LRH_AT", "MAD_AT", "MAD_END", "PACKET_BYTES", "Changes", "changed"]
+__all__ = ["answer_packet", "is_perf_request", "is_smp", "perf_in", "smp_in", "with_fields"]
 
-LRH_AT: Final = 0
-BTH_AT: Final = LRH.size_bytes
-DETH_AT: Final = BTH_AT + BTH.size_bytes
-MAD_AT: Final = DETH_AT + DETH.size_bytes
-MAD_END: Final = MAD_AT + MAD_BYTES
-PACKET_BYTES: Final = MAD_END + ICRC_BYTES
+_LRH_AT: Final = 0
+_BTH_AT: Final = LRH.size_bytes
+_DETH_AT: Final = _BTH_AT + BTH.size_bytes
+_MAD_AT: Final = _DETH_AT + DETH.size_bytes
+_MAD_END: Final = _MAD_AT + MAD_BYTES
+_PACKET_BYTES: Final = _MAD_END + ICRC_BYTES
 """72 words, from LRH to ICRC."""
 
-Changes = tuple[Layout, int, Mapping[str, int]]
+_SMP_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
+
+_PERF_METHODS: Final = (MadMethod.GET, MadMethod.SET)
+_KNOWN_BY: Final[tuple[tuple[Layout, int, str, int], ...]] = (
+    (LRH, _LRH_AT, "lnh", LNH.IBA_LOCAL),
+    (BTH, _BTH_AT, "opcode", Opcode.UD_SEND_ONLY),
+    (BTH, _BTH_AT, "dest_qp", QP_GSI),
+    (DETH, _DETH_AT, "q_key", Q_KEY_GSI),
+    (MAD_HEADER, _MAD_AT, "base_version", BASE_VERSION),
+    (MAD_HEADER, _MAD_AT, "mgmt_class", MgmtClass.PERF),
+)
+"""Fields that a request has, and its method."""
+_HEAD_BYTES: Final = _MAD_AT + MAD_HEADER.size_bytes
+
+_Changes = tuple[Layout, int, Mapping[str, int]]
 """A header, where it is, and its fields that change."""
 
 
-def changed(data: bytes, *headers: Changes) -> bytes:
+def _head(fields: tuple[tuple[Layout, int, str, int], ...]) -> int:
+    """The headers, all 0 except these fields, as an integer."""
+    data = bytes(_HEAD_BYTES)
+    for layout, place, name, value in fields:
+        data = layout[name].write(data, value, place)
+    return int.from_bytes(data, "big")
+
+
+_MASK: Final = _head(tuple((layout, place, name, layout[name].max) for layout, place, name, _ in _KNOWN_BY))
+_HEAD: Final = _head(_KNOWN_BY)
+
+
+def is_smp(data: bytes) -> bool:
+    """True if a packet on VL15's slot, given from LRH to ICRC, is an SMP. Its ICRC is not looked at."""
+    if len(data) != _PACKET_BYTES or LRH["lnh"].read(data) != LNH.IBA_LOCAL:
+        return False
+    bth = BTH.unpack(data, _BTH_AT)
+    mad = MAD_HEADER.unpack(data, _MAD_AT)
+    return (
+        bth.opcode == Opcode.UD_SEND_ONLY
+        and bth.dest_qp == QP_SMI
+        and mad.base_version == BASE_VERSION
+        and mad.mgmt_class in _SMP_CLASSES
+    )
+
+
+def is_perf_request(data: bytes) -> bool:
+    """True if a packet on the slot of a data VL, given from LRH to ICRC, is a request to a PMA.
+
+    Its ICRC is not looked at. Data packets are checked too: all fields but one are compared at once.
+    """
+    return (
+        len(data) == _PACKET_BYTES
+        and int.from_bytes(data[:_HEAD_BYTES], "big") & _MASK == _HEAD
+        and MAD_HEADER["method"].read(data, _MAD_AT) in _PERF_METHODS
+    )
+
+
+def smp_in(data: bytes) -> Record:
+    """The SMP in its packet."""
+    return unpack_smp(data[_MAD_AT:_MAD_END])
+
+
+def perf_in(data: bytes) -> Record:
+    """The MAD in its packet."""
+    return PERF_MAD.unpack(data[_MAD_AT:_MAD_END])
+
+
+def with_fields(data: bytes, lrh: Mapping[str, int], smp: Mapping[str, int]) -> bytes:
+    """An SMP's packet with these fields changed and a right ICRC; every other bit is as it came."""
+    return _changed(data, (LRH, _LRH_AT, lrh), (smp_in(data).layout, _MAD_AT, smp))
+
+
+def answer_packet(data: bytes, answer: Record) -> bytes:
+    """The packet of an answer to a request in its packet: back to where that came from."""
+    lrh = LRH.unpack(data, _LRH_AT)
+    return _changed(
+        data,
+        (LRH, _LRH_AT, {"dlid": lrh.slid, "slid": lrh.dlid}),
+        (BTH, _BTH_AT, {"dest_qp": DETH["src_qp"].read(data, _DETH_AT)}),
+        (DETH, _DETH_AT, {"src_qp": QP_GSI}),
+        (PERF_MAD, _MAD_AT, answer),
+    )
+
+
+def _changed(data: bytes, *headers: _Changes) -> bytes:
     """A packet with these fields changed and a right ICRC; every other bit is as it came."""
     for layout, place, fields in headers:
         for name, value in fields.items():

@@ -6,8 +6,7 @@ from typing import Any
 from model.kernel import CONTROL, DECIDE, MATCH, STATE, UPDATE, Kernel
 from model.management.agent import Agent
 from model.management.agent_node import AgentNode
-from model.management.perf_packet import perf_in
-from model.management.smp_packet import smp_in
+from model.management.mad_in_packet import perf_in, smp_in
 from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
 from wire.headers import LRH
 from wire.layout import Record

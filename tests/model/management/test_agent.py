@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from model.management.smp_packet import smp_in, with_fields
+from model.management.mad_in_packet import smp_in, with_fields
 from tests.model.management.agent_bench import ARRIVES, IDENTITY, START, SWITCH, Bench, change, get
 from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
 from wire.crc import icrc_good

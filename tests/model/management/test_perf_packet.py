@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.management.perf_packet import answer_packet, is_perf_request, perf_in
+from model.management.mad_in_packet import answer_packet, is_perf_request, perf_in
 from wire.codes import LNH
 from wire.crc import icrc_good
 from wire.headers import BTH, DETH, LRH

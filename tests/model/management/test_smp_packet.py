@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.management.smp_packet import is_smp, smp_in, with_fields
+from model.management.mad_in_packet import is_smp, smp_in, with_fields
 from wire.codes import LNH
 from wire.crc import icrc_good
 from wire.headers import BTH, LRH

@@ -3,7 +3,7 @@
 import pytest
 
 from model.kernel import DECIDE, MATCH, STATE
-from model.management.smp_packet import smp_in
+from model.management.mad_in_packet import smp_in
 from model.management.traps import Traps, transaction_id
 from tests.model.management.agent_bench import ADAPTER, SWITCH, Bench, change, get
 from wire.codes import PortState
