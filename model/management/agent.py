@@ -15,13 +15,12 @@ from wire.sma import SmaAttribute
 from wire.smp import is_directed
 
 from ..kernel import DECIDE, UPDATE, Kernel
-from .agent_node import AgentNode, give_read
-from .attribute import READ_STEPS
+from .agent_node import AgentNode
+from .attribute import READ_STEPS, respond
 from .attributes import Attributes
 from .m_key import KeyCheck, Lease, check_key
 from .mad_in_packet import answer_packet, is_perf_request, is_smp, perf_in, smp_in, with_fields
 from .perf_attribute import perf_attributes
-from .respond import respond
 from .smi import FROM_HOST, TO_HOST, Toward, Way, answer_passage, pass_on, route
 from .steps import Steps, Work
 from .traps import Traps, trap_packet
@@ -233,7 +232,7 @@ class Agent:
             return None
         yield _LFT_STEP
         top = table.linear_fdb_top
-        entry = give_read(self._node, lft_address(way.number))
+        entry = self._node.give_read(lft_address(way.number))
         yield _LFT_STEP + READ_STEPS
         return self._output_of(entry.value) if way.number <= top else None
 

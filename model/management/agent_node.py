@@ -3,7 +3,22 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-__all__ = ["AgentNode", "BusRead", "give_read"]
+__all__ = ["AgentNode", "BusRead"]
+
+
+class BusRead:
+    """A read that was given on the register bus.
+
+    Attributes:
+        value: what was read, there four cycles after the read was given.
+    """
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def take(self, value: int) -> None:
+        """The answer is here."""
+        self.value = value
 
 
 class AgentNode(ABC):
@@ -39,24 +54,8 @@ class AgentNode(ABC):
     def is_active(self) -> bool:
         """True if the state of an adapter's port, visible in the current cycle, is Active. A switch's is not asked."""
 
-
-class BusRead:
-    """A read that was given on the register bus.
-
-    Attributes:
-        value: what was read, there four cycles after the read was given.
-    """
-
-    def __init__(self) -> None:
-        self.value = 0
-
-    def take(self, value: int) -> None:
-        """The answer is here."""
-        self.value = value
-
-
-def give_read(node: AgentNode, address: int) -> BusRead:
-    """Give a read in the current cycle."""
-    read = BusRead()
-    node.bus_read(address, read.take)
-    return read
+    def give_read(self, address: int) -> BusRead:
+        """Give a read on the register bus in the current cycle."""
+        read = BusRead()
+        self.bus_read(address, read.take)
+        return read

@@ -1,10 +1,14 @@
-"""What an attribute of the agent is, and the steps at which it acts (docs/management.md, section 4.3)."""
+"""What an attribute of the agent is, and how a Get or Set of it is answered (docs/management.md, sections 4 and 6)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Final, NamedTuple
 
-from wire.layout import Layout
+from wire.layout import Layout, Record
+from wire.mad import CLASS_VERSION, MadMethod, MadStatus, mad_data
+from wire.smp import smp_response
+
+from .agent_node import AgentNode
 
 __all__ = [
     "ANSWER",
@@ -12,9 +16,12 @@ __all__ = [
     "READ_STEPS",
     "SET",
     "Attribute",
+    "Constant",
     "Request",
     "SettableAttribute",
+    "StoredBlock",
     "answer_step",
+    "respond",
     "set_step",
     "word_of",
 ]
@@ -76,9 +83,82 @@ class Attribute(ABC):
         """The attribute's bytes, from step `ANSWER` on."""
 
 
+class Constant(Attribute):
+    """An attribute that is the same whenever it is asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
+        """What it always is."""
+        yield ANSWER
+        return self._data
+
+
 class SettableAttribute(Attribute):
     """An attribute that takes Sets."""
 
     @abstractmethod
     def change(self, request: Request) -> Generator[int, None, bool]:
         """Carry out a Set, from step `SET` to step `COMMIT`; False if a field of it is refused."""
+
+
+class StoredBlock(SettableAttribute):
+    """A block of bytes for each thing that the modifier selects. Any value is accepted."""
+
+    def __init__(self, node: AgentNode, reset: bytes) -> None:
+        """`reset` is what every block holds at reset."""
+        self._node = node
+        self._reset = reset
+        self._blocks: dict[int, bytes] = {}
+
+    def kept(self, data: bytes) -> bytes:
+        """What is stored of the bytes of a Set."""
+        return data
+
+    def writes(self, which: int, data: bytes) -> list[tuple[int, int, int]]:
+        """Step, address and value of the register writes of a Set, in the order of their steps."""
+        return []
+
+    def block(self, which: int) -> bytes:
+        """What a block holds."""
+        return self._blocks.get(which, self._reset)
+
+    def change(self, request: Request) -> Generator[int, None, bool]:
+        """Some blocks are also written to registers."""
+        data = request.data[: len(self._reset)]
+        for step, address, value in self.writes(request.which, data):
+            yield step
+            self._node.bus_write(address, value)
+        yield COMMIT
+        self._blocks[request.which] = self.kept(data)
+        return True
+
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
+        """As stored."""
+        yield ANSWER
+        return self.block(request.which)
+
+
+def respond(
+    attributes: Mapping[int, Attribute], mad: Record, arrival: int, hides_m_key: bool = False
+) -> Generator[int, None, Record]:
+    """Work on a Get or Set, in steps (section 4.3), and return the answer, an SMP's as before the SMI."""
+    is_set = mad.method == MadMethod.SET
+    data = mad_data(mad)
+    if mad.class_version != CLASS_VERSION:
+        return smp_response(mad, data, MadStatus.BAD_VERSION)
+    attribute = attributes.get(mad.attribute_id)
+    if attribute is None or (is_set and not isinstance(attribute, SettableAttribute)):
+        return smp_response(mad, data, MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED)
+    which = attribute.select(mad.attribute_modifier, data)
+    if which is None:
+        return smp_response(mad, data, MadStatus.INVALID_ATTRIBUTE_VALUE)
+    request = Request(which, is_set, data, arrival, hides_m_key)
+    status = MadStatus.OK
+    if is_set and isinstance(attribute, SettableAttribute):
+        accepted = yield from attribute.change(request)
+        if not accepted:
+            status = MadStatus.INVALID_ATTRIBUTE_VALUE
+    answer = yield from attribute.answer(request)
+    return smp_response(mad, answer, status)

@@ -1,12 +1,13 @@
 """The attributes that a node's agent has (docs/management.md, section 4.1)."""
 
+from wire.node_info import node_description
 from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
-from wire.sma import SmaAttribute
+from wire.sma import VENDOR_DIAG, SmaAttribute
 
 from .agent_node import AgentNode
-from .attribute import Attribute
+from .attribute import Attribute, Constant
 from .forwarding_tables import LinearForwardingTable, MulticastForwardingTable
-from .node_info import NodeDescription, NodeInfo, VendorDiag
+from .node_info import NodeInfo
 from .port_info import PortInfo
 from .port_tables import GuidInfo, LedInfo, PKeyTable, SlToVlMappingTable, VlArbitrationTable
 from .switch_info import SwitchInfo
@@ -29,14 +30,14 @@ class Attributes:
         self.sl_to_vl = SlToVlMappingTable(node, parameters)
         self.switch_info: SwitchInfo | None = None
         self.by_code: dict[int, Attribute] = {
-            SmaAttribute.NODE_DESCRIPTION: NodeDescription(identity),
+            SmaAttribute.NODE_DESCRIPTION: Constant(node_description(identity.description)),
             SmaAttribute.NODE_INFO: NodeInfo(parameters, identity),
             SmaAttribute.GUID_INFO: GuidInfo(node, identity.port_guid),
             SmaAttribute.PORT_INFO: self.port_info,
             SmaAttribute.P_KEY_TABLE: PKeyTable(node, parameters),
             SmaAttribute.SL_TO_VL_MAPPING_TABLE: self.sl_to_vl,
             SmaAttribute.VL_ARBITRATION_TABLE: VlArbitrationTable(node, parameters),
-            SmaAttribute.VENDOR_DIAG: VendorDiag(),
+            SmaAttribute.VENDOR_DIAG: Constant(VENDOR_DIAG.pack()),
             SmaAttribute.LED_INFO: LedInfo(node, parameters),
         }
         if isinstance(parameters, SwitchParameters):

@@ -10,8 +10,7 @@ from wire.parameters import SwitchParameters
 from wire.registers import lft_address
 
 from .agent_node import AgentNode
-from .attribute import set_step
-from .stored_block import StoredBlock
+from .attribute import StoredBlock, set_step
 
 __all__ = ["LinearForwardingTable", "MulticastForwardingTable"]
 

@@ -1,44 +1,17 @@
-"""The attributes that say what a node is: NodeInfo, NodeDescription, VendorDiag (docs/management.md, section 4.1)."""
+"""NodeInfo: what a node is (docs/management.md, section 4.1)."""
 
 from collections.abc import Generator
 from typing import Final
 
-from wire.node_info import DEVICE_ID, NODE_INFO, VENDOR_ID, NodeType, node_description
+from wire.node_info import DEVICE_ID, NODE_INFO, VENDOR_ID, NodeType
 from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
 from wire.port_tables import P_KEY_TABLE
-from wire.sma import VENDOR_DIAG
 
 from .attribute import ANSWER, Attribute, Request
 
-__all__ = ["NodeDescription", "NodeInfo", "VendorDiag"]
+__all__ = ["NodeInfo"]
 
 _REVISION: Final = 1
-
-
-class _Constant(Attribute):
-    """An attribute that is the same whenever it is asked for."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def answer(self, request: Request) -> Generator[int, None, bytes]:
-        """What it always is."""
-        yield ANSWER
-        return self._data
-
-
-class NodeDescription(_Constant):
-    """The node's description."""
-
-    def __init__(self, identity: NodeIdentity) -> None:
-        super().__init__(node_description(identity.description))
-
-
-class VendorDiag(_Constant):
-    """No diagnosis."""
-
-    def __init__(self) -> None:
-        super().__init__(VENDOR_DIAG.pack())
 
 
 class NodeInfo(Attribute):

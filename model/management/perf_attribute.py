@@ -18,12 +18,12 @@ from wire.pma import (
 )
 from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister, port_address
 
-from .agent_node import AgentNode, BusRead, give_read
+from .agent_node import AgentNode, BusRead
 from .attribute import (
-    ANSWER,
     COMMIT,
     READ_STEPS,
     Attribute,
+    Constant,
     Request,
     SettableAttribute,
     answer_step,
@@ -35,15 +35,6 @@ __all__ = ["perf_attributes"]
 
 _WORD_MASK: Final = (1 << DATA_BITS) - 1
 _TICK: Final = word_of(PORT_SAMPLES_CONTROL, "tick")
-
-
-class ClassPortInfo(Attribute):
-    """What the agent can do."""
-
-    def answer(self, request: Request) -> Generator[int, None, bytes]:
-        """What it always is."""
-        yield ANSWER
-        return CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
 
 
 class _PortAttribute(SettableAttribute):
@@ -63,7 +54,7 @@ class _PortAttribute(SettableAttribute):
         self._node.bus_write(port_address(request.which, register), value)
 
     def _read(self, request: Request, register: PortRegister | Counter | CounterHigh) -> BusRead:
-        return give_read(self._node, port_address(request.which, register))
+        return self._node.give_read(port_address(request.which, register))
 
 
 class PortSamplesControl(_PortAttribute):
@@ -193,8 +184,9 @@ class PortCountersExtended(_PortAttribute):
 def perf_attributes(node: AgentNode, parameters: NodeParameters) -> dict[int, Attribute]:
     """A node's, by AttributeID."""
     ports = FabricParameters.port_count(parameters)
+    can_do = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
     return {
-        PmaAttribute.CLASS_PORT_INFO: ClassPortInfo(),
+        PmaAttribute.CLASS_PORT_INFO: Constant(can_do),
         PmaAttribute.PORT_SAMPLES_CONTROL: PortSamplesControl(node, ports),
         PmaAttribute.PORT_COUNTERS: PortCounters(node, ports),
         PmaAttribute.PORT_COUNTERS_EXTENDED: PortCountersExtended(node, ports),

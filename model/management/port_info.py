@@ -30,7 +30,7 @@ from wire.port_info import (
 from wire.port_tables import GUID_INFO, VL_ARBITRATION_TABLE
 from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
 
-from .agent_node import AgentNode, give_read
+from .agent_node import AgentNode
 from .attribute import COMMIT, READ_STEPS, SET, Request, SettableAttribute, answer_step, set_step, word_of
 
 __all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states"]
@@ -279,7 +279,7 @@ class PortInfo(SettableAttribute):
             states = Changes({}, asked.port_state == NO_CHANGE and asked.port_physical_state == NO_CHANGE)
         else:
             yield SET
-            state = give_read(self._node, self._address(which, PortRegister.STATE))
+            state = self._node.give_read(self._address(which, PortRegister.STATE))
             yield SET + READ_STEPS
             states = set_states(state.value, asked)
         changes = set_fields(kind, self.stored[which], asked)
@@ -305,12 +305,12 @@ class PortInfo(SettableAttribute):
             stored = self.own
         else:
             yield _answer_step("link_width_active")
-            width = give_read(self._node, self._address(which, PortRegister.WIDTH))
+            width = self._node.give_read(self._address(which, PortRegister.WIDTH))
             yield _answer_step("port_state")
             stored = self.stored[which]
-            state = give_read(self._node, self._address(which, PortRegister.STATE))
+            state = self._node.give_read(self._address(which, PortRegister.STATE))
             yield _answer_step("port_physical_state", 1)
-            physical = give_read(self._node, self._address(which, PortRegister.PHYSICAL_STATE))
+            physical = self._node.give_read(self._address(which, PortRegister.PHYSICAL_STATE))
             yield _answer_step("port_physical_state", 1 + READ_STEPS)
             live["link_width_active"] = width.value
             live["port_state"] = state.value

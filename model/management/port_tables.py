@@ -17,8 +17,7 @@ from wire.registers import sl_to_vl_address
 from wire.sma import LED_INFO, PORT_MODIFIER
 
 from .agent_node import AgentNode
-from .attribute import set_step
-from .stored_block import StoredBlock
+from .attribute import StoredBlock, set_step
 
 __all__ = ["GuidInfo", "LedInfo", "PKeyTable", "SlToVlMappingTable", "VlArbitrationTable"]
 
