@@ -134,47 +134,34 @@ def _read_port(port: LinkPort, offset: int) -> int:
 
 
 def _write_port(port: LinkPort, offset: int, value: int) -> None:
-    """Write a word of a port's page; it is visible in the current cycle (a state shows in it)."""
+    """Write a word of a port's page, visible in the current cycle (a state shows in it); no value out of range."""
     status, flow, counters = port.status, port.flow, port.status.counters
     match offset:
-        case PortRegister.STATE:
-            if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
-                port.state_machine.write(value)
-        case PortRegister.WIDTH:
-            if value in (LinkWidth.X1, LinkWidth.X4):
-                port.output.set_pitch(1 if value == LinkWidth.X4 else 4)
-        case PortRegister.NEIGHBOR_MTU:
-            if 1 <= value <= status.mtu_cap:
-                port.set_neighbor_mtu(value)
-        case PortRegister.OPERATIONAL_VLS:
-            if 1 <= value <= operational_vls(status.vls):
-                port.set_operational(data_vls(value))
-        case PortRegister.FCP_THRESHOLD:
-            if value < 1 << 12:
-                flow.set_threshold(value)
-        case PortRegister.FCP_PERIOD:
-            if 1 <= value <= _TIMER_MAX:
-                flow.set_period(value)
-        case PortRegister.FC_WATCHDOG:
-            if 1 <= value <= _TIMER_MAX:
-                flow.set_watchdog(value)
-        case PortRegister.LINK_DOWN_TIMEOUT:
-            if 1 <= value <= _TIMER_MAX:
-                port.state_machine.set_timeout(value)
-        case PortRegister.TICK:
-            if value < 1 << 8:
-                counters.xmit_wait.set_tick(status.kernel.now, value + 1)
-        case PortRegister.LOCAL_PHY_ERRORS:
-            if value < 1 << 4:
-                counters.local_phy_errors = value
-        case PortRegister.OVERRUN_ERRORS:
-            if value < 1 << 4:
-                flow.overrun_errors = value
-        case PortRegister.PHYSICAL_STATE:
-            if value in _PHYSICAL_STATES:
-                port.set_physical_state(PortPhysicalState(value))
-        case PortRegister.EXTENDED_LOW:
-            if value < 1 << DATA_BITS:
-                counters.extended_low = value
+        case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
+            port.state_machine.write(value)
+        case PortRegister.WIDTH if value in (LinkWidth.X1, LinkWidth.X4):
+            port.output.set_pitch(1 if value == LinkWidth.X4 else 4)
+        case PortRegister.NEIGHBOR_MTU if 1 <= value <= status.mtu_cap:
+            port.set_neighbor_mtu(value)
+        case PortRegister.OPERATIONAL_VLS if 1 <= value <= operational_vls(status.vls):
+            port.set_operational(data_vls(value))
+        case PortRegister.FCP_THRESHOLD if value < 1 << 12:
+            flow.set_threshold(value)
+        case PortRegister.FCP_PERIOD if 1 <= value <= _TIMER_MAX:
+            flow.set_period(value)
+        case PortRegister.FC_WATCHDOG if 1 <= value <= _TIMER_MAX:
+            flow.set_watchdog(value)
+        case PortRegister.LINK_DOWN_TIMEOUT if 1 <= value <= _TIMER_MAX:
+            port.state_machine.set_timeout(value)
+        case PortRegister.TICK if value < 1 << 8:
+            counters.xmit_wait.set_tick(status.kernel.now, value + 1)
+        case PortRegister.LOCAL_PHY_ERRORS if value < 1 << 4:
+            counters.local_phy_errors = value
+        case PortRegister.OVERRUN_ERRORS if value < 1 << 4:
+            flow.overrun_errors = value
+        case PortRegister.PHYSICAL_STATE if value in _PHYSICAL_STATES:
+            port.set_physical_state(PortPhysicalState(value))
+        case PortRegister.EXTENDED_LOW if value < 1 << DATA_BITS:
+            counters.extended_low = value
         case _ if offset in _COUNTERS:
             counters.write(status.kernel.now, Counter(offset), value)
