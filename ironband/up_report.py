@@ -16,14 +16,15 @@ from cosim.topology.subnet_differences import differences
 from cosim.topology.subnet_text import forwarding_table, host_line, link_lines, switch_line
 from cosim.topology.topology_file import TopologyFile
 from ironband.progress import Console
-from sm.event_text import QUIET_EVENTS, event_text
 from sm.events import (
+    QUIET_EVENTS,
     Event,
     NodeFound,
     SweepEnded,
     SweepStarted,
     TablesWritten,
     TrapReceived,
+    event_text,
 )
 from sm.lids import format_guid2lid
 from sm.subnet import Node, Subnet

@@ -97,16 +97,16 @@ class _Ports:
 
     def is_ready(self, end: End) -> bool:
         """Whether the port is Active; ports without a link need not be."""
-        return self._found.peer(end) is None or self._found.state(end) == PortState.ACTIVE
+        return self._found.subnet.peer(end) is None or self._found.state(end) == PortState.ACTIVE
 
     def is_hopeful(self, end: End) -> bool:
         """Whether the port is not ready and may yet become so."""
-        peer = self._found.peer(end)
+        peer = self._found.subnet.peer(end)
         return not (self.is_ready(end) or self._is_mute(end) or (peer is not None and self._is_mute(peer)))
 
     def is_armed(self, end: End) -> bool:
         """Whether Active is the next step."""
-        return self._found.peer(end) is not None and self._found.state(end) == PortState.ARMED
+        return self._found.subnet.peer(end) is not None and self._found.state(end) == PortState.ARMED
 
     def is_to_configure(self, end: End) -> bool:
         """Whether Armed is the next step, or a field is not as wanted."""
@@ -118,7 +118,7 @@ class _Ports:
         return self._found.path(end) in self.mute_paths
 
     def _is_initial(self, end: End) -> bool:
-        return self._found.peer(end) is not None and self._found.state(end) == PortState.INITIALIZE
+        return self._found.subnet.peer(end) is not None and self._found.state(end) == PortState.INITIALIZE
 
     @property
     def beside_fallen(self) -> list[End]:
@@ -129,7 +129,7 @@ class _Ports:
         return [
             end
             for end in self._wanted
-            if (peer := self._found.peer(end)) is not None
+            if (peer := self._found.subnet.peer(end)) is not None
             and self._is_initial(peer)
             and self._found.state(end) in (PortState.ARMED, PortState.ACTIVE)
         ]

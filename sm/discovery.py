@@ -48,10 +48,6 @@ class Findings:
         is_switch = self.subnet.nodes[end.guid].is_switch
         return self.paths[End(end.guid, MANAGEMENT_PORT) if is_switch else end]
 
-    def peer(self, end: End) -> End | None:
-        """The port at the far end of the link at a port."""
-        return self.subnet.peer(end)
-
     def state(self, end: End) -> PortState:
         """The state of a port that was read."""
         return PortState(self.ports[end].port_state)

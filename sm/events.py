@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sm.subnet import End, Link, Node
 from wire.codes import PortState
@@ -14,6 +15,7 @@ from wire.meaning import label
 from wire.sma import SmaAttribute
 
 __all__ = [
+    "QUIET_EVENTS",
     "CreditLoopFound",
     "DuplicateGuid",
     "Event",
@@ -32,6 +34,7 @@ __all__ = [
     "Tell",
     "TrapReceived",
     "Unsettled",
+    "event_text",
 ]
 
 
@@ -225,6 +228,21 @@ class TrapReceived(Event):
 
 Tell: TypeAlias = Callable[[Event], None]
 """Whom to notify."""
+
+QUIET_EVENTS: Final = (LinkFound, PortStateSet)
+"""Events that are too many to be reported one by one."""
+
+
+def event_text(event: Event, names: Mapping[int, str]) -> str:
+    """An event in words; nodes by their names, which `names` has by GUID, but where they are found and lost."""
+    text = str(event)
+    if isinstance(event, NodeFound | NodeLost):
+        return text
+
+    def name(match: re.Match[str]) -> str:
+        return names.get(int(match[1], 16), match[0])
+
+    return re.sub(r"0x([0-9a-f]{16})", name, text)
 
 
 def _node(node: Node) -> str:

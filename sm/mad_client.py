@@ -37,13 +37,11 @@ class RefusedError(SmpError):
     """An SMP answered with a status other than OK.
 
     Attributes:
-        status: MADHeader.Status without the D bit.
         data: the attribute in the answer, 64 bytes.
     """
 
-    def __init__(self, text: str, status: int, data: bytes) -> None:
+    def __init__(self, text: str, data: bytes) -> None:
         super().__init__(text)
-        self.status = status
         self.data = data
 
 
@@ -231,7 +229,6 @@ class MadClient:
         del self._outstanding[smp.transaction_id]
         data = mad_data(smp)
         if smp.status:
-            error = RefusedError(f"{request}: {status_text(smp.status)}", smp.status, data)
-            request.answer.fail(error)
+            request.answer.fail(RefusedError(f"{request}: {status_text(smp.status)}", data))
         else:
             request.answer.resolve(data)

@@ -17,7 +17,7 @@ from cosim.analysis.event import Event
 from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
-from sm.event_text import QUIET_EVENTS, event_text
+from sm.events import QUIET_EVENTS, event_text
 from sm.events import Event as ManagerEvent
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW

@@ -19,8 +19,7 @@ from cosim.scenario.scenario import Scenario
 from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
-from sm.event_text import event_text
-from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled
+from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled, event_text
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters

@@ -62,7 +62,7 @@ def _state(found: Findings, end: End) -> str:
 
 
 def _far_end(found: Findings, end: End) -> str:
-    far = found.peer(end)
+    far = found.subnet.peer(end)
     if far is None:
         down = found.state(end) == PortState.DOWN
         return '           [  ] "" ( )' if down else '    "Port not available"'

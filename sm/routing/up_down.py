@@ -14,7 +14,7 @@ from sm.routing.graph import UNREACHABLE, SwitchGraph
 from sm.routing.routes import NextHops, Routes, spread
 from sm.subnet import Subnet
 
-__all__ = ["RoutingError", "choose_roots", "ranks", "up_down"]
+__all__ = ["RoutingError", "choose_roots", "up_down"]
 
 Rank = tuple[int, int]
 """Links to the nearest root, then the GUID: of two linked switches the one with the lower rank is the upper."""
@@ -75,13 +75,6 @@ def choose_roots(subnet: Subnet) -> list[int]:
         else:
             roots.append(min(island, key=lambda switch: (_total_distance(graph, switch), graph.guids[switch])))
     return [graph.guids[root] for root in roots]
-
-
-def ranks(subnet: Subnet, roots: Collection[int]) -> dict[int, Rank]:
-    """Rank of each switch by GUID: a link goes up towards the lower of its ends' ranks."""
-    graph = SwitchGraph.of(subnet)
-    numbers = {guid: number for number, guid in enumerate(graph.guids)}
-    return dict(zip(graph.guids, _ranks(graph, [numbers[guid] for guid in roots]), strict=True))
 
 
 def _ranks(graph: SwitchGraph, roots: list[int]) -> list[Rank]:

@@ -245,7 +245,7 @@ def test_the_ends_of_a_link_come_one_after_the_other():
     bench = Bench(fat_tree(4, 2, hosts=2))
     wanted = port_settings(bench.found, assign_lids(bench.found.subnet), SubnetSettings())
     ends = [end for end in wanted if end.port]
-    assert [bench.found.peer(end) for end in ends[::2]] == ends[1::2]
+    assert [bench.found.subnet.peer(end) for end in ends[::2]] == ends[1::2]
 
 
 def test_an_sl_to_vl_table_that_is_refused_is_told_and_not_tried_again():

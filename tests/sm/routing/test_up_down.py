@@ -9,7 +9,7 @@ from cosim.topology.topology_file import read_topology
 from sm.credit_loops import find_credit_loop
 from sm.lids import assign_lids, parse_guid2lid
 from sm.routing.min_hop import min_hop
-from sm.routing.up_down import RoutingError, choose_roots, ranks, up_down
+from sm.routing.up_down import RoutingError, choose_roots, up_down
 from sm.subnet import End, Subnet
 from tests.files import TOPOLOGIES
 from tests.sm.opensm_tables import read_fdbs
@@ -28,6 +28,15 @@ from tests.sm.subnets import (
 )
 
 OPENSM = Path(__file__).parents[1] / "opensm"
+
+
+def ranks(subnet, roots):
+    """Of each switch: links to the nearest root, then the GUID. A link goes up to the lower rank."""
+    hops = [links_from(subnet, root) for root in roots]
+    return {
+        switch.guid: (min(links[switch.guid] for links in hops if switch.guid in links), switch.guid)
+        for switch in subnet.switches
+    }
 
 
 def goes_up(subnet, rank, end):
