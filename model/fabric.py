@@ -8,7 +8,7 @@ from wire.parameters import FabricParameters, SwitchParameters
 from wire.stimulus import Control, Delivery, Injection, Operation, Post
 from wire.trace import Kind, Record, link_source, port_source
 
-from .adapter.adapter import Adapter
+from .adapter import Adapter
 from .kernel import CONTROL, DECIDE, UPDATE, Kernel
 from .link.link import Direction
 from .link.port import LinkPort

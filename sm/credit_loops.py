@@ -8,6 +8,8 @@ dependencies form a circle (Dally and Seitz, 1987). All packets are taken to be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 
 from sm.lids import LidRange
 from sm.subnet import MANAGEMENT_PORT, End, Subnet
@@ -72,20 +74,15 @@ def _destinations(subnet: Subnet, lids: Mapping[int, LidRange], management: bool
 
 def _circle(waits: dict[End, set[End]]) -> list[End] | None:
     """A shortest circle through the lowest channel that is on one."""
-    awaited_by = dict.fromkeys(waits, 0)
-    for channels in waits.values():
-        for channel in channels:
-            awaited_by[channel] += 1
-    free = [channel for channel, count in awaited_by.items() if not count]
-    while free:
-        channel = free.pop()
-        del awaited_by[channel]
-        for after in waits[channel]:
-            awaited_by[after] -= 1
-            if not awaited_by[after]:
-                free.append(after)
-    # What is left is on a circle or waited for from one.
-    for start in sorted(awaited_by):
+    sorter = TopologicalSorter(waits)
+    with suppress(CycleError):
+        sorter.prepare()
+    left = set(waits)
+    while free := sorter.get_ready():
+        left.difference_update(free)
+        sorter.done(*free)
+    # What is left is on a circle or waits for one.
+    for start in sorted(left):
         circle = _way_back(start, waits)
         if circle is not None:
             return circle

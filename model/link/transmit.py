@@ -74,8 +74,8 @@ class LinkOutput(Output):
         self._matcher.reads(sending)
         if self._allowed(sending):
             self._send(sending)
-        else:
-            self._send_later(sending)
+        else:  # row 0 may not pass at present: look again when it is in the transmit stage
+            self._kernel.at(sending.w0 - _STAGE_TO_WIRE, DECIDE, self._row_0_in_stage, sending)
 
     def grant_flow_control(self) -> None:
         """Plan a flow control packet granted in the current cycle."""
@@ -159,10 +159,6 @@ class LinkOutput(Output):
             sending.record = self._kernel.record(fields)
         if self.wire:
             self.wire.send(sending)
-
-    def _send_later(self, sending: DataTransmission) -> None:
-        """Row 0 may not pass at present: look again when it is in the transmit stage."""
-        self._kernel.at(sending.w0 - _STAGE_TO_WIRE, DECIDE, self._row_0_in_stage, sending)
 
     def _row_0_in_stage(self, sending: DataTransmission) -> None:
         if not self._allowed(sending):

@@ -155,15 +155,12 @@ class Agent:
         data, output, slot = packet
         self._node.offer(data, output, slot)
 
-    def _finish(self, data: bytes, output: int | None) -> None:
-        """The current cycle is that of the last step; `output` is None if the SMP leads nowhere."""
+    def _finish(self, data: bytes, output: int | None, slot: int) -> None:
+        """The current cycle is that of the last step; `output` is None if the packet leads nowhere."""
         if output is None:
             self._finish_without_packet()
         else:
-            self._finish_on(data, output, self._vls)
-
-    def _finish_on(self, data: bytes, output: int, slot: int) -> None:
-        self._kernel.at(self._kernel.now + 1, DECIDE, self._offer, (data, output, slot))
+            self._kernel.at(self._kernel.now + 1, DECIDE, self._offer, (data, output, slot))
 
     def _finish_without_packet(self) -> None:
         self._kernel.at(self._kernel.now + 1, DECIDE, self._become_free)
@@ -178,7 +175,7 @@ class Agent:
         if passage.way.toward != Toward.AGENT:
             output = yield from self._output(passage.way)
             yield _LAST_SHORT
-            self._finish(data, output)
+            self._finish(data, output, self._vls)
             return
         smp = smp_in(data)
         check = check_key(smp.method, smp.m_key, own.m_key, own.m_key_protect_bits)
@@ -201,7 +198,7 @@ class Agent:
         answer = yield from respond(self._attributes.by_code, smp, arrival, hides_m_key)
         yield _LAST_LONG
         passage = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid)
-        self._finish(with_fields(data, passage.lrh, {**answer, **passage.smp}), output)
+        self._finish(with_fields(data, passage.lrh, {**answer, **passage.smp}), output, self._vls)
 
     def _answer_perf(self, data: bytes, arrival: int, slot: int) -> Work:
         yield 0
@@ -212,10 +209,7 @@ class Agent:
         yield _LAST_LONG
         if output is not None and not from_host:
             slot = self._attributes.sl_to_vl.vl_of_answer(output + 1, lrh.sl)
-        if output is None or slot >= self._vls:
-            self._finish_without_packet()
-        else:
-            self._finish_on(answer_packet(data, answer), output, slot)
+        self._finish(answer_packet(data, answer), output if slot < self._vls else None, slot)
 
     def _output(self, way: Way) -> Generator[int, None, int | None]:
         """The output that a `Way` names; None if it leads nowhere."""
@@ -284,7 +278,7 @@ class Agent:
         at_own_host = not self._is_switch and own.master_sm_lid >> own.lmc == own.lid >> own.lmc
         output = yield from self._output(TO_HOST if at_own_host else route(own.master_sm_lid))
         yield _LAST_LONG
-        self._finish(data, output)
+        self._finish(data, output, self._vls)
 
     def _details(self, trap: TrapNumber) -> dict[str, int]:
         if trap == TrapNumber.BAD_M_KEY:

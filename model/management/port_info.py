@@ -114,18 +114,6 @@ def _link_down_default_state(value: int, stored: Record) -> int | None:
     return value if value in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING) else None
 
 
-def _neighbor_mtu(value: int, stored: Record) -> int | None:
-    return value if MTU.MTU_256 <= value <= stored.mtu_cap else None
-
-
-def _operational_vls(value: int, stored: Record) -> int | None:
-    return value if value <= stored.vl_cap else None
-
-
-def _m_key_violations(value: int, stored: Record) -> int | None:
-    return 0 if value == 0 else stored.m_key_violations
-
-
 _Rule = Callable[[int, Record], int | None]
 _RULES: Final[dict[str, tuple[str, _Rule]]] = {
     "m_key": ("0A", _anything),
@@ -138,18 +126,18 @@ _RULES: Final[dict[str, tuple[str, _Rule]]] = {
     "link_down_default_state": ("EA", _link_down_default_state),
     "m_key_protect_bits": ("0A", _anything),
     "lmc": ("A", _anything),
-    "neighbor_mtu": ("EA", _neighbor_mtu),
+    "neighbor_mtu": ("EA", lambda value, stored: value if MTU.MTU_256 <= value <= stored.mtu_cap else None),
     "master_sm_sl": ("0A", _anything),
     "init_type": ("0A", _anything),
     "vl_high_limit": ("EA", _anything),
     "vl_stall_count": ("EA", _anything),
     "hoq_life": ("EA", _anything),
-    "operational_vls": ("EA", _operational_vls),
+    "operational_vls": ("EA", lambda value, stored: value if value <= stored.vl_cap else None),
     "partition_enforcement_inbound": ("E", _anything),
     "partition_enforcement_outbound": ("E", _anything),
     "filter_raw_inbound": ("E", _anything),
     "filter_raw_outbound": ("E", _anything),
-    "m_key_violations": ("0A", _m_key_violations),
+    "m_key_violations": ("0A", lambda value, stored: 0 if value == 0 else stored.m_key_violations),
     "subnet_timeout": ("0A", _anything),
     "local_phy_errors": ("EA", _anything),
     "overrun_errors": ("EA", _anything),

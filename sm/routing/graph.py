@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sm.subnet import MANAGEMENT_PORT, Subnet
 
-__all__ = ["UNREACHABLE", "SwitchGraph"]
+__all__ = ["UNREACHABLE", "SwitchGraph", "distances"]
 
 UNREACHABLE: Final = 1 << 30
 """Distance to where no path leads."""
@@ -51,17 +52,7 @@ class SwitchGraph:
 
     def distances(self, sources: list[int]) -> list[int]:
         """Links between each switch and the nearest of `sources`."""
-        hops = [UNREACHABLE] * len(self.guids)
-        for source in sources:
-            hops[source] = 0
-        queue = deque(sources)
-        while queue:
-            near = queue.popleft()
-            for far in self.ports[near]:
-                if hops[far] == UNREACHABLE:
-                    hops[far] = hops[near] + 1
-                    queue.append(far)
-        return hops
+        return distances(self.ports, sources)
 
     def islands(self) -> list[list[int]]:
         """The switches in groups between which no links are."""
@@ -77,3 +68,18 @@ class SwitchGraph:
         """The ports of a switch, ascending, that lead to some of its neighbours."""
         to = self.ports[switch]
         return tuple(sorted([port for far in neighbours for port in to[far]]))
+
+
+def distances(neighbours: Sequence[Iterable[int]], sources: Sequence[int]) -> list[int]:
+    """Links from the nearest of `sources` to each switch, by way of the `neighbours` of each."""
+    hops = [UNREACHABLE] * len(neighbours)
+    for source in sources:
+        hops[source] = 0
+    queue = deque(sources)
+    while queue:
+        near = queue.popleft()
+        for far in neighbours[near]:
+            if hops[far] == UNREACHABLE:
+                hops[far] = hops[near] + 1
+                queue.append(far)
+    return hops

@@ -5,12 +5,11 @@ The rule is Autonet's (Schroeder et al., 1991): a link's upper end is the one ne
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Mapping
 
 from sm.errors import ManagerError
 from sm.lids import LidRange
-from sm.routing.graph import UNREACHABLE, SwitchGraph
+from sm.routing.graph import UNREACHABLE, SwitchGraph, distances
 from sm.routing.routes import NextHops, Routes, spread
 from sm.subnet import Subnet
 
@@ -92,7 +91,7 @@ def _next_hops(graph: SwitchGraph, rank: list[Rank]) -> NextHops:
     downwards = sorted(range(len(rank)), key=rank.__getitem__)
     next_hops = []
     for home in range(len(graph.guids)):
-        down = _links_down(home, upper)
+        down = distances(upper, [home])
         # From the top: what is above a switch is known when its turn comes.
         hops = list(down)
         for switch in downwards:
@@ -104,20 +103,6 @@ def _next_hops(graph: SwitchGraph, rank: list[Rank]) -> NextHops:
             row.append(graph.ports_to(switch, [far for far in allowed[switch] if left[far] < left[switch]]))
         next_hops.append(row)
     return next_hops
-
-
-def _links_down(home: int, upper: list[list[int]]) -> list[int]:
-    """Links from each switch down to `home`, never up."""
-    links = [UNREACHABLE] * len(upper)
-    links[home] = 0
-    queue = deque([home])
-    while queue:
-        low = queue.popleft()
-        for high in upper[low]:
-            if links[high] == UNREACHABLE:
-                links[high] = links[low] + 1
-                queue.append(high)
-    return links
 
 
 def _parted(graph: SwitchGraph, next_hops: NextHops, among: Collection[int] | None = None) -> tuple[int, int] | None:

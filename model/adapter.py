@@ -10,20 +10,20 @@ from wire.registers import NodeRegister
 from wire.stimulus import Delivery, Post
 from wire.trace import Kind, Verdict, port_source
 
-from ..crossing.buffer import Buffer
-from ..crossing.matcher import Matcher
-from ..crossing.output import LocalOutput
-from ..crossing.queues import VoqInput
-from ..crossing.send_arbiter import SendArbiter
-from ..kernel import Kernel
-from ..link.packet_check import header_rejection
-from ..link.port import LinkPort
-from ..link.port_status import PortStatus
-from ..management.mad_in_packet import is_perf_request, is_smp
-from ..management.node import Node
-from ..management.port_zero import PortZero
-from ..management.register_bus import Bus
-from ..packet import READ_TO_WIRE, DataTransmission, Packet
+from .crossing.buffer import Buffer
+from .crossing.matcher import Matcher
+from .crossing.output import LocalOutput
+from .crossing.queues import VoqInput
+from .crossing.send_arbiter import SendArbiter
+from .kernel import Kernel
+from .link.packet_check import header_rejection
+from .link.port import LinkPort
+from .link.port_status import PortStatus
+from .management.mad_in_packet import is_perf_request, is_smp
+from .management.node import Node
+from .management.port_zero import PortZero
+from .management.register_bus import Bus
+from .packet import READ_TO_WIRE, DataTransmission, Packet
 
 __all__ = ["Adapter"]
 
