@@ -5,7 +5,6 @@ from collections import deque
 from typing import Final
 
 from wire.crc import lpcrc
-from wire.packet import blocks_of_words
 from wire.symbols import Control, idle_byte
 from wire.trace import Delimiter, Record
 
@@ -147,11 +146,6 @@ class Packet:
     def dlid(self) -> int:
         """LRH.DLID."""
         return self.lrh & 0xFFFF
-
-    def set_length(self, n: int) -> None:
-        """Take over a PktLen."""
-        self.n = n
-        self.need = blocks_of_words(n)
 
 
 class Transmission(ABC):

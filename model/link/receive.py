@@ -10,6 +10,7 @@ from typing import Final
 
 from wire.codes import PortState
 from wire.crc import vcrc
+from wire.packet import blocks_of_words
 from wire.registers import Counter
 from wire.symbols import Control
 
@@ -309,10 +310,8 @@ class Receiver(RowReceiver):
         self._counters.add_after(_ERROR_LATENCY, Counter.SYMBOL_ERROR)
 
     def _start_data(self, data: int) -> None:
-        packet = self._packet = Packet()
-        packet.vl = data >> 20 & 0xF
-        packet.lrh = (data & 0xF_FFFF) << 8
-        packet.rows = [data]
+        self._packet = Packet(data >> 20 & 0xF, (data & 0xF_FFFF) << 8)
+        self._packet.rows = [data]
         self._state, self._row = _State.DATA, 1
 
     def _feed_data(self, data: int, kind: _RowClass) -> None:
@@ -333,7 +332,8 @@ class Receiver(RowReceiver):
             return
         if row == 1:
             packet.lrh |= data >> 24
-            packet.set_length(n)
+            packet.n = n
+            packet.need = blocks_of_words(n)
             self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._acceptance.header, packet)
         packet.rows.append(data)
         if packet.late and row == self._late_row(packet):
