@@ -6,7 +6,7 @@ import click
 
 from bench.figures import FIGURES
 from bench.settings import NOT_QUICK, WIDTHS, Settings
-from ironband.common import SEED, input_errors, json_option
+from ironband.common import PORTS, SEED, input_errors, json_option
 
 __all__ = ["bench"]
 
@@ -22,14 +22,8 @@ __all__ = ["bench"]
     metavar="NAME",
     help="Measure this figure and not the others; may be given more than once. Names are those of the table.",
 )
-@click.option("--ports", type=click.IntRange(2, 64), default=8, show_default=True, help="Ports of the switch.")
-@click.option(
-    "--seed",
-    type=SEED,
-    default=1,
-    show_default=True,
-    help="All traffic follows from it.",
-)
+@click.option("--ports", type=PORTS, default=8, help="Ports of the switch.")
+@click.option("--seed", type=SEED, default=1, help="All traffic follows from it.")
 @click.option(
     "--growth",
     "growing",

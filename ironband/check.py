@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -12,6 +12,8 @@ from cosim.engines.waves import check_waves
 from cosim.scenario.limits import MAX_CYCLES
 from ironband.common import (
     MTUS,
+    PORTS,
+    QUEUEINGS,
     SEED,
     VLS,
     input_errors,
@@ -27,72 +29,37 @@ __all__ = ["check"]
 
 
 @click.command()
-@click.option("--ports", type=click.IntRange(2, 64), default=4, show_default=True, help="Ports of the switch.")
-@click.option("--vls", type=VLS, default="2", show_default=True, help="Data VLs.")
-@click.option("--mtu", type=MTUS, default="256", show_default=True, help="MTU in bytes.")
-@click.option("--queueing", type=click.Choice(("voq", "fifo")), default="voq", show_default=True, help="Of the switch.")
-@click.option(
-    "--cycles", type=click.IntRange(1, MAX_CYCLES - 1), default=20_000, show_default=True, help="Length of the run."
-)
-@click.option(
-    "--seed",
-    type=SEED,
-    default=1,
-    show_default=True,
-    help="All that is random follows from it.",
-)
-@click.option(
-    "--widths", type=click.Choice(("mixed", "4X", "1X")), default="mixed", show_default=True, help="Of the links."
-)
-@click.option("--errors/--no-errors", default=True, show_default=True, help="Inject errors.")
+@click.option("--ports", type=PORTS, default=4, help="Ports of the switch.")
+@click.option("--vls", type=VLS, default=2, help="Data VLs.")
+@click.option("--mtu", type=MTUS, default=256, help="MTU in bytes.")
+@click.option("--queueing", type=QUEUEINGS, default="voq", help="Of the switch.")
+@click.option("--cycles", type=click.IntRange(1, MAX_CYCLES - 1), default=20_000, help="Length of the run.")
+@click.option("--seed", type=SEED, default=1, help="All that is random follows from it.")
+@click.option("--widths", type=click.Choice(("mixed", "4X", "1X")), default="mixed", help="Of the links.")
+@click.option("--errors/--no-errors", default=True, help="Inject errors.")
 @click.option(
     "--load",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.7,
-    show_default=True,
     help="Share of its time that a link is asked to carry.",
 )
 @sim_option
 @waves_option
 @json_option
-def check(
-    ports: int,
-    vls: str,
-    mtu: str,
-    queueing: Literal["voq", "fifo"],
-    cycles: int,
-    seed: int,
-    widths: Literal["mixed", "4X", "1X"],
-    errors: bool,
-    load: float,
-    sim: str,
-    waves: Path | None,
-    json_file: str | None,
-) -> int:
+def check(waves: Path | None, json_file: str | None, **given: Any) -> int:
     """Random traffic through one switch: the RTL against the golden model, event by event.
 
     Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors are random and follow from
     the seed. Exit status 1 at the first difference, or if a host got what it should not.
     """
-    if math.isnan(load):
+    if math.isnan(given["load"]):
         raise click.UsageError("Invalid value for '--load': nan is not in the range 0<x<=1.")
 
     from pydantic import ValidationError
 
     from cosim.experiments.check_experiment import CheckOptions, check_experiment
 
-    options = CheckOptions(
-        ports=ports,
-        vls=int(vls),
-        mtu=int(mtu),
-        queueing=queueing,
-        cycles=cycles,
-        seed=seed,
-        widths=widths,
-        errors=errors,
-        load=load,
-        sim=sim,
-    )
+    options = CheckOptions(**given)
     with input_errors():
         if waves is not None:
             output_directory(waves.parent)
@@ -103,14 +70,14 @@ def check(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         if waves is not None:
-            check_waves(sim, waves)
+            check_waves(options.sim, waves)
 
         from cosim.experiments.check import check as perform_check
         from ironband.check_report import check_json, print_check
         from ironband.progress import cycle_bar, text_console
 
         console = text_console(json_file)
-        with work_directory() as work_dir, cycle_bar(f"check on {sim}", cycles, console) as progress:
+        with work_directory() as work_dir, cycle_bar(f"check on {options.sim}", options.cycles, console) as progress:
             result = perform_check(options, work_dir, progress=progress, waves=waves)
         if json_file is not None:
             write_json(json_file, check_json(options, result))

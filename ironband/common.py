@@ -7,10 +7,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
@@ -19,48 +19,34 @@ from sm.errors import ManagerError
 from toolchain.atomic_files import OutputError, output_file, write_atomically
 from toolchain.errors import UserError
 from wire.codes import MTU, mtu_bytes
+from wire.parameters import SwitchParameters
 
 __all__ = [
+    "DIRECTORY",
+    "FILE",
     "MTUS",
+    "PORTS",
+    "QUEUEINGS",
     "SEED",
     "STDOUT",
     "VLS",
     "input_errors",
     "json_option",
     "sim_option",
+    "switch_parameters",
     "waves_option",
     "work_directory",
     "write_json",
 ]
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 STDOUT = "-"
 SEED: Final = click.IntRange(0, (1 << 64) - 1)
-VLS: Final = click.Choice(("1", "2", "4", "8"))
-MTUS: Final = click.Choice(tuple(str(mtu_bytes(code)) for code in MTU))
-
-
-def sim_option(command: _Command) -> _Command:
-    """`--sim ENGINE`."""
-    return click.option(
-        "--sim",
-        type=click.Choice(ENGINES),
-        default=ENGINES[0],
-        show_default=True,
-        help="What simulates: a Verilog simulator, Amaranth's own, or the golden model alone.",
-    )(command)
-
-
-def json_option(command: _Command) -> _Command:
-    """`--json FILE|-`."""
-    return click.option(
-        "--json",
-        "json_file",
-        metavar="FILE|-",
-        callback=_writable,
-        help="Write the results as JSON to FILE, or in place of the text to standard output.",
-    )(command)
+PORTS: Final = click.IntRange(2, 64)
+VLS: Final = click.Choice((1, 2, 4, 8))
+MTUS: Final = click.Choice(tuple(map(mtu_bytes, MTU)))
+QUEUEINGS: Final = click.Choice(("voq", "fifo"))
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 
 
 def _writable(context: click.Context, parameter: click.Parameter, target: str | None) -> str | None:
@@ -71,14 +57,39 @@ def _writable(context: click.Context, parameter: click.Parameter, target: str | 
     return target
 
 
-def waves_option(command: _Command) -> _Command:
-    """`--waves FILE`."""
-    return click.option(
-        "--waves",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Record waves to FILE: .fst on verilator and icarus, .vcd on amaranth.",
-    )(command)
+sim_option: Final = click.option(
+    "--sim",
+    type=click.Choice(ENGINES),
+    default=ENGINES[0],
+    help="What simulates: a Verilog simulator, Amaranth's own, or the golden model alone.",
+)
+waves_option: Final = click.option(
+    "--waves",
+    type=FILE,
+    metavar="FILE",
+    help="Record waves to FILE: .fst on verilator and icarus, .vcd on amaranth.",
+)
+json_option: Final = click.option(
+    "--json",
+    "json_file",
+    metavar="FILE|-",
+    callback=_writable,
+    help="Write the results as JSON to FILE, or in place of the text to standard output.",
+)
+
+
+def switch_parameters(**given: Any) -> SwitchParameters:
+    """A switch as its options say; without `--readers` it has as many as its queueing can have.
+
+    Raises:
+        click.UsageError: there is no such switch.
+    """
+    if given["readers"] is None:
+        given["readers"] = 1 if given["queueing"] == "fifo" else SwitchParameters().readers
+    try:
+        return SwitchParameters(**given)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ironband.common import SEED, input_errors, json_option, sim_option
+from ironband.common import DIRECTORY, PORTS, SEED, input_errors, json_option, sim_option
 from toolchain.atomic_files import output_directory
 
 __all__ = ["curves"]
@@ -21,51 +21,32 @@ def _loads(context: click.Context, parameter: click.Parameter, text: str) -> tup
     except ValueError:
         raise click.BadParameter(f"{text!r}: expected numbers with commas between them") from None
     for load in loads:
-        if math.isnan(load) or not 0 < load <= 1:
+        if not 0 < load <= 1:
             raise click.BadParameter(f"{load:g} is not in the range 0<x<=1.")
     return tuple(sorted(set(loads)))
 
 
 @click.command()
-@click.option("--ports", type=click.IntRange(2, 64), default=8, show_default=True, help="Ports of the switch.")
-@click.option("--size", type=click.IntRange(0, 2048), default=256, show_default=True, help="Payload bytes of a packet.")
+@click.option("--ports", type=PORTS, default=8, help="Ports of the switch.")
+@click.option("--size", type=click.IntRange(0, 2048), default=256, help="Payload bytes of a packet.")
 @click.option(
     "--buffer-blocks",
     type=click.IntRange(36, 4095),
     default=512,
-    show_default=True,
     help="Input buffer of a port of the switch, in blocks of 64 bytes.",
 )
 @click.option(
     "--cycles",
     type=click.IntRange(4_000, 1 << 30),
     default=200_000,
-    show_default=True,
     help="Length of each run; its first quarter is not measured.",
 )
-@click.option("--loads", default=_LOADS, show_default=True, callback=_loads, help="Offered loads.")
-@click.option("--seed", type=SEED, default=1, show_default=True, help="Of the traffic.")
+@click.option("--loads", default=_LOADS, callback=_loads, help="Offered loads.")
+@click.option("--seed", type=SEED, default=1, help="Of the traffic.")
 @sim_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    default=Path("out/curves"),
-    show_default=True,
-    help="Where the picture goes.",
-)
+@click.option("--out", type=DIRECTORY, metavar="DIR", default=Path("out/curves"), help="Where the picture goes.")
 @json_option
-def curves(
-    ports: int,
-    size: int,
-    buffer_blocks: int,
-    cycles: int,
-    loads: tuple[float, ...],
-    seed: int,
-    sim: str,
-    out: Path,
-    json_file: str | None,
-) -> int:
+def curves(loads: tuple[float, ...], sim: str, out: Path, json_file: str | None, **given: Any) -> int:
     """Measure throughput and latency over offered load, with virtual output queues and with FIFOs.
 
     The load is uniform and random: each host sends to random others. The same packets also go through two ideal
@@ -77,5 +58,5 @@ def curves(
         from cosim.experiments.curves import Load
         from ironband.curves_report import report_curves
 
-        load = Load(ports, size, buffer_blocks, cycles, cycles // 4, seed)
+        load = Load(**given, warm_up=given["cycles"] // 4)
         return report_curves(load, loads, sim, directory, json_file)

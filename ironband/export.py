@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
-from ironband.common import MTUS, VLS, input_errors, json_option, write_json
-from verilog.export.directory import check_directory
+from ironband.common import MTUS, QUEUEINGS, VLS, input_errors, json_option, switch_parameters, write_json
+from toolchain.atomic_files import OutputError
 from wire.parameters import SwitchParameters
 
 __all__ = ["export"]
@@ -19,29 +20,23 @@ _DEFAULTS = SwitchParameters()
 
 
 @click.command()
-@click.option("--ports", type=int, default=_DEFAULTS.ports, show_default=True, help="Ports, 2 to 64.")
-@click.option("--vls", type=VLS, default=str(_DEFAULTS.vls), show_default=True, help="Data VLs.")
-@click.option("--mtu", type=MTUS, default=str(_DEFAULTS.mtu), show_default=True, help="MTU in bytes.")
-@click.option("--queueing", type=click.Choice(("voq", "fifo")), default=_DEFAULTS.queueing, show_default=True)
+@click.option("--ports", type=int, default=_DEFAULTS.ports, help="Ports, 2 to 64.")
+@click.option("--vls", type=VLS, default=_DEFAULTS.vls, help="Data VLs.")
+@click.option("--mtu", type=MTUS, default=_DEFAULTS.mtu, help="MTU in bytes.")
+@click.option("--queueing", type=QUEUEINGS, default=_DEFAULTS.queueing)
 @click.option("--readers", type=int, help="Packets that one input can send at once, 1 or 2.  [default: 2, with fifo 1]")
 @click.option(
     "--buffer-blocks",
     type=int,
     default=_DEFAULTS.buffer_blocks,
-    show_default=True,
     help="Buffer for each data VL of each port, in blocks of 64 bytes.",
 )
-@click.option(
-    "--vl15-blocks", type=int, default=_DEFAULTS.vl15_blocks, show_default=True, help="Buffer for VL15 of each port."
-)
-@click.option(
-    "--lft-size", type=int, default=_DEFAULTS.lft_size, show_default=True, help="LIDs in the forwarding table."
-)
+@click.option("--vl15-blocks", type=int, default=_DEFAULTS.vl15_blocks, help="Buffer for VL15 of each port.")
+@click.option("--lft-size", type=int, default=_DEFAULTS.lft_size, help="LIDs in the forwarding table.")
 @click.option(
     "--mft-size",
     type=int,
     default=_DEFAULTS.mft_size,
-    show_default=True,
     help="Multicast LIDs in the multicast forwarding table, a multiple of 32.",
 )
 @click.option("--trace", is_flag=True, help="Keep the outputs with which simulations record what happens.")
@@ -50,49 +45,22 @@ _DEFAULTS = SwitchParameters()
 )
 @click.option("--force", is_flag=True, help="Write to a directory that is not empty.")
 @json_option
-def export(
-    ports: int,
-    vls: str,
-    mtu: str,
-    queueing: Literal["voq", "fifo"],
-    readers: int | None,
-    buffer_blocks: int,
-    vl15_blocks: int,
-    lft_size: int,
-    mft_size: int,
-    trace: bool,
-    directory: Path,
-    force: bool,
-    json_file: str | None,
-) -> int:
+def export(trace: bool, directory: Path, force: bool, json_file: str | None, **given: Any) -> int:
     """Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.
 
     The test bench needs Icarus Verilog and no Python: `make sim` in DIR.
     """
-    try:
-        parameters = SwitchParameters(
-            ports=ports,
-            vls=int(vls),
-            mtu=int(mtu),
-            buffer_blocks=buffer_blocks,
-            vl15_blocks=vl15_blocks,
-            queueing=queueing,
-            readers=(1 if queueing == "fifo" else _DEFAULTS.readers) if readers is None else readers,
-            lft_size=lft_size,
-            mft_size=mft_size,
-        )
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    parameters = switch_parameters(**given)
     started = time.monotonic()
     with input_errors():
-        check_directory(directory, force)
+        _check_directory(directory, force)
 
         from ironband.progress import stages, text_console
         from verilog.export.package import switch_package, write_files
         from verilog.export.verilog import TOP
 
         console = text_console(json_file)
-        with stages(f"switch of {ports} ports", console) as progress:
+        with stages(f"switch of {parameters.ports} ports", console) as progress:
             package = switch_package(parameters, trace, progress)
         write_files(directory, package.files)
         if json_file is not None:
@@ -117,3 +85,21 @@ def export(
         console.print_line(f"{directory / name!s:<44}{len(text.splitlines()):>8,} lines")
     console.print_line(f"Next: make -C {directory} sim")
     return 0
+
+
+def _check_directory(directory: Path, force: bool) -> None:
+    """Raise OutputError unless DIRECTORY can be written to, and is absent or empty or there is FORCE."""
+    if directory.exists() and not directory.is_dir():
+        raise OutputError(f"{directory}: is a file, expected a directory")
+    try:
+        if not force and directory.is_dir() and any(directory.iterdir()):
+            raise OutputError(f"directory {directory}: is not empty; --force replaces the files of an export in it")
+        with tempfile.TemporaryFile(dir=_existing(directory)):
+            pass
+    except OSError as error:
+        raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
+
+
+def _existing(directory: Path) -> Path:
+    """The directory, or the first above it that is there."""
+    return next(place for place in (directory, *directory.absolute().parents) if place.exists())

@@ -44,7 +44,10 @@ class _Subcommands(click.Group):
             formatter.write_dl(lines)
 
 
-@click.group(cls=_Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Subcommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
+)
 @click.version_option(package_name="ironband", prog_name="ironband")
 def ironband() -> None:
     """An InfiniBand switch in RTL and its golden model, in simulation."""

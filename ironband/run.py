@@ -11,6 +11,7 @@ import click
 from cosim.engines.waves import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
 from ironband.common import (
+    DIRECTORY,
     SEED,
     input_errors,
     json_option,
@@ -29,7 +30,7 @@ __all__ = ["run"]
 @waves_option
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIR",
     help="Where the picture (and the trace) go.  [default: out/SCENARIO]",
 )
@@ -40,7 +41,6 @@ __all__ = ["run"]
     "by",
     type=click.Choice(("smp", "bus")),
     default="smp",
-    show_default=True,
     help="What brings the fabric up: a Subnet Manager, or register writes, which take a fraction of the cycles.",
 )
 def run(

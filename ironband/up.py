@@ -12,7 +12,7 @@ from cosim.engines.names import ENGINES, MODEL
 from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
-from ironband.common import SEED, STDOUT, input_errors, json_option, work_directory, write_json
+from ironband.common import FILE, SEED, STDOUT, input_errors, json_option, work_directory, write_json
 from ironband.up_options import (
     ROUTING_ENGINES,
     check_distinct,
@@ -38,26 +38,21 @@ _LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
 @click.option(
     "--rtl",
     default="none",
-    show_default=True,
     metavar="all|none|NAME,...",
     help="Which nodes are RTL; the others are the golden model. It runs beside RTL, too, and is compared.",
 )
-@click.option(
-    "--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], show_default=True, help="What simulates RTL."
-)
+@click.option("--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], help="What simulates RTL.")
 @click.option("--sm", metavar="HOST", help="Where the Subnet Manager runs.  [default: the first host of the file]")
 @click.option(
     "--routing",
     type=click.Choice(tuple(ROUTING_ENGINES)),
     default=next(iter(ROUTING_ENGINES)),
-    show_default=True,
     help="How ways are found: the shortest ones, or up and then down, without credit loops.",
 )
 @click.option(
     "--lmc",
     type=click.IntRange(0, MAX_LMC),
     default=0,
-    show_default=True,
     help="LIDs of a host are 2 to the power of this, each with a way of its own where there are several.",
 )
 @click.option("--fail", metavar="LINK@CYCLE", help="Cut the link at a port, NODE[PORT] or HOST, in a cycle.")
@@ -65,16 +60,13 @@ _LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     "--link-down-timeout",
     type=click.IntRange(1, (1 << 24) - 1),
     default=_LINK_DOWN_TIMEOUT,
-    show_default=True,
     metavar="CYCLES",
     help="How long the ports of that link wait for it to come back.",
 )
-@click.option(
-    "--discover", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write what was found to FILE."
-)
+@click.option("--discover", type=FILE, metavar="FILE", help="Write what was found to FILE.")
 @click.option(
     "--guid2lid",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Give out the LIDs of FILE, if it is there, and write to it which ones were given out.",
 )

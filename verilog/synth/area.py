@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import Counter, defaultdict
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from verilog.synth.device import Area
 from verilog.synth.names import readable
 from verilog.synth.netlist import TOP, cells, instances
 
-__all__ = ["PINS", "Area", "MappedMemory", "Part", "mapped_memories", "parts"]
+__all__ = ["PINS", "MappedMemory", "Part", "mapped_memories", "parts"]
 
 PINS = "pins"
 """The part that stands for the pins and is none of the switch's."""
 
-_BLOCK_RAMS = ("DP16KD", "PDPW16KD")
-_LUT_RAM = "TRELLIS_DPR16X4"
-_LUTS_OF_CARRY = 2
-_LUTS_OF_LUT_RAM = 4
 _PLACE_IN_MEMORY = re.compile(r"\.\d+\.\d+$")
 
 _Modules = dict[str, dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Area:
-    """Cells of an FPGA.
-
-    Attributes:
-        luts: four-input LUTs, those of carry chains (two a cell) and of LUT RAM (four a cell) included.
-        registers: flip-flops.
-        block_rams: memories of 18 Kbit.
-        lut_rams: cells of 16 words of 4 bits.
-    """
-
-    luts: int = 0
-    registers: int = 0
-    block_rams: int = 0
-    lut_rams: int = 0
-
-    def __add__(self, other: Area) -> Area:
-        return Area(*map(operator.add, astuple(self), astuple(other)))
-
-    @classmethod
-    def of(cls, types: Counter[str]) -> Area:
-        """The area of cells, counted by type."""
-        lut_rams = types[_LUT_RAM]
-        return cls(
-            luts=types["LUT4"] + _LUTS_OF_CARRY * types["CCU2C"] + _LUTS_OF_LUT_RAM * lut_rams,
-            registers=types["TRELLIS_FF"],
-            block_rams=sum(types[ram] for ram in _BLOCK_RAMS),
-            lut_rams=lut_rams,
-        )
 
 
 @dataclass(frozen=True)

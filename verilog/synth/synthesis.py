@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
 from rtl.switch.switch import Switch
@@ -15,8 +15,8 @@ from toolchain.build_cache import cached
 from verilog import liveness
 from verilog.emit import merged_rtlil
 from verilog.synth import netlist, prune, tools
-from verilog.synth.area import Area, MappedMemory, Part, mapped_memories, parts
-from verilog.synth.device import DEVICES
+from verilog.synth.area import MappedMemory, Part, mapped_memories, parts
+from verilog.synth.device import DEVICES, Area
 from verilog.synth.netlist import NETLIST, PREPARED, TOP, make_netlist
 from verilog.synth.pins import ThreePins
 from verilog.synth.place import REPORT, Placement, Target, place, placement
@@ -137,12 +137,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
 
 
 def _too_much(area: Area, name: str) -> str:
-    device = DEVICES[name]
-    wanted = (
-        ("LUTs", area.luts, device.luts),
-        ("registers", area.registers, device.luts),
-        ("block RAMs", area.block_rams, device.block_rams),
-        ("LUT RAMs", area.lut_rams, device.lut_rams),
+    wanted = zip(
+        ("LUTs", "registers", "block RAMs", "LUT RAMs"), astuple(area), astuple(DEVICES[name].room), strict=True
     )
-    over = [f"{used:,} {what}, {name} has {available:,}" for what, used, available in wanted if used > available]
-    return "; ".join(over)
+    return "; ".join(f"{used:,} {what}, {name} has {room:,}" for what, used, room in wanted if used > room)

@@ -7,10 +7,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from importlib import metadata
 from pathlib import Path
+from subprocess import Popen
 
+from toolchain.errors import UserError
 from toolchain.process import running
 
 __all__ = ["NEXTPNR", "YOSYS", "ToolFailed", "ToolMissing", "Watch", "require", "run", "run_all", "versions"]
@@ -25,11 +27,11 @@ Watch = Callable[[str], None]
 """Takes a line of a log."""
 
 
-class ToolMissing(Exception):
+class ToolMissing(UserError):
     """A tool is not installed; the text names it and what brings it."""
 
 
-class ToolFailed(Exception):
+class ToolFailed(UserError):
     """A tool ended with an error.
 
     Attributes:
@@ -65,7 +67,7 @@ def run(tool: str, arguments: Sequence[str], directory: Path, watch: Watch) -> N
         ToolFailed: it ended with an error.
     """
     log = directory / f"{tool}.log"
-    with running(_command(tool, arguments), cwd=directory, env=_environment(directory), log=log) as process:
+    with _started(tool, arguments, log) as process:
         with log.open(errors="replace") as lines:
             while True:
                 ended = process.poll() is not None
@@ -83,29 +85,23 @@ def run_all(tool: str, jobs: Mapping[str, Sequence[str]], directory: Path) -> No
     Raises:
         ToolFailed: one of them ended with an error.
     """
+    logs = {name: directory / f"{tool}-{name}.log" for name in jobs}
     with ExitStack() as stack:
-        started = []
-        for name, arguments in jobs.items():
-            log = directory / f"{tool}-{name}.log"
-            command = _command(tool, arguments)
-            run_one = running(command, cwd=directory, env=_environment(directory), log=log)
-            started.append((stack.enter_context(run_one), log))
-        for process, log in started:
+        started = {name: stack.enter_context(_started(tool, jobs[name], log)) for name, log in logs.items()}
+        for name, process in started.items():
             process.wait()
-            _check(tool, process.returncode, log)
+            _check(tool, process.returncode, logs[name])
 
 
 def _executable(tool: str) -> Path:
     return Path(sys.executable).parent / tool
 
 
-def _command(tool: str, arguments: Sequence[str]) -> list[str]:
-    return [str(_executable(tool)), *arguments]
-
-
-def _environment(directory: Path) -> dict[str, str]:
+def _started(tool: str, arguments: Sequence[str], log: Path) -> AbstractContextManager[Popen[bytes]]:
+    """The tool, running in the directory of its log."""
     # The tools see no /tmp but their own, which they leave behind when they are ended.
-    return {**os.environ, "TMPDIR": str(directory)}
+    environment = {**os.environ, "TMPDIR": str(log.parent)}
+    return running([str(_executable(tool)), *arguments], cwd=log.parent, env=environment, log=log)
 
 
 def _check(tool: str, status: int, log: Path) -> None:

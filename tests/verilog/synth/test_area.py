@@ -1,6 +1,7 @@
 """What a netlist takes, component by component, memory by memory."""
 
-from verilog.synth.area import PINS, Area, mapped_memories, parts
+from verilog.synth.area import PINS, mapped_memories, parts
+from verilog.synth.device import Area
 
 from .examples import BEFORE, MAPPED
 

@@ -1,6 +1,6 @@
 """How a synthesis is reported."""
 
-from verilog.synth.describe import describe
+from ironband.synth_report import describe
 
 from .examples import synthesis
 
