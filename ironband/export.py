@@ -56,8 +56,8 @@ def export(trace: bool, directory: Path, force: bool, json_file: str | None, **g
         _check_directory(directory, force)
 
         from ironband.progress import stages, text_console
+        from verilog.export.interface import TOP
         from verilog.export.package import switch_package, write_files
-        from verilog.export.verilog import TOP
 
         console = text_console(json_file)
         with stages(f"switch of {parameters.ports} ports", console) as progress:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
-from verilog.export.interface import TraceSlots, interface
-from verilog.export.verilog import TOP
+from verilog.export.interface import TOP, TraceSlots, interface
 from wire.codes import PortState
 from wire.node_info import NODE_INFO
 from wire.parameters import SwitchParameters

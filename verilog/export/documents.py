@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.interface import TraceSlots, interface
-from verilog.export.verilog import TOP
+from verilog.export.interface import TOP, TraceSlots, interface
 from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.flow_control import CREDIT_WINDOW
 from wire.forwarding_tables import LFT_NO_ROUTE

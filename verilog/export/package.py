@@ -10,11 +10,15 @@ from pathlib import Path
 
 from rtl.switch.switch import Switch
 from toolchain.atomic_files import OutputError
+from verilog.emit import merged_rtlil, rtlil_to_verilog
 from verilog.export.bench import PARTNER, TEST_BENCH, link_partner, test_bench
 from verilog.export.documents import head_comment, ports_document
-from verilog.export.interface import NetlistPort, interface
+from verilog.export.interface import TOP, NetlistPort, TraceSlots, interface
+from verilog.export.names import give_plain_names
 from verilog.export.project import core_file, makefile, waivers
-from verilog.export.verilog import TOP, switch_verilog
+from verilog.export.prune import prune
+from verilog.export.rtlil import parse
+from verilog.export.tidy import tidy
 from wire.parameters import SwitchParameters
 
 __all__ = ["Package", "switch_package", "write_files"]
@@ -30,6 +34,30 @@ class Package:
     ports: Sequence[NetlistPort]
 
 
+def _switch_verilog(switch: Switch, slots: TraceSlots, progress: Callable[[str], None]) -> str:
+    """All modules of a switch, the top first, with the ports of `verilog.export.interface`.
+
+    It is the netlist that simulations run, with plain names; with no SLOTS, which are the switch's own or none,
+    without the trace outputs and what only they need.
+    """
+    progress("elaborating")
+    merged = merged_rtlil(switch, TOP)
+    progress("naming")
+    modules = parse(merged)
+    ports = {f"\\{port.before}": f"\\{port.name}" for port in interface(switch.parameters, slots)}
+    top = modules[f"\\{TOP}"]
+    for wire in top.wires.values():
+        if wire.name not in ports:
+            wire.direction = ""
+    prune(modules, top.name)
+    give_plain_names(modules, ports)
+    top.order_ports(list(ports.values()))
+    progress("writing Verilog")
+    verilog = rtlil_to_verilog("\n".join(map(str, modules.values())))
+    progress("tidying up")
+    return tidy(verilog)
+
+
 def switch_package(
     parameters: SwitchParameters, trace: bool = False, progress: Callable[[str], None] = lambda stage: None
 ) -> Package:
@@ -38,7 +66,7 @@ def switch_package(
     version = distribution.version
     switch = Switch(parameters)
     slots = switch.trace_slots if trace else []
-    verilog = switch_verilog(switch, slots, progress)
+    verilog = _switch_verilog(switch, slots, progress)
     files = {
         f"{TOP}.v": f"{head_comment(parameters, slots, version)}\n{_TIMESCALE}\n{verilog}",
         f"{TEST_BENCH}.v": test_bench(parameters, slots),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.verilog import TOP
+from verilog.export.interface import TOP
 from wire.parameters import SwitchParameters
 
 __all__ = ["WAIVED", "core_file", "makefile", "waivers"]

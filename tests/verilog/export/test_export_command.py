@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ironband import main
-from verilog.export.verilog import TOP
+from verilog.export.interface import TOP
 
 SMALL = ["export", "--ports", "2", "--mtu", "256", "--buffer-blocks", "8"]
 FILES = {

@@ -8,10 +8,9 @@ import pywellen
 from rtl.switch.switch import Switch
 from verilog.emit import to_verilog
 from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.interface import interface
+from verilog.export.interface import TOP, interface
 from verilog.export.package import switch_package
 from verilog.export.project import WAIVED
-from verilog.export.verilog import TOP
 from wire.parameters import SwitchParameters
 
 from .conftest import exported
