@@ -16,7 +16,7 @@ import click
 
 from cosim.engines.names import ENGINES
 from sm.errors import ManagerError
-from toolchain.atomic_files import OutputError, output_file, write_atomically
+from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
 from wire.codes import MTU, mtu_bytes
 from wire.parameters import SwitchParameters
@@ -110,10 +110,8 @@ def work_directory() -> Iterator[Path]:
     """
     from cosim.simulators.cocotb_results import LOG, SimulationFailed
 
-    try:
+    with writing(f"directory {tempfile.gettempdir()}"):
         directory = tempfile.TemporaryDirectory(prefix="ironband-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise OutputError(f"directory {tempfile.gettempdir()}: cannot be written: {error.strerror}") from None
     with directory as path:
         try:
             yield Path(path)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ironband.common import MTUS, QUEUEINGS, VLS, input_errors, json_option, switch_parameters, write_json
-from toolchain.atomic_files import OutputError
+from toolchain.atomic_files import OutputError, writing
 from wire.parameters import SwitchParameters
 
 __all__ = ["export"]
@@ -91,15 +91,8 @@ def _check_directory(directory: Path, force: bool) -> None:
     """Raise OutputError unless DIRECTORY can be written to, and is absent or empty or there is FORCE."""
     if directory.exists() and not directory.is_dir():
         raise OutputError(f"{directory}: is a file, expected a directory")
-    try:
+    with writing(f"directory {directory}"):
         if not force and directory.is_dir() and any(directory.iterdir()):
             raise OutputError(f"directory {directory}: is not empty; --force replaces the files of an export in it")
-        with tempfile.TemporaryFile(dir=_existing(directory)):
-            pass
-    except OSError as error:
-        raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
-
-
-def _existing(directory: Path) -> Path:
-    """The directory, or the first above it that is there."""
-    return next(place for place in (directory, *directory.absolute().parents) if place.exists())
+        existing = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+        tempfile.TemporaryFile(dir=existing).close()

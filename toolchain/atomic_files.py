@@ -10,11 +10,20 @@ from pathlib import Path
 
 from toolchain.errors import UserError
 
-__all__ = ["OutputError", "atomic_file", "output_directory", "output_file", "write_atomically"]
+__all__ = ["OutputError", "atomic_file", "output_directory", "output_file", "write_atomically", "writing"]
 
 
 class OutputError(UserError):
     """A place that cannot be written; the text is one line naming it and why."""
+
+
+@contextmanager
+def writing(place: str) -> Iterator[None]:
+    """Raise OutputError, which names PLACE, for any OSError of the block."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{place}: cannot be written: {error.strerror}") from None
 
 
 def output_directory(path: Path) -> Path:
@@ -23,12 +32,9 @@ def output_directory(path: Path) -> Path:
     Raises:
         OutputError: it is not.
     """
-    try:
+    with writing(f"directory {path}"):
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        raise OutputError(f"directory {path}: cannot be written: {error.strerror}") from None
+        tempfile.TemporaryFile(dir=path).close()
     return path
 
 
@@ -42,11 +48,8 @@ def output_file(path: Path) -> Path:
     if target.is_dir():
         raise OutputError(f"{path}: cannot be written: Is a directory")
     if not _is_special(target):
-        try:
-            with tempfile.TemporaryFile(dir=target.parent):
-                pass
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        with writing(f"{path}"):
+            tempfile.TemporaryFile(dir=target.parent).close()
     return path
 
 
@@ -63,10 +66,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
     if _is_special(target):
         yield target
         return
-    try:
+    with writing(f"{path}"):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     os.close(handle)
     temporary = Path(name)
     try:
@@ -75,10 +76,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
-        try:
+        with writing(f"{path}"):
             temporary.replace(target)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -89,11 +88,8 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    with atomic_file(path) as temporary:
-        try:
-            temporary.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    with atomic_file(path) as temporary, writing(f"{path}"):
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _is_special(path: Path) -> bool:

@@ -62,16 +62,13 @@ def cached(kind: str, key: Mapping[str, object], fill: Callable[[Path], None]) -
     folder, digest = final.parent, final.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / f".{digest}.lock")
-        lock.acquire()
+        locked = FileLock(folder / f".{digest}.lock").acquire()
     except OSError as error:
         raise BuildDirectoryError(f"cannot write build output in {folder}: {error.strerror}") from error
-    try:
+    with locked:
         if not final.is_dir():
             _fill_and_publish(final, folder / f".{digest}.part", fill)
             _prune(folder)
-    finally:
-        lock.release()
     return final
 
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from rtl.switch.switch import Switch
-from toolchain.atomic_files import OutputError
+from toolchain.atomic_files import writing
 from verilog.emit import merged_rtlil, rtlil_to_verilog
 from verilog.export.bench import PARTNER, TEST_BENCH, link_partner, test_bench
 from verilog.export.documents import head_comment, ports_document
@@ -88,7 +88,7 @@ def write_files(directory: Path, files: Mapping[str, str]) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    try:
+    with writing(f"directory {directory}"):
         made = not directory.exists()
         directory.parent.mkdir(parents=True, exist_ok=True)
         beside = directory.parent if made else directory
@@ -102,5 +102,3 @@ def write_files(directory: Path, files: Mapping[str, str]) -> None:
             else:
                 for name in files:
                     (whole / name).replace(directory / name)
-    except OSError as error:
-        raise OutputError(f"directory {directory}: cannot be written: {error.strerror}") from None
