@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bench.figures import LoopKind, Reading
 from cosim.simulators import installed
 from toolchain.build_cache import cached
-from toolchain.build_tool import run_tool
+from toolchain.process import run_tool
 
 __all__ = ["Calibration", "Loop", "Speed", "loops"]
 

@@ -12,11 +12,17 @@ from pathlib import Path
 
 from toolchain.errors import UserError
 
-__all__ = ["ProcessTimeout", "run_logged", "running"]
+__all__ = ["BuildFailed", "ProcessTimeout", "run_logged", "run_tool", "running"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _GRACE_SECONDS = 2.0
+_LOG = "build.log"
+_MOST_LINES = 5
+
+
+class BuildFailed(UserError):
+    """A simulator or compiler refused the sources; the text ends with what it said."""
 
 
 class ProcessTimeout(UserError):
@@ -78,6 +84,19 @@ def run_logged(
             return process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             raise ProcessTimeout(f"{Path(command[0]).name} ran longer than {timeout_seconds:g} s") from None
+
+
+def run_tool(command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+    """Run COMMAND in DIRECTORY; what it says goes to build.log there.
+
+    Raises:
+        BuildFailed: it failed.
+    """
+    log = directory / _LOG
+    if run_logged(command, cwd=directory, env=environment, log=log) != 0:
+        said = log.read_text(errors="replace").splitlines()
+        errors = [line for line in said if "error" in line.lower() or line.startswith("%Warning")]
+        raise BuildFailed(f"{Path(command[0]).name} failed: " + "\n".join(errors[:_MOST_LINES] or said[-_MOST_LINES:]))
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

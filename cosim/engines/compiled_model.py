@@ -19,7 +19,7 @@ from typing import cast
 import model.fabric
 import wire
 from toolchain.build_cache import cached, find
-from toolchain.build_tool import run_tool
+from toolchain.process import run_tool
 
 __all__ = ["build", "fabric_class"]
 

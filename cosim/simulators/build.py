@@ -17,7 +17,7 @@ from cosim.simulators import installed, verilation
 from cosim.simulators.installed import Simulator
 from cosim.simulators.verilation import TIMESCALE, verilate
 from toolchain.build_cache import cached
-from toolchain.build_tool import BuildFailed, run_tool
+from toolchain.process import BuildFailed, run_tool
 
 __all__ = ["Build", "BuildFailed", "build"]
 

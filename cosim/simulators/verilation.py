@@ -20,8 +20,8 @@ import cocotb_tools.config
 from cosim.simulators import installed, module_calls, netlist, precompiled_modules
 from cosim.simulators.precompiled_modules import PrecompiledModule, split
 from toolchain.build_cache import cached, find
-from toolchain.build_tool import run_tool
 from toolchain.parallel import in_parallel
+from toolchain.process import run_tool
 
 __all__ = ["TIMESCALE", "library", "settings", "verilate"]
 
