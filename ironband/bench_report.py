@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from bench.calibration import Calibration, loops
@@ -20,7 +19,7 @@ from bench.host import host
 from bench.settings import NOT_QUICK, WIDTHS, Settings
 from bench.suite import NOT_JUDGED_QUICK, Benchmark, Progress, benchmark
 from ironband.common import STDOUT, work_directory, write_json
-from ironband.progress import Console
+from ironband.progress import Console, live
 
 __all__ = ["report_benchmark", "report_growth"]
 
@@ -79,16 +78,13 @@ def report_growth(seed: int, json_file: str | None) -> int:
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
     """What is being measured and what has been found: a bar on a terminal, else lines on standard error."""
-    if console.quiet or not console.is_terminal:
-        console = Console(stderr=True)
-    if not console.is_terminal:
+    with live(console, TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task("", total=None)
+        if not bar.disable:
+            yield lambda text, done, of: bar.update(task, description=text, completed=done, total=of)
+            return
         started = time.monotonic()
         yield lambda text, done, of: print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with ProgressBar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda text, done, of: bar.update(task, description=text, completed=done, total=of)
 
 
 def _json(result: Benchmark) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ironband.common import STDOUT
 
-__all__ = ["Console", "cycle_bar", "cycle_counter", "stages", "text_console"]
+__all__ = ["Console", "cycle_bar", "cycle_counter", "live", "stages", "text_console"]
 
 _COUNTER_STEP = 1_000
 _TEXT = "{task.description}"
@@ -46,7 +46,7 @@ def text_console(json_file: str | None) -> Console:
 @contextmanager
 def cycle_bar(title: str, cycles: int, console: Console) -> Iterator[Callable[[int], None]]:
     """A bar; gives a function that takes the cycle reached."""
-    with _live(console, TextColumn(_TEXT), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as progress:
+    with live(console, TextColumn(_TEXT), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task(title, total=cycles)
         yield _every(max(1, cycles // 1_000), lambda cycle: progress.update(task, completed=cycle))
 
@@ -61,13 +61,13 @@ def cycle_counter(title: str, console: Console) -> Iterator[Callable[[int], None
 @contextmanager
 def stages(title: str, console: Console) -> Iterator[Callable[[str], None]]:
     """The current stage, and the time since the first; gives a function that takes it."""
-    with _live(console, SpinnerColumn(), TextColumn(_TEXT), TimeElapsedColumn()) as progress:
+    with live(console, SpinnerColumn(), TextColumn(_TEXT), TimeElapsedColumn()) as progress:
         task = progress.add_task(title, total=None)
         yield lambda stage: progress.update(task, description=f"{title}: {stage}")
 
 
 @contextmanager
-def _live(console: Console, *columns: ProgressColumn) -> Iterator[Progress]:
+def live(console: Console, *columns: ProgressColumn) -> Iterator[Progress]:
     """Drawn by the console that prints the text, which keeps the two apart; if it is no terminal, on standard error."""
     if console.quiet or not console.is_terminal:
         console = Console(stderr=True)
