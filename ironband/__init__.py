@@ -11,7 +11,6 @@ from types import FrameType
 
 __all__ = ["main"]
 
-_HELD = 0
 _BAD_USE = 2
 _INTERRUPTED = 130
 

@@ -10,15 +10,7 @@ import click
 
 from cosim.engines.waves import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
-from ironband.common import (
-    DIRECTORY,
-    SEED,
-    input_errors,
-    json_option,
-    sim_option,
-    waves_option,
-    write_json,
-)
+from ironband.common import DIRECTORY, SEED, input_errors, json_option, sim_option, waves_option, write_json
 from toolchain.atomic_files import output_directory
 
 __all__ = ["run"]
@@ -29,10 +21,7 @@ __all__ = ["run"]
 @sim_option
 @waves_option
 @click.option(
-    "--out",
-    type=DIRECTORY,
-    metavar="DIR",
-    help="Where the picture (and the trace) go.  [default: out/SCENARIO]",
+    "--out", type=DIRECTORY, metavar="DIR", help="Where the picture (and the trace) go.  [default: out/SCENARIO]"
 )
 @json_option
 @click.option("--seed", type=SEED, help="In place of the scenario's own seed.")

@@ -227,9 +227,7 @@ class RunPrinter:
         names = [f"{stream.name} of {stream.source}" if often[stream.name] > 1 else stream.name for stream, _ in shown]
         width = max(map(len, ("flow", *names)))
         self._print()
-        heading = (
-            f"{'flow':{width}}  {'delivered':>9}  {'Gbit/s':>7}  {'waits in host':>13}  {'latency':>9}  {'p99':>9}"
-        )
+        heading = f"{'flow':{width}}  {'delivered':>9}  {'Gbit/s':>7}  {'waits in host':>13}  {'latency':>9}  {'p99':>9}"
         self._print(f"{heading}  (of payload; means, in cycles)", "bold")
         for name, (stream, served) in zip(names, shown, strict=True):
             speed = f"{results.gbit_per_s(served):.2f}" if stream.flow.rate is not None else "-"
@@ -262,17 +260,10 @@ class RunPrinter:
         """What the ports counted besides data and packets, where it is not 0."""
         usual = (Counter.XMIT_DATA, Counter.RCV_DATA, Counter.XMIT_PKTS, Counter.RCV_PKTS)
         for port, values in readings.values.items():
-            counted = [
-                f"{counter.name.lower()} {value:,}"
-                for counter, value in values.items()
-                if value and counter not in usual
-            ]
-            if counted:
-                self._print(f"counters of {port}: {', '.join(counted)}")
+            if counted := {counter: value for counter, value in values.items() if value and counter not in usual}:
+                texts = (f"{counter.name.lower()} {value:,}" for counter, value in counted.items())
+                self._print(f"counters of {port}: {', '.join(texts)}")
 
     def _nanoseconds(self, cycle: int) -> str:
-        return (
-            f"{cycle * self._symbol_time_ns:,.0f}"
-            if self._symbol_time_ns.is_integer()
-            else f"{cycle * self._symbol_time_ns:,.1f}"
-        )
+        digits = 0 if self._symbol_time_ns.is_integer() else 1
+        return f"{cycle * self._symbol_time_ns:,.{digits}f}"

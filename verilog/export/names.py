@@ -83,11 +83,8 @@ def _whole(module: Module, spec: str) -> str:
     found = _WHOLE.fullmatch(spec)
     if found is None or found["net"] not in module.wires or found["high"] is None:
         return spec
-    return (
-        found["net"]
-        if int(found["high"]) - int(found["low"] or found["high"]) + 1 == module.wires[found["net"]].width
-        else spec
-    )
+    bits = int(found["high"]) - int(found["low"] or found["high"]) + 1
+    return found["net"] if bits == module.wires[found["net"]].width else spec
 
 
 def _instances(module: Module) -> Iterator[Cell]:

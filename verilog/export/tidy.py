@@ -40,10 +40,7 @@ _MEMORY = re.compile(rf"  reg (?:\[(?P<high>\d+):0\] )?(?P<name>{NAME}) \[\d+:0\
 _ASSIGN = re.compile(rf"  assign (?P<target>{NAME})\s*= (?P<value>[^\n]+?)\s*;")
 _CLOCKED = re.compile(rf"  always @\((?P<edge>\w+ \w+)\)\n    (?P<register>{NAME}) <= (?P<next>{NAME})\s*;")
 _WAKING = re.compile(rf"    if \((?P<name>{NAME})\s*\) begin end\n")
-_VALUE = re.compile(
-    rf"^(?P<indent> +)(?P<name>{NAME})\s*{_SELECT}? (?P<operator><?=) (?P<value>[^\n]*?)\s*;$",
-    re.M,
-)
+_VALUE = re.compile(rf"^(?P<indent> +)(?P<name>{NAME})\s*{_SELECT}? (?P<operator><?=) (?P<value>[^\n]*?)\s*;$", re.M)
 _TEST = re.compile(r"^(?P<before> +(?:end else )?if \()(?P<value>[^\n]*?)\s*(?P<after>\)(?: begin)?)$", re.M)
 _CONNECTION = re.compile(r"^(?P<before>    \.\w+\()(?P<value>[^\n]*?)\s*(?P<after>\),?)$", re.M)
 _COUNTED = re.compile(r"(?P<memory>\w+)\[(?P<counter>\w+)\] = (?P=counter)(?: (?P<sign>[+-]) (?P<more>\d+))?;")

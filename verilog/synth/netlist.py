@@ -73,7 +73,7 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
 
     scripts = {TOP: "".join(f"blackbox {module}; " for module in apart)}
     for module in apart:
-        scripts[module] = "".join(f"delete -output {module}/{port}; " for port in open_outputs[module])
+        scripts[module] = "".join(f"delete -output {module}/{port}; " for port in open_outputs.get(module, ()))
     jobs = {
         module: f"read_rtlil {_PREPARED_RTLIL}; {script}{_MAP} -top {module} -json {module}.json"
         for module, script in scripts.items()
@@ -135,13 +135,10 @@ def _open_outputs(modules: _Modules) -> dict[str, list[str]]:
             users.update(bits)
             if _has_contents(modules, cell["type"]) and cell["port_directions"][port] == "output":
                 drives[cell["type"]][port] += bits
-    return defaultdict(
-        list,
-        {
-            module: [port for port, bits in ports.items() if all(users[bit] == 1 for bit in bits)]
-            for module, ports in drives.items()
-        },
-    )
+    return {
+        module: [port for port, bits in ports.items() if all(users[bit] == 1 for bit in bits)]
+        for module, ports in drives.items()
+    }
 
 
 def _has_contents(modules: _Modules, module: str) -> bool:
