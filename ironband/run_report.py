@@ -227,7 +227,9 @@ class RunPrinter:
         names = [f"{stream.name} of {stream.source}" if often[stream.name] > 1 else stream.name for stream, _ in shown]
         width = max(map(len, ("flow", *names)))
         self._print()
-        heading = f"{'flow':{width}}  {'delivered':>9}  {'Gbit/s':>7}  {'waits in host':>13}  {'latency':>9}  {'p99':>9}"
+        heading = (
+            f"{'flow':{width}}  {'delivered':>9}  {'Gbit/s':>7}  {'waits in host':>13}  {'latency':>9}  {'p99':>9}"
+        )
         self._print(f"{heading}  (of payload; means, in cycles)", "bold")
         for name, (stream, served) in zip(names, shown, strict=True):
             speed = f"{results.gbit_per_s(served):.2f}" if stream.flow.rate is not None else "-"

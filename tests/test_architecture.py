@@ -52,7 +52,7 @@ INSIDE = {
         ("export", "synth"),
         ("design",),
         ("emit",),
-        ("boundaries", "merging", "memory_contents", "waking_processes", "whole_assignments"),
+        ("boundaries", "merging", "memory_contents", "whole_assignments"),
         ("fingerprint", "liveness"),
     ),
 }

@@ -16,14 +16,18 @@ from typing import Any
 from amaranth.back import verilog
 
 from toolchain.build_cache import cached
-from verilog import memory_contents, waking_processes, whole_assignments
+from verilog import memory_contents, whole_assignments
 from verilog.boundaries import convert_apart
 from verilog.merging import merge_modules
 
-__all__ = ["merged_rtlil", "rtlil_to_verilog", "start_yosys", "to_verilog"]
+__all__ = ["merged_rtlil", "rtlil_to_verilog", "start_yosys", "to_verilog", "with_waking_processes"]
 
 _TEMPORARY = re.compile(r"\\\$(\d+) ")
 _UNDERSCORED = re.compile(r"(?<![\w\\.$])_\d+\b")
+_LONE_ASSIGNMENT = re.compile(r"^  always @\*\n(?P<assignment>    [^\n]+ = [^\n]+;\n)", re.M)
+_WAKING_REGISTER = re.compile(r"^  reg \\\$auto\$verilog_backend\S+  = 0;\n", re.M)
+_WAKING_NAME = re.compile(r"\\\$auto\$verilog_backend\S+ ")
+_WAKER = "_wake"
 _END = "endmodule\n"
 _VERILOG_FILE = "design.v"
 
@@ -45,7 +49,7 @@ def rtlil_to_verilog(rtlil_text: str) -> str:
         named = any(map(_UNDERSCORED.search, modules))
         (directory / _VERILOG_FILE).write_text(_END.join([*(_improved(module, named) for module in modules), rest]))
 
-    code = [Path(str(part.__file__)).read_text() for part in (memory_contents, waking_processes, whole_assignments)]
+    code = [Path(str(part.__file__)).read_text() for part in (memory_contents, whole_assignments)]
     key = {"rtlil": rtlil_text, "yosys": _yosys_version(), "code": [Path(__file__).read_text(), *code]}
     return (cached("verilog", key, fill) / _VERILOG_FILE).read_text()
 
@@ -62,11 +66,27 @@ def start_yosys() -> None:
 
 def _improved(module: str, named: bool) -> str:
     """A module as simulators need it. NAMED: the design has names that begin with an underscore and end in a number."""
-    module = waking_processes.with_waking_processes(memory_contents.with_contents_in_loops(module))
+    module = with_waking_processes(memory_contents.with_contents_in_loops(module))
     if not named:
         # Nets that only Amaranth or Yosys has named: Verilator leaves an underscore out of waves.
         module = _TEMPORARY.sub(r"_\1 ", module)
     return whole_assignments.with_whole_assignments(module)
+
+
+def with_waking_processes(module: str) -> str:
+    """A module, as Yosys wrote it, with combinational processes that run at time 0, whatever they read.
+
+    `always @*` waits for a change; where all that is read is constant none ever comes, and the target stays unknown in
+    a four-state simulator. Yosys gives most processes a register to read, set to 0 where it is declared, but
+    SystemVerilog does that before processes begin to wait. Here one register of the module changes after.
+    """
+    text = _WAKING_REGISTER.sub("", module)
+    text = _WAKING_NAME.sub(f"{_WAKER} ", text)
+    text = _LONE_ASSIGNMENT.sub(rf"  always @* begin\n    if ({_WAKER} ) begin end\n\g<assignment>  end\n", text)
+    if f"if ({_WAKER} )" not in text:
+        return module
+    head, semicolon, body = text.partition(");\n")
+    return f"{head}{semicolon}  reg {_WAKER} = 0;\n  initial {_WAKER} <= 1;\n{body}"
 
 
 def _yosys_version() -> str:

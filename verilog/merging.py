@@ -12,7 +12,6 @@ __all__ = ["merge_modules"]
 
 _MODULE = re.compile(r"^(?P<attributes>(?:attribute [^\n]*\n)*)module \\(?P<name>\S+)\n(?P<body>.*?)^end$", re.M | re.S)
 _SUBMODULE = re.compile(r"^(?P<head>\s*cell )\\(?P<type>\S+)(?P<tail> \\\S+)$", re.M)
-_SOURCE_ATTRIBUTE = re.compile(r"^\s*attribute \\src [^\n]*\n", re.M)
 _INDEX = re.compile(r"[_$]*\d+$")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -59,13 +58,12 @@ def merge_modules(rtlil_text: str) -> str:
     """Merge the modules of an RTLIL design that are the same, and give those kept readable names.
 
     The first module keeps its name; a module below it becomes `<top>_<instance>`, the instance's index left out
-    (`top.sw.port_3` becomes `top_port`). Source locations are dropped.
+    (`top.sw.port_3` becomes `top_port`).
 
     Raises:
         ValueError: the text holds no module.
     """
-    text = _SOURCE_ATTRIBUTE.sub("", rtlil_text)
-    modules = {found["name"]: _Module(**found.groupdict()) for found in _MODULE.finditer(text)}
+    modules = {found["name"]: _Module(**found.groupdict()) for found in _MODULE.finditer(rtlil_text)}
     if not modules:
         raise ValueError("no module in the RTLIL text")
     kept_as: dict[str, str] = {}

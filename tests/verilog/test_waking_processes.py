@@ -1,6 +1,6 @@
 """Combinational processes run at time 0."""
 
-from verilog.waking_processes import with_waking_processes
+from verilog.emit import with_waking_processes
 
 MODULE = """\
 module top(q);
