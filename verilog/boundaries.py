@@ -134,19 +134,13 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
             if signal is not None:
                 clocks[id(signal)] = suffix if domain.name == "sync" else f"{domain.name}_{suffix}"
     for signal in information.used_signals:
-        if id(signal) in members or not _seen_outside(design, fragment, signal):
-            continue
+        if id(signal) in members or design.fragments[design.signal_lca[signal]].depth >= information.depth:
+            continue  # What is outside does not see it, or by the signature.
         port = clocks.get(id(signal))
         if port is None or port in ports:
             return None
         ports[port] = (signal, PortDirection.Input)
     return ports
-
-
-def _seen_outside(design: Any, fragment: Any, signal: Any) -> bool:
-    """Whether SIGNAL is used by anything that is not inside FRAGMENT."""
-    topmost = design.signal_lca[signal]
-    return bool(design.fragments[topmost].depth < design.fragments[fragment].depth)
 
 
 def _signature_ports(component: Any) -> _Ports | None:

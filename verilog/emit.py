@@ -18,12 +18,14 @@ from amaranth.back import verilog
 from toolchain.build_cache import cached
 from verilog import memory_contents, whole_assignments
 from verilog.boundaries import convert_apart
+from verilog.memory_contents import with_contents_in_loops
 from verilog.merging import merge_modules
+from verilog.whole_assignments import with_whole_assignments
 
 __all__ = ["merged_rtlil", "rtlil_to_verilog", "start_yosys", "to_verilog", "with_waking_processes"]
 
 _TEMPORARY = re.compile(r"\\\$(\d+) ")
-_UNDERSCORED = re.compile(r"(?<![\w\\.$])_\d+\b")
+_UNDERSCORED = re.compile(r"(?<![\w\\.$])_(\d+)\b")
 _LONE_ASSIGNMENT = re.compile(r"^  always @\*\n(?P<assignment>    [^\n]+ = [^\n]+;\n)", re.M)
 _WAKING_REGISTER = re.compile(r"^  reg \\\$auto\$verilog_backend\S+  = 0;\n", re.M)
 _WAKING_NAME = re.compile(r"\\\$auto\$verilog_backend\S+ ")
@@ -45,9 +47,12 @@ def rtlil_to_verilog(rtlil_text: str) -> str:
     """Verilog of an RTLIL design, as simulators need it. The work of Yosys is kept in the build cache."""
 
     def fill(directory: Path) -> None:
-        *modules, rest = verilog._convert_rtlil_text(rtlil_text, strip_internal_attrs=True).split(_END)
-        named = any(map(_UNDERSCORED.search, modules))
-        (directory / _VERILOG_FILE).write_text(_END.join([*(_improved(module, named) for module in modules), rest]))
+        text = verilog._convert_rtlil_text(rtlil_text, strip_internal_attrs=True)
+        # Nets that only Amaranth has named get names that nobody gave; Verilator leaves an underscore out of waves.
+        first = 1 + max(map(int, _UNDERSCORED.findall(text)), default=-1)
+        *modules, rest = _TEMPORARY.sub(lambda net: f"_{first + int(net[1])} ", text).split(_END)
+        modules = [with_waking_processes(with_contents_in_loops(module)) for module in modules]
+        (directory / _VERILOG_FILE).write_text(_END.join([*map(with_whole_assignments, modules), rest]))
 
     code = [Path(str(part.__file__)).read_text() for part in (memory_contents, whole_assignments)]
     key = {"rtlil": rtlil_text, "yosys": _yosys_version(), "code": [Path(__file__).read_text(), *code]}
@@ -62,15 +67,6 @@ def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None) -> st
 def start_yosys() -> None:
     """Start Yosys, which is compiled for this processor the first time: two that start it then would do so twice."""
     _yosys_version()
-
-
-def _improved(module: str, named: bool) -> str:
-    """A module as simulators need it. NAMED: the design has names that begin with an underscore and end in a number."""
-    module = with_waking_processes(memory_contents.with_contents_in_loops(module))
-    if not named:
-        # Nets that only Amaranth or Yosys has named: Verilator leaves an underscore out of waves.
-        module = _TEMPORARY.sub(r"_\1 ", module)
-    return whole_assignments.with_whole_assignments(module)
 
 
 def with_waking_processes(module: str) -> str:

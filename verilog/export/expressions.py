@@ -23,9 +23,7 @@ _OPERAND = rf"(?:\{{[^{{}}]*\}}|{NAME}\s?(?:\[\d+(?::\d+)?\])?|\d+'[bdho][0-9a-f
 _REFERENCE = re.compile(rf"(?P<name>{NAME})\s?(?:\[(?P<high>\d+)(?::(?P<low>\d+))?\])?\s*")
 _CONSTANT = re.compile(r"(?P<width>\d+)'(?P<base>[bdho])(?P<digits>[0-9a-fA-FxzXZ?_]+)\s*")
 _UNARY = re.compile(rf"(?P<operator>~[&|^]|[~!&|^-]) (?P<a>{_OPERAND})\s*")
-_BINARY = re.compile(
-    rf"(?P<a>{_OPERAND})\s*(?P<operator>===?|!==?|<<<?|>>>?|<=|>=|&&|\|\||~\^|[-+*&|^<>]) (?P<b>{_OPERAND})\s*"
-)
+_BINARY = re.compile(rf"(?P<a>{_OPERAND})\s*(?P<operator>[=!<>]=|<<|>>|[-+*&|^<>]) (?P<b>{_OPERAND})\s*")
 _CHOICE = re.compile(rf"(?P<test>{_OPERAND})\s*\? (?P<a>{_OPERAND})\s*: (?P<b>{_OPERAND})\s*")
 _COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
 _BITWISE = frozenset("&|^")
@@ -240,8 +238,6 @@ class Expressions:
     def _binary(self, operator: str, a: _Pieces, b: _Pieces, context: int) -> _Text:
         if operator in ("<<", ">>"):
             return self._shift(operator, a, b, max(context, _width(a)))
-        if operator not in _COMPARISONS | _BITWISE | _ARITHMETIC:
-            raise _NotUnderstood(operator)
         both = max(_width(a), _width(b))
         around = both if operator in _COMPARISONS else max(context, both)
         grown = around if operator in _ARITHMETIC else both

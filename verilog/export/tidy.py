@@ -28,7 +28,6 @@ _INTEGER_BITS = 32
 _WAKE = "_wake"
 _SELECT = r"(?P<select>\[(?P<high>\d+)(?::(?P<low>\d+))?\])"
 _NUMBERED = r"_(?:\d+_?|side_\d+)"
-_ESCAPED = re.compile(r"\\(\S+) ")
 _TEMPORARY = re.compile(_NUMBERED)
 _WORD = re.compile(r"(?<![\w'])[A-Za-z_]\w*")
 _HEAD = re.compile(r"^module (?P<name>\w+)\((?P<ports>[^)]*)\);\n", re.M)
@@ -39,7 +38,6 @@ _DECLARATION = re.compile(
 _MEMORY = re.compile(rf"  reg (?:\[(?P<high>\d+):0\] )?(?P<name>{NAME}) \[\d+:0\];")
 _ASSIGN = re.compile(rf"  assign (?P<target>{NAME})\s*= (?P<value>[^\n]+?)\s*;")
 _CLOCKED = re.compile(rf"  always @\((?P<edge>\w+ \w+)\)\n    (?P<register>{NAME}) <= (?P<next>{NAME})\s*;")
-_WAKING = re.compile(rf"    if \((?P<name>{NAME})\s*\) begin end\n")
 _VALUE = re.compile(rf"^(?P<indent> +)(?P<name>{NAME})\s*{_SELECT}? (?P<operator><?=) (?P<value>[^\n]*?)\s*;$", re.M)
 _TEST = re.compile(r"^(?P<before> +(?:end else )?if \()(?P<value>[^\n]*?)\s*(?P<after>\)(?: begin)?)$", re.M)
 _CONNECTION = re.compile(r"^(?P<before>    \.\w+\()(?P<value>[^\n]*?)\s*(?P<after>\),?)$", re.M)
@@ -59,7 +57,7 @@ class _Declaration:
 
 
 def tidy(verilog: str) -> str:
-    """The same design as VERILOG, which is Yosys's, without comments and attributes."""
+    """The same design as VERILOG, which is that of `rtlil_to_verilog`, without comments and attributes."""
     return "\n".join(_Module(text).text() for text in verilog.split(_END)[:-1])
 
 
@@ -67,7 +65,7 @@ class _Module:
     """One module, taken apart: its declarations and its statements, a text of whole lines each."""
 
     def __init__(self, text: str) -> None:
-        text = _plain_temporaries(_ATTRIBUTE.sub("", text))
+        text = _ATTRIBUTE.sub("", text)
         head = _HEAD.search(text)
         assert head is not None, text[:200]
         self._name = head["name"]
@@ -76,9 +74,7 @@ class _Module:
         self._memories: list[str] = []
         self._word_widths: dict[str, int] = {}
         self._statements: list[str] = []
-        waking = {found["name"] for found in _WAKING.finditer(text)}
-        text = _WORD.sub(lambda word: _WAKE if word[0] in waking else word[0], text[head.end() :])
-        for statement in _STATEMENT.split(_WAKING.sub(f"    if ({_WAKE}) begin end\n", text)):
+        for statement in _STATEMENT.split(text[head.end() :].replace(f"if ({_WAKE} )", f"if ({_WAKE})")):
             if statement.strip():
                 self._take(statement.rstrip())
         self._clock_next_values()
@@ -102,9 +98,7 @@ class _Module:
             self._statements.append(_with_defaults(statement))
         elif statement.startswith("  initial begin\n"):
             self._statements.append(_COUNTED.sub(self._sized, statement))
-        elif statement.startswith(f"  initial {_WAKE} "):
-            self._declarations[_WAKE].init = "= 0"
-        else:
+        elif not statement.startswith(f"  initial {_WAKE} "):
             self._statements.append(statement)
 
     def _sized(self, found: re.Match[str]) -> str:
@@ -275,13 +269,6 @@ def _assigned(statement: str) -> tuple[str, str] | None:
     return (found["target"], found["value"]) if found and _is_temporary(found["target"]) else None
 
 
-def _plain_temporaries(text: str) -> str:
-    """Names such as `\\$12 ` as `_12`, by numbers that are not in use."""
-    first = 1 + max((int(number) for number in re.findall(r"(?<![\w\\.$])_(\d+)\b", text)), default=0)
-    numbers: dict[str, str] = {}
-    return _ESCAPED.sub(lambda found: numbers.setdefault(found[1], f"_{first + len(numbers)}") + " ", text)
-
-
 def _with_defaults(process: str) -> str:
     """A process whose cases say that they do nothing where they do nothing."""
     lines: list[str] = []
@@ -300,7 +287,7 @@ def _with_defaults(process: str) -> str:
 
 def _clocked(process: str, edge: str, register: str) -> str:
     """A combinational process of a register's next value as one that clocks the register."""
-    body = _WAKING.sub("", process.partition("\n")[2] + "\n").rstrip("\n")
+    body = process.partition("\n")[2].replace(f"    if ({_WAKE}) begin end\n", "")
 
     def clocked(found: re.Match[str]) -> str:
         return f"{found['indent']}{register}{found['select'] or ''} <= {found['value']};"
