@@ -122,14 +122,13 @@ class _Module:
                 targets = [found["name"] for found in _VALUE.finditer(statement)]
                 if len(set(targets)) == 1 and uses[targets[0]] == len(targets) + 1 and _is_temporary(targets[0]):
                     processes[targets[0]] = at
-        gone: set[int] = set()
         for at, statement in enumerate(self._statements):
             found = _CLOCKED.fullmatch(statement)
             if found is not None and found["next"] in processes:
                 process = processes[found["next"]]
-                gone.add(process)
                 self._statements[at] = _clocked(self._statements[process], found["edge"], found["register"])
-        self._statements = [statement for at, statement in enumerate(self._statements) if at not in gone]
+                self._statements[process] = ""
+        self._statements = list(filter(None, self._statements))
 
     def _widen(self) -> None:
         """A numbered net that is one bit of a shifted one, `assign bit = net >> index`, gets the other bits too."""

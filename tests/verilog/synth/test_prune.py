@@ -1,6 +1,6 @@
 """What nothing uses goes out of a netlist."""
 
-from verilog.synth.prune import prune
+from verilog.synth.netlist import prune
 
 
 def cell(kind, inputs, outputs):
