@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["NotPackaged", "find_file", "packaged_files"]
+from toolchain.errors import UserError
 
-
-class NotPackaged(Exception):
-    """A name that is neither a file nor one that Ironband comes with; the text says what there is."""
+__all__ = ["find_file", "packaged_files"]
 
 
 def packaged_files(folder: Path, suffix: str) -> dict[str, Path]:
@@ -17,16 +15,19 @@ def packaged_files(folder: Path, suffix: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
 
 
-def find_file(name_or_path: str, packaged: Mapping[str, Path], suffix: str) -> Path:
-    """The file at a path, or else the packaged one of that name.
+def find_file(what: str, name_or_path: str, packaged: Mapping[str, Path], suffix: str, wrong: type[UserError]) -> Path:
+    """The file at a path, or else the packaged one of that name; WHAT is what it is called in errors, which are WRONG.
 
     Raises:
-        NotPackaged: there is neither, and without `suffix` or a folder it is no path that was meant.
-        OSError: it cannot be looked for.
+        UserError: there is neither, and without `suffix` or a folder it is no path that was meant; or the path cannot
+            be looked for.
     """
     path = Path(name_or_path)
-    if name_or_path in packaged and not path.is_file():
-        return packaged[name_or_path]
-    if not path.exists() and path.suffix != suffix and path.parent == Path():
-        raise NotPackaged(f"no such file, and Ironband comes with: {', '.join(packaged)}")
-    return path
+    try:
+        if name_or_path in packaged and not path.is_file():
+            return packaged[name_or_path]
+        if path.exists() or path.suffix == suffix or path.parent != Path():
+            return path
+    except OSError as error:
+        raise wrong(f"{what} {name_or_path!r}: {error.strerror}") from None
+    raise wrong(f"{what} {name_or_path!r}: no such file, and Ironband comes with: {', '.join(packaged)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolchain.errors import UserError
-from toolchain.packaged import NotPackaged, find_file, packaged_files
+from toolchain.packaged import find_file, packaged_files
 
 __all__ = ["ScenarioError", "find_scenario", "packaged_scenarios"]
 
@@ -27,8 +27,4 @@ def find_scenario(name_or_path: str) -> Path:
     Raises:
         ScenarioError: there is neither.
     """
-    try:
-        return find_file(name_or_path, packaged_scenarios(), ".toml")
-    except (NotPackaged, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ScenarioError(f"scenario {name_or_path!r}: {reason}") from None
+    return find_file("scenario", name_or_path, packaged_scenarios(), ".toml", ScenarioError)

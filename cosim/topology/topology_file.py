@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from sm.subnet import MANAGEMENT_PORT, MAX_PORTS, End, EndPort, Node, Subnet
 from toolchain.errors import UserError
-from toolchain.packaged import NotPackaged, find_file, packaged_files
+from toolchain.packaged import find_file, packaged_files
 from wire.codes import LID_RESERVED, LID_UNICAST_MAX, LinkSpeed, LinkWidth
 from wire.node_info import NODE_DESCRIPTION, NodeType
 
@@ -117,11 +117,7 @@ def find_topology(name_or_path: str) -> Path:
     Raises:
         TopologyError: there is neither.
     """
-    try:
-        return find_file(name_or_path, packaged_topologies(), ".net")
-    except (NotPackaged, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise TopologyError(f"topology {name_or_path!r}: {reason}") from None
+    return find_file("topology", name_or_path, packaged_topologies(), ".net", TopologyError)
 
 
 def read_topology(path: str | Path) -> TopologyFile:
