@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,7 +19,9 @@ from sm.errors import ManagerError
 from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
 from wire.codes import MTU, mtu_bytes
-from wire.parameters import SwitchParameters
+
+if TYPE_CHECKING:
+    from wire.parameters import SwitchParameters
 
 __all__ = [
     "DIRECTORY",
@@ -84,6 +86,8 @@ def switch_parameters(**given: Any) -> SwitchParameters:
     Raises:
         click.UsageError: there is no such switch.
     """
+    from wire.parameters import SwitchParameters
+
     if given["readers"] is None:
         given["readers"] = 1 if given["queueing"] == "fifo" else SwitchParameters().readers
     try:
