@@ -28,6 +28,7 @@ _INTEGER_BITS = 32
 _WAKE = "_wake"
 _SELECT = r"(?P<select>\[(?P<high>\d+)(?::(?P<low>\d+))?\])"
 _NUMBERED = r"_(?:\d+_?|side_\d+)"
+_ESCAPED = re.compile(r"\\(\S+) ")
 _TEMPORARY = re.compile(_NUMBERED)
 _WORD = re.compile(r"(?<![\w'])[A-Za-z_]\w*")
 _HEAD = re.compile(r"^module (?P<name>\w+)\((?P<ports>[^)]*)\);\n", re.M)
@@ -65,7 +66,7 @@ class _Module:
     """One module, taken apart: its declarations and its statements, a text of whole lines each."""
 
     def __init__(self, text: str) -> None:
-        text = _ATTRIBUTE.sub("", text)
+        text = _plain_temporaries(_ATTRIBUTE.sub("", text))
         head = _HEAD.search(text)
         assert head is not None, text[:200]
         self._name = head["name"]
@@ -266,6 +267,13 @@ def _assigned(statement: str) -> tuple[str, str] | None:
     """Net and expression of an assignment to a numbered net."""
     found = _ASSIGN.fullmatch(statement)
     return (found["target"], found["value"]) if found and _is_temporary(found["target"]) else None
+
+
+def _plain_temporaries(text: str) -> str:
+    """Names such as `\\$12 ` as `_12`, by numbers that are not in use."""
+    first = 1 + max((int(number) for number in re.findall(r"(?<![\w\\.$])_(\d+)\b", text)), default=0)
+    numbers: dict[str, str] = {}
+    return _ESCAPED.sub(lambda found: numbers.setdefault(found[1], f"_{first + len(numbers)}") + " ", text)
 
 
 def _with_defaults(process: str) -> str:

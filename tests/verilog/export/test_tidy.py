@@ -30,7 +30,7 @@ def test_a_register_that_is_held_after_another_assignment_is_held():
     """Only a process's first line may say nothing."""
     yosys = """\
 module top(clk, d, hold, q);
-  reg [7:0] _1 ;
+  reg [7:0] \\$1 ;
   input clk;
   wire clk;
   input [7:0] d;
@@ -40,11 +40,11 @@ module top(clk, d, hold, q);
   output [7:0] q;
   reg [7:0] q = 8'h00;
   always @(posedge clk)
-    q <= _1 ;
+    q <= \\$1 ;
   always @* begin
-    _1  = d;
+    \\$1  = d;
     if (hold) begin
-      _1  = q;
+      \\$1  = q;
     end
   end
 endmodule
