@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cosim.engines.waves import check_waves
+from cosim.engines.base import check_waves
 from cosim.scenario.limits import MAX_CYCLES
 from ironband.common import (
     MTUS,
@@ -69,8 +69,7 @@ def check(waves: Path | None, json_file: str | None, **given: Any) -> int:
             raise click.UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        if waves is not None:
-            check_waves(options.sim, waves)
+        check_waves(options.sim, waves)
 
         from cosim.experiments.check import check as perform_check
         from ironband.check_report import check_json, print_check

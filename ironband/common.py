@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cosim.engines.names import ENGINES
+from cosim.engines.base import ENGINES
 from sm.errors import ManagerError
 from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError

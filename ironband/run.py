@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from cosim.engines.waves import check_waves
+from cosim.engines.base import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
 from ironband.common import DIRECTORY, SEED, input_errors, json_option, sim_option, waves_option, write_json
 from toolchain.atomic_files import output_directory

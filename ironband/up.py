@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cosim.engines.names import ENGINES, MODEL
+from cosim.engines.base import ENGINES, MODEL
 from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from cosim.engines.names import PART_ENGINES
+from cosim.engines.base import PART_ENGINES
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import parse_end

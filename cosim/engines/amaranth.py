@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from typing import Any
 
 from amaranth.sim import Simulator
 
-from cosim.engines.base import RunOptions, WavesUnsupported
+from cosim.engines.base import RunOptions
 from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
@@ -21,14 +22,7 @@ __all__ = ["simulate"]
 
 
 def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
-    """Run a specification on the component with `FabricSignature` that MAKE makes; see `cosim.engines.base.Engine`.
-
-    Raises:
-        WavesUnsupported: the waves are no .vcd file.
-    """
-    waves = options.waves
-    if waves is not None and waves.suffix != ".vcd":
-        raise WavesUnsupported(f"waves {waves}: amaranth writes .vcd files")
+    """Run a specification on the component with `FabricSignature` that MAKE makes; see `cosim.engines.base.Engine`."""
     stimulus = Stimulus(spec)
     with no_garbage_collection():
         component = make()
@@ -36,24 +30,20 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
         simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)
-    if waves is None:
-        yield from _records(simulator, bench, options)
-        return
-    with atomic_file(waves) as temporary, simulator.write_vcd(str(temporary)):
-        yield from _records(simulator, bench, options)
-
-
-def _records(simulator: Simulator, bench: _Bench, options: RunOptions) -> Generator[Record, None, None]:
-    while not bench.ended:
-        simulator.advance()
-        if not bench.records and not bench.deliveries:
-            continue
+    with ExitStack() as stack:
+        if options.waves is not None:
+            temporary = stack.enter_context(atomic_file(options.waves))
+            stack.enter_context(simulator.write_vcd(str(temporary)))
+        while not bench.ended:
+            simulator.advance()
+            if not bench.records and not bench.deliveries:
+                continue
+            options.progress(bench.cycle)
+            options.deliver(bench.deliveries)
+            bench.deliveries.clear()
+            yield from bench.records
+            bench.records.clear()
         options.progress(bench.cycle)
-        options.deliver(bench.deliveries)
-        bench.deliveries.clear()
-        yield from bench.records
-        bench.records.clear()
-    options.progress(bench.cycle)
 
 
 class _Bench:

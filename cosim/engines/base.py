@@ -1,19 +1,39 @@
-"""What every engine takes and gives: a stimulus in, a stream of trace records out."""
+"""Which engines there are, and what each takes and gives: a stimulus in, a stream of trace records out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from cosim.stimulus.run_spec import RunSpec
 from toolchain.errors import UserError
 from wire.stimulus import Delivery
 from wire.trace import Record
 
-__all__ = ["Engine", "EngineError", "Run", "RunOptions", "UnknownEngine", "WavesUnsupported"]
+__all__ = [
+    "ENGINES",
+    "MODEL",
+    "PART_ENGINES",
+    "Engine",
+    "EngineError",
+    "Run",
+    "RunOptions",
+    "UnknownEngine",
+    "WavesUnsupported",
+    "check_waves",
+]
+
+PART_ENGINES: Final = ("verilator", "icarus")
+"""Those that can simulate some nodes of a fabric and leave the others to the golden model."""
+
+MODEL: Final = "model"
+"""The golden model alone."""
+
+ENGINES: Final = (*PART_ENGINES, "amaranth", MODEL)
+
+_WAVES: Final = {"verilator": ".fst", "icarus": ".fst", "amaranth": ".vcd"}
 
 
 class EngineError(UserError):
@@ -26,6 +46,16 @@ class UnknownEngine(EngineError):
 
 class WavesUnsupported(EngineError):
     """The engine records no waves, or not into such a file."""
+
+
+def check_waves(engine: str, waves: Path | None) -> None:
+    """Raise WavesUnsupported unless an engine can record waves into a file, if there is one."""
+    if waves is None:
+        return
+    if engine not in _WAVES:
+        raise WavesUnsupported(f"waves {waves}: the {engine} has no wires to record")
+    if waves.suffix != _WAVES[engine]:
+        raise WavesUnsupported(f"waves {waves}: {engine} writes {_WAVES[engine]} files")
 
 
 @dataclass(frozen=True)
@@ -77,14 +107,9 @@ class Run:
     def __iter__(self) -> Iterator[Record]:
         return self._records
 
-    def close(self) -> None:
-        """End the run; outputs of one that was not exhausted are removed."""
-        self._records.close()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *exception: object) -> None:
+        """End the run; outputs of one that was not exhausted are removed."""
+        self._records.close()

@@ -17,32 +17,31 @@ from contextlib import closing
 from typing import TypeVar
 
 from cosim.engines.base import EngineError, RunOptions
-from cosim.engines.compiled_design import build_design
 from cosim.engines.model import ModelRun
 from cosim.engines.part import Part
 from cosim.engines.windows import windows
-from cosim.engines.wire_play import WirePlay
-from cosim.harness.stream_files import Outbox, write_surroundings
+from cosim.harness.stream_files import WIRE_ENTRY, Outbox, write_surroundings
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec, Stimulus
+from model.fabric import WireLog
 from verilog.design import fabric_design
-from wire.parameters import FabricParameters
 from wire.stimulus import Control, Delivery, Post
+from wire.symbols import IDLE_PERIOD
 from wire.trace import Kind, Record, port_of_source
 
-__all__ = ["ShadowMismatch", "build", "simulate"]
+__all__ = ["ShadowMismatch", "WirePlay", "simulate"]
 
 _Entry = TypeVar("_Entry", Control, Post)
 _Timed = TypeVar("_Timed", Record, Delivery)
 
+_PACES = {0: 0, 1: 1, 4: 2}
+"""Codes of `cosim.harness.stream_files.WIRE_ENTRY`, by the cycles from row to row."""
+
+_IDLE = (0, 0)
+
 
 class ShadowMismatch(EngineError):
     """What an RTL node does to the rest of the fabric is not what its golden model does."""
-
-
-def build(simulator: Simulator, parameters: FabricParameters, rtl: Collection[str], waves: bool = False) -> None:
-    """Compile the RTL of these nodes, as `cosim.engines.compiled_design.build_design` does."""
-    build_design(simulator, fabric_design(Part(parameters, rtl).parameters, part=True), waves)
 
 
 def simulate(
@@ -134,6 +133,33 @@ class _Leader:
     def take(self, stop: int) -> tuple[list[Record], list[Delivery]]:
         """Records and deliveries of cycles below STOP that were not taken before."""
         return _taken_below(stop, self._records), _taken_below(stop, self._deliveries)
+
+
+class WirePlay:
+    """Turns what the model logs of a wire into entries for the player of an open port, window by window."""
+
+    def __init__(self, log: WireLog, delay: int = 0) -> None:
+        """Rows are played `delay` cycles after those in which they were on the sender's wires."""
+        self._log = log
+        self._delay = delay
+        self._pace = 0
+        self._polls = True
+
+    def entries(self, until: int) -> bytes:
+        """Entries for cycles below UNTIL, all of which are over in the model, and that were not asked for before."""
+        log, delay = self._log, self._delay
+        paces = {cycle + delay: pace for cycle, pace in log.paces(until - delay)}
+        rows = {cycle + delay: (data, k) for cycle, data, k in log.rows(until - delay)}
+        polls = dict(log.polls(until))
+        entries = []
+        for cycle in sorted({*paces, *rows, *polls}):
+            self._pace = paces.get(cycle, self._pace)
+            self._polls = polls.get(cycle, self._polls)
+            sent = cycle - delay
+            flags = (cycle in rows) | _PACES[self._pace] << 1 | self._polls << 3 | (sent & 3) << 4
+            data, k = rows.get(cycle, _IDLE)
+            entries.append(WIRE_ENTRY.pack(cycle, flags, k, sent % IDLE_PERIOD, data))
+        return b"".join(entries)
 
 
 class _NotedStimulus(Stimulus):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from cosim.engines import compiled_model
-from cosim.engines.base import RunOptions, WavesUnsupported
+from cosim.engines.base import RunOptions
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from wire.stimulus import Delivery
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
@@ -71,13 +71,7 @@ class ModelRun:
 
 
 def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
-    """Run a specification on the model; see `cosim.engines.base.Engine`.
-
-    Raises:
-        WavesUnsupported: waves are wanted.
-    """
-    if options.waves is not None:
-        raise WavesUnsupported(f"waves {options.waves}: the model has no wires to record")
+    """Run a specification on the model; see `cosim.engines.base.Engine`."""
     run = ModelRun(spec, Stimulus(spec), options.on_delivery)
     for count, record in enumerate(run.records(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:

@@ -48,13 +48,26 @@ def run_cocotb(
     run_dir: Path,
     *,
     seed: int | None = None,
-    waves: Path | None = None,
 ) -> TestResult:
-    """Run a cocotb test on a design; see `cosim.engines.simulation.run_cocotb`."""
-    compiled = build_design(simulator, design, waves is not None)
+    """Run a cocotb test on a fabric, which it drives with `cosim.drivers.FabricDriver`.
+
+    Args:
+        simulator: `verilator` or `icarus`.
+        design: the fabric; the test drives the rows of its open ports.
+        parameters: those of the design.
+        test_module: importable name of the module with the test.
+        testcase: the test's name. Each test has a simulation for itself, as memories outlive a reset.
+        run_dir: working directory of the simulation, made if absent; each run its own.
+        seed: cocotb's random seed.
+
+    Raises:
+        SimulationFailed: the simulator crashed, the test was not found, or it failed.
+        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
+    """
+    compiled = build_design(simulator, design)
     run_dir.mkdir(parents=True, exist_ok=True)
     Description.of(parameters, design.ports).write(run_dir)
-    (result,) = regression.run(compiled, test_module, run_dir, testcase=re.escape(testcase), seed=seed, waves=waves)
+    (result,) = regression.run(compiled, test_module, run_dir, testcase=re.escape(testcase), seed=seed)
     return result
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
-from cocotb.regression import Test, TestGenerator
-
 from cosim.engines import amaranth, compiled_model, mixed, model, session
-from cosim.engines.base import Engine, EngineError, Run, RunOptions, UnknownEngine, WavesUnsupported
+from cosim.engines.base import ENGINES, Engine, EngineError, Run, RunOptions, UnknownEngine, check_waves
 from cosim.engines.compiled_design import build_design
-from cosim.engines.names import ENGINES
-from cosim.simulators.cocotb_results import TestResult
+from cosim.engines.part import Part
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec
 from rtl.fabric.fabric import Fabric
@@ -22,19 +18,7 @@ from wire.parameters import FabricParameters
 from wire.stimulus import Delivery
 from wire.trace import Record
 
-__all__ = [
-    "Delivery",
-    "EngineError",
-    "Run",
-    "RunSpec",
-    "UnknownEngine",
-    "WavesUnsupported",
-    "WholeFabricsOnly",
-    "build",
-    "cocotb_tests",
-    "run",
-    "run_cocotb",
-]
+__all__ = ["WholeFabricsOnly", "build", "run"]
 
 
 class WholeFabricsOnly(EngineError):
@@ -79,12 +63,14 @@ def run(
 
     Raises:
         UnknownEngine: there is no such engine.
-        WholeFabricsOnly: this one does not simulate some nodes alone.
+        WavesUnsupported: it records no waves, or not into such a file.
+        WholeFabricsOnly: it does not simulate some nodes alone.
         ValueError: RTL names no node, or one that is not there.
-        Iterating raises what the engines raise: WavesUnsupported, SimulatorMissing, BuildFailed,
-        BuildDirectoryError, SimulationFailed, ShadowMismatch, and ValueError for a stimulus out of order or range.
+        Iterating raises what the engines raise: SimulatorMissing, BuildFailed, BuildDirectoryError,
+        SimulationFailed, ShadowMismatch, and ValueError for a stimulus out of order or range.
     """
     simulates = _engine(engine)
+    check_waves(engine, waves)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
         simulates = partial(mixed.simulate, _part_simulator(engine, spec.parameters, rtl), rtl)
     return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery))
@@ -109,9 +95,7 @@ def _part_simulator(engine: str, parameters: FabricParameters, rtl: Collection[s
     return _SIMULATORS[engine]
 
 
-def build(
-    engine: str, parameters: FabricParameters, *, rtl: Collection[str] | None = None, waves: bool = False
-) -> None:
+def build(engine: str, parameters: FabricParameters, *, rtl: Collection[str] | None = None) -> None:
     """Do what an engine has to do before its first run of a fabric: elaborate, export and compile; RTL: as for `run`.
 
     Raises:
@@ -120,50 +104,9 @@ def build(
     """
     _engine(engine)
     if rtl is not None and set(rtl) != set(parameters.nodes):
-        mixed.build(_part_simulator(engine, parameters, rtl), parameters, rtl, waves)
+        simulator = _part_simulator(engine, parameters, rtl)
+        build_design(simulator, fabric_design(Part(parameters, rtl).parameters, part=True))
     elif engine in _SIMULATORS:
-        build_design(_SIMULATORS[engine], fabric_design(parameters), waves)
+        build_design(_SIMULATORS[engine], fabric_design(parameters))
     elif engine == "model":
         compiled_model.build()
-
-
-def cocotb_tests(test_module: str) -> list[str]:
-    """Names of the cocotb tests in a module.
-
-    Raises:
-        ImportError: there is no such module.
-    """
-    found: list[str] = []
-    for member in vars(import_module(test_module)).values():
-        tests = member.generate_tests() if isinstance(member, TestGenerator) else [member]
-        found += [test.name for test in tests if isinstance(test, Test)]
-    return found
-
-
-def run_cocotb(
-    simulator: Simulator,
-    parameters: FabricParameters,
-    test_module: str,
-    testcase: str,
-    run_dir: Path,
-    *,
-    seed: int | None = None,
-    waves: Path | None = None,
-) -> TestResult:
-    """Run a cocotb test on a fabric, which it drives with `cosim.drivers.FabricDriver`.
-
-    Args:
-        simulator: `verilator` or `icarus`.
-        parameters: the fabric; the test drives the rows of its open ports.
-        test_module: importable name of the module with the test.
-        testcase: the test's name. Each test has a simulation for itself, as memories outlive a reset.
-        run_dir: working directory of the simulation, made if absent; each run its own.
-        seed: cocotb's random seed.
-        waves: record FST waves to this file.
-
-    Raises:
-        SimulationFailed: the simulator crashed, the test was not found, or it failed.
-        SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
-    """
-    design = fabric_design(parameters)
-    return session.run_cocotb(simulator, design, parameters, test_module, testcase, run_dir, seed=seed, waves=waves)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from cosim.engines.base import RunOptions, WavesUnsupported
+from cosim.engines.base import RunOptions
 from cosim.engines.compiled_design import build_design
 from cosim.engines.simulator_process import SimulatorProcess
 from cosim.harness.stream_files import DELIVERY_FILE, TRACE_FILE, DeliveryReader, Outbox, TraceReader
@@ -89,24 +89,22 @@ def windows(
 
     Raises:
         SimulationFailed: the simulator ended early.
-        WavesUnsupported: the waves are no .fst file.
     """
     waves = options.waves
-    if waves is not None and waves.suffix != ".fst":
-        raise WavesUnsupported(f"waves {waves}: {simulator} writes .fst files")
     compiled = build_design(simulator, design, waves is not None)
     with _run_dir(options.work_dir) as run_dir:
-        partial_waves = run_dir / "waves.fst" if waves else None
+        recorded = run_dir / "waves.fst"
         prepare(run_dir)
-        with ExitStack() as stack:
-            outbox = stack.enter_context(Outbox(run_dir, design.ports))
-            plusargs = [] if deliveries else [f"+{NO_DELIVERIES}"]
-            process = stack.enter_context(SimulatorProcess.started(compiled, run_dir, plusargs, partial_waves))
+        plusargs = [] if deliveries else [f"+{NO_DELIVERIES}"]
+        with (
+            Outbox(run_dir, design.ports) as outbox,
+            SimulatorProcess.started(compiled, run_dir, plusargs, recorded if waves else None) as process,
+        ):
             yield from _windows(process, outbox, feed, run_dir, deliveries)
             process.finish()
-        if waves is not None and partial_waves is not None:
+        if waves is not None:
             with atomic_file(waves) as temporary:
-                shutil.move(partial_waves, temporary)
+                shutil.move(recorded, temporary)
 
 
 def _windows(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cosim.analysis.observer import Audience, Observer
 from cosim.engines import simulation
-from cosim.engines.names import MODEL
+from cosim.engines.base import MODEL
 from cosim.experiments.experiment import Experiment
 from cosim.hosts.mad_carrier import ActorGroup, MadCarrier, Replay
 from cosim.stimulus.run_spec import Actor, RunSpec

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cosim.engines.simulation import cocotb_tests, run_cocotb
+from cosim.engines.session import run_cocotb
+from tests.cocotb_modules import cocotb_tests
 from tests.regression.fabrics import OPEN, STAR
+from verilog.design import fabric_design
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +26,10 @@ def seed() -> int:
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("testcase", cocotb_tests(STAR_TESTS))
 def test_star(testcase: str, simulator: str, tmp_path: Path) -> None:
-    run_cocotb(simulator, STAR, STAR_TESTS, testcase, tmp_path, seed=seed())
+    run_cocotb(simulator, fabric_design(STAR), STAR, STAR_TESTS, testcase, tmp_path, seed=seed())
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("testcase", cocotb_tests(OPEN_PORT_TESTS))
 def test_open_port(testcase: str, simulator: str, tmp_path: Path) -> None:
-    run_cocotb(simulator, OPEN, OPEN_PORT_TESTS, testcase, tmp_path, seed=seed())
+    run_cocotb(simulator, fabric_design(OPEN), OPEN, OPEN_PORT_TESTS, testcase, tmp_path, seed=seed())

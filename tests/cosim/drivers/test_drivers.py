@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cosim.engines import session
-from cosim.engines.simulation import cocotb_tests
 from cosim.simulators.cocotb_results import SimulationFailed
+from tests.cocotb_modules import cocotb_tests
 from tests.cosim.drivers.echo import PARAMETERS, Echo
 from verilog.design import export
 

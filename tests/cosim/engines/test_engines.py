@@ -3,13 +3,12 @@
 import random
 import struct
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from cosim.engines import session
 from cosim.engines.base import Engine, Run, RunOptions, WavesUnsupported
+from cosim.engines.simulation import run
 from cosim.stimulus.run_spec import RunSpec
 from cosim.trace.compare import compare
 from tests.cosim.drivers.echo import PARAMETERS
@@ -154,10 +153,5 @@ def test_stimulus_is_drawn_as_time_goes_on(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "suffix"), [("amaranth", ".fst"), ("verilator", ".vcd"), ("icarus", ".vcd")])
 def test_waves_of_another_format_are_refused(name: str, suffix: str, tmp_path: Path) -> None:
-    engine = on("amaranth") if name == "amaranth" else partial(session.simulate, name, None)
-    waves = tmp_path / f"w{suffix}"
-    with (
-        pytest.raises(WavesUnsupported, match=name),
-        Run(engine, random_spec(1), RunOptions(tmp_path, waves)) as records,
-    ):
-        list(records)
+    with pytest.raises(WavesUnsupported, match=name):
+        run(name, random_spec(1), tmp_path, waves=tmp_path / f"w{suffix}")

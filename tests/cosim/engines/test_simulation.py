@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cosim.engines.simulation import ENGINES, UnknownEngine, run
+from cosim.engines.base import ENGINES, UnknownEngine
+from cosim.engines.simulation import run
 from tests.cosim.engines.echo_engines import random_spec
 
 

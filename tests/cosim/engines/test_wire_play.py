@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cosim.engines.wire_play import WirePlay
+from cosim.engines.mixed import WirePlay
 from cosim.harness.stream_files import WIRE_ENTRY
 from wire.symbols import IDLE_PERIOD
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cosim.engines.base import Run
-from cosim.engines.simulation import UnknownEngine, build, run
+from cosim.engines.base import Run, UnknownEngine
+from cosim.engines.simulation import build, run
 from cosim.stimulus.run_spec import RunSpec
 from cosim.trace.compare import Names, compare
 from rtl.fabric.fabric import Fabric
