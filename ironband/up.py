@@ -103,7 +103,7 @@ def up(
         lids = {} if guid2lid is None else read_guid2lid(guid2lid)
         made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, lids, lmc)))
         host = manager_host(made.fabric, sm)
-        apart = out_of_reach(described, made, host)
+        apart = out_of_reach(made.fabric, host)
         task = SubnetTask(
             made.fabric,
             made.widths,

@@ -11,9 +11,8 @@ from typing import Any, Final
 from cosim.analysis.observer import Observer
 from cosim.experiments.subnet_bring_up import SubnetBringUpResult
 from cosim.experiments.subnet_task import SubnetTask
-from cosim.topology.ibnetdiscover import format_topology
 from cosim.topology.subnet_differences import differences
-from cosim.topology.subnet_text import forwarding_table, host_line, link_lines, switch_line
+from cosim.topology.subnet_text import format_topology, forwarding_table, host_line, link_lines, switch_line
 from cosim.topology.topology_file import TopologyFile
 from ironband.progress import Console
 from sm.events import (

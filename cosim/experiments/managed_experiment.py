@@ -18,7 +18,7 @@ from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
 from cosim.stimulus.run_spec import RunSpec
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Topology, hops_to, neighbours
 from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled, event_text
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
@@ -55,7 +55,7 @@ def managed_experiment(scenario: Scenario) -> Experiment:
         if not host.complete:
             reason = _obstacle([host], names) or f"it is not done after {MAX_CYCLES} cycles"
             raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {reason}")
-    topology = Topology(fabric, _lids(fabric, made), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
+    topology = Topology(fabric, _lids(fabric, made, names), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
 
@@ -67,24 +67,13 @@ def managed_experiment(scenario: Scenario) -> Experiment:
 
 def manager_hosts(fabric: FabricParameters) -> list[str]:
     """The first host of each connected part of a fabric; hosts relay nothing."""
-    neighbours: dict[str, list[str]] = {name: [] for name in fabric.nodes}
-    for link in fabric.links:
-        neighbours[link.a].append(link.b)
-        neighbours[link.b].append(link.a)
+    near = neighbours(fabric)
     met: set[str] = set()
     hosts = []
     for name, node in fabric.nodes.items():
-        if name in met or not isinstance(node, AdapterParameters):
-            continue
-        hosts.append(name)
-        met.add(name)
-        to_look_at = [name]
-        while to_look_at:
-            for far in neighbours[to_look_at.pop()]:
-                if far not in met:
-                    met.add(far)
-                    if isinstance(fabric.nodes[far], SwitchParameters):
-                        to_look_at.append(far)
+        if isinstance(node, AdapterParameters) and name not in met:
+            hosts.append(name)
+            met |= hops_to(name, fabric, near).keys()
     return hosts
 
 
@@ -94,8 +83,8 @@ def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:
     return event_text(obstacles[-1], names) if obstacles else None
 
 
-def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
-    """LID of each host, in their order.
+def _lids(fabric: FabricParameters, made: list[ManagerHost], names: Mapping[int, str]) -> dict[str, int]:
+    """LID of each host, in their order; `names` of the nodes, by GUID, are for the error.
 
     Raises:
         ScenarioError: a host has none.
@@ -106,7 +95,6 @@ def _lids(fabric: FabricParameters, made: list[ManagerHost]) -> dict[str, int]:
         if isinstance(node, AdapterParameters):
             port = fabric.identity(name).port_guid
             if port not in given:
-                names = {fabric.identity(node).node_guid: node for node in fabric.nodes}
                 reason = _obstacle(made, names)
                 raise ScenarioError(f"no Subnet Manager reaches {name}" + (f": {reason}" if reason else ""))
             lids[name] = given[port]

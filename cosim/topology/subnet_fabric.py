@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from cosim.topology.subnet_differences import in_reach
+from cosim.topology.topology import hops_to, neighbours
 from cosim.topology.topology_file import TopologyError, TopologyFile
-from sm.subnet import MANAGEMENT_PORT, End, Node
+from sm.subnet import MANAGEMENT_PORT, Node
 from wire.codes import LinkWidth
 from wire.node_info import NodeType
 from wire.parameters import (
@@ -65,10 +65,10 @@ def fabric_of(
     return SubnetFabric(fabric, names, tuple(link.width for link in subnet.links))
 
 
-def out_of_reach(topology: TopologyFile, made: SubnetFabric, host: str) -> list[str]:
+def out_of_reach(fabric: FabricParameters, host: str) -> list[str]:
     """Names of the nodes that a host is not connected with, in the fabric's order."""
-    reach = in_reach(topology.subnet, End(made.fabric.identity(host).node_guid, 1))
-    return [name for name in made.fabric.nodes if made.fabric.identity(name).node_guid not in reach]
+    reach = hops_to(host, fabric, neighbours(fabric))
+    return [name for name in fabric.nodes if name not in reach]
 
 
 def _parameters(

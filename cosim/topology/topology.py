@@ -12,7 +12,7 @@ from wire.codes import LinkWidth
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
 from wire.trace import port_source
 
-__all__ = ["Port", "Topology", "forwarding_tables", "parse_end"]
+__all__ = ["Port", "Topology", "forwarding_tables", "hops_to", "neighbours", "parse_end"]
 
 _END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
 
@@ -45,35 +45,41 @@ def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[st
     Among equally short paths a switch takes the port that has the fewest LIDs so far, then the lowest.
     A LID that cannot be reached has no entry.
     """
-    neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in fabric.nodes}
-    for link in fabric.links:
-        neighbours[link.a].append((link.a_port, link.b))
-        neighbours[link.b].append((link.b_port, link.a))
+    near = neighbours(fabric)
     tables: dict[str, dict[int, int]] = {
         name: {} for name, node in fabric.nodes.items() if isinstance(node, SwitchParameters)
     }
-    load = {(name, port): 0 for name in tables for port, _ in neighbours[name]}
+    load = {(name, port): 0 for name in tables for port, _ in near[name]}
     for host, lid in lids.items():
-        hops = _hops_to(host, fabric, neighbours)
+        hops = hops_to(host, fabric, near)
         for switch, table in tables.items():
             if switch not in hops:
                 continue
-            nearer = [port for port, other in neighbours[switch] if hops.get(other, hops[switch]) < hops[switch]]
+            nearer = [port for port, other in near[switch] if hops.get(other, hops[switch]) < hops[switch]]
             port = min(nearer, key=lambda port: (load[switch, port], port))
             load[switch, port] += 1
             table[lid] = port
     return tables
 
 
-def _hops_to(host: str, fabric: FabricParameters, neighbours: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
-    """Hops to `host` from each node that reaches it; other hosts relay nothing."""
+def neighbours(fabric: FabricParameters) -> dict[str, list[tuple[int, str]]]:
+    """Of each node the linked ports, each with the node at the far end."""
+    near: dict[str, list[tuple[int, str]]] = {name: [] for name in fabric.nodes}
+    for link in fabric.links:
+        near[link.a].append((link.a_port, link.b))
+        near[link.b].append((link.b_port, link.a))
+    return near
+
+
+def hops_to(host: str, fabric: FabricParameters, near: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
+    """Hops to `host` from each node that reaches it; other hosts relay nothing. `near` are the `neighbours`."""
     hops = {host: 0}
     queue = deque([host])
     while queue:
-        near = queue.popleft()
-        for _, other in neighbours[near]:
+        node = queue.popleft()
+        for _, other in near[node]:
             if other not in hops:
-                hops[other] = hops[near] + 1
+                hops[other] = hops[node] + 1
                 if isinstance(fabric.nodes[other], SwitchParameters):
                     queue.append(other)
     return hops

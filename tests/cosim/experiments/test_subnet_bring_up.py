@@ -13,9 +13,9 @@ from cosim.experiments.subnet_bring_up import SubnetBringUpResult, bring_up_subn
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.hosts.mad_carrier import REACTION_CYCLES
 from cosim.stimulus.run_spec import RunSpec
-from cosim.topology.ibnetdiscover import format_topology
 from cosim.topology.subnet_differences import differences, in_reach
 from cosim.topology.subnet_fabric import fabric_of
+from cosim.topology.subnet_text import format_topology
 from cosim.topology.topology_file import TopologyFile, parse_topology, read_topology
 from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
 from sm.lids import LidRange

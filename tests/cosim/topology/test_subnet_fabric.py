@@ -90,5 +90,5 @@ def test_hosts_relay_nothing_so_what_is_behind_none_of_the_own_switches_is_out_o
     """
     topology = parse_topology(apart, "apart")
     made = fabric_of(topology)
-    assert out_of_reach(topology, made, "A") == ["B", "C"]
-    assert out_of_reach(topology, made, "C") == ["S", "A"]
+    assert out_of_reach(made.fabric, "A") == ["B", "C"]
+    assert out_of_reach(made.fabric, "C") == ["S", "A"]

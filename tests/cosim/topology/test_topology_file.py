@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cosim.topology.ibnetdiscover import format_topology
+from cosim.topology.subnet_text import format_topology
 from cosim.topology.topology_file import (
     TopologyError,
     find_topology,
