@@ -149,14 +149,20 @@ def parse_topology(text: str, file: str) -> TopologyFile:
     return parser.finish()
 
 
+class _Rate(NamedTuple):
+    """What a port can run at."""
+
+    widths: LinkWidth = LinkWidth.X4
+    speeds: LinkSpeed = LinkSpeed.SDR
+
+
 class _PortLine(NamedTuple):
     """A line of a linked port."""
 
     line: int
     far_id: str
     far_port: int
-    widths: LinkWidth
-    speeds: LinkSpeed
+    rate: _Rate
 
 
 @dataclass
@@ -175,8 +181,7 @@ class _Parser:
     """Given for the next switch."""
     _ids: dict[str, int] = field(default_factory=dict)
     """By the keys of _ID_MAX, of the next node."""
-    _widths: LinkWidth = LinkWidth.X4
-    _speeds: LinkSpeed = LinkSpeed.SDR
+    _rate: _Rate = field(default_factory=_Rate)
     _line: int = 0
 
     def take(self, number: int, line: str) -> None:
@@ -206,8 +211,8 @@ class _Parser:
             self._line = port.line
             far = self._far_end(end, port, names)
             if self._subnet.link(end) is None:
-                back = self._port_lines[far]
-                widths, speeds = port.widths & back.widths, port.speeds & back.speeds
+                rate, far_rate = port.rate, self._port_lines[far].rate
+                widths, speeds = rate.widths & far_rate.widths, rate.speeds & far_rate.speeds
                 if not widths or not speeds:
                     what = "width" if not widths else "speed"
                     self._fail(
@@ -304,29 +309,23 @@ class _Parser:
                 port.guid = self._number("port GUID", f"0x{match[2]}", _GUID_MAX)
             if lids := _PORT_LIDS.match(comment):
                 self._set_lids(port, lids)
-        widths, speeds = self._rate(match[6], comment)
-        self._port_lines[end] = _PortLine(self._line, match[3], int(match[4] or 1), widths, speeds)
+        self._port_lines[end] = _PortLine(self._line, match[3], int(match[4] or 1), self._rate_of(match[6], comment))
 
-    def _rate(self, options: str, comment: str) -> tuple[LinkWidth, LinkSpeed]:
+    def _rate_of(self, options: str, comment: str) -> _Rate:
         """Widths and speeds of a port: the file's own, unless its line says others."""
-        widths, speeds = self._widths, self._speeds
+        rate = self._rate
         for option, value in _OPTION.findall(options):
-            if option == "w":
-                widths = self._mask_of_widths(value)
-            elif option == "s":
-                speeds = self._mask_of_speeds(value)
-            elif option == "e":
-                speeds = self._with_extended(speeds, value)
-            else:
+            if option not in ("w", "s", "e"):
                 self._fail(f"port option {option!r}: expected w, s or e")
+            rate = self._with(rate, option, value)
         if match := _RATE.match(comment):
             if match[1] not in _WIDTHS or match[2] not in _SPEEDS:
                 self._fail(
                     f"link {match[1]}x{match[2]}: expected a width of {', '.join(f'{width}x' for width in _WIDTHS)} "
                     f"and a speed of {', '.join(_SPEEDS)}"
                 )
-            widths, speeds = _WIDTHS[match[1]], _SPEEDS[match[2]]
-        return widths, speeds
+            return _Rate(_WIDTHS[match[1]], _SPEEDS[match[2]])
+        return rate
 
     def _take_setting(self, key: str, sign: str, text: str, in_brackets: str | None) -> None:
         if kind := _GUID_KEYS.get(key):
@@ -340,24 +339,19 @@ class _Parser:
                 self._switch_port_guid = self._number("port GUID", f"0x{in_brackets}", _GUID_MAX)
         elif sign == "=" and key in _ID_MAX:
             self._ids[key] = self._number(key, text, _ID_MAX[key])
-        elif sign == "=" and key == "width":
-            self._widths = self._mask_of_widths(text)
-        elif sign == "=" and key == "speed":
-            self._speeds = self._mask_of_speeds(text)
-        elif sign == "=" and key == "extspeed":
-            self._speeds = self._with_extended(self._speeds, text)
+        elif sign == "=" and key in ("width", "speed", "extspeed"):
+            self._rate = self._with(self._rate, key, text)
         else:
             self._fail(f"{key}{sign}: unknown setting")
 
-    def _mask_of_widths(self, text: str) -> LinkWidth:
-        return LinkWidth(self._number("width", text, 31, least=1))
-
-    def _mask_of_speeds(self, text: str) -> LinkSpeed:
-        # ibsim takes 0 for QDR.
-        return LinkSpeed(self._number("speed", text, 7) or LinkSpeed.QDR)
-
-    def _with_extended(self, speeds: LinkSpeed, text: str) -> LinkSpeed:
-        return _ALL_SPEEDS if self._number("extended speed", text, 15) else speeds
+    def _with(self, rate: _Rate, key: str, text: str) -> _Rate:
+        """A rate with another width, speed or extended speed, as the first letter of the key says."""
+        if key[0] == "w":
+            return rate._replace(widths=LinkWidth(self._number("width", text, 31, least=1)))
+        if key[0] == "s":
+            # ibsim takes 0 for QDR.
+            return rate._replace(speeds=LinkSpeed(self._number("speed", text, 7) or LinkSpeed.QDR))
+        return rate._replace(speeds=_ALL_SPEEDS) if self._number("extended speed", text, 15) else rate
 
     def _set_lids(self, port: EndPort, match: re.Match[str]) -> None:
         port.lid, port.lmc = int(match[1]), int(match[2])
