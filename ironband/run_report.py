@@ -15,7 +15,8 @@ from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.analysis.story import Totals
 from cosim.analysis.tail_drop import TailDrop
 from cosim.experiments.experiment import Experiment
-from cosim.scenario.scenario import Flow, Scenario
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import Flow
 from cosim.stimulus.flows import Stream
 from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosim.analysis.observer import Observer
-from cosim.scenario.scenario import EventName, Recording
+from cosim.scenario.tables import EventName, Recording
 from cosim.topology.topology import Port
 
 __all__ = ["Event", "EventFilter"]

@@ -11,7 +11,8 @@ from random import Random
 from typing import Literal
 
 from cosim.experiments.experiment import Experiment
-from cosim.scenario.scenario import Host, Link, PortSettings, Scenario, Switch
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.random_packets import RandomTraffic, random_packets

@@ -15,7 +15,8 @@ from cosim.analysis.measurement import Measurement
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.experiment import scenario_experiment
 from cosim.experiments.perform import observed
-from cosim.scenario.scenario import Flow, Scenario
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import Flow
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_streams
 from cosim.topology.topology import Port

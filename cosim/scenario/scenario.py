@@ -14,11 +14,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.tables import (
     ANY_HOST,
-    NS_PER_METRE,
     SLS,
     Drawing,
-    ErrorKind,
-    EventName,
     Flow,
     Host,
     InjectedError,
@@ -33,21 +30,7 @@ from cosim.scenario.tables import (
 from cosim.topology.topology import Topology, forwarding_tables, parse_end
 from wire.parameters import FabricParameters, LinkParameters, NodeIdentity, NodeParameters
 
-__all__ = [
-    "ANY_HOST",
-    "NS_PER_METRE",
-    "ErrorKind",
-    "EventName",
-    "Flow",
-    "Host",
-    "InjectedError",
-    "Link",
-    "PortSettings",
-    "Recording",
-    "Scenario",
-    "Stall",
-    "Switch",
-]
+__all__ = ["Scenario"]
 
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 

@@ -15,7 +15,6 @@ from wire.stimulus import ROW_MAX
 
 __all__ = [
     "ANY_HOST",
-    "NS_PER_METRE",
     "SLS",
     "Drawing",
     "ErrorKind",
@@ -36,7 +35,7 @@ __all__ = [
 ANY_HOST = "*"
 """As `from` of a flow: each host. As `to`: for each packet another host, all equally likely."""
 
-NS_PER_METRE = 5.0
+_NS_PER_METRE = 5.0
 """Flight time of a cable, copper or fibre: light at two thirds of its speed in vacuum."""
 
 SLS = 16
@@ -130,7 +129,7 @@ class Link(Table):
         if self.flight_ns is not None:
             nanoseconds = self.flight_ns
         elif self.length_m is not None:
-            nanoseconds = self.length_m * NS_PER_METRE
+            nanoseconds = self.length_m * _NS_PER_METRE
         else:
             nanoseconds = 0.0
         # The small step down keeps 0.1 m × 5 ns/m from becoming one cycle too long by rounding.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cosim.scenario.scenario import ANY_HOST, Flow, Host, Link, Recording, Scenario, Switch
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import ANY_HOST, Flow, Host, Link, Recording, Switch
 
 __all__ = ["uniform_load"]
 
@@ -38,32 +39,15 @@ def uniform_load(
         ValueError: a value out of range (pydantic's ValidationError, whose text has the reason).
     """
     hosts = [f"H{port}" for port in range(1, ports + 1)]
+    size = mtu if size is None else size
+    flow = {"from": ANY_HOST, "to": ANY_HOST, "sl": tuple(range(vls)), "size": size, "rate": rate, "arrivals": "random"}
     return Scenario(
         name="uniform",
         cycles=cycles,
         seed=seed,
-        switches={
-            "S": Switch(
-                ports=ports,
-                vls=vls,
-                mtu=mtu,
-                buffer_blocks=buffer_blocks,
-                queueing=queueing,
-            )
-        },
+        switches={"S": Switch(ports=ports, vls=vls, mtu=mtu, buffer_blocks=buffer_blocks, queueing=queueing)},
         hosts={host: Host(vls=vls, mtu=mtu) for host in hosts},
         links=tuple(Link(ends=(host, f"S[{port}]")) for port, host in enumerate(hosts, 1)),
-        flows=(
-            Flow.model_validate(
-                {
-                    "from": ANY_HOST,
-                    "to": ANY_HOST,
-                    "sl": tuple(range(vls)),
-                    "size": mtu if size is None else size,
-                    "rate": rate,
-                    "arrivals": "random",
-                }
-            ),
-        ),
+        flows=(Flow.model_validate(flow),),
         record=Recording(first=20, last=0),
     )

@@ -14,7 +14,8 @@ from functools import cache
 from operator import attrgetter
 from random import Random
 
-from cosim.scenario.scenario import ANY_HOST, Flow, Scenario
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import ANY_HOST, Flow
 from cosim.stimulus.packet import Packet, UdPackets
 from cosim.topology.topology import Port, Topology
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Final
 
-from cosim.scenario.scenario import ErrorKind, Scenario
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, write, write_port, write_states
 from cosim.topology.topology import Port, Topology
 from wire import registers

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cosim.analysis.event import Event, EventFilter
-from cosim.scenario.scenario import Recording
+from cosim.scenario.tables import Recording
 from cosim.topology.topology import Port
 
 A, B = Port("A", 1), Port("B", 1)

@@ -7,7 +7,7 @@ from cosim.analysis.measurement import Measurement, least_over_mean
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.experiment import scenario_experiment
 from cosim.experiments.perform import perform
-from cosim.scenario.scenario import Flow
+from cosim.scenario.tables import Flow
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_streams
 from cosim.topology.topology import Port

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from cosim.scenario.find_scenario import ScenarioError, packaged_scenarios
-from cosim.scenario.scenario import Host, Link, Scenario
+from cosim.scenario.scenario import Scenario
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
+from cosim.scenario.tables import Host, Link
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import TopologyError, read_topology
 from wire.parameters import NodeIdentity, SwitchParameters

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cosim.scenario.scenario import Host, Link, Scenario, Switch
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import Host, Link, Switch
 from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, bus_bring_up, initial_exchange, read_counters
 from cosim.topology.topology import Port, Topology
 from wire.codes import PortState

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cosim.scenario.scenario import Flow
+from cosim.scenario.tables import Flow
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_packets, scenario_streams
 from cosim.stimulus.packet import UdPackets

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosim.scenario.scenario import Host, Link, Scenario, Switch
+from cosim.scenario.scenario import Scenario
+from cosim.scenario.tables import Host, Link, Switch
 from cosim.topology.topology import Port, Topology
 
 
