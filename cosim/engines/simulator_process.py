@@ -51,7 +51,7 @@ class SimulatorProcess:
         """Started in RUN_DIR; ended when the block is left."""
         orders_in, orders_out = os.pipe()
         answers_in, answers_out = os.pipe()
-        variables = simulation_environment(compiled, _TEST_MODULE, results=run_dir / RESULTS)
+        variables = simulation_environment(compiled, _TEST_MODULE, run_dir / RESULTS)
         variables |= {ORDERS: str(orders_in), ANSWERS: str(answers_out)}
         # The test asserts nothing, and cocotb takes a third of its start for rewriting asserts.
         variables["COCOTB_REWRITE_ASSERTION_FILES"] = ""

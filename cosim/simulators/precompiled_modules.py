@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cosim.simulators.module_calls import CLOCK, EDGE, Interface, caller, glue, shell
@@ -64,7 +64,7 @@ def split(verilog: str) -> tuple[str, list[PrecompiledModule]]:
 def _without_precompiled(netlist: Netlist, top: str, precompiled: dict[str, PrecompiledModule]) -> Iterator[str]:
     """Text of TOP and the modules below, of precompiled ones the callers. PRECOMPILED, by module, is added to."""
     chosen = _chosen(netlist, top)
-    for name in _tree(netlist, top, chosen):
+    for name in netlist.tree(top, chosen):
         if name not in chosen:
             yield netlist.modules[name].text
             continue
@@ -86,22 +86,6 @@ def _chosen(netlist: Netlist, top: str) -> set[str]:
     return chosen
 
 
-def _tree(netlist: Netlist, top: str, leaves: Container[str]) -> list[str]:
-    """TOP and the modules below, each once, nothing that is only below LEAVES."""
-    found: dict[str, None] = {}
-
-    def visit(name: str) -> None:
-        found[name] = None
-        if name in leaves:
-            return
-        for child in netlist.children(name):
-            if child.name not in found:
-                visit(child.name)
-
-    visit(top)
-    return list(found)
-
-
 def _weight(netlist: Netlist, name: str) -> int:
     return len(netlist.modules[name].text) + sum(_weight(netlist, child.name) for child in netlist.children(name))
 
@@ -120,7 +104,7 @@ def _interface(netlist: Netlist, name: str) -> Interface:
 def _precompiled(netlist: Netlist, name: str, precompiled: dict[str, PrecompiledModule]) -> PrecompiledModule:
     """A module, precompiled. Nothing in it says in which design it was found, so that designs can share it."""
     text = "\n".join(_without_precompiled(netlist, name, precompiled))
-    numbers = {module: f"m{place}" for place, module in enumerate(_tree(netlist, name, _chosen(netlist, name)))}
+    numbers = {module: f"m{place}" for place, module in enumerate(netlist.tree(name, _chosen(netlist, name)))}
     module_name = re.compile(rf"^(?P<before>module |  )(?P<name>{'|'.join(numbers)})(?P<after>\(| \S+ +\()", re.M)
     text = module_name.sub(lambda found: f"{found['before']}{numbers[found['name']]}{found['after']}", text)
     text = text.replace(EDGE, _EITHER_EDGE)

@@ -51,7 +51,7 @@ class _LeanSimulator(CocotbTest):
     def set_env(self) -> None:
         asked = dict(self.env)
         results = Path(asked["COCOTB_RESULTS_FILE"])
-        self.env = simulation_environment(self.build, self.module, results=results) | asked
+        self.env = simulation_environment(self.build, self.module, results) | asked
 
     def build_command(self) -> list[list[str]]:
         return [self.build.command(self.plus_args, self.waves_file)]

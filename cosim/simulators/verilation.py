@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
-from importlib import resources
 from pathlib import Path
 
 import cocotb_tools.config
@@ -26,29 +25,18 @@ from toolchain.process import run_tool
 __all__ = ["TIMESCALE", "library", "settings", "verilate"]
 
 TIMESCALE = "1ns/1ps"
-_FLAGS = [
-    "-O3",
-    "--x-assign",
-    "fast",
-    "--x-initial",
-    "fast",
-    # Amaranth's output is clean but for these.
-    "-Wno-WIDTH",
-    "-Wno-UNUSEDSIGNAL",
-    "-Wno-PROCASSINIT",
-    "-Wno-DECLFILENAME",
-    "-Wno-TIMESCALEMOD",
-    "-Wno-CASEINCOMPLETE",
-    "-Wno-UNSIGNED",
-    "-Wno-ASCRANGE",
-    "-Wno-INITIALDLY",
-]
+# Amaranth's output is clean but for these.
+_WARNINGS_OFF = (
+    *("WIDTH", "UNUSEDSIGNAL", "PROCASSINIT", "DECLFILENAME", "TIMESCALEMOD"),
+    *("CASEINCOMPLETE", "UNSIGNED", "ASCRANGE", "INITIALDLY"),
+)
+_FLAGS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in _WARNINGS_OFF)]
 _CXX_FLAGS = "-std=gnu++20 -fcoroutines"
 # The wheel's makefile lacks the first, without which larger designs do not link.
 _MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
 _TOP_SPEED = "OPT_FAST=-O1"
 _MODULE_SPEED = "OPT_FAST=-O2"
-_MAIN = "main.cpp"
+_MAIN = Path(__file__).with_name("main.cpp")
 _GLUE = "glue.cpp"
 _RULES_FILE = "units.mk"
 _OBJECTS = "objects"
@@ -78,11 +66,8 @@ slow_%.o: slow_%.cpp
 
 def settings() -> list[object]:
     """What a build depends on besides its sources and the tools' versions."""
-    code = [
-        Path(file).read_text()
-        for file in (__file__, module_calls.__file__, precompiled_modules.__file__, netlist.__file__)
-    ]
-    return [code, _main()]
+    files = (__file__, module_calls.__file__, precompiled_modules.__file__, netlist.__file__, _MAIN)
+    return [Path(file).read_text() for file in files]
 
 
 def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequence[str], waves: bool) -> None:
@@ -100,7 +85,7 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
     """
     names = "".join(f'public_flat_rw -module "{top}" -var "{name}"\n' for name in public)
     (directory / "public.vlt").write_text(f"`verilator_config\n{names}")
-    (directory / _MAIN).write_text(_main())
+    shutil.copy(_MAIN, directory)
     libraries = cocotb_tools.config.libs_dir
     header = cocotb_tools.config.share_dir / "lib" / "verilator"
     options = [
@@ -110,7 +95,7 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
         *(["--trace-fst", "--trace-structs"] if waves else []),
         *(f"-I{folder}" for folder in sorted({str(Path(file).parent) for file in compiled})),
     ]
-    files = [_MAIN, "public.vlt", *compiled]
+    files = [_MAIN.name, "public.vlt", *compiled]
     if waves:
         _verilator(directory, "Vtop", top, options, files)
         _make(directory, "Vtop.mk", _TOP_SPEED)
@@ -176,10 +161,6 @@ def library() -> Path:
         _remove_intermediates(directory, keep=_ARCHIVE)
 
     return cached(_LIBRARY, _library_key(), fill) / _ARCHIVE
-
-
-def _main() -> str:
-    return resources.files("cosim.simulators").joinpath(_MAIN).read_text()
 
 
 def _verilator(directory: Path, prefix: str, top: str, options: Sequence[str], files: Sequence[str]) -> None:
