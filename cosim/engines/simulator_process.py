@@ -13,14 +13,7 @@ from typing import Self
 from cosim.engines.in_simulator import ANSWERS, ORDERS
 from cosim.harness.stream_files import Outbox
 from cosim.simulators.build import Build
-from cosim.simulators.cocotb_results import (
-    LOG,
-    RESULTS,
-    SimulationFailed,
-    read_results,
-    simulation_environment,
-    tail,
-)
+from cosim.simulators.cocotb_results import LOG, RESULTS, SimulationFailed, read_results, simulation_environment, tail
 from toolchain.process import running
 
 __all__ = ["SimulatorProcess"]

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
     from cosim.hosts.manager_host import ManagerHost
     from sm.events import Event
 
-__all__ = [
-    "Experiment",
-    "ManagerListener",
-    "chosen_settings",
-    "experiment_from",
-    "scenario_experiment",
-]
+__all__ = ["Experiment", "ManagerListener", "chosen_settings", "experiment_from", "scenario_experiment"]
 
 ManagerListener: TypeAlias = "Callable[[str, int, Event], None]"
 """Takes the host of a Subnet Manager, a cycle, and what happened there."""

@@ -13,17 +13,7 @@ from matplotlib.figure import Figure
 
 from toolchain.atomic_files import atomic_file
 
-__all__ = [
-    "COLOURS",
-    "GRID",
-    "INK",
-    "LEGEND",
-    "PANEL_TITLE",
-    "STALL",
-    "drawing_style",
-    "freeze_layout",
-    "save_figure",
-]
+__all__ = ["COLOURS", "GRID", "INK", "LEGEND", "PANEL_TITLE", "STALL", "drawing_style", "freeze_layout", "save_figure"]
 
 _DPI = 144
 COLOURS = ("#2f6fb5", "#e08214", "#35978f", "#b2443c", "#7b5ea7", "#8c6d31", "#d076a8", "#5f6b73")

@@ -23,14 +23,7 @@ from toolchain.packaged import find_file, packaged_files
 from wire.codes import LID_RESERVED, LID_UNICAST_MAX, LinkSpeed, LinkWidth
 from wire.node_info import NODE_DESCRIPTION, NodeType
 
-__all__ = [
-    "TopologyError",
-    "TopologyFile",
-    "find_topology",
-    "packaged_topologies",
-    "parse_topology",
-    "read_topology",
-]
+__all__ = ["TopologyError", "TopologyFile", "find_topology", "packaged_topologies", "parse_topology", "read_topology"]
 
 _PACKAGED: Final = Path(__file__).with_name("packaged")
 
