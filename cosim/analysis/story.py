@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from cosim.analysis.event import Event
 from cosim.analysis.observer import Observer
+from cosim.scenario.tables import EventName
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
 from sm.events import QUIET_EVENTS, event_text
@@ -260,15 +261,17 @@ class Story(Observer):
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
     def _released(self, cycle: int, out: Port, source: Port, label: str | None, words: int) -> None:
-        """Blocks of a packet that left a switch show as free in the cycle of its last row (section 8.1)."""
-        if not self._is_switch(out):
-            return
-        blocks = blocks_of_words(words)
+        """A packet left a node; at a switch that frees its buffer."""
+        if self._is_switch(out):
+            self._freed(cycle, source, "release", f"{self._name(label)} has left by {out}", label, words)
+
+    def _freed(self, cycle: int, port: Port, name: EventName, text: str, label: str | None, words: int) -> None:
+        """Blocks of a packet show as free in the cycle of its last row (section 8.1)."""
 
         def happen(cycle: int) -> None:
-            self._filled[source] = max(0, self._filled[source] - blocks)
-            text = f"{self._name(label)} has left by {out}: buffer holds {self._fill_text(source)}"
-            self._event(Event(cycle, source, "release", text, label, buffer_blocks=self._filled[source]))
+            self._filled[port] = max(0, self._filled[port] - blocks_of_words(words))
+            held = f"{text}: buffer holds {self._fill_text(port)}"
+            self._event(Event(cycle, port, name, held, label, buffer_blocks=self._filled[port]))
 
         self._at(cycle, happen)
 
@@ -316,14 +319,7 @@ class Story(Observer):
         place = Port(port.node, 1)
         words = Deliver.pkt_len.read(record)
         label = self._leaves_queue(place, Port(place.node, _HOST), Deliver.slot.read(record), words)
-        blocks = blocks_of_words(words)
-
-        def happen(cycle: int) -> None:
-            self._filled[place] = max(0, self._filled[place] - blocks)
-            text = f"hands {self._name(label)} to its host: buffer holds {self._fill_text(place)}"
-            self._event(Event(cycle, place, "deliver", text, label, buffer_blocks=self._filled[place]))
-
-        self._at(record.cycle, happen)
+        self._freed(record.cycle, place, "deliver", f"hands {self._name(label)} to its host", label, words)
 
     def _dropped_in_queue(self, record: Record, port: Port) -> None:
         self.totals.dropped += 1

@@ -18,7 +18,6 @@ from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from verilog.design import Design
 from wire.parameters import FabricParameters
-from wire.stimulus import Delivery
 from wire.trace import Record
 
 __all__ = ["run_cocotb", "simulate"]
@@ -71,26 +70,14 @@ def run_cocotb(
     return result
 
 
-class _StimulusFeed:
-    """Feeds a simulation of a whole fabric with its stimulus."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        self._stimulus = Stimulus(spec)
-
-    @property
-    def answers(self) -> bool:
-        """Whether there is an actor."""
-        return self._stimulus.answers
+class _StimulusFeed(Stimulus):
+    """Feeds a simulation of a whole fabric with its stimulus (`cosim.engines.windows.Feed`)."""
 
     def post(self, outbox: Outbox, cycle: int, wish: int) -> int:
         """Post control operations and packets."""
-        end = min(wish, self._stimulus.until(cycle))
-        for control in self._stimulus.controls_until(end):
+        end = min(wish, self.until(cycle))
+        for control in self.controls_until(end):
             outbox.control(control)
-        for post in self._stimulus.posts_until(end):
+        for post in self.posts_until(end):
             outbox.packet(post)
         return end
-
-    def delivered(self, delivery: Delivery) -> None:
-        """Pass it to the actor."""
-        self._stimulus.delivered(delivery)

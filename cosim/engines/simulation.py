@@ -29,14 +29,10 @@ def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> G
     yield from session.simulate(simulator, fabric_design(spec.parameters), spec, options)
 
 
-def _on_amaranth(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
-    return amaranth.simulate(lambda: Fabric(spec.parameters), spec, options)
-
-
 _SIMULATORS: dict[str, Simulator] = {"verilator": "verilator", "icarus": "icarus"}
 _ENGINES: dict[str, Engine] = {
     **{name: partial(_on_simulator, simulator) for name, simulator in _SIMULATORS.items()},
-    "amaranth": _on_amaranth,
+    "amaranth": lambda spec, options: amaranth.simulate(lambda: Fabric(spec.parameters), spec, options),
     "model": model.simulate,
 }
 

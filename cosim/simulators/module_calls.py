@@ -53,18 +53,9 @@ class Interface:
 
 def shell(name: str, module: str, ports: Sequence[Port]) -> str:
     """Verilog of a precompiled module's top, around MODULE: the ports have names that are also names in C++."""
-    connections = [f"    .{escaped(port.name)}({_plain(port)})" for port in ports]
-    return "\n".join(
-        [
-            f"module {name} (",
-            ",\n".join(f"  {_declaration(port, _plain(port))}" for port in ports),
-            ");",
-            f"  {module} inner (",
-            ",\n".join(connections),
-            "  );",
-            "endmodule\n",
-        ]
-    )
+    declared = ",\n".join(f"  {_declaration(port, _plain(port))}" for port in ports)
+    connected = ",\n".join(f"    .{escaped(port.name)}({_plain(port)})" for port in ports)
+    return f"module {name} (\n{declared}\n);\n  {module} inner (\n{connected}\n  );\nendmodule\n"
 
 
 def caller(module: str, precompiled: str, interface: Interface) -> str:
@@ -109,29 +100,19 @@ def caller(module: str, precompiled: str, interface: Interface) -> str:
 def glue(precompiled: str, interface: Interface) -> str:
     """C++ of the functions that the caller calls, around the class that Verilator makes of its shell."""
     model = f"V{precompiled}"
-    functions = [
+    clock = f"  model.{_plain_name(CLOCK)} ^= 1;"
+    lines = [
+        f'#include "{model}.h"',
+        "#include <cstdint>",
+        "#include <cstring>",
+        'extern "C" {',
+        f"void* {precompiled}_new() {{ return new {model}{{Verilated::threadContextp()}}; }}",
         *_function(model, f"{precompiled}_start", [], [], "", interface.registered),
-        *_function(
-            model,
-            f"{precompiled}_step",
-            [],
-            interface.inputs,
-            f"  model.{_plain_name(CLOCK)} ^= 1;",
-            interface.registered,
-        ),
+        *_function(model, f"{precompiled}_step", [], interface.inputs, clock, interface.registered),
         *_function(model, f"{precompiled}_settle", ["std::uint32_t"], interface.read_at_once, "", interface.at_once),
+        "}\n",
     ]
-    return "\n".join(
-        [
-            f'#include "{model}.h"',
-            "#include <cstdint>",
-            "#include <cstring>",
-            'extern "C" {',
-            f"void* {precompiled}_new() {{ return new {model}{{Verilated::threadContextp()}}; }}",
-            *functions,
-            "}\n",
-        ]
-    )
+    return "\n".join(lines)
 
 
 def _function(
