@@ -64,7 +64,7 @@ slow_%.o: slow_%.cpp
 """
 
 
-def settings() -> list[object]:
+def settings() -> list[str]:
     """What a build depends on besides its sources and the tools' versions."""
     files = (__file__, module_calls.__file__, precompiled_modules.__file__, netlist.__file__, _MAIN)
     return [Path(file).read_text() for file in files]
