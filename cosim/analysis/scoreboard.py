@@ -50,7 +50,6 @@ class DeliveryCheck(Observer):
     in flight are held.
 
     Attributes:
-        expected: packets that hosts offered so far and that should arrive.
         delivered: packets that arrived as they should.
         lost: packets that were overtaken.
         fault_count: deliveries that should not have been.
@@ -67,7 +66,6 @@ class DeliveryCheck(Observer):
         self._hosts = list(topology.fabric.nodes)
         self._under_way: dict[_Content, Packet] = {}
         self._flows: dict[tuple[int, str], deque[_Content]] = {}
-        self.expected = 0
         self.delivered = 0
         self.lost = 0
         self.fault_count = 0
@@ -84,7 +82,6 @@ class DeliveryCheck(Observer):
             content = _content(packet.destination, packet.data)
             self._under_way[content] = packet
             self._flows.setdefault((packet.flow, packet.destination), deque()).append(content)
-            self.expected += 1
 
     def deliver(self, delivery: Delivery) -> None:
         """Check one delivery."""

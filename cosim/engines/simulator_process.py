@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Self
@@ -85,10 +85,8 @@ class SimulatorProcess:
     def close(self) -> None:
         """Close our ends of the pipes."""
         for end in (self._orders, self._answers):
-            try:
+            with suppress(BrokenPipeError):
                 end.close()
-            except BrokenPipeError:
-                continue
 
     def _failure(self) -> SimulationFailed:
         """Why the simulator ended before its time."""

@@ -117,12 +117,11 @@ def run(
         )
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        said = ""
         try:
             simulator.run()
         except SystemExit as ended:
             said = str(ended)
-        else:
-            said = ""
     try:
         passed = read_results(Path(simulator.env["COCOTB_RESULTS_FILE"]))
     except SimulationFailed as failure:

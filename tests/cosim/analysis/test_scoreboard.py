@@ -28,7 +28,7 @@ def delivery(number: int, node: int = HOST_B, slot: int = 0, flip: int = 0) -> D
 def test_all_packets_in_order_are_all_right(check):
     for number in range(5):
         check.deliver(delivery(number))
-    assert (check.expected, check.delivered, check.lost, check.under_way, check.fault_count) == (5, 5, 0, 0, 0)
+    assert (check.delivered, check.lost, check.under_way, check.fault_count) == (5, 0, 0, 0)
 
 
 def test_the_vl_of_the_last_link_is_not_a_change(check):
@@ -65,10 +65,10 @@ def test_a_wrong_delivery_is_a_fault(check, deliveries):
 def test_packets_are_expected_when_they_are_offered():
     run = jam()
     check = DeliveryCheck(run.topology)
-    assert check.expected == 0
+    assert check.under_way == 0
     for packet in [*run.packets, run.packets[0]._replace(destination=None, sequence=9)]:
         check.offer(packet)
-    assert (check.expected, check.under_way) == (5, 5)
+    assert check.under_way == 5
 
 
 def test_a_managed_fabric_has_packets_on_vl15_that_are_not_looked_at():
