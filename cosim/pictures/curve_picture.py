@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -35,7 +34,6 @@ def curve_figure(title: str, pairs: Sequence[tuple[Curve, Curve]], limit: float,
         rows: of a packet.
     """
     figure = Figure(figsize=(11, 8.6), layout="constrained")
-    FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.15, 1))
     delivered = figure.add_subplot(grid[0, :])
     mean, tail = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])

@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -179,7 +178,6 @@ class Picture:
         lanes = list(sending[:_MAX_LANES] if self._view.ports is None else self._view.ports)
         heights = [0.5 + 0.5 * max(1, len(lanes)) if panel == "packets" else 2.2 for panel in self._view.panels]
         figure = Figure(figsize=(_WIDTH_INCHES, sum(heights) + 2.2), layout="constrained")
-        FigureCanvasAgg(figure)
         below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
         beginning = ", the beginning" if self.cut_off else ""
         figure.suptitle(f"{self._title}{beginning}", x=0.01, ha="left", fontsize=15, fontweight="bold")
