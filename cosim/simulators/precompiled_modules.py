@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from cosim.simulators.module_calls import CLOCK, EDGE, Interface, caller, glue, shell
 from cosim.simulators.netlist import Netlist
 
-__all__ = ["PrecompiledModule", "split"]
+__all__ = ["WORTH_CHARACTERS", "PrecompiledModule", "split"]
 
 _EITHER_EDGE = f"@(edge {CLOCK})"
-_WORTH_CHARACTERS = 60_000
+WORTH_CHARACTERS = 60_000
 """Verilog of a module and all below it from which on compiling it apart is worth its calls."""
 
 
@@ -78,7 +78,7 @@ def _chosen(netlist: Netlist, top: str) -> set[str]:
     chosen: set[str] = set()
     counts = Counter({top: 1})
     for name in reversed(netlist.tree(top)):
-        if counts[name] > 1 and _weight(netlist, name) >= _WORTH_CHARACTERS and _is_synchronous(netlist, name):
+        if counts[name] > 1 and _weight(netlist, name) >= WORTH_CHARACTERS and _is_synchronous(netlist, name):
             chosen.add(name)
             continue
         for child in netlist.children(name):

@@ -35,7 +35,7 @@ endmodule
 
 @pytest.fixture(autouse=True)
 def even_small_modules_are_precompiled(monkeypatch):
-    monkeypatch.setattr(precompiled_modules, "_WORTH_CHARACTERS", 0)
+    monkeypatch.setattr(precompiled_modules, "WORTH_CHARACTERS", 0)
 
 
 def test_like_modules_are_one():
@@ -51,7 +51,7 @@ def test_a_module_with_one_instance_is_not_precompiled():
 
 
 def test_small_modules_are_not_precompiled(monkeypatch):
-    monkeypatch.setattr(precompiled_modules, "_WORTH_CHARACTERS", 10**6)
+    monkeypatch.setattr(precompiled_modules, "WORTH_CHARACTERS", 10**6)
     text = to_verilog(Pipeline(), "pipeline")
     assert split(text) == (text, [])
 
