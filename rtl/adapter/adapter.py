@@ -58,14 +58,14 @@ class Adapter(wiring.Component):
         self.trace_slots += [(1, kind) for kind in (*PORT_KINDS, *SEND_KINDS, *RECEIVE_KINDS)]
         super().__init__(
             {
-                "rx": In(RowSignature()),
-                "tx": Out(RowSignature()),
+                "rx": In(RowSignature),
+                "tx": Out(RowSignature),
                 "up": In(1),
                 "polling": Out(1),
-                "bus": In(BusSignature()),
-                "identity": In(IdentitySignature()),
-                "send": Out(HostStreamSignature()).array(slots),
-                "recv": Out(HostWordSignature()),
+                "bus": In(BusSignature),
+                "identity": In(IdentitySignature),
+                "send": Out(HostStreamSignature).array(slots),
+                "recv": Out(HostWordSignature),
                 "recv_stall": In(slots),
                 "host_sm": In(1),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
@@ -100,7 +100,7 @@ class Adapter(wiring.Component):
         ]
 
         # To link, host and agent. Host and agent take packets without credits, the host not those of slots it stalls.
-        host = SinkSignature().create(path=("host",))
+        host = SinkSignature.create(path=("host",))
         taking = [Cat(1, ~stalled, 1) for stalled in self.recv_stall[:vls]]
         crossing = [store.crossing for store in (received, posted, agent_store)]
         connect_crossing(m, crossing, [port], [host, agent_port.sink], [*taking, (1 << _CROSSED) - 1])

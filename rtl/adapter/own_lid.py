@@ -22,15 +22,10 @@ class OwnLid(wiring.Component):
             cycle after its row 1 on.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "row": In(StoreRow),
-                "lid": In(PORT_INFO["lid"].width),
-                "lmc": In(PORT_INFO["lmc"].width),
-                "own": Out(1),
-            }
-        )
+    row: In(StoreRow)
+    lid: In(PORT_INFO["lid"].width)
+    lmc: In(PORT_INFO["lmc"].width)
+    own: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Two registers, as many as the row has behind it."""

@@ -48,13 +48,7 @@ BLOCK_RAM = {"ram_style": "block"}
 LUT_RAM = {"ram_style": "distributed"}
 """Attribute of a memory whose answer is needed sooner than a block RAM yields it."""
 
-StoredRow = data.StructLayout(
-    {
-        "data": 32,
-        "last": 1,
-        "bad": 1,
-    }
-)
+StoredRow = data.StructLayout({"data": 32, "last": 1, "bad": 1})
 """A row as stored: `last` marks the packet's end row (also an early one), `bad` goes with it."""
 
 

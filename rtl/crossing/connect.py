@@ -18,16 +18,13 @@ from rtl.rotation import any_of
 __all__ = ["SinkSignature", "connect_crossing"]
 
 
-class SinkSignature(wiring.Signature):
-    """An output of the crossing that needs no credits, seen from it.
+SinkSignature = wiring.Signature({"available": Out(1), "taken": In(1), "send": In(SendRow), "scrapped": In(Scrapped)})
+"""An output of the crossing that needs no credits, seen from it.
 
-    Members:
-        available: it takes a grant in this cycle; `taken`: some reader has a packet for it.
-        send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"available": Out(1), "taken": In(1), "send": In(SendRow), "scrapped": In(Scrapped)})
+Members:
+    available: it takes a grant in this cycle; `taken`: some reader has a packet for it.
+    send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
+"""
 
 
 def connect_crossing(

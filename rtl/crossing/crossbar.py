@@ -14,14 +14,7 @@ from rtl.widths import LENGTH_BITS, PORT_BITS, SLOT_BITS
 
 __all__ = ["Crossbar", "CrossbarOutput", "Scrapped"]
 
-Scrapped = data.StructLayout(
-    {
-        "valid": 1,
-        "slot": SLOT_BITS,
-        "input": PORT_BITS,
-        "n": LENGTH_BITS,
-    }
-)
+Scrapped = data.StructLayout({"valid": 1, "slot": SLOT_BITS, "input": PORT_BITS, "n": LENGTH_BITS})
 """A packet dropped unsent at an output, in cycle x_0 + 2."""
 
 

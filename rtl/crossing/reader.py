@@ -19,15 +19,7 @@ def job_layout(block_bits: int, vls: int) -> data.StructLayout:
     return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1})
 
 
-PassingRow = data.StructLayout(
-    {
-        "valid": 1,
-        "data": 32,
-        "last": 1,
-        "bad": 1,
-        "n": LENGTH_BITS,
-    }
-)
+PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
 """A row between reader and output, in cycle x_r + 1. It goes from every reader to every output, so it holds no
 more than it must.
 

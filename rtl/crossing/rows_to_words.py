@@ -19,18 +19,17 @@ RECEIVE_KINDS: Final = (Kind.DELIVER,)
 """What slot i of the trace holds."""
 
 
-class HostWordSignature(wiring.Signature):
-    """Words of received packets that go to the host.
+HostWordSignature = wiring.Signature(
+    {"valid": Out(1), "data": Out(32), "first": Out(1), "last": Out(1), "slot": Out(SLOT_BITS)}
+)
+"""Words of received packets that go to the host.
 
-    Members:
-        valid: there is a word in this cycle.
-        data: bytes 4w..4w+3 of the packet from LRH to ICRC, first byte highest.
-        first, last: the packet's first and last word.
-        slot: the slot it came in on.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"valid": Out(1), "data": Out(32), "first": Out(1), "last": Out(1), "slot": Out(SLOT_BITS)})
+Members:
+    valid: there is a word in this cycle.
+    data: bytes 4w..4w+3 of the packet from LRH to ICRC, first byte highest.
+    first, last: the packet's first and last word.
+    slot: the slot it came in on.
+"""
 
 
 class HostReceive(wiring.Component):
@@ -42,14 +41,9 @@ class HostReceive(wiring.Component):
         trace: slots in the order of `RECEIVE_KINDS`.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "row": In(SendRow),
-                "words": Out(HostWordSignature()),
-                "trace": Out(TraceSignature(len(RECEIVE_KINDS))),
-            }
-        )
+    row: In(SendRow)
+    words: Out(HostWordSignature)
+    trace: Out(TraceSignature(len(RECEIVE_KINDS)))
 
     def elaborate(self, platform: object) -> Module:
         """Word w is the last three bytes of row w and the first of row w + 1."""

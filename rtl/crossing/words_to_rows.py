@@ -20,18 +20,15 @@ SEND_KINDS: Final = (Kind.SEND,)
 """What slot i of the trace holds."""
 
 
-class HostStreamSignature(wiring.Signature):
-    """Packets that the host has for one slot, seen from the adapter.
+HostStreamSignature = wiring.Signature({"valid": In(1), "length": In(LENGTH_BITS), "data": In(32), "ready": Out(1)})
+"""Packets that the host has for one slot, seen from the adapter.
 
-    Members:
-        valid: there is a packet; it stays until its last word has been taken.
-        length: its PktLen in words.
-        data: its next word, first byte highest.
-        ready: that word is taken in this cycle.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"valid": In(1), "length": In(LENGTH_BITS), "data": In(32), "ready": Out(1)})
+Members:
+    valid: there is a packet; it stays until its last word has been taken.
+    length: its PktLen in words.
+    data: its next word, first byte highest.
+    ready: that word is taken in this cycle.
+"""
 
 
 class HostSend(wiring.Component):
@@ -48,7 +45,7 @@ class HostSend(wiring.Component):
         self.slots = vls + 1
         super().__init__(
             {
-                "streams": Out(HostStreamSignature()).array(self.slots),
+                "streams": Out(HostStreamSignature).array(self.slots),
                 "fill": Out(FillSignature(self.slots)),
                 "trace": Out(TraceSignature(len(SEND_KINDS))),
             }

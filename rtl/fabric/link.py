@@ -49,19 +49,14 @@ class Injector(wiring.Component):
             for, and the row's index.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "row": In(RowSignature()),
-                "up": In(1),
-                "arm": In(1),
-                "arguments": In(InjectionArguments),
-                "changed_row": Out(RowSignature()),
-                "acts": Out(1),
-                "trigger": Out(Trigger),
-                "index": Out(INDEX_BITS),
-            }
-        )
+    row: In(RowSignature)
+    up: In(1)
+    arm: In(1)
+    arguments: In(InjectionArguments)
+    changed_row: Out(RowSignature)
+    acts: Out(1)
+    trigger: Out(Trigger)
+    index: Out(INDEX_BITS)
 
     def elaborate(self, platform: object) -> Module:
         """Build the injector."""
@@ -142,7 +137,7 @@ class _Flight(wiring.Component):
 
     def __init__(self, flight: int) -> None:
         self._flight = flight
-        super().__init__({"input": In(RowSignature()), "output": Out(RowSignature())})
+        super().__init__({"input": In(RowSignature), "output": Out(RowSignature)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the delay, in a memory from three cycles on."""
@@ -196,8 +191,8 @@ class LinkDirection(wiring.Component):
         self._flight = flight
         super().__init__(
             {
-                "input": In(RowSignature()),
-                "output": Out(RowSignature()),
+                "input": In(RowSignature),
+                "output": Out(RowSignature),
                 "up": In(1),
                 "inject_valid": In(1),
                 "inject_args": In(128),

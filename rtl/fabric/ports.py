@@ -15,34 +15,18 @@ from rtl.management.identity import IdentitySignature
 from wire.parameters import AdapterParameters, FabricParameters, slots_of
 from wire.trace import WORDS
 
-__all__ = [
-    "ControlSignature",
-    "FabricPorts",
-    "FabricSignature",
-    "dump_ports",
-    "load_ports",
-]
+__all__ = ["ControlSignature", "FabricPorts", "FabricSignature", "dump_ports", "load_ports"]
 
 
-class ControlSignature(wiring.Signature):
-    """Control operations, one a cycle at most, and what register reads answer.
+ControlSignature = wiring.Signature(
+    {"valid": Out(1), "operation": Out(4), "target": Out(16), "args": Out(128), "rvalid": In(1), "rdata": In(32)}
+)
+"""Control operations, one a cycle at most, and what register reads answer.
 
-    Members:
-        operation: a `wire.stimulus.Operation`, with `target` and `args` as said there (args[0] in the lowest bits).
-        rvalid: `rdata` answers the read given four cycles before.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "valid": Out(1),
-                "operation": Out(4),
-                "target": Out(16),
-                "args": Out(128),
-                "rvalid": In(1),
-                "rdata": In(32),
-            }
-        )
+Members:
+    operation: a `wire.stimulus.Operation`, with `target` and `args` as said there (args[0] in the lowest bits).
+    rvalid: `rdata` answers the read given four cycles before.
+"""
 
 
 @dataclass(frozen=True)
@@ -110,15 +94,15 @@ class FabricSignature(wiring.Signature):
     def __init__(self, ports: FabricPorts) -> None:
         super().__init__(
             {
-                "control": In(ControlSignature()),
-                "send": Out(HostStreamSignature()).array(len(ports.streams)),
-                "recv": Out(HostWordSignature()).array(len(ports.hosts)),
+                "control": In(ControlSignature),
+                "send": Out(HostStreamSignature).array(len(ports.streams)),
+                "recv": Out(HostWordSignature).array(len(ports.hosts)),
                 "trace_valid": Out(len(ports.trace)),
                 "trace": Out(32 * WORDS).array(len(ports.trace)),
-                "rx": In(RowSignature()).array(len(ports.open)),
-                "tx": Out(RowSignature()).array(len(ports.open)),
+                "rx": In(RowSignature).array(len(ports.open)),
+                "tx": Out(RowSignature).array(len(ports.open)),
                 "polled": In(1).array(len(ports.open)),
                 "polls": Out(1).array(len(ports.open)),
-                "identity": In(IdentitySignature()).array(ports.identities),
+                "identity": In(IdentitySignature).array(ports.identities),
             }
         )

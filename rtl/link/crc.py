@@ -69,8 +69,8 @@ class VcrcCheck(wiring.Component):
         good: the row at c is an end row whose lanes 0..2 end with the right CRC; in cycle c+1.
     """
 
-    def __init__(self) -> None:
-        super().__init__({"row": In(RowSignature()), "good": Out(1)})
+    row: In(RowSignature)
+    good: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the check."""
@@ -106,8 +106,9 @@ class IcrcCheck(wiring.Component):
         good: lane 0 of the row at c is the last byte of the right ICRC; in cycle c+1.
     """
 
-    def __init__(self) -> None:
-        super().__init__({"row": In(RowSignature()), "index": In(INDEX_BITS), "good": Out(1)})
+    row: In(RowSignature)
+    index: In(INDEX_BITS)
+    good: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the check."""

@@ -18,8 +18,9 @@ class LinkIntegrity(wiring.Component):
         exceeded: this error exceeds it; the count starts again.
     """
 
-    def __init__(self) -> None:
-        super().__init__({"error": In(1), "threshold": In(_THRESHOLD_BITS), "exceeded": Out(1)})
+    error: In(1)
+    threshold: In(_THRESHOLD_BITS)
+    exceeded: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the count."""
@@ -45,17 +46,12 @@ class BufferOverruns(wiring.Component):
         exceeded: the threshold is reached, in the first cycle of the next period.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "overrun": In(1),
-                "period_over": In(1),
-                "restart": In(1),
-                "clear": In(1),
-                "threshold": In(_THRESHOLD_BITS),
-                "exceeded": Out(1),
-            }
-        )
+    overrun: In(1)
+    period_over: In(1)
+    restart: In(1)
+    clear: In(1)
+    threshold: In(_THRESHOLD_BITS)
+    exceeded: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the count of periods."""

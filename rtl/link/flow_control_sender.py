@@ -28,18 +28,13 @@ class FlowControlSender(wiring.Component):
         fields: the fields of the packet whose row it is.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "grant": In(1),
-                "packet": In(FlowControlFields),
-                "wide": In(1),
-                "first": Out(1),
-                "last": Out(1),
-                "data": Out(32),
-                "fields": Out(FlowControlFields),
-            }
-        )
+    grant: In(1)
+    packet: In(FlowControlFields)
+    wide: In(1)
+    first: Out(1)
+    last: Out(1)
+    data: Out(32)
+    fields: Out(FlowControlFields)
 
     def elaborate(self, platform: object) -> Module:
         """Build the framing."""

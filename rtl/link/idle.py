@@ -16,8 +16,7 @@ class IdleData(wiring.Component):
         following: idle_byte(c + 1), in cycle c.
     """
 
-    def __init__(self) -> None:
-        super().__init__({"following": Out(8)})
+    following: Out(8)
 
     def elaborate(self, platform: object) -> Module:
         """Build the LFSR: a row's shifts in every cycle."""

@@ -24,13 +24,7 @@ FlowControlFields = data.StructLayout(
 """The four bytes of a flow control packet before its LPCRC, last field in the lowest bits."""
 
 
-LinkPacketResult = data.StructLayout(
-    {
-        "valid": 1,
-        "result": LinkResult,
-        "fields": FlowControlFields,
-    }
-)
+LinkPacketResult = data.StructLayout({"valid": 1, "result": LinkResult, "fields": FlowControlFields})
 """What became of a link packet whose row 1 was at c, in cycle c+2; `fields` are 0 if malformed."""
 
 

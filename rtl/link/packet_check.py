@@ -90,27 +90,24 @@ PacketVerdict = data.StructLayout(
 """
 
 
-class AdmissionSignature(wiring.Signature):
-    """What port and node say of a received packet, seen from the port; h is the cycle of its row 1.
+AdmissionSignature = wiring.Signature(
+    {
+        "header": Out(PacketHeader),
+        "acceptable": Out(1),
+        "relay": In(Verdict),
+        "refused": In(1),
+        "accept": Out(1),
+        "write": Out(StoreRow),
+    }
+)
+"""What port and node say of a received packet, seen from the port; h is the cycle of its row 1.
 
-    Members:
-        header: the header in cycle h+1; `acceptable`, in the same cycle, says that the port has no objection to it.
-        refused, relay: in cycle h+2, the node has an objection, and which one (section 3.3, rows f to j; 0 for
-            none). `accept`, in the same cycle: the packet is accepted, neither objects.
-        write: rows to the receive buffer, two cycles after the wires.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "header": Out(PacketHeader),
-                "acceptable": Out(1),
-                "relay": In(Verdict),
-                "refused": In(1),
-                "accept": Out(1),
-                "write": Out(StoreRow),
-            }
-        )
+Members:
+    header: the header in cycle h+1; `acceptable`, in the same cycle, says that the port has no objection to it.
+    refused, relay: in cycle h+2, the node has an objection, and which one (section 3.3, rows f to j; 0 for
+        none). `accept`, in the same cycle: the packet is accepted, neither objects.
+    write: rows to the receive buffer, two cycles after the wires.
+"""
 
 
 class PacketCheck(wiring.Component):
@@ -144,7 +141,7 @@ class PacketCheck(wiring.Component):
                 "operational": In(vls),
                 "lid": In(16),
                 "lmc": In(3),
-                "admission": Out(AdmissionSignature()),
+                "admission": Out(AdmissionSignature),
                 "verdict": Out(PacketVerdict),
             }
         )

@@ -93,13 +93,13 @@ class LinkPort(wiring.Component):
         self._mtu = mtu
         super().__init__(
             {
-                "rx": In(RowSignature()),
-                "tx": Out(RowSignature()),
+                "rx": In(RowSignature),
+                "tx": Out(RowSignature),
                 "up": In(1),
                 "polling": Out(1),
                 "phase": In(2),
                 "lookup_dlid": Out(16),
-                "admission": Out(AdmissionSignature()),
+                "admission": Out(AdmissionSignature),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "sending": Out(SendingSignature(vls)),
                 "send": In(SendRow),

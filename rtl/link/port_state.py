@@ -31,25 +31,20 @@ class PortStateMachine(wiring.Component):
             next cycle.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "up": In(1),
-                "write": In(PortState),
-                "good_init": In(1),
-                "good_normal": In(1),
-                "good_data": In(1),
-                "timeout": In(DurationSignature(PortRegister.LINK_DOWN_TIMEOUT)),
-                "state": Out(PortState, init=PortState.DOWN),
-                "changed": Out(1),
-                "reported": Out(1),
-                "initializing": Out(1),
-                "arming": Out(1),
-                "enabling": Out(1),
-                "link_downed": Out(1),
-                "link_recovered": Out(1),
-            }
-        )
+    up: In(1)
+    write: In(PortState)
+    good_init: In(1)
+    good_normal: In(1)
+    good_data: In(1)
+    timeout: In(DurationSignature(PortRegister.LINK_DOWN_TIMEOUT))
+    state: Out(PortState, init=PortState.DOWN)
+    changed: Out(1)
+    reported: Out(1)
+    initializing: Out(1)
+    arming: Out(1)
+    enabling: Out(1)
+    link_downed: Out(1)
+    link_recovered: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the state machine."""

@@ -49,17 +49,12 @@ class Receiver(wiring.Component):
         head: bytes 0..2 of the packet, from cycle c+1 of its row 0 to that of the next packet's.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "row": In(RowSignature()),
-                "enabled": In(1),
-                "index": Out(INDEX_BITS),
-                "route": Out(ROUTE_BITS),
-                "received": Out(ReceivedRow),
-                "head": Out(HEAD_BITS),
-            }
-        )
+    row: In(RowSignature)
+    enabled: In(1)
+    index: Out(INDEX_BITS)
+    route: Out(ROUTE_BITS)
+    received: Out(ReceivedRow)
+    head: Out(HEAD_BITS)
 
     def elaborate(self, platform: object) -> Module:
         """Build the framing."""

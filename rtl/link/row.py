@@ -8,14 +8,11 @@ from wire.symbols import LANES
 __all__ = ["RowSignature"]
 
 
-class RowSignature(wiring.Signature):
-    """Rows on a port's wires, from their transmitter.
+RowSignature = wiring.Signature({"data": Out(8 * LANES), "k": Out(LANES), "valid": Out(1)})
+"""Rows on a port's wires, from their transmitter.
 
-    Members:
-        data: 32 bits, lane 0 in the most significant byte, as the bytes follow on the wire.
-        k: 4 bits, lane 0 in the most significant; 1 marks a control symbol.
-        valid: there is a row in this cycle (a 1X port has one in every fourth).
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"data": Out(8 * LANES), "k": Out(LANES), "valid": Out(1)})
+Members:
+    data: 32 bits, lane 0 in the most significant byte, as the bytes follow on the wire.
+    k: 4 bits, lane 0 in the most significant; 1 marks a control symbol.
+    valid: there is a row in this cycle (a 1X port has one in every fourth).
+"""

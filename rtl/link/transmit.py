@@ -95,7 +95,7 @@ class Transmitter(wiring.Component):
                 "packet_sent": Out(1),
                 "packet_discarded": Out(1),
                 "index": Out(INDEX_BITS),
-                "tx": Out(RowSignature()),
+                "tx": Out(RowSignature),
                 "on_wires": Out(SentRow),
             }
         )

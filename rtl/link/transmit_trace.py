@@ -21,19 +21,14 @@ class TransmitTrace(wiring.Component):
         data_record, link_record, discard_record: its words.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "on_wires": In(SentRow),
-                "data": In(32),
-                "data_valid": Out(1),
-                "data_record": Out(RECORD_LAYOUT),
-                "link_valid": Out(1),
-                "link_record": Out(RECORD_LAYOUT),
-                "discard_valid": Out(1),
-                "discard_record": Out(RECORD_LAYOUT),
-            }
-        )
+    on_wires: In(SentRow)
+    data: In(32)
+    data_valid: Out(1)
+    data_record: Out(RECORD_LAYOUT)
+    link_valid: Out(1)
+    link_record: Out(RECORD_LAYOUT)
+    discard_valid: Out(1)
+    discard_record: Out(RECORD_LAYOUT)
 
     def elaborate(self, platform: object) -> Module:
         """Build the records."""

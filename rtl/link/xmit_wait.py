@@ -20,8 +20,9 @@ class XmitWait(wiring.Component):
         waited: a tick ends with this cycle, and the output waited in each of its cycles.
     """
 
-    def __init__(self) -> None:
-        super().__init__({"waiting": In(1), "tick": In(DurationSignature(PortRegister.TICK)), "waited": Out(1)})
+    waiting: In(1)
+    tick: In(DurationSignature(PortRegister.TICK))
+    waited: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the tick and what is seen of it."""

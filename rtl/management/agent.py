@@ -49,15 +49,15 @@ class Agent(wiring.Component):
         super().__init__(
             {
                 "taking": Out(Taking),
-                "words": In(HostWordSignature()),
+                "words": In(HostWordSignature),
                 "arrival": In(PORT_BITS),
-                "stream": In(HostStreamSignature()),
+                "stream": In(HostStreamSignature),
                 "slot": Out(SLOT_BITS),
                 "accepted": In(1),
                 "to_output": Out(outputs),
-                "bus": Out(BusSignature()),
+                "bus": Out(BusSignature),
                 "hold": In(1),
-                "identity": In(IdentitySignature()),
+                "identity": In(IdentitySignature),
                 "lease_second": In(DATA_BITS),
                 "node_state": In(NodeStateSignature(parameters)),
             }

@@ -56,13 +56,13 @@ class AgentPort(wiring.Component):
         self._node_state = NodeStateSignature(parameters).flip().members
         super().__init__(
             {
-                "sink": Out(SinkSignature()),
+                "sink": Out(SinkSignature),
                 "fill": Out(FillSignature(parameters.vls + 1)),
                 "join": Out(1),
                 "packet": Out(routed_layout(outputs)),
-                "bus": Out(BusSignature()),
+                "bus": Out(BusSignature),
                 "hold": In(1),
-                "identity": In(IdentitySignature()),
+                "identity": In(IdentitySignature),
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
                 **self._node_state,

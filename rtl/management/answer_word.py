@@ -63,7 +63,7 @@ class AnswerWord(Stage):
             trap=In(1),
             key=In(Key),
             node_state=In(NodeStateSignature(parameters)),
-            identity=In(IdentitySignature()),
+            identity=In(IdentitySignature),
             client_reregister=In(1),
             read=In(DATA_BITS),
             write=Out(PacketWrite),

@@ -96,7 +96,7 @@ class BusSteps(Stage):
             attribute=In(Attribute),
             word=In(Word),
             writes=In(WRITES),
-            bus=Out(BusSignature()),
+            bus=Out(BusSignature),
             read=Out(DATA_BITS),
         )
 

@@ -32,16 +32,11 @@ class Icrc(wiring.Component):
         ends: the word with the ICRC of those taken so far, which ends their packet.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "take": In(1),
-                "word": In(WORD_BITS),
-                "index": In(range(MAD_WORDS)),
-                "good": Out(1),
-                "ends": Out(WORD_BITS),
-            }
-        )
+    take: In(1)
+    word: In(WORD_BITS)
+    index: In(range(MAD_WORDS))
+    good: Out(1)
+    ends: Out(WORD_BITS)
 
     def elaborate(self, platform: object) -> Module:
         """One register; the first byte of the ICRC is its lowest."""

@@ -9,22 +9,19 @@ from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 __all__ = ["IdentitySignature", "NodeStateSignature", "identity_values"]
 
 
-class IdentitySignature(wiring.Signature):
-    """A node's identity, seen from its source. It does not change.
+IdentitySignature = wiring.Signature(
+    {
+        "node_guid": Out(NODE_INFO["node_guid"].width),
+        "port_guid": Out(NODE_INFO["port_guid"].width),
+        "description": Out(8 * NODE_DESCRIPTION.size_bytes),
+    }
+)
+"""A node's identity, seen from its source. It does not change.
 
-    Members:
-        node_guid, port_guid: GUIDs of the node and of its port (a switch's port 0).
-        description: NodeDescription, byte 0 in the highest bits.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "node_guid": Out(NODE_INFO["node_guid"].width),
-                "port_guid": Out(NODE_INFO["port_guid"].width),
-                "description": Out(8 * NODE_DESCRIPTION.size_bytes),
-            }
-        )
+Members:
+    node_guid, port_guid: GUIDs of the node and of its port (a switch's port 0).
+    description: NodeDescription, byte 0 in the highest bits.
+"""
 
 
 class NodeStateSignature(wiring.Signature):

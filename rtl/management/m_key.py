@@ -36,20 +36,15 @@ class MKey(wiring.Component):
         key: the M_Key.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "lease_second": In(DATA_BITS),
-                "check": In(1),
-                "get": In(1),
-                "matches": In(1),
-                "good": Out(1),
-                "answered": Out(1),
-                "violation": Out(1),
-                "word": In(Word),
-                "key": Out(Key),
-            }
-        )
+    lease_second: In(DATA_BITS)
+    check: In(1)
+    get: In(1)
+    matches: In(1)
+    good: Out(1)
+    answered: Out(1)
+    violation: Out(1)
+    word: In(Word)
+    key: Out(Key)
 
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease."""

@@ -86,7 +86,7 @@ class MadReceive(wiring.Component):
         self._traps = trap_numbers(isinstance(parameters, SwitchParameters))
         super().__init__(
             {
-                "words": In(HostWordSignature()),
+                "words": In(HostWordSignature),
                 "arrival": In(PORT_BITS),
                 "m_key": In(M_KEY_BITS),
                 "write": Out(PacketWrite),

@@ -36,7 +36,7 @@ class Offer(Stage):
             packet_word=In(WORD_BITS),
             attribute=In(Attribute),
             offering=In(1),
-            stream=In(HostStreamSignature()),
+            stream=In(HostStreamSignature),
             sent=Out(1),
         )
 

@@ -31,23 +31,18 @@ class Work(wiring.Component):
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "taking": Out(Taking),
-                "right": In(1),
-                "due": In(1),
-                "begins": Out(1),
-                "hold": In(1),
-                "steps": Out(StepsSignature()),
-                "trap": Out(1),
-                "task": In(Task),
-                "leaves": In(1),
-                "offering": Out(1),
-                "accepted": In(1),
-                "sent": In(1),
-            }
-        )
+    taking: Out(Taking)
+    right: In(1)
+    due: In(1)
+    begins: Out(1)
+    hold: In(1)
+    steps: Out(StepsSignature())
+    trap: Out(1)
+    task: In(Task)
+    leaves: In(1)
+    offering: Out(1)
+    accepted: In(1)
+    sent: In(1)
 
     def elaborate(self, platform: object) -> Module:
         """Free, then a packet comes or a trap begins, then steps, then perhaps an offer, then free."""

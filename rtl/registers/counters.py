@@ -32,15 +32,10 @@ class PortCounters(wiring.Component):
         values: the counters.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "counts": In(COUNTS),
-                "amounts": In(AMOUNTS),
-                "reg": In(PortAccess),
-                "values": Out(COUNTER_VALUES),
-            }
-        )
+    counts: In(COUNTS)
+    amounts: In(AMOUNTS)
+    reg: In(PortAccess)
+    values: Out(COUNTER_VALUES)
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters. What a cycle counts is added in the next, in which it already shows."""

@@ -16,15 +16,7 @@ __all__ = ["BUS_KINDS", "NodeAccess", "NodeBus", "of_page"]
 BUS_KINDS: Final = (Kind.BUS_READ,)
 """What slot i of the node bus's trace holds."""
 
-NodeAccess = data.StructLayout(
-    {
-        "write": 1,
-        "read": 1,
-        "offset": 16,
-        "page": 8,
-        "wdata": DATA_BITS,
-    }
-)
+NodeAccess = data.StructLayout({"write": 1, "read": 1, "offset": 16, "page": 8, "wdata": DATA_BITS})
 """An access in the cycle after it was given on the bus (c+1)."""
 
 
@@ -45,17 +37,12 @@ class NodeBus(wiring.Component):
         trace: reads from outside, slots in the order of `BUS_KINDS`.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "bus": In(BusSignature()),
-                "agent": In(BusSignature()),
-                "hold": Out(1),
-                "access": Out(NodeAccess),
-                "answer": In(DATA_BITS),
-                "trace": Out(TraceSignature(len(BUS_KINDS))),
-            }
-        )
+    bus: In(BusSignature)
+    agent: In(BusSignature)
+    hold: Out(1)
+    access: Out(NodeAccess)
+    answer: In(DATA_BITS)
+    trace: Out(TraceSignature(len(BUS_KINDS)))
 
     def elaborate(self, platform: object) -> Module:
         """Four stages."""

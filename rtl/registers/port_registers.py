@@ -10,15 +10,7 @@ from rtl.registers.bus import PortAccess
 from rtl.registers.counters import COUNTER_VALUES
 from rtl.rotation import select
 from rtl.widths import LENGTH_BITS
-from wire.codes import (
-    LinkWidth,
-    PortPhysicalState,
-    PortState,
-    data_vls,
-    max_pkt_len,
-    mtu_code,
-    operational_vls,
-)
+from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
 from wire.registers import DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
 

@@ -36,15 +36,10 @@ class WideCounters(wiring.Component):
         value: in the cycle after a read what is visible of a counter, or of EXTENDED_LOW; else 0.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "counts": In(WIDE_COUNTS),
-                "amounts": In(WIDE_AMOUNTS),
-                "reg": In(PortAccess),
-                "value": Out(DATA_BITS),
-            }
-        )
+    counts: In(WIDE_COUNTS)
+    amounts: In(WIDE_AMOUNTS)
+    reg: In(PortAccess)
+    value: Out(DATA_BITS)
 
     def elaborate(self, platform: object) -> Module:
         """The lowest bits count in registers of their own, each with an adder.

@@ -33,7 +33,7 @@ class Input(wiring.Component):
             {
                 "port": In(PORT_BITS),
                 "lookup_dlid": In(16),
-                "admission": In(AdmissionSignature()),
+                "admission": In(AdmissionSignature),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "own_wide": In(1),
                 "outputs": In(data.ArrayLayout(PortFacts, ports)),

@@ -13,28 +13,13 @@ from wire.trace import Verdict
 
 __all__ = ["PortFacts", "Route", "TablesSignature"]
 
-PortFacts = data.StructLayout(
-    {
-        "operational": 8,
-        "mtu": 3,
-        "wide": 1,
-    }
-)
+PortFacts = data.StructLayout({"operational": 8, "mtu": 3, "wide": 1})
 """What routing must know of an output, as visible.
 
 `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says 4X.
 """
 
-_Candidate = data.StructLayout(
-    {
-        "loop": 1,
-        "vl": VL_BITS,
-        "vl_map": 1,
-        "oversize": 1,
-        "slower": 1,
-        "refused": 1,
-    }
-)
+_Candidate = data.StructLayout({"loop": 1, "vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "refused": 1})
 """What a packet would be at an output: back where it came from, its VL, that VL not one of the
 output's, and see `Route`."""
 

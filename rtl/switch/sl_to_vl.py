@@ -12,15 +12,7 @@ __all__ = ["SlToVl", "SlToVlAccess"]
 
 _SLS = 1 << SL_BITS
 
-SlToVlAccess = data.StructLayout(
-    {
-        "select": 1,
-        "write": 1,
-        "read": 1,
-        "offset": 16,
-        "vl": VL_BITS,
-    }
-)
+SlToVlAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": 16, "vl": VL_BITS})
 """An access from the register bus, at the node's registered bus stage.
 
 `select` says that it is for this input port's table; `offset` is `out_port << 4 | sl`.

@@ -17,12 +17,7 @@ from rtl.registers.bus import BusSignature
 from rtl.registers.node_bus import BUS_KINDS, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.rotation import any_of
-from rtl.switch.forwarding_table import (
-    ForwardingTable,
-    destination_layout,
-    destination_of,
-    forwarding_write_layout,
-)
+from rtl.switch.forwarding_table import ForwardingTable, destination_layout, destination_of, forwarding_write_layout
 from rtl.switch.input import Input
 from rtl.switch.route import PortFacts
 from rtl.trace import TraceSignature, gather
@@ -61,12 +56,12 @@ class Switch(wiring.Component):
             self.trace_slots += [(port, kind) for kind in _SWITCH_PORT_KINDS]
         super().__init__(
             {
-                "rx": In(RowSignature()).array(ports),
-                "tx": Out(RowSignature()).array(ports),
+                "rx": In(RowSignature).array(ports),
+                "tx": Out(RowSignature).array(ports),
                 "up": In(ports),
                 "polling": Out(ports),
-                "bus": In(BusSignature()),
-                "identity": In(IdentitySignature()),
+                "bus": In(BusSignature),
+                "identity": In(IdentitySignature),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
             }
         )

@@ -32,16 +32,16 @@ class StandIn(wiring.Component):
         outputs = parameters.ports if self._is_switch else 2
         super().__init__(
             {
-                "words": In(HostWordSignature()),
+                "words": In(HostWordSignature),
                 "taking": Out(Taking),
                 "arrival": In(PORT_BITS),
-                "stream": In(HostStreamSignature()),
+                "stream": In(HostStreamSignature),
                 "slot": Out(SLOT_BITS),
                 "accepted": In(1),
                 "to_output": Out(outputs),
-                "bus": Out(BusSignature()),
+                "bus": Out(BusSignature),
                 "hold": In(1),
-                "identity": In(IdentitySignature()),
+                "identity": In(IdentitySignature),
                 "lease_second": In(32),
                 "node_state": In(NodeStateSignature(parameters)),
             }
