@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.lrh import HEAD_BITS, route_field
 from rtl.link.packet_check import StoreRow
+from rtl.link.row import HEAD_BITS, lrh_field
 from wire.headers import LRH
 from wire.port_info import PORT_INFO
 
@@ -35,7 +35,7 @@ class OwnLid(wiring.Component):
         with m.If(row.valid & row.first):
             m.d.sync += head.eq(row.data)
         with m.If(row.valid & (row.index == 1)):
-            m.d.sync += dlid.eq(route_field(Cat(row.data, head), "dlid"))
+            m.d.sync += dlid.eq(lrh_field(Cat(row.data, head), "dlid"))
         other_bits, has_lid = Signal.like(dlid), Signal()
         m.d.sync += [
             other_bits.eq((dlid ^ self.lid) >> self.lmc),

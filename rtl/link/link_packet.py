@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.lrh import HEAD_BITS
 from rtl.link.receive import ReceivedRow
+from rtl.link.row import HEAD_BITS
 from wire.codes import PortState
 from wire.flow_control import FLOW_CONTROL, FlowControlOp
 from wire.trace import LinkResult

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.lrh import HEAD_BITS, head_field, route_field
 from rtl.link.receive import ReceivedRow
+from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, SL_BITS, SLOT_BITS, VL_BITS
 from wire.codes import (
     LID_MULTICAST_MAX,
@@ -156,11 +156,11 @@ class PacketCheck(wiring.Component):
         is_vl15 = Signal()
         m.d.comb += [
             header.valid.eq(received.header),
-            header.vl.eq(route_field(route, "vl")),
-            header.sl.eq(route_field(route, "sl")),
-            header.lnh.eq(route_field(route, "lnh")),
-            header.dlid.eq(route_field(route, "dlid")),
-            header.n.eq(route_field(route, "pkt_len")),
+            header.vl.eq(lrh_field(route, "vl")),
+            header.sl.eq(lrh_field(route, "sl")),
+            header.lnh.eq(lrh_field(route, "lnh")),
+            header.dlid.eq(lrh_field(route, "dlid")),
+            header.n.eq(lrh_field(route, "pkt_len")),
             # ceil((4n + 2) / 64)
             header.need.eq(header.n[4:] + 1),
             is_vl15.eq(header.vl == VL15),
@@ -179,7 +179,7 @@ class PacketCheck(wiring.Component):
         accepted = Signal()
         vl = Signal(VL_BITS)
         with m.If(received.first):
-            first_vl = head_field(self.head, "vl")
+            first_vl = lrh_field(self.head, "vl")
             m.d.sync += [
                 packet.valid.eq(0),
                 packet.slot.eq(self._slot(first_vl)),
@@ -277,7 +277,7 @@ class PacketCheck(wiring.Component):
         objection = Signal(Verdict)
         with m.If(~receives_data & ~is_vl15):
             m.d.comb += objection.eq(Verdict.NOT_ACTIVE)
-        with m.Elif(route_field(Cat(self.received.data, self.head), "lver") != LVER):
+        with m.Elif(lrh_field(Cat(self.received.data, self.head), "lver") != LVER):
             m.d.comb += objection.eq(Verdict.LVER)
         with m.Elif(too_short | (header.n > self._max_words)):
             m.d.comb += objection.eq(Verdict.LENGTH)

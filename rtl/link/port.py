@@ -10,11 +10,10 @@ from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.error_thresholds import BufferOverruns, LinkIntegrity
 from rtl.link.flow_control import CreditSignature, FlowControl
 from rtl.link.link_packet import LinkPacketCheck
-from rtl.link.lrh import route_field
 from rtl.link.packet_check import AdmissionSignature, PacketCheck
 from rtl.link.port_state import PortStateMachine
 from rtl.link.receive import Receiver
-from rtl.link.row import RowSignature
+from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import TransmitTrace
 from rtl.link.watchdog import Watchdog
@@ -142,7 +141,7 @@ class LinkPort(wiring.Component):
         connect(m, flipped(self.rx), *followers)
         m.d.comb += [
             receiver.enabled.eq(self.up & receives),
-            self.lookup_dlid.eq(route_field(receiver.route, "dlid")),
+            self.lookup_dlid.eq(lrh_field(receiver.route, "dlid")),
         ]
 
         # Checks in c+1, the node's word and the verdicts in c+2.

@@ -4,8 +4,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.lrh import HEAD_BITS, ROUTE_BITS, route_field
-from rtl.link.row import RowSignature
+from rtl.link.row import HEAD_BITS, ROUTE_BITS, RowSignature, lrh_field
 from rtl.widths import INDEX_BITS
 from wire.symbols import Control
 
@@ -65,7 +64,7 @@ class Receiver(wiring.Component):
 
         # The length of the packet, to stop one that has no end.
         m.d.comb += self.route.eq(Cat(row.data, self.head))
-        row_1_length = route_field(self.route, "pkt_len")
+        row_1_length = lrh_field(self.route, "pkt_len")
         length = Signal.like(row_1_length)
         full = Signal()  # the row on the wires is at index `length` or beyond
         in_row_1 = Signal()
