@@ -6,18 +6,15 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.adapter.mad_check import MadCheck
-from rtl.adapter.own_lid import OwnLid
+from rtl.adapter.mad_check import MadCheck, OwnLid
 from rtl.crossing.connect import SinkSignature, connect_crossing
-from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive, HostWordSignature
 from rtl.crossing.store import PacketStore
-from rtl.crossing.words_to_rows import SEND_KINDS, HostSend, HostStreamSignature
+from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend, HostStreamSignature, HostWordSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
 from rtl.management.identity import IdentitySignature
-from rtl.registers.bus import BusSignature
-from rtl.registers.node_bus import BUS_KINDS, NodeBus, of_page
+from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.trace import TraceSignature, gather
 from wire.codes import VL15, PortState

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.rows_to_words import HostWordSignature
-from rtl.crossing.words_to_rows import HostStreamSignature
+from rtl.crossing.words import HostStreamSignature, HostWordSignature
 from rtl.link.row import RowSignature
 from rtl.management.identity import IdentitySignature
 from wire.parameters import AdapterParameters, FabricParameters, slots_of

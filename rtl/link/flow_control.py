@@ -1,4 +1,4 @@
-"""Credits and when to announce them (IBTA vol 1, 7.9.4; docs/pipeline.md, section 6)."""
+"""Credits, when to announce them, and the watchdog (IBTA vol 1, 7.9.4; docs/pipeline.md, section 6)."""
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
@@ -13,7 +13,7 @@ from wire.codes import PortState
 from wire.flow_control import CREDIT_WINDOW, FlowControlOp
 from wire.registers import PortRegister
 
-__all__ = ["CreditSignature", "FlowControl"]
+__all__ = ["CreditSignature", "FlowControl", "Watchdog"]
 
 
 class CreditSignature(wiring.Signature):
@@ -149,4 +149,45 @@ class FlowControl(wiring.Component):
         for vl in range(self._vls):
             with m.If(chosen[vl]):
                 m.d.comb += [packet.fctbs.eq(credits.tbs[vl]), packet.fccl.eq(announced[vl])]
+        return m
+
+
+class Watchdog(wiring.Component):
+    """Watches that every operational VL receives flow control packets in Armed and Active.
+
+    Args:
+        vls: data VLs.
+
+    Members:
+        state, operational: the port's state, and the mask of its operational data VLs.
+        good: mask of the VL of a good link packet in this cycle.
+        limit: FC_WATCHDOG; a write restarts all VLs.
+        expired: mask of VLs that have been without one for too long; LinkErrorRecovery moves in the
+            next cycle.
+    """
+
+    def __init__(self, vls: int) -> None:
+        self._vls = vls
+        super().__init__(
+            {
+                "state": In(PortState),
+                "operational": In(vls),
+                "good": In(vls),
+                "limit": In(DurationSignature(PortRegister.FC_WATCHDOG)),
+                "expired": Out(vls),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build a timer for each VL."""
+        m = Module()
+        watching = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
+        for vl in range(self._vls):
+            m.submodules[f"vl_{vl}"] = timer = Timer(len(self.limit.length))
+            m.d.comb += [
+                timer.length.eq(self.limit.length),
+                timer.run.eq(watching & self.operational[vl]),
+                timer.restart.eq(~timer.run | self.good[vl] | self.limit.written),
+                self.expired[vl].eq(timer.last & ~self.good[vl]),
+            ]
         return m

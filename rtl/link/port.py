@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.link.counted_over_time import BufferOverruns, LinkIntegrity, XmitWait
 from rtl.link.crc import IcrcCheck, VcrcCheck
-from rtl.link.error_thresholds import BufferOverruns, LinkIntegrity
-from rtl.link.flow_control import CreditSignature, FlowControl
+from rtl.link.flow_control import CreditSignature, FlowControl, Watchdog
 from rtl.link.link_packet import LinkPacketCheck
 from rtl.link.packet_check import AdmissionSignature, PacketCheck
 from rtl.link.port_state import PortStateMachine
@@ -16,12 +16,9 @@ from rtl.link.receive import Receiver
 from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import TransmitTrace
-from rtl.link.watchdog import Watchdog
-from rtl.link.xmit_wait import XmitWait
 from rtl.registers.bus import PortAccess
-from rtl.registers.counters import PortCounters
+from rtl.registers.counters import PortCounters, WideCounters
 from rtl.registers.port_registers import PortRegisters
-from rtl.registers.wide_counters import WideCounters
 from rtl.trace import TraceSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.codes import VL15, PortState

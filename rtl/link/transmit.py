@@ -1,20 +1,40 @@
-"""The transmit stage (docs/pipeline.md, section 8.2)."""
+"""The transmit stage, and the idle data between packets (docs/pipeline.md, section 8.2)."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.crc import lanes_of, vcrc_step
-from rtl.link.flow_control_sender import FlowControlSender
-from rtl.link.idle import IdleData
-from rtl.link.link_packet import FlowControlFields
+from rtl.link.link_packet import FlowControlFields, FlowControlSender
 from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
 from wire.crc import VCRC_INIT, VCRC_WIDTH
-from wire.symbols import LANES, Control, idle_row
+from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control, idle_row
 
-__all__ = ["SendRow", "SentRow", "Transmitter"]
+__all__ = ["IdleData", "SendRow", "SentRow", "Transmitter"]
+
+
+class IdleData(wiring.Component):
+    """The LFSR behind idle rows.
+
+    Members:
+        following: idle_byte(c + 1), in cycle c.
+    """
+
+    following: Out(8)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the LFSR: a row's shifts in every cycle."""
+        m = Module()
+        state = Signal(IDLE_LFSR_BITS, init=IDLE_LFSR_SEED)
+        high, low = IDLE_LFSR_TAPS
+        bits = list(state)
+        for _ in range(IDLE_LFSR_STEPS):
+            bits = [bits[high] ^ bits[low], *bits[:-1]]
+        m.d.sync += state.eq(Cat(*bits))
+        m.d.comb += self.following.eq(Cat(*bits[-8:]))
+        return m
 
 
 SendRow = data.StructLayout(

@@ -4,8 +4,7 @@ from amaranth.hdl import Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.rows_to_words import HostWordSignature
-from rtl.crossing.words_to_rows import HostStreamSignature
+from rtl.crossing.words import HostStreamSignature, HostWordSignature
 from rtl.management.answer_word import AnswerWord
 from rtl.management.attribute_decode import AttributeDecode
 from rtl.management.attribute_memory import AttributeMap

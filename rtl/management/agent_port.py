@@ -9,9 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.crossing.buffer import FillSignature
 from rtl.crossing.connect import SinkSignature
 from rtl.crossing.queueing import routed_layout
-from rtl.crossing.rows_to_words import RECEIVE_KINDS, HostReceive
 from rtl.crossing.store import PacketStore
-from rtl.crossing.words_to_rows import SEND_KINDS, HostSend
+from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend
 from rtl.management.agent import Agent
 from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import MAD_BLOCKS

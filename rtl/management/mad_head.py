@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.rows_to_words import HostWordSignature
+from rtl.crossing.words import HostWordSignature
 from rtl.management.mad_packet import DETH_START, MAD_START, MAD_WORDS, PMA_REQUEST_BYTES, SMP_BYTES, words_that_differ
 from rtl.management.place import WHOLE, PacketWrite, Place, place, word_of
 from rtl.management.trap_packet import TRAPS, trap_numbers

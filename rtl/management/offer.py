@@ -3,7 +3,7 @@
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.words_to_rows import HostStreamSignature
+from rtl.crossing.words import HostStreamSignature
 from rtl.management.attribute import Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.icrc import Icrc

@@ -1,12 +1,16 @@
-"""The register bus of a node, and its form behind the node's address decoder."""
+"""The register bus at its node: stage, answer and record, what a page sees of it (docs/pipeline.md, section 10)."""
 
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.trace import TraceSignature
 from wire.registers import ADDRESS_BITS, DATA_BITS
+from wire.trace import Kind
 
-__all__ = ["BusSignature", "PortAccess"]
-
+__all__ = ["BUS_KINDS", "BusSignature", "NodeAccess", "NodeBus", "PortAccess", "of_page"]
 
 BusSignature = wiring.Signature(
     {
@@ -33,3 +37,71 @@ PortAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": 16
 
 `write` and `read` count only where `select`, the decoded port page, is high.
 """
+
+
+BUS_KINDS: Final = (Kind.BUS_READ,)
+"""What slot i of the node bus's trace holds."""
+
+NodeAccess = data.StructLayout({"write": 1, "read": 1, "offset": 16, "page": 8, "wdata": DATA_BITS})
+"""An access in the cycle after it was given on the bus (c+1)."""
+
+
+def of_page(access: data.View, page: int) -> Cat:
+    """An access as the registers of a page see it: a `PortAccess`."""
+    return Cat(access.page == page, access.write, access.read, access.offset, access.wdata)
+
+
+class NodeBus(wiring.Component):
+    """Registers the bus for the whole node, and lets the node's agent use it when nobody else does.
+
+    Members:
+        bus: from the master outside.
+        agent: from the node's agent; its accesses count in cycles without `hold`.
+        hold: there is an access from outside in this cycle.
+        access: the access, a cycle later (c+1).
+        answer: the value read, two cycles after that (c+3).
+        trace: reads from outside, slots in the order of `BUS_KINDS`.
+    """
+
+    bus: In(BusSignature)
+    agent: In(BusSignature)
+    hold: Out(1)
+    access: Out(NodeAccess)
+    answer: In(DATA_BITS)
+    trace: Out(TraceSignature(len(BUS_KINDS)))
+
+    def elaborate(self, platform: object) -> Module:
+        """Four stages."""
+        m = Module()
+        bus, agent = self.bus, self.agent
+        stages = (1, 2, 3, 4)
+        address = [Signal.like(bus.addr, name=f"address_{stage}") for stage in stages]
+        reading = [Signal(name=f"reading_{stage}") for stage in stages]
+        agent_reading = [Signal(name=f"agent_reading_{stage}") for stage in stages]
+        m.d.comb += self.hold.eq(bus.write | bus.read)
+        for given, delayed in (
+            (Mux(self.hold, bus.addr, agent.addr), address),
+            (bus.read, reading),
+            (agent.read & ~self.hold, agent_reading),
+        ):
+            m.d.sync += [after.eq(before) for before, after in zip([given, *delayed], delayed, strict=False)]
+        answer = Signal(DATA_BITS)
+        m.d.sync += [
+            self.access.write.eq(Mux(self.hold, bus.write, agent.write)),
+            self.access.wdata.eq(Mux(self.hold, bus.wdata, agent.wdata)),
+            answer.eq(self.answer),
+        ]
+        record = self.trace.payload[0]
+        m.d.comb += [
+            self.access.read.eq(reading[0] | agent_reading[0]),
+            self.access.offset.eq(address[0][:16]),
+            self.access.page.eq(address[0][16:]),
+            bus.rdata.eq(answer),
+            bus.rvalid.eq(reading[-1]),
+            agent.rdata.eq(answer),
+            agent.rvalid.eq(agent_reading[-1]),
+            self.trace.valid.eq(reading[-1]),
+            record[0].eq(address[-1]),
+            record[1].eq(answer),
+        ]
+        return m

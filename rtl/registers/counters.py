@@ -1,15 +1,16 @@
-"""A port's counters (IBTA vol 1, 16.1.3.5; docs/pipeline.md, section 10)."""
+"""A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4.11; docs/pipeline.md, section 10, management.md, section 6)."""
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, HIGH_OF_COUNTER, Counter
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, HIGH_OF_COUNTER, Counter, PortRegister
 
-__all__ = ["AMOUNTS", "COUNTER_VALUES", "COUNTS", "PortCounters"]
+__all__ = ["AMOUNTS", "COUNTER_VALUES", "COUNTS", "WIDE_AMOUNTS", "WIDE_COUNTS", "PortCounters", "WideCounters"]
 
 _WIDTHS: Final = {counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER}
 
@@ -60,3 +61,135 @@ class PortCounters(wiring.Component):
             with m.If(reg.select & reg.write & (reg.offset == counter) & fits):
                 m.d.sync += [kept.eq(reg.wdata), counted.eq(0)]
         return m
+
+
+_COUNTERS: Final = tuple(HIGH_OF_COUNTER)
+_NUMBER_BITS: Final = (len(_COUNTERS) - 1).bit_length()
+
+WIDE_COUNTS = data.StructLayout({counter.name: 1 for counter in _COUNTERS})
+"""Which counters move in a cycle."""
+
+WIDE_AMOUNTS = data.StructLayout({Counter.XMIT_DATA.name: 12, Counter.RCV_DATA.name: 12})
+"""By how much those counters move that do not move by 1."""
+
+_LOWEST: Final = 16
+"""Bits of a counter that have an adder of their own: all in which an amount counts, and enough to carry rarely."""
+
+_ABOVE: Final = 2 * DATA_BITS - _LOWEST
+
+
+class WideCounters(wiring.Component):
+    """The four counters of one port. They stop at all ones.
+
+    Members:
+        counts, amounts: what is counted in this cycle, visible in the next.
+        reg: an access to the port. A write sets the counter, whatever is counted in the cycle.
+        value: in the cycle after a read what is visible of a counter, or of EXTENDED_LOW; else 0.
+    """
+
+    counts: In(WIDE_COUNTS)
+    amounts: In(WIDE_AMOUNTS)
+    reg: In(PortAccess)
+    value: Out(DATA_BITS)
+
+    def elaborate(self, platform: object) -> Module:
+        """The lowest bits count in registers of their own, each with an adder.
+
+        All bits above them are in one memory with one adder. What carries into them is owed until the memory has a
+        cycle for it, one in which the counter is read or nothing is: long before it carries again, unless the bus gives
+        accesses to other counters of the port in each of thousands of cycles.
+        """
+        m = Module()
+        reg, extended_low = self.reg, Signal(DATA_BITS)
+        numbers = range(len(_COUNTERS))
+
+        # An access: the registers of lower and of upper halves are in the counters' order from a multiple of 4 on.
+        number = reg.offset[:_NUMBER_BITS]
+
+        def of_block(first: int) -> Value:
+            return reg.select & (reg.offset[_NUMBER_BITS:] == first >> _NUMBER_BITS)
+
+        whole, high = of_block(min(HIGH_OF_COUNTER)), of_block(min(HIGH_OF_COUNTER.values()))
+        low = reg.select & (reg.offset == PortRegister.EXTENDED_LOW)
+        reads_whole, reads_high, reads_low = Signal(), Signal(), Signal()
+        read_number = Signal(_NUMBER_BITS)
+        m.d.sync += [
+            reads_whole.eq(whole & reg.read),
+            reads_high.eq(high & reg.read),
+            reads_low.eq(low & reg.read),
+            read_number.eq(number),
+        ]
+        sets, sets_high = Signal(), Signal()
+        given = Signal(2 * DATA_BITS)
+        m.d.comb += [
+            sets.eq((whole | high) & reg.write),
+            sets_high.eq(high),
+            given.eq(Mux(sets_high, Cat(extended_low, reg.wdata), reg.wdata)),
+        ]
+
+        # The bits above: of the counter that is read, else of the first that is owed something.
+        m.submodules.memory = memory = Memory(shape=_ABOVE, depth=len(_COUNTERS), init=[])
+        writer, reader = memory.write_port(), memory.read_port(domain="comb")
+        owed, full = Signal(len(_COUNTERS)), Signal(len(_COUNTERS))
+        at, first_owed = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
+        here = Signal(len(_COUNTERS))
+        owes, stops = Signal(), Signal()
+        above = Signal(_ABOVE)
+        for counter in reversed(numbers):
+            with m.If(owed[counter]):
+                m.d.comb += first_owed.eq(counter)
+        m.d.comb += [
+            at.eq(Mux(reads_whole | reads_high, read_number, first_owed)),
+            here.eq(Cat(at == counter for counter in numbers)),
+            owes.eq((owed & here).any()),
+            stops.eq((owed & full & here).any()),
+            reader.addr.eq(at),
+            above.eq(reader.data + owes),
+            writer.en.eq(sets | (owes & ~stops)),
+            writer.addr.eq(Mux(sets, number, at)),
+            writer.data.eq(Mux(sets, given[_LOWEST:], above)),
+        ]
+        with m.If(writer.en):
+            m.d.sync += full.bit_select(writer.addr, 1).eq(writer.data.all())
+
+        lowest = self._lowest(m, owed, here, stops, sets, number, given)
+
+        # What is read. Whether all of it is ones is known without waiting for the sum.
+        lower, upper = Signal(DATA_BITS), above[-DATA_BITS:]
+        has_upper, ones = Signal(), Signal()
+        m.d.comb += [
+            lower.eq(Cat(Array(lowest)[at], above)),
+            has_upper.eq(reader.data[-DATA_BITS:].any() | (owes & reader.data[:-DATA_BITS].all())),
+            ones.eq((reads_whole & (has_upper | stops)) | (reads_high & stops)),
+            self.value.eq(
+                Mux(reads_whole, lower, 0)
+                | Mux(reads_high, upper, 0)
+                | Mux(reads_low, extended_low, 0)
+                | ones.replicate(DATA_BITS)
+            ),
+        ]
+        with m.If(reads_high):
+            m.d.sync += extended_low.eq(lower | stops.replicate(DATA_BITS))
+        with m.If(low & reg.write):
+            m.d.sync += extended_low.eq(reg.wdata)
+        return m
+
+    def _lowest(
+        self, m: Module, owed: Signal, here: Value, stops: Value, sets: Value, number: Value, given: Value
+    ) -> list[Signal]:
+        """The lowest bits of each counter, and what it is owed above them."""
+        lowest = []
+        for counter, register in enumerate(_COUNTERS):
+            amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
+            kept = Signal(_LOWEST, name=f"{register.name}_kept")
+            following = Signal(_LOWEST + 1, name=f"{register.name}_following")
+            is_set, is_served = sets & (number == counter), ~sets & here[counter]
+            m.d.comb += following.eq(kept + Mux(self.counts[register.name], amount, 0))
+            m.d.sync += [
+                kept.eq(following[:_LOWEST] | (stops & here[counter]).replicate(_LOWEST)),
+                owed[counter].eq(((owed[counter] & ~is_served) | following[_LOWEST]) & ~is_set),
+            ]
+            with m.If(is_set):
+                m.d.sync += kept.eq(given)
+            lowest.append(kept)
+        return lowest

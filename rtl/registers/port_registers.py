@@ -52,7 +52,7 @@ class PortRegisters(wiring.Component):
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
         state, up: the port's state, and whether its link is up, to be read.
-        counters: the port's counters, to be read. `wide_value`: see `rtl.registers.wide_counters.WideCounters`.
+        counters: the port's counters, to be read. `wide_value`: see `rtl.registers.counters.WideCounters`.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         polling: the port wants its link up: it is neither asleep nor disabled.
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.

@@ -5,8 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.packet_check import PacketHeader
-from rtl.switch.forwarding_table import ForwardingTable, destination_layout, forwarding_write_layout
-from rtl.switch.sl_to_vl import SlToVl, SlToVlAccess
+from rtl.switch.tables import ForwardingTable, SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
 from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
 from wire.trace import Verdict

@@ -13,13 +13,12 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
 from rtl.management.identity import IdentitySignature
 from rtl.management.mad_packet import MAD_BLOCKS
-from rtl.registers.bus import BusSignature
-from rtl.registers.node_bus import BUS_KINDS, NodeBus, of_page
+from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.rotation import any_of
-from rtl.switch.forwarding_table import ForwardingTable, destination_layout, destination_of, forwarding_write_layout
 from rtl.switch.input import Input
 from rtl.switch.route import PortFacts
+from rtl.switch.tables import ForwardingTable, destination_layout, destination_of, forwarding_write_layout
 from rtl.trace import TraceSignature, gather
 from rtl.widths import VL_BITS
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE

@@ -342,7 +342,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a LID of port 0 leads nowhere",
-        "switch/forwarding_table.py",
+        "switch/tables.py",
         "Cat(port <= ports,",
         "Cat((port != 0) & (port <= ports),",
         mixed("management", "S"),
@@ -369,7 +369,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an agent does not stand still when registers are read from outside",
-        "registers/node_bus.py",
+        "registers/bus.py",
         "self.hold.eq(bus.write | bus.read)",
         "self.hold.eq(bus.write)",
         mixed("management", "S"),
@@ -480,7 +480,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "PortXmitWait also counts ticks that were not waited through",
-        "link/xmit_wait.py",
+        "link/counted_over_time.py",
         "m.d.sync += all_so_far.eq(0)",
         "m.d.sync += all_so_far.eq(all_so_far)",
         mixed("credits_run_out", "S"),
@@ -490,7 +490,7 @@ MUTANTS: Final = (
     # What a fabric of both kinds sees, beyond the events.
     Mutant(
         "idle data repeats too early",
-        "link/idle.py",
+        "link/transmit.py",
         "range(IDLE_LFSR_STEPS)",
         "range(IDLE_LFSR_STEPS - 1)",
         mixed("relay", "S"),
@@ -517,7 +517,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a host gets the lanes of a row as they were",
-        "crossing/rows_to_words.py",
+        "crossing/words.py",
         "words.data.eq(Cat(row.data[24:], begun))",
         "words.data.eq(row.data)",
         mixed("relay", "H2"),

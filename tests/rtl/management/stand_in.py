@@ -7,8 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.rows_to_words import HostWordSignature
-from rtl.crossing.words_to_rows import HostStreamSignature
+from rtl.crossing.words import HostStreamSignature, HostWordSignature
 from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.work import Taking

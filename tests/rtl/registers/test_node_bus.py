@@ -4,7 +4,7 @@ from typing import Any
 
 from amaranth.sim import Simulator
 
-from rtl.registers.node_bus import NodeBus
+from rtl.registers.bus import NodeBus
 
 Access = tuple[str, str, int]
 """Master, read or write, address. What is written is the address plus 1."""

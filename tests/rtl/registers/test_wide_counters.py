@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from rtl.registers.wide_counters import WIDE_AMOUNTS, WideCounters
+from rtl.registers.counters import WIDE_AMOUNTS, WideCounters
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
 
 Access = tuple[int, int | None]

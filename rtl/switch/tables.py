@@ -1,0 +1,136 @@
+"""An input's tables: DLID to output port, SL to VL (IBTA vol 1, 7.6.6, 14.2.5.8, 14.2.5.10 and 18.2.4.3)."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.rotation import select
+from rtl.widths import SL_BITS, VL_BITS
+
+__all__ = [
+    "ForwardingTable",
+    "SlToVl",
+    "SlToVlAccess",
+    "destination_layout",
+    "destination_of",
+    "forwarding_write_layout",
+]
+
+
+def destination_layout(ports: int) -> data.StructLayout:
+    """What an entry means to a switch's inputs, which store that instead of the port's number.
+
+    `known`: it is one of the switch's ports. `output`: that port's, which for port 0 is the last.
+    """
+    return data.StructLayout({"known": 1, "output": range(ports + 1)})
+
+
+def destination_of(port: Value, ports: int) -> Value:
+    """What the entry `port` means, see `destination_layout`."""
+    output_bits = ports.bit_length()
+    return Cat(port <= ports, Mux(port == 0, ports, port - 1)[:output_bits])
+
+
+def forwarding_write_layout(entry: data.StructLayout | int) -> data.StructLayout:
+    """A write to a table of such entries, at the node's registered bus stage."""
+    return data.StructLayout({"valid": 1, "lid": 16, "entry": entry})
+
+
+class ForwardingTable(wiring.Component):
+    """One copy of a switch's linear forwarding table (LFT), with one reader.
+
+    Args:
+        size: entries.
+        entry: what is stored of each.
+        init: each at reset.
+
+    Members:
+        write: seen by lookups of the next cycle on.
+        lid: the LID looked up, below `size` (others yield anything).
+        entry: its entry, in the cycle after.
+    """
+
+    def __init__(self, size: int, entry: data.StructLayout | int, init: int) -> None:
+        self.size = size
+        self._init = init
+        super().__init__({"write": In(forwarding_write_layout(entry)), "lid": In(16), "entry": Out(entry)})
+
+    def elaborate(self, platform: object) -> Module:
+        """One block RAM: its clock-to-output time is long enough without decoding behind it."""
+        m = Module()
+        # Any LID looked up has an entry, also one whose answer does not count: Verilog would read X there.
+        width, depth = len(Value.cast(self.entry)), 1 << ceil_log2(self.size)
+        m.submodules.memory = memory = Memory(shape=width, depth=depth, init=[self._init] * depth)
+        write = memory.write_port()
+        read = memory.read_port()
+        m.d.comb += [
+            write.addr.eq(self.write.lid),
+            write.data.eq(self.write.entry),
+            write.en.eq(self.write.valid),
+            read.addr.eq(self.lid),
+            self.entry.eq(read.data),
+        ]
+        return m
+
+
+_SLS = 1 << SL_BITS
+
+SlToVlAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": 16, "vl": VL_BITS})
+"""An access from the register bus, at the node's registered bus stage.
+
+`select` says that it is for this input port's table; `offset` is `out_port << 4 | sl`.
+"""
+
+
+class SlToVl(wiring.Component):
+    """One input's SL-to-VL mapping table: (output port, SL) to VL, looked up within the cycle.
+
+    Members:
+        sl: what is looked up.
+        vls: its VL at each output, in the same cycle.
+        access: a write is seen from the next cycle on; `rdata` follows two cycles after a read and is
+            0 in all other cycles.
+    """
+
+    def __init__(self, ports: int, vls: int) -> None:
+        self.ports = ports
+        self.vl_count = vls
+        super().__init__(
+            {
+                "sl": In(SL_BITS),
+                "vls": Out(data.ArrayLayout(VL_BITS, ports)),
+                "access": In(SlToVlAccess),
+                "rdata": Out(VL_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """One distributed RAM: a row for each SL, with the VLs at all outputs."""
+        m = Module()
+        row = data.ArrayLayout(VL_BITS, self.ports)
+        init = [[sl % self.vl_count] * self.ports for sl in range(_SLS)]
+        m.submodules.memory = memory = Memory(shape=row, depth=_SLS, init=init)
+        write = memory.write_port(granularity=1)
+        lookup = memory.read_port(domain="comb")
+        bus = memory.read_port(domain="comb")
+        access = self.access
+        addressed = Signal(self.ports)
+        m.d.comb += [
+            addressed.eq(Cat(access.select & (access.offset[SL_BITS:] == output + 1) for output in range(self.ports))),
+            lookup.addr.eq(self.sl),
+            self.vls.eq(lookup.data),
+            write.addr.eq(access.offset),
+            write.data.eq(access.vl.replicate(self.ports)),
+            write.en.eq(Mux(access.write, addressed, 0)),
+        ]
+
+        # A bus read returns what is visible in the cycle after its stage.
+        reading = Signal(self.ports)
+        m.d.sync += [
+            bus.addr.eq(access.offset),
+            reading.eq(Mux(access.read, addressed, 0)),
+            self.rdata.eq(select(reading, [bus.data[output] for output in range(self.ports)])),
+        ]
+        return m
