@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from amaranth.hdl import Module, unsigned
+from amaranth.hdl import Cat, Const, Module, Value, ValueLike, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
-from wire.trace import WORDS
+from wire.trace import WORD_BITS, WORDS
+from wire.trace_layout import RecordLayout
 
-__all__ = ["RECORD_LAYOUT", "TraceSignature", "gather"]
+__all__ = ["RECORD_LAYOUT", "TraceSignature", "gather", "report"]
 
-RECORD_LAYOUT = data.ArrayLayout(unsigned(32), WORDS)
+RECORD_LAYOUT = data.ArrayLayout(unsigned(WORD_BITS), WORDS)
 """The words a..e of a record, a in the lowest bits (`wire.trace`)."""
 
 
@@ -36,7 +37,16 @@ class TraceSignature(wiring.Signature):
         super().__init__({"valid": Out(slots), "payload": Out(RECORD_LAYOUT).array(slots)})
 
 
-def gather(m: Module, trace: Any, parts: Iterable[tuple[Any, int]]) -> None:
-    """Slot i of TRACE is what the i-th of PARTS says: a trace, and a slot of it."""
-    for slot, (part, place) in enumerate(parts):
+def report(m: Module, trace: Any, slot: int, valid: ValueLike, layout: type[RecordLayout], **fields: ValueLike) -> None:
+    """Slot SLOT of TRACE has a record of this layout if VALID, with these fields; those not named are 0."""
+    parts: list[Value] = []
+    for field in sorted((getattr(layout, name) for name in fields), key=lambda field: (field.word, field.lsb)):
+        gap = WORD_BITS * field.word + field.lsb - len(Cat(parts))
+        parts += [Const(0, gap), Value.cast(fields[field.name])]
+    m.d.comb += [trace.valid[slot].eq(valid), trace.payload[slot].eq(Cat(parts))]
+
+
+def gather(m: Module, trace: Any, parts: Iterable[tuple[Any, int]], first: int = 0) -> None:
+    """The slots of TRACE from FIRST on are what PARTS say: each a trace, and a slot of it."""
+    for slot, (part, place) in enumerate(parts, first):
         m.d.comb += [trace.valid[slot].eq(part.valid[place]), trace.payload[slot].eq(part.payload[place])]

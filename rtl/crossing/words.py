@@ -11,11 +11,12 @@ from rtl.link.crc import fingerprint_step, lanes_of
 from rtl.link.packet_check import StoreRow
 from rtl.link.transmit import SendRow
 from rtl.rotation import RotatingChoice, number_of, select
-from rtl.trace import TraceSignature
+from rtl.trace import TraceSignature, report
 from rtl.widths import LENGTH_BITS, SLOT_BITS
 from wire.crc import FINGERPRINT_INIT, FINGERPRINT_WIDTH
 from wire.symbols import Control
 from wire.trace import Kind
+from wire.trace_layout import Deliver, Send
 
 __all__ = ["RECEIVE_KINDS", "SEND_KINDS", "HostReceive", "HostSend", "HostStreamSignature", "HostWordSignature"]
 
@@ -111,12 +112,7 @@ class HostSend(wiring.Component):
         registered = Signal(StoreRow)
         m.d.sync += [registered.eq(row), fill.write.eq(registered)]
 
-        record = self.trace.payload[0]
-        m.d.comb += [
-            self.trace.valid.eq(row.valid & row.first),
-            record[0].eq(row.slot),
-            record[1].eq(row.n),
-        ]
+        report(m, self.trace, 0, row.valid & row.first, Send, slot=row.slot, pkt_len=row.n)
         return m
 
 
@@ -178,12 +174,6 @@ class HostReceive(wiring.Component):
         m.d.sync += cycle.eq(cycle + 1)
         with m.If(words.valid):
             m.d.sync += [start.eq(first_cycle), fingerprint.eq(after)]
-        record = self.trace.payload[0]
-        m.d.comb += [
-            self.trace.valid.eq(words.valid & words.last),
-            record[0].eq(words.slot),
-            record[1].eq(n),
-            record[2].eq(first_cycle),
-            record[3].eq(~after),
-        ]
+        fields = {"slot": words.slot, "pkt_len": n, "first_cycle": first_cycle, "fingerprint": ~after}
+        report(m, self.trace, 0, words.valid & words.last, Deliver, **fields)
         return m

@@ -2,16 +2,17 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.link.row import RowSignature
-from rtl.trace import TraceSignature
+from rtl.trace import TraceSignature, report
 from rtl.widths import INDEX_BITS
 from wire.stimulus import Trigger
 from wire.symbols import Control
 from wire.trace import Kind
+from wire.trace_layout import Inject
 
 __all__ = ["LINK_KINDS", "InjectionArguments", "Injector", "LinkDirection"]
 
@@ -219,7 +220,6 @@ class LinkDirection(wiring.Component):
             injector.arm.eq(self.inject_valid),
             injector.arguments.eq(self.inject_args),
             self.output.valid.eq(flight.output.valid & self.up & (up_for == self._flight)),
-            self.trace.valid.eq(injector.acts),
-            self.trace.payload[0][0].eq(Cat(injector.trigger, Const(0, 6), injector.index)),
         ]
+        report(m, self.trace, 0, injector.acts, Inject, trigger=injector.trigger, row=injector.index)
         return m

@@ -2,7 +2,7 @@
 
 from typing import Any, Final, Literal
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,20 +15,21 @@ from rtl.link.port_state import PortStateMachine
 from rtl.link.receive import Receiver
 from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
-from rtl.link.transmit_trace import TransmitTrace
+from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
 from rtl.registers.counters import PortCounters, WideCounters
 from rtl.registers.port_registers import PortRegisters
-from rtl.trace import TraceSignature
+from rtl.trace import TraceSignature, gather, report
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import Counter
 from wire.trace import Kind, LinkResult, Verdict
+from wire.trace_layout import RxData, RxFcp, State
 
 __all__ = ["PORT_KINDS", "LinkPort", "SendingSignature"]
 
-PORT_KINDS: Final = (Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, Kind.TX_DATA, Kind.TX_FCP, Kind.TX_DISCARD)
+PORT_KINDS: Final = (Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, *SENT_KINDS)
 """What slot i of a port's trace holds."""
 
 
@@ -297,34 +298,11 @@ class LinkPort(wiring.Component):
         parts: Any = m.submodules
         m.submodules.transmit_trace = sent = TransmitTrace()
         m.d.comb += [sent.on_wires.eq(parts.transmitter.on_wires), sent.data.eq(parts.transmitter.tx.data)]
-        verdict, link_result = parts.packet_check.verdict, parts.link_packet_check.result
-        records: dict[Kind, tuple[Value, list[Value]]] = {
-            Kind.RX_DATA: (verdict.valid, _received_words(verdict)),
-            Kind.RX_FCP: (link_result.valid, _link_words(link_result)),
-            Kind.STATE: (parts.port_state.changed, [parts.port_state.state]),
-            Kind.TX_DATA: (sent.data_valid, list(sent.data_record)),
-            Kind.TX_FCP: (sent.link_valid, list(sent.link_record)),
-            Kind.TX_DISCARD: (sent.discard_valid, list(sent.discard_record)),
-        }
-        for slot, kind in enumerate(PORT_KINDS):
-            valid, words = records[kind]
-            m.d.comb += self.trace.valid[slot].eq(valid)
-            for place, word in enumerate(words):
-                m.d.comb += self.trace.payload[slot][place].eq(word)
-
-
-def _received_words(verdict: data.View) -> list[Value]:
-    return [
-        Cat(verdict.verdict, Const(0, 4), verdict.vl, Const(0, 4), verdict.delimiter),
-        Cat(verdict.n, Const(0, 16 - len(verdict.n)), verdict.k),
-        Cat(verdict.sl, Const(0, 16 - len(verdict.sl)), verdict.dlid),
-        verdict.need,
-    ]
-
-
-def _link_words(link: data.View) -> list[Value]:
-    fields = link.fields
-    return [
-        Cat(link.result, Const(0, 8 - len(link.result)), fields.op, Const(0, 4), fields.vl),
-        Cat(fields.fccl, Const(0, 4), fields.fctbs),
-    ]
+        of_packet, of_link = parts.packet_check.verdict, parts.link_packet_check.result
+        verdict = {name: of_packet[name] for name in ("verdict", "vl", "delimiter", "dlid", "sl")}
+        verdict |= {"pkt_len": of_packet.n, "end_row": of_packet.k, "blocks": of_packet.need}
+        fields = {name: of_link.fields[name] for name in ("op", "vl", "fctbs", "fccl")}
+        report(m, self.trace, 0, of_packet.valid, RxData, **verdict)
+        report(m, self.trace, 1, of_link.valid, RxFcp, result=of_link.result, **fields)
+        report(m, self.trace, 2, parts.port_state.changed, State, state=parts.port_state.state)
+        gather(m, self.trace, ((sent.trace, slot) for slot in range(len(SENT_KINDS))), first=3)

@@ -1,15 +1,22 @@
 """Records of what a port sent: TX_DATA, TX_FCP, TX_DISCARD (`wire.trace`)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from typing import Final
+
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.crc import fingerprint_step, lanes_of
 from rtl.link.transmit import SentRow
-from rtl.trace import RECORD_LAYOUT
+from rtl.trace import TraceSignature, report
 from wire.crc import FINGERPRINT_INIT, FINGERPRINT_WIDTH
+from wire.trace import Kind
+from wire.trace_layout import TxData, TxDiscard, TxFcp
 
-__all__ = ["TransmitTrace"]
+__all__ = ["SENT_KINDS", "TransmitTrace"]
+
+SENT_KINDS: Final = (Kind.TX_DATA, Kind.TX_FCP, Kind.TX_DISCARD)
+"""What slot i of the trace holds."""
 
 
 class TransmitTrace(wiring.Component):
@@ -17,18 +24,12 @@ class TransmitTrace(wiring.Component):
 
     Members:
         on_wires: see `rtl.link.transmit.Transmitter`; `data` are the wires' 32 data bits.
-        data_valid, link_valid, discard_valid: there is a record of TX_DATA, TX_FCP, TX_DISCARD.
-        data_record, link_record, discard_record: its words.
+        trace: slots in the order of `SENT_KINDS`.
     """
 
     on_wires: In(SentRow)
     data: In(32)
-    data_valid: Out(1)
-    data_record: Out(RECORD_LAYOUT)
-    link_valid: Out(1)
-    link_record: Out(RECORD_LAYOUT)
-    discard_valid: Out(1)
-    discard_record: Out(RECORD_LAYOUT)
+    trace: Out(TraceSignature(len(SENT_KINDS)))
 
     def elaborate(self, platform: object) -> Module:
         """Build the records."""
@@ -51,20 +52,10 @@ class TransmitTrace(wiring.Component):
             with m.Elif(row.index == 1):
                 m.d.sync += lrh[:8].eq(self.data[24:])
 
-        words = Cat(row.n, Const(0, 16 - len(row.n)), row.index)
-        sent, discarded, link = self.data_record, self.discard_record, self.link_record
-        m.d.comb += [
-            self.data_valid.eq(row.valid & row.last & ~row.refused),
-            sent[0].eq(Cat(row.slot, Const(0, 4), row.bad, Const(0, 7), row.input)),
-            sent[1].eq(words),
-            sent[2].eq(start),
-            sent[3].eq(~fingerprint_after),
-            sent[4].eq(lrh),
-            self.discard_valid.eq(row.valid & row.last & row.refused),
-            discarded[0].eq(Cat(row.slot, Const(0, 12), row.input)),
-            discarded[1].eq(words),
-            self.link_valid.eq(row.link),
-            link[0].eq(Cat(row.fields.op, Const(0, 4), row.fields.vl)),
-            link[1].eq(Cat(row.fields.fccl, Const(0, 4), row.fields.fctbs)),
-        ]
+        ends, link = row.valid & row.last, row.fields
+        of_both = {"slot": row.slot, "input": row.input, "pkt_len": row.n, "end_row": row.index}
+        as_sent = {"marked_bad": row.bad, "first_cycle": start, "fingerprint": ~fingerprint_after, "lrh": lrh}
+        report(m, self.trace, 0, ends & ~row.refused, TxData, **of_both, **as_sent)
+        report(m, self.trace, 1, row.link, TxFcp, op=link.op, vl=link.vl, fctbs=link.fctbs, fccl=link.fccl)
+        report(m, self.trace, 2, ends & row.refused, TxDiscard, **of_both)
         return m

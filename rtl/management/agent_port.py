@@ -16,7 +16,7 @@ from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import MAD_BLOCKS
 from rtl.registers.bus import BusSignature
 from rtl.rotation import number_of
-from rtl.trace import TraceSignature
+from rtl.trace import TraceSignature, gather
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 
@@ -126,8 +126,7 @@ class AgentPort(wiring.Component):
             self.packet.slot.eq(taken.slot),
         ]
 
-        for slot, part in enumerate((offer.trace, receive.trace)):
-            m.d.comb += [self.trace.valid[slot].eq(part.valid), self.trace.payload[slot].eq(part.payload[0])]
+        gather(m, self.trace, ((offer.trace, 0), (receive.trace, 0)))
         return m
 
 

@@ -6,9 +6,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.trace import TraceSignature
+from rtl.trace import TraceSignature, report
 from wire.registers import ADDRESS_BITS, DATA_BITS
 from wire.trace import Kind
+from wire.trace_layout import BusRead
 
 __all__ = ["BUS_KINDS", "BusSignature", "NodeAccess", "NodeBus", "PortAccess", "of_page"]
 
@@ -91,7 +92,6 @@ class NodeBus(wiring.Component):
             self.access.wdata.eq(Mux(self.hold, bus.wdata, agent.wdata)),
             answer.eq(self.answer),
         ]
-        record = self.trace.payload[0]
         m.d.comb += [
             self.access.read.eq(reading[0] | agent_reading[0]),
             self.access.offset.eq(address[0][:16]),
@@ -100,8 +100,6 @@ class NodeBus(wiring.Component):
             bus.rvalid.eq(reading[-1]),
             agent.rdata.eq(answer),
             agent.rvalid.eq(agent_reading[-1]),
-            self.trace.valid.eq(reading[-1]),
-            record[0].eq(address[-1]),
-            record[1].eq(answer),
         ]
+        report(m, self.trace, 0, reading[-1], BusRead, address=address[-1], value=answer)
         return m

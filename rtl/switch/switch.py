@@ -19,12 +19,13 @@ from rtl.rotation import any_of
 from rtl.switch.input import Input
 from rtl.switch.route import PortFacts
 from rtl.switch.tables import ForwardingTable, destination_layout, destination_of, forwarding_write_layout
-from rtl.trace import TraceSignature, gather
+from rtl.trace import TraceSignature, gather, report
 from rtl.widths import VL_BITS
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
 from wire.trace import Kind
+from wire.trace_layout import Scrap
 
 __all__ = ["Switch"]
 
@@ -116,11 +117,8 @@ class Switch(wiring.Component):
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
         scraps = TraceSignature(crossed).create(path=("scraps",))
         for output, scrapped in enumerate(crossbar.scrapped):
-            m.d.comb += [
-                scraps.valid[output].eq(scrapped.valid),
-                scraps.payload[output][0].eq(scrapped.slot | scrapped.input << 16),
-                scraps.payload[output][1].eq(scrapped.n),
-            ]
+            fields = {"slot": scrapped.slot, "input": scrapped.input, "pkt_len": scrapped.n}
+            report(m, scraps, output, scrapped.valid, Scrap, **fields)
         slots = {(0, kind): (bus.trace, slot) for slot, kind in enumerate(BUS_KINDS)}
         slots |= {(0, kind): (agent_port.trace, slot) for slot, kind in enumerate(AGENT_KINDS)}
         for number, port in enumerate(ports, start=1):
