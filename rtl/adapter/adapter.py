@@ -1,6 +1,6 @@
 """The channel adapter: a port with a packet interface (docs/pipeline.md, section 9)."""
 
-from typing import Any, Final
+from typing import Final
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.adapter.mad_check import MadCheck, OwnLid
 from rtl.crossing.connect import SinkSignature, connect_crossing
+from rtl.crossing.queueing import routed
 from rtl.crossing.store import PacketStore
 from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend, HostStreamSignature, HostWordSignature
 from rtl.link.port import PORT_KINDS, LinkPort
@@ -153,7 +154,8 @@ class Adapter(wiring.Component):
             ),
         ]
         m.d.comb += [port.free[vl].eq(fill.free[vl]) for vl in range(vls)]
-        _describe(m, row, mad, store, Mux(mad.is_smp | mad.is_pma_request, _AGENT, _HOST))
+        output = Mux(mad.is_smp | mad.is_pma_request, _AGENT, _HOST)
+        m.d.comb += [mad.row.eq(row), *routed(store.packet, row, output, row.slot)]
 
     def _post(self, m: Module, host_send: HostSend, own_lid: OwnLid, max_words: Value, store: PacketStore) -> None:
         """From the host to its store. A packet joins its queue when its last word has been taken."""
@@ -166,19 +168,8 @@ class Adapter(wiring.Component):
         to_agent = mad.is_smp | (mad.is_pma_request & own_lid.own)
         m.d.comb += [
             own_lid.row.eq(row),
+            mad.row.eq(row),
             store.join.eq(row.valid & row.last),
             store.packet.oversize.eq(oversize),
+            *routed(store.packet, row, Mux(to_agent, _AGENT, _LINK), row.slot),
         ]
-        _describe(m, row, mad, store, Mux(to_agent, _AGENT, _LINK))
-
-
-def _describe(m: Module, row: Any, mad: MadCheck, store: PacketStore, output: Value) -> None:
-    """What a store keeps of the packet of these rows, which goes to this output; the rows to what looks for MADs."""
-    m.d.comb += [
-        mad.row.eq(row),
-        store.packet.pool.eq(row.slot),
-        store.packet.words.eq(row.n),
-        store.packet.need.eq(row.need),
-        store.packet.output.eq(output),
-        store.packet.slot.eq(row.slot),
-    ]

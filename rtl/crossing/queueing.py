@@ -1,12 +1,15 @@
 """What the queues of an input offer, whatever their order (docs/pipeline.md, sections 4 and 7)."""
 
+from typing import Any
+
+from amaranth.hdl import Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
 
-__all__ = ["HeadsSignature", "QueueingSignature", "granted_layout", "routed_layout"]
+__all__ = ["HeadsSignature", "QueueingSignature", "granted_layout", "routed", "routed_layout"]
 
 
 def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
@@ -30,6 +33,17 @@ def routed_layout(outputs: int) -> data.StructLayout:
             "slot": SLOT_BITS,
         }
     )
+
+
+def routed(packet: data.View, of: data.View, output: Value, slot: Value) -> list[Any]:
+    """A `routed_layout` of a packet by its header, or by a row of it that is stored."""
+    return [
+        packet.pool.eq(of.slot),
+        packet.words.eq(of.n),
+        packet.need.eq(of.need),
+        packet.output.eq(output),
+        packet.slot.eq(slot),
+    ]
 
 
 class HeadsSignature(wiring.Signature):

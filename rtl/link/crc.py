@@ -24,7 +24,7 @@ from wire.crc import (
 from wire.headers import BTH, GRH, LRH
 from wire.symbols import LANES
 
-__all__ = ["IcrcCheck", "VcrcCheck", "fingerprint_step", "icrc_step", "lanes_of", "vcrc_step"]
+__all__ = ["IcrcCheck", "VcrcCheck", "fingerprint_step", "icrc_masks", "icrc_step", "lanes_of", "vcrc_step"]
 
 
 def lanes_of(row_data: Value) -> list[Value]:
@@ -86,13 +86,15 @@ class VcrcCheck(wiring.Component):
         return m
 
 
-def _icrc_masks(lnh: LNH) -> dict[int, int]:
-    """What counts as ones in each row (by index) of a packet with this LNH: 32 bits, lane 0 highest."""
+def icrc_masks(lnh: LNH, before: int = 0) -> dict[int, int]:
+    """What counts as ones in each 32-bit word of a packet with this LNH, by index, the first byte highest.
+
+    `before`: bytes in word 0 before the packet.
+    """
     packet = LRH.pack(lnh=lnh) + bytes(GRH.size_bytes + BTH.size_bytes)
-    # A symbol precedes byte 0; the zeros behind complete the last row.
-    ones = bytes(1) + bytes(a ^ b for a, b in zip(icrc_masked(packet), packet, strict=True)) + bytes(3)
-    rows = [int.from_bytes(ones[at : at + LANES], "big") for at in range(0, len(ones) - 3, LANES)]
-    return {index: mask for index, mask in enumerate(rows) if mask}
+    ones = bytes(before) + bytes(a ^ b for a, b in zip(icrc_masked(packet), packet, strict=True)) + bytes(3)
+    words = [int.from_bytes(ones[at : at + LANES], "big") for at in range(0, len(ones) - 3, LANES)]
+    return {index: mask for index, mask in enumerate(words) if mask}
 
 
 class IcrcCheck(wiring.Component):
@@ -113,7 +115,8 @@ class IcrcCheck(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the check."""
         m = Module()
-        local, with_grh = _icrc_masks(LNH.IBA_LOCAL), _icrc_masks(LNH.IBA_GLOBAL)
+        # Row 0 has SDP before byte 0.
+        local, with_grh = icrc_masks(LNH.IBA_LOCAL, before=1), icrc_masks(LNH.IBA_GLOBAL, before=1)
         lnh_at = LRH["lnh"].lsb_in_span + 8 * (LRH["dlid"].byte - LRH["lnh"].byte)
         lnh_on_wires = self.row.data[lnh_at]
         lnh = Signal()

@@ -14,8 +14,7 @@ from rtl.management.decision import Decision
 from rtl.management.departure import Departure
 from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_head import MadReceive
-from rtl.management.offer import Offer
-from rtl.management.packet import Packet
+from rtl.management.packet import Offer, Packet
 from rtl.management.settings import Settings
 from rtl.management.task import Stage
 from rtl.management.traps import Traps

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.buffer import FillSignature
 from rtl.crossing.connect import SinkSignature
-from rtl.crossing.queueing import routed_layout
+from rtl.crossing.queueing import routed, routed_layout
 from rtl.crossing.store import PacketStore
 from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend
 from rtl.management.agent import Agent
@@ -119,13 +119,8 @@ class AgentPort(wiring.Component):
             agent.stream.ready.eq(Cat(stream.ready for stream in offer.streams).any()),
             agent.accepted.eq(offer.fill.accept),
             self.join.eq(taken.valid & taken.last),
-            self.packet.pool.eq(taken.slot),
-            self.packet.words.eq(taken.n),
-            self.packet.need.eq(taken.need),
-            self.packet.output.eq(output),
-            self.packet.slot.eq(taken.slot),
+            *routed(self.packet, taken, output, taken.slot),
         ]
-
         gather(m, self.trace, ((offer.trace, 0), (receive.trace, 0)))
         return m
 

@@ -15,8 +15,7 @@ from rtl.management.mad_head import DATA_WORD
 from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, constant_words, fields_in_words, masks, place
 from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS
 from rtl.management.settings import SettingsSignature
-from rtl.management.step import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN
-from rtl.management.task import Stage
+from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
 from rtl.management.trap_packet import notice_words
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS

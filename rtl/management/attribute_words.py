@@ -10,8 +10,7 @@ from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import AttributeMap, AttributeMemory
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
-from rtl.management.step import ANSWER_SLOT, NEXT_WORD, SET_SLOT, WORD_TAKEN
-from rtl.management.task import Stage
+from rtl.management.task import ANSWER_SLOT, NEXT_WORD, SET_SLOT, WORD_TAKEN, Stage
 from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, violation_words
 from wire.mad import MadStatus
 from wire.parameters import NodeParameters

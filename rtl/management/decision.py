@@ -9,8 +9,7 @@ from rtl.management.m_key import Key, MKey
 from rtl.management.mad_head import MadHead
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop, Smi
-from rtl.management.step import StepsSignature
-from rtl.management.task import Task
+from rtl.management.task import StepsSignature, Task
 from wire.mad import MadMethod
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS

@@ -13,8 +13,7 @@ from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORD
 from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
-from rtl.management.step import ANSWER_SLOT
-from rtl.management.task import Stage
+from rtl.management.task import ANSWER_SLOT, Stage
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LID_PERMISSIVE, QP_GSI
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE

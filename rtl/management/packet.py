@@ -1,24 +1,31 @@
-"""The packet that the agent works on, and which word of it is read at which step. Nothing of that is seen outside."""
+"""The packet that the agent works on: kept, read word by word at its steps, offered (docs/management.md, section 2)."""
 
 from typing import Final
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.words import HostStreamSignature
+from rtl.link.crc import icrc_masks, icrc_step, lanes_of
+from rtl.management.attribute import Attribute
+from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import DATA_WORD, M_KEY_WORD
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WORD_BITS, PacketWrite
-from rtl.management.step import NEXT_WORD, SET_SLOT
-from rtl.management.task import Stage
+from rtl.management.task import NEXT_WORD, SET_SLOT, Stage
+from wire.codes import LNH
+from wire.crc import ICRC_INIT, ICRC_RESIDUE, ICRC_WIDTH
 from wire.parameters import NodeParameters
 
-__all__ = ["AHEAD", "Packet"]
+__all__ = ["Offer", "Packet"]
+
 
 _PATH_STEP: Final = 2
 _M_KEY_STEP: Final = 9
 
-AHEAD: Final = 5
+_AHEAD: Final = 5
 """The step of the last slot from which on the packet is read ahead; those before write its new headers."""
 
 
@@ -46,7 +53,7 @@ class Packet(Stage):
         reader = memory.read_port()
         write = Signal(PacketWrite)
         steps, last = self.steps, self.steps.last_slot
-        reads = (steps.go & ~(last & (steps.in_slot > AHEAD + 1))) | self.taken
+        reads = (steps.go & ~(last & (steps.in_slot > _AHEAD + 1))) | self.taken
         m.d.sync += write.eq(self.write)
         m.d.comb += [
             writer.en.eq(write.bytes),
@@ -63,8 +70,93 @@ class Packet(Stage):
                 m.d.sync += index.eq(M_KEY_WORD + half)
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
             m.d.sync += index.eq(DATA_WORD + 1 - SET_SLOT + steps.slot)
-        with m.If(steps.at_in_slot(AHEAD - 1) & last):
+        with m.If(steps.at_in_slot(_AHEAD - 1) & last):
             m.d.sync += index.eq(0)
-        with m.If(((steps.at_in_slot(AHEAD) | steps.at_in_slot(AHEAD + 1)) & last) | self.taken):
+        with m.If(((steps.at_in_slot(_AHEAD) | steps.at_in_slot(_AHEAD + 1)) & last) | self.taken):
             m.d.sync += index.eq(index + 1)
+        return m
+
+
+class _Icrc(wiring.Component):
+    """The ICRC of a packet with a MAD, a word in each cycle (IBTA vol 1, 7.8).
+
+    Members:
+        take: `word` is word `index` of the packet.
+        good: the words taken so far end with their right ICRC.
+        ends: the word with the ICRC of those taken so far, which ends their packet.
+    """
+
+    take: In(1)
+    word: In(WORD_BITS)
+    index: In(range(MAD_WORDS))
+    good: Out(1)
+    ends: Out(WORD_BITS)
+
+    def elaborate(self, platform: object) -> Module:
+        """One register; the first byte of the ICRC is its lowest."""
+        m = Module()
+        state = Signal(ICRC_WIDTH)
+        ones = Signal(WORD_BITS)
+        with m.Switch(self.index):
+            for index, mask in icrc_masks(LNH.IBA_LOCAL).items():
+                with m.Case(index):
+                    m.d.comb += ones.eq(mask)
+        before = Mux(self.index == 0, Const(ICRC_INIT, ICRC_WIDTH), state)
+        with m.If(self.take):
+            # As many bits as the register has enter it at once: only their sum counts.
+            taken = before ^ Cat(lanes_of(self.word | ones))
+            m.d.sync += state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)]))
+        m.d.comb += [self.good.eq(state == ICRC_RESIDUE), self.ends.eq(~Cat(lanes_of(state)))]
+        return m
+
+
+class Offer(Stage):
+    """Makes a stream of the packet's words, and says of a packet that comes whether its ICRC is right.
+
+    Members:
+        came: a word of a packet that comes. `right`: its words so far end with their right ICRC.
+        packet_word: of the packet, as it is read for the stream (see `Packet`).
+        attribute: of an answer.
+        offering: the packet is offered.
+        stream: the packet. `sent`: its last word is taken.
+    """
+
+    def __init__(self, parameters: NodeParameters) -> None:
+        super().__init__(
+            parameters,
+            came=In(PacketWrite),
+            right=Out(1),
+            packet_word=In(WORD_BITS),
+            attribute=In(Attribute),
+            offering=In(1),
+            stream=In(HostStreamSignature),
+            sent=Out(1),
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A word waits before the stream. There is one ICRC for both directions."""
+        m = Module()
+        m.submodules.icrc = icrc = _Icrc()
+        steps, stream, came = self.steps, self.stream, self.came
+        taken = stream.ready
+        next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
+        # Behind a PMA's attribute nothing stays.
+        beyond = self.task.pma & self.attribute.answering & (count >= DATA_WORD + BLOCK_WORDS - 1)
+        with m.If(taken | (steps.at_in_slot(_AHEAD + 1) & steps.last_slot)):
+            m.d.sync += next_word.eq(Mux(beyond, 0, self.packet_word))
+        with m.If(taken):
+            m.d.sync += count.eq(count + 1)
+        with m.Elif(~self.offering):
+            m.d.sync += count.eq(0)
+        ends = count == MAD_WORDS - 1
+        m.d.comb += [
+            icrc.take.eq(Mux(self.offering, taken, came.bytes.any())),
+            icrc.word.eq(Mux(self.offering, next_word, came.word)),
+            icrc.index.eq(Mux(self.offering, count, came.index)),
+            self.right.eq(icrc.good),
+            stream.valid.eq(self.offering),
+            stream.length.eq(MAD_WORDS),
+            stream.data.eq(Mux(ends, icrc.ends, next_word)),
+            self.sent.eq(taken & ends),
+        ]
         return m

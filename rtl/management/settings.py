@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import Word
 from rtl.management.place import place
-from rtl.management.step import ANSWER_SLOT, SLOT_STEPS, StepsSignature
+from rtl.management.task import ANSWER_SLOT, SLOT_STEPS, StepsSignature
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
 from wire.switch_info import SWITCH_INFO

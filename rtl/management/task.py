@@ -1,16 +1,96 @@
-"""What the agent has to do, and the stages that do it."""
+"""What the agent has to do, the steps of that, and the stages that do it (docs/management.md, sections 2 and 4.3)."""
 
 from typing import Any, Final
 
+from amaranth.hdl import Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import MadHead
 from rtl.management.smi import Way
-from rtl.management.step import StepsSignature
 from wire.parameters import NodeParameters, SwitchParameters
 
-__all__ = ["Stage", "Task"]
+__all__ = [
+    "ANSWER_SLOT",
+    "ANSWER_STEPS",
+    "NEXT_WORD",
+    "PASS_STEPS",
+    "SET_SLOT",
+    "SLOT_STEPS",
+    "STEP_BITS",
+    "WORD_TAKEN",
+    "Stage",
+    "StepsSignature",
+    "Task",
+]
+
+PASS_STEPS: Final = 16
+"""Steps of an SMP that is passed on or dropped."""
+
+ANSWER_STEPS: Final = 288
+"""Steps of an answer or a trap."""
+
+STEP_BITS: Final = (ANSWER_STEPS - 1).bit_length()
+
+SLOT_STEPS: Final = 8
+"""Steps of a slot. The slots of all steps are numbered from 0."""
+
+SET_SLOT: Final = 2
+"""The slot of word 0 of the data in a Set."""
+
+ANSWER_SLOT: Final = 18
+"""The slot of word 0 for the answer."""
+
+NEXT_WORD: Final = 3
+"""The step of a slot with which the next slot's word is looked up."""
+
+WORD_TAKEN: Final = 7
+"""The step of a slot in which the next slot's word is there."""
+
+_IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()
+
+
+class _Steps(wiring.PureInterface):
+    @property
+    def slot(self) -> Value:
+        """The slot that the step is of."""
+        return self.number[_IN_SLOT_BITS:]
+
+    @property
+    def in_slot(self) -> Value:
+        """The step's place in its slot."""
+        return self.number[:_IN_SLOT_BITS]
+
+    def at(self, number: int) -> Value:
+        """This step is in this cycle."""
+        return self.go & (self.number == number)
+
+    def at_in_slot(self, place: int) -> Value:
+        """The step of this place in a slot is in this cycle."""
+        return self.go & (self.in_slot == place)
+
+    def within(self, slot: int) -> Value:
+        """The step's slot is one of those for a block's words, of which the first is given."""
+        return (self.slot >= slot) & (self.slot < slot + BLOCK_WORDS)
+
+
+class StepsSignature(wiring.Signature):
+    """The steps of the work, seen from where they are counted.
+
+    Members:
+        go: this cycle has a step, of this `number`.
+        first: it is step 0.
+        last_slot: the number is one of the last 8.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"go": Out(1), "number": Out(STEP_BITS), "first": Out(1), "last_slot": Out(1)})
+
+    def create(self, *, path: tuple[str | int, ...] | None = None, src_loc_at: int = 0) -> _Steps:
+        """The signals, with what is asked of them."""
+        return _Steps(self, path=path, src_loc_at=1 + src_loc_at)
+
 
 Task: Final = wiring.Signature(
     {

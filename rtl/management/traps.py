@@ -8,8 +8,7 @@ from rtl.management.mad_head import TRANSACTION_WORD
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
-from rtl.management.step import SET_SLOT, SLOT_STEPS, STEP_BITS
-from rtl.management.task import Stage
+from rtl.management.task import SET_SLOT, SLOT_STEPS, STEP_BITS, Stage
 from rtl.management.trap_packet import TRAPS, head_words
 from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO

@@ -6,8 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.step import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, StepsSignature
-from rtl.management.task import Task
+from rtl.management.task import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, StepsSignature, Task
 
 __all__ = ["Taking", "Work"]
 

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.queueing import routed_layout
+from rtl.crossing.queueing import routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.link.packet_check import AdmissionSignature
 from rtl.switch.route import PortFacts, Route, TablesSignature
@@ -82,12 +82,8 @@ class Input(wiring.Component):
         ]
         with m.If(header.valid):
             m.d.sync += [
-                packet.pool.eq(header.slot),
-                packet.words.eq(header.n),
-                packet.need.eq(header.need),
+                *routed(packet, header, route.output, route.slot),
                 packet.oversize.eq(route.oversize),
-                packet.output.eq(route.output),
-                packet.slot.eq(route.slot),
                 enough.eq(header.n - (header.n >> 2)),
             ]
         with m.If(accept):

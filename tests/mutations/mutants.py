@@ -452,7 +452,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a PMA's answer has what its request had behind the attribute",
-        "management/offer.py",
+        "management/packet.py",
         "Mux(beyond, 0, self.packet_word)",
         "self.packet_word",
         mixed("agent_rules", "S"),
