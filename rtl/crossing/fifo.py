@@ -1,28 +1,18 @@
 """One queue for each input slot: the plain input-queued switch, with its head-of-line blocking."""
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib import data
 
 from rtl.crossing.eligibility import data_eligible
-from rtl.crossing.queueing import QueueingSignature
-from rtl.crossing.queues import PacketQueues, connect_join, packet_layout
+from rtl.crossing.queues import InputQueues
 from rtl.rotation import RotatingChoice, any_of, select
 from rtl.widths import NEED_BITS, SLOT_BITS
 
 __all__ = ["FifoQueues"]
 
 
-class FifoQueues(wiring.Component):
-    """One queue for each slot of the input; see `QueueingSignature`. Where a packet goes is in its key."""
-
-    def __init__(self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
-        self.block_bits = block_bits
-        self.blocks = blocks
-        self.outputs = outputs
-        self.credited = credited
-        self.vls = vls
-        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
+class FifoQueues(InputQueues):
+    """One queue for each slot of the input. Where a packet goes is in its key, and what it needs in any case."""
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
@@ -31,9 +21,7 @@ class FifoQueues(wiring.Component):
         outputs, vls = self.outputs, self.vls
         slots = vls + 1
         key_layout = data.StructLayout({"need": NEED_BITS, "oversize": 1, "output": range(outputs), "slot": SLOT_BITS})
-        m.submodules.queues = queues = PacketQueues(slots, self.blocks, packet_layout(self.block_bits, key_layout))
-
-        connect_join(m, port, queues, port.packet.pool)
+        queues = self._queues(m, slots, key_layout, port.packet.pool)
 
         # Whether a head could go is known when its cycle begins.
         able = Signal(slots)

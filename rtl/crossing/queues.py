@@ -7,17 +7,16 @@ queue, one when a head is followed by its successor, and a bit for each queue sa
 They are read in the cycle after the grant, so that the grant itself ends in a mask of queues.
 """
 
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import BLOCK_RAM, NO_COLLISION
+from rtl.crossing.queueing import QueueingSignature
 from rtl.rotation import number_of
 
-__all__ = ["PacketQueues", "connect_join", "packet_layout"]
+__all__ = ["InputQueues", "PacketQueues", "packet_layout"]
 
 
 def packet_layout(block_bits: int, key: data.StructLayout | None) -> data.StructLayout:
@@ -162,12 +161,34 @@ class PacketQueues(wiring.Component):
         return taken_queue
 
 
-def connect_join(m: Module, queueing: Any, queues: PacketQueues, queue: Value) -> None:
-    """A packet that joins by a `QueueingSignature` joins this queue, its key being what the queues keep of it."""
-    m.d.comb += [
-        queues.join.eq(queueing.join),
-        queues.join_queue.eq(queue),
-        queues.join_packet.first.eq(queueing.first),
-    ]
-    for name in queues.key_fields:
-        m.d.comb += queues.join_packet.key[name].eq(queueing.packet[name])
+class InputQueues(wiring.Component):
+    """The queues of one input, whatever their order; see `QueueingSignature`.
+
+    Args:
+        block_bits, blocks: of the input's buffer: bits of a block's number, and how many there are.
+        outputs, credited, vls: see `HeadsSignature`.
+        need: the blocks of each packet, if all have as many and none is oversize.
+    """
+
+    def __init__(
+        self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int, need: int | None = None
+    ) -> None:
+        self.block_bits = block_bits
+        self.blocks = blocks
+        self.outputs = outputs
+        self.credited = credited
+        self.vls = vls
+        self.need = need
+        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
+
+    def _queues(self, m: Module, count: int, key: data.StructLayout | None, queue: Value) -> PacketQueues:
+        """So many queues with this key. A packet joins QUEUE, its key being what the queues keep of it."""
+        m.submodules.queues = queues = PacketQueues(count, self.blocks, packet_layout(self.block_bits, key))
+        m.d.comb += [
+            queues.join.eq(self.queueing.join),
+            queues.join_queue.eq(queue),
+            queues.join_packet.first.eq(self.queueing.first),
+        ]
+        for name in queues.key_fields:
+            m.d.comb += queues.join_packet.key[name].eq(self.queueing.packet[name])
+        return queues

@@ -98,8 +98,8 @@ class PacketStore(wiring.Component):
         m.submodules.buffer = buffer = Buffer(self.pools, self.readers)
         connect(m, flipped(self.fill), buffer.fill)
 
-        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
-        m.submodules.queues = VirtualOutputQueues(*shape, self.need) if self.queueing == "voq" else FifoQueues(*shape)
+        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls, self.need)
+        m.submodules.queues = VirtualOutputQueues(*shape) if self.queueing == "voq" else FifoQueues(*shape)
         queues = m.submodules.queues.queueing
         m.d.comb += [
             queues.join.eq(self.join),

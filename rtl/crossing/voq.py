@@ -1,12 +1,10 @@
 """Virtual output queues: one queue for each (output, slot), so no packet waits for another output."""
 
 from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib import data
 
 from rtl.crossing.eligibility import data_eligible
-from rtl.crossing.queueing import QueueingSignature
-from rtl.crossing.queues import PacketQueues, connect_join, packet_layout
+from rtl.crossing.queues import InputQueues
 from rtl.rotation import any_of
 from rtl.widths import NEED_BITS
 
@@ -15,35 +13,16 @@ __all__ = ["VirtualOutputQueues"]
 _KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 
 
-class VirtualOutputQueues(wiring.Component):
-    """One queue for each (output, slot); see `QueueingSignature`. Queue number: output * slots + slot.
-
-    Args:
-        need: the blocks of each packet, if all have as many and none is oversize.
-    """
-
-    def __init__(
-        self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int, need: int | None = None
-    ) -> None:
-        self.block_bits = block_bits
-        self.blocks = blocks
-        self.outputs = outputs
-        self.credited = credited
-        self.vls = vls
-        self.need = need
-        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
+class VirtualOutputQueues(InputQueues):
+    """One queue for each (output, slot), number output * slots + slot; without a key where all packets need the same."""
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
         m = Module()
         port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
-        of_head = _KEY if self.need is None else None
-        m.submodules.queues = queues = PacketQueues(
-            self.outputs * slots, self.blocks, packet_layout(self.block_bits, of_head)
-        )
-
-        connect_join(m, port, queues, port.packet.output * slots + port.packet.slot)
+        joins = port.packet.output * slots + port.packet.slot
+        queues = self._queues(m, self.outputs * slots, _KEY if self.need is None else None, joins)
 
         # What could go is known when its cycle begins, except for a head granted in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.

@@ -81,10 +81,7 @@ class PortRegisters(wiring.Component):
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
-                "fcp_period": Out(DurationSignature(PortRegister.FCP_PERIOD)),
-                "fc_watchdog": Out(DurationSignature(PortRegister.FC_WATCHDOG)),
-                "link_down_timeout": Out(DurationSignature(PortRegister.LINK_DOWN_TIMEOUT)),
-                "tick": Out(DurationSignature(PortRegister.TICK)),
+                **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
                 "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
             }
@@ -127,12 +124,9 @@ class PortRegisters(wiring.Component):
         ):
             with m.If(writes(register, ~value[len(target) :].any())):
                 m.d.sync += target.eq(value)
-        for register, duration, least in (
-            (PortRegister.FCP_PERIOD, self.fcp_period, 1),
-            (PortRegister.FC_WATCHDOG, self.fc_watchdog, 1),
-            (PortRegister.LINK_DOWN_TIMEOUT, self.link_down_timeout, 1),
-            (PortRegister.TICK, self.tick, 0),
-        ):
+        durations = {register: getattr(self, register.name.lower()) for register in _BITS}
+        for register, duration in durations.items():
+            least = 0 if register == PortRegister.TICK else 1  # a tick lasts a cycle more
             fits = ~value[_BITS[register] :].any() & (value >= least)
             with m.If(writes(register, fits)):
                 m.d.comb += duration.written.eq(1)
@@ -151,10 +145,7 @@ class PortRegisters(wiring.Component):
             PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
             PortRegister.OPERATIONAL_VLS: operational_code,
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
-            PortRegister.FCP_PERIOD: self.fcp_period.length,
-            PortRegister.FC_WATCHDOG: self.fc_watchdog.length,
-            PortRegister.LINK_DOWN_TIMEOUT: self.link_down_timeout.length,
-            PortRegister.TICK: self.tick.length,
+            **{register: duration.length for register, duration in durations.items()},
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
             PortRegister.OVERRUN_ERRORS: self.overrun_errors,
             **{Counter[name]: self.counters[name] for name, _ in COUNTER_VALUES},
