@@ -14,7 +14,7 @@ _KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 
 
 class VirtualOutputQueues(InputQueues):
-    """One queue for each (output, slot), number output * slots + slot; without a key where all packets need the same."""
+    """One queue for each (output, slot), number output * slots + slot; no keys where all packets need the same."""
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.crossing.queueing import routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.link.packet_check import AdmissionSignature
-from rtl.switch.route import PortFacts, Route, TablesSignature
-from rtl.widths import FREE_BITS, LENGTH_BITS, PORT_BITS
+from rtl.switch.route import Route, RoutingSignature
+from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.parameters import SwitchParameters
 
 __all__ = ["Input"]
@@ -20,7 +20,7 @@ class Input(wiring.Component):
     """What becomes of one port's received packets until they reach an output. The last output is the agent's.
 
     Members:
-        port, lookup_dlid, own_wide, outputs, tables: see `Route`.
+        routing: see `Route`.
         admission: the packets; one that neither port nor route refuses is accepted.
         free: free blocks of each slot.
         crossing: how the packets leave.
@@ -31,13 +31,9 @@ class Input(wiring.Component):
         ports, vls = parameters.ports, parameters.vls
         super().__init__(
             {
-                "port": In(PORT_BITS),
-                "lookup_dlid": In(16),
+                "routing": In(RoutingSignature(ports)),
                 "admission": In(AdmissionSignature),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
-                "own_wide": In(1),
-                "outputs": In(data.ArrayLayout(PortFacts, ports)),
-                "tables": In(TablesSignature(ports)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
             }
         )
@@ -54,15 +50,8 @@ class Input(wiring.Component):
         m.submodules.store = store = PacketStore(pools, ports + 1, ports, queueing, parameters.readers)
 
         # Header (cycle h+1).
-        connect(m, flipped(self.tables), route.tables)
-        m.d.comb += [
-            route.port.eq(self.port),
-            route.lookup_dlid.eq(self.lookup_dlid),
-            route.header.eq(header),
-            route.own_wide.eq(self.own_wide),
-            route.outputs.eq(self.outputs),
-            route.free.eq(store.fill.free),
-        ]
+        connect(m, flipped(self.routing), route.routing)
+        m.d.comb += [route.header.eq(header), route.free.eq(store.fill.free)]
 
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
         # (section 3.5). A packet that ends before that is cancelled.

@@ -10,7 +10,7 @@ from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
-__all__ = ["PortFacts", "Route", "TablesSignature"]
+__all__ = ["PortFacts", "Route", "RoutingSignature"]
 
 PortFacts = data.StructLayout({"operational": 8, "mtu": 3, "wide": 1})
 """What routing must know of an output, as visible.
@@ -23,10 +23,13 @@ _Candidate = data.StructLayout({"loop": 1, "vl": VL_BITS, "vl_map": 1, "oversize
 output's, and see `Route`."""
 
 
-class TablesSignature(wiring.Signature):
-    """The side of an input's tables towards the register bus, seen from the registers.
+class RoutingSignature(wiring.Signature):
+    """What an input port's routing is told by the port and the switch, seen from them.
 
     Members:
+        port: its number.
+        lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h).
+        own_wide: the port is 4X; `outputs`: facts of all ports from 1 on.
         forwarding_top: LinearFDBTop.
         forwarding_write: to the input's copy of the forwarding table.
         sl_to_vl, sl_to_vl_rdata: access to its SL-to-VL table, and the answer.
@@ -35,6 +38,10 @@ class TablesSignature(wiring.Signature):
     def __init__(self, ports: int) -> None:
         super().__init__(
             {
+                "port": Out(PORT_BITS),
+                "lookup_dlid": Out(16),
+                "own_wide": Out(1),
+                "outputs": Out(data.ArrayLayout(PortFacts, ports)),
                 "forwarding_top": Out(16),
                 "forwarding_write": Out(forwarding_write_layout(destination_layout(ports))),
                 "sl_to_vl": Out(SlToVlAccess),
@@ -49,17 +56,14 @@ class Route(wiring.Component):
     h is the cycle of the packet's row 1.
 
     Members:
-        port: this port's number.
-        lookup_dlid: the DLID, in cycle h.
+        routing: the port, its facts and its tables.
         header: the header, in cycle h+1. All that follows belongs to that cycle.
         relay, refused: the node's objection to the packet, 0 for none; whether there is one.
         output: number of the output it goes to: port - 1, or P for port 0, the agent.
         slot: its slot there.
         oversize: it exceeds the output's NeighborMTU.
         slower: it comes from a 1X port and goes to a 4X one.
-        own_wide: this port is 4X; `outputs`: facts of all ports from 1 on.
         free: free blocks of this input's slots.
-        tables: their side towards the register bus.
     """
 
     def __init__(self, ports: int, vls: int, lft_size: int) -> None:
@@ -68,8 +72,7 @@ class Route(wiring.Component):
         self.lft_size = lft_size
         super().__init__(
             {
-                "port": In(PORT_BITS),
-                "lookup_dlid": In(16),
+                "routing": In(RoutingSignature(ports)),
                 "header": In(PacketHeader),
                 "relay": Out(Verdict),
                 "refused": Out(1),
@@ -77,32 +80,29 @@ class Route(wiring.Component):
                 "slot": Out(range(vls + 1)),
                 "oversize": Out(1),
                 "slower": Out(1),
-                "own_wide": In(1),
-                "outputs": In(data.ArrayLayout(PortFacts, ports)),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
-                "tables": In(TablesSignature(ports)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """The table look-ups and the verdict."""
         m = Module()
-        header, tables = self.header, self.tables
+        header, routing = self.header, self.routing
 
         # Output port, looked up while row 1 is being registered: it is the last to be known.
         m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size, destination_layout(self.ports), init=0)
         destination = forwarding.entry
         m.d.comb += [
-            forwarding.write.eq(tables.forwarding_write),
-            forwarding.lid.eq(self.lookup_dlid),
+            forwarding.write.eq(routing.forwarding_write),
+            forwarding.lid.eq(routing.lookup_dlid),
         ]
 
         # Meanwhile, what the packet would be at each output. The permissive LID is in no table: it means the agent,
         # and all outputs say what the agent's does.
         m.submodules.sl_to_vl = sl_to_vl = SlToVl(self.ports, self.vls)
         m.d.comb += [
-            sl_to_vl.access.eq(tables.sl_to_vl),
-            tables.sl_to_vl_rdata.eq(sl_to_vl.rdata),
+            sl_to_vl.access.eq(routing.sl_to_vl),
+            routing.sl_to_vl_rdata.eq(sl_to_vl.rdata),
             sl_to_vl.sl.eq(header.sl),
         ]
         exceeds = Signal(1 + len(MTU))  # bit m: it does not fit MTU code m (there is no code 0)
@@ -116,27 +116,27 @@ class Route(wiring.Component):
             no_room.eq(header.need > free),
             is_vl15.eq(header.vl == VL15),
             permissive.eq(is_vl15 & (header.dlid == LID_PERMISSIVE)),
-            no_dlid.eq(~permissive & ((header.dlid > tables.forwarding_top) | (header.dlid >= self.lft_size))),
+            no_dlid.eq(~permissive & ((header.dlid > routing.forwarding_top) | (header.dlid >= self.lft_size))),
         ]
         at_agent = Signal(_Candidate)
         m.d.comb += [
             at_agent.vl.eq(header.vl),
-            at_agent.slower.eq(~self.own_wide),
+            at_agent.slower.eq(~routing.own_wide),
             at_agent.refused.eq(no_room | no_dlid),
         ]
         candidates = []
         for output in range(self.ports):
             candidate = Signal(_Candidate, name=f"candidate_{output}")
-            facts, vl = self.outputs[output], sl_to_vl.vls[output]
+            facts, vl = routing.outputs[output], sl_to_vl.vls[output]
             with m.If(permissive):
                 m.d.comb += candidate.eq(at_agent)
             with m.Else():
                 m.d.comb += [
-                    candidate.loop.eq(self.port == output + 1),
+                    candidate.loop.eq(routing.port == output + 1),
                     candidate.vl.eq(vl),
                     candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl[:3], 1)),
                     candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
-                    candidate.slower.eq(~self.own_wide & facts.wide),
+                    candidate.slower.eq(~routing.own_wide & facts.wide),
                     candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
                 ]
             candidates.append(candidate)

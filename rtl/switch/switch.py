@@ -84,10 +84,10 @@ class Switch(wiring.Component):
             m.d.comb += [
                 port.up.eq(self.up[i]),
                 self.polling[i].eq(port.polling),
-                side.port.eq(i + 1),
-                side.lookup_dlid.eq(port.lookup_dlid),
-                side.own_wide.eq(port.sending.wide),
-                side.outputs.eq(facts),
+                side.routing.port.eq(i + 1),
+                side.routing.lookup_dlid.eq(port.lookup_dlid),
+                side.routing.own_wide.eq(port.sending.wide),
+                side.routing.outputs.eq(facts),
                 facts[i].operational.eq(port.sending.operational),
                 facts[i].mtu.eq(port.neighbor_mtu),
                 facts[i].wide.eq(port.sending.wide),
@@ -154,16 +154,16 @@ class Switch(wiring.Component):
             reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
         ]
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
-            tables = side.tables
+            routing = side.routing
             m.d.comb += [
                 port.reg.eq(of_page(access, i + 1)),
-                tables.forwarding_top.eq(registers.linear_fdb_top),
-                tables.forwarding_write.eq(forwarding_write),
-                tables.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),
-                tables.sl_to_vl.write.eq(access.write & (access.wdata[VL_BITS:] == 0)),
-                tables.sl_to_vl.read.eq(access.read),
-                tables.sl_to_vl.offset.eq(access.offset),
-                tables.sl_to_vl.vl.eq(access.wdata),
+                routing.forwarding_top.eq(registers.linear_fdb_top),
+                routing.forwarding_write.eq(forwarding_write),
+                routing.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),
+                routing.sl_to_vl.write.eq(access.write & (access.wdata[VL_BITS:] == 0)),
+                routing.sl_to_vl.read.eq(access.read),
+                routing.sl_to_vl.offset.eq(access.offset),
+                routing.sl_to_vl.vl.eq(access.wdata),
             ]
         m.d.comb += bus.answer.eq(
             any_of(
@@ -171,7 +171,7 @@ class Switch(wiring.Component):
                     registers.rdata,
                     forwarding.entry & reading_forwarding[1].replicate(_LFT_ENTRY_BITS),
                     *(port.reg_rdata for port in ports),
-                    *(side.tables.sl_to_vl_rdata for side in inputs),
+                    *(side.routing.sl_to_vl_rdata for side in inputs),
                 ]
             )
         )

@@ -278,8 +278,8 @@ MUTANTS: Final = (
     Mutant(
         "the forwarding table is read at the LID behind",
         "switch/route.py",
-        "forwarding.lid.eq(self.lookup_dlid)",
-        "forwarding.lid.eq(self.lookup_dlid + 1)",
+        "forwarding.lid.eq(routing.lookup_dlid)",
+        "forwarding.lid.eq(routing.lookup_dlid + 1)",
         mixed("relay", "S"),
         Kind.RX_DATA,
         "S[2]",
@@ -287,7 +287,7 @@ MUTANTS: Final = (
     Mutant(
         "LinearFDBTop is ignored",
         "switch/route.py",
-        "(header.dlid > tables.forwarding_top)",
+        "(header.dlid > routing.forwarding_top)",
         "0",
         mixed("relay", "S"),
         Kind.ROW,

@@ -21,12 +21,12 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
     need = blocks_of_words(MAD_WORDS)
 
     async def bench(ctx: Any) -> None:
-        header, write = dut.header, dut.tables.forwarding_write
+        header, write = dut.header, dut.routing.forwarding_write
         for member, value in (("valid", 1), ("slot", VLS), ("vl", VL15), ("n", MAD_WORDS), ("need", need)):
             ctx.set(header[member], value)
         ctx.set(header.dlid, LID_PERMISSIVE)
-        ctx.set(dut.tables.forwarding_top, lft_size - 1)
-        ctx.set(dut.lookup_dlid, LID_PERMISSIVE)
+        ctx.set(dut.routing.forwarding_top, lft_size - 1)
+        ctx.set(dut.routing.lookup_dlid, LID_PERMISSIVE)
         ctx.set(write.valid, 1)
         for entry in ENTRIES:
             ctx.set(write.entry.known, entry <= ports)
@@ -35,7 +35,7 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
                 ctx.set(write.lid, lid)
                 await ctx.tick()
             for port in (1, ports):
-                ctx.set(dut.port, port)
+                ctx.set(dut.routing.port, port)
                 await ctx.tick()
                 for free, verdict in ((need, Verdict.GOOD), (need - 1, Verdict.VL15_DROPPED)):
                     ctx.set(dut.free[VLS], free)
