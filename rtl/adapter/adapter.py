@@ -13,7 +13,7 @@ from rtl.crossing.store import PacketStore
 from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend, HostStreamSignature, HostWordSignature
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
-from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
+from rtl.management.agent_port import AGENT_KINDS, add_agent
 from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
@@ -86,15 +86,12 @@ class Adapter(wiring.Component):
         for stream, outside in zip(host_send.streams, self.send, strict=True):
             connect(m, stream, flipped(outside))
         self._post(m, host_send, own_lid, port.max_words, posted)
-        m.submodules.agent_port = agent_port = AgentPort(parameters, _CROSSED)
-        m.submodules.agent_store = agent_store = PacketStore(agent_pools(parameters), _CROSSED, _CREDITED)
-        connect_agent(m, agent_port, agent_store)
-        connect(m, flipped(self.identity), agent_port.identity)
+        agent_port, agent_store = add_agent(m, self, _CROSSED, _CREDITED)
         m.d.comb += [
             port.up.eq(self.up),
             self.polling.eq(port.polling),
-            agent_port.active.eq(port.sending.state == PortState.ACTIVE),
-            agent_port.host_sm.eq(self.host_sm),
+            agent_port.node_state.active.eq(port.sending.state == PortState.ACTIVE),
+            agent_port.node_state.host_sm.eq(self.host_sm),
         ]
 
         # To link, host and agent. Host and agent take packets without credits, the host not those of slots it stalls.

@@ -1,6 +1,6 @@
 """Port 0: the node's agent as one more input and output of the crossing (docs/management.md, sections 1 and 2)."""
 
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -20,15 +20,10 @@ from rtl.trace import TraceSignature, gather
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 
-__all__ = ["AGENT_KINDS", "AgentPort", "agent_pools", "connect_agent"]
+__all__ = ["AGENT_KINDS", "AgentPort", "add_agent"]
 
 AGENT_KINDS: Final = (*SEND_KINDS, *RECEIVE_KINDS)
 """What slot i of the trace holds."""
-
-
-def agent_pools(parameters: NodeParameters) -> list[int]:
-    """Blocks of each slot in the buffer of the agent's input."""
-    return [MAD_BLOCKS] * parameters.vls + [parameters.vl15_blocks]
 
 
 class AgentPort(wiring.Component):
@@ -43,8 +38,7 @@ class AgentPort(wiring.Component):
             follow from a+3 on.
         join, packet: it joins its queue.
         bus, hold: see `NodeBus`.
-        identity, lease_second: the node's; the latter in cycles.
-        state_reported, active, host_sm: see `NodeStateSignature`.
+        identity, lease_second, node_state: the node's.
         trace: slots in the order of `AGENT_KINDS`.
     """
 
@@ -52,7 +46,6 @@ class AgentPort(wiring.Component):
         self._parameters = parameters
         self._outputs = outputs
         self._is_switch = isinstance(parameters, SwitchParameters)
-        self._node_state = NodeStateSignature(parameters).flip().members
         super().__init__(
             {
                 "sink": Out(SinkSignature),
@@ -64,7 +57,7 @@ class AgentPort(wiring.Component):
                 "identity": In(IdentitySignature),
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
-                **self._node_state,
+                "node_state": In(NodeStateSignature(parameters)),
             }
         )
 
@@ -100,8 +93,8 @@ class AgentPort(wiring.Component):
         # The node around it.
         connect(m, agent.bus, flipped(self.bus))
         connect(m, flipped(self.identity), agent.identity)
+        connect(m, flipped(self.node_state), agent.node_state)
         m.d.comb += [agent.hold.eq(self.hold), agent.lease_second.eq(self.lease_second)]
-        m.d.comb += [getattr(agent.node_state, name).eq(getattr(self, name)) for name in self._node_state]
 
         # Words to rows, as a host's: the packet is in its slot's stream. Where it goes is said while it is offered.
         output = Signal(range(self._outputs))
@@ -125,7 +118,12 @@ class AgentPort(wiring.Component):
         return m
 
 
-def connect_agent(m: Module, agent_port: AgentPort, store: PacketStore) -> None:
-    """What the agent offers to the store of its input."""
+def add_agent(m: Module, node: Any, outputs: int, credited: int) -> tuple[AgentPort, PacketStore]:
+    """The agent of a node with its identity, and the store of what it offers (see `PacketStore`)."""
+    pools = [MAD_BLOCKS] * node.parameters.vls + [node.parameters.vl15_blocks]
+    m.submodules.agent_port = agent_port = AgentPort(node.parameters, outputs)
+    m.submodules.agent_store = store = PacketStore(pools, outputs, credited, need=MAD_BLOCKS)
+    connect(m, flipped(node.identity), agent_port.identity)
     connect(m, agent_port.fill, store.fill)
     m.d.comb += [store.join.eq(agent_port.join), store.packet.eq(agent_port.packet)]
+    return agent_port, store

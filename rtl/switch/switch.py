@@ -7,12 +7,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.connect import connect_crossing
-from rtl.crossing.store import PacketStore
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
-from rtl.management.agent_port import AGENT_KINDS, AgentPort, agent_pools, connect_agent
+from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent
 from rtl.management.identity import IdentitySignature
-from rtl.management.mad_packet import MAD_BLOCKS
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.rotation import any_of
@@ -96,13 +94,8 @@ class Switch(wiring.Component):
 
         # The last input and output are the agent's.
         crossed = len(ports) + 1
-        m.submodules.agent_port = agent_port = AgentPort(parameters, crossed)
-        m.submodules.agent_store = agent_store = PacketStore(
-            agent_pools(parameters), crossed, len(ports), need=MAD_BLOCKS
-        )
-        connect_agent(m, agent_port, agent_store)
-        connect(m, flipped(self.identity), agent_port.identity)
-        m.d.comb += agent_port.state_reported.eq(Cat(port.state_reported for port in ports).any())
+        agent_port, agent_store = add_agent(m, self, crossed, len(ports))
+        m.d.comb += agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any())
 
         # From inputs to outputs.
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]
