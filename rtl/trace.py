@@ -1,5 +1,6 @@
 """Trace outputs: one slot for each kind of record that a component emits."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,13 +8,15 @@ from amaranth.hdl import Cat, Const, Module, Value, ValueLike, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
-from wire.trace import WORD_BITS, WORDS
+from wire.trace import WORD_BITS, WORDS, Record
 from wire.trace_layout import RecordLayout
 
 __all__ = ["RECORD_LAYOUT", "TraceSignature", "gather", "report"]
 
 RECORD_LAYOUT = data.ArrayLayout(unsigned(WORD_BITS), WORDS)
 """The words a..e of a record, a in the lowest bits (`wire.trace`)."""
+
+_WORD_A = Record._fields.index("a")
 
 
 class TraceSignature(wiring.Signature):
@@ -37,13 +40,16 @@ class TraceSignature(wiring.Signature):
         super().__init__({"valid": Out(slots), "payload": Out(RECORD_LAYOUT).array(slots)})
 
 
-def report(m: Module, trace: Any, slot: int, valid: ValueLike, layout: type[RecordLayout], **fields: ValueLike) -> None:
+def report(
+    m: Module, trace: Any, slot: int, valid: ValueLike, layout: type[RecordLayout], /, **fields: ValueLike
+) -> None:
     """Slot SLOT of TRACE has a record of this layout if VALID, with these fields; those not named are 0."""
-    parts: list[Value] = []
+    words: dict[int, list[Value]] = defaultdict(list)
     for field in sorted((getattr(layout, name) for name in fields), key=lambda field: (field.word, field.lsb)):
-        gap = WORD_BITS * field.word + field.lsb - len(Cat(parts))
-        parts += [Const(0, gap), Value.cast(fields[field.name])]
-    m.d.comb += [trace.valid[slot].eq(valid), trace.payload[slot].eq(Cat(parts))]
+        parts = words[field.word - _WORD_A]
+        parts += [Const(0, field.lsb - len(Cat(parts))), Value.cast(fields[field.name])]
+    m.d.comb += trace.valid[slot].eq(valid)
+    m.d.comb += [trace.payload[slot][word].eq(Cat(parts)) for word, parts in words.items()]
 
 
 def gather(m: Module, trace: Any, parts: Iterable[tuple[Any, int]], first: int = 0) -> None:

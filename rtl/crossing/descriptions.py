@@ -1,13 +1,12 @@
 """What an input keeps of each packet besides its rows."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import BLOCK_RAM, LUT_RAM, NO_COLLISION
-from rtl.crossing.queueing import routed_layout
-from rtl.widths import NEED_BITS, ROW_BITS
+from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
 
 __all__ = ["Descriptions", "description_layout", "length_of"]
 
@@ -28,18 +27,21 @@ class Descriptions(wiring.Component):
     A packet is written when it joins its queue and read in the cycle after its grant at the earliest, two later.
 
     Members:
-        write, first, packet: a packet that joins.
+        write, first, words, need, pool, oversize: a packet.
         read: first block of a packet; `description`: that packet, in the cycle after.
     """
 
-    def __init__(self, blocks: int, block_bits: int, outputs: int, vls: int) -> None:
+    def __init__(self, blocks: int, block_bits: int, vls: int) -> None:
         self._blocks = blocks
         self._layout = description_layout(vls)
         super().__init__(
             {
                 "write": In(1),
                 "first": In(block_bits),
-                "packet": In(routed_layout(outputs)),
+                "pool": In(range(vls + 1)),
+                "words": In(LENGTH_BITS),
+                "need": In(NEED_BITS),
+                "oversize": In(1),
                 "read": In(block_bits),
                 "description": Out(self._layout),
             }
@@ -48,11 +50,10 @@ class Descriptions(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Two memories: what crosses with row 0 comes from registers, since a block RAM yields it too late."""
         m = Module()
-        packet = self.packet
-        crossing = {"need": packet.need, "oversize": packet.oversize}
-        staying = {"pool": packet.pool, "rest": packet.words[:ROW_BITS]}
+        crossing: dict[str, Value] = {"need": self.need, "oversize": self.oversize}
+        staying: dict[str, Value] = {"pool": self.pool, "rest": self.words[:ROW_BITS]}
         for name, parts, attributes in (("crossing", crossing, LUT_RAM), ("staying", staying, BLOCK_RAM)):
-            layout = data.StructLayout({part: self._layout[part].shape for part in parts})
+            layout = data.StructLayout({part: value.shape() for part, value in parts.items()})
             memory = Memory(shape=layout, depth=self._blocks, init=[], attrs=NO_COLLISION | attributes)
             m.submodules[name] = memory
             write = memory.write_port()

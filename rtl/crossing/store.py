@@ -108,11 +108,14 @@ class PacketStore(wiring.Component):
         ]
         connect(m, queues.heads, flipped(crossing.heads))
 
-        m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.outputs, self.vls)
+        m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.vls)
         m.d.comb += [
             descriptions.write.eq(self.join),
             descriptions.first.eq(buffer.first),
-            descriptions.packet.eq(self.packet),
+            descriptions.pool.eq(self.packet.pool),
+            descriptions.words.eq(self.packet.words),
+            descriptions.need.eq(self.packet.need),
+            descriptions.oversize.eq(self.packet.oversize),
             descriptions.read.eq(queues.granted.first),
         ]
 
