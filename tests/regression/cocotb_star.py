@@ -104,12 +104,13 @@ async def blocked_vl_never_stops_another(dut):
     await bring_up(fabric)
     await fabric.control.stall("h1", {0})
     # More than all buffers on the path hold, so VL0 is full back to the host.
-    on_vl0 = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(20)]
+    count = how_many(24)
+    on_vl0 = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(count)]
     for packet in on_vl0:
         await fabric.adapters["h0"].send(packet, vl=0)
     await fabric.cycles(1500)
     assert fabric.adapters["h1"].count() == 0
-    on_vl1 = [ud_packet("h0", "h1", LONG, sl=1, vl=1, psn=psn).data for psn in range(20)]
+    on_vl1 = [ud_packet("h0", "h1", LONG, sl=1, vl=1, psn=psn).data for psn in range(count)]
     for packet in on_vl1:
         await fabric.adapters["h0"].send(packet, vl=1)
     assert [await fabric.adapters["h1"].recv(1000) for _packet in on_vl1] == on_vl1
