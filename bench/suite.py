@@ -172,7 +172,7 @@ def benchmark(
 
 
 def _folder(work_dir: Path, step: _Step) -> Path:
-    """A folder of its own for a step's runs."""
-    folder = work_dir / step.name
+    """A folder of its own for a step's runs; make takes no path with a space in it."""
+    folder = work_dir / step.name.replace(" ", "_")
     folder.mkdir()
     return folder

@@ -10,6 +10,7 @@ from bench.settings import NOT_QUICK, Settings
 from bench.suite import Benchmark, benchmark
 from bench.throughput import LOST
 from tests.bench.machines import ON_THE_MODEL, of_one, silent, speeds
+from toolchain.build_cache import build_root
 
 
 def judged(settings: Settings | None = None, compiled: float = 1.0, **values: float) -> Benchmark:
@@ -71,3 +72,15 @@ def test_only_what_is_asked_for_is_measured_and_told_as_it_comes(
 
 def test_quick_leaves_out_what_takes_long(tmp_path: Path) -> None:
     assert benchmark(ON_THE_MODEL, NOT_QUICK, tmp_path, silent, of_one()).readings == {}
+
+
+def test_what_is_built_cold_is_built_in_a_folder_that_make_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[Path] = []
+    monkeypatch.setattr("bench.suite.builds", lambda settings, wanted: [])
+    monkeypatch.setattr("bench.subnets.fabric_design", lambda fabric: None)
+    monkeypatch.setattr("bench.subnets.build_design", lambda simulator, design: places.append(build_root()))
+    benchmark(Settings(), ["build_tree_s"], tmp_path, silent, of_one())
+    (place,) = places
+    assert " " not in str(place.relative_to(tmp_path))
