@@ -52,6 +52,7 @@ INSIDE = {
         ("export", "synth"),
         ("design",),
         ("emit",),
+        ("nodes",),
         ("boundaries", "merging", "memory_contents", "whole_assignments"),
         ("fingerprint", "liveness"),
     ),

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import Format, Fragment, Instance, Signal, Value, ValueCastable
+from amaranth.hdl import Format, Fragment, Instance, Module, Signal, Value, ValueCastable
 from amaranth.hdl._ir import Design, PortDirection
 from amaranth.lib import wiring
 
 from toolchain.garbage import no_garbage_collection
 from verilog.fingerprint import fingerprint
 
-__all__ = ["convert_apart"]
+__all__ = ["CLOCKS", "convert_alone", "convert_apart", "signature_ports"]
 
 _TOP_ATTRIBUTE = "attribute \\top 1\n"
 _MOST_FIELDS = 16
@@ -38,6 +38,9 @@ They say nothing new, and in a wide switch, with arrays of structures between al
 
 _MOST_OUTPUT_BITS = (1 << 16) - 1
 """Of an instance, in Amaranth."""
+
+CLOCKS = ("clk", "rst")
+"""Ports of a module for the clock domain that it uses, besides those of its signature."""
 
 _Ports = dict[str, tuple[Any, Any]]
 
@@ -55,7 +58,7 @@ _Modules = dict[bytes, _Module]
 """Modules by fingerprint, submodules before those that have them."""
 
 
-def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> str:
+def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None, platform: Any = None) -> str:
     """RTLIL text of a design, the top module first; modules below it are named by their path, dots between.
 
     Of identical components the first has a module, of which the others are instances.
@@ -64,6 +67,7 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
         elaboratable: the design.
         name: name of the top module.
         ports: (signal, direction) by name; by default those of the elaboratable's signature.
+        platform: for what is elaborated.
 
     Raises:
         TypeError: PORTS is missing and the elaboratable has no signature.
@@ -71,18 +75,46 @@ def convert_apart(elaboratable: Any, name: str, ports: _Ports | None = None) -> 
     if ports is None:
         if not isinstance(getattr(elaboratable, "signature", None), wiring.Signature):
             raise TypeError(f"{type(elaboratable).__name__} has no signature, so its ports must be given")
-        ports = _signature_ports(elaboratable)
+        ports = signature_ports(elaboratable)
         if ports is None:
             raise TypeError(f"the signature of {type(elaboratable).__name__} has a member that is no whole signal")
     modules: _Modules = {}
     with no_garbage_collection():
-        design = Fragment.get(elaboratable, None).prepare(ports, hierarchy=(name,))
-        for signal in design.signal_lca:
-            if _fields(signal._format) > _MOST_FIELDS:
-                signal._format = Format("{}", signal)
+        design = _prepared(elaboratable, name, ports, platform)
         _convert_below(design, design.fragment, name, modules)
         whole = _text(Design(design.fragment, design.ports, hierarchy=(name,)))
-    return "\n".join([whole, *(module.text for module in reversed(modules.values()))])
+    return "\n".join([whole, *_texts(modules)])
+
+
+def convert_alone(component: Any, name: str) -> tuple[str, tuple[str, ...]] | None:
+    """A component as `convert_apart` converts it below another: RTLIL text, its module NAME first, and its ports.
+
+    None if it has to stay a part of its parent. Its ports are those of its signature and those of CLOCKS that it uses.
+    """
+    ports = signature_ports(component)
+    if ports is None:
+        return None
+    around = Module()
+    around.submodules[name] = component
+    modules: _Modules = {}
+    with no_garbage_collection():
+        design = _prepared(around, "", ports, None)
+        inside, _name, _source = design.fragment.subfragments[0]
+        converted = _convert(design, inside, name, modules)
+    return None if converted is None else ("\n".join(_texts(modules)), tuple(converted[1]))
+
+
+def _prepared(elaboratable: Any, name: str, ports: _Ports, platform: Any) -> Any:
+    """An elaborated design of which every component can be converted."""
+    design = Fragment.get(elaboratable, platform).prepare(ports, hierarchy=(name,))
+    for signal in design.signal_lca:
+        if _fields(signal._format) > _MOST_FIELDS:
+            signal._format = Format("{}", signal)
+    return design
+
+
+def _texts(modules: _Modules) -> list[str]:
+    return [module.text for module in reversed(modules.values())]
 
 
 def _fields(shown: Any) -> int:
@@ -93,24 +125,32 @@ def _fields(shown: Any) -> int:
 
 def _convert_below(design: Any, fragment: Any, path: str, modules: _Modules) -> None:
     """Convert the components below FRAGMENT that MODULES lacks, and put an instance in the place of each."""
+    kinds = {PortDirection.Input: "i", PortDirection.Output: "o"}
     for index, (subfragment, given_name, source) in enumerate(fragment.subfragments):
         if type(subfragment) is not Fragment:
             continue
         name = design.fragments[subfragment].name[-1]
-        below = f"{path}.{name}"
-        # Asked first: what crosses the boundary is known of the whole design as it was.
-        ports = _boundary_ports(design, subfragment)
-        _convert_below(design, subfragment, below, modules)
-        if ports is None:
-            continue
-        digest, known_by_id = fingerprint(subfragment, ports)
-        if digest not in modules:
-            alone = Design(subfragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(below,))
-            modules[digest] = _Module(below, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
-        kinds = {PortDirection.Input: "i", PortDirection.Output: "o"}
-        connections = [(kinds[direction], port, signal) for port, (signal, direction) in ports.items()]
-        instance = Instance(modules[digest].name, *connections)
-        fragment.subfragments[index] = (instance, given_name or name, source)
+        if (converted := _convert(design, subfragment, f"{path}.{name}", modules)) is not None:
+            module, ports = converted
+            connections = [(kinds[direction], port, signal) for port, (signal, direction) in ports.items()]
+            fragment.subfragments[index] = (Instance(module, *connections), given_name or name, source)
+
+
+def _convert(design: Any, fragment: Any, path: str, modules: _Modules) -> tuple[str, _Ports] | None:
+    """Convert a component and those below it that MODULES lacks: the name of its module and its ports.
+
+    None if it has to stay a part of its parent.
+    """
+    # Asked first: what crosses the boundary is known of the whole design as it was.
+    ports = _boundary_ports(design, fragment)
+    _convert_below(design, fragment, path, modules)
+    if ports is None:
+        return None
+    digest, known_by_id = fingerprint(fragment, ports)
+    if digest not in modules:
+        alone = Design(fragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(path,))
+        modules[digest] = _Module(path, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
+    return modules[digest].name, ports
 
 
 def _text(design: Any) -> str:
@@ -122,7 +162,7 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
     """The ports that make FRAGMENT a module of its own, or None if it has to stay a part of its parent."""
     information = design.fragments[fragment]
     component = next((origin for origin in fragment.origins or () if isinstance(origin, wiring.Component)), None)
-    ports = None if component is None else _signature_ports(component)
+    ports = None if component is None else signature_ports(component)
     if ports is None or information.used_io_ports:
         return None
     if sum(len(port) for port, direction in ports.values() if direction == PortDirection.Output) > _MOST_OUTPUT_BITS:
@@ -130,7 +170,7 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
     members = {id(signal) for signal, _direction in ports.values()}
     clocks = {}
     for domain in fragment.domains.values():
-        for suffix, signal in (("clk", domain.clk), ("rst", domain.rst)):
+        for suffix, signal in zip(CLOCKS, (domain.clk, domain.rst), strict=True):
             if signal is not None:
                 clocks[id(signal)] = suffix if domain.name == "sync" else f"{domain.name}_{suffix}"
     for signal in information.used_signals:
@@ -143,8 +183,11 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
     return ports
 
 
-def _signature_ports(component: Any) -> _Ports | None:
-    """Ports by name for a component's signature; None if a member is a part of a signal, or used twice."""
+def signature_ports(component: Any) -> _Ports | None:
+    """Ports (signal, direction) by name for a component's signature.
+
+    None if a member is a part of a signal, or used twice.
+    """
     ports: _Ports = {}
     seen: set[int] = set()
     for path, member, value in component.signature.flatten(component):

@@ -13,6 +13,7 @@ from rtl.fabric.fabric import Fabric
 from rtl.fabric.ports import FabricPorts, dump_ports, load_ports
 from toolchain.build_cache import cached
 from verilog.emit import to_verilog
+from verilog.nodes import KnownNodes
 from wire.parameters import FabricParameters
 
 __all__ = ["MODULE", "Design", "export", "fabric_design"]
@@ -62,7 +63,7 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
 
     def fill(directory: Path) -> None:
         component = make()
-        (directory / _VERILOG).write_text(to_verilog(component, MODULE))
+        (directory / _VERILOG).write_text(to_verilog(component, MODULE, nodes=KnownNodes(MODULE, identity)))
         (directory / _PORTS).write_text(dump_ports(component.ports))
 
     digest = hashlib.sha256()
@@ -72,8 +73,8 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
             raise FileNotFoundError(f"{_ROOT / pattern}: expected the Python code that a design depends on")
         for file in files:
             digest.update(str(file.relative_to(_ROOT)).encode() + b"\0" + file.read_bytes())
-    identity = {"parameters": repr(key), "code": digest.hexdigest(), "amaranth": metadata.version("amaranth")}
-    directory = cached("design", identity, fill)
+    identity = {"code": digest.hexdigest(), "amaranth": metadata.version("amaranth")}
+    directory = cached("design", {**identity, "parameters": repr(key)}, fill)
     return Design(load_ports((directory / _PORTS).read_text()), (directory / _VERILOG).read_text())
 
 

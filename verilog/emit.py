@@ -20,6 +20,7 @@ from verilog import memory_contents, whole_assignments
 from verilog.boundaries import convert_apart
 from verilog.memory_contents import with_contents_in_loops
 from verilog.merging import merge_modules
+from verilog.nodes import KnownNodes
 from verilog.whole_assignments import with_whole_assignments
 
 __all__ = ["merged_rtlil", "rtlil_to_verilog", "start_yosys", "to_verilog", "with_waking_processes"]
@@ -34,13 +35,16 @@ _END = "endmodule\n"
 _VERILOG_FILE = "design.v"
 
 
-def merged_rtlil(elaboratable: Any, name: str = "top", ports: Any = None) -> str:
+def merged_rtlil(elaboratable: Any, name: str = "top", ports: Any = None, nodes: KnownNodes | None = None) -> str:
     """RTLIL text of an Amaranth component, top module NAME, identical modules merged, without source locations.
+
+    Of a fabric the nodes' text is taken from `nodes`, if given.
 
     Raises:
         TypeError: PORTS, (signal, direction) by name, is missing and the elaboratable has no signature.
     """
-    return merge_modules(convert_apart(elaboratable, name, ports))
+    text = convert_apart(elaboratable, name, ports, nodes)
+    return merge_modules("\n".join([text, *reversed(nodes.texts if nodes else [])]))
 
 
 def rtlil_to_verilog(rtlil_text: str) -> str:
@@ -59,9 +63,9 @@ def rtlil_to_verilog(rtlil_text: str) -> str:
     return (cached("verilog", key, fill) / _VERILOG_FILE).read_text()
 
 
-def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None) -> str:
+def to_verilog(elaboratable: Any, name: str = "top", *, ports: Any = None, nodes: KnownNodes | None = None) -> str:
     """Verilog text of an Amaranth component; see `merged_rtlil` and `rtlil_to_verilog`."""
-    return rtlil_to_verilog(merged_rtlil(elaboratable, name, ports))
+    return rtlil_to_verilog(merged_rtlil(elaboratable, name, ports, nodes))
 
 
 def start_yosys() -> None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 __all__ = ["with_contents_in_loops"]
 
 _INITIAL = re.compile(r"^  initial begin\n(?P<words>(?:    [^\s\[]+ ?\[\d+\] = \d+'h[0-9a-f]+;\n)+)  end\n", re.M)
-_WORD = re.compile(r"    (?P<name>[^\s\[]+ ?)\[(?P<place>\d+)\] = (?P<width>\d+)'h(?P<value>[0-9a-f]+);\n")
+_WORD = re.compile(r"\[(\d+)\] = (\d+)'h([0-9a-f]+);\n")
+"""Place, width and value."""
 _SHORTEST = 4
 """Words that are worth a loop."""
 
@@ -23,9 +24,7 @@ def with_contents_in_loops(module: str) -> str:
 
 
 def _looped(initial: re.Match[str]) -> str:
-    words = [
-        (int(word["place"]), int(word["value"], 16), int(word["width"])) for word in _WORD.finditer(initial["words"])
-    ]
+    words = [(int(place), int(value, 16), int(width)) for place, width, value in _WORD.findall(initial["words"])]
     name = initial["words"][: initial["words"].index("[")].strip(" ")
     target = f"{name} " if name.startswith("\\") else name
     counter = f"_{re.sub('[^A-Za-z0-9]+', '_', name)}_word"

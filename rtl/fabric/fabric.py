@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A whole fabric in hardware: switches and adapters, the links between them, and the input for control operations."""
 
 from __future__ import annotations
@@ -58,10 +59,13 @@ class Fabric(wiring.Component):
         super().__init__(FabricSignature(self.ports))
 
     def elaborate(self, platform: Any) -> Module:
-        """Nodes and links, then what connects them: rows, control operations, hosts, trace."""
+        """Nodes and links, then what connects them: rows, control operations, hosts, trace.
+
+        A platform may know the nodes, and has a method `node` then (see `verilog.nodes`).
+        """
         m = Module()
-        for name, node in zip(self.parameters.nodes, self._nodes, strict=True):
-            m.submodules[name] = node
+        for (name, parameters), node in zip(self.parameters.nodes.items(), self._nodes, strict=True):
+            m.submodules[name] = node if platform is None else platform.node(name, node, parameters)
         for index, link in enumerate(self._links):
             for direction, half in enumerate(link):
                 m.submodules[f"link_{index}_{direction}"] = half
