@@ -9,14 +9,18 @@ A component that reaches past its signature, for example one that reads a signal
 converted as a part of its parent, as Amaranth would. So is one with more outputs than an instance can have, such as
 the trace of a switch of 64 ports.
 
-Conversion costs several times what elaboration does, so a component is converted only if no identical one was.
+Conversion costs several times what elaboration does, so a component is converted only if no identical one was, and its
+text is kept in the build cache: after a change of the design, what did not change is not converted again.
 Identical means that conversion would read the same: everything that can be reached from the elaborated fragment and its
 ports (see `fingerprint`). A component needs no care for that, and cannot be taken for another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from amaranth.back import rtlil
@@ -24,11 +28,14 @@ from amaranth.hdl import Format, Fragment, Instance, Module, Signal, Value, Valu
 from amaranth.hdl._ir import Design, PortDirection
 from amaranth.lib import wiring
 
+from toolchain.build_cache import cached
 from toolchain.garbage import no_garbage_collection
 from verilog.fingerprint import fingerprint
 
 __all__ = ["CLOCKS", "convert_alone", "convert_apart", "signature_ports"]
 
+_CODE = Path(__file__).read_text()
+_TEXT = "component.il"
 _TOP_ATTRIBUTE = "attribute \\top 1\n"
 _MOST_FIELDS = 16
 """Parts of a signal of a structured shape that get nets of their own, for waves; a signal with more gets none.
@@ -148,9 +155,24 @@ def _convert(design: Any, fragment: Any, path: str, modules: _Modules) -> tuple[
         return None
     digest, known_by_id = fingerprint(fragment, ports)
     if digest not in modules:
-        alone = Design(fragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(path,))
-        modules[digest] = _Module(path, _text(alone).replace(_TOP_ATTRIBUTE, ""), known_by_id)
+
+        def converted() -> str:
+            alone = Design(fragment, [(port, *rest) for port, rest in ports.items()], hierarchy=(path,))
+            return _text(alone).replace(_TOP_ATTRIBUTE, "")
+
+        text = converted() if known_by_id else _kept(digest, path, converted)
+        modules[digest] = _Module(path, text, known_by_id)
     return modules[digest].name, ports
+
+
+def _kept(digest: bytes, path: str, convert: Callable[[], str]) -> str:
+    """Text of the component with this fingerprint, as module PATH; from the build cache if it was converted before."""
+
+    def fill(folder: Path) -> None:
+        (folder / _TEXT).write_text(convert())
+
+    key = {"fingerprint": digest.hex(), "path": path, "amaranth": metadata.version("amaranth"), "code": _CODE}
+    return (cached("component", key, fill) / _TEXT).read_text()
 
 
 def _text(design: Any) -> str:

@@ -34,6 +34,7 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
 
     An object of another kind, such as a class, is known by its id, which holds as long as the object does: those
     are returned too. Where this distinguishes what is identical, one more module is converted, and merged by its text.
+    Where there is none the digest holds for other processes, too.
     """
     tokens: list[str] = []
     known_by_id: list[object] = []
@@ -45,6 +46,9 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
         if kind in _PLAIN:
             tokens.append(repr(thing))
             continue
+        if isinstance(thing, Enum):
+            tokens.append(f"{kind.__module__} {thing!r}")
+            continue
         if id(thing) in numbers:
             tokens.append(f"#{numbers[id(thing)]}")
             continue
@@ -55,7 +59,7 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
             inside, mark = thing, len(thing)
         elif isinstance(thing, dict):
             inside, mark = (*thing.keys(), *thing.values()), len(thing)
-        elif kind.__module__.startswith("amaranth.") and not isinstance(thing, (type, Enum)):
+        elif kind.__module__.startswith("amaranth.") and not isinstance(thing, type):
             attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
             inside, mark = attributes.values(), " ".join(attributes)
         else:

@@ -16,7 +16,12 @@ from verilog.emit import to_verilog
 from verilog.merging import merge_modules
 from wire.parameters import AdapterParameters, SwitchParameters
 
-from .components import Chain, Pair, modules_of
+from .components import Chain, Pair, Port, modules_of
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("IRONBAND_SIM_BUILD", str(tmp_path))
 
 
 @pytest.fixture
@@ -93,6 +98,17 @@ def without_likeness(monkeypatch):
 def test_like_components_are_converted_once(converted):
     convert_apart(Chain([Pair() for _ in range(4)], "pair"), "fabric")
     assert converted == ["fabric.pair_0.first", "fabric.pair_0", "fabric"]
+
+
+def test_what_did_not_change_is_not_converted_again(converted):
+    before = convert_apart(Chain([Port(step=1), Port(step=2)]), "fabric")
+    assert converted == ["fabric.port_0", "fabric.port_1", "fabric"]
+    converted.clear()
+    assert convert_apart(Chain([Port(step=1), Port(step=2)]), "fabric") == before
+    assert converted == ["fabric"]
+    converted.clear()
+    convert_apart(Chain([Port(step=1), Port(step=3)]), "fabric")
+    assert converted == ["fabric.port_1", "fabric"]
 
 
 @pytest.mark.parametrize(
