@@ -7,24 +7,27 @@ build cache see the change.
 from __future__ import annotations
 
 import compileall
-import os
+import json
 import py_compile
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 from wire.trace import Kind
 
-__all__ = ["PACKAGES", "ROOT", "Mutant", "MutantRotten", "Outcome", "compared", "copy_packages"]
+__all__ = ["COMPARISON", "PACKAGES", "ROOT", "Comparer", "Mutant", "MutantRotten", "Outcome", "copy_packages"]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "verilog", "cosim", "ironband")
 COMPARISON = Path(__file__).with_name("comparison.py")
 
-_TIMEOUT_SECONDS = 600
+_COMPARER = Path(__file__).with_name("comparer.py")
 _DIFFERENCE = re.compile(r"^first difference: cycle (?P<cycle>\d+), (?P<place>\S.*)$", re.MULTILINE)
 _SIDE = re.compile(r"^  (?P<side>model|icarus) +(?:no such event|cycle \d+  .+?  (?P<kind>[A-Z_]+)  .+)$", re.MULTILINE)
 
@@ -55,8 +58,9 @@ class Mutant:
     kind: Kind
     place: str | None = None
 
-    def apply(self, tree: Path) -> None:
-        """Break the copy of the packages in `tree`.
+    @contextmanager
+    def applied(self, tree: Path) -> Iterator[None]:
+        """Within the block the copy of the packages in `tree` is broken.
 
         Raises:
             MutantRotten: the design has changed, and this mutant has to follow.
@@ -66,6 +70,10 @@ class Mutant:
         if (found := text.count(self.old)) != 1:
             raise MutantRotten(f"{self.name}: rtl/{self.file} has {self.old!r} {found} times, expected once")
         path.write_text(text.replace(self.old, self.new))
+        try:
+            yield
+        finally:
+            path.write_text(text)
 
 
 @dataclass(frozen=True)
@@ -105,16 +113,29 @@ def copy_packages(tree: Path) -> None:
     compileall.compile_dir(tree, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
 
-def compared(tree: Path, arguments: tuple[str, ...], builds: Path) -> Outcome:
-    """Run a comparison on the packages in `tree`, with build output in `builds`."""
-    result = subprocess.run(
-        [sys.executable, str(COMPARISON), *arguments],
-        cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree), "IRONBAND_SIM_BUILD": str(builds)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT_SECONDS,
-    )
-    return Outcome(result.returncode, result.stdout)
+class Comparer:
+    """A process that imports what is not ours once, and compares again and again (see `comparer.py`)."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(_COMPARER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Comparer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it when it has compared what it is comparing."""
+        with self._process as process:
+            process.communicate()
+
+    def compared(self, tree: Path, arguments: tuple[str, ...], builds: Path) -> Outcome:
+        """Run a comparison on the packages in `tree`, with build output in `builds`."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        order = {"tree": str(tree), "builds": str(builds), "arguments": arguments}
+        print(json.dumps(order), file=self._process.stdin, flush=True)
+        answer = json.loads(self._process.stdout.readline())
+        return Outcome(answer["status"], answer["said"])

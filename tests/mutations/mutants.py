@@ -7,11 +7,7 @@ from wire.trace import Kind
 
 __all__ = ["MUTANTS"]
 
-CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "1")
-
-
-def stimulus(name: str) -> tuple[str, ...]:
-    return ("stimulus", name)
+CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "41")
 
 
 def mixed(name: str, *nodes: str) -> tuple[str, ...]:
@@ -244,8 +240,9 @@ MUTANTS: Final = (
         "crossing/reader.py",
         " release.need.eq(description.need)",
         " release.need.eq(description.need - 1)",
-        CHECK,
+        mixed("credits_run_out", "S"),
         Kind.TX_FCP,
+        "S[1]",
     ),
     Mutant(
         "of two packets that end together, one is not released",
@@ -298,7 +295,7 @@ MUTANTS: Final = (
         "fabric/link.py",
         "self.changed_row.data.eq((row.data & operation.keep) ^ operation.flip)",
         "self.changed_row.data.eq(row.data)",
-        stimulus("bad_packets"),
+        mixed("damaged_on_its_link", "S", "H1"),
         Kind.RX_DATA,
         "S[1]",
     ),
@@ -326,7 +323,7 @@ MUTANTS: Final = (
         "registers/port_registers.py",
         "self.polling.eq(wanted == PortPhysicalState.POLLING)",
         "self.polling.eq(1)",
-        mixed("management", "S"),
+        mixed("sleep", "S"),
         Kind.ROW,
         "S[2]",
     ),
@@ -390,7 +387,7 @@ MUTANTS: Final = (
         "management/agent_port.py",
         "agent.taking.good.eq(ends & ~bad)",
         "agent.taking.good.eq(ends)",
-        mixed("management", "S"),
+        mixed("bad_smp", "S"),
         Kind.SEND,
         "S",
     ),
@@ -409,7 +406,7 @@ MUTANTS: Final = (
         "management/m_key.py",
         "self.get & ~key.protect[1]",
         "self.get",
-        mixed("agent_rules", "S"),
+        mixed("m_key_rules", "S"),
         Kind.SEND,
         "S",
     ),
@@ -418,7 +415,7 @@ MUTANTS: Final = (
         "management/m_key.py",
         "key.violations + ~key.violations.all()",
         "key.violations",
-        mixed("agent_rules", "S"),
+        mixed("m_key_rules", "S"),
         Kind.ROW,
         "S[1]",
     ),
@@ -428,7 +425,7 @@ MUTANTS: Final = (
         "self.represses & head.names[trap] & (count == head.transaction)",
         "self.represses & head.names[trap]",
         # The switch is free for the next SMP, where it should be sending its trap again.
-        mixed("agent_rules", "S"),
+        mixed("m_key_rules", "S"),
         Kind.DELIVER,
         "S",
     ),
@@ -437,7 +434,7 @@ MUTANTS: Final = (
         "management/departure.py",
         "route.lid <= self.settings.linear_fdb_top",
         "route.lid < self.settings.linear_fdb_top",
-        mixed("agent_rules", "S"),
+        mixed("m_key_rules", "S"),
         Kind.SEND,
         "S",
     ),
@@ -520,7 +517,7 @@ MUTANTS: Final = (
         "crossing/words.py",
         "words.data.eq(Cat(row.data[24:], begun))",
         "words.data.eq(row.data)",
-        mixed("relay", "H2"),
+        mixed("bad_packets", "H2"),
         Kind.DELIVER,
         "H2[1]",
     ),

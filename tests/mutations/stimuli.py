@@ -46,6 +46,8 @@ ACTIVE_AT = 70
 START = 86
 """From here on every port is Active and has the credits of its neighbour."""
 
+_SWITCH_LID, _HOST_LID, _M_KEY = 1, 2, 0x77
+
 _END_AT_ROW_20 = Injection(Trigger.DATA, 20, 20, keep=(1 << 36) - 1 ^ 0x1_0000_00FF, flip=1 << 32 | Symbol.EGP)
 """EGP on lane 3."""
 
@@ -246,6 +248,14 @@ def sleep() -> RunSpec:
     return star.spec(START + 120)
 
 
+def damaged_on_its_link() -> RunSpec:
+    """A packet for a LID that no port has, so that nobody but the port that receives it sees that it was damaged."""
+    star = _pair()
+    star.post(START, 1, 3, 20)
+    star.inject(START, 1, link_error("bit_flip", row=10))
+    return star.spec(START + 70)
+
+
 def slow_to_fast() -> RunSpec:
     """From a 1X link to a 4X one."""
     star = _pair()
@@ -317,7 +327,7 @@ def two_readers() -> RunSpec:
 
 def two_outputs() -> RunSpec:
     """An input with packets for two outputs, whose links come back at the same time."""
-    star = Star(replace(TRIO, vls=1), replace(SMALL, receive_blocks=24))
+    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
     for host in (2, 3):
         star.link(START + host, host, up=False)
         star.link(START + 90 + host, host, up=True)
@@ -340,7 +350,7 @@ def two_queues() -> RunSpec:
 
 
 def management() -> RunSpec:
-    """SMPs to the agent of the switch, two of them bad, and what is for port 0 or on VL15 and no SMP."""
+    """SMPs to the agent of the switch, one of them bad, and what is for port 0 or on VL15 and no SMP."""
     star = _pair(top=4)
     star.write(START, SWITCH, lft_address(4), 0)
     star.post(START + 10, 1, 4, 40)
@@ -350,47 +360,72 @@ def management() -> RunSpec:
     star.read(START + 520, SWITCH, node_address(NodeRegister.NUM_PORTS))
     # The second SMP is damaged in flight while the agent works on the first.
     star.inject(START + 400, 1, link_error("bit_flip", row=40))
-    # Of the fourth only the VCRC is wrong, and nothing waits before it.
-    star.ask(START + 1000, 1, [1])
-    star.inject(START + 1000, 1, Injection(Trigger.DATA, at_end=True, flip=1 << 8))
-    star.write(START + 1800, SWITCH, port_address(2, PortRegister.PHYSICAL_STATE), PortPhysicalState.SLEEP)
-    return star.spec(START + 1820)
+    return star.spec(START + 930)
+
+
+def bad_smp() -> RunSpec:
+    """An SMP of which only the VCRC is wrong, and nothing waits before it."""
+    star = _pair()
+    star.ask(START, 1, [1])
+    star.inject(START, 1, Injection(Trigger.DATA, at_end=True, flip=1 << 8))
+    return star.spec(START + 700)
+
+
+def m_key_rules() -> RunSpec:
+    """SMPs to a switch that has an M_Key, of which its trap goes to host 1."""
+    star = _managed_pair()
+    own = PORT_INFO.pack(m_key=_M_KEY, m_key_protect_bits=2, lid=_SWITCH_LID, master_sm_lid=_HOST_LID)
+    top = SWITCH_INFO.pack(linear_fdb_top=_HOST_LID)
+    other_event = TrapNumber.BAD_M_KEY << 32 | 9
+    no_trap = smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=other_event, m_key=_M_KEY)
+    return _one_after_another(
+        star,
+        START + 3500,
+        _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 0, own, key=0),
+        _directed(MadMethod.SET, SmaAttribute.SWITCH_INFO, 0, top),
+        _directed(MadMethod.GET, SmaAttribute.NODE_INFO, key=1),
+        smp_packet(no_trap, _HOST_LID, _SWITCH_LID),
+        _directed(MadMethod.GET, SmaAttribute.PORT_INFO),
+    )
 
 
 def agent_rules() -> RunSpec:
-    """Requests to the switch, each of which one rule of its agent decides: its LID is 1, host 1 has 2, the highest."""
-    star = _pair(top=2)
-    switch_lid, host_lid, m_key = 1, 2, 0x77
-    star.write(START, SWITCH, lft_address(switch_lid), 0)
-    star.write(START + 1, SWITCH, lft_address(host_lid), 1)
-    star.write(START + 2, 1, node_address(NodeRegister.LID), host_lid)
-    star.post(START + 4, 1, host_lid, 40)
-    own = PORT_INFO.pack(m_key=m_key, m_key_protect_bits=2, lid=switch_lid, master_sm_lid=host_lid)
-    down = PORT_INFO.pack(port_state=PortState.DOWN, neighbor_mtu=MTU.MTU_256)
+    """Requests to the switch, each of which one rule of its agent decides."""
+    far = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=2, path=[2], dr_slid=_HOST_LID)
     counters = PORT_COUNTERS.pack(port_select=1, counter_select=1 << 15).ljust(PMA_DATA_BYTES, b"\xff")
-    get, change = MadMethod.GET, MadMethod.SET
+    clear = perf_request(MadMethod.SET, PmaAttribute.PORT_COUNTERS, counters, transaction_id=4)
+    down = PORT_INFO.pack(port_state=PortState.DOWN, neighbor_mtu=MTU.MTU_256)
+    return _one_after_another(
+        _managed_pair(),
+        START + 1800,
+        smp_packet(far, _HOST_LID, _SWITCH_LID),
+        gmp_packet(clear, _HOST_LID, _SWITCH_LID),
+        _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 2, down),
+    )
 
-    def directed(
-        method: MadMethod, attribute: SmaAttribute, modifier: int = 0, data: bytes = b"", key: int = m_key
-    ) -> Packet:
-        return smp_packet(smp_request(method, attribute, modifier, data, transaction_id=1, m_key=key, path=[1]))
 
-    far = smp_request(get, SmaAttribute.NODE_INFO, transaction_id=2, path=[2], dr_slid=host_lid)
-    other_event = TrapNumber.BAD_M_KEY << 32 | 9
-    no_trap = smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=other_event, m_key=m_key)
-    requests = [
-        directed(change, SmaAttribute.PORT_INFO, 0, own, key=0),
-        directed(change, SmaAttribute.SWITCH_INFO, 0, SWITCH_INFO.pack(linear_fdb_top=host_lid)),
-        directed(get, SmaAttribute.NODE_INFO, key=1),
-        smp_packet(no_trap, host_lid, switch_lid),
-        directed(get, SmaAttribute.PORT_INFO),
-        smp_packet(far, host_lid, switch_lid),
-        gmp_packet(perf_request(change, PmaAttribute.PORT_COUNTERS, counters, transaction_id=4), host_lid, switch_lid),
-        directed(change, SmaAttribute.PORT_INFO, 2, down),
-    ]
+def _managed_pair() -> Star:
+    """A pair whose switch has LID 1, and host 1 the highest, 2."""
+    star = _pair(top=2)
+    star.write(START, SWITCH, lft_address(_SWITCH_LID), 0)
+    star.write(START + 1, SWITCH, lft_address(_HOST_LID), 1)
+    star.write(START + 2, 1, node_address(NodeRegister.LID), _HOST_LID)
+    star.post(START + 4, 1, _HOST_LID, 40)
+    return star
+
+
+def _directed(
+    method: MadMethod, attribute: SmaAttribute, modifier: int = 0, data: bytes = b"", key: int = _M_KEY
+) -> Packet:
+    """A request by directed route to what is at the other end of the link."""
+    return smp_packet(smp_request(method, attribute, modifier, data, transaction_id=1, m_key=key, path=[1]))
+
+
+def _one_after_another(star: Star, cycles: int, *requests: Packet) -> RunSpec:
+    """Host 1 sends requests, in time for the agent to be done with one when the next one comes."""
     for number, packet in enumerate(requests):
         star.send(START + 10 + 600 * number, 1, packet)
-    return star.spec(START + 600 * len(requests))
+    return star.spec(cycles)
 
 
 STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
@@ -402,6 +437,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         flow_control_heals,
         states,
         sleep,
+        damaged_on_its_link,
         slow_to_fast,
         counters_end,
         deep_buffers,
@@ -411,6 +447,8 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         two_outputs,
         two_queues,
         management,
+        bad_smp,
+        m_key_rules,
         agent_rules,
     )
 }

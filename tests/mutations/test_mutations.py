@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
-from tests.mutations.mutant import PACKAGES, ROOT, Mutant, MutantRotten, Outcome, compared, copy_packages
+from tests.mutations.mutant import COMPARISON, PACKAGES, ROOT, Comparer, Mutant, MutantRotten, Outcome, copy_packages
 from tests.mutations.mutants import MUTANTS
 from toolchain.build_cache import build_root
 
@@ -26,46 +31,66 @@ Subject = Mutant | tuple[str, ...]
 class Comparisons:
     """Comparisons that run side by side. A mutant and its build are gone when it has been compared."""
 
-    def __init__(self, directory: Path, pool: ThreadPoolExecutor) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, comparers: Sequence[Comparer], pool: ThreadPoolExecutor) -> None:
         self._pool = pool
         self._running: dict[Subject, Future[Outcome]] = {}
-        self._whole = directory / "whole"
-        copy_packages(self._whole)
+        self._idle: SimpleQueue[tuple[Comparer, Path]] = SimpleQueue()
+        for number, comparer in enumerate(comparers):
+            tree = directory / f"packages_{number}"
+            copy_packages(tree)
+            self._idle.put((comparer, tree))
 
     def start(self, subject: Subject) -> Future[Outcome]:
         """Have the comparison run, if it is not running yet."""
         if subject not in self._running:
-            number = len(self._running)
-            self._running[subject] = self._pool.submit(self._compare, subject, self._directory / f"mutant_{number}")
+            self._running[subject] = self._pool.submit(self._compare, subject)
         return self._running[subject]
 
-    def _compare(self, subject: Subject, tree: Path) -> Outcome:
-        if not isinstance(subject, Mutant):
-            # The copy is what it was copied from, and so are its builds.
-            return compared(self._whole, subject, build_root())
-        shutil.copytree(self._whole, tree)
+    def _compare(self, subject: Subject) -> Outcome:
+        with self.comparer() as (comparer, tree):
+            if not isinstance(subject, Mutant):
+                # The copy is what it was copied from, and so are its builds.
+                return comparer.compared(tree, subject, build_root())
+            with subject.applied(tree), tempfile.TemporaryDirectory(prefix="ironband-") as builds:
+                return comparer.compared(tree, subject.arguments, Path(builds))
+
+    @contextmanager
+    def comparer(self) -> Iterator[tuple[Comparer, Path]]:
+        """What compares, for one at a time, and its copy of the packages."""
+        found = self._idle.get()
         try:
-            subject.apply(tree)
-            return compared(tree, subject.arguments, tree / "builds")
+            yield found
         finally:
-            shutil.rmtree(tree)
+            self._idle.put(found)
 
 
 @pytest.fixture(scope="module")
-def outcome_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Subject], Outcome]]:
-    """What the comparison of a subject said; those of all selected tests run ahead."""
-    with (
-        tempfile.TemporaryDirectory(prefix="ironband-") as directory,
-        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
-    ):
-        comparisons = Comparisons(Path(directory).resolve(), pool)
-        if "PYTEST_XDIST_WORKER" not in os.environ:
+def comparisons(request: pytest.FixtureRequest) -> Iterator[Comparisons]:
+    """Comparisons; those of all selected tests run ahead, but in a worker of pytest-xdist one at a time."""
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    at_once = 1 if is_worker else len(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ironband-"))).resolve()
+        comparers = [stack.enter_context(Comparer()) for _ in range(at_once)]
+        pool = stack.enter_context(ThreadPoolExecutor(at_once))
+        found = Comparisons(directory, comparers, pool)
+        if not is_worker:
             for item in request.session.items:
                 if item.path == request.path and hasattr(item, "callspec") and "subject" in item.callspec.params:
-                    comparisons.start(item.callspec.params["subject"])
-        yield lambda subject: comparisons.start(subject).result()
+                    found.start(item.callspec.params["subject"])
+        yield found
         pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def outcome_of(comparisons: Comparisons) -> Callable[[Subject], Outcome]:
+    """What the comparison of a subject said."""
+    return lambda subject: comparisons.start(subject).result()
+
+
+def by_hand(arguments: tuple[str, ...]) -> str:
+    """How to make a comparison again, in a copy of the packages that may have a mutant."""
+    return shlex.join([sys.executable, str(COMPARISON), *arguments])
 
 
 @pytest.mark.parametrize("subject", CONTROLS, ids=" ".join)
@@ -79,6 +104,8 @@ def test_design_as_it_is_holds(subject: tuple[str, ...], outcome_of: Callable[[S
 def test_mutant_is_noticed(subject: Mutant, outcome_of: Callable[[Subject], Outcome]) -> None:
     outcome = outcome_of(subject)
     print(f"first difference: cycle {outcome.cycle}, {outcome.place}, {outcome.sides}")
+    print(f"by hand, with {subject.new!r} for {subject.old!r} in a copy of the packages, rtl/{subject.file}:")
+    print(f"PYTHONPATH=. {by_hand(subject.arguments)}")
     assert outcome.status == 1, outcome.said
     # The report names the cycle, the place, what was expected and what was seen.
     assert outcome.cycle is not None, outcome.said
@@ -97,18 +124,31 @@ def test_design_that_does_not_build_is_no_difference(outcome_of: Callable[[Subje
     assert "name 'nonsense' is not defined" in outcome.said
 
 
-def test_change_of_the_design_is_not_hidden_by_an_earlier_build(tmp_path: Path) -> None:
+def test_change_of_the_design_is_not_hidden_by_an_earlier_build(tmp_path: Path, comparisons: Comparisons) -> None:
     mutant = next(mutant for mutant in MUTANTS if mutant.file == "link/port.py")
-    copy_packages(tmp_path)
-    assert compared(tmp_path, mutant.arguments, tmp_path / "builds").status == 0
-    mutant.apply(tmp_path)
-    assert compared(tmp_path, mutant.arguments, tmp_path / "builds").status == 1
+    with comparisons.comparer() as (comparer, tree):
+        assert comparer.compared(tree, mutant.arguments, tmp_path).status == 0
+        with mutant.applied(tree):
+            assert comparer.compared(tree, mutant.arguments, tmp_path).status == 1
+        assert comparer.compared(tree, mutant.arguments, tmp_path).status == 0
 
 
-def test_packages_from_elsewhere_are_refused(tmp_path: Path) -> None:
+def test_comparison_by_hand_says_the_same(comparisons: Comparisons) -> None:
+    arguments = CONTROLS[1]
+    with comparisons.comparer() as (comparer, tree):
+        outcome = comparer.compared(tree, arguments, build_root())
+        environment = os.environ | {"PYTHONPATH": str(tree), "IRONBAND_SIM_BUILD": str(build_root())}
+        said = subprocess.run(
+            by_hand(arguments), shell=True, cwd=tree, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+    assert said == outcome.said
+
+
+def test_packages_from_elsewhere_are_refused(tmp_path: Path, comparisons: Comparisons) -> None:
     for package in PACKAGES[:-1]:
         shutil.copytree(ROOT / package, tmp_path / package)
-    outcome = compared(tmp_path, MUTANTS[0].arguments, tmp_path / "builds")
+    with comparisons.comparer() as (comparer, _tree):
+        outcome = comparer.compared(tmp_path, MUTANTS[0].arguments, tmp_path / "builds")
     assert outcome.status == 2
     assert f"{PACKAGES[-1]} was imported from {ROOT}" in outcome.said
 
@@ -123,5 +163,6 @@ def test_mutant_that_has_rotted_says_so(tmp_path: Path, text: str, times: int) -
     (tmp_path / "rtl").mkdir()
     (tmp_path / "rtl" / "queue.py").write_text(text.replace("nothing to break", "nothing"))
     rotten = Mutant("a queue is broken", "queue.py", "break", "fix", (), MUTANTS[0].kind)
-    with pytest.raises(MutantRotten, match=f"a queue is broken: rtl/queue.py has 'break' {times} times, expected once"):
-        rotten.apply(tmp_path)
+    message = f"a queue is broken: rtl/queue.py has 'break' {times} times, expected once"
+    with pytest.raises(MutantRotten, match=message), rotten.applied(tmp_path):
+        pass

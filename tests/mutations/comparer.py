@@ -1,0 +1,115 @@
+"""Makes comparisons one after another, as ordered on standard input, each in a process of its own.
+
+A comparison spends its time on importing what is not the project's, and on converting to RTLIL what a mutant leaves as
+it is. The first is done once here, before a process splits off for each comparison; what the second has made is kept
+from one comparison to the next. The project's packages are those of the comparison's directory: a process begins
+without any.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import importlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import rtlil
+
+_TIMEOUT_SECONDS = 600
+
+
+def import_what_is_not_ours() -> None:
+    """Import what a comparison does, and forget what of it is the project's."""
+    importlib.import_module("ironband.check")
+    ours = {*importlib.import_module("comparison").PACKAGES, "comparison", "stimuli"}
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ours:
+            del sys.modules[name]
+
+
+def keep_conversions(kept: Path) -> None:
+    """Have components' RTLIL taken from a folder where it is there, and left there where it is not.
+
+    Its name is the fingerprint by which the project itself tells components apart. That may know objects by their ids:
+    those of Amaranth are older than this process, and so the same in all that share the folder.
+    """
+    fingerprint = importlib.import_module("verilog.fingerprint").fingerprint
+    convert = rtlil.convert_fragment
+
+    def converted(design: Any, *, emit_src: bool) -> tuple[str, Any]:
+        digest, known_by_id = fingerprint(design.fragment, design.ports)
+        if emit_src or any(type(thing).__module__.partition(".")[0] != "amaranth" for thing in known_by_id):
+            text, names = convert(design, emit_src=emit_src)
+            return text, names
+        path = ".".join(design.fragments[design.fragment].name)
+        file = kept / hashlib.sha256(digest + path.encode()).hexdigest()
+        if not file.exists():
+            text, _names = convert(design, emit_src=False)
+            part = file.with_suffix(".part")
+            part.write_text(text)
+            part.rename(file)
+        return file.read_text(), None
+
+    rtlil.convert_fragment = converted
+
+
+def compare(tree: str, builds: str, arguments: list[str], kept: Path) -> int:
+    """In a process of its own: compare what is in a directory, with build output in another; the exit status."""
+    signal.alarm(_TIMEOUT_SECONDS)
+    os.chdir(tree)
+    os.environ["IRONBAND_SIM_BUILD"] = builds
+    # Behind the folder of `comparison`, where PYTHONPATH would be.
+    sys.path.insert(1, tree)
+    comparison = importlib.import_module("comparison")
+    keep_conversions(kept)
+    status: int = comparison.main(arguments)
+    return status
+
+
+def compare_apart(order: dict[str, Any], output: Path, kept: Path) -> int:
+    """Compare in a process of its own, which says what it has to say to a file; its exit status."""
+    process = os.fork()
+    if process:
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    status = 2
+    try:
+        for path, mode, streams in (
+            (os.devnull, os.O_RDONLY, [0]),
+            (output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, [1, 2]),
+        ):
+            opened = os.open(path, mode)
+            for stream in streams:
+                os.dup2(opened, stream)
+        status = compare(order["tree"], order["builds"], order["arguments"], kept)
+    except BaseException:  # nothing of this process goes on as if it were the other
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def main() -> None:
+    """Compare as ordered, until the orders end."""
+    import_what_is_not_ours()
+    # Elaboration makes many objects and little garbage, and looking for it would copy the pages of what is imported.
+    gc.disable()
+    gc.freeze()
+    with tempfile.TemporaryDirectory(prefix="ironband-") as folder:
+        output = Path(folder) / "output"
+        kept = Path(folder) / "kept"
+        kept.mkdir()
+        for line in sys.stdin:
+            status = compare_apart(json.loads(line), output, kept)
+            print(json.dumps({"status": status, "said": output.read_text(errors="replace")}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
