@@ -1,15 +1,12 @@
 """Makes comparisons one after another, as ordered on standard input, each in a process of its own.
 
-A comparison spends its time on importing what is not the project's, and on converting to RTLIL what a mutant leaves as
-it is. The first is done once here, before a process splits off for each comparison; what the second has made is kept
-from one comparison to the next. The project's packages are those of the comparison's directory: a process begins
-without any.
+Importing what is not the project's takes a good part of a comparison. It is done once here, before a process splits off
+for each. The project's packages are those of the comparison's directory: a process begins without any.
 """
 
 from __future__ import annotations
 
 import gc
-import hashlib
 import importlib
 import json
 import os
@@ -19,8 +16,6 @@ import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
-
-from amaranth.back import rtlil
 
 _TIMEOUT_SECONDS = 600
 
@@ -34,33 +29,7 @@ def import_what_is_not_ours() -> None:
             del sys.modules[name]
 
 
-def keep_conversions(kept: Path) -> None:
-    """Have components' RTLIL taken from a folder where it is there, and left there where it is not.
-
-    Its name is the fingerprint by which the project itself tells components apart. That may know objects by their ids:
-    those of Amaranth are older than this process, and so the same in all that share the folder.
-    """
-    fingerprint = importlib.import_module("verilog.fingerprint").fingerprint
-    convert = rtlil.convert_fragment
-
-    def converted(design: Any, *, emit_src: bool) -> tuple[str, Any]:
-        digest, known_by_id = fingerprint(design.fragment, design.ports)
-        if emit_src or any(type(thing).__module__.partition(".")[0] != "amaranth" for thing in known_by_id):
-            text, names = convert(design, emit_src=emit_src)
-            return text, names
-        path = ".".join(design.fragments[design.fragment].name)
-        file = kept / hashlib.sha256(digest + path.encode()).hexdigest()
-        if not file.exists():
-            text, _names = convert(design, emit_src=False)
-            part = file.with_suffix(".part")
-            part.write_text(text)
-            part.rename(file)
-        return file.read_text(), None
-
-    rtlil.convert_fragment = converted
-
-
-def compare(tree: str, builds: str, arguments: list[str], kept: Path) -> int:
+def compare(tree: str, builds: str, arguments: list[str]) -> int:
     """In a process of its own: compare what is in a directory, with build output in another; the exit status."""
     signal.alarm(_TIMEOUT_SECONDS)
     os.chdir(tree)
@@ -68,12 +37,11 @@ def compare(tree: str, builds: str, arguments: list[str], kept: Path) -> int:
     # Behind the folder of `comparison`, where PYTHONPATH would be.
     sys.path.insert(1, tree)
     comparison = importlib.import_module("comparison")
-    keep_conversions(kept)
     status: int = comparison.main(arguments)
     return status
 
 
-def compare_apart(order: dict[str, Any], output: Path, kept: Path) -> int:
+def compare_apart(order: dict[str, Any], output: Path) -> int:
     """Compare in a process of its own, which says what it has to say to a file; its exit status."""
     process = os.fork()
     if process:
@@ -87,7 +55,7 @@ def compare_apart(order: dict[str, Any], output: Path, kept: Path) -> int:
             opened = os.open(path, mode)
             for stream in streams:
                 os.dup2(opened, stream)
-        status = compare(order["tree"], order["builds"], order["arguments"], kept)
+        status = compare(order["tree"], order["builds"], order["arguments"])
     except BaseException:  # nothing of this process goes on as if it were the other
         traceback.print_exc()
     finally:
@@ -104,10 +72,8 @@ def main() -> None:
     gc.freeze()
     with tempfile.TemporaryDirectory(prefix="ironband-") as folder:
         output = Path(folder) / "output"
-        kept = Path(folder) / "kept"
-        kept.mkdir()
         for line in sys.stdin:
-            status = compare_apart(json.loads(line), output, kept)
+            status = compare_apart(json.loads(line), output)
             print(json.dumps({"status": status, "said": output.read_text(errors="replace")}), flush=True)
 
 

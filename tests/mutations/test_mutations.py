@@ -52,6 +52,8 @@ class Comparisons:
                 # The copy is what it was copied from, and so are its builds.
                 return comparer.compared(tree, subject, build_root())
             with subject.applied(tree), tempfile.TemporaryDirectory(prefix="ironband-") as builds:
+                # What a mutant leaves as it is, is not converted again.
+                (Path(builds) / "component").symlink_to(kept_components())
                 return comparer.compared(tree, subject.arguments, Path(builds))
 
     @contextmanager
@@ -62,6 +64,13 @@ class Comparisons:
             yield found
         finally:
             self._idle.put(found)
+
+
+def kept_components() -> Path:
+    """The folder of the build root in which the text of components is kept."""
+    kept = build_root() / "component"
+    kept.mkdir(parents=True, exist_ok=True)
+    return kept
 
 
 @pytest.fixture(scope="module")
