@@ -114,7 +114,7 @@ def test_what_did_not_change_is_not_converted_again(converted):
 @pytest.mark.parametrize(
     ("node", "parameters"),
     [
-        (Switch, SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=8)),
+        (Switch, SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8)),
         (Switch, SwitchParameters(ports=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1)),
         (Adapter, AdapterParameters(mtu=256, receive_blocks=8, send_blocks=8)),
     ],

@@ -45,14 +45,22 @@ def run_bench(files: Mapping[str, str], directory: Path, *plusargs: str) -> Benc
     sources = [f"{TEST_BENCH}.v", f"{PARTNER}.v", f"{TOP}.v"]
     compiler = ["iverilog", "-g2005", "-Wall", "-s", TEST_BENCH, "-o", "bench.vvp", *sources]
     said = subprocess.run(compiler, cwd=directory, capture_output=True, text=True, check=True)
+    return run_again(directory, *plusargs, compiler=said.stdout + said.stderr)
+
+
+def run_again(directory: Path, *plusargs: str, compiler: str = "") -> BenchRun:
+    """A run of the test bench that was compiled there."""
     ran = subprocess.run(["vvp", "-n", "bench.vvp", *plusargs], cwd=directory, capture_output=True, text=True)
-    return BenchRun(ran.returncode, said.stdout + said.stderr, ran.stdout)
+    return BenchRun(ran.returncode, compiler, ran.stdout)
+
+
+SMALL = SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=12)
 
 
 @pytest.fixture(scope="session")
 def small() -> Mapping[str, str]:
     """The files of a switch of three ports."""
-    return exported(SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=12))
+    return exported(SMALL)
 
 
 @pytest.fixture
