@@ -6,13 +6,13 @@ import subprocess
 import pytest
 from amaranth.sim import Simulator
 
+from cosim.scenario.scenario_file import load_scenario
 from cosim.simulators import precompiled_modules
 from cosim.simulators.build import build
 from cosim.simulators.precompiled_modules import split
 from tests.cosim.engines.stages import Counted, Pipeline
 from verilog.design import fabric_design
 from verilog.emit import to_verilog
-from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 
 CYCLES = 1000
 BENCH = """\
@@ -80,9 +80,7 @@ def test_modules_with_a_falling_edge_are_not_precompiled():
 @pytest.mark.slow
 def test_adapters_and_both_halves_of_a_switchs_ports_are_precompiled(monkeypatch):
     monkeypatch.undo()
-    nodes = {"S": SwitchParameters(ports=3), **{f"H{port}": AdapterParameters() for port in (1, 2, 3)}}
-    links = tuple(LinkParameters(f"H{port}", 1, "S", port) for port in (1, 2, 3))
-    text = fabric_design(FabricParameters(nodes, links)).verilog
+    text = fabric_design(load_scenario("jam").fabric).verilog
     rest, found = split(text)
     # And in an adapter its two receivers of packets, the host's and the agent's.
     assert len(found) == 4
