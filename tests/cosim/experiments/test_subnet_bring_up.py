@@ -1,13 +1,15 @@
 """Fabrics brought up by the Subnet Manager over VL15, with nothing but SMPs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import count, islice, pairwise
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from cosim.analysis.observer import Observer
 from cosim.engines.simulation import run
 from cosim.experiments.subnet_bring_up import SubnetBringUpResult, bring_up_subnet
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
@@ -20,6 +22,7 @@ from cosim.topology.topology_file import TopologyFile, parse_topology, read_topo
 from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
 from sm.lids import LidRange
 from sm.subnet import End, Subnet
+from tests.cosim.recorder import Recorder
 from tests.files import TOPOLOGIES
 from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, fat_tree, random_subnet
 from wire.codes import LinkWidth, PortState
@@ -32,10 +35,26 @@ BLOCK = LINEAR_FORWARDING_TABLE.count
 WHEN = datetime(2026, 11, 7, 6, 5, 4)
 
 
-def brought_up(topology: TopologyFile, tmp_path: Path, **options: object) -> SubnetBringUpResult:
+BroughtUp = Callable[[str], SubnetBringUpResult]
+
+
+def brought_up(
+    topology: TopologyFile, tmp_path: Path, observers: Sequence[Observer] = (), **options: object
+) -> SubnetBringUpResult:
     made = fabric_of(topology)
     host = next(made.names[node.guid] for node in topology.subnet.nodes.values() if not node.is_switch)
-    return bring_up_subnet(SubnetTask(made.fabric, made.widths, **{"host": host, **options}), tmp_path)
+    return bring_up_subnet(SubnetTask(made.fabric, made.widths, **{"host": host, **options}), tmp_path, observers)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> BroughtUp:
+    """A fabric of a file in the golden model, brought up as it is, once for all tests that look at that."""
+
+    @cache
+    def once(name: str) -> SubnetBringUpResult:
+        return brought_up(read_topology(TOPOLOGIES / f"{name}.net"), tmp_path_factory.mktemp(name))
+
+    return once
 
 
 def check_is_up(topology: TopologyFile, result: SubnetBringUpResult, without: int | None = None) -> None:
@@ -49,14 +68,13 @@ def check_is_up(topology: TopologyFile, result: SubnetBringUpResult, without: in
 
 
 @pytest.mark.parametrize("name", FABRICS)
-def test_a_fabric_comes_up_as_its_file_has_it(name: str, tmp_path: Path) -> None:
-    topology = read_topology(TOPOLOGIES / f"{name}.net")
-    check_is_up(topology, brought_up(topology, tmp_path))
+def test_a_fabric_comes_up_as_its_file_has_it(name: str, up: BroughtUp) -> None:
+    check_is_up(read_topology(TOPOLOGIES / f"{name}.net"), up(name))
 
 
 @pytest.mark.parametrize(("name", "most"), [("star", 40), ("parallel", 100)])
-def test_bring_up_takes_few_smps(name: str, most: int, tmp_path: Path) -> None:
-    result = brought_up(read_topology(TOPOLOGIES / f"{name}.net"), tmp_path)
+def test_bring_up_takes_few_smps(name: str, most: int, up: BroughtUp) -> None:
+    result = up(name)
     assert result.manager.mads.sent.total() <= most
     assert result.manager.mads.retried == 0
 
@@ -108,9 +126,9 @@ def test_eighteen_switches_of_36_ports_and_216_hosts_come_up_in_one_sweep(tmp_pa
 
 
 @pytest.mark.parametrize("name", FABRICS)
-def test_what_is_discovered_is_the_input_s_topology(name: str, tmp_path: Path) -> None:
+def test_what_is_discovered_is_the_input_s_topology(name: str, up: BroughtUp) -> None:
     topology = read_topology(TOPOLOGIES / f"{name}.net")
-    found = brought_up(topology, tmp_path).manager.found
+    found = up(name).manager.found
     written = parse_topology(format_topology(found.subnet, found.origin, WHEN), "discovered")
     assert differences(topology.subnet, written.subnet, found.origin) == []
 
@@ -152,19 +170,18 @@ def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path)
         assert set(written.subnet.nodes) == in_reach(subnet, origin)
 
 
-def test_the_same_posts_make_the_same_trace(tmp_path: Path) -> None:
+def test_the_same_posts_make_the_same_trace(up: BroughtUp, tmp_path: Path) -> None:
     """The Subnet Manager's packets are ordinary stimulus."""
-    topology = read_topology(TOPOLOGIES / "star.net")
-    made = fabric_of(topology)
-    result = brought_up(topology, tmp_path)
+    made = fabric_of(read_topology(TOPOLOGIES / "star.net"))
+    result = up("star")
     host = list(made.fabric.nodes).index("H1")
     says = [Control(0, Operation.HOST_SM, host, (1, 0, 0, 0))]
     with run("model", RunSpec(made.fabric, says, result.posts, result.cycles), tmp_path) as records:
         assert sum(1 for _record in records) == result.records
 
 
-def test_the_subnet_manager_takes_its_time(tmp_path: Path) -> None:
-    result = brought_up(read_topology(TOPOLOGIES / "star.net"), tmp_path)
+def test_the_subnet_manager_takes_its_time(up: BroughtUp) -> None:
+    result = up("star")
     assert result.posts[0].cycle == 1_000 + REACTION_CYCLES
     assert [post.cycle for post in result.posts] == sorted(post.cycle for post in result.posts)
     assert len(result.posts) == result.manager.mads.sent.total()
@@ -250,18 +267,17 @@ def test_a_failure_is_answered_with_as_few_writes_as_it_needs(
     assert [event for event in later if isinstance(event, PortStateSet)] == []
 
 
-def test_a_failure_under_way_is_dealt_with(tmp_path: Path) -> None:
+def test_a_failure_under_way_is_dealt_with(up: BroughtUp, tmp_path: Path) -> None:
     topology = read_topology(TOPOLOGIES / "fat_tree.net")
-    quiet = brought_up(topology, tmp_path)
-    (first,) = [cycle for cycle, event in quiet.events if isinstance(event, SweepEnded)][:1]
+    (first,) = [cycle for cycle, event in up("fat_tree").events if isinstance(event, SweepEnded)][:1]
     result = brought_up(topology, tmp_path, failure=LinkFailure(FAT_TREE_LINKS - 1, first // 2, 5_000))
     check_is_up(topology, result, without=FAT_TREE_LINKS - 1)
 
 
-def test_a_failure_during_activation_is_dealt_with_sooner_than_a_fabric_comes_up(tmp_path: Path) -> None:
+def test_a_failure_during_activation_is_dealt_with_sooner_than_a_fabric_comes_up(up: BroughtUp, tmp_path: Path) -> None:
     """The ports behind the link are not waited for one by one."""
     topology = read_topology(TOPOLOGIES / "fat_tree.net")
-    quiet = brought_up(topology, tmp_path)
+    quiet = up("fat_tree")
     armed = [cycle for cycle, event in quiet.events if isinstance(event, PortStateSet)]
     link = link_at(topology, "L1", 3)
     result = brought_up(topology, tmp_path, failure=LinkFailure(link, armed[4], 5_000))
@@ -273,21 +289,31 @@ def test_a_failure_during_activation_is_dealt_with_sooner_than_a_fabric_comes_up
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "records"), [("star", 396), ("parallel", 1348), ("ring_4", 2112), ("fat_tree", 4592)])
-def test_rtl_and_model_agree_through_the_whole_bring_up(name: str, records: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "records", "failure"),
+    [
+        ("star", 396, None),
+        ("parallel", 1348, None),
+        ("ring_4", 2112, None),
+        ("fat_tree", 4592, LinkFailure(4, 260_000, 5_000)),
+    ],
+)
+def test_rtl_and_model_agree_through_the_whole_bring_up(
+    name: str,
+    records: int,
+    failure: LinkFailure | None,
+    up: BroughtUp,
+    tmp_path: Path,
+) -> None:
+    """And, where a link fails when that is over, through this too."""
     topology = read_topology(TOPOLOGIES / f"{name}.net")
-    result = brought_up(topology, tmp_path, engine="verilator")
-    check_is_up(topology, result)
+    quiet, seen = up(name), Recorder()
+    result = brought_up(topology, tmp_path, [seen], engine="verilator", failure=failure)
+    check_is_up(topology, result, without=None if failure is None else failure.link)
     assert result.comparison.difference is None
-    assert result.comparison.records == result.records == records
+    assert failure is None or failure.cycle > quiet.cycles
+    assert sum(record.cycle < quiet.cycles for record in seen.records) == quiet.records == records
     # The Subnet Manager cannot distinguish the two.
-    alone = brought_up(topology, tmp_path)
+    alone = quiet if failure is None else brought_up(topology, tmp_path, failure=failure)
     assert (alone.posts, alone.events, alone.cycles) == (result.posts, result.events, result.cycles)
-
-
-@pytest.mark.slow
-def test_rtl_and_model_agree_through_a_failure(tmp_path: Path) -> None:
-    topology = read_topology(TOPOLOGIES / "fat_tree.net")
-    result = brought_up(topology, tmp_path, engine="verilator", failure=LinkFailure(4, 260_000, 5_000))
-    check_is_up(topology, result, without=4)
-    assert result.comparison.difference is None
+    assert result.comparison.records == result.records == alone.records
