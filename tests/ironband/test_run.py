@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cosim.scenario.find_scenario import packaged_scenarios
 from ironband import main
 from tests.ironband.command import LOOPED, one_line_error
 from wire.trace import RECORD
@@ -162,22 +163,33 @@ def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
     assert "iverilog is missing" in one_line_error(capsys, "run", "jam", "--sim", "icarus")
 
 
-def story(capsys, *options: str) -> list[str]:
-    """What a run of the jam prints, without the lines that say what was compared."""
-    assert main(["run", "jam", *options]) == 0
+def story(capsys, scenario: str, *options: str) -> list[str]:
+    """What a run of a scenario prints, without the lines that say what was compared."""
+    assert main(["run", scenario, *options]) == 0
     output = capsys.readouterr().out.splitlines()
     return [line for line in output if not line.startswith(("cycles compared", "mismatches"))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sim", "bring_up"), [("verilator", "smp"), ("icarus", "bus"), ("amaranth", "bus")])
-def test_every_engine_tells_the_same_story_and_none_differs_from_the_model(capsys, sim, bring_up):
-    options = ["--bring-up", bring_up]
-    assert story(capsys, "--sim", sim, "--json", "jam.json", *options) == story(capsys, "--sim", "model", *options)
+@pytest.mark.parametrize(
+    ("sim", "bring_up", "packets", "cycles"),
+    [("verilator", "smp", 5, 2_500), ("icarus", "bus", 4, 1_650), ("amaranth", "bus", 4, 1_650)],
+)
+def test_every_engine_tells_the_same_story_and_none_differs_from_the_model(capsys, sim, bring_up, packets, cycles):
+    """The jam's; on slow engines without its last packet, which has room in the switch as the one before it has."""
+    jam = packaged_scenarios()["jam"].read_text()
+    assert jam.count("count = 5") == jam.count("cycles = 2500") == 1
+    text = jam.replace("count = 5", f"count = {packets}").replace("cycles = 2500", f"cycles = {cycles}")
+    Path("jam.toml").write_text(text)
+    options = ["jam.toml", "--bring-up", bring_up]
+    lines = story(capsys, *options, "--sim", sim, "--json", "jam.json")
+    assert lines == story(capsys, *options, "--sim", "model")
     results = json.loads(Path("jam.json").read_text())
     assert results["mismatches"] == 0
-    assert results["cycles_compared"] == results["cycles"] > 3_000
+    assert results["cycles_compared"] == results["cycles"] > cycles + 1_000
     assert results["records_compared"] > 100
+    assert results["delivered_packets"] == packets
+    assert any("stalls with packet" in line for line in lines)
 
 
 def flows_of(capsys, scenario: str) -> dict[str, dict]:
@@ -233,15 +245,9 @@ def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
 
 
 @pytest.mark.slow
-def test_rtl_and_model_agree_on_a_burst_of_errors(capsys):
-    assert main(["run", "error-burst", "--json", "-"]) == 0
-    results = json.loads(capsys.readouterr().out)
+def test_rtl_and_model_agree_on_a_burst_of_errors_and_waves_are_recorded_on_request(capsys):
+    assert main(["run", "error-burst", "--json", "burst.json", "--waves", "waves/burst.fst"]) == 0
+    results = json.loads(Path("burst.json").read_text())
     assert (results["mismatches"], results["lost_packets"], results["injected_errors"]) == (0, 4, 7)
-
-
-@pytest.mark.slow
-def test_waves_are_recorded_on_request(capsys):
-    Path("pair.toml").write_text(LOOPED.replace("50_000_000", "2_000"))
-    assert main(["run", "pair.toml", "--bring-up", "bus", "--waves", "waves/pair.fst"]) == 0
-    assert "wrote waves/pair.fst" in capsys.readouterr().out
-    assert Path("waves/pair.fst").stat().st_size > 10_000
+    assert "wrote waves/burst.fst" in capsys.readouterr().out
+    assert Path("waves/burst.fst").stat().st_size > 10_000
