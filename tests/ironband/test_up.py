@@ -128,12 +128,12 @@ def test_a_link_that_fails_is_routed_around_and_hosts_that_are_gone_are_told(cap
 
 
 @pytest.mark.slow
-def test_one_node_may_be_rtl(capsys):
-    lines = printed(capsys, STAR, "--rtl", "H2")
+def test_some_nodes_may_be_rtl(capsys):
+    lines = printed(capsys, STAR, "--rtl", "H1,H2")
     assert lines[:-4] == printed(capsys, STAR)[:-3]
     compared, mismatches = lines[-2:]
     assert (compared.split()[:2], mismatches.split()) == (["events", "compared"], ["mismatches", "0"])
-    assert results(capsys, STAR, "--rtl", "H2")["rtl"] == ["H2"]
+    assert results(capsys, STAR, "--rtl", "H1,H2")["rtl"] == ["H1", "H2"]
 
 
 @pytest.mark.parametrize(
