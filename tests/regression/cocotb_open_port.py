@@ -14,7 +14,7 @@ from wire.trace import Kind, LinkResult, Verdict
 from wire.trace_layout import RxData, RxFcp, TxData
 
 VLS = OPEN.nodes["sw0"].vls
-CREDITS = 100
+CREDITS = 40
 PATIENCE = 500
 
 
@@ -181,12 +181,12 @@ async def packet_without_credits_waits_for_them(dut):
     fabric, driver, monitor = await started(dut)
     await activate(fabric, driver)
     packet = ud_packet("h1", "h0", 256)
-    assert CREDITS // packet.blocks == 20
-    for _packet in range(21):
+    assert CREDITS // packet.blocks == 8
+    for _packet in range(9):
         await fabric.adapters["h1"].send(packet.data)
-    for _packet in range(20):
+    for _packet in range(8):
         assert (await monitor.recv_data(5000)).good
-    await fabric.cycles(2000)
+    await fabric.cycles(500)
     frames = [await monitor.recv() for _frame in range(monitor.count())]
     assert all(frame.start is Control.SLP for frame in frames)
     await driver.send(flow_control(FlowControlOp.NORMAL, fccl=CREDITS + packet.blocks))

@@ -1,72 +1,15 @@
-"""Regressions on three hosts at one switch, packet by packet."""
+"""Regressions on three hosts at one switch, packet by packet: what two hosts do not show."""
 
 import random
 
 import cocotb
 
 from cosim.drivers import FabricDriver
-from tests.regression.subnet import bring_up, counter, lid, port_state, set_state, ud_packet
-from wire.codes import PortState
+from tests.regression.subnet import PATIENCE, bring_up, counter, how_many, lid, ud_packet
 from wire.packet import parse
-from wire.registers import Counter, PortRegister, lft_address, port_address
-from wire.stimulus import Injection, Trigger
-from wire.trace import Kind, LinkResult, Verdict
-from wire.trace_layout import RxData, RxFcp
+from wire.registers import Counter, lft_address
 
 LONG = 256
-PATIENCE = 20_000
-"""Cycles after which a packet that has not come will not come."""
-
-
-def how_many(count: int) -> int:
-    """How many to send: half of them on Icarus, which is two hundred times slower."""
-    return count // 2 if cocotb.SIM_NAME.startswith("Icarus") else count
-
-
-@cocotb.test()
-async def link_comes_up_state_by_state(dut):
-    fabric = await FabricDriver.start(dut)
-    states = fabric.monitor(kinds=[Kind.STATE], ports=[("sw0", 1)])
-    assert await port_state(fabric, "sw0", 1) == PortState.INITIALIZE
-    await bring_up(fabric)
-    await states.recv()
-    assert [record.a for record in states.seen] == [PortState.ARMED, PortState.ACTIVE]
-
-
-@cocotb.test()
-async def active_needs_flow_control_of_the_other_end(dut):
-    fabric = await FabricDriver.start(dut)
-    await fabric.cycles(100)
-    await set_state(fabric, "sw0", 1, PortState.ARMED)
-    await set_state(fabric, "sw0", 1, PortState.ACTIVE)
-    assert await port_state(fabric, "sw0", 1) == PortState.ARMED
-
-
-@cocotb.test()
-async def port_without_a_link_stays_down(dut):
-    fabric = await FabricDriver.start(dut)
-    await fabric.control.link_down(2)
-    await fabric.cycles(20)
-    assert await port_state(fabric, "sw0", 3) == PortState.DOWN
-    await set_state(fabric, "sw0", 3, PortState.ARMED)
-    assert await port_state(fabric, "sw0", 3) == PortState.DOWN
-    await fabric.control.link_up(2)
-    await fabric.cycles(20)
-    assert await port_state(fabric, "sw0", 3) == PortState.INITIALIZE
-
-
-@cocotb.test()
-async def packets_go_both_ways(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    sent = {"h0": [], "h1": []}
-    for psn in range(20):
-        for source, to in (("h0", "h1"), ("h1", "h0")):
-            packet = ud_packet(source, to, random.randrange(0, LONG + 1), psn=psn)
-            await fabric.adapters[source].send(packet.data)
-            sent[to].append(packet.data)
-    for to, packets in sent.items():
-        assert [await fabric.adapters[to].recv(PATIENCE) for _packet in packets] == packets
 
 
 @cocotb.test()
@@ -86,7 +29,8 @@ async def packet_without_a_route_is_dropped_and_counted(dut):
 async def order_within_a_flow_is_kept(dut):
     fabric = await FabricDriver.start(dut)
     await bring_up(fabric)
-    count = how_many(40)
+    # Of either, more than the switch has buffer for.
+    count = how_many(40, on_icarus=10)
     for psn in range(count):
         for source in ("h0", "h2"):
             await fabric.adapters[source].send(ud_packet(source, "h1", random.choice([0, 32, LONG]), psn=psn).data)
@@ -96,107 +40,3 @@ async def order_within_a_flow_is_kept(dut):
         assert packet.bth is not None
         arrived[packet.lrh.slid].append(packet.bth.psn)
     assert arrived == {lid("h0"): list(range(count)), lid("h2"): list(range(count))}
-
-
-@cocotb.test()
-async def blocked_vl_never_stops_another(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    await fabric.control.stall("h1", {0})
-    # More than all buffers on the path hold, so VL0 is full back to the host.
-    count = how_many(24)
-    on_vl0 = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(count)]
-    for packet in on_vl0:
-        await fabric.adapters["h0"].send(packet, vl=0)
-    await fabric.cycles(1500)
-    assert fabric.adapters["h1"].count() == 0
-    on_vl1 = [ud_packet("h0", "h1", LONG, sl=1, vl=1, psn=psn).data for psn in range(count)]
-    for packet in on_vl1:
-        await fabric.adapters["h0"].send(packet, vl=1)
-    assert [await fabric.adapters["h1"].recv(1000) for _packet in on_vl1] == on_vl1
-    assert fabric.adapters["h1"].count() == 0
-    await fabric.control.stall("h1", set())
-    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in on_vl0] == on_vl0
-
-
-@cocotb.test()
-async def packet_without_credits_waits(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    sent = fabric.monitor(kinds=[Kind.TX_DATA], ports=[("sw0", 2)])
-    await fabric.control.stall("h1", {0})
-    packet = ud_packet("h0", "h1", LONG)
-    for _packet in range(8):
-        await fabric.adapters["h0"].send(packet.data)
-    await fabric.cycles(1500)
-    sent.poll()
-    # 16 blocks of buffer at the host, and what it has begun to take.
-    assert len(sent.seen) == 16 // packet.blocks
-    assert await counter(fabric, "sw0", 2, Counter.XMIT_WAIT) > 0
-
-
-@cocotb.test()
-async def lost_flow_control_heals(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    for node, port in (("sw0", 1), ("sw0", 2), ("h0", 1), ("h1", 1)):
-        await fabric.control.write(node, port_address(port, PortRegister.FCP_PERIOD), 500)
-    received = fabric.monitor(kinds=[Kind.RX_FCP], ports=[("h0", 1), ("sw0", 2)])
-    packets = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(30)]
-    for packet in packets:
-        await fabric.adapters["h0"].send(packet)
-    for _damage in range(20):
-        # One bit of the credit limit sent to a sender, on both hops.
-        await fabric.control.inject(0, 1, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
-        await fabric.control.inject(1, 0, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
-        await fabric.cycles(random.randrange(20, 200))
-    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in packets] == packets
-    received.poll()
-    lost = [record for record in received.seen if RxFcp.result.read(record) == LinkResult.LPCRC]
-    assert len(lost) > 10
-    assert await counter(fabric, "h0", 1, Counter.RCV_ERRORS) > 0
-
-
-@cocotb.test()
-async def damaged_packet_is_never_delivered_as_good(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    verdicts = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
-    good = []
-    damaged = how_many(20)
-    for psn in range(2 * damaged):
-        packet = ud_packet("h0", "h1", LONG, psn=psn)
-        if psn % 2:
-            rows = len(packet.data) // 4
-            row, bit = random.randrange(1, rows), random.randrange(32)
-            await fabric.control.inject(0, 0, Injection(Trigger.DATA, first=row, last=row, flip=1 << bit))
-            await fabric.cycles(10)
-        else:
-            good.append(packet.data)
-        await fabric.adapters["h0"].send(packet.data)
-        await fabric.cycles(200)
-    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in good] == good
-    await fabric.cycles(1000)
-    assert fabric.adapters["h1"].count() == 0
-    verdicts.poll()
-    assert sum(RxData.verdict.read(record) != Verdict.GOOD for record in verdicts.seen) == damaged
-    errors = [Counter.RCV_ERRORS, Counter.RCV_SWITCH_RELAY_ERRORS]
-    assert sum([await counter(fabric, "sw0", 1, which) for which in errors]) == damaged
-
-
-@cocotb.test()
-async def unplugged_cable_comes_back(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    await fabric.control.write("sw0", port_address(1, PortRegister.LINK_DOWN_TIMEOUT), 300)
-    await fabric.control.link_down(0)
-    await fabric.cycles(100)
-    assert await port_state(fabric, "sw0", 1) == PortState.ACTIVE_DEFER
-    await fabric.control.link_up(0)
-    await fabric.cycles(100)
-    assert await port_state(fabric, "sw0", 1) == PortState.ACTIVE
-    assert await counter(fabric, "sw0", 1, Counter.LINK_ERROR_RECOVERY) == 1
-    await fabric.control.link_down(0)
-    await fabric.cycles(400)
-    assert await port_state(fabric, "sw0", 1) == PortState.DOWN
-    assert await counter(fabric, "sw0", 1, Counter.LINK_DOWNED) == 1

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import random
 
+import cocotb
+
 from cosim.drivers import FabricDriver
 from wire.codes import PortState
 from wire.packet import Packet, build_ud_send
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address, port_address
 
-__all__ = ["bring_up", "counter", "lid", "port_state", "set_state", "ud_packet"]
+__all__ = ["PATIENCE", "bring_up", "counter", "how_many", "lid", "port_state", "set_state", "ud_packet"]
+
+PATIENCE = 20_000
+"""Cycles after which a packet that has not come will not come."""
 
 SWITCH = "sw0"
-_EXCHANGE_CYCLES = 60
+_EXCHANGE_CYCLES = 30
 """More than two flow control packets take to be sent, carried and received."""
+
+
+def how_many(many: int, on_icarus: int) -> int:
+    """How many to send: fewer on Icarus, which is hundreds of times slower."""
+    return on_icarus if cocotb.SIM_NAME.startswith("Icarus") else many
 
 
 def lid(host: str) -> int:

@@ -7,12 +7,13 @@ import pytest
 
 from cosim.engines.session import run_cocotb
 from tests.cocotb_modules import cocotb_tests
-from tests.regression.fabrics import OPEN, STAR
+from tests.regression.fabrics import OPEN, PAIR, STAR
 from verilog.design import fabric_design
 
 pytestmark = pytest.mark.slow
 
 SIMULATORS = ["verilator", "icarus"]
+PAIR_TESTS = "tests.regression.cocotb_pair"
 STAR_TESTS = "tests.regression.cocotb_star"
 OPEN_PORT_TESTS = "tests.regression.cocotb_open_port"
 
@@ -21,6 +22,12 @@ def seed() -> int:
     chosen = random.randrange(1 << 31)
     print(f"COCOTB_RANDOM_SEED={chosen}")
     return chosen
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize("testcase", cocotb_tests(PAIR_TESTS))
+def test_pair(testcase: str, simulator: str, tmp_path: Path) -> None:
+    run_cocotb(simulator, fabric_design(PAIR), PAIR, PAIR_TESTS, testcase, tmp_path, seed=seed())
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
