@@ -1,4 +1,4 @@
-"""The cocotb regressions, each test in a simulation of its own, on every simulator."""
+"""The cocotb regressions, each cocotb test in a simulation of its own, on every simulator."""
 
 import random
 from pathlib import Path
