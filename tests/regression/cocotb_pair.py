@@ -69,10 +69,38 @@ async def port_states(dut):
     await unplugged_cable_comes_back(fabric)
 
 
-@cocotb.test()
-async def packets_go_both_ways(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
+async def packet_without_credits_waits(fabric: FabricDriver) -> list[bytes]:
+    """As the host at the other end takes none on VL0. The packets, which wait still."""
+    left_host, left_switch = [fabric.monitor(kinds=[Kind.TX_DATA], ports=[port]) for port in (("h0", 1), ("sw0", 2))]
+    await fabric.control.stall("h1", {0})
+    # More than all buffers on the path hold, so VL0 is full back to the host.
+    packets = [ud_packet("h0", "h1", LONG, psn=psn) for psn in range(how_many(24, on_icarus=10))]
+    for packet in packets:
+        await fabric.adapters["h0"].send(packet.data, vl=0)
+    # The time of more than eight packets.
+    await fabric.cycles(700)
+    in_a_buffer = 16 // packets[0].blocks
+    # 16 blocks of buffer at the host, and what it has begun to take; and as much at the switch.
+    for monitor, buffers in ((left_switch, 1), (left_host, 2)):
+        monitor.poll()
+        assert len(monitor.seen) == buffers * in_a_buffer
+    assert fabric.adapters["h1"].count() == 0
+    assert await counter(fabric, "sw0", 2, Counter.XMIT_WAIT) > 0
+    return [packet.data for packet in packets]
+
+
+async def blocked_vl_never_stops_another(fabric: FabricDriver, on_vl0: list[bytes]) -> None:
+    """VL0 is blocked by these packets."""
+    on_vl1 = [ud_packet("h0", "h1", LONG, sl=1, vl=1, psn=psn).data for psn in range(len(on_vl0))]
+    for packet in on_vl1:
+        await fabric.adapters["h0"].send(packet, vl=1)
+    assert [await fabric.adapters["h1"].recv(1000) for _packet in on_vl1] == on_vl1
+    assert fabric.adapters["h1"].count() == 0
+    await fabric.control.stall("h1", set())
+    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in on_vl0] == on_vl0
+
+
+async def packets_go_both_ways(fabric: FabricDriver) -> None:
     sent = {"h0": [], "h1": []}
     for psn in range(how_many(20, on_icarus=10)):
         for source, to in (("h0", "h1"), ("h1", "h0")):
@@ -84,73 +112,15 @@ async def packets_go_both_ways(dut):
 
 
 @cocotb.test()
-async def blocked_vl_never_stops_another(dut):
+async def packets_and_credits(dut):
     fabric = await FabricDriver.start(dut)
     await bring_up(fabric)
-    await fabric.control.stall("h1", {0})
-    left_host = fabric.monitor(kinds=[Kind.TX_DATA], ports=[("h0", 1)])
-    # More than all buffers on the path hold, so VL0 is full back to the host.
-    count = how_many(24, on_icarus=10)
-    on_vl0 = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(count)]
-    for packet in on_vl0:
-        await fabric.adapters["h0"].send(packet, vl=0)
-    # The time of eight packets: six have left the host, three for each of the buffers behind it.
-    await fabric.cycles(600)
-    left_host.poll()
-    assert len(left_host.seen) == 6
-    assert fabric.adapters["h1"].count() == 0
-    on_vl1 = [ud_packet("h0", "h1", LONG, sl=1, vl=1, psn=psn).data for psn in range(count)]
-    for packet in on_vl1:
-        await fabric.adapters["h0"].send(packet, vl=1)
-    assert [await fabric.adapters["h1"].recv(1000) for _packet in on_vl1] == on_vl1
-    assert fabric.adapters["h1"].count() == 0
-    await fabric.control.stall("h1", set())
-    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in on_vl0] == on_vl0
+    on_vl0 = await packet_without_credits_waits(fabric)
+    await blocked_vl_never_stops_another(fabric, on_vl0)
+    await packets_go_both_ways(fabric)
 
 
-@cocotb.test()
-async def packet_without_credits_waits(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    sent = fabric.monitor(kinds=[Kind.TX_DATA], ports=[("sw0", 2)])
-    await fabric.control.stall("h1", {0})
-    packet = ud_packet("h0", "h1", LONG)
-    for _packet in range(8):
-        await fabric.adapters["h0"].send(packet.data)
-    # Longer than all eight would take.
-    await fabric.cycles(700)
-    sent.poll()
-    # 16 blocks of buffer at the host, and what it has begun to take.
-    assert len(sent.seen) == 16 // packet.blocks
-    assert await counter(fabric, "sw0", 2, Counter.XMIT_WAIT) > 0
-
-
-@cocotb.test()
-async def lost_flow_control_heals(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
-    for node, port in (("sw0", 1), ("sw0", 2), ("h0", 1), ("h1", 1)):
-        await fabric.control.write(node, port_address(port, PortRegister.FCP_PERIOD), 200)
-    received = fabric.monitor(kinds=[Kind.RX_FCP], ports=[("h0", 1), ("sw0", 2)])
-    packets = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(how_many(30, on_icarus=12))]
-    for packet in packets:
-        await fabric.adapters["h0"].send(packet)
-    for _damage in range(20):
-        # One bit of the credit limit sent to a sender, on both hops.
-        await fabric.control.inject(0, 1, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
-        await fabric.control.inject(1, 0, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
-        await fabric.cycles(random.randrange(20, 60))
-    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in packets] == packets
-    received.poll()
-    lost = [record for record in received.seen if RxFcp.result.read(record) == LinkResult.LPCRC]
-    assert len(lost) > 10
-    assert await counter(fabric, "h0", 1, Counter.RCV_ERRORS) > 0
-
-
-@cocotb.test()
-async def damaged_packet_is_never_delivered_as_good(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
+async def damaged_packet_is_never_delivered_as_good(fabric: FabricDriver) -> None:
     verdicts = fabric.monitor(kinds=[Kind.RX_DATA], ports=[("sw0", 1)])
     good = []
     received = []
@@ -173,3 +143,30 @@ async def damaged_packet_is_never_delivered_as_good(dut):
     assert sum(RxData.verdict.read(record) != Verdict.GOOD for record in received) == damaged
     errors = [Counter.RCV_ERRORS, Counter.RCV_SWITCH_RELAY_ERRORS]
     assert sum([await counter(fabric, "sw0", 1, which) for which in errors]) == damaged
+
+
+async def lost_flow_control_heals(fabric: FabricDriver) -> None:
+    for node, port in (("sw0", 1), ("sw0", 2), ("h0", 1), ("h1", 1)):
+        await fabric.control.write(node, port_address(port, PortRegister.FCP_PERIOD), 200)
+    received = fabric.monitor(kinds=[Kind.RX_FCP], ports=[("h0", 1), ("sw0", 2)])
+    packets = [ud_packet("h0", "h1", LONG, psn=psn).data for psn in range(how_many(30, on_icarus=16))]
+    for packet in packets:
+        await fabric.adapters["h0"].send(packet)
+    for _damage in range(30):
+        # One bit of the credit limit sent to a sender, on both hops.
+        await fabric.control.inject(0, 1, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
+        await fabric.control.inject(1, 0, Injection(Trigger.LINK, first=0, last=0, flip=1 << 3))
+        await fabric.cycles(random.randrange(10, 60))
+    assert [await fabric.adapters["h1"].recv(PATIENCE) for _packet in packets] == packets
+    received.poll()
+    lost = [record for record in received.seen if RxFcp.result.read(record) == LinkResult.LPCRC]
+    assert len(lost) > 10
+    assert await counter(fabric, "h0", 1, Counter.RCV_ERRORS) > 0
+
+
+@cocotb.test()
+async def errors_on_links(dut):
+    fabric = await FabricDriver.start(dut)
+    await bring_up(fabric)
+    await damaged_packet_is_never_delivered_as_good(fabric)
+    await lost_flow_control_heals(fabric)

@@ -12,10 +12,7 @@ from wire.registers import Counter, lft_address
 LONG = 256
 
 
-@cocotb.test()
-async def packet_without_a_route_is_dropped_and_counted(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
+async def packet_without_a_route_is_dropped_and_counted(fabric: FabricDriver) -> None:
     await fabric.control.write("sw0", lft_address(lid("h2")), 255)
     await fabric.adapters["h0"].send(ud_packet("h0", "h2", 64).data)
     packet = ud_packet("h0", "h1", 64).data
@@ -25,10 +22,7 @@ async def packet_without_a_route_is_dropped_and_counted(dut):
     assert await counter(fabric, "sw0", 1, Counter.RCV_SWITCH_RELAY_ERRORS) == 1
 
 
-@cocotb.test()
-async def order_within_a_flow_is_kept(dut):
-    fabric = await FabricDriver.start(dut)
-    await bring_up(fabric)
+async def order_within_a_flow_is_kept(fabric: FabricDriver) -> None:
     # Of either, more than the switch has buffer for.
     count = how_many(40, on_icarus=10)
     for psn in range(count):
@@ -40,3 +34,11 @@ async def order_within_a_flow_is_kept(dut):
         assert packet.bth is not None
         arrived[packet.lrh.slid].append(packet.bth.psn)
     assert arrived == {lid("h0"): list(range(count)), lid("h2"): list(range(count))}
+
+
+@cocotb.test()
+async def three_hosts(dut):
+    fabric = await FabricDriver.start(dut)
+    await bring_up(fabric)
+    await packet_without_a_route_is_dropped_and_counted(fabric)
+    await order_within_a_flow_is_kept(fabric)
