@@ -53,7 +53,7 @@ INSIDE = {
         ("design",),
         ("emit",),
         ("nodes",),
-        ("boundaries", "merging", "memory_contents", "whole_assignments"),
+        ("boundaries", "merging", "line_order", "memory_contents", "whole_assignments"),
         ("fingerprint", "liveness"),
     ),
 }
