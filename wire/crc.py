@@ -142,6 +142,10 @@ def vcrc_with_vl(vcrc_bytes: bytes, old_vl: int, new_vl: int, covered_bytes: int
     return register.to_bytes(VCRC_BYTES, "little")
 
 
+_VL_ONES: Final = LRH["vl"].max << LRH["vl"].lsb_in_span
+"""In byte 0 of an LRH."""
+
+
 def _ones(layout: Layout, data: bytes, *names: str) -> bytes:
     for name in names:
         data = layout[name].write(data, layout[name].max)
@@ -168,7 +172,7 @@ def icrc_masked(packet: bytes) -> bytes:
     if len(packet) < bth + BTH.size_bytes:
         raise ValueError(f"ICRC: headers need {bth + BTH.size_bytes} bytes, got {len(packet)}")
     if lnh == LNH.IBA_LOCAL:
-        route = _ones(LRH, packet[:bth], "vl")
+        route = bytes([packet[0] | _VL_ONES]) + packet[1:bth]
     else:
         route = b"\xff" * LRH.size_bytes + _ones(GRH, packet[LRH.size_bytes : bth], "t_class", "flow_label", "hop_lmt")
     variant = bth + BTH["fecn"].byte

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as member
 
 from .meaning import Meaning
 
@@ -24,6 +25,10 @@ class Field:
         width: bits in the field.
         default: the value packed where the caller gives none.
         meaning: how a person reads the value, a plain number where there is none.
+        max: the largest value; as a mask, ``width`` ones.
+        byte: index of the first byte that holds a bit of the field.
+        byte_span: number of bytes that hold a bit of the field.
+        lsb_in_span: position of the field's least significant bit in the big-endian integer of its span.
 
     Hardware slices a field out of the ``byte_span`` bytes that begin at ``byte``: joined
     big-endian into one vector, the field is ``vector[lsb_in_span:lsb_in_span + width]``.
@@ -38,6 +43,11 @@ class Field:
     width: int
     default: int = 0
     meaning: Meaning | None = None
+    # Of those above, worked out once: packets are read and written field by field.
+    max: int = member(init=False, repr=False, compare=False)
+    byte: int = member(init=False, repr=False, compare=False)
+    byte_span: int = member(init=False, repr=False, compare=False)
+    lsb_in_span: int = member(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check name, place and default."""
@@ -47,32 +57,17 @@ class Field:
             raise ValueError(f"field {self.name}: offset_bits {self.offset_bits}, allowed 0 and above")
         if self.width < 1:
             raise ValueError(f"field {self.name}: width {self.width}, allowed 1 and above")
+        byte = self.offset_bits // 8
+        object.__setattr__(self, "max", (1 << self.width) - 1)
+        object.__setattr__(self, "byte", byte)
+        object.__setattr__(self, "byte_span", (self.end_bits + 7) // 8 - byte)
+        object.__setattr__(self, "lsb_in_span", -self.end_bits % 8)
         self.check(self.default)
-
-    @property
-    def max(self) -> int:
-        """The largest value; as a mask, ``width`` ones."""
-        return (1 << self.width) - 1
 
     @property
     def end_bits(self) -> int:
         """Bits from the start of the layout to the first bit after the field."""
         return self.offset_bits + self.width
-
-    @property
-    def byte(self) -> int:
-        """Index of the first byte that holds a bit of the field."""
-        return self.offset_bits // 8
-
-    @property
-    def byte_span(self) -> int:
-        """Number of bytes that hold a bit of the field."""
-        return (self.end_bits + 7) // 8 - self.byte
-
-    @property
-    def lsb_in_span(self) -> int:
-        """Position of the field's least significant bit in the big-endian integer of its span."""
-        return -self.end_bits % 8
 
     def check(self, value: int, layout: str = "") -> None:
         """Raise ValueError, naming field, value and range, unless the value fits the field."""
@@ -127,7 +122,7 @@ class Layout:
             that ``Record`` needs for itself.
     """
 
-    __slots__ = ("_by_name", "_index", "_slices", "fields", "name", "size_bytes")
+    __slots__ = ("_by_name", "_defaults", "_index", "_slices", "fields", "name", "size_bytes")
 
     def __init__(self, name: str, size_bytes: int, fields: Iterable[Field]) -> None:
         """Sort the fields into wire order and check them."""
@@ -135,6 +130,7 @@ class Layout:
         self.size_bytes = size_bytes
         self.fields = tuple(sorted(fields, key=lambda field: field.offset_bits))
         self._by_name = {field.name: field for field in self.fields}
+        self._defaults = tuple(field.default for field in self.fields)
         self._index = {field.name: index for index, field in enumerate(self.fields)}
         self._slices = tuple((size_bytes * 8 - field.end_bits, field.max) for field in self.fields)
         if len(self._by_name) != len(self.fields):
@@ -191,10 +187,15 @@ class Layout:
         Raises:
             ValueError: an unknown field, or a value that does not fit.
         """
-        given = {**(values or {}), **more}
+        return Record(self, self._with(self._defaults, {**(values or {}), **more}))
+
+    def _with(self, values: tuple[int, ...], given: Mapping[str, int]) -> tuple[int, ...]:
+        """The values of all fields, some of them other ones, which are checked."""
+        made = list(values)
         for name, value in given.items():
             self[name].check(value, self.name)
-        return Record(self, tuple(given.get(field.name, field.default) for field in self.fields))
+            made[self._index[name]] = value
+        return tuple(made)
 
     def pack(self, values: Mapping[str, int] | None = None, /, **more: int) -> bytes:
         """The header's ``size_bytes`` bytes; fields not named take their default.
@@ -296,4 +297,4 @@ class Record(Mapping[str, int]):
         Raises:
             ValueError: an unknown field, or a value that does not fit.
         """
-        return self.layout.record(self, **values)
+        return Record(self.layout, self.layout._with(self._values, values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from dataclasses import field as member
 
 from .layout import Field, Layout
 
@@ -29,6 +30,7 @@ class Table:
     count: int
     entry: Field
     parts: Layout | None = None
+    _fields: tuple[Field, ...] = member(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check that the entries fill bytes and the parts an entry."""
@@ -38,6 +40,11 @@ class Table:
             raise ValueError(f"table {self.name}: entry 0 at bit {self.entry.offset_bits}, allowed 0")
         if self.parts is not None and self.parts.size_bytes * 8 != self.entry.width:
             raise ValueError(f"table {self.name}: {self.parts!r} in an entry of {self.entry.width} bits")
+        fields = (
+            replace(self.entry, name=f"{self.entry.name}_{index}", offset_bits=index * self.entry.width)
+            for index in range(self.count)
+        )
+        object.__setattr__(self, "_fields", tuple(fields))
 
     @property
     def size_bytes(self) -> int:
@@ -52,7 +59,7 @@ class Table:
         """
         if not 0 <= index < self.count:
             raise ValueError(f"{self.name}: entry {index}, allowed 0..{self.count - 1}")
-        return replace(self.entry, name=f"{self.entry.name}_{index}", offset_bits=index * self.entry.width)
+        return self._fields[index]
 
     def pack(self, values: Iterable[int] = ()) -> bytes:
         """The block's ``size_bytes`` bytes; entries not given take the entry's default.
