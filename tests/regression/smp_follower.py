@@ -56,6 +56,10 @@ class SmpFollower:
         self._answers: Counter[tuple[int, int, int]] = Counter()
         self._keys: dict[tuple[int, int, int], set[int | None]] = {}
         self._posted_answers: set[tuple[int, int, int]] = set()
+        self.expects(posts)
+
+    def expects(self, posts: Iterable[Post]) -> None:
+        """Packets that hosts will send."""
         for post in posts:
             self._posted[post.node, fingerprint(post.data)] = post.data
             self._knows(post.data)
@@ -104,9 +108,9 @@ class SmpFollower:
         if done.passed_on is not None:
             self._knows(done.passed_on)
         if done.answer is not None:
-            self._expects(done.answer)
+            self._is_due(done.answer)
 
-    def _expects(self, answer: Answer) -> None:
+    def _is_due(self, answer: Answer) -> None:
         place = answer.transaction_id, answer.attribute, answer.modifier
         self._answers[place] += 1
         self._keys.setdefault(place, set()).add(answer.m_key)

@@ -1,6 +1,7 @@
 """Random SMPs, right and wrong ones: no agent hangs, none writes what a wrong M_Key should have stopped."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,17 @@ ASKED_BY: dict[str, tuple[str, list[int]]] = {
 START = 300
 LEASE_SECOND = 5_000
 LINK_DOWN_TIMEOUT = 2_000
+LONGEST = 400
+"""Cycles: an agent takes no SMP longer."""
+
 SETTLED = 20_000
 """Cycles from the last SMP taken from a host to the end of all that it brings about."""
 
 READ_BACK = 1 << 48
 """In the TransactionIDs of these Gets, and of no others."""
+
+TRIES = 2
+"""Gets of everything, of which the last one counts."""
 
 EVERY = 800
 """Cycles between two Gets: more than one takes there and back."""
@@ -150,94 +157,121 @@ def registers(index: int, agent: NaiveAgent) -> Iterator[tuple[tuple[int, int], 
                 yield (index, sl_to_vl_address(input_port, out, sl)), vl
 
 
+def all_taken(smps: list[Post]) -> int:
+    """A cycle by which hosts have got rid of all."""
+    free: dict[int, int] = {}
+    for smp in smps:
+        free[smp.node] = max(free.get(smp.node, 0), smp.cycle) + LONGEST
+    return max(free.values())
+
+
 class Attack:
-    """Random SMPs from three hosts, and what else is posted, on one engine; if it is not the model, compared with it.
+    """Random SMPs; then every link is taken down, which ends what is in flight, and up, and every node is read.
+
+    What the agents took is followed while the model runs, and so, as an actor, it knows the M_Keys with which to ask.
 
     Attributes:
+        spec: for the model.
         follower: followed what the agents took.
-        given: packets given to hosts, and when.
-        read: what BUS_READ read, by node and address.
+        gets: the Gets that read every node.
+        given: what hosts were given.
     """
 
-    def __init__(self, engine: str, directory: Path, posts: list[Post], controls: list[Control], cycles: int) -> None:
+    def __init__(self, smps: list[Post]) -> None:
+        agents = [NaiveAgent(node, FABRIC.identity(name), LEASE_SECOND) for name, node in FABRIC.nodes.items()]
+        controls = [write(cycle, *setting) for cycle, setting in enumerate(short_times())]
+        self._taken = all_taken(smps)
+        cycle = self._taken + SETTLED
+        for state in (PortPhysicalState.DISABLED, PortPhysicalState.POLLING):
+            for index, agent in enumerate(agents):
+                for port in range(1, agent.ports + 1):
+                    controls.append(write(cycle, index, port_address(port, PortRegister.PHYSICAL_STATE), state))
+                    cycle += 1
+            cycle += SETTLED
+        self._reads = cycle
+        cycle += EVERY * (1 + TRIES * sum(1 for agent in agents for _get in gets(agent)))
+        for index, agent in enumerate(agents):
+            for (node, address), _value in registers(index, agent):
+                controls.append(Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0)))
+                cycle += 1
+
+        self._smps = smps
+        self.spec = RunSpec(FABRIC, controls, smps, cycle + EVERY, actor=self)
         accesses = {(one.target, one.cycle) for one in controls}
-        self.follower = SmpFollower(FABRIC, posts, LEASE_SECOND, accesses)
-        self.given: list[tuple[int, bytes]] = []
-        self.read: dict[tuple[int, int], int] = {}
-        spec = RunSpec(FABRIC, controls, posts, cycles)
-        with run(engine, spec, directory / engine, on_delivery=self._hears) as records:
-            if engine == "model":
-                for record in records:
-                    self._sees(record)
-            else:
-                with run("model", spec, directory / "model") as expected:
-                    comparison = compare(expected, self._seen(records))
-                assert comparison.difference is None, comparison.difference.report(Names(FABRIC), "as above")
-        for _cycle, packet in self.given:
-            self.follower.hears(packet)
+        self.follower = SmpFollower(FABRIC, smps, LEASE_SECOND, accesses)
+        self.gets: list[Post] = []
+        self.given: list[Delivery] = []
+        self._asked: dict[int, tuple[NaiveAgent, int, int]] = {}
+        self._read: dict[tuple[int, int], int] = {}
 
-    def _hears(self, delivery: Delivery) -> None:
-        self.given.append((delivery.cycle, delivery.data))
+    def until(self, finished: int) -> int:
+        return self._reads if finished < self._reads else self.spec.cycles
 
-    def _sees(self, record: Record) -> None:
+    def posts_until(self, cycle: int) -> list[Post]:
+        """The Gets, all at once, when what came before is over."""
+        if cycle <= self._reads or self.gets:
+            return []
+        assert self.follower.sent == len(self._smps)
+        assert self.follower.last_send < self._taken
+        for index, agent in enumerate(self.follower.agents):
+            for attribute, modifier in gets(agent):
+                self._asks(index, agent, attribute, modifier)
+        self.follower.expects(self.gets)
+        return self.gets
+
+    def _asks(self, index: int, agent: NaiveAgent, attribute: int, modifier: int) -> None:
+        host, path = ASKED_BY[NODES[index]]
+        key = agent.settings[0]["m_key"]
+        # Traps are in flight too, and may take the room of the first.
+        for _try in range(TRIES):
+            number = READ_BACK | len(self._asked)
+            smp = smp_request(MadMethod.GET, attribute, modifier, transaction_id=number, m_key=key, path=path)
+            data = smp_packet(smp, psn=len(self.gets)).data
+            at = self._reads + EVERY * (1 + len(self.gets))
+            self.gets.append(Post(at, NODES.index(host), FABRIC.nodes[host].vls, data))
+        self._asked[number] = agent, attribute, modifier
+
+    def delivered(self, delivery: Delivery) -> None:
+        self.given.append(delivery)
+
+    def sees(self, record: Record) -> None:
         self.follower.sees(record)
         if record.kind == Kind.BUS_READ:
-            self.read[port_of_source(record.source)[0], record.a] = record.b
+            self._read[port_of_source(record.source)[0], record.a] = record.b
 
-    def _seen(self, records: Iterable[Record]) -> Iterator[Record]:
-        for record in records:
-            self._sees(record)
-            yield record
+    def check(self) -> None:
+        """Every answer was due, and every node stores what naive agents do."""
+        for delivery in self.given:
+            self.follower.hears(delivery.data)
+        late = (answer_in(delivery.data) for delivery in self.given if delivery.cycle > self._reads)
+        answers = {smp.transaction_id: smp for smp in late}
+        for number, (agent, attribute, modifier) in self._asked.items():
+            assert number in answers, f"{agent.identity.description} does not answer"
+            assert answers[number].status == MadStatus.OK
+            check_answer(agent, attribute, modifier, mad_data(answers[number]))
+        for index, agent in enumerate(self.follower.agents):
+            stored = dict(registers(index, agent))
+            assert {place: self._read[place] for place in stored} == stored
 
 
 def attack(engine: str, directory: Path, traffic: SmpTraffic) -> SmpFollower:
-    """Random SMPs; then every link is taken down, which ends what is in flight, and up, and every node is read."""
+    """An attack on the model, and then, if it is not the model, the same on another engine, which must do the same."""
     print(f"replay: {traffic}")
-    smps = list(random_smps(FABRIC, traffic))
-    controls = [write(cycle, *setting) for cycle, setting in enumerate(short_times())]
-    # An agent takes no SMP longer than 400 cycles: hosts get rid of all in this time.
-    enough = START + traffic.count // 3 * max(traffic.spacing, 400) + 20 * traffic.spacing + SETTLED
-    first = Attack("model", directory, smps, controls, enough).follower
-    assert first.sent == len(smps)
-
-    cycle = first.last_send + SETTLED
-    for state in (PortPhysicalState.DISABLED, PortPhysicalState.POLLING):
-        for index, agent in enumerate(first.agents):
-            for port in range(1, agent.ports + 1):
-                controls.append(write(cycle, index, port_address(port, PortRegister.PHYSICAL_STATE), state))
-                cycle += 1
-        cycle += SETTLED
-
-    asked: dict[int, tuple[NaiveAgent, int, int]] = {}
-    reads = cycle
-    follows: list[Post] = []
-    for index, agent in enumerate(first.agents):
-        host, path = ASKED_BY[NODES[index]]
-        node = NODES.index(host)
-        for attribute, modifier in gets(agent):
-            # Traps are in flight too, and may take the room of the first.
-            for _try in range(2):
-                number = READ_BACK | len(asked)
-                key = agent.settings[0]["m_key"]
-                smp = smp_request(MadMethod.GET, attribute, modifier, transaction_id=number, m_key=key, path=path)
-                follows.append(Post(cycle, node, FABRIC.nodes[host].vls, smp_packet(smp, psn=len(follows)).data))
-                cycle += EVERY
-            asked[number] = agent, attribute, modifier
-    for index, agent in enumerate(first.agents):
-        for (node, address), _value in registers(index, agent):
-            controls.append(Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0)))
-            cycle += 1
-
-    second = Attack(engine, directory, smps + follows, controls, cycle + EVERY)
-    answers = {smp.transaction_id: smp for smp in map(answer_in, (packet for at, packet in second.given if at > reads))}
-    for number, (agent, attribute, modifier) in asked.items():
-        now = second.follower.agents[first.agents.index(agent)]
-        assert number in answers, f"{agent.identity.description} does not answer"
-        assert answers[number].status == MadStatus.OK
-        check_answer(now, attribute, modifier, mad_data(answers[number]))
-    for index, agent in enumerate(second.follower.agents):
-        assert {place: second.read[place] for place, _value in registers(index, agent)} == dict(registers(index, agent))
-    return second.follower
+    attacked = Attack(list(random_smps(FABRIC, traffic)))
+    trace = []
+    with run("model", attacked.spec, directory / "model") as records:
+        for record in records:
+            attacked.sees(record)
+            trace.append(record)
+    attacked.check()
+    if engine != "model":
+        spec = replace(attacked.spec, posts=[*attacked.spec.posts, *attacked.gets], actor=None)
+        given: list[Delivery] = []
+        with run(engine, spec, directory / engine, on_delivery=given.append) as records:
+            comparison = compare(trace, records)
+        assert comparison.difference is None, comparison.difference.report(Names(FABRIC), "as above")
+        assert given == attacked.given
+    return attacked.follower
 
 
 def test_no_agent_hangs_or_takes_a_wrong_key(tmp_path: Path) -> None:
