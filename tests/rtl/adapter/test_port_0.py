@@ -50,7 +50,7 @@ def test_an_smp_passes_the_agents_of_both_adapters() -> None:
     ready = fabric.bring_up(5)
     packet = smp(0, 1)
     fabric.post(ready, 0, VL15_SLOT, packet)
-    fabric.run(ready + 900)
+    fabric.run(ready + 600)
     assert fabric.delivered[1] == [(VL15_SLOT, packet)]
     digest = fingerprint(content(packet))
 
@@ -86,7 +86,7 @@ def test_what_is_no_smp_does_not_meet_the_agent() -> None:
     packets = [(0, words(0, 1, 256)), (VL15_SLOT, words(0, 1, 256, vl=VL15)), (VL15_SLOT, words(0, 1, 16, vl=VL15))]
     for slot, packet in packets:
         fabric.post(ready, 0, slot, packet)
-    fabric.run(ready + 500)
+    fabric.run(ready + 400)
     assert sorted(fabric.delivered[1]) == sorted(packets)
     assert {event.words[0] >> 16 for event in fabric.of(Kind.TX_DATA, 0)} == {HOST}
     assert {event.port for event in fabric.of(Kind.DELIVER)} == {1}
@@ -97,7 +97,7 @@ def test_a_request_from_the_link_goes_to_the_agent_and_one_to_another_lid_to_the
     ready = fabric.bring_up(5)
     packet = request(0, 1)
     fabric.post(ready, 0, 0, packet)
-    fabric.run(ready + 700)
+    fabric.run(ready + 450)
     # At its own end the request is the host's, from there on the agent's.
     (sent,) = fabric.of(Kind.TX_DATA, 0)
     assert sent.words[0] >> 16 == HOST
@@ -117,7 +117,7 @@ def test_a_hosts_request_for_a_lid_of_its_own_goes_to_the_agent(lmc: int, lid: i
     if lid == 0:
         fabric.write(ready - 8, 0, node_address(NodeRegister.LID), 0)
     fabric.post(ready, 0, 0, request(0, lid - 1))
-    fabric.run(ready + 300)
+    fabric.run(ready + 180)
     (offered,) = at(fabric, Kind.SEND, 0, 1)
     assert offered.words[:2] == (0, MAD_WORDS)
     assert len(at(fabric, Kind.DELIVER, 0, 0)) == own
@@ -140,7 +140,7 @@ def test_a_lid_counts_as_visible_in_the_cycle_of_the_requests_last_row(
     # Taken in the cycle in which it is posted; row r counts as received at a + 1 + r.
     last_row = ready + 1 + MAD_WORDS
     fabric.write(last_row - 2 + late, 0, node_address(register), value)
-    fabric.run(ready + 300)
+    fabric.run(ready + 180)
     assert len(at(fabric, Kind.DELIVER, 0, 0)) == own
 
 
@@ -151,13 +151,13 @@ def test_a_host_that_stalls_is_sent_smps_all_the_same() -> None:
     for psn in range(3):
         fabric.post(ready, 0, 0, words(0, 1, 200, psn=psn))
     fabric.post(ready, 0, VL15_SLOT, smp(0, 1))
-    fabric.stall(ready + 900, 1, 0)
-    fabric.run(ready + 1300)
+    fabric.stall(ready + 700, 1, 0)
+    fabric.run(ready + 950)
     first, *data = at(fabric, Kind.DELIVER, 1, 1)
     assert first.words[0] == VL15_SLOT
-    assert first.cycle < ready + 900
+    assert first.cycle < ready + 700
     assert [event.words[0] for event in data] == [0, 0, 0]
-    assert all(event.cycle > ready + 900 for event in data)
+    assert all(event.cycle > ready + 700 for event in data)
 
 
 def test_smps_of_the_host_and_of_the_link_take_turns() -> None:
@@ -167,7 +167,7 @@ def test_smps_of_the_host_and_of_the_link_take_turns() -> None:
     for number in range(count):
         for source, destination in ((0, 1), (1, 0)):
             fabric.post(ready + 100 * number, source, VL15_SLOT, smp(source, destination, number))
-    fabric.run(ready + 3000)
+    fabric.run(ready + 1450)
     for source, destination in ((0, 1), (1, 0)):
         expected = [(VL15_SLOT, smp(source, destination, number)) for number in range(count)]
         assert fabric.delivered[destination] == expected
@@ -178,7 +178,7 @@ def test_an_agents_packet_leaves_on_a_1x_link() -> None:
     width: dict[Any, dict[int, int]] = {end: {PortRegister.WIDTH: X1} for end in ((0, 1), (SWITCH, 1))}
     ready = fabric.bring_up(5, width)
     fabric.post(ready, 0, VL15_SLOT, smp(0, 1))
-    fabric.run(ready + 1300)
+    fabric.run(ready + 850)
     assert fabric.delivered[1] == [(VL15_SLOT, smp(0, 1))]
     (sent,) = fabric.of(Kind.TX_DATA, 0)
     assert sent.words[2] % 4 == 0

@@ -25,6 +25,12 @@ FLIGHT = 1
 TO_WIRES = 3
 """Cycles from a row's read, x_r, to the wires, w_r; or to the host's."""
 
+CREDITS_TRAVEL = 40
+"""Cycles from Armed to the last flow control packet that this brings about, on a 1X link too."""
+
+SETTLED = 16
+"""Cycles from the last Active to data, in which a test may write what else it needs."""
+
 
 class Event(NamedTuple):
     """A record of the trace, its node an adapter's number or SWITCH."""
@@ -40,6 +46,21 @@ class Event(NamedTuple):
 class _Stream:
     packets: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     at: int = 0
+    shown: tuple[int, int] | None = None
+
+    def offer(self, ctx: Any, wires: Any, cycle: int) -> None:
+        """Show length and word of the packet that is due, if one is. Every change costs time, so only those are set."""
+        offered = None
+        if self.packets and self.packets[0][0] <= cycle:
+            packet = self.packets[0][1]
+            offered = len(packet), packet[self.at]
+        if offered == self.shown:
+            return
+        if offered is not None:
+            ctx.set(wires.length, offered[0])
+            ctx.set(wires.data, offered[1])
+        ctx.set(wires.valid, offered is not None)
+        self.shown = offered
 
 
 class _Design:
@@ -162,12 +183,12 @@ class Fabric:
         writes += [(node, port_address(port, PortRegister.STATE), PortState.ARMED) for node, port in ends]
         for write in writes:
             self.write(cycle, *write)
-            cycle += 2
-        cycle += 60  # flow control packets travel, which enables Active
+            cycle += 1
+        cycle += CREDITS_TRAVEL  # which enables Active
         for node, port in ends:
             self.write(cycle, node, port_address(port, PortRegister.STATE), PortState.ACTIVE)
-            cycle += 2
-        return cycle + 60
+            cycle += 1
+        return cycle + SETTLED
 
     def run(self, cycles: int) -> list[Event]:
         """Simulate from cycle 0 and return the trace."""
@@ -179,13 +200,7 @@ class Fabric:
                 for action in self.actions.get(cycle, ()):
                     action(ctx)
                 for key, stream in self.streams.items():
-                    wires = streams[key]
-                    offered = bool(stream.packets) and stream.packets[0][0] <= cycle
-                    ctx.set(wires.valid, offered)
-                    if offered:
-                        packet = stream.packets[0][1]
-                        ctx.set(wires.length, len(packet))
-                        ctx.set(wires.data, packet[stream.at])
+                    stream.offer(ctx, streams[key], cycle)
                 if ctx.get(self._design.notable):
                     self._look(ctx, cycle, words)
                     for key, stream in self.streams.items():

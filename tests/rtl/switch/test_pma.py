@@ -1,7 +1,5 @@
 """A switch's PMA among its ports: what it answers, and that nobody waits for an answer that cannot leave."""
 
-from typing import Any
-
 import pytest
 
 from tests.rtl.switch.bench import SWITCH, Fabric
@@ -41,9 +39,9 @@ def agent(fabric: Fabric, kind: Kind) -> list[int]:
     return [event.cycle for event in fabric.of(kind, SWITCH) if event.port == 0]
 
 
-def managed(**switch: Any) -> tuple[Fabric, int]:
-    """A fabric whose switch has a LID, and the cycle from which data flows."""
-    fabric = make(**switch)
+def managed() -> tuple[Fabric, int]:
+    """A fabric whose switch has a LID and whose buffers hold one answer, and the cycle from which data flows."""
+    fabric = make(buffer_blocks=6)
     ready = fabric.bring_up(5)
     fabric.write(ready - 8, SWITCH, lft_address(OWN), 0)
     return fabric, ready
@@ -57,8 +55,8 @@ def test_port_counters_are_those_of_the_bus() -> None:
     asked = PORT_COUNTERS.record(port_select=2, counter_select=1, symbol_error_counter=7)
     fabric.post(ready, 0, 0, request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, asked))
     fabric.post(ready, 0, 0, request(MadMethod.SET, PmaAttribute.PORT_COUNTERS, asked))
-    fabric.read(ready + 1400, SWITCH, port_address(2, Counter.SYMBOL_ERROR))
-    fabric.run(ready + 1450)
+    fabric.read(ready + 1150, SWITCH, port_address(2, Counter.SYMBOL_ERROR))
+    fabric.run(ready + 1160)
     before, after = (PORT_COUNTERS.unpack(data, MAD_START + 64) for data in answers(fabric))
     assert (before.symbol_error_counter, before.link_downed_counter, before.port_xmit_wait) == (0x1234, 0x56, 0x789A)
     assert after == before.replace(symbol_error_counter=7)
@@ -78,7 +76,7 @@ def test_data_and_packets_are_counted_beyond_32_bits() -> None:
         fabric.post(asked, 0, 0, request(MadMethod.GET, PmaAttribute.PORT_COUNTERS_EXTENDED, record))
     fabric.read(asked - 4, SWITCH, port_address(1, Counter.RCV_DATA))
     fabric.read(asked - 2, SWITCH, port_address(1, CounterHigh.RCV_DATA_HIGH))
-    fabric.run(asked + 1400)
+    fabric.run(asked + 1160)
     assert [value for _, value in fabric.answers[SWITCH]] == [0xFFFF_FFFF, 0x56]
     first, second = (PORT_COUNTERS_EXTENDED.unpack(data, MAD_START + 64) for data in answers(fabric))
     # The requests themselves have come by port 1.
@@ -91,18 +89,18 @@ def test_an_answer_that_finds_no_room_is_dropped_and_the_subnet_manager_gets_thr
     fabric, ready = managed()
     fabric.stall(ready, 0, 0b01)
     asked = request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, PORT_COUNTERS.record(port_select=1))
-    for _ in range(6):
+    for _ in range(4):
         fabric.post(ready, 0, 0, asked)
     ask_agent = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=2)
-    fabric.post(ready + 2900, 0, VL15_SLOT, in_words(smp_packet(ask_agent, 1, OWN).data))
-    fabric.stall(ready + 4100, 0, 0)
-    fabric.post(ready + 4300, 0, 0, asked)
-    fabric.run(ready + 5100)
-    # 16 blocks of the host's buffer are three answers; a fourth waits in the buffer of port 0, two are dropped.
-    assert len(agent(fabric, Kind.DELIVER)) == 6 + 1 + 1
-    assert len(agent(fabric, Kind.SEND)) == 4 + 1 + 1
+    fabric.post(ready + 1900, 0, VL15_SLOT, in_words(smp_packet(ask_agent, 1, OWN).data))
+    fabric.stall(ready + 3000, 0, 0)
+    fabric.post(ready + 3150, 0, 0, asked)
+    fabric.run(ready + 3900)
+    # The host's buffer holds one answer; a second waits in the buffer of port 0, two are dropped.
+    assert len(agent(fabric, Kind.DELIVER)) == 4 + 1 + 1
+    assert len(agent(fabric, Kind.SEND)) == 2 + 1 + 1
     slots = [slot for slot, _ in fabric.delivered[0]]
-    assert slots == [VL15_SLOT, *[0] * 5]
+    assert slots == [VL15_SLOT, *[0] * 3]
     found = [PERF_MAD.unpack(data, MAD_START) for data in answers(fabric)]
     assert {(mad.method, mad.status) for mad in found} == {(MadMethod.GET_RESP, MadStatus.OK)}
     assert in_words(answers(fabric)[0])[0] >> 28 == VL15

@@ -100,7 +100,7 @@ def test_what_the_agent_sends_on_a_data_vl_leaves_on_it(switch: dict[str, Any]) 
     # The stand-in sends it back to the adapter, which has LID 5 now.
     fabric.write(ready - 6, 0, node_address(NodeRegister.LID), 5)
     fabric.post(ready, 0, 1, packet)
-    fabric.run(ready + 700)
+    fabric.run(ready + 450)
     (sent,) = agent(fabric, Kind.SEND)
     assert sent.words[:2] == (1, MAD_WORDS)
     (left,) = fabric.of(Kind.TX_DATA, SWITCH)
@@ -124,7 +124,7 @@ def test_a_lid_of_port_0_above_linear_fdb_top_has_no_route() -> None:
     fabric.write(ready - 2, SWITCH, node_address(NodeRegister.LINEAR_FDB_TOP), 4)
     fabric.post(ready, 0, 0, words(0, 4))
     fabric.post(ready, 0, VL15_SLOT, words(0, 4, vl=VL15))
-    fabric.run(ready + 200)
+    fabric.run(ready + 120)
     assert sorted(verdicts(fabric.of(Kind.RX_DATA, SWITCH))) == [Verdict.NO_ROUTE, Verdict.VL15_DROPPED]
 
 
@@ -151,8 +151,8 @@ def test_vl15_without_room_is_dropped_while_the_agent_is_busy() -> None:
     fabric = make(vl15_blocks=10)
     for psn in range(6):
         fabric.post(20, 0, VL15_SLOT, to_agent(psn=psn))
-    fabric.read(800, SWITCH, port_address(1, Counter.VL15_DROPPED))
-    fabric.run(1400)
+    fabric.read(700, SWITCH, port_address(1, Counter.VL15_DROPPED))
+    fabric.run(900)
     found = verdicts(fabric.of(Kind.RX_DATA, SWITCH))
     # 10 blocks are two packets; a third is with the agent by then.
     dropped = found.count(Verdict.VL15_DROPPED)
@@ -167,7 +167,7 @@ def test_from_a_1x_port_words_follow_each_other_without_a_gap() -> None:
     ready = fabric.bring_up(5, {(0, 1): width, (SWITCH, 1): width})
     packet = to_agent()
     fabric.post(ready, 0, VL15_SLOT, packet)
-    fabric.run(ready + 500)
+    fabric.run(ready + 420)
     (came,) = starts(fabric.rows[SWITCH, 1], Control.SDP)
     # Port 0 is 4X: the packet joins when the rest of it arrives in time.
     d = MAD_WORDS - MAD_WORDS // 4
@@ -183,7 +183,7 @@ def test_a_packet_that_goes_bad_on_its_way_is_delivered_and_dropped_by_the_agent
     fabric.post(20, 0, VL15_SLOT, packet)
     place, bits = 20, 0x100
     fabric.flip(posted_to_link(20, packet) + 1 + place, SWITCH, 1, bits << 8)
-    fabric.run(400)
+    fabric.run(250)
     assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.PHYSICAL]
     (delivered,) = agent(fabric, Kind.DELIVER)
     # A word is the last three bytes of a row and the first of the next.
@@ -202,7 +202,7 @@ def test_a_packet_that_ends_early_is_delivered_with_the_words_that_came_and_drop
     longer = 80
     row_1 = posted_to_link(20, packet) + 1
     fabric.flip(row_1, SWITCH, 1, (MAD_WORDS ^ longer) << 8)
-    fabric.run(400)
+    fabric.run(250)
     (received,) = fabric.of(Kind.RX_DATA, SWITCH)
     assert received.words[1] == longer | MAD_WORDS << 16
     x_0 = row_1 + 2 + 1 + 1
@@ -223,7 +223,7 @@ def test_a_packet_found_bad_before_the_agent_was_free_is_scrapped(switch: dict[s
         fabric.post(20, 0, VL15_SLOT, packet)
     # The second follows the first: its row 0 comes n + 1 cycles later, and one of its rows is damaged.
     fabric.flip(posted_to_link(20, packets[0]) + MAD_WORDS + 1 + 30, SWITCH, 1, 1)
-    fabric.run(700)
+    fabric.run(620)
     assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.GOOD, Verdict.PHYSICAL, Verdict.GOOD]
     (scrapped,) = fabric.of(Kind.SCRAP)
     delivered, sent = agent(fabric, Kind.DELIVER), agent(fabric, Kind.SEND)
@@ -243,7 +243,7 @@ def test_what_the_agent_sends_leaves_behind_vl15_of_other_inputs_in_turn_and_bef
     for psn in range(6):
         fabric.post(ready, 1, 0, words(1, 0, 256, psn=psn))
     fabric.post(ready, 0, VL15_SLOT, to_agent())
-    fabric.run(ready + 900)
+    fabric.run(ready + 740)
     left = [event.words[0] for event in fabric.of(Kind.TX_DATA, SWITCH) if event.port == 1]
     assert len(left) == 7
     slots, inputs = [word & 0xF for word in left], [word >> 16 for word in left]

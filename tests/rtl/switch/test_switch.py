@@ -67,9 +67,9 @@ def verdicts(events: list[Event]) -> list[Verdict]:
 def test_a_packet_passes_an_idle_switch_in_eight_cycles() -> None:
     fabric = make(watched=[(SWITCH, 1), (1, 1)])
     ready = fabric.bring_up(5)
-    for number, size in enumerate((0, 4, 100, MTU)):
-        fabric.post(ready + 150 * number, 0, 0, words(0, 1, size))
-    fabric.run(ready + 700)
+    for cycle, size in ((0, 0), (60, 4), (120, 100), (210, MTU)):
+        fabric.post(ready + cycle, 0, 0, words(0, 1, size))
+    fabric.run(ready + 480)
     into, out = starts(fabric.rows[SWITCH, 1], Control.SDP), starts(fabric.rows[1, 1], Control.SDP)
     assert len(into) == 4
     assert [after - FLIGHT - before for before, after in zip(into, out, strict=True)] == [LATENCY] * 4
@@ -93,7 +93,7 @@ def test_packets_arrive_whole_and_in_order(queueing: str, vls: int, seed: int) -
         packet = words(source, destination, rng.choice((0, 20, rng.randrange(MTU + 1))) & ~3, vl=vl, sl=vl, psn=psn)
         fabric.post(ready + rng.randrange(100), source, vl, packet)
         sent.setdefault((source, destination), []).append(packet)
-    fabric.run(ready + 800)
+    fabric.run(ready + 600)
     for node in range(3):
         arrived = fabric.delivered[node]
         for source in range(3):
@@ -127,12 +127,12 @@ def test_a_packet_without_credits_waits_and_others_pass_it() -> None:
     for psn in range(7):
         fabric.post(ready, 0, 0, words(0, 1, MTU, psn=psn))
     other = words(2, 0, 64)
-    fabric.post(ready + 500, 2, 0, other)
-    fabric.read(ready + 720, SWITCH, port_address(2, Counter.XMIT_WAIT))
-    fabric.stall(ready + 721, 1, 0)
-    fabric.run(ready + 1250)
+    fabric.post(ready + 400, 2, 0, other)
+    fabric.read(ready + 600, SWITCH, port_address(2, Counter.XMIT_WAIT))
+    fabric.stall(ready + 601, 1, 0)
+    fabric.run(ready + 1130)
     begun = starts(fabric.rows[1, 1], Control.SDP)
-    assert [cycle > ready + 720 for cycle in begun] == [False] * 3 + [True] * 4
+    assert [cycle > ready + 600 for cycle in begun] == [False] * 3 + [True] * 4
     assert [packet for _, packet in fabric.delivered[1]] == [words(0, 1, MTU, psn=psn) for psn in range(7)]
     assert fabric.delivered[0] == [(0, other)]
     ((_, waited),) = fabric.answers[SWITCH]
@@ -141,8 +141,8 @@ def test_a_packet_without_credits_waits_and_others_pass_it() -> None:
 
 def test_in_fifo_a_packet_without_credits_holds_those_behind_it() -> None:
     arrived = {}
-    for queueing in ("voq", "fifo"):
-        fabric = make(3, queueing=queueing, readers=1)
+    for queueing, readers in (("voq", 2), ("fifo", 1)):
+        fabric = make(3, 2, queueing=queueing, readers=readers)
         ready = fabric.bring_up(5)
         fabric.stall(ready, 1, 0b11)
         for psn in range(4):
@@ -161,7 +161,7 @@ def test_packets_pass_between_1x_and_4x(narrow: int) -> None:
     packets = [words(0, 1, size, psn=size) for size in (0, 100, MTU)]
     for packet in packets:
         fabric.post(ready, 0, 0, packet)
-    fabric.run(ready + 900)
+    fabric.run(ready + 650)
     assert [packet for _, packet in fabric.delivered[1]] == packets
     into, out = fabric.rows[SWITCH, 1], fabric.rows[1, 1]
     begun, sent = starts(into, Control.SDP), starts(out, Control.SDP)
@@ -183,14 +183,14 @@ def test_what_cannot_be_relayed_is_counted_and_dropped() -> None:
     fabric.write(ready - 6, SWITCH, lft_address(6), 2)
     fabric.write(ready - 4, SWITCH, sl_to_vl_address(1, 2, 9), 1)
     for place, (dlid, sl) in enumerate([(4, 0), (15, 0), (16, 0), (5, 0), (6, 9), (6, 0)]):
-        fabric.post(ready + 60 * place, 0, 0, words(0, dlid - 1, sl=sl))
+        fabric.post(ready + 40 * place, 0, 0, words(0, dlid - 1, sl=sl))
     for place, dlid in enumerate([4, 5]):
-        fabric.post(ready + 400 + 60 * place, 0, 1, words(0, dlid - 1, vl=VL15))
-    fabric.read(ready + 600, SWITCH, port_address(1, Counter.RCV_SWITCH_RELAY_ERRORS))
-    fabric.read(ready + 602, SWITCH, port_address(1, Counter.VL15_DROPPED))
-    fabric.write(ready + 610, SWITCH, node_address(NodeRegister.LINEAR_FDB_TOP), 5)
-    fabric.post(ready + 610, 0, 0, words(0, 5))
-    fabric.run(ready + 700)
+        fabric.post(ready + 240 + 40 * place, 0, 1, words(0, dlid - 1, vl=VL15))
+    fabric.read(ready + 360, SWITCH, port_address(1, Counter.RCV_SWITCH_RELAY_ERRORS))
+    fabric.read(ready + 362, SWITCH, port_address(1, Counter.VL15_DROPPED))
+    fabric.write(ready + 370, SWITCH, node_address(NodeRegister.LINEAR_FDB_TOP), 5)
+    fabric.post(ready + 370, 0, 0, words(0, 5))
+    fabric.run(ready + 430)
     received = fabric.of(Kind.RX_DATA, SWITCH)
     assert verdicts(received) == [
         Verdict.NO_ROUTE,
@@ -208,7 +208,7 @@ def test_what_cannot_be_relayed_is_counted_and_dropped() -> None:
 
 
 def test_registers_and_tables_are_read_back_after_four_cycles() -> None:
-    fabric = make(ports=3, vls=4, lft_size=20)
+    fabric = make(1, ports=3, vls=4, lft_size=20)
     reads = [
         (node_address(NodeRegister.NUM_PORTS), 3),
         (node_address(NodeRegister.LINEAR_FDB_TOP), 19),
@@ -253,7 +253,7 @@ def test_a_packet_that_goes_bad_on_its_way_leaves_marked_bad() -> None:
     fabric.post(ready + 200, 0, 0, words(0, 1, 8))
     row_0 = posted_to_link(ready, packet)
     fabric.flip(row_0 + 20, SWITCH, 1, 1)
-    fabric.run(ready + 450)
+    fabric.run(ready + 290)
     assert starts(fabric.rows[SWITCH, 1], Control.SDP)[0] == row_0
     assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.PHYSICAL, Verdict.GOOD]
     assert [event.words[0] >> 8 & 1 for event in fabric.of(Kind.TX_DATA, SWITCH)] == [1, 0]
