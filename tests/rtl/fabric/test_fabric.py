@@ -25,7 +25,7 @@ from wire.trace import Kind, Record, port_source
 
 SEED = random.randrange(1 << 32)
 HOSTS = ("h0", "h1", "h2")
-START = 300
+START = 100
 
 
 def controls(seed: int, cycles: int) -> Iterator[Control]:
@@ -36,7 +36,7 @@ def controls(seed: int, cycles: int) -> Iterator[Control]:
     ends = [end for i, host in enumerate(HOSTS) for end in ((nodes.index(host), 1), (0, i + 1))]
     for cycle, (node, address, value) in enumerate(writes):
         yield Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0))
-    for start, state in ((100, PortState.ARMED), (200, PortState.ACTIVE)):
+    for start, state in ((10, PortState.ARMED), (60, PortState.ACTIVE)):
         for place, (node, port) in enumerate(ends):
             address = port_address(port, PortRegister.STATE)
             yield Control(start + place, Operation.BUS_WRITE, node, (address, state, 0, 0))
@@ -77,8 +77,9 @@ def spec(seed: int, cycles: int) -> RunSpec:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "cycles"), [("verilator", 30_000), ("icarus", 2_000), ("amaranth", 2_000)])
+@pytest.mark.parametrize(("engine", "cycles"), [("verilator", 30_000), ("icarus", 1_000), ("amaranth", 1_000)])
 def test_engine_gives_the_golden_models_trace(engine: str, cycles: int, tmp_path: Path) -> None:
+    """What the hardware does is shown by the quick engine; the slow ones show that they do the same with it."""
     print(f"seed {SEED}")
     expected: list[Delivery] = []
     seen: list[Delivery] = []
