@@ -128,11 +128,11 @@ def test_a_packet_without_credits_waits_and_others_pass_it() -> None:
         fabric.post(ready, 0, 0, words(0, 1, MTU, psn=psn))
     other = words(2, 0, 64)
     fabric.post(ready + 400, 2, 0, other)
-    fabric.read(ready + 600, SWITCH, port_address(2, Counter.XMIT_WAIT))
-    fabric.stall(ready + 601, 1, 0)
-    fabric.run(ready + 1130)
+    fabric.read(ready + 680, SWITCH, port_address(2, Counter.XMIT_WAIT))
+    fabric.stall(ready + 681, 1, 0)
+    fabric.run(ready + 1210)
     begun = starts(fabric.rows[1, 1], Control.SDP)
-    assert [cycle > ready + 600 for cycle in begun] == [False] * 3 + [True] * 4
+    assert [cycle > ready + 680 for cycle in begun] == [False] * 3 + [True] * 4
     assert [packet for _, packet in fabric.delivered[1]] == [words(0, 1, MTU, psn=psn) for psn in range(7)]
     assert fabric.delivered[0] == [(0, other)]
     ((_, waited),) = fabric.answers[SWITCH]
