@@ -132,7 +132,11 @@ class Bench:
         self.at: dict[int, Callable[[], None]] = {}
         self.now = 0
         self.lease_second = LEASE_SECOND_AT_RESET
+        # Looked up once: this is asked for in every cycle.
+        self._bus, self._offer, self._available = self.agent.bus, self.agent.stream, self.agent.taking.available
+        self._writes, self._reads, self._offered = self._bus.write, self._bus.read, self._offer.valid
         self._ctx: Any = None
+        self._ticks: Any = None
         self._inputs: dict[int, int] = {}
         self._answers: dict[int, int] = {}
         self._work: Work | None = None
@@ -146,10 +150,12 @@ class Bench:
 
         async def drive(ctx: Any) -> None:
             self._ctx = ctx
+            self._ticks = aiter(ctx.tick())
             for name, value in identity_values(self.identity).items():
                 ctx.set(getattr(self.agent.identity, name), value)
             ctx.set(self.agent.lease_second, self.lease_second)
             await script(self)
+            await self._ticks.aclose()
 
         self._simulation.run(drive)
 
@@ -168,20 +174,19 @@ class Bench:
 
     @property
     def available(self) -> bool:
-        return bool(self._ctx.get(self.agent.taking.available))
+        return bool(self._ctx.get(self._available))
 
     async def cycle(self) -> None:
         """The rest of this cycle: the bus and the stream."""
-        ctx, agent, now = self._ctx, self.agent, self.now
+        ctx, bus, now = self._ctx, self._bus, self.now
         if now in self.at:
             self.at[now]()
         held = self.holds(now)
-        self._put(agent.hold, held)
+        self._put(self.agent.hold, held)
         read = self._answers.pop(now, None)
-        self._put(agent.bus.rvalid, read is not None)
-        self._put(agent.bus.rdata, read or 0)
-        bus = agent.bus
-        writes, reads = ctx.get(bus.write), ctx.get(bus.read)
+        self._put(bus.rvalid, read is not None)
+        self._put(bus.rdata, read or 0)
+        writes, reads = ctx.get(self._writes), ctx.get(self._reads)
         assert not (held and (writes or reads)), "the agent does not stand still"
         if writes or reads:
             assert self._work is not None
@@ -195,16 +200,17 @@ class Bench:
         if held:
             self._held.add(now)
         self._stream()
-        await ctx.tick()
+        await anext(self._ticks)
         self.now += 1
 
     def _stream(self) -> None:
-        ctx, stream, now = self._ctx, self.agent.stream, self.now
-        self._put(stream.ready, 0)
-        offered = ctx.get(stream.valid)
+        ctx, stream, now = self._ctx, self._offer, self.now
+        offered = ctx.get(self._offered)
         if not offered:
             self._stream_from = None
         self._put(self.agent.accepted, offered and self.take_after == now - (self._stream_from or now))
+        taken = self._stream_from is not None and now > self._stream_from + self.take_after
+        self._put(stream.ready, taken)
         if not offered:
             return
         assert self._work is not None
@@ -216,9 +222,8 @@ class Bench:
             self._work.slot = ctx.get(self.agent.slot)
             self._work.outputs = tuple(bit for bit in range(len(self.agent.to_output)) if mask >> bit & 1)
             self._words = []
-        elif now > self._stream_from + self.take_after:
+        elif taken:
             self._words.append(ctx.get(stream.data))
-            self._put(stream.ready, 1)
             if len(self._words) == 72:
                 self._work.data = b"".join(word.to_bytes(4, "big") for word in self._words)
                 self._stream_from = None
