@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from amaranth.sim import Simulator
+
+from toolchain.garbage import no_garbage_collection
 
 TestBench = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -16,12 +17,8 @@ class Simulation:
 
     def __init__(self, design: Any) -> None:
         self._bench: TestBench | None = None
-        # What elaboration makes stays: to look for what could be freed while it grows takes a quarter of its time.
-        gc.disable()
-        try:
+        with no_garbage_collection():
             self._simulator = Simulator(design)
-        finally:
-            gc.enable()
         self._simulator.add_clock(1e-6)
         self._simulator.add_testbench(self._drive)
 
