@@ -111,7 +111,7 @@ class Adapter(wiring.Component):
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += [
             registers.access.eq(of_page(bus.access, 0)),
-            port.reg.eq(of_page(bus.access, 1)),
+            port.reg.eq(of_page(bus.given, 1)),
             bus.answer.eq(registers.rdata | port.reg_rdata),
             agent_port.hold.eq(bus.hold),
             agent_port.lease_second.eq(registers.lease_second),

@@ -79,8 +79,8 @@ class LinkPort(wiring.Component):
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
-        reg: register access at the node's registered stage; `reg_rdata` follows two cycles after a
-            read there (c+3 for one given at c) and is 0 in all other cycles.
+        reg: register access in the cycle c in which it is given; `reg_rdata` follows a read in c+3 and is 0 in all
+            other cycles.
         trace: slots in the order of `PORT_KINDS`.
     """
 
@@ -182,12 +182,15 @@ class LinkPort(wiring.Component):
             transmitter.phase.eq(self.phase),
         ]
 
-        self._keep_state(m)
-        self._count(m)
+        # Each port has a register of its own for what is on the bus: one for all ports is far from most of them.
+        reg = Signal(PortAccess)
+        m.d.sync += reg.eq(self.reg)
+        self._keep_state(m, reg)
+        self._count(m, reg)
         self._trace(m)
         return m
 
-    def _keep_state(self, m: Module) -> None:
+    def _keep_state(self, m: Module, reg: data.View) -> None:
         """The port's state, its registers, and what the node sees of both."""
         parts: Any = m.submodules
         registers, port_state, link_packet = parts.registers, parts.port_state, parts.link_packet_check
@@ -204,7 +207,7 @@ class LinkPort(wiring.Component):
         ]
 
         m.d.comb += [
-            registers.reg.eq(self.reg),
+            registers.reg.eq(reg),
             registers.state.eq(state),
             registers.up.eq(self.up),
             self.reg_rdata.eq(registers.reg_rdata),
@@ -216,7 +219,7 @@ class LinkPort(wiring.Component):
             self.max_words.eq(registers.max_words),
         ]
 
-    def _count(self, m: Module) -> None:
+    def _count(self, m: Module, reg: data.View) -> None:
         """What the counters count, and their registers."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
@@ -287,8 +290,8 @@ class LinkPort(wiring.Component):
         ):
             m.d.comb += [inputs[counter.name].eq(value) for counter, value in values.items()]
         m.d.comb += [
-            counters.reg.eq(self.reg),
-            wide_counters.reg.eq(self.reg),
+            counters.reg.eq(reg),
+            wide_counters.reg.eq(reg),
             registers.counters.eq(counters.values),
             registers.wide_value.eq(wide_counters.value),
         ]

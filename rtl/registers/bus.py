@@ -34,9 +34,9 @@ Members:
 
 
 PortAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": 16, "wdata": DATA_BITS})
-"""The bus as a port sees it at the node's registered stage (c+1 for an access given at c).
+"""The bus as the registers of a page see it.
 
-`write` and `read` count only where `select`, the decoded port page, is high.
+`write` and `read` count only where `select`, the decoded page, is high.
 """
 
 
@@ -44,7 +44,7 @@ BUS_KINDS: Final = (Kind.BUS_READ,)
 """What slot i of the node bus's trace holds."""
 
 NodeAccess = data.StructLayout({"write": 1, "read": 1, "offset": 16, "page": 8, "wdata": DATA_BITS})
-"""An access in the cycle after it was given on the bus (c+1)."""
+"""An access to any page."""
 
 
 def of_page(access: data.View, page: int) -> Cat:
@@ -59,7 +59,8 @@ class NodeBus(wiring.Component):
         bus: from the master outside.
         agent: from the node's agent; its accesses count in cycles without `hold`.
         hold: there is an access from outside in this cycle.
-        access: the access, a cycle later (c+1).
+        given: the access, in the cycle in which it is given (c).
+        access: the same, a cycle later (c+1).
         answer: the value read, two cycles after that (c+3).
         trace: reads from outside, slots in the order of `BUS_KINDS`.
     """
@@ -67,35 +68,38 @@ class NodeBus(wiring.Component):
     bus: In(BusSignature)
     agent: In(BusSignature)
     hold: Out(1)
+    given: Out(NodeAccess)
     access: Out(NodeAccess)
     answer: In(DATA_BITS)
     trace: Out(TraceSignature(len(BUS_KINDS)))
 
     def elaborate(self, platform: object) -> Module:
-        """Four stages."""
+        """An access in c, and its stages after that."""
         m = Module()
         bus, agent = self.bus, self.agent
+        given = Signal.like(bus.addr, name="address")
         stages = (1, 2, 3, 4)
         address = [Signal.like(bus.addr, name=f"address_{stage}") for stage in stages]
         reading = [Signal(name=f"reading_{stage}") for stage in stages]
         agent_reading = [Signal(name=f"agent_reading_{stage}") for stage in stages]
-        m.d.comb += self.hold.eq(bus.write | bus.read)
-        for given, delayed in (
-            (Mux(self.hold, bus.addr, agent.addr), address),
+        m.d.comb += [
+            self.hold.eq(bus.write | bus.read),
+            given.eq(Mux(self.hold, bus.addr, agent.addr)),
+            self.given.write.eq(Mux(self.hold, bus.write, agent.write)),
+            self.given.read.eq(Mux(self.hold, bus.read, agent.read)),
+            self.given.offset.eq(given[:16]),
+            self.given.page.eq(given[16:]),
+            self.given.wdata.eq(Mux(self.hold, bus.wdata, agent.wdata)),
+        ]
+        for first, delayed in (
+            (given, address),
             (bus.read, reading),
             (agent.read & ~self.hold, agent_reading),
         ):
-            m.d.sync += [after.eq(before) for before, after in zip([given, *delayed], delayed, strict=False)]
+            m.d.sync += [after.eq(before) for before, after in zip([first, *delayed], delayed, strict=False)]
         answer = Signal(DATA_BITS)
-        m.d.sync += [
-            self.access.write.eq(Mux(self.hold, bus.write, agent.write)),
-            self.access.wdata.eq(Mux(self.hold, bus.wdata, agent.wdata)),
-            answer.eq(self.answer),
-        ]
+        m.d.sync += [self.access.eq(self.given), answer.eq(self.answer)]
         m.d.comb += [
-            self.access.read.eq(reading[0] | agent_reading[0]),
-            self.access.offset.eq(address[0][:16]),
-            self.access.page.eq(address[0][16:]),
             bus.rdata.eq(answer),
             bus.rvalid.eq(reading[-1]),
             agent.rdata.eq(answer),

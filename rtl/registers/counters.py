@@ -95,9 +95,10 @@ class WideCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The lowest bits count in registers of their own, each with an adder.
 
-        All bits above them are in one memory with one adder. What carries into them is owed until the memory has a
-        cycle for it, one in which the counter is read or nothing is: long before it carries again, unless the bus gives
-        accesses to other counters of the port in each of thousands of cycles.
+        What a cycle counts is added in the next, in which it already shows. All bits above the lowest are in one memory
+        with one adder. What carries into them is owed until the memory has a cycle for it, one in which the counter is
+        read or nothing is: long before it carries again, unless the bus gives accesses to other counters of the port in
+        each of thousands of cycles.
         """
         m = Module()
         reg, extended_low = self.reg, Signal(DATA_BITS)
@@ -127,16 +128,17 @@ class WideCounters(wiring.Component):
             given.eq(Mux(sets_high, Cat(extended_low, reg.wdata), reg.wdata)),
         ]
 
-        # The bits above: of the counter that is read, else of the first that is owed something.
+        # The bits above: of the counter that is read, else of the first that was owed something before this cycle, so
+        # that the choice does not wait for the adders.
         m.submodules.memory = memory = Memory(shape=_ABOVE, depth=len(_COUNTERS), init=[])
         writer, reader = memory.write_port(), memory.read_port(domain="comb")
-        owed, full = Signal(len(_COUNTERS)), Signal(len(_COUNTERS))
+        owed, still_owed, full = (Signal(len(_COUNTERS), name=name) for name in ("owed", "still_owed", "full"))
         at, first_owed = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
         here = Signal(len(_COUNTERS))
         owes, stops = Signal(), Signal()
         above = Signal(_ABOVE)
         for counter in reversed(numbers):
-            with m.If(owed[counter]):
+            with m.If(still_owed[counter]):
                 m.d.comb += first_owed.eq(counter)
         m.d.comb += [
             at.eq(Mux(reads_whole | reads_high, read_number, first_owed)),
@@ -152,7 +154,24 @@ class WideCounters(wiring.Component):
         with m.If(writer.en):
             m.d.sync += full.bit_select(writer.addr, 1).eq(writer.data.all())
 
-        lowest = self._lowest(m, owed, here, stops, sets, number, given)
+        # The lowest bits, and what is owed above them.
+        lowest = []
+        for counter, register in enumerate(_COUNTERS):
+            amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
+            counted = Signal.like(amount, name=f"{register.name}_counted")
+            kept = Signal(_LOWEST, name=f"{register.name}_kept")
+            following = Signal(_LOWEST + 1, name=f"{register.name}_following")
+            m.d.comb += [following.eq(kept + counted), owed[counter].eq(still_owed[counter] | following[_LOWEST])]
+            m.d.sync += [
+                counted.eq(Mux(self.counts[register.name], amount, 0)),
+                kept.eq(following),
+                still_owed[counter].eq(owed[counter] & (sets | ~here[counter])),
+            ]
+            with m.If(stops & here[counter]):
+                m.d.sync += [kept.eq(~0), counted.eq(0)]
+            with m.If(sets & (number == counter)):
+                m.d.sync += [kept.eq(given), counted.eq(0), still_owed[counter].eq(0)]
+            lowest.append(following[:_LOWEST])
 
         # What is read. Whether all of it is ones is known without waiting for the sum.
         lower, upper = Signal(DATA_BITS), above[-DATA_BITS:]
@@ -173,23 +192,3 @@ class WideCounters(wiring.Component):
         with m.If(low & reg.write):
             m.d.sync += extended_low.eq(reg.wdata)
         return m
-
-    def _lowest(
-        self, m: Module, owed: Signal, here: Value, stops: Value, sets: Value, number: Value, given: Value
-    ) -> list[Signal]:
-        """The lowest bits of each counter, and what it is owed above them."""
-        lowest = []
-        for counter, register in enumerate(_COUNTERS):
-            amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
-            kept = Signal(_LOWEST, name=f"{register.name}_kept")
-            following = Signal(_LOWEST + 1, name=f"{register.name}_following")
-            is_set, is_served = sets & (number == counter), ~sets & here[counter]
-            m.d.comb += following.eq(kept + Mux(self.counts[register.name], amount, 0))
-            m.d.sync += [
-                kept.eq(following[:_LOWEST] | (stops & here[counter]).replicate(_LOWEST)),
-                owed[counter].eq(((owed[counter] & ~is_served) | following[_LOWEST]) & ~is_set),
-            ]
-            with m.If(is_set):
-                m.d.sync += kept.eq(given)
-            lowest.append(kept)
-        return lowest

@@ -149,7 +149,7 @@ class Switch(wiring.Component):
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             routing = side.routing
             m.d.comb += [
-                port.reg.eq(of_page(access, i + 1)),
+                port.reg.eq(of_page(bus.given, i + 1)),
                 routing.forwarding_top.eq(registers.linear_fdb_top),
                 routing.forwarding_write.eq(forwarding_write),
                 routing.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),

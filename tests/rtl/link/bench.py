@@ -124,9 +124,9 @@ class PortBench:
         return cycle
 
     def write(self, cycle: int, register: int, value: int) -> None:
-        """A bus write given in this cycle (the register watched is not read in the next)."""
-        assert cycle + 1 not in self._accesses, f"two bus accesses in cycle {cycle}"
-        self._accesses[cycle + 1] = {"select": 1, "write": 1, "offset": register, "wdata": value}
+        """A bus write given in this cycle (the register watched is not read in it)."""
+        assert cycle not in self._accesses, f"two bus accesses in cycle {cycle}"
+        self._accesses[cycle] = {"select": 1, "write": 1, "offset": register, "wdata": value}
 
     def send(
         self, x_0: int, rows: Sequence[Row], *, slot: int = 0, bad: bool = False, step: int = 1, **more: int
@@ -152,7 +152,7 @@ class PortBench:
 
     async def _drive(self, ctx: Any, cycles: int) -> None:
         dut = self.dut
-        reads = [False, False]  # of the two cycles before
+        reads = [False, False, False]  # of the three cycles before
         for cycle in range(cycles):
             ctx.set(dut.phase, cycle % 4)
             self._drive_inputs(ctx, cycle)
