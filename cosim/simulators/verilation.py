@@ -54,6 +54,8 @@ _SMALL_BYTES = 300_000
 """C++ that is not worth two units, one for what runs in each cycle and one for what runs once."""
 _CLASSES = re.compile(r"^VM_(?:CLASSES|SUPPORT)_(?P<speed>FAST|SLOW) \+= \\\n(?P<names>(?:  \S+ \\\n)*)", re.M)
 _LIBRARY_UNITS = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
+_WAVES_UNIT = "verilated_fst_c"
+_WAVES = ["--trace-fst", "--trace-structs"]
 _LIBRARY_VERILOG = "module nothing;\n  initial #1 $finish;\nendmodule\n"
 _RULES = """\
 include {prefix}.mk
@@ -97,23 +99,20 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
         *("--exe", "--vpi", "--timing", "--timescale", TIMESCALE, "-o", top),
         *("-CFLAGS", f"{_CXX_FLAGS} -I{header}"),
         *("-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"),
-        *(["--trace-fst", "--trace-structs"] if waves else []),
+        *(_WAVES if waves else []),
         *(f"-I{folder}" for folder in sorted({str(Path(file).parent) for file in compiled})),
     ]
-    files = ["public.vlt", *compiled]
-    if waves:
-        _verilator(directory, "Vtop", top, options, [_MAIN.name, *files])
-        _make(directory, "Vtop.mk")
-    else:
-        found = _take_precompiled(directory, compiled)
-        missing = [partial(_module_archive, module) for module in found if find(_MODULE, _module_key(module)) is None]
-        with in_parallel([*missing, library] if find(_LIBRARY, _library_key()) is None else missing) as made:
-            _verilator(directory, "Vtop", top, options, files)
-            units = _write_units(directory, "Vtop", [_MAIN.name])
-            _make(directory, _RULES_FILE, _OBJECTS)
-            made()
-        _write_rules(directory, "Vtop", units, [*map(_module_archive, found), library()], top)
-        _make(directory, _RULES_FILE, _EXECUTABLE)
+    found = [] if waves else _take_precompiled(directory, compiled)
+    missing = [partial(_module_archive, module) for module in found if find(_MODULE, _module_key(module)) is None]
+    if find(_LIBRARY, _library_key(waves)) is None:
+        missing.append(partial(library, waves))
+    with in_parallel(missing) as made:
+        _verilator(directory, "Vtop", top, options, ["public.vlt", *compiled])
+        units = _write_units(directory, "Vtop", [_MAIN.name])
+        _make(directory, _RULES_FILE, _OBJECTS)
+        made()
+    _write_rules(directory, "Vtop", units, [*map(_module_archive, found), library(waves)], top)
+    _make(directory, _RULES_FILE, _EXECUTABLE)
     _remove_intermediates(directory)
 
 
@@ -129,7 +128,7 @@ def _take_precompiled(directory: Path, compiled: Sequence[str]) -> list[Precompi
 
 
 def _module_key(module: PrecompiledModule) -> dict[str, object]:
-    return _library_key() | {"module": [module.verilog, module.glue]}
+    return _library_key(waves=False) | {"module": [module.verilog, module.glue]}
 
 
 def _module_archive(module: PrecompiledModule) -> Path:
@@ -146,12 +145,12 @@ def _module_archive(module: PrecompiledModule) -> Path:
     return cached(_MODULE, _module_key(module), fill) / _ARCHIVE
 
 
-def _library_key() -> dict[str, object]:
-    return {"versions": installed.versions("verilator"), "settings": settings()}
+def _library_key(waves: bool) -> dict[str, object]:
+    return {"versions": installed.versions("verilator"), "settings": settings(), "waves": waves}
 
 
-def library() -> Path:
-    """The archive of Verilator's own library, as designs without waves need it, compiled if nobody has yet.
+def library(waves: bool = False) -> Path:
+    """The archive of Verilator's own library, as designs with or without waves need it, compiled if nobody has yet.
 
     Raises:
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
@@ -159,13 +158,14 @@ def library() -> Path:
 
     def fill(directory: Path) -> None:
         (directory / "library.v").write_text(_LIBRARY_VERILOG)
-        options = ["--vpi", "--timing", "-CFLAGS", _CXX_FLAGS]
+        options = ["--vpi", "--timing", "-CFLAGS", _CXX_FLAGS, *(_WAVES if waves else [])]
         _verilator(directory, "Vlibrary", "nothing", options, ["library.v"])
-        _write_rules(directory, "Vlibrary", [f"{name}.o" for name in _LIBRARY_UNITS])
+        parts = [*_LIBRARY_UNITS, *([_WAVES_UNIT] if waves else [])]
+        _write_rules(directory, "Vlibrary", [f"{part}.o" for part in parts])
         _make(directory, _RULES_FILE, _ARCHIVE)
         _remove_intermediates(directory, keep=_ARCHIVE)
 
-    return cached(_LIBRARY, _library_key(), fill) / _ARCHIVE
+    return cached(_LIBRARY, _library_key(waves), fill) / _ARCHIVE
 
 
 def _verilator(directory: Path, prefix: str, top: str, options: Sequence[str], files: Sequence[str]) -> None:
