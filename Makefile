@@ -1,5 +1,6 @@
 # make demo   set up, then run the main job
-# make test   set up, then lint, type check and every test
+# make test   set up, then lint, type check and every test but the long campaigns
+# make deep   set up, then the long campaigns: random stimulus, other each time, printed to be replayed
 # make lint   set up, then lint and type check only
 # make setup  the environment in .venv and the Debian packages it needs
 # make lock   choose the dependencies' versions anew from pyproject.toml
@@ -14,7 +15,7 @@ STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-.PHONY: demo test lint setup lock clean system
+.PHONY: demo test deep lint setup lock clean system
 
 demo: setup
 	$(BIN)/ironband run jam
@@ -24,6 +25,9 @@ test: setup
 	@($(LINT)) & lint=$$!; \
 	$(BIN)/pytest -n auto --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 	wait $$lint && exit $$tests
+
+deep: setup
+	$(BIN)/pytest -n auto --dist worksteal -m deep -rP $(PYTEST_ARGS)
 
 lint: setup
 	$(LINT)

@@ -1,5 +1,6 @@
 """Random SMPs, right and wrong ones: no agent hangs, none writes what a wrong M_Key should have stopped."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -284,13 +285,27 @@ def compiled_model() -> None:
     build("model", FABRIC)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_model")
-@pytest.mark.parametrize("tenth", range(10))
+@pytest.mark.parametrize(
+    "tenth", [pytest.param(tenth, marks=pytest.mark.slow if tenth < 2 else pytest.mark.deep) for tenth in range(10)]
+)
 def test_a_hundred_thousand_random_smps(tenth: int, tmp_path: Path) -> None:
     """From reset every thousand: some lock a node with a key that nobody has."""
     for seed in range(10 * tenth, 10 * tenth + 10):
         attack("model", tmp_path, SmpTraffic(seed, START, 1_000, (100, 300, 600, 1_200)[seed % 4]))
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("compiled_model")
+def test_a_hundred_thousand_other_random_smps(tmp_path: Path) -> None:
+    first = random.randrange(1 << 32)
+    for seed in range(first, first + 100):
+        attack("model", tmp_path, SmpTraffic(seed, START, 1_000, (100, 300, 600, 1_200)[seed % 4]))
+
+
+@pytest.mark.deep
+def test_rtl_takes_ten_thousand_other_random_smps_as_the_model_does(tmp_path: Path) -> None:
+    attack("verilator", tmp_path, SmpTraffic(random.randrange(1 << 32), START, 10_000, 400))
 
 
 @pytest.mark.slow
