@@ -366,9 +366,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an agent does not stand still when registers are read from outside",
-        "registers/bus.py",
-        "self.hold.eq(bus.write | bus.read)",
-        "self.hold.eq(bus.write)",
+        "switch/switch.py",
+        "agent_port.hold.eq(bus.hold)",
+        "agent_port.hold.eq(self.bus.write)",
         mixed("management", "S"),
         Kind.SEND,
         "S",
