@@ -98,7 +98,8 @@ def convert_alone(component: Any, name: str) -> tuple[str, tuple[str, ...]] | No
 
     None if it has to stay a part of its parent. Its ports are those of its signature and those of CLOCKS that it uses.
     """
-    ports = signature_ports(component)
+    # Asked first: to elaborate a wide component takes long.
+    ports = _instance_ports(component)
     if ports is None:
         return None
     around = Module()
@@ -184,10 +185,8 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
     """The ports that make FRAGMENT a module of its own, or None if it has to stay a part of its parent."""
     information = design.fragments[fragment]
     component = next((origin for origin in fragment.origins or () if isinstance(origin, wiring.Component)), None)
-    ports = None if component is None else signature_ports(component)
+    ports = None if component is None else _instance_ports(component)
     if ports is None or information.used_io_ports:
-        return None
-    if sum(len(port) for port, direction in ports.values() if direction == PortDirection.Output) > _MOST_OUTPUT_BITS:
         return None
     members = {id(signal) for signal, _direction in ports.values()}
     clocks = {}
@@ -203,6 +202,15 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
             return None
         ports[port] = (signal, PortDirection.Input)
     return ports
+
+
+def _instance_ports(component: Any) -> _Ports | None:
+    """Ports for a component's signature; None if they are not those of an instance."""
+    ports = signature_ports(component)
+    if ports is None:
+        return None
+    outputs = sum(len(port) for port, direction in ports.values() if direction == PortDirection.Output)
+    return ports if outputs <= _MOST_OUTPUT_BITS else None
 
 
 def signature_ports(component: Any) -> _Ports | None:
