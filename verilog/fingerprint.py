@@ -24,6 +24,9 @@ _NOT_CONVERTED = frozenset(
 )
 """Attributes of Amaranth's objects that do not show in what they are converted to."""
 
+_LOCATED = {"Fragment": "subfragments", "Switch": "_cases"}
+"""By kind of object, the attribute that is a list of tuples whose last part is a place in a source file."""
+
 
 def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
     """A digest that two fragments share only if their conversion is the same but for paths in module names.
@@ -39,6 +42,7 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
     tokens: list[str] = []
     known_by_id: list[object] = []
     numbers: dict[int, int] = {}
+    made: list[object] = []  # here; it is kept, so that no two of them have one id
     stack: list[Any] = [fragment, ports]
     while stack:
         thing = stack.pop()
@@ -61,6 +65,9 @@ def fingerprint(fragment: Any, ports: Any) -> tuple[bytes, tuple[object, ...]]:
             inside, mark = (*thing.keys(), *thing.values()), len(thing)
         elif kind.__module__.startswith("amaranth.") and not isinstance(thing, type):
             attributes = {name: value for name, value in vars(thing).items() if name not in _NOT_CONVERTED}
+            if (located := _LOCATED.get(kind.__qualname__)) is not None:
+                attributes[located] = [part[:-1] for part in attributes[located]]
+                made.append(attributes)
             inside, mark = attributes.values(), " ".join(attributes)
         else:
             known_by_id.append(thing)

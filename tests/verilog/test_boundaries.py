@@ -111,6 +111,37 @@ def test_what_did_not_change_is_not_converted_again(converted):
     assert converted == ["fabric.port_1", "fabric"]
 
 
+def selector(source: str) -> type[wiring.Component]:
+    """A component with a submodule and a switch statement, whose source is this file's."""
+    names = {"Module": Module, "Port": Port, "wiring": wiring, "In": In, "Out": Out}
+    text = """
+class Selector(wiring.Component):
+    d: In(8)
+    q: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.port = port = Port()
+        m.d.comb += port.d.eq(self.d)
+        with m.Switch(self.d):
+            with m.Case(1):
+                m.d.comb += self.q.eq(port.q)
+            with m.Default():
+                m.d.comb += self.q.eq(self.d)
+        return m
+"""
+    exec(compile(text, source, "exec"), names)
+    component: type[wiring.Component] = names["Selector"]
+    return component
+
+
+def test_what_only_has_another_place_in_the_source_is_not_converted_again(converted):
+    before = convert_apart(Chain([selector("here.py")()]), "fabric")
+    converted.clear()
+    assert convert_apart(Chain([selector("there.py")()]), "fabric") == before
+    assert converted == ["fabric"]
+
+
 @pytest.mark.parametrize(
     ("node", "parameters"),
     [
