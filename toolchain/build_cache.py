@@ -21,6 +21,9 @@ _ROOT_VARIABLE = "IRONBAND_SIM_BUILD"
 _DIGEST_DIGITS = 20
 _UNUSED_SECONDS = 30 * 24 * 3600
 """How long a build is kept that nobody asks for."""
+_SEARCH_SECONDS = 24 * 3600
+"""How often such builds are looked for: there may be thousands, and a design asks for a hundred."""
+_SEARCHED = ".searched"
 
 
 class BuildDirectoryError(UserError):
@@ -46,7 +49,7 @@ def cached(kind: str, key: Mapping[str, object], fill: Callable[[Path], None]) -
 
     FILL gets an empty directory, which takes its final name only when FILL returns: an interrupted or failed
     build leaves nothing. Among processes that want the same key, one builds and the others wait for it.
-    Builds that nobody has asked for in thirty days are removed when another of their kind is made.
+    Builds that nobody has asked for in thirty days are removed when another of their kind is made, once a day.
 
     Args:
         kind: subfolder of the build root, such as `verilator`.
@@ -95,6 +98,11 @@ def _is_used(build: Path) -> bool:
 
 def _prune(folder: Path) -> None:
     """Remove builds that nobody has asked for in a long time, but none that somebody is making."""
+    searched = folder / _SEARCHED
+    with suppress(FileNotFoundError):
+        if time.time() - searched.stat().st_mtime < _SEARCH_SECONDS:
+            return
+    searched.touch()
     for build in folder.iterdir():
         if build.name.startswith(".") or not _is_stale(build):
             continue
