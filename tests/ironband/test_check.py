@@ -7,9 +7,14 @@ import pytest
 from ironband import main
 from tests.ironband.command import one_line_error
 
-TWO_HOSTS_ALIKE = 238_595
-"""A seed with which H1 and H3 are built alike, and so compiled once; H2 has one VL, and buffers of H2 and of the switch
-have more blocks than can be announced at once."""
+TWO_HOSTS_ALIKE = 8_753
+"""A seed with which H1 and H3 are built alike, and so compiled once; H2 has one VL, and the switch two readers."""
+
+A_DEEP_HOST = 193
+"""A seed with which the buffer of H2 has more blocks than can be announced at once."""
+
+A_DEEP_SWITCH = 238_595
+"""A seed with which so have the buffers of the switch, too; Yosys takes its time for them."""
 
 
 def test_check_tells_what_it_compared(capsys):
@@ -50,7 +55,11 @@ def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
     ("sim", "cycles", "more"),
     [
         ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512", "--seed", str(TWO_HOSTS_ALIKE)]),
-        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", "3"]),
+        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
+        pytest.param(
+            *("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512", "--seed", str(A_DEEP_SWITCH)]),
+            marks=pytest.mark.deep,
+        ),
     ],
 )
 def test_the_check_holds(capsys, sim, cycles, more):
