@@ -193,11 +193,11 @@ class Buffer(wiring.Component):
             judge.data.end.eq(block),
         ]
 
-        self._connect_readers(m, store, block)
+        self._connect_readers(m, store, block, judge)
         self._keep_pools(m, link)
         return m
 
-    def _connect_readers(self, m: Module, store: Value, block: Value) -> None:
+    def _connect_readers(self, m: Module, store: Value, block: Value, judge: Any) -> None:
         """Each has a copy of the rows, in which the row written is stored in this block."""
         write = self.fill.write
         following, verdicts = m.submodules.next, m.submodules.verdicts
@@ -208,6 +208,9 @@ class Buffer(wiring.Component):
             row_port = rows.read_port()
             next_port = following.read_port()
             verdict_port = verdicts.read_port()
+            # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything.
+            judged = Signal(name=f"judged_{number}")
+            m.d.sync += judged.eq(judge.en & (judge.addr == reader.block))
             m.d.comb += [
                 store_port.en.eq(store),
                 store_port.addr.eq(Cat(write.index[:ROW_BITS], block)),
@@ -219,7 +222,7 @@ class Buffer(wiring.Component):
                 next_port.addr.eq(reader.block),
                 reader.next.eq(next_port.data),
                 verdict_port.addr.eq(reader.block),
-                reader.bad.eq(verdict_port.data.bad),
+                reader.bad.eq(verdict_port.data.bad & ~judged),
                 reader.end.eq(verdict_port.data.end),
             ]
 

@@ -1,0 +1,79 @@
+"""Memories that are read and written in one cycle at one address: what they return then is nobody's business."""
+
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cosim.engines import session
+from cosim.engines.base import Run, RunOptions
+from cosim.engines.simulation import run
+from cosim.stimulus.bus_bring_up import bus_bring_up
+from cosim.stimulus.packet import ud_packet
+from cosim.stimulus.run_spec import RunSpec
+from cosim.topology.topology import Topology
+from cosim.trace.compare import Names, compare
+from tests.regression.fabrics import STAR
+from tests.regression.rubbish import with_rubbish
+from verilog.design import fabric_design
+from wire.codes import LinkWidth
+from wire.stimulus import Post
+from wire.trace import Kind, Record
+from wire.trace_layout import TxData
+
+HOSTS = {"h0": 1, "h1": 2, "h2": 3}
+_READ_TO_WIRE = 3
+TOPOLOGY = Topology(
+    STAR, HOSTS, {"sw0": {lid: lid for lid in HOSTS.values()}}, (LinkWidth.X4,) * len(HOSTS), (0, 1) * 8
+)
+
+
+def short_packets(seed: int, start: int, cycles: int) -> Iterator[Post]:
+    """Of two hosts to the third: the second's packet ends around the cycle in which the first's has left."""
+    choose = random.Random(seed)
+    sequence = 0
+    for cycle in range(start, cycles, 40):
+        size = choose.choice((20, 40, 60))
+        later = choose.randrange(size // 4, size // 4 + 10)
+        for source, bytes_, delay in ((0, size, 0), (1, choose.choice((0, 4)), later)):
+            sequence += 1
+            vl = choose.randrange(2)
+            data = ud_packet(choose, slid=1 + source, dlid=3, sl=vl, vl=vl, flow=source, sequence=sequence, size=bytes_)
+            yield Post(cycle + delay, 1 + source, vl, data)
+
+
+@pytest.mark.slow
+def test_what_a_memory_returns_of_a_word_that_is_being_written_is_nobodys_business(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    up = bus_bring_up(TOPOLOGY, {})
+    cycles = up.start + 2_500
+    spec = RunSpec(STAR, list(up.controls), list(short_packets(seed, up.start, cycles - 500)), cycles)
+    design, promising = with_rubbish(fabric_design(STAR))
+    assert promising > 10
+    seen: list[Record] = []
+    with (
+        Run(partial(session.simulate, "icarus", design), spec, RunOptions(tmp_path / "icarus")) as rubbish,
+        run("model", spec, tmp_path / "model") as expected,
+    ):
+        difference = compare(expected, map(noted(seen), rubbish)).difference
+    assert difference is None, difference.report(Names(STAR), f"seed {seed}")
+    kinds = [record.kind for record in seen]
+    # A packet's first row is read in the cycle in which its verdict is written.
+    ended = {record.cycle for record in seen if record.kind == Kind.RX_DATA}
+    read = {TxData.first_cycle.read(record) - _READ_TO_WIRE for record in seen if record.kind == Kind.TX_DATA}
+    assert len(ended & read) > 2
+    assert kinds.count(Kind.DELIVER) > 50
+    assert kinds.count(Kind.SCRAP) == 0
+
+
+def noted(seen: list[Record]) -> Callable[[Record], Record]:
+    """Appends what it passes on."""
+
+    def note(record: Record) -> Record:
+        seen.append(record)
+        return record
+
+    return note
