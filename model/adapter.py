@@ -99,7 +99,7 @@ class Adapter(Node):
         self._on_deliver = on_deliver
         matcher = Matcher(kernel, _AGENT + 1, vls)
         buffer = Buffer([parameters.receive_blocks] * vls + [parameters.vl15_blocks])
-        queues = VoqInput(_LINK, matcher.size, buffer, 1, vls + 1)
+        queues = VoqInput(kernel, _LINK, matcher.size, buffer, 1, vls + 1)
         self.ports = [LinkPort(self, matcher, queues, self._source, vls, parameters.mtu)]
         send_blocks = [parameters.send_blocks] * vls + [parameters.vl15_blocks]
         self._from_host = SendArbiter(matcher, _HOST, send_blocks, self._source, self._route)

@@ -68,6 +68,7 @@ class Packet:
         late: it joins late, when a row has arrived which ensures that the output does not run dry.
         join_at: cycle e in which it joins its queue, once known; -1 before.
         visible_from: the cycle from which on it is a visible head, once known.
+        ended_from: the first cycle in which a grant may count on its having ended; of one in a queue.
         queue: the queue that it joined.
         bad: known not to be GOOD, to a read issued from the next cycle on.
         sending: what is on the wires of it, until its last row is read.
@@ -80,6 +81,7 @@ class Packet:
         "bad",
         "content",
         "delimiter",
+        "ended_from",
         "input",
         "irregular",
         "join_at",
@@ -123,6 +125,7 @@ class Packet:
         self.late = False
         self.join_at = -1
         self.visible_from: int
+        self.ended_from = 0
         self.queue: deque[Packet] | None = None
         self.bad = False
         self.sending: DataTransmission | None = None

@@ -45,9 +45,9 @@ class Switch(Node):
         for index in range(ports):
             buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])
             if parameters.queueing == "fifo":
-                queues: Input = FifoInput(index, buffer, vls + 1)
+                queues: Input = FifoInput(kernel, index, buffer, vls + 1)
             else:
-                queues = VoqInput(index, matcher.size, buffer, parameters.readers, vls + 1)
+                queues = VoqInput(kernel, index, matcher.size, buffer, parameters.readers, vls + 1)
             self.ports.append(LinkPort(self, matcher, queues, port_source(node, index + 1), vls, parameters.mtu))
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent

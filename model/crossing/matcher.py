@@ -11,7 +11,7 @@ are shown then, and its flow control flags computed.
 
 from ..kernel import MATCH, NEVER, Kernel
 from ..packet import DataTransmission, Packet, Transmission
-from .output import Output
+from .output import SWALLOWED, Output
 from .queues import Input
 
 __all__ = ["Matcher"]
@@ -78,6 +78,18 @@ class Matcher:
         if len(queue) == 1:
             packet.visible_from = cycle + 1
             self._coming(packet)
+
+    def ended(self, packet: Packet) -> None:
+        """A packet that joined a queue has ended: grants of the next cycle on may swallow the queue's head."""
+        following = self.kernel.now + 1
+        packet.ended_from = following
+        queue = packet.queue
+        if queue and queue[-1] is packet:
+            head = queue[0]
+            output = self.outputs[head.output]
+            gate, slot = output.gate, head.slot
+            if head.oversize or (gate.open_slots >> slot & 1 and gate.room(slot) == SWALLOWED):
+                self.wake_at(following, output.bit)
 
     def _advance(self, packet: Packet) -> None:
         """The packet behind one that was granted is its queue's first."""
@@ -190,8 +202,10 @@ class Matcher:
         management = heads[vls]
         if management:
             if management & ready and open_slots >> vls & 1:
-                return self._first(output, vls, management & ready, None)
-            unready = True
+                packet = self._first(output, vls, management & ready, output.gate.room(vls))
+                if packet:
+                    return packet
+            unready = management & ~ready != 0
         if flags.stale_from < now:
             flags.compute()
         if flags.urgent:

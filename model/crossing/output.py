@@ -1,11 +1,15 @@
 """Outputs: what they may send, and what they are told (docs/pipeline.md, sections 7 and 8)."""
 
 from abc import ABC, abstractmethod
+from typing import Final
 
 from ..kernel import NEVER
 from ..packet import DataTransmission, Packet
 
-__all__ = ["FlowFlags", "Gate", "LocalOutput", "Output"]
+__all__ = ["SWALLOWED", "FlowFlags", "Gate", "LocalOutput", "Output"]
+
+SWALLOWED: Final = -1
+"""In place of room for a slot's heads: the output takes them, and sends nothing of them."""
 
 
 class Gate:
@@ -19,7 +23,7 @@ class Gate:
         self.open_slots = (1 << vls + 1) - 1
 
     def room(self, slot: int) -> int | None:
-        """(CL - TBS) mod 4096 of a data slot, or None if its heads need no credits."""
+        """(CL - TBS) mod 4096 of a data slot; None if its heads need no credits; or SWALLOWED."""
         return None
 
 

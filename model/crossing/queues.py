@@ -5,15 +5,12 @@ from collections import deque
 
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 
+from ..kernel import Kernel
 from ..packet import Packet
 from .buffer import Buffer
+from .output import SWALLOWED
 
 __all__ = ["FifoInput", "Input", "VoqInput"]
-
-
-def _may_start(packet: Packet, room: int | None) -> bool:
-    """True if a head is eligible by its credits: `room` is (CL - TBS) mod 4096, None if anything may go."""
-    return room is None or (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW or packet.oversize
 
 
 class Input(ABC):
@@ -27,7 +24,8 @@ class Input(ABC):
         readers: mask of the available ones.
     """
 
-    def __init__(self, index: int, buffer: Buffer, readers: int, queues: int) -> None:
+    def __init__(self, kernel: Kernel, index: int, buffer: Buffer, readers: int, queues: int) -> None:
+        self._kernel = kernel
         self.index = index
         self.bit = 1 << index
         self.buffer = buffer
@@ -41,7 +39,17 @@ class Input(ABC):
 
     @abstractmethod
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
-        """The first eligible head for (output, slot), of those visible."""
+        """The first eligible head for (output, slot), of those visible; `room` is that of the output's gate."""
+
+    def _may_go(self, packet: Packet, room: int | None) -> bool:
+        """True if a head is eligible: it has credits or needs none, or is swallowed and its queue's last has ended."""
+        if room is None:
+            return True
+        if room == SWALLOWED or packet.oversize:
+            assert packet.queue is not None
+            last, now = packet.queue[-1], self._kernel.now
+            return last.ended_from <= now or last.join_at >= now
+        return (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW
 
     @abstractmethod
     def show(self, packet: Packet) -> None:
@@ -55,8 +63,8 @@ class Input(ABC):
 class VoqInput(Input):
     """`voq`: one queue for each (output, output slot), in the order of outputs, then slots."""
 
-    def __init__(self, index: int, outputs: int, buffer: Buffer, readers: int, slots: int) -> None:
-        super().__init__(index, buffer, readers, outputs * slots)
+    def __init__(self, kernel: Kernel, index: int, outputs: int, buffer: Buffer, readers: int, slots: int) -> None:
+        super().__init__(kernel, index, buffer, readers, outputs * slots)
         self._slots = slots
 
     def queue_of(self, packet: Packet) -> deque[Packet]:
@@ -66,7 +74,7 @@ class VoqInput(Input):
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The one queue's head."""
         packet = self._queues[output * self._slots + slot][0]
-        return packet if _may_start(packet, room) else None
+        return packet if self._may_go(packet, room) else None
 
     def show(self, packet: Packet) -> None:
         """The first in its queue."""
@@ -79,8 +87,8 @@ class VoqInput(Input):
 class FifoInput(Input):
     """`fifo`: one queue for each input slot, and a rotation over those of the data VLs."""
 
-    def __init__(self, index: int, buffer: Buffer, slots: int) -> None:
-        super().__init__(index, buffer, 1, slots)
+    def __init__(self, kernel: Kernel, index: int, buffer: Buffer, slots: int) -> None:
+        super().__init__(kernel, index, buffer, 1, slots)
         self._visible: list[Packet | None] = [None] * slots
         self._queue_ptr = 0
         self._vls = slots - 1
@@ -92,10 +100,11 @@ class FifoInput(Input):
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The first eligible head from the queue rotation on."""
         if slot == self._vls:
-            return self._visible[slot]
+            packet = self._visible[slot]
+            return packet if packet and self._may_go(packet, room) else None
         for turn in range(self._vls):
             packet = self._visible[(self._queue_ptr + turn) % self._vls]
-            if packet and packet.output == output and packet.slot == slot and _may_start(packet, room):
+            if packet and packet.output == output and packet.slot == slot and self._may_go(packet, room):
                 return packet
         return None
 

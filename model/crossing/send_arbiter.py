@@ -95,7 +95,7 @@ class SendArbiter:
         self._route = route
         self._buffer = Buffer(blocks)
         self._buffer.watch(self._arbitrate_at)
-        self.input = VoqInput(index, matcher.size, self._buffer, 1, slots)
+        self.input = VoqInput(matcher.kernel, index, matcher.size, self._buffer, 1, slots)
         self.taken: Packet | None = None
         self.taken_at = -1
         self._streams = [_Stream() for _ in range(slots)]

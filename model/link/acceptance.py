@@ -10,7 +10,7 @@ from wire.trace import Kind, Verdict
 
 from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
-from ..kernel import RECEIVE
+from ..kernel import NEVER, RECEIVE
 from ..packet import Packet
 from .flow_control import FlowControl
 from .packet_check import VERDICT_COUNTERS, verdict_of
@@ -23,6 +23,7 @@ _RX_DATA: Final = Kind.RX_DATA
 _DLID, _SL_SHIFT, _SL = 0xFFFF, 20, 0xF
 _ARMED: Final = PortState.ARMED
 _RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
+_UNREADABLE = frozenset({Verdict.LVER, Verdict.LENGTH})
 
 
 class PortOwner(ABC):
@@ -90,14 +91,24 @@ class Acceptance:
         packet.not_active = vl != VL15 and status.state not in _RECEIVING_STATES
         if packet.rejection or packet.not_active:
             packet.late = False
+            if self._is_on_credit(packet):
+                self._kernel.at(now + 1, RECEIVE, self._flow.spend, packet)
             return
         packet.accepted = True
         if buffer.sizes[packet.slot_in] > CREDIT_WINDOW:
             self._kernel.at(now + 1, RECEIVE, self._take_blocks, packet)
         else:  # a cycle early: nobody looks before, and ABR + free, which is announced, stays as it was
             self._take_blocks(packet)
-        if not self._is_destination and not packet.late:
-            self._matcher.join(packet, now)
+        if not self._is_destination:
+            packet.ended_from = NEVER
+            if not packet.late:
+                self._matcher.join(packet, now)
+
+    def _is_on_credit(self, packet: Packet) -> bool:
+        """Whether the sender of a packet that is not accepted has spent credits for it (section 3.3, ABR)."""
+        if packet.vl >= self._status.operational or packet.rejection in _UNREADABLE:
+            return False
+        return packet.not_active or packet.rejection != Verdict.OVERRUN
 
     def _take_blocks(self, packet: Packet) -> None:
         """An accepted packet takes its blocks, visible in the current cycle."""
@@ -137,6 +148,8 @@ class Acceptance:
             self._count(verdict)
         elif self._status.state == _ARMED and packet.vl != VL15:
             self._state_machine.good_packet()
+        if packet.queue is not None:
+            self._matcher.ended(packet)
         if accepted and (verdict or packet.queue is None):
             self._settle(packet, verdict)
 

@@ -6,11 +6,14 @@ from wire.codes import PortState
 from wire.flow_control import CREDIT_MODULUS
 
 from ..crossing.matcher import Matcher
-from ..crossing.output import Gate
+from ..crossing.output import SWALLOWED, Gate
 from ..kernel import UPDATE
 from .port_status import PortStatus
 
-__all__ = ["Eligibility"]
+__all__ = ["MANAGEMENT_STATES", "Eligibility"]
+
+MANAGEMENT_STATES: Final = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
+"""In which VL15 and flow control packets are sent."""
 
 _LATENCY: Final = 2
 _ACTIVE: Final = PortState.ACTIVE
@@ -31,9 +34,11 @@ class Eligibility(Gate):
         self._room = [0] * status.vls  # (CL - TBS) mod 4096
 
     def room(self, slot: int) -> int | None:
-        """Data needs credits in Active, on operational VLs; elsewhere it will be swallowed."""
+        """Data needs credits in Active, on operational VLs; what the port may not send is swallowed."""
+        if slot == self._status.vls:
+            return None if self._state in MANAGEMENT_STATES else SWALLOWED
         if self._state != _ACTIVE or slot >= self._operational:
-            return None
+            return SWALLOWED
         return self._room[slot]
 
     def charge(self, slot: int, blocks: int) -> None:

@@ -12,7 +12,7 @@ from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
 from ..crossing.output import FlowFlags
 from ..kernel import RECEIVE, STATE
-from ..packet import LinkTransmission
+from ..packet import LinkTransmission, Packet
 from .eligibility import Eligibility
 from .port_state import PortStateMachine
 from .port_status import PortStatus
@@ -132,6 +132,11 @@ class FlowControl(FlowFlags):
         if self._buffer.free[vl] > CREDIT_WINDOW:  # else ABR + free stays as it was
             self.announcement_changes()
         self.abr[vl] = (self.abr[vl] + need) % CREDIT_MODULUS
+
+    def spend(self, packet: Packet) -> None:
+        """A packet that takes no blocks had credits, visible in the current cycle (section 3.3)."""
+        self.announcement_changes()
+        self.abr[packet.vl] = (self.abr[packet.vl] + packet.need) % CREDIT_MODULUS
 
     # Sending (section 6.2).
 

@@ -14,10 +14,10 @@ from wire.trace import Kind, Record
 from wire.trace_layout import Scrap, TxDiscard
 
 from ..crossing.matcher import Matcher
-from ..crossing.output import Output
+from ..crossing.output import SWALLOWED, Output
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
-from .eligibility import Eligibility
+from .eligibility import MANAGEMENT_STATES, Eligibility
 from .flow_control import FlowControl
 from .link import Direction
 from .port_status import PortStatus
@@ -27,7 +27,6 @@ __all__ = ["LinkOutput"]
 _STAGE_TO_WIRE: Final = 1
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _ACTIVE: Final = PortState.ACTIVE
-_MANAGEMENT_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
 _TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP
 
 
@@ -65,9 +64,9 @@ class LinkOutput(Output):
         xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(g + 1)
-        if packet.bad:
+        if packet.bad or self._swallows(packet):
             self.busy_until = g + 2
-            self._kernel.at(g + 3, UPDATE, self._scrap, sending)
+            self._kernel.at(g + 3, UPDATE, self._unsent, sending)
             return
         packet.sending = sending
         self.busy_until = sending.last_read
@@ -96,11 +95,22 @@ class LinkOutput(Output):
             self._finish(sending, now + READ_TO_WIRE)
             self._matcher.release(sending, now + 1)
 
-    def _scrap(self, sending: DataTransmission) -> None:
+    def _swallows(self, packet: Packet) -> bool:
+        """Whether a packet granted in the current cycle is swallowed (section 7), unless it is scrap."""
+        if packet.oversize and packet.slot != self._vl15_slot:
+            return True
+        return self._eligibility.room(packet.slot) == SWALLOWED
+
+    def _unsent(self, sending: DataTransmission) -> None:
+        """A packet of which nothing is sent is scrapped in the current cycle, or swallowed, as the next one shows."""
         packet = sending.packet
         kernel = self._kernel
-        fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n}
-        kernel.record(Scrap.record(kernel.now, self._status.source, **fields))
+        if packet.bad:
+            fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n}
+            kernel.record(Scrap.record(kernel.now, self._status.source, **fields))
+        else:
+            sending.end = 0
+            kernel.at(kernel.now + 1, UPDATE, self._discard, sending)
         self._matcher.release(sending, kernel.now)
         self._done_early(sending)
 
@@ -139,8 +149,8 @@ class LinkOutput(Output):
         if isinstance(sending, DataTransmission):
             packet = sending.packet
             if packet.slot != self._vl15_slot:
-                return status.state == _ACTIVE and packet.slot < status.operational and not packet.oversize
-        return status.state in _MANAGEMENT_STATES
+                return status.state == _ACTIVE and packet.slot < status.operational
+        return status.state in MANAGEMENT_STATES
 
     def _send(self, sending: Transmission) -> None:
         """Row 0 will pass the transmit stage."""

@@ -51,7 +51,10 @@ def connect_crossing(
     m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls)
     phase, wide = Signal(2), Signal(count)
     facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))
+    swallows = [Signal(data.ArrayLayout(vls + 1, len(ports)), name=f"swallows_{ago}") for ago in (1, 2)]
     m.d.sync += phase.eq(phase + 1)
+    m.d.sync += [swallows[0][o].eq(facts[o].swallows) for o in range(len(ports))]
+    m.d.sync += swallows[1].eq(swallows[0])
     m.d.comb += wide.eq(Cat(*(port.sending.wide for port in ports), *(1 for _ in sinks)))
 
     # From the inputs: requests to the matcher, which grants them, and rows to the crossbar.
@@ -64,6 +67,7 @@ def connect_crossing(
             matcher.requests[number].eq(requests),
             side.phase.eq(phase),
             side.wide.eq(wide),
+            side.swallows.eq(swallows[1]),
             side.heads.facts.eq(facts),
             side.heads.grant_output.eq(matcher.output_of[number]),
             side.heads.grant_slots.eq(matcher.slot_of),

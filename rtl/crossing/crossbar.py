@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.reader import FirstLane, PassingRow
+from rtl.crossing.reader import PassingRow
 from rtl.link.transmit import SendRow
 from rtl.rotation import number_of, select
 from rtl.widths import LENGTH_BITS, PORT_BITS, SLOT_BITS
@@ -66,7 +66,6 @@ class CrossbarOutput(wiring.Component):
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
-        first_lane = data.View(FirstLane, row.data[24:])
         scrap = Signal()
         begun = Signal()  # a packet, by the rows before
         from_input = Signal(len(self.readers))
@@ -86,9 +85,8 @@ class CrossbarOutput(wiring.Component):
             self.send.bad.eq(row.bad),
             self.send.first.eq(~begun),
             self.send.slot.eq(slot),
-            self.send.oversize.eq(first_lane.oversize & ~begun),
             self.send.n.eq(row.n),
-            self.send.need.eq(first_lane.need),
+            self.send.need.eq(row.data[24:]),
             self.send.input.eq(number_of(from_input)),
             self.scrapped.valid.eq(row.valid & scrap),
             self.scrapped.slot.eq(slot),

@@ -16,14 +16,15 @@ _ROOM_BITS: Final = NEED_BITS + 1
 def send_facts_layout(vls: int) -> data.StructLayout:
     """What a head must know of its output to go in the next cycle, as visible the cycle before.
 
-    `blocked`: its port is in ActiveDefer. `room`: what decides about a data head, by VL, see `room_of`.
+    `blocked`: its port is in ActiveDefer, and data waits. `swallows`: mask of the slots that it may not send at all.
+    `room`: what decides about a data head, by VL, see `room_of`.
     """
-    return data.StructLayout({"blocked": 1, "room": data.ArrayLayout(_ROOM_BITS, vls)})
+    return data.StructLayout({"blocked": 1, "swallows": vls + 1, "room": data.ArrayLayout(_ROOM_BITS, vls)})
 
 
 def room_of(credit: Value, swallow: Value) -> Value:
     """The credit that heads see: for any that there can be, (room - need) mod 256 <= 128 says the same as
-    (credit - need) mod 4096 <= 2048, and is always true if packets leave without credits, to be swallowed.
+    (credit - need) mod 4096 <= 2048, and is always true if packets need no credits, since they are swallowed.
 
     So it is the credit, except that 128 to 2,048 are 128; from there on it follows the credit. It is 0 where no head
     could go.

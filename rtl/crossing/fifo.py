@@ -30,9 +30,13 @@ class FifoQueues(InputQueues):
             facts = [heads.facts[output] for output in range(self.credited)]
             blocked = Array(of_output.blocked for of_output in facts)[key.output]
             room = Array(Array(of_output.room[vl] for vl in range(vls))[key.slot] for of_output in facts)[key.output]
+            swallows = Array(of_output.swallows for of_output in facts)[key.output].bit_select(key.slot, 1)
             fit = data_eligible(room, key.need, key.oversize)
             always = key.output >= self.credited
-            m.d.sync += able[queue].eq(always | (key.slot == vls) | (~blocked & fit))
+            is_vl15 = key.slot == vls
+            swallowed = swallows | (key.oversize & ~is_vl15)
+            goes = (is_vl15 | (~blocked & fit)) & ~(swallowed & queues.arriving[queue])
+            m.d.sync += able[queue].eq(always | goes)
 
         # Each queue's head: masks of its output and slot, and whether it could go.
         to_output = [Signal(outputs, name=f"to_output_{queue}") for queue in range(slots)]

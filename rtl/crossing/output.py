@@ -1,6 +1,6 @@
 """The output side of a port as inputs and matcher see it (docs/pipeline.md, sections 7 and 8)."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -52,10 +52,12 @@ class Output(wiring.Component):
         m = Module()
         port, credits = self.port, self.port.credits
         active = port.state == PortState.ACTIVE
-        m.d.sync += self.facts.blocked.eq(port.state == PortState.ACTIVE_DEFER)
+        deferred = port.state == PortState.ACTIVE_DEFER
+        swallows = Cat(~active.replicate(self.vls) | ~port.operational, deferred | (port.state == PortState.DOWN))
+        m.d.sync += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
         for vl in range(self.vls):
             credit = (credits.cl[vl] - credits.tbs[vl])[:CREDIT_BITS]
-            m.d.sync += self.facts.room[vl].eq(room_of(credit, ~active | ~port.operational[vl]))
+            m.d.sync += self.facts.room[vl].eq(room_of(credit, swallows[vl]))
 
         # Availability is where the longest paths begin: the pace, and what is taken, are registers next to it.
         in_pace = Signal(init=1)

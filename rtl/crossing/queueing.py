@@ -76,7 +76,7 @@ class QueueingSignature(wiring.Signature):
     """The queues of one input, seen from them.
 
     Members:
-        join, packet, first: a packet joins (cycle e); its first block.
+        join, packet, first: a packet joins (cycle e); its first block. `ended`: its end row is being stored, or was.
         heads: what they ask for and get.
         granted: the head that goes, in the cycle after (g+1).
     """
@@ -85,6 +85,7 @@ class QueueingSignature(wiring.Signature):
         super().__init__(
             {
                 "join": In(1),
+                "ended": In(1),
                 "packet": In(routed_layout(outputs)),
                 "first": In(block_bits),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),

@@ -33,6 +33,8 @@ class PacketQueues(wiring.Component):
         keys: key of each visible head, if there are keys.
         appears: mask of queues that have a new visible head in the next cycle.
         following: what `keys` will be in the next cycle, likewise.
+        ended: the end row of the packet that joined last is being stored, or was.
+        arriving: mask of the queue whose last packet has not ended; from the cycle on in which it joins.
         take: one-hot, the queue whose head is granted in this cycle (g).
         taken_from, taken: that queue, one-hot, and the first block of that head, in the cycle after (g+1).
     """
@@ -54,6 +56,8 @@ class PacketQueues(wiring.Component):
                 "join_packet": In(packet),
                 "visible": Out(count),
                 "appears": Out(count),
+                "ended": In(1),
+                "arriving": Out(count),
                 "take": In(count),
                 "taken_from": Out(count),
                 "taken": Out(packet["first"].shape),
@@ -82,8 +86,11 @@ class PacketQueues(wiring.Component):
         # Join: at the head of an empty queue, or behind its tail.
         join_mask = Signal(count)
         start_mask = Signal(count)
+        unended = Signal(count)
         with m.If(self.join):
             m.d.comb += join_mask.eq(1 << self.join_queue)
+        m.d.comb += self.arriving.eq(Mux(self.ended, 0, unended | join_mask))
+        m.d.sync += unended.eq(self.arriving)
         m.d.comb += start_mask.eq(join_mask & ~visible & ~fetching)
         starts = start_mask.any()
         tail_behind = tails.read_port(domain="comb")
@@ -186,6 +193,7 @@ class InputQueues(wiring.Component):
         m.submodules.queues = queues = PacketQueues(count, self.blocks, packet_layout(self.block_bits, key))
         m.d.comb += [
             queues.join.eq(self.queueing.join),
+            queues.ended.eq(self.queueing.ended),
             queues.join_queue.eq(queue),
             queues.join_packet.first.eq(self.queueing.first),
         ]

@@ -6,17 +6,20 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
 from rtl.crossing.descriptions import description_layout, length_of
-from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
+from rtl.widths import LENGTH_BITS, ROW_BITS
 
-__all__ = ["FirstLane", "PassingRow", "Reader", "job_layout"]
+__all__ = ["PassingRow", "Reader", "job_layout"]
 
 _X1_PHASE = 1
 """Cycle modulo 4 in which rows for a 1X output are read: three before they are on the wire."""
 
 
 def job_layout(block_bits: int, vls: int) -> data.StructLayout:
-    """What is known of a granted packet at once: its first block, its slot at its output, the output's width (4X)."""
-    return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1})
+    """What is known of a granted packet at once: its first block, its slot at its output, the output's width (4X).
+
+    `swallowed`: its output's port may not send it, for another reason than its length.
+    """
+    return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1, "swallowed": 1})
 
 
 PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
@@ -24,13 +27,10 @@ PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n"
 more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
-with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent. Lane 0 of row 0 is a
-`FirstLane`. `n` is the packet's PktLen, for the trace.
+with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
+it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks. `n` is the packet's PktLen,
+for the trace.
 """
-
-
-FirstLane = data.StructLayout({"need": NEED_BITS, "oversize": 1})
-"""What crosses on lane 0 of row 0, where nothing but SDP can be: the packet's blocks, and whether it is oversize."""
 
 
 class Reader(wiring.Component):
@@ -80,13 +80,15 @@ class Reader(wiring.Component):
         """Read in x_r, look at the row in x_r + 1."""
         m = Module()
         memory = self.memory
-        end = Signal()  # the packet is over early: the row read last was flagged, or all of it is scrap
+        end = Signal()  # the packet is over early: the row read last was flagged, or nothing of it is sent
         scrap = Signal()
+        swallowed = Signal()
 
         fresh = Signal()  # this is g+1
         described = Signal()  # this is g+2
         m.d.sync += [fresh.eq(self.grant), described.eq(fresh)]
         job, wide, description, words = self._packet(m, fresh, described)
+        is_data = job.slot != self.vls
 
         # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
         active = Signal()
@@ -141,11 +143,12 @@ class Reader(wiring.Component):
             ]
         m.d.comb += [
             scrap.eq(passing & first & memory.bad),
-            early.eq(passing & ~final & memory.stored.last & ~scrap),
-            end.eq(scrap | early),
+            swallowed.eq(passing & first & ~memory.bad & (job.swallowed | (description.oversize & is_data))),
+            early.eq(passing & ~first & ~final & memory.stored.last),
+            end.eq(scrap | swallowed | early),
             self.row.valid.eq(passing),
-            self.row.last.eq((final | memory.stored.last) & ~scrap),
-            self.row.bad.eq(scrap | (memory.stored.bad & (final | memory.stored.last))),
+            self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
+            self.row.bad.eq(Mux(first, scrap, memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
         self._fill_row(m, described)
@@ -157,8 +160,8 @@ class Reader(wiring.Component):
             turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
             last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
         ]
-        self._become_available(m, ~active | last_read | scrap | last_follows, served)
-        last = Mux(scrap, memory.end, Mux(early, passing_block, block))
+        self._become_available(m, ~active | last_read | scrap | swallowed | last_follows, served)
+        last = Mux(scrap | swallowed, memory.end, Mux(early, passing_block, block))
         self._give_back(m, last_read | end, job.first, last, description)
         return m
 
@@ -186,12 +189,8 @@ class Reader(wiring.Component):
 
     def _fill_row(self, m: Module, described: Value) -> None:
         """The row as stored, except what crosses in place of SDP."""
-        stored, first_lane = self.memory.stored.data, Signal(FirstLane)
-        m.d.comb += [
-            first_lane.need.eq(self.description.need),
-            first_lane.oversize.eq(self.description.oversize),
-            self.row.data.eq(Cat(stored[:24], Mux(described, first_lane.as_value(), stored[24:]))),
-        ]
+        stored = self.memory.stored.data
+        m.d.comb += self.row.data.eq(Cat(stored[:24], Mux(described, self.description.need, stored[24:])))
 
     def _become_available(self, m: Module, is_over: Value, served: Value) -> None:
         """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
@@ -25,6 +25,8 @@ class InputSignature(wiring.Signature):
         phase: the cycle modulo 4.
         heads: what the heads of its queues ask for and get; a request is granted only if `available`.
         granted: there is a grant in this cycle.
+        swallows: of each output that needs credits, the slots of which packets granted in the cycle before are
+            swallowed.
         wide: mask of 4X outputs.
         available: some reader is.
         busy: mask of the outputs being served, see `Reader`.
@@ -38,6 +40,7 @@ class InputSignature(wiring.Signature):
                 "phase": In(2),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
                 "granted": In(1),
+                "swallows": In(data.ArrayLayout(vls + 1, credited)),
                 "wide": In(outputs),
                 "available": Out(1, init=1),
                 "busy": Out(outputs),
@@ -103,6 +106,7 @@ class PacketStore(wiring.Component):
         queues = m.submodules.queues.queueing
         m.d.comb += [
             queues.join.eq(self.join),
+            queues.ended.eq(self.fill.write.valid & self.fill.write.last),
             queues.packet.eq(self.packet),
             queues.first.eq(buffer.first),
         ]
@@ -120,7 +124,7 @@ class PacketStore(wiring.Component):
         ]
 
         # The lowest-numbered available reader takes the head that is granted; where it is follows in the next
-        # cycle, with the width that the output had, and the rest of it in the one after.
+        # cycle, with the width that the output had and whether it swallows, and the rest of it in the one after.
         readers = [Reader(self.block_bits, self.outputs, self.vls) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
@@ -129,6 +133,10 @@ class PacketStore(wiring.Component):
         granted_output = Signal(self.outputs)
         wide = Signal(self.outputs)
         m.d.sync += [granted_output.eq(crossing.heads.grant_output), wide.eq(crossing.wide)]
+        swallowed = any_of(
+            crossing.swallows[output] & granted_output[output].replicate(self.vls + 1)
+            for output in range(self.credited)
+        )
         for number, reader in enumerate(readers):
             m.d.comb += [
                 crossing.to_output[number].eq(reader.to_output),
@@ -140,6 +148,7 @@ class PacketStore(wiring.Component):
                 reader.job.first.eq(queues.granted.first),
                 reader.job.slot.eq(number_of(queues.granted.slot)),
                 reader.job.wide.eq((granted_output & wide).any()),
+                reader.job.swallowed.eq((swallowed & queues.granted.slot).any()),
                 reader.description.eq(descriptions.description),
             ]
         m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))

@@ -34,6 +34,7 @@ class VirtualOutputQueues(InputQueues):
                 goes = shown[queue]
                 if output < self.credited:
                     facts = heads.facts[output]
+                    swallowed = facts.swallows[slot]
                     if slot < self.vls:
                         if self.need is None:
                             key = queues.following[queue]
@@ -41,6 +42,8 @@ class VirtualOutputQueues(InputQueues):
                         else:
                             need, oversize = Const(self.need, NEED_BITS), Const(0)
                         goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
+                        swallowed |= oversize
+                    goes &= ~(swallowed & queues.arriving[queue])
                 m.d.sync += heads.requests[slot][output].eq(goes)
             m.d.comb += heads.visible[output].eq(queues.visible[output * slots :][:slots].any())
 

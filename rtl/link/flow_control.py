@@ -42,7 +42,7 @@ class FlowControl(wiring.Component):
         initializing, arming: Initialize or Armed is the state of the next cycle.
         enabling: ActiveEnable is set in the next cycle, and was not.
         good, fields: a good link packet, `good` being the mask of its VL.
-        accept, accept_need: mask of the VL on which a packet is accepted, and its blocks.
+        spent, spent_need: mask of the VL on which a packet's sender has spent credits, and how many.
         sent, sent_need: mask of the VL on which a packet passes the transmit stage, and its blocks.
         free: free blocks of each VL's receive buffer.
         threshold: FCP_THRESHOLD in blocks.
@@ -63,8 +63,8 @@ class FlowControl(wiring.Component):
                 "enabling": In(1),
                 "good": In(vls),
                 "fields": In(FlowControlFields),
-                "accept": In(vls),
-                "accept_need": In(NEED_BITS),
+                "spent": In(vls),
+                "spent_need": In(NEED_BITS),
                 "sent": In(vls),
                 "sent_need": In(NEED_BITS),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
@@ -111,8 +111,8 @@ class FlowControl(wiring.Component):
 
             with m.If(self.good[vl]):
                 m.d.sync += [cl.eq(self.fields.fccl), abr.eq(self.fields.fctbs)]
-            with m.If(self.accept[vl]):
-                m.d.sync += abr.eq(abr + self.accept_need)
+            with m.If(self.spent[vl]):
+                m.d.sync += abr.eq(abr + self.spent_need)
             with m.If(self.sent[vl]):
                 m.d.sync += tbs.eq(tbs + self.sent_need)
             with m.If(taken[vl]):

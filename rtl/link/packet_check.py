@@ -124,6 +124,8 @@ class PacketCheck(wiring.Component):
         state, operational: the port's state, and the mask of its operational data VLs.
         lid, lmc: the adapter's own.
         admission: what the node is asked and what it says.
+        spends: in cycle h+2, the packet's sender has spent credits for it, as ABR has to show; `admission.write` says
+            on which VL, and how many.
         verdict: packets received.
     """
 
@@ -142,6 +144,7 @@ class PacketCheck(wiring.Component):
                 "lid": In(16),
                 "lmc": In(3),
                 "admission": Out(AdmissionSignature),
+                "spends": Out(1),
                 "verdict": Out(PacketVerdict),
             }
         )
@@ -167,13 +170,15 @@ class PacketCheck(wiring.Component):
             header.slot.eq(self._slot(header.vl)),
         ]
 
-        objection = self._objection(m, is_vl15)
+        on_credit = Signal()  # the header can be read, and its VL has credits
+        objection = self._objection(m, is_vl15, on_credit)
         m.d.comb += node.acceptable.eq(header.valid & (objection == Verdict.GOOD))
 
         # From cycle h+2 on: the packet as its header made it. The node's objection comes now.
         packet = Signal(PacketHeader)
         decides = Signal()  # this is h+2
         own = Signal(Verdict)
+        was_on_credit = Signal()
         foreseen = Signal(Verdict)
         foreseen_kept = Signal(Verdict)
         accepted = Signal()
@@ -188,8 +193,10 @@ class PacketCheck(wiring.Component):
             ]
         m.d.sync += decides.eq(header.valid)
         with m.If(header.valid):
-            m.d.sync += [packet.eq(header), own.eq(objection)]
+            m.d.sync += [packet.eq(header), own.eq(objection), was_on_credit.eq(on_credit)]
+        has_no_room = (own == Verdict.GOOD) & (node.relay == Verdict.OVERRUN)
         m.d.comb += [
+            self.spends.eq(decides & was_on_credit & ~has_no_room),
             node.accept.eq(decides & (own == Verdict.GOOD) & ~node.refused),
             foreseen.eq(Mux(decides, Mux(own == Verdict.GOOD, node.relay, own), foreseen_kept)),
         ]
@@ -260,8 +267,11 @@ class PacketCheck(wiring.Component):
     def _slot(self, vl: Value) -> Value:
         return Mux(vl == VL15, self._vls, vl)
 
-    def _objection(self, m: Module, is_vl15: Signal) -> Signal:
-        """The port's own objection to a header, in the order of sections 3.2 (4) and 3.3, else GOOD."""
+    def _objection(self, m: Module, is_vl15: Signal, on_credit: Signal) -> Signal:
+        """The port's own objection to a header, in the order of sections 3.2 (4) and 3.3, else GOOD.
+
+        On the way, whether credits were spent on it (section 3.3, ABR).
+        """
         header = self.admission.header
         receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         is_iba = header.lnh >= LNH.IBA_LOCAL
@@ -273,13 +283,16 @@ class PacketCheck(wiring.Component):
             is_own = ((header.dlid ^ self.lid) >> self.lmc) == 0
             bad_dlid = ~(is_multicast | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
         is_operational = self.operational.bit_select(header.vl, 1)
+        other_version = lrh_field(Cat(self.received.data, self.head), "lver") != LVER
+        no_length = too_short | (header.n > self._max_words)
+        m.d.comb += on_credit.eq(~other_version & ~no_length & ~is_vl15 & is_operational)
 
         objection = Signal(Verdict)
         with m.If(~receives_data & ~is_vl15):
             m.d.comb += objection.eq(Verdict.NOT_ACTIVE)
-        with m.Elif(lrh_field(Cat(self.received.data, self.head), "lver") != LVER):
+        with m.Elif(other_version):
             m.d.comb += objection.eq(Verdict.LVER)
-        with m.Elif(too_short | (header.n > self._max_words)):
+        with m.Elif(no_length):
             m.d.comb += objection.eq(Verdict.LENGTH)
         with m.Elif(bad_dlid):
             m.d.comb += objection.eq(Verdict.DLID)

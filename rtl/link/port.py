@@ -152,7 +152,7 @@ class LinkPort(wiring.Component):
         m.d.comb += [packet_check.lid.eq(self.lid), packet_check.lmc.eq(self.lmc)]
 
         # Credits.
-        accept, stored, link_packet = self.admission.accept, self.admission.write, link_packet_check.fields
+        stored, link_packet = self.admission.write, link_packet_check.fields
         good_vl = Mux(link_packet_check.good, 1 << link_packet.vl, 0)
         connect(m, registers.fcp_period, flow_control.period)
         connect(m, registers.fc_watchdog, watchdog.limit)
@@ -163,8 +163,8 @@ class LinkPort(wiring.Component):
             flow_control.enabling.eq(port_state.enabling),
             flow_control.good.eq(good_vl),
             flow_control.fields.eq(link_packet),
-            flow_control.accept.eq(Mux(accept, 1 << stored.slot, 0)),
-            flow_control.accept_need.eq(stored.need),
+            flow_control.spent.eq(Mux(packet_check.spends, 1 << stored.slot, 0)),
+            flow_control.spent_need.eq(stored.need),
             flow_control.sent.eq(transmitter.sent),
             flow_control.sent_need.eq(self.send.need),
             flow_control.free.eq(self.free),

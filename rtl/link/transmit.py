@@ -45,7 +45,6 @@ SendRow = data.StructLayout(
         "last": 1,
         "bad": 1,
         "slot": SLOT_BITS,
-        "oversize": 1,
         "n": LENGTH_BITS,
         "need": NEED_BITS,
         "input": PORT_BITS,
@@ -53,9 +52,9 @@ SendRow = data.StructLayout(
 )
 """A row of a data packet that goes to the wires, in cycle x_r + 2.
 
-`last` is the packet's end row (also an early one), `bad` means anything with it. `slot`, `n` and `input`
-(number of the input) hold from row 0 to the end row. `oversize` and `need` (blocks) come with row 0: `need`
-means anything with the others, `oversize` is 0. Lane 0 of row 0 means anything: it goes out as SDP.
+`last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
+packet that is swallowed. `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
+comes with row 0, and means anything with the others. Lane 0 of row 0 means anything: it goes out as SDP.
 """
 
 
@@ -138,10 +137,8 @@ class Transmitter(wiring.Component):
                 | (self.state == PortState.ARMED)
                 | (self.state == PortState.ACTIVE)
             ),
-            data_passes.eq(
-                (self.state == PortState.ACTIVE) & self.operational.bit_select(send.slot, 1) & ~send.oversize
-            ),
-            refused.eq((refused_before & ~send.first) | ~Mux(is_vl15, management_passes, data_passes)),
+            data_passes.eq((self.state == PortState.ACTIVE) & self.operational.bit_select(send.slot, 1)),
+            refused.eq(Mux(send.first, send.last, refused_before) | ~Mux(is_vl15, management_passes, data_passes)),
         ]
 
         # The place in the packet.

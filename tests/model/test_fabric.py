@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from model.crossing.output import SWALLOWED
 from model.fabric import Fabric
 from model.kernel import DECIDE, Kernel
 from model.link.eligibility import Eligibility
@@ -300,15 +301,17 @@ def test_the_matching_goes_by_the_port_as_it_was_two_cycles_before(star, ready, 
     def room(port, slot):
         """What section 7 says of a slot, by what is visible in the current cycle."""
         status = port.status
+        if slot == status.vls:
+            return SWALLOWED if status.state in (PortState.DOWN, PortState.ACTIVE_DEFER) else None
         if status.state == PortState.ACTIVE_DEFER:
             return "waits"
         if status.state != PortState.ACTIVE or slot >= status.operational:
-            return None
+            return SWALLOWED
         return (port.flow.credit_limit[slot] - port.flow.tbs[slot]) % 4096
 
     def look(_):
         for port in ports:
-            visible[port.output.gate].append([room(port, slot) for slot in range(port.status.vls)])
+            visible[port.output.gate].append([room(port, slot) for slot in range(port.status.vls + 1)])
         kernel.at(kernel.now + 1, DECIDE, look)
 
     def checked(gate, slot):

@@ -264,6 +264,16 @@ def slow_to_fast() -> RunSpec:
     return star.spec(START + 90)
 
 
+def dead_port() -> RunSpec:
+    """Packets for a 1X port that is not Active, and behind them one for another."""
+    star = Star(replace(TRIO, vls=1), replace(SMALL, receive_blocks=24))
+    star.set_register(0, 2, PortRegister.WIDTH, LinkWidth.X1)
+    star.set_register(START, 2, PortRegister.STATE, PortState.DOWN)
+    for dlid, size in ((2, 200), (2, 160), (3, 20), (2, 0)):
+        star.post(START + 10, 1, dlid, size)
+    return star.spec(START + 330)
+
+
 def counters_end() -> RunSpec:
     """Counters that are near their end when packets move them."""
     star = _pair()
@@ -439,6 +449,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         sleep,
         damaged_on_its_link,
         slow_to_fast,
+        dead_port,
         counters_end,
         deep_buffers,
         relay,

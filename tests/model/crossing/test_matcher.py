@@ -8,9 +8,9 @@ import pytest
 
 from model.crossing.buffer import Buffer
 from model.crossing.matcher import Matcher
-from model.crossing.output import FlowFlags, Gate, Output
+from model.crossing.output import SWALLOWED, FlowFlags, Gate, Output
 from model.crossing.queues import FifoInput, VoqInput
-from model.kernel import UPDATE, Kernel
+from model.kernel import NEVER, UPDATE, Kernel
 from model.packet import DataTransmission, Packet
 
 WINDOW, MODULUS = 2048, 4096
@@ -18,7 +18,12 @@ WINDOW, MODULUS = 2048, 4096
 
 @dataclass
 class Load:
-    """Packets (join cycle, input, output, slot, queue, n, need) and credits (cycle, output, slot, room)."""
+    """Packets (join cycle, input, output, slot, queue, n, need) and credits (cycle, output, slot, room).
+
+    Attributes:
+        oversize: packets that are, by place.
+        ended: the first cycle in which a grant may count on a packet's having ended, by place.
+    """
 
     inputs: int
     vls: int
@@ -26,7 +31,9 @@ class Load:
     fifo: bool
     narrow: set[int]
     packets: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
-    credits: list[tuple[int, int, int, int]] = field(default_factory=list)
+    credits: list[tuple[int, int, int, int | None]] = field(default_factory=list)
+    oversize: set[int] = field(default_factory=set)
+    ended: list[int] = field(default_factory=list)
     cycles: int = 3000
 
 
@@ -40,13 +47,20 @@ def random_load(seed: int, fifo: bool) -> Load:
         cycle = 0
         for _ in range(60):
             cycle += rng.choice([1, 2, 8, 40])
+            place = len(load.packets)
             output, slot = rng.randrange(inputs), rng.randrange(vls + 1)
             queue = vls if slot == vls else rng.randrange(vls)
             n = rng.randrange(5, 12)
             load.packets.append((cycle, source, output, slot, queue if fifo else slot, n, rng.randrange(1, 9)))
+            if slot < vls and rng.random() < 0.1:
+                load.oversize.add(place)
+            # An input receives one packet at a time.
+            load.ended.append(cycle + rng.choice([1, 1, 5, 60]))
+            cycle = load.ended[-1]
     for cycle in range(0, load.cycles, 9):
-        room = rng.choice([0, 4, 30, WINDOW, WINDOW + 5])
-        load.credits.append((cycle, rng.randrange(inputs), rng.randrange(vls), room))
+        slot = rng.randrange(vls + 1)
+        room = rng.choice([0, 4, 30, WINDOW, WINDOW + 5, SWALLOWED] if slot < vls else [None, SWALLOWED])
+        load.credits.append((cycle, rng.randrange(inputs), slot, room))
     return load
 
 
@@ -62,7 +76,7 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
     reader_free = [[0] * load.readers for _ in range(size)]
     vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size
     in_ptr = [[0] * (vls + 1) for _ in range(size)]
-    room = [[0] * vls for _ in range(size)]
+    room: list[list[int | None]] = [[*[0] * vls, None] for _ in range(size)]
     credits = {cycle: (output, slot, value) for cycle, output, slot, value in load.credits}
     result = []
     for g in range(load.cycles):
@@ -79,7 +93,12 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             visible = joined + 1 if all(cycle < joined for cycle in before) else before[-1] + 3
             if g < visible or min(reader_free[source]) > g:
                 continue
-            if slot < vls and (room[output][slot] - need) % MODULUS > WINDOW:
+            left = room[output][slot]
+            if left == SWALLOWED or waiting[0] in load.oversize:
+                last = max(place for place in queue if load.packets[place][0] < g)
+                if load.ended[last] > g:
+                    continue
+            elif left is not None and (left - need) % MODULUS > WINDOW:
                 continue
             heads.setdefault((source, output, slot), {})[number] = waiting[0]
         offers: dict[int, list[tuple[int, int]]] = {}
@@ -117,7 +136,7 @@ class RoomsByHand(Gate):
 
     def __init__(self, vls):
         super().__init__(vls)
-        self.rooms = [0] * vls
+        self.rooms = [*[0] * vls, None]
 
     def room(self, slot):
         return self.rooms[slot]
@@ -171,9 +190,9 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
     for index in range(load.inputs):
         buffer = Buffer([4000] * slots)
         if load.fifo:
-            source = FifoInput(index, buffer, slots)
+            source = FifoInput(kernel, index, buffer, slots)
         else:
-            source = VoqInput(index, matcher.size, buffer, load.readers, slots)
+            source = VoqInput(kernel, index, matcher.size, buffer, load.readers, slots)
         matcher.add(source, LoggedOutput(kernel, matcher, index, load, log))
     for cycle, output, slot, value in load.credits:
         kernel.at(cycle, UPDATE, matcher.outputs[output].credit, (slot, value))
@@ -181,7 +200,9 @@ def grants_by_events(load: Load) -> list[tuple[int, int, int, int]]:
         packet = Packet()
         packet.input, packet.output, packet.slot, packet.slot_in = source, output, slot, queue
         packet.n, packet.need, packet.lrh = n, need, place
-        packet.oversize = False
+        packet.oversize = place in load.oversize
+        packet.ended_from = NEVER
+        kernel.at(load.ended[place] - 1, UPDATE, matcher.ended, packet)
         # Some joins are known ahead, others in their cycle.
         kernel.at(cycle - place % 3, UPDATE, partial(join, matcher, cycle), packet)
     list(kernel.run(load.cycles))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wire.codes import PortState
+from wire.codes import LinkWidth, PortState
 from wire.registers import PortRegister
 from wire.stimulus import Post
 from wire.trace import Kind
@@ -10,11 +10,18 @@ from wire.trace_layout import TxDiscard
 
 GRANT_TO_WIRE = 4
 PAYLOAD = 252
+WORDS = (8 + 12 + 8 + PAYLOAD + 4) // 4
+"""Of a packet with LRH, BTH, DETH, payload and ICRC."""
 
 
 def last_row_on_wire(granted, n):
     """Of a packet granted to a 4X output."""
     return granted + GRANT_TO_WIRE + n
+
+
+def arrived(shown):
+    """The first cycle in which a packet can be swallowed that is a visible head in this one, as it begins to arrive."""
+    return shown - 1 + WORDS
 
 
 @pytest.fixture
@@ -34,12 +41,12 @@ def shown(star, ready):
     return sent.c - GRANT_TO_WIRE
 
 
-def test_the_first_cycle_of_activedefer_still_swallows_a_head(bench, shown):
+def test_in_the_first_cycle_of_activedefer_a_head_is_still_granted_and_refused(bench, shown):
     deferred = shown - 1
     bench.link(deferred - 2, 1, False)
     bench.link(deferred + 500, 1, True)
-    (swallowed,) = bench.run(3000).of(Kind.TX_DISCARD, 0, 2)
-    assert swallowed.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(swallowed))
+    (refused,) = bench.run(3000).of(Kind.TX_DISCARD, 0, 2)
+    assert refused.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(refused))
 
 
 def test_the_second_one_keeps_it_waiting_until_two_cycles_after_the_return_to_active(bench, shown):
@@ -52,11 +59,11 @@ def test_the_second_one_keeps_it_waiting_until_two_cycles_after_the_return_to_ac
 
 @pytest.mark.parametrize("entered", [PortState.DOWN, PortState.INITIALIZE])
 def test_a_head_goes_by_its_credits_even_in_the_cycle_that_sets_them_to_0(bench, shown, entered):
-    """Two cycles before Initialize the port was Active. The head is granted, and swallowed."""
+    """Two cycles before Initialize the port was Active. The head is granted, and refused."""
     down = shown if entered == PortState.DOWN else shown - 1
     bench.write_port(0, 2, PortRegister.STATE, PortState.DOWN, down - 2)
-    (swallowed,) = bench.run(2000).of(Kind.TX_DISCARD, 0, 2)
-    assert swallowed.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(swallowed))
+    (refused,) = bench.run(2000).of(Kind.TX_DISCARD, 0, 2)
+    assert refused.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(refused))
 
 
 def test_a_vl_that_is_operational_no_more_swallows_two_cycles_later(star, ready):
@@ -68,13 +75,13 @@ def test_a_vl_that_is_operational_no_more_swallows_two_cycles_later(star, ready)
     visible = bench.write_port(0, 2, PortRegister.OPERATIONAL_VLS, 1, ready + 1000) + 2
     bench.run(3000)
     (swallowed,) = bench.of(Kind.TX_DISCARD, 0, 2)
-    assert swallowed.cycle == last_row_on_wire(visible + 2, TxDiscard.pkt_len.read(swallowed))
+    assert swallowed.cycle == visible + 2 + GRANT_TO_WIRE
 
 
-@pytest.mark.parametrize(("after", "granted"), [(1, True), (2, False)])
-def test_a_head_needs_credits_from_two_cycles_after_active_on(star, ready, shown, after, granted):
+@pytest.mark.parametrize(("after", "swallowed"), [(1, True), (2, False)])
+def test_a_head_that_has_arrived_needs_credits_from_two_cycles_after_active_on(star, ready, shown, after, swallowed):
     """The host stalls, with room for one packet, and has one; the port is brought up again."""
-    latency = shown - (ready + 100)
+    latency = arrived(shown) - (ready + 100)
     bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
     bench.stall(ready, 2, 1)
     bench.post(ready + 10, 1, 2, payload=PAYLOAD)
@@ -84,8 +91,18 @@ def test_a_head_needs_credits_from_two_cycles_after_active_on(star, ready, shown
     active = bench.write_port(0, 2, PortRegister.STATE, PortState.ACTIVE, ready + 600) + 2
     bench.post(active + after - latency, 1, 2, payload=PAYLOAD)
     bench.run(3000)
-    starts = [record.c for record in bench.of(Kind.TX_DATA, 0, 2, since=active)]
-    assert starts == ([active + after + GRANT_TO_WIRE] if granted else [])
+    assert bench.of(Kind.TX_DATA, 0, 2, since=active) == []
+    discards = [record.cycle for record in bench.of(Kind.TX_DISCARD, 0, 2)]
+    assert discards == ([active + after + GRANT_TO_WIRE] if swallowed else [])
+
+
+def test_a_head_is_swallowed_when_its_packet_has_arrived_however_slow_its_output_is(bench, shown):
+    bench.write_port(0, 2, PortRegister.WIDTH, LinkWidth.X1, shown - 900)
+    bench.write_port(0, 2, PortRegister.STATE, PortState.DOWN, shown - 800)
+    bench.write_port(2, 1, PortRegister.STATE, PortState.DOWN, shown - 798)
+    (swallowed,) = bench.run(3000).of(Kind.TX_DISCARD, 0, 2)
+    # A 1X output is available in every fourth cycle.
+    assert swallowed.cycle == -(-arrived(shown) // 4) * 4 + GRANT_TO_WIRE
 
 
 def test_the_blocks_of_the_shortest_packet_count_for_the_next_grant(star, ready):

@@ -8,7 +8,7 @@ from wire.crc import lpcrc
 from wire.flow_control import FlowControlPacket
 from wire.registers import Counter, PortRegister
 from wire.symbols import Control, Row, deframe, frame_link_packet
-from wire.trace import Kind, LinkResult
+from wire.trace import Kind, LinkResult, Verdict
 
 T = ACTIVE_FROM + 4
 
@@ -114,13 +114,58 @@ def test_the_limit_announced_is_blocks_received_plus_room() -> None:
     ]
 
 
-def test_a_rejected_packet_leaves_abr_alone() -> None:
-    port = active()
-    port.receive(T, data_rows(dlid=0))
-    port.receive(T + 12, data_rows(vl=15))
+def other_version(rows: list[Row]) -> list[Row]:
+    """The packet with LVer 1."""
+    return [Row(rows[0].data ^ 1 << 16, rows[0].k), *rows[1:]]
+
+
+def limit_after(port: PortBench, rows: list[Row], **objection: int) -> int:
+    """FCCL announced when a packet has been received to which the node may object; the room stays as it was."""
+    h = T + 1
+    port.receive(T, rows)
+    if objection:
+        port.pulse(h + DECIDED, refused=1, **objection)
     port.pulse(T + 30, fcp_grant=1)
     port.run(T + 40)
-    assert announced(port)[0][4] == 64
+    return announced(port)[0][4]
+
+
+@pytest.mark.parametrize(
+    ("rows", "objection"),
+    [
+        (data_rows(dlid=0), {}),
+        (data_rows(), {"relay": Verdict.NO_ROUTE}),
+        (data_rows(), {"relay": Verdict.LOOP}),
+        (data_rows(), {"relay": Verdict.VL_MAP}),
+        (data_rows(good=False), {}),
+    ],
+    ids=["no DLID", "no route", "loop", "no VL at its output", "marked bad"],
+)
+def test_a_packet_that_is_not_relayed_counts_for_its_sender_has_spent_the_credits(
+    rows: list[Row], objection: dict[str, int]
+) -> None:
+    assert limit_after(active(), rows, **objection) == 64 + 1
+
+
+def test_a_packet_that_comes_before_the_port_is_armed_counts() -> None:
+    assert limit_after(PortBench(), data_rows()) == 64 + 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "objection"),
+    [
+        (data_rows(), {"relay": Verdict.OVERRUN}),
+        (data_rows(vl=15), {}),
+        (data_rows(vl=1), {}),
+        (other_version(data_rows()), {}),
+        (data_rows(4400), {}),
+    ],
+    ids=["no room", "VL15", "VL not operational", "LVer", "too long"],
+)
+def test_a_packet_counts_not_that_had_no_room_or_no_credits_or_whose_header_cannot_be_read(
+    rows: list[Row], objection: dict[str, int]
+) -> None:
+    assert limit_after(active(), rows, **objection) == 64
 
 
 def test_no_more_than_2048_blocks_are_announced_and_all_counts_wrap_at_4096() -> None:

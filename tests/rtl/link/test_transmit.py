@@ -109,18 +109,29 @@ def test_the_counters_move_when_the_end_row_is_on_the_wires(counter: Counter) ->
     port = active()
     port.watch = counter
     port.send(X0, data_rows())
-    port.send(X0 + 20, data_rows(), oversize=1)
+    port.send(X0 + 20, data_rows()[:1], n=10)
     port.run(X0 + 40)
     expected = {
         Counter.XMIT_PKTS: [(X0 + 10 + TO_WIRES, 1)],
         Counter.XMIT_DATA: [(X0 + 10 + TO_WIRES, 10)],
-        Counter.XMIT_DISCARDS: [(X0 + 30 + TO_WIRES, 1)],
+        Counter.XMIT_DISCARDS: [(X0 + 20 + TO_WIRES, 1)],
     }
     assert port.counts(counter) == expected[counter]
 
 
-@pytest.mark.parametrize("why", ["oversize", "VL not operational", "Armed"])
-def test_what_may_not_be_sent_is_swallowed(why: str) -> None:
+def test_what_is_swallowed_leaves_nothing_but_a_record() -> None:
+    port = active()
+    port.send(X0, data_rows()[:1], slot=1, n=10, input=3)
+    port.run(X0 + 20)
+    assert on_wires(port) == []
+    assert port.seen["tbs"][-1] == [0, 0]
+    assert port.of(Kind.TX_DATA) == []
+    [record] = port.of(Kind.TX_DISCARD)
+    assert (record.cycle, record.words) == (X0 + TO_WIRES, (1 | 3 << 16, 10, 0, 0, 0))
+
+
+@pytest.mark.parametrize("why", ["VL not operational", "Armed"])
+def test_what_may_not_be_sent_is_refused(why: str) -> None:
     port = PortBench(vls=2)
     if why == "Armed":
         port.write(1, PortRegister.STATE, PortState.ARMED)
@@ -128,7 +139,7 @@ def test_what_may_not_be_sent_is_swallowed(why: str) -> None:
         port.activate()
         port.write(9, PortRegister.OPERATIONAL_VLS, 1)
     slot = 1 if why == "VL not operational" else 0
-    port.send(X0, data_rows(), slot=slot, oversize=why == "oversize", input=3)
+    port.send(X0, data_rows(), slot=slot, input=3)
     port.run(X0 + 20)
     assert on_wires(port) == []
     assert port.seen["tbs"][-1] == [0, 0]
@@ -169,12 +180,15 @@ def test_a_packet_refused_within_stays_refused() -> None:
     assert [(r.kind, r.cycle) for r in port.records if r.kind in (Kind.TX_DATA, Kind.TX_DISCARD)] == [
         (Kind.TX_DISCARD, X0 + 10 + TO_WIRES)
     ]
-    assert port.seen["tbs"][-1] == [1, 0], "it was not swallowed"
+    assert port.seen["tbs"][-1] == [1, 0], "its first row was sent"
 
 
-def test_the_next_packet_after_a_refused_one_may_pass() -> None:
-    port = active()
-    after = port.send(X0, data_rows(), oversize=1) + 1
+@pytest.mark.parametrize("rows", [1, 11])
+def test_the_next_packet_after_a_swallowed_or_refused_one_may_pass(rows: int) -> None:
+    port = PortBench(vls=2)
+    port.activate()
+    port.write(9, PortRegister.OPERATIONAL_VLS, 1)
+    after = port.send(X0, data_rows()[:rows], slot=1 if rows > 1 else 0, n=10) + 1
     port.send(after, data_rows())
     port.run(after + 20)
     assert [c for c, _ in on_wires(port)] == [after + r + TO_WIRES for r in range(11)]
