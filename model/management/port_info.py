@@ -33,7 +33,7 @@ from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_a
 from .agent_node import AgentNode
 from .attribute import COMMIT, READ_STEPS, SET, Request, SettableAttribute, answer_step, set_step, word_of
 
-__all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states"]
+__all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states", "shown_state"]
 
 _GID_PREFIX: Final = 0xFE80_0000_0000_0000
 _WIDTHS: Final = LinkWidth.X1 | LinkWidth.X4
@@ -174,8 +174,13 @@ def set_fields(kind: PortKind, stored: Record, asked: Record) -> Changes:
     return Changes(fields, accepted)
 
 
+def shown_state(state: int) -> int:
+    """PortState, of what its register reads: while a link recovers, its port is still Active."""
+    return PortState.ACTIVE if state == PortState.ACTIVE_DEFER else state
+
+
 def set_states(state: int, asked: Record) -> Changes:
-    """What a Set writes to the registers of PortState, which reads `state`, and PortPhysicalState."""
+    """What a Set writes to the registers of PortState, which is `state`, and PortPhysicalState."""
     link, physical = asked.port_state, asked.port_physical_state
     fields: dict[str, int] = {}
     accepted = True
@@ -269,7 +274,7 @@ class PortInfo(SettableAttribute):
             yield SET
             state = self._node.give_read(self._address(which, PortRegister.STATE))
             yield SET + READ_STEPS
-            states = set_states(state.value, asked)
+            states = set_states(shown_state(state.value), asked)
         changes = set_fields(kind, self.stored[which], asked)
         if kind != PortKind.MANAGEMENT:
             written = changes.fields | states.fields
@@ -301,7 +306,7 @@ class PortInfo(SettableAttribute):
             physical = self._node.give_read(self._address(which, PortRegister.PHYSICAL_STATE))
             yield _answer_step("port_physical_state", 1 + READ_STEPS)
             live["link_width_active"] = width.value
-            live["port_state"] = state.value
+            live["port_state"] = shown_state(state.value)
             live["port_physical_state"] = physical.value
         if request.hides_m_key:
             live["m_key"] = 0

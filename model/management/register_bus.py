@@ -127,10 +127,19 @@ def _read_port(port: LinkPort, offset: int) -> int:
         case PortRegister.OVERRUN_ERRORS:
             return flow.overrun_errors
         case PortRegister.PHYSICAL_STATE:
-            return PortPhysicalState.LINK_UP if port.polls() and status.link_up else status.physical_state
+            return _physical_state(port)
         case PortRegister.EXTENDED_LOW:
             return counters.extended_low
     return counters.read(status.kernel.now, Counter(offset)) if offset in _COUNTERS else 0
+
+
+def _physical_state(port: LinkPort) -> PortPhysicalState:
+    if not port.polls():
+        return port.status.physical_state
+    if port.status.link_up:
+        return PortPhysicalState.LINK_UP
+    recovers = port.status.state in (PortState.ACTIVE, PortState.ACTIVE_DEFER)
+    return PortPhysicalState.LINK_ERROR_RECOVERY if recovers else PortPhysicalState.POLLING
 
 
 def _write_port(port: LinkPort, offset: int, value: int) -> None:

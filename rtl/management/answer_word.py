@@ -14,6 +14,7 @@ from rtl.management.m_key import Key
 from rtl.management.mad_head import DATA_WORD
 from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, constant_words, fields_in_words, masks, place
 from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS
+from rtl.management.set_rules import shown_state
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
 from rtl.management.trap_packet import notice_words
@@ -174,7 +175,7 @@ class AnswerWord(Stage):
         }
         of_link: dict[str, Value] = {
             "link_width_active": self.read[: PORT_INFO["link_width_active"].width],
-            "port_state": self.read[physical_state_bits:][: PORT_INFO["port_state"].width],
+            "port_state": shown_state(self.read[physical_state_bits:][: PORT_INFO["port_state"].width]),
             "port_physical_state": self.read[:physical_state_bits],
         }
         at_port_0 = self.attribute.target.at_port_0

@@ -21,7 +21,7 @@ from wire.port_tables import GUID_INFO
 from wire.sma import LED_INFO, SmaAttribute
 from wire.switch_info import SWITCH_INFO
 
-__all__ = ["PORT_INFO_WRITES", "SWITCH_INFO_WRITES", "WRITES", "Judged", "SetRules"]
+__all__ = ["PORT_INFO_WRITES", "SWITCH_INFO_WRITES", "WRITES", "Judged", "SetRules", "shown_state"]
 
 WRITES: Final = 3
 """Most registers that one word of a Set of PortInfo or SwitchInfo writes."""
@@ -68,6 +68,11 @@ class _Rule(NamedTuple):
     taken: Value
     refused: Value
     kept: int
+
+
+def shown_state(state: Value) -> Value:
+    """What PortInfo says of a port's state: a link in recovery has not been lost yet, ActiveDefer is Active."""
+    return Mux(state == PortState.ACTIVE_DEFER, PortState.ACTIVE, state)
 
 
 class SetRules(wiring.Component):
@@ -156,8 +161,9 @@ class SetRules(wiring.Component):
         default_state, mtu, vls = map(given, ("link_down_default_state", "neighbor_mtu", "operational_vls"))
         state, physical = map(given, ("port_state", "port_physical_state"))
         steps = ((PortState.ARMED, PortState.INITIALIZE), (PortState.ACTIVE, PortState.ARMED))
-        written = (state == PortState.DOWN) | Cat((state == to) & (self.state == of) for to, of in steps).any()
-        there = Cat((state == to) & (self.state == to) for to, _ in steps).any()
+        now = shown_state(self.state)
+        written = (state == PortState.DOWN) | Cat((state == to) & (now == of) for to, of in steps).any()
+        there = Cat((state == to) & (now == to) for to, _ in steps).any()
         settable = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
         may_go = one_of(state, (NO_CHANGE, PortState.DOWN))
         # What is taken of a field; what else leaves it as it is.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -137,7 +137,13 @@ class PortRegisters(wiring.Component):
         m.d.comb += width_code.eq(LinkWidth.X1)
         with m.If(self.wide):
             m.d.comb += width_code.eq(LinkWidth.X4)
-        physical_state = Mux(self.polling & self.up, PortPhysicalState.LINK_UP, wanted)
+        physical_state = Signal(PortPhysicalState)
+        recovers = (self.state == PortState.ACTIVE) | (self.state == PortState.ACTIVE_DEFER)
+        m.d.comb += physical_state.eq(wanted)
+        with m.If(self.polling & self.up):
+            m.d.comb += physical_state.eq(PortPhysicalState.LINK_UP)
+        with m.Elif(self.polling & recovers):
+            m.d.comb += physical_state.eq(PortPhysicalState.LINK_ERROR_RECOVERY)
         readable: dict[int, Value] = {
             PortRegister.STATE: self.state,
             PortRegister.PHYSICAL_STATE: physical_state,

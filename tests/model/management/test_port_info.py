@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from model.management.port_info import PortInfo, PortKind, at_reset, set_fields, set_states
+from model.management.port_info import PortInfo, PortKind, at_reset, set_fields, set_states, shown_state
 from tests.model.management.agent_bench import ARRIVES, START, change, get
 from wire.codes import PortPhysicalState, PortState
 from wire.mad import MadStatus, mad_data
@@ -188,6 +188,17 @@ def test_a_set_looks_at_the_state_at_its_step_16(switch):
     switch.run()
     assert switch.answer().status == MadStatus.OK, "Active in Active is no change"
     assert address not in [event[1] for event in switch.of("write")]
+
+
+def test_a_link_in_recovery_is_still_active(switch):
+    """Its port waits in ActiveDefer, which no Subnet Manager has to know."""
+    assert [shown_state(state) for state in PortState] == [0, 1, 2, 3, 4, 4]
+    switch.registers[port_address(2, PortRegister.STATE)] = PortState.ACTIVE_DEFER
+    switch.registers[port_address(2, PortRegister.PHYSICAL_STATE)] = PortPhysicalState.LINK_ERROR_RECOVERY
+    info = switch.port_info(port=2)
+    assert (info.port_state, info.port_physical_state) == (PortState.ACTIVE, PortPhysicalState.LINK_ERROR_RECOVERY)
+    answer = switch.set_port_info({"port_state": ACTIVE}, port=2)
+    assert answer.status == MadStatus.OK, "Active in Active is no change"
 
 
 @pytest.mark.parametrize("fields", [{"port_state": 1}, {"port_state": 4}, {"port_physical_state": 2}])

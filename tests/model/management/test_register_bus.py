@@ -88,6 +88,16 @@ def test_physical_state_reads_linkup_or_polling_unless_the_port_is_asleep_or_dis
     assert neighbours == [5, 2, 2, 2, 2, 5]
 
 
+def test_an_active_port_whose_link_is_gone_reads_linkerrorrecovery_until_it_is_down(star, ready):
+    bench = star(2)
+    bench.write(0, port_address(2, PortRegister.LINK_DOWN_TIMEOUT), 20, ready)
+    bench.link(ready + 100, 1, False)
+    for at in (98, 99, 117, 118, 119, 120):
+        read(bench, 0, port_address(2, PortRegister.PHYSICAL_STATE), at=ready + at)
+    bench.run(ready + 200)
+    assert bench.values() == [5, 6, 6, 6, 6, 2]
+
+
 def test_tables_and_node_registers_read_what_was_written(star):
     bench = star(2, vls=2, bring_up=False, lft_size=16)
     addresses = [

@@ -341,6 +341,7 @@ STATES = (S.DOWN, S.INITIALIZE, S.ARMED, S.ACTIVE, S.ACTIVE_DEFER)
 
 def state_of_set(value: int, now: int) -> tuple[int | None, bool]:
     """What a Set of PortState writes, if anything, and whether it is refused."""
+    now = S.ACTIVE if now == S.ACTIVE_DEFER else now
     if value == S.NO_CHANGE or (value, now) in ((S.ARMED, S.ARMED), (S.ACTIVE, S.ACTIVE)):
         return None, False
     if value == S.DOWN or (value, now) in ((S.ARMED, S.INITIALIZE), (S.ACTIVE, S.ARMED)):
@@ -361,6 +362,8 @@ def test_port_state(kind: str) -> None:
                 assert work.status == (INVALID if refused else OK), (value, now)
                 found = [access for access in work.writes if access.address == address]
                 assert found == ([] if writes is None else [Access(83, address, writes)]), (value, now)
+                shown = PORT_INFO.unpack(work.attribute).port_state
+                assert shown == (writes or (S.ACTIVE if now == S.ACTIVE_DEFER else now)), (value, now)
 
     on_port(kind, script)
 

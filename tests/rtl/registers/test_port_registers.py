@@ -59,7 +59,10 @@ Access = dict[str, int] | None
 
 
 def run(
-    accesses: list[Access], outputs: tuple[str, ...] = (), up: Collection[int] = ()
+    accesses: list[Access],
+    outputs: tuple[str, ...] = (),
+    up: Collection[int] = (),
+    state: PortState = PortState.ARMED,
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
 
@@ -70,7 +73,7 @@ def run(
     seen: list[tuple[int, ...]] = []
 
     async def drive(ctx: Any) -> None:
-        ctx.set(dut.state, PortState.ARMED)
+        ctx.set(dut.state, state)
         ctx.set(dut.counters, {counter.name: 2 + index % 8 for index, counter in enumerate(COUNTERS)})
         for cycle, access in enumerate(accesses):
             ctx.set(dut.up, cycle in up)
@@ -149,6 +152,14 @@ def test_the_physical_state_is_link_up_while_the_link_is() -> None:
     answers, _ = run([*[read(physical_state)] * 5, None, None], up=(2, 3))
     polling, link_up = PortPhysicalState.POLLING, PortPhysicalState.LINK_UP
     assert answers[2:] == [polling, link_up, link_up, polling, polling]
+
+
+@pytest.mark.parametrize("state", PortState)
+def test_an_active_port_whose_link_is_gone_recovers(state: PortState) -> None:
+    read_twice = [*[read(PortRegister.PHYSICAL_STATE)] * 2, None, None]
+    recovers = state in (PortState.ACTIVE, PortState.ACTIVE_DEFER)
+    without_link = PortPhysicalState.LINK_ERROR_RECOVERY if recovers else PortPhysicalState.POLLING
+    assert run(read_twice, up=(1,), state=state)[0][2:] == [PortPhysicalState.LINK_UP, without_link]
 
 
 @pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
