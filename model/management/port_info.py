@@ -27,7 +27,7 @@ from wire.port_info import (
     SWITCH_CAPABILITIES,
     CapabilityMask,
 )
-from wire.port_tables import GUID_INFO, VL_ARBITRATION_TABLE
+from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
 
 from .agent_node import AgentNode
@@ -80,8 +80,6 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
             "link_speed_enabled": int(LinkSpeed.SDR),
             "link_down_default_state": int(PortPhysicalState.POLLING),
             "neighbor_mtu": int(mtu_code(mtu)),
-            "vl_arbitration_high_cap": VL_ARBITRATION_TABLE.count,
-            "vl_arbitration_low_cap": VL_ARBITRATION_TABLE.count,
             "operational_vls": operational_vls(vls),
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],

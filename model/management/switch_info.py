@@ -4,7 +4,6 @@ from collections.abc import Generator
 from typing import Final
 
 from wire.parameters import SwitchParameters
-from wire.port_tables import P_KEY_TABLE
 from wire.registers import NodeRegister, node_address
 from wire.switch_info import SWITCH_INFO
 
@@ -38,9 +37,7 @@ class SwitchInfo(SettableAttribute):
         self.port_state_change = False
         self.stored = SWITCH_INFO.record(
             linear_fdb_cap=parameters.lft_size,
-            multicast_fdb_cap=parameters.mft_size,
             linear_fdb_top=parameters.lft_size - 1,
-            partition_enforcement_cap=P_KEY_TABLE.count,
         )
 
     def change(self, request: Request) -> Generator[int, None, bool]:

@@ -89,9 +89,7 @@ class AttributeMap:
         self.mft_positions = -(-(parameters.ports + 1) // MULTICAST_FORWARDING_TABLE.entry.width)
         switch_info = SWITCH_INFO.pack(
             linear_fdb_cap=parameters.lft_size,
-            multicast_fdb_cap=parameters.mft_size,
             linear_fdb_top=parameters.lft_size - 1,
-            partition_enforcement_cap=_PARTITION_CAP,
         )
         lft = LINEAR_FORWARDING_TABLE.pack([LFT_NO_ROUTE] * LINEAR_FORWARDING_TABLE.count)
         self._place(SmaAttribute.SWITCH_INFO, _block(switch_info))

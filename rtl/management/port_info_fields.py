@@ -7,7 +7,7 @@ from typing import Final
 from wire.codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.parameters import NodeParameters
 from wire.port_info import ADAPTER_CAPABILITIES, SMA_RESP_TIME, SWITCH_CAPABILITIES
-from wire.port_tables import GUID_INFO, VL_ARBITRATION_TABLE
+from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, PortRegister
 
 __all__ = ["LINK_SPEEDS", "LINK_WIDTHS", "WRITABLE", "PortKind", "at_reset"]
@@ -76,8 +76,6 @@ def at_reset(kind: PortKind, parameters: NodeParameters) -> dict[str, int]:
             "link_speed_enabled": LINK_SPEEDS,
             "link_down_default_state": PortPhysicalState.POLLING,
             "neighbor_mtu": mtu,
-            "vl_arbitration_high_cap": VL_ARBITRATION_TABLE.count,
-            "vl_arbitration_low_cap": VL_ARBITRATION_TABLE.count,
             "operational_vls": vls,
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],

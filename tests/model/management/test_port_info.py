@@ -45,8 +45,6 @@ RESET = [
     ("vl_high_limit", "EA", 0),
     ("vl_stall_count", "EA", 0),
     ("hoq_life", "EA", 0),
-    ("vl_arbitration_high_cap", "EA", 32),
-    ("vl_arbitration_low_cap", "EA", 32),
     ("operational_vls", "EA", 2),
     ("partition_enforcement_inbound", "E", 0),
     ("guid_cap", "0A", 8),

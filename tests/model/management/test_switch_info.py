@@ -15,7 +15,7 @@ def switch_info(bench):
     return SWITCH_INFO.unpack(bench.read(A.SWITCH_INFO)[1])
 
 
-RESET = SWITCH_INFO.record(linear_fdb_cap=100, multicast_fdb_cap=64, linear_fdb_top=99, partition_enforcement_cap=32)
+RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99)
 
 
 def test_switch_info_at_reset(switch):

@@ -43,8 +43,6 @@ LINK = {
     "port_physical_state": PortPhysicalState.LINK_UP,
     "link_down_default_state": 2,
     "neighbor_mtu": 4,
-    "vl_arbitration_high_cap": 32,
-    "vl_arbitration_low_cap": 32,
     "operational_vls": 3,
     "local_phy_errors": 15,
     "overrun_errors": 15,

@@ -36,13 +36,11 @@ def test_what_a_set_of_switch_info_changes() -> None:
         work = await bench.set(SmaAttribute.SWITCH_INFO, top)
         expected = SWITCH_INFO.record(
             linear_fdb_cap=100,
-            multicast_fdb_cap=64,
             linear_fdb_top=98,
             default_port=255,
             default_multicast_primary_port=255,
             default_multicast_not_primary_port=255,
             life_time_value=31,
-            partition_enforcement_cap=32,
             multicast_fdb_top=0xFFFF,
         )
         assert (work.status, work.attribute) == (OK, padded(expected.pack()))
@@ -51,9 +49,7 @@ def test_what_a_set_of_switch_info_changes() -> None:
         # A LinearFDBTop that the table does not have is refused, and all else taken.
         other = SWITCH_INFO.record(linear_fdb_top=100, default_port=7)
         work = await bench.set(SmaAttribute.SWITCH_INFO, other.pack())
-        expected = SWITCH_INFO.record(
-            linear_fdb_cap=100, multicast_fdb_cap=64, linear_fdb_top=98, default_port=7, partition_enforcement_cap=32
-        )
+        expected = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=98, default_port=7)
         assert (work.status, work.attribute, work.accesses) == (INVALID, padded(expected.pack()), [])
 
     Bench(SWITCH).run(script)
