@@ -127,7 +127,7 @@ class Adapter(Node):
         return dlid == LID_PERMISSIVE and packet.vl == VL15
 
     def _is_own(self, dlid: int) -> bool:
-        return dlid >> self._lmc == self._lid >> self._lmc
+        return self._lid != 0 and dlid >> self._lmc == self._lid >> self._lmc
 
     def route_whole(self, packet: Packet) -> None:
         """An SMP or a PMA request goes to the agent."""
@@ -158,7 +158,7 @@ class Adapter(Node):
 
     def _output_of(self, packet: Packet) -> int:
         """An SMP goes to the agent, as does a PMA request to an own LID."""
-        is_here = packet.slot == self._vls or (self._lid != 0 and self._is_own(packet.dlid))
+        is_here = packet.slot == self._vls or self._is_own(packet.dlid)
         return _AGENT if is_here and self._is_for_agent(packet) else _LINK
 
     def _own_lids_changed(self) -> None:

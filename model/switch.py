@@ -73,20 +73,16 @@ class Switch(Node):
         loops = entry == status.index + 1
         slot = packet.slot_in
         has_room = packet.need <= free[slot]
-        if is_management:
-            if no_route or loops or not has_room:
-                return Verdict.VL15_DROPPED
-        else:
-            if no_route:
-                return Verdict.NO_ROUTE
-            if loops:
-                return Verdict.LOOP
-            if entry != _PORT_ZERO:
-                slot = self._sl_to_vl[status.index][entry - 1][lrh >> 20 & 0xF]
-                if slot >= self.ports[entry - 1].status.operational:
-                    return Verdict.VL_MAP
-            if not has_room:
-                return Verdict.OVERRUN
+        if no_route:
+            return Verdict.NO_ROUTE
+        if loops:
+            return Verdict.LOOP
+        if entry != _PORT_ZERO and not is_management:
+            slot = self._sl_to_vl[status.index][entry - 1][lrh >> 20 & 0xF]
+            if slot >= self.ports[entry - 1].status.operational:
+                return Verdict.VL_MAP
+        if not has_room:
+            return Verdict.VL15_DROPPED if is_management else Verdict.OVERRUN
         packet.slot = slot
         narrow = self.ports[status.index].output.pitch != 1
         if entry == _PORT_ZERO:

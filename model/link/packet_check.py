@@ -23,14 +23,13 @@ VERDICT_COUNTERS: Final[dict[int, Counter]] = {
     Verdict.REMOTE: Counter.RCV_REMOTE_PHYSICAL_ERRORS,
     Verdict.LVER: Counter.RCV_ERRORS,
     Verdict.LENGTH: Counter.RCV_ERRORS,
-    Verdict.DLID: Counter.RCV_ERRORS,  # at a switch: RCV_SWITCH_RELAY_ERRORS
     Verdict.VL: Counter.RCV_ERRORS,
     Verdict.VL15_HEADER: Counter.RCV_ERRORS,
     **dict.fromkeys(_RELAY, Counter.RCV_SWITCH_RELAY_ERRORS),
     Verdict.VL15_DROPPED: Counter.VL15_DROPPED,
     Verdict.OVERRUN: Counter.RCV_ERRORS,
 }
-"""The counter that a verdict moves."""
+"""The counter that a verdict moves. A switch counts DLID as RCV_SWITCH_RELAY_ERRORS, an adapter does not."""
 
 
 def header_rejection(packet: Packet, dlid_good: bool, largest: int, operational: int) -> Verdict:

@@ -29,6 +29,7 @@ class PortStateMachine:
         self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on
         self._deferred_from = 0
         self._down_by_write = False
+        self._active_kept = False  # Active was written in Armed, before ActiveEnable
         # What happened in the cycle being looked at.
         self._written: int | None = None
         self._remote_init = False
@@ -48,6 +49,7 @@ class PortStateMachine:
             self._kernel.at(self._kernel.now, STATE, self.evaluate)
         elif self._enabled_from is None:
             self._enabled_from = self._kernel.now
+            self._kernel.at(self._kernel.now + 1, STATE, self.evaluate)
             return True
         return False
 
@@ -104,13 +106,16 @@ class PortStateMachine:
             return PortState.DOWN
         if state == PortState.INITIALIZE and self._written == PortState.ARMED:
             return PortState.ARMED
-        if state == PortState.ARMED and enabled and (self._written == PortState.ACTIVE or self._trigger):
-            return PortState.ACTIVE
+        if state == PortState.ARMED:
+            self._active_kept |= self._written == PortState.ACTIVE
+            if enabled and (self._active_kept or self._trigger):
+                return PortState.ACTIVE
         return state
 
     def _enter(self, new: PortState) -> None:
         status, kernel = self._status, self._kernel
         old = status.state
+        self._active_kept = False
         if new == PortState.INITIALIZE:
             self._enabled_from = None
         if new == PortState.DOWN:

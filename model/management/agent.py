@@ -82,12 +82,16 @@ class Agent:
         that on which it came.
         """
         first = self._kernel.now + _CHECK_CYCLES
-        if data is not None and slot == self._vls and is_smp(data) and icrc_good(data):
-            self._kernel.at(first - 1, DECIDE, self._steps.start, self._work_on_smp(data, arrival))
-        elif data is not None and slot != self._vls and is_perf_request(data) and icrc_good(data):
-            self._kernel.at(first - 1, DECIDE, self._steps.start, self._answer_perf(data, arrival, slot))
-        else:
+        on_vl15 = slot == self._vls
+        if data is None or not (is_smp(data) if on_vl15 else is_perf_request(data)):
             self._kernel.at(first, DECIDE, self._become_free)
+        elif not icrc_good(data):
+            self._node.icrc_wrong(arrival, _CHECK_CYCLES + 1)
+            self._kernel.at(first, DECIDE, self._become_free)
+        elif on_vl15:
+            self._kernel.at(first - 1, DECIDE, self._steps.start, self._work_on_smp(data, arrival))
+        else:
+            self._kernel.at(first - 1, DECIDE, self._steps.start, self._answer_perf(data, arrival, slot))
 
     def sent(self) -> None:
         """The packet offered was taken at a, and the current cycle is a+73; or it was dropped in the cycle before.

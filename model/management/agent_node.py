@@ -39,6 +39,10 @@ class AgentNode(ABC):
         """The agent is free from the current cycle on, before that cycle's matching. It is free at reset."""
 
     @abstractmethod
+    def icrc_wrong(self, arrival: int, cycles: int) -> None:
+        """A packet that came by this port (0: an adapter's host) has a wrong ICRC, which shows so many cycles later."""
+
+    @abstractmethod
     def taken_by_trap(self) -> None:
         """The agent is no longer free: not in the current cycle's matching, nor until `freed`."""
 

@@ -280,7 +280,7 @@ class PacketCheck(wiring.Component):
         if self._kind == "switch":
             bad_dlid = header.dlid == LID_RESERVED
         else:
-            is_own = ((header.dlid ^ self.lid) >> self.lmc) == 0
+            is_own = (self.lid != LID_RESERVED) & (((header.dlid ^ self.lid) >> self.lmc) == 0)
             bad_dlid = ~(is_multicast | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
         is_operational = self.operational.bit_select(header.vl, 1)
         other_version = lrh_field(Cat(self.received.data, self.head), "lver") != LVER

@@ -79,6 +79,7 @@ class LinkPort(wiring.Component):
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
+        icrc_error: a packet that came by this port ended in the switch's agent, and its ICRC is wrong.
         reg: register access in the cycle c in which it is given; `reg_rdata` follows a read in c+3 and is 0 in all
             other cycles.
         trace: slots in the order of `PORT_KINDS`.
@@ -105,6 +106,7 @@ class LinkPort(wiring.Component):
                 "max_words": Out(LENGTH_BITS),
                 "lid": In(16),
                 "lmc": In(3),
+                "icrc_error": In(1),
                 "reg": In(PortAccess),
                 "reg_rdata": Out(32),
                 "trace": Out(TraceSignature(len(PORT_KINDS))),
@@ -245,7 +247,8 @@ class LinkPort(wiring.Component):
         relay_errors = [Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP]
         receive_errors = [Verdict.PHYSICAL, Verdict.LVER, Verdict.LENGTH]
         receive_errors += [Verdict.VL, Verdict.VL15_HEADER, Verdict.OVERRUN]
-        (relay_errors if self._kind == "switch" else receive_errors).append(Verdict.DLID)
+        if self._kind == "switch":
+            relay_errors.append(Verdict.DLID)
         link_errors = (LinkResult.MALFORMED, LinkResult.LPCRC, LinkResult.OP, LinkResult.VL)
 
         initializing = parts.port_state.initializing
@@ -261,11 +264,13 @@ class LinkPort(wiring.Component):
             buffer_overruns.threshold.eq(registers.overrun_errors),
         ]
         recoveries = Cat(parts.watchdog.expired, parts.port_state.link_recovered)
+        # The agent checks the ICRC of a packet that this port has long done with: two errors may meet.
+        rcv_errors = Cat(judged(*receive_errors) | link_judged(*link_errors) | bad_packet, self.icrc_error)
         counts: dict[Counter, Value] = {
             Counter.SYMBOL_ERROR: symbol_error,
             Counter.LINK_ERROR_RECOVERY: recoveries.any(),
             Counter.LINK_DOWNED: parts.port_state.link_downed,
-            Counter.RCV_ERRORS: judged(*receive_errors) | link_judged(*link_errors) | bad_packet,
+            Counter.RCV_ERRORS: rcv_errors.any(),
             Counter.RCV_REMOTE_PHYSICAL_ERRORS: judged(Verdict.REMOTE),
             Counter.RCV_SWITCH_RELAY_ERRORS: judged(*relay_errors),
             Counter.XMIT_DISCARDS: transmitter.packet_discarded,
@@ -274,7 +279,10 @@ class LinkPort(wiring.Component):
             Counter.VL15_DROPPED: judged(Verdict.VL15_DROPPED),
             Counter.XMIT_WAIT: xmit_wait.waited,
         }
-        amounts: dict[Counter, Value] = {Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0])}
+        amounts: dict[Counter, Value] = {
+            Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),
+            Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
+        }
         wide_counts: dict[Counter, Value] = {
             Counter.XMIT_DATA: transmitter.packet_sent,
             Counter.RCV_DATA: verdict.valid,

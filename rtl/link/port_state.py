@@ -75,6 +75,11 @@ class PortStateMachine(wiring.Component):
         with m.If(self.initializing):
             m.d.sync += active_enable.eq(0)
 
+        # A write Active that came before it.
+        kept_active, asks_active = Signal(), Signal()
+        m.d.comb += asks_active.eq((self.write == PortState.ACTIVE) | kept_active)
+        m.d.sync += kept_active.eq(asks_active & (state == PortState.ARMED) & (following == PortState.ARMED))
+
         write_down = self.write == PortState.DOWN
         with m.Switch(state):
             # The link is not up, or has to start again; once it is up we leave.
@@ -96,7 +101,7 @@ class PortStateMachine(wiring.Component):
                     m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
                 with m.Elif(write_down | (self.good_init & active_enable)):
                     m.d.comb += [following.eq(PortState.DOWN), remote_init.eq(~write_down)]
-                with m.Elif(active_enable & ((self.write == PortState.ACTIVE) | self.good_data)):
+                with m.Elif(active_enable & (asks_active | self.good_data)):
                     m.d.comb += following.eq(PortState.ACTIVE)
 
             # Everything passes, until the link fails or somebody takes the port down.

@@ -1,6 +1,6 @@
 """The agent behind port 0: SMI, SMA, the sender of traps, and PMA (docs/management.md)."""
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -37,13 +37,14 @@ class Agent(wiring.Component):
             an adapter's host.
         stream, slot, to_output: the packet that it offers, its slot, and one-hot the output for it: of a switch in
             ports' order, of an adapter the link and the host. `accepted`: it is taken in this cycle, its words follow.
+        icrc_errors: one-hot, by which port the packet came whose ICRC alone is wrong; in the cycle before that shows.
         bus: its accesses. `hold`: the test bus has one in this cycle, so this cycle has no step.
         identity, lease_second, node_state: the node's.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
         self._parameters = parameters
-        outputs = parameters.ports if isinstance(parameters, SwitchParameters) else 2
+        ports, outputs = (parameters.ports,) * 2 if isinstance(parameters, SwitchParameters) else (1, 2)
         super().__init__(
             {
                 "taking": Out(Taking),
@@ -53,6 +54,7 @@ class Agent(wiring.Component):
                 "slot": Out(SLOT_BITS),
                 "accepted": In(1),
                 "to_output": Out(outputs),
+                "icrc_errors": Out(ports),
                 "bus": Out(BusSignature),
                 "hold": In(1),
                 "identity": In(IdentitySignature),
@@ -84,11 +86,13 @@ class Agent(wiring.Component):
         connect(m, flipped(self.taking), work.taking)
         connect(m, flipped(self.words), receive.words)
         connect(m, flipped(self.node_state), traps.node_state, answer_word.node_state)
+        known = receive.head.is_smp | receive.head.is_pma_request
+        m.d.sync += self.icrc_errors.eq(Mux(work.not_right & known, 1 << receive.head.arrival >> 1, 0))
         m.d.comb += [
             receive.arrival.eq(self.arrival),
             receive.m_key.eq(decision.key.m_key),
             offer.came.eq(receive.write),
-            work.right.eq(offer.right & (receive.head.is_smp | receive.head.is_pma_request)),
+            work.right.eq(offer.right & known),
             work.due.eq(traps.due),
             traps.begins.eq(work.begins),
         ]

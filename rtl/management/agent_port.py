@@ -38,6 +38,7 @@ class AgentPort(wiring.Component):
             follow from a+3 on.
         join, packet: it joins its queue.
         bus, hold: see `NodeBus`.
+        icrc_errors: see `Agent`.
         identity, lease_second, node_state: the node's.
         trace: slots in the order of `AGENT_KINDS`.
     """
@@ -46,6 +47,7 @@ class AgentPort(wiring.Component):
         self._parameters = parameters
         self._outputs = outputs
         self._is_switch = isinstance(parameters, SwitchParameters)
+        ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1
         super().__init__(
             {
                 "sink": Out(SinkSignature),
@@ -54,6 +56,7 @@ class AgentPort(wiring.Component):
                 "packet": Out(routed_layout(outputs)),
                 "bus": Out(BusSignature),
                 "hold": In(1),
+                "icrc_errors": Out(ports),
                 "identity": In(IdentitySignature),
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
@@ -94,7 +97,11 @@ class AgentPort(wiring.Component):
         connect(m, agent.bus, flipped(self.bus))
         connect(m, flipped(self.identity), agent.identity)
         connect(m, flipped(self.node_state), agent.node_state)
-        m.d.comb += [agent.hold.eq(self.hold), agent.lease_second.eq(self.lease_second)]
+        m.d.comb += [
+            agent.hold.eq(self.hold),
+            agent.lease_second.eq(self.lease_second),
+            self.icrc_errors.eq(agent.icrc_errors),
+        ]
 
         # Words to rows, as a host's: the packet is in its slot's stream. Where it goes is said while it is offered.
         output = Signal(range(self._outputs))

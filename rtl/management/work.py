@@ -21,7 +21,8 @@ class Work(wiring.Component):
     """Counts the steps.
 
     Members:
-        taking: a packet is taken. `right`: it is for the agent and its ICRC is right, from z+1 on.
+        taking: a packet is taken. `right`: it is for the agent and its ICRC is right, from z+1 on; `not_right`: it is
+            not so, though it came whole and good, in cycle T-1.
         due: a trap is due. `begins`: it takes the agent in this cycle.
         hold: this cycle has no step.
         steps: of the work; `trap`: it is a trap's.
@@ -32,6 +33,7 @@ class Work(wiring.Component):
 
     taking: Out(Taking)
     right: In(1)
+    not_right: Out(1)
     due: In(1)
     begins: Out(1)
     hold: In(1)
@@ -64,6 +66,7 @@ class Work(wiring.Component):
         working = Signal()
         with m.If(over[-1] | trap_follows):
             m.d.sync += [steps.number.eq(0), self.trap.eq(trap_follows), working.eq(trap_follows | (good & right))]
+        m.d.comb += self.not_right.eq(over[-1] & good & ~right)
         with m.If(over[-1] & ~(good & right)):
             m.d.sync += free.eq(1)
 

@@ -17,8 +17,8 @@ _WIDTHS: Final = {counter: width for counter, width in COUNTER_WIDTHS.items() if
 COUNTS = data.StructLayout({counter.name: 1 for counter in _WIDTHS})
 """Which counters move in a cycle."""
 
-AMOUNTS = data.StructLayout({Counter.LINK_ERROR_RECOVERY.name: 4})
-"""By how much those counters move that do not move by 1: the watchdogs of 8 VLs at once."""
+AMOUNTS = data.StructLayout({Counter.LINK_ERROR_RECOVERY.name: 4, Counter.RCV_ERRORS.name: 2})
+"""By how much those counters move that do not move by 1: the watchdogs of 8 VLs, or link and agent, at once."""
 
 COUNTER_VALUES = data.StructLayout({counter.name: width for counter, width in _WIDTHS.items()})
 

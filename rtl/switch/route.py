@@ -156,14 +156,12 @@ class Route(wiring.Component):
             self.slower.eq(found.slower),
             self.refused.eq(found.refused | ~known),
         ]
-        with m.If(is_vl15):
-            m.d.comb += self.relay.eq(Mux(no_route | found.loop | no_room, Verdict.VL15_DROPPED, 0))
-        with m.Elif(no_route):
+        with m.If(no_route):
             m.d.comb += self.relay.eq(Verdict.NO_ROUTE)
         with m.Elif(found.loop):
             m.d.comb += self.relay.eq(Verdict.LOOP)
-        with m.Elif(found.vl_map):
+        with m.Elif(found.vl_map & ~is_vl15):
             m.d.comb += self.relay.eq(Verdict.VL_MAP)
         with m.Elif(no_room):
-            m.d.comb += self.relay.eq(Verdict.OVERRUN)
+            m.d.comb += self.relay.eq(Mux(is_vl15, Verdict.VL15_DROPPED, Verdict.OVERRUN))
         return m

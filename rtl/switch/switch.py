@@ -95,7 +95,10 @@ class Switch(wiring.Component):
         # The last input and output are the agent's.
         crossed = len(ports) + 1
         agent_port, agent_store = add_agent(m, self, crossed, len(ports))
-        m.d.comb += agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any())
+        m.d.comb += [
+            agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any()),
+            Cat(port.icrc_error for port in ports).eq(agent_port.icrc_errors),
+        ]
 
         # From inputs to outputs.
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]

@@ -337,6 +337,15 @@ MUTANTS: Final = (
         "S[1]",
     ),
     Mutant(
+        "Active written before the neighbour is ready is lost",
+        "link/port_state.py",
+        "(self.write == PortState.ACTIVE) | kept_active",
+        "self.write == PortState.ACTIVE",
+        mixed("states", "S"),
+        Kind.STATE,
+        "S[1]",
+    ),
+    Mutant(
         "RemoteInit is ignored",
         "link/port.py",
         "link_packet.good & (link_packet.fields.op == FlowControlOp.INIT)",
@@ -484,6 +493,24 @@ MUTANTS: Final = (
         "S[1]",
     ),
     # Counters.
+    Mutant(
+        "a wrong ICRC at the agent counts nowhere",
+        "management/agent.py",
+        "Mux(work.not_right & known,",
+        "Mux(0 & known,",
+        mixed("counted_apart", "S"),
+        Kind.BUS_READ,
+        "S",
+    ),
+    Mutant(
+        "an SMP without a route counts as one without room",
+        "switch/route.py",
+        "self.relay.eq(Verdict.NO_ROUTE)",
+        "self.relay.eq(Mux(is_vl15, Verdict.VL15_DROPPED, Verdict.NO_ROUTE))",
+        mixed("counted_apart", "S"),
+        Kind.RX_DATA,
+        "S[1]",
+    ),
     Mutant(
         "counters wrap",
         "registers/counters.py",

@@ -137,6 +137,9 @@ class Star:
             sequence=self._sequence,
             size=size,
         )
+        self._post(cycle, source, vl, packet, icrc_error)
+
+    def _post(self, cycle: int, source: int, vl: int, packet: bytes, icrc_error: int) -> None:
         slot = self.host.vls if vl == VL15 else vl
         icrc = int.from_bytes(packet[-ICRC_BYTES:], "big") ^ icrc_error
         self._posts.append(Post(cycle, source, slot, packet[:-ICRC_BYTES] + icrc.to_bytes(ICRC_BYTES, "big")))
@@ -147,10 +150,9 @@ class Star:
         request = smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=self._sequence, path=path)
         self.send(cycle, source, smp_packet(request))
 
-    def send(self, cycle: int, source: int, packet: Packet) -> None:
-        """A packet that is made already."""
-        slot = self.host.vls if packet.lrh.vl == VL15 else packet.lrh.vl
-        self._posts.append(Post(cycle, source, slot, packet.data))
+    def send(self, cycle: int, source: int, packet: Packet, *, icrc_error: int = 0) -> None:
+        """A packet that is made already, with bits of its ICRC flipped."""
+        self._post(cycle, source, packet.lrh.vl, packet.data, icrc_error)
 
     def spec(self, cycles: int) -> RunSpec:
         """All of it, for a run of so many cycles."""
@@ -414,6 +416,18 @@ def agent_rules() -> RunSpec:
     )
 
 
+def counted_apart() -> RunSpec:
+    """What nobody lets through counts by why: a wrong ICRC at the agent, an SMP's LID without a route."""
+    star = _managed_pair()
+    asked = perf_request(MadMethod.GET, PmaAttribute.CLASS_PORT_INFO, transaction_id=5)
+    star.send(START + 10, 1, gmp_packet(asked, _HOST_LID, _SWITCH_LID), icrc_error=1)
+    star.post(START + 100, 1, 9, 256, vl=VL15)
+    counters = (Counter.RCV_ERRORS, Counter.RCV_SWITCH_RELAY_ERRORS, Counter.VL15_DROPPED)
+    for counter in counters:
+        star.read(START + 300, SWITCH, port_address(1, counter))
+    return star.spec(START + 320)
+
+
 def _managed_pair() -> Star:
     """A pair whose switch has LID 1, and host 1 the highest, 2."""
     star = _pair(top=2)
@@ -461,6 +475,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         bad_smp,
         m_key_rules,
         agent_rules,
+        counted_apart,
     )
 }
 """By name; each call makes the same stimulus anew."""

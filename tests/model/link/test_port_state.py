@@ -31,9 +31,9 @@ def test_active_needs_an_op_0_packet_received_in_armed(star):
     assert bench.states(0)[-1] == (52, ARMED)
 
 
-def test_active_is_taken_once_activeenable_is_visible_where_the_write_is_looked_at(star):
+def test_active_is_taken_once_activeenable_is_visible(star):
     """Both armed at 52; flags 53, Op 0 granted 53, row 1 on the wire 58, here 59, visible 61."""
-    for given, active in ((59, False), (60, True)):
+    for given, active in ((51, 62), (59, 62), (60, 62), (61, 63)):
         bench = star(2, bring_up=False)
         bench.write_port(0, 1, PortRegister.STATE, ARMED, 49)
         bench.write_port(1, 1, PortRegister.STATE, ARMED, 50)
@@ -41,7 +41,17 @@ def test_active_is_taken_once_activeenable_is_visible_where_the_write_is_looked_
         bench.run(200)
         enabling = next(record for record in bench.of(Kind.RX_FCP, 0, since=50) if record.a == 0)
         assert enabling.cycle == 61
-        assert (bench.states(0)[-1] == (given + 2, ACTIVE)) is active
+        assert bench.states(0)[1:] == [(51, ARMED), (active, ACTIVE)]
+
+
+def test_active_that_has_to_wait_is_forgotten_when_armed_is_left(star):
+    bench = star(2, bring_up=False)
+    for cycle, state in ((50, ARMED), (60, ACTIVE), (70, DOWN), (80, ARMED)):
+        bench.write_port(0, 1, PortRegister.STATE, state, cycle)
+    bench.write_port(1, 1, PortRegister.STATE, ARMED, 100)
+    bench.run(300)
+    assert bench.states(0)[-1] == (82, ARMED)
+    assert 0 in [record.a for record in bench.of(Kind.RX_FCP, 0, since=100)]
 
 
 def test_a_good_data_packet_makes_an_armed_port_active(star):

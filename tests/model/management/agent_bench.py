@@ -59,6 +59,9 @@ class Bench(AgentNode):
     def freed(self) -> None:
         self._note("freed")
 
+    def icrc_wrong(self, arrival: int, cycles: int) -> None:
+        self._note("icrc wrong", arrival, cycles)
+
     def taken_by_trap(self) -> None:
         self._note("trap")
 

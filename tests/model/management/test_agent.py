@@ -55,7 +55,15 @@ def test_a_packet_that_is_dropped_frees_the_agent_in_cycle_t(switch, data):
     switch.arrive(data)
     switch.hold([START - 1, START])
     switch.run()
-    assert switch.events == [(START, "freed")]
+    assert [event for event in switch.events if event[1] != "icrc wrong"] == [(START, "freed")]
+
+
+@pytest.mark.parametrize("arrival", [1, 3])
+def test_a_wrong_icrc_is_told_to_the_node_and_counts_a_cycle_after_t(switch, arrival):
+    switch.arrive(GOOD[:-1] + bytes([GOOD[-1] ^ 1]), arrival=arrival)
+    switch.arrive(GOOD[:-5] + bytes(5), cycle=ARRIVES + 100, slot=0)  # no request: its ICRC is not looked at
+    switch.run()
+    assert switch.of("icrc wrong") == [(ARRIVES, arrival, START + 1 - ARRIVES)]
 
 
 @pytest.mark.parametrize("slot", [0, 1])

@@ -143,7 +143,7 @@ def test_a_request_with_a_wrong_icrc_is_dropped(switch):
     packet = gmp_packet(get(A.CLASS_PORT_INFO), SLID, DLID).data
     switch.arrive(packet[:100] + bytes([packet[100] ^ 1]) + packet[101:], slot=0)
     switch.run()
-    assert switch.events == [(START, "freed")]
+    assert [event[:2] for event in switch.events] == [(START - 4, "icrc wrong"), (START, "freed")]
 
 
 @pytest.mark.parametrize("attribute", A)

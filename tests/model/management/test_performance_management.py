@@ -13,7 +13,7 @@ from wire.pma import (
     PmaAttribute,
     perf_request,
 )
-from wire.registers import CounterHigh, NodeRegister, PortRegister, lft_address, node_address
+from wire.registers import Counter, CounterHigh, NodeRegister, PortRegister, lft_address, node_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Post
@@ -78,6 +78,22 @@ def test_a_switch_answers_on_a_data_vl(star, ready, queueing):
     assert (sent.cycle, sent.a, sent.b) == (taken.cycle + Z_TO_STEP_0 + ANSWERED + 1, 1, N)
     ((node, slot, answer),) = answers(bench)
     assert (node, slot, answer.status) == (1, 1, 0)
+
+
+def test_a_wrong_icrc_is_an_error_of_the_port_that_it_came_by(star, ready):
+    packet = gmp_packet(get(), 2, SWITCH_LID).data
+
+    def run(*reads):
+        bench = with_switch_lid(star(2))
+        bench.posts.append(Post(ready, 2, 0, packet[:-1] + bytes([packet[-1] ^ 1])))
+        for port, cycle in reads:
+            bench.read_port(0, port, Counter.RCV_ERRORS, cycle - 2)
+        bench.run(ready + 500)
+        assert not sent_by_agent(bench)
+        return bench
+
+    shows = step_0(run()) + 1
+    assert run((2, shows - 1), (2, shows), (1, shows + 1)).values() == [0, 1, 0]
 
 
 def test_the_request_keeps_its_vl_towards_port_0_whatever_the_sl_to_vl_table_says(star, ready):

@@ -276,7 +276,25 @@ def test_an_adapter_takes_its_own_lids_multicast_and_permissive_smps(dlid: int, 
     port.at(0, lid=0x41, lmc=2)
     port.run(C0 + 20)
     assert verdict_of(port) == verdict
-    assert port.counts(Counter.RCV_ERRORS) == ([] if verdict == Verdict.GOOD else [(C0 + 13, 1)])
+    assert port.counts(Counter.RCV_ERRORS) == ([(C0 + 13, 1)] if verdict == Verdict.VL else [])
+
+
+@pytest.mark.parametrize("lmc", [0, 7])
+def test_an_adapter_without_a_lid_has_no_own_lids(lmc: int) -> None:
+    for dlid in (0, 1, 127):
+        port = receive(relabelled(dlid=dlid), kind="adapter")
+        port.at(0, lmc=lmc)
+        port.run(C0 + 20)
+        assert verdict_of(port) == Verdict.DLID
+
+
+def test_an_icrc_that_the_agent_finds_wrong_counts_beside_what_the_link_finds() -> None:
+    for found in (C0 + 11, C0 + 12, C0 + 13):
+        port = receive(bad_vcrc(GOOD), watch=Counter.RCV_ERRORS)
+        port.at(found, icrc_error=1)
+        port.at(found + 1, icrc_error=0)
+        port.run(C0 + 20)
+        assert port.last_watched() == 2
 
 
 def test_only_an_adapter_checks_the_icrc() -> None:

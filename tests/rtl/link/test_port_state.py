@@ -35,12 +35,22 @@ def test_the_way_up() -> None:
 
 
 def test_active_has_to_wait_for_the_other_end_to_leave_initialize() -> None:
-    for given, counts in ((15, False), (16, True)):
+    for given, active in ((3, 18), (15, 18), (16, 18), (17, 19)):
         port = PortBench()
         port.write(1, PortRegister.STATE, ARMED)
         port.receive(14, link_rows())  # ActiveEnable from 17 on
         port.write(given, PortRegister.STATE, ACTIVE)
-        assert states(port, 25)[3:] == ([(given + 2, ACTIVE)] if counts else [])
+        assert states(port, 25)[2:] == [(3, ARMED), (active, ACTIVE)]
+
+
+def test_active_that_has_to_wait_is_forgotten_when_armed_is_left() -> None:
+    port = PortBench()
+    port.write(1, PortRegister.STATE, ARMED)
+    port.write(3, PortRegister.STATE, ACTIVE)
+    port.write(6, PortRegister.STATE, DOWN)
+    port.write(12, PortRegister.STATE, ARMED)
+    port.receive(20, link_rows())
+    assert states(port, 40)[2:] == [(3, ARMED), (8, DOWN), (9, INITIALIZE), (14, ARMED)]
 
 
 def test_a_first_good_packet_activates_an_armed_port() -> None:

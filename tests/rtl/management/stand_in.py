@@ -38,6 +38,7 @@ class StandIn(wiring.Component):
                 "slot": Out(SLOT_BITS),
                 "accepted": In(1),
                 "to_output": Out(outputs),
+                "icrc_errors": Out(parameters.ports if self._is_switch else 1),
                 "bus": Out(BusSignature),
                 "hold": In(1),
                 "identity": In(IdentitySignature),

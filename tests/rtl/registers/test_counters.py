@@ -45,7 +45,8 @@ def test_a_counter_stops_at_all_ones(counter: Counter) -> None:
 @pytest.mark.parametrize("counter", [c for c in COUNTERS if c.name in VARYING])
 def test_a_large_step_stops_there_too(counter: Counter) -> None:
     top = (1 << COUNTER_WIDTHS[counter]) - 1
-    assert run([{"write": top - 3}, {"add": 8}], counter) == [top - 3, top]
+    step = 1 << VARYING[counter.name].width - 1
+    assert run([{"write": top - step + 1}, {"add": step}], counter) == [top - step + 1, top]
 
 
 @pytest.mark.parametrize("counter", COUNTERS)

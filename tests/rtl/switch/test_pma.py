@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rtl.switch.bench import SWITCH, Fabric
+from tests.rtl.switch.bench import FLIGHT, SWITCH, TO_WIRES, Fabric
 from tests.rtl.switch.test_switch import make, words
 from wire.codes import VL15
 from wire.layout import Record
@@ -61,6 +61,21 @@ def test_port_counters_are_those_of_the_bus() -> None:
     assert (before.symbol_error_counter, before.link_downed_counter, before.port_xmit_wait) == (0x1234, 0x56, 0x789A)
     assert after == before.replace(symbol_error_counter=7)
     assert fabric.answers[SWITCH][-1][1] == 7
+
+
+def test_a_wrong_icrc_is_an_error_of_the_port_that_it_came_by() -> None:
+    fabric, ready = managed()
+    *right, icrc = request(MadMethod.GET, PmaAttribute.CLASS_PORT_INFO, PORT_COUNTERS.record())
+    fabric.post(ready, 0, 0, (*right, icrc ^ 1))
+    n = len(right) + 1
+    row_1 = ready + 1 + n + 2 + 1 + 1 + TO_WIRES + FLIGHT + 1  # through the host's adapter
+    came = row_1 + 2 + 1 + 1 + n + TO_WIRES
+    for cycle in (came + 4, came + 5):
+        fabric.read(cycle - 2, SWITCH, port_address(1, Counter.RCV_ERRORS))
+    fabric.run(came + 300)
+    assert agent(fabric, Kind.DELIVER) == [came]
+    assert [value for _, value in fabric.answers[SWITCH]] == [0, 1]
+    assert not agent(fabric, Kind.SEND)
 
 
 def test_data_and_packets_are_counted_beyond_32_bits() -> None:

@@ -125,7 +125,7 @@ def test_a_lid_of_port_0_above_linear_fdb_top_has_no_route() -> None:
     fabric.post(ready, 0, 0, words(0, 4))
     fabric.post(ready, 0, VL15_SLOT, words(0, 4, vl=VL15))
     fabric.run(ready + 120)
-    assert sorted(verdicts(fabric.of(Kind.RX_DATA, SWITCH))) == [Verdict.NO_ROUTE, Verdict.VL15_DROPPED]
+    assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.NO_ROUTE] * 2
 
 
 @QUEUEING
