@@ -4,7 +4,7 @@ Every illegal combination raises ValueError naming the parameter, its value and 
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from .codes import MTU, max_pkt_len, mtu_bytes, mtu_code
 from .forwarding_tables import MULTICAST_FORWARDING_TABLE
@@ -12,6 +12,7 @@ from .node_info import node_description
 from .packet import blocks_of_words
 
 __all__ = [
+    "VL15_BLOCKS",
     "AdapterParameters",
     "FabricParameters",
     "LinkParameters",
@@ -23,8 +24,12 @@ __all__ = [
 
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 _MAX_BLOCKS = 4095
-_VL15_BLOCKS = 10
 _MFT_BLOCK = MULTICAST_FORWARDING_TABLE.count
+
+VL15_BLOCKS: Final = 30
+"""Blocks of buffer for VL15 at each port, if nothing else is said: room for six SMPs, a seventh is with the agent.
+
+A Subnet Manager keeps several outstanding, OpenSM four, may ask them all of one node, and VL15 has no credits."""
 
 
 def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
@@ -54,7 +59,7 @@ class SwitchParameters:
     mtu: int = 2048
     buffer_blocks: int = 512
     """64-byte blocks of buffer for each data VL of each port."""
-    vl15_blocks: int = _VL15_BLOCKS
+    vl15_blocks: int = VL15_BLOCKS
     queueing: Literal["voq", "fifo"] = "voq"
     readers: int = 2
     """Packets that one input can send at once (`voq`; `fifo` has one)."""
@@ -86,7 +91,7 @@ class AdapterParameters:
     mtu: int = 2048
     receive_blocks: int = 512
     send_blocks: int = 128
-    vl15_blocks: int = _VL15_BLOCKS
+    vl15_blocks: int = VL15_BLOCKS
 
     def __post_init__(self) -> None:
         _one_of("vls", self.vls, (1, 2, 4, 8))

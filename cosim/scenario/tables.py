@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from cosim.scenario.limits import MAX_CYCLES
 from wire.codes import MTU, LinkWidth, mtu_bytes
-from wire.parameters import AdapterParameters, SwitchParameters
+from wire.parameters import VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
 
@@ -79,7 +79,7 @@ class Switch(Table):
     vls: int = 1
     mtu: int = 2048
     buffer_blocks: int = 512
-    vl15_blocks: int = 10
+    vl15_blocks: int = VL15_BLOCKS
     queueing: Literal["voq", "fifo"] = "voq"
     readers: int | None = None
     lft_size: int = 1024
@@ -100,7 +100,7 @@ class Host(Table):
     mtu: int = 2048
     receive_blocks: int = 512
     send_blocks: int = 128
-    vl15_blocks: int = 10
+    vl15_blocks: int = VL15_BLOCKS
 
     @property
     def parameters(self) -> AdapterParameters:

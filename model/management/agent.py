@@ -1,6 +1,6 @@
 """A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 6)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Final
 
 from wire.codes import PortState
@@ -16,23 +16,21 @@ from wire.smp import is_directed
 
 from ..kernel import DECIDE, UPDATE, Kernel
 from .agent_node import AgentNode
-from .attribute import READ_STEPS, respond
+from .attribute import NO_WORDS, READ_STEPS, Attribute, respond
 from .attributes import Attributes
 from .m_key import KeyCheck, Lease, check_key
 from .mad_in_packet import answer_packet, is_perf_request, is_smp, perf_in, smp_in, with_fields
 from .perf_attribute import perf_attributes
 from .smi import FROM_HOST, TO_HOST, Toward, Way, answer_passage, pass_on, route
-from .steps import Steps, Work
+from .steps import LAST, Steps, Work, answer_steps, trap_steps
 from .traps import Traps, trap_packet
 
 __all__ = ["Agent"]
 
 _CHECK_CYCLES: Final = 4
 """From the last word on the agent's wires, z, to the first step, T."""
-_LAST_SHORT: Final = 16 - 1
+_LAST_WITHOUT_ANSWER: Final = 15
 """Last step for a packet that is passed on, or has no answer."""
-_LAST_LONG: Final = 288 - 1
-"""Last step for an answer or a trap."""
 _LFT_STEP: Final = 2
 _TRAP_TIMER_CYCLES: Final = 1024
 """With SubnetTimeOut 0."""
@@ -89,9 +87,11 @@ class Agent:
             self._node.icrc_wrong(arrival, _CHECK_CYCLES + 1)
             self._kernel.at(first, DECIDE, self._become_free)
         elif on_vl15:
-            self._kernel.at(first - 1, DECIDE, self._steps.start, self._work_on_smp(data, arrival))
+            steps = _steps_of(self._attributes.by_code, smp_in(data))
+            self._kernel.at(first - 1, DECIDE, self._steps.start, (self._work_on_smp(data, arrival), steps))
         else:
-            self._kernel.at(first - 1, DECIDE, self._steps.start, self._answer_perf(data, arrival, slot))
+            steps = _steps_of(self._perf_attributes, perf_in(data))
+            self._kernel.at(first - 1, DECIDE, self._steps.start, (self._answer_perf(data, arrival, slot), steps))
 
     def sent(self) -> None:
         """The packet offered was taken at a, and the current cycle is a+73; or it was dropped in the cycle before.
@@ -153,7 +153,8 @@ class Agent:
         )
 
     def _begin_trap(self) -> None:
-        self._kernel.at(self._kernel.now + 1, DECIDE, self._steps.start, self._send_trap(self._traps.next()))
+        work = self._send_trap(self._traps.next())
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._steps.start, (work, trap_steps()))
 
     def _offer(self, packet: tuple[bytes, int, int]) -> None:
         data, output, slot = packet
@@ -178,7 +179,7 @@ class Agent:
         data = with_fields(data, passage.lrh, passage.smp)
         if passage.way.toward != Toward.AGENT:
             output = yield from self._output(passage.way)
-            yield _LAST_SHORT
+            yield _LAST_WITHOUT_ANSWER
             self._finish(data, output, self._vls)
             return
         smp = smp_in(data)
@@ -192,7 +193,7 @@ class Agent:
             return
         elif smp.attribute_id == SmaAttribute.NOTICE:
             self._traps.repress(smp.transaction_id)
-        yield _LAST_SHORT
+        yield _LAST_WITHOUT_ANSWER
         self._finish_without_packet()
 
     def _answer(self, data: bytes, arrival: int, hides_m_key: bool) -> Work:
@@ -200,7 +201,7 @@ class Agent:
         way = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid).way
         output = yield from self._output(way)
         answer = yield from respond(self._attributes.by_code, smp, arrival, hides_m_key)
-        yield _LAST_LONG
+        yield LAST
         passage = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid)
         self._finish(with_fields(data, passage.lrh, {**answer, **passage.smp}), output, self._vls)
 
@@ -210,7 +211,7 @@ class Agent:
         from_host = not self._is_switch and arrival == FROM_HOST
         output = yield from self._output(TO_HOST if from_host else route(lrh.slid))
         answer = yield from respond(self._perf_attributes, perf_in(data), arrival)
-        yield _LAST_LONG
+        yield LAST
         if output is not None and not from_host:
             slot = self._attributes.sl_to_vl.vl_of_answer(output + 1, lrh.sl)
         self._finish(answer_packet(data, answer), output if slot < self._vls else None, slot)
@@ -281,7 +282,7 @@ class Agent:
         data = trap_packet(trap, self._traps.pending[trap], producer, own, self._details(trap))
         at_own_host = not self._is_switch and own.master_sm_lid >> own.lmc == own.lid >> own.lmc
         output = yield from self._output(TO_HOST if at_own_host else route(own.master_sm_lid))
-        yield _LAST_LONG
+        yield LAST
         self._finish(data, output, self._vls)
 
     def _details(self, trap: TrapNumber) -> dict[str, int]:
@@ -291,3 +292,12 @@ class Agent:
         if trap == TrapNumber.LOCAL_CHANGES:
             return {"lid": lid, "capability_mask": self._port_info.capability_mask}
         return {"lid": lid}
+
+
+def _steps_of(attributes: Mapping[int, Attribute], mad: Record) -> Mapping[int, int]:
+    """Those of a request's answer; what has none needs the first alone."""
+    attribute = attributes.get(mad.attribute_id)
+    is_set = mad.method == MadMethod.SET
+    if attribute is None:
+        return answer_steps(is_set, NO_WORDS, NO_WORDS)
+    return answer_steps(is_set, attribute.set_words, attribute.answer_words)

@@ -9,12 +9,11 @@ from wire.mad import CLASS_VERSION, MadMethod, MadStatus, mad_data
 from wire.smp import smp_response
 
 from .agent_node import AgentNode
+from .steps import ANSWER, COMMIT, SET, SLOT
 
 __all__ = [
-    "ANSWER",
-    "COMMIT",
+    "NO_WORDS",
     "READ_STEPS",
-    "SET",
     "Attribute",
     "Constant",
     "Request",
@@ -26,26 +25,20 @@ __all__ = [
     "word_of",
 ]
 
-SET: Final = 16
-"""Step at which the slot of word 0 begins in a Set."""
-COMMIT: Final = 143
-"""Step at which what a Set stored changes."""
-ANSWER: Final = 144
-"""Step at which the slot of word 0 begins for the answer."""
 READ_STEPS: Final = 4
-"""Steps after which the answer to a bus read is there."""
-_SLOT: Final = 8
+"""Steps of a long slot after which the answer to a bus read is there."""
+NO_WORDS: Final[frozenset[int]] = frozenset()
 _FIRST_SET_ACCESS: Final = 2
 
 
 def set_step(word: int, access: int) -> int:
     """Step of a bus access in the slot of a data word, in a Set."""
-    return SET + _SLOT * word + _FIRST_SET_ACCESS + access
+    return SET + SLOT * word + _FIRST_SET_ACCESS + access
 
 
 def answer_step(word: int, access: int = 0) -> int:
     """Step of a bus access in the slot of a data word, for the answer."""
-    return ANSWER + _SLOT * word + access
+    return ANSWER + SLOT * word + access
 
 
 def word_of(layout: Layout, name: str) -> int:
@@ -72,7 +65,14 @@ class Request(NamedTuple):
 
 
 class Attribute(ABC):
-    """An attribute. What it does takes steps: a generator yields the step at which it goes on."""
+    """An attribute. What it does takes steps: a generator yields the step at which it goes on.
+
+    Attributes:
+        set_words, answer_words: the words in whose slots there may be bus accesses, in a Set and for the answer.
+    """
+
+    set_words: frozenset[int] = NO_WORDS
+    answer_words: frozenset[int] = NO_WORDS
 
     def select(self, modifier: int, data: bytes) -> int | None:
         """What an AttributeModifier selects, or the 64 bytes; None if it is not allowed. Here, there is no choice."""

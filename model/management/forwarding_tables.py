@@ -20,6 +20,8 @@ _LIDS_IN_WORD = 4
 class LinearForwardingTable(StoredBlock):
     """Blocks of 64 LIDs. What is stored is what Sets wrote; the data path looks at its own table."""
 
+    set_words = frozenset(range(LINEAR_FORWARDING_TABLE.count // _LIDS_IN_WORD))
+
     def __init__(self, node: AgentNode, parameters: SwitchParameters) -> None:
         super().__init__(node, LINEAR_FORWARDING_TABLE.pack())
         self._size = parameters.lft_size

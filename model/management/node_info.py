@@ -7,7 +7,8 @@ from wire.node_info import DEVICE_ID, NODE_INFO, VENDOR_ID, NodeType
 from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
 from wire.port_tables import P_KEY_TABLE
 
-from .attribute import ANSWER, Attribute, Request
+from .attribute import Attribute, Request
+from .steps import ANSWER
 
 __all__ = ["NodeInfo"]
 

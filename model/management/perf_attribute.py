@@ -19,17 +19,8 @@ from wire.pma import (
 from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister, port_address
 
 from .agent_node import AgentNode, BusRead
-from .attribute import (
-    COMMIT,
-    READ_STEPS,
-    Attribute,
-    Constant,
-    Request,
-    SettableAttribute,
-    answer_step,
-    set_step,
-    word_of,
-)
+from .attribute import READ_STEPS, Attribute, Constant, Request, SettableAttribute, answer_step, set_step, word_of
+from .steps import COMMIT
 
 __all__ = ["perf_attributes"]
 
@@ -59,6 +50,9 @@ class _PortAttribute(SettableAttribute):
 
 class PortSamplesControl(_PortAttribute):
     """The tick of PortXmitWait. There are no samples."""
+
+    set_words = frozenset({_TICK})
+    answer_words = frozenset({_TICK})
 
     def __init__(self, node: AgentNode, ports: int) -> None:
         super().__init__(node, ports, PORT_SAMPLES_CONTROL)
@@ -113,6 +107,9 @@ _PLACES: Final = _places()
 class PortCounters(_PortAttribute):
     """The counters of a port, of 32 bits at most."""
 
+    set_words = frozenset(place.word for place in _PLACES)
+    answer_words = frozenset(place.word for place in _PLACES)
+
     def __init__(self, node: AgentNode, ports: int) -> None:
         super().__init__(node, ports, PORT_COUNTERS)
 
@@ -151,6 +148,9 @@ _EXTENDED: Final = tuple(
 
 class PortCountersExtended(_PortAttribute):
     """The counters of a port that have 64 bits."""
+
+    set_words = frozenset(word + 1 for _, word, _, _ in _EXTENDED)
+    answer_words = frozenset(word + half for _, word, _, _ in _EXTENDED for half in range(2))
 
     def __init__(self, node: AgentNode, ports: int) -> None:
         super().__init__(node, ports, PORT_COUNTERS_EXTENDED)

@@ -31,7 +31,8 @@ from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
 
 from .agent_node import AgentNode
-from .attribute import COMMIT, READ_STEPS, SET, Request, SettableAttribute, answer_step, set_step, word_of
+from .attribute import READ_STEPS, Request, SettableAttribute, answer_step, set_step, word_of
+from .steps import COMMIT, SET
 
 __all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states", "shown_state"]
 
@@ -215,6 +216,9 @@ class PortInfo(SettableAttribute):
         host_sm: an adapter's host says that it has a Subnet Manager.
     """
 
+    set_words = frozenset(word_of(PORT_INFO, name) for name, _, _ in _REGISTERS)
+    answer_words = frozenset(word_of(PORT_INFO, name) for name in ("link_width_active", "port_state"))
+
     def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
         self._node = node
         self._is_adapter = isinstance(parameters, AdapterParameters)
@@ -271,7 +275,7 @@ class PortInfo(SettableAttribute):
         else:
             yield SET
             state = self._node.give_read(self._address(which, PortRegister.STATE))
-            yield SET + READ_STEPS
+            yield set_step(word_of(PORT_INFO, _REGISTERS[0][0]), 0)
             states = set_states(shown_state(state.value), asked)
         changes = set_fields(kind, self.stored[which], asked)
         if kind != PortKind.MANAGEMENT:

@@ -65,6 +65,8 @@ class PKeyTable(StoredBlock):
 class SlToVlMappingTable(StoredBlock):
     """The VL of each SL, between an input and an output of a switch; one table of an adapter."""
 
+    set_words = frozenset(range(SL_TO_VL_MAPPING_TABLE.count // _SLS_IN_WORD))
+
     def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
         mapping = [sl % parameters.vls for sl in range(SL_TO_VL_MAPPING_TABLE.count)]
         super().__init__(node, SL_TO_VL_MAPPING_TABLE.pack(mapping))

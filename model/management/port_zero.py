@@ -26,6 +26,8 @@ __all__ = ["PortZero"]
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _BLOCKS: Final = 5
 """Blocks of a packet of 72 words: what the agent's buffer has of each data VL."""
+_VL15_BLOCKS: Final = 10
+"""What it has of VL15."""
 
 
 class AgentOutput(LocalOutput):
@@ -151,7 +153,7 @@ class PortZero(AgentNode):
         self.agent = Agent(matcher.kernel, self, parameters, identity)
         source = port_source(node, 0)
         self._output = AgentOutput(matcher, index, parameters.vls, source, self.agent, arrivals)
-        blocks = [_BLOCKS] * parameters.vls + [parameters.vl15_blocks]
+        blocks = [_BLOCKS] * parameters.vls + [_VL15_BLOCKS]
         self._arbiter = SendArbiter(matcher, index, blocks, source, self._route)
         matcher.add(self._arbiter.input, self._output)
         self._toward = 0

@@ -1,16 +1,57 @@
-"""The agent's steps, one a cycle, and its standing still (docs/management.md, section 2)."""
+"""The agent's steps, one a cycle, and its standing still (docs/management.md, sections 2 and 4.3)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from functools import cache
 from typing import Final
 
 from ..kernel import DECIDE, Kernel
 
-__all__ = ["Steps", "Work"]
+__all__ = ["ANSWER", "COMMIT", "LAST", "SET", "SLOT", "WORDS", "Steps", "Work", "answer_steps", "trap_steps"]
 
 Work = Generator[int, None, None]
 """Work on one packet: yields the step at which it goes on, never an earlier one."""
 
+SET: Final = 16
+"""Step at which the slot of word 0 begins in a Set."""
+COMMIT: Final = 143
+"""Step at which what a Set stored changes."""
+ANSWER: Final = 144
+"""Step at which the slot of word 0 begins for the answer."""
+LAST: Final = 279
+"""The last step of an answer or a trap."""
+SLOT: Final = 8
+"""Numbers of a slot."""
+WORDS: Final = 16
+"""Slots of a Set, and for an answer."""
+_BEHIND_ANSWER: Final = 272
+_SHORT: Final = (0, 1, 7)
+"""The steps of a slot without bus accesses."""
 _DONE: Final = -1
+
+
+def _slots(first: int, accessed: frozenset[int]) -> list[int]:
+    numbers: list[int] = []
+    for word in range(WORDS):
+        in_slot = range(SLOT) if word in accessed else _SHORT
+        numbers += [first + SLOT * word + number for number in in_slot]
+    return numbers
+
+
+def _places(numbers: list[int]) -> dict[int, int]:
+    return {number: place for place, number in enumerate(numbers)}
+
+
+@cache
+def answer_steps(is_set: bool, set_words: frozenset[int], answer_words: frozenset[int]) -> Mapping[int, int]:
+    """The numbers of a request's steps, each with its place; those of words with bus accesses are given."""
+    before = _slots(SET, set_words) if is_set else [COMMIT]
+    return _places([*range(SET), *before, *_slots(ANSWER, answer_words), *range(_BEHIND_ANSWER, LAST + 1)])
+
+
+@cache
+def trap_steps() -> Mapping[int, int]:
+    """The numbers of a trap's steps, each with its place."""
+    return _places([*range(ANSWER), *_slots(ANSWER, frozenset()), *range(_BEHIND_ANSWER, LAST + 1)])
 
 
 class Steps:
@@ -19,17 +60,18 @@ class Steps:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._work: Work | None = None
-        self._step = 0
+        self._places: Mapping[int, int] = {}
+        self._place = 0
         self._stood_still = 0  # cycles, since the last step that was looked at
 
     def held(self) -> None:
         """The test bus has an access in the current cycle. Called before phase `DECIDE`."""
         self._stood_still += 1
 
-    def start(self, work: Work) -> None:
-        """Work whose step 0 is in the next cycle without an access."""
-        self._work = work
-        self._step = -1
+    def start(self, started: tuple[Work, Mapping[int, int]]) -> None:
+        """Work with the places of its steps' numbers. Step 0 is in the next cycle without an access."""
+        self._work, self._places = started
+        self._place = -1
         self._go_on()
 
     def _go_on(self) -> None:
@@ -38,13 +80,14 @@ class Steps:
         step = next(self._work, _DONE)
         if step != _DONE:
             self._stood_still = 0
-            self._kernel.at(self._kernel.now + step - self._step, DECIDE, self._reach, step)
+            place = self._places[step]
+            self._kernel.at(self._kernel.now + place - self._place, DECIDE, self._reach, place)
 
-    def _reach(self, step: int) -> None:
+    def _reach(self, place: int) -> None:
         """The current cycle is that of a step, unless there were accesses in between."""
         late, self._stood_still = self._stood_still, 0
         if late:
-            self._kernel.at(self._kernel.now + late, DECIDE, self._reach, step)
+            self._kernel.at(self._kernel.now + late, DECIDE, self._reach, place)
         else:
-            self._step = step
+            self._place = place
             self._go_on()

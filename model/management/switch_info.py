@@ -8,7 +8,8 @@ from wire.registers import NodeRegister, node_address
 from wire.switch_info import SWITCH_INFO
 
 from .agent_node import AgentNode
-from .attribute import COMMIT, Request, SettableAttribute, answer_step, set_step, word_of
+from .attribute import Request, SettableAttribute, answer_step, set_step, word_of
+from .steps import COMMIT, SET, SLOT
 
 __all__ = ["SwitchInfo"]
 
@@ -32,6 +33,8 @@ class SwitchInfo(SettableAttribute):
         port_state_change: PortStateChange, visible in the current cycle.
     """
 
+    set_words = frozenset({_TOP})
+
     def __init__(self, node: AgentNode, parameters: SwitchParameters) -> None:
         self._node = node
         self.port_state_change = False
@@ -50,7 +53,7 @@ class SwitchInfo(SettableAttribute):
             yield set_step(_TOP, 0)
             self._node.bus_write(node_address(NodeRegister.LINEAR_FDB_TOP), asked.linear_fdb_top)
         if asked.port_state_change:
-            yield set_step(_STATE_CHANGE, 0)
+            yield SET + SLOT * _STATE_CHANGE + 1
             self.port_state_change = False  # an event of this cycle sets it in the next
         yield COMMIT
         self.stored = self.stored.replace(**fields)

@@ -103,6 +103,7 @@ class Agent(wiring.Component):
         connect(m, settings.values, *(stage.settings for stage in (decision, traps, answer_word, departure)))
         m.d.comb += [
             work.hold.eq(self.hold),
+            work.short.eq(bus_steps.short),
             decision.head.eq(receive.head),
             decision.trap.eq(work.trap),
             decision.lease_second.eq(self.lease_second),

@@ -26,6 +26,10 @@ AGENT_KINDS: Final = (*SEND_KINDS, *RECEIVE_KINDS)
 """What slot i of the trace holds."""
 
 
+_SMPS: Final = 2
+"""What the agent sends waits here for an output, but it works on one at a time: there is no use in more room."""
+
+
 class AgentPort(wiring.Component):
     """Makes words of the rows that the agent is sent, and rows of the words that it offers.
 
@@ -127,7 +131,7 @@ class AgentPort(wiring.Component):
 
 def add_agent(m: Module, node: Any, outputs: int, credited: int) -> tuple[AgentPort, PacketStore]:
     """The agent of a node with its identity, and the store of what it offers (see `PacketStore`)."""
-    pools = [MAD_BLOCKS] * node.parameters.vls + [node.parameters.vl15_blocks]
+    pools = [MAD_BLOCKS] * node.parameters.vls + [_SMPS * MAD_BLOCKS]
     m.submodules.agent_port = agent_port = AgentPort(node.parameters, outputs)
     m.submodules.agent_store = store = PacketStore(pools, outputs, credited, need=MAD_BLOCKS)
     connect(m, flipped(node.identity), agent_port.identity)

@@ -36,7 +36,7 @@ from wire.switch_info import SWITCH_INFO
 __all__ = ["AnswerWord"]
 
 _CHANGE: Final = place(SWITCH_INFO["port_state_change"])
-_CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 2
+_CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 1
 _Seen: Final = data.StructLayout(
     {"m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width, "port_state_change": 1, "is_sm": 1}
 )

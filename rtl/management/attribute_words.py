@@ -10,7 +10,7 @@ from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import AttributeMap, AttributeMemory
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
-from rtl.management.task import ANSWER_SLOT, NEXT_WORD, SET_SLOT, WORD_TAKEN, Stage
+from rtl.management.task import ANSWER_SLOT, BASE_STEP, NEXT_WORD, SET_SLOT, WORD_TAKEN, Stage
 from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, violation_words
 from wire.mad import MadStatus
 from wire.parameters import NodeParameters
@@ -59,9 +59,13 @@ class AttributeWords(Stage):
         m.submodules.rules = rules = SetRules(self._parameters)
         steps, word, chosen = self.steps, self.word, self.attribute.chosen
         m.d.comb += word.number.eq(steps.slot - SET_SLOT)
+        write, mask = kept_words.write, rules.judged.mask
         with m.If(steps.at_in_slot(NEXT_WORD)):
-            begins = (steps.slot == SET_SLOT - 1) | (steps.slot == ANSWER_SLOT - 1)
+            begins = steps.slot == ANSWER_SLOT - 1
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
+            m.d.sync += write.address.eq(kept_words.address)
+        with m.If(steps.at(BASE_STEP)):
+            m.d.sync += kept_words.address.eq(self.base)
         with m.If(steps.at_in_slot(WORD_TAKEN)):
             m.d.sync += [word.request.eq(self.packet_word), word.kept.eq(kept_words.word)]
 
@@ -69,7 +73,6 @@ class AttributeWords(Stage):
         connect(m, word, rules.word)
         m.d.comb += [rules.state.eq(self.read), self.writes.eq(rules.judged.writes)]
 
-        write, mask = kept_words.write, rules.judged.mask
         took, refused = Signal(), Signal()
         client_reregister = place(PORT_INFO["client_reregister"])
         m.d.sync += [took.eq(0), write.valid.eq(0)]
@@ -82,7 +85,6 @@ class AttributeWords(Stage):
                 took.eq(1),
                 refused.eq(refused | rules.judged.refused),
                 write.valid.eq(1),
-                write.address.eq(kept_words.address),
                 write.word.eq((word.kept & ~mask) | (word.request & mask)),
             ]
             with m.If(chosen[SmaAttribute.PORT_INFO.name] & (word.number == client_reregister.word)):

@@ -8,6 +8,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import Attribute, Word
+from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, place
 from rtl.management.pma import PMA_ACCESSES
@@ -16,6 +17,7 @@ from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WO
 from rtl.registers.bus import BusSignature
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.layout import Layout
+from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters
 from wire.pma import PmaAttribute
 from wire.port_info import PORT_INFO
@@ -76,6 +78,21 @@ def _distances() -> dict[int, int]:
     }
 
 
+_LFT_WORDS: Final = LINEAR_FORWARDING_TABLE.size_bytes // WORD_BYTES
+_WORDS_SET: Final[dict[str, set[int]]] = {
+    SmaAttribute.SWITCH_INFO.name: {place(SWITCH_INFO[names[0]]).word for names in SWITCH_INFO_WRITES},
+    SmaAttribute.PORT_INFO.name: {place(PORT_INFO[names[0]]).word for names in PORT_INFO_WRITES},
+    SmaAttribute.SL_TO_VL_MAPPING_TABLE.name: set(range(SL_TO_VL_WORDS)),
+    SmaAttribute.LINEAR_FORWARDING_TABLE.name: set(range(_LFT_WORDS)),
+    **{kind.name: {access.word for access in accesses if access.written} for kind, accesses in PMA_ACCESSES.items()},
+}
+_WORDS_READ: Final[dict[str, set[int]]] = {
+    SmaAttribute.PORT_INFO.name: {place(PORT_INFO[names[0]]).word for names in _PORT_INFO_READS},
+    **{kind.name: {access.word for access in accesses if access.read} for kind, accesses in PMA_ACCESSES.items()},
+}
+"""The words with accesses in a Set, and for the answer; each with its attribute."""
+
+
 class BusSteps(Stage):
     """Gives each access in the cycle of its step.
 
@@ -83,6 +100,7 @@ class BusSteps(Stage):
         route: the entry of the LFT that is wanted.
         attribute, word: the attribute, and its word that came.
         writes: see `SetRules`, from the slot's second step on.
+        short: the slot of the step before has no accesses.
         bus: to the node.
         read: what was read last, 5 cycles after it was given. Of several fields read in one slot, each is put below
             those before as in their word.
@@ -95,6 +113,7 @@ class BusSteps(Stage):
             attribute=In(Attribute),
             word=In(Word),
             writes=In(WRITES),
+            short=Out(1),
             bus=Out(BusSignature),
             read=Out(DATA_BITS),
         )
@@ -143,8 +162,21 @@ class BusSteps(Stage):
             with m.If(setting):
                 self._write_tables(m, ready, number, entries)
         self._access_counters(m, ready, number, entries, answering, setting)
+        m.d.sync += self.short.eq(self._is_short())
         self._take_what_is_read(m, number[3:])
         return m
+
+    def _is_short(self) -> Value:
+        """The step's slot is a word's, and no access is named for that word; a trap's packet takes all of the first."""
+        steps, chosen = self.steps, self.attribute.chosen
+        word = steps.slot - SET_SLOT
+
+        def accessed(lists: dict[str, set[int]]) -> Value:
+            masks = {name: Const(sum(1 << of_word for of_word in words), BLOCK_WORDS) for name, words in lists.items()}
+            return Cat(chosen[name] & mask.bit_select(word[:4], 1) for name, mask in masks.items()).any()
+
+        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET)
+        return in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))
 
     def _of_port(self, register: PortRegister | NodeRegister | Counter | CounterHigh) -> Value:
         """The address of the port's register."""

@@ -14,9 +14,12 @@ from wire.parameters import NodeParameters, SwitchParameters
 __all__ = [
     "ANSWER_SLOT",
     "ANSWER_STEPS",
+    "BASE_STEP",
+    "IN_SLOT_BITS",
     "NEXT_WORD",
     "PASS_STEPS",
     "SET_SLOT",
+    "SHORT_STEPS",
     "SLOT_STEPS",
     "STEP_BITS",
     "WORD_TAKEN",
@@ -28,13 +31,16 @@ __all__ = [
 PASS_STEPS: Final = 16
 """Steps of an SMP that is passed on or dropped."""
 
-ANSWER_STEPS: Final = 288
-"""Steps of an answer or a trap."""
+ANSWER_STEPS: Final = 280
+"""Behind the number of the last step of an answer or a trap, which do not have all numbers."""
 
 STEP_BITS: Final = (ANSWER_STEPS - 1).bit_length()
 
 SLOT_STEPS: Final = 8
 """Steps of a slot. The slots of all steps are numbered from 0."""
+
+SHORT_STEPS: Final = 3
+"""Steps of a slot without bus accesses: all but the last are its first."""
 
 SET_SLOT: Final = 2
 """The slot of word 0 of the data in a Set."""
@@ -42,25 +48,29 @@ SET_SLOT: Final = 2
 ANSWER_SLOT: Final = 18
 """The slot of word 0 for the answer."""
 
-NEXT_WORD: Final = 3
+NEXT_WORD: Final = 0
 """The step of a slot with which the next slot's word is looked up."""
+
+BASE_STEP: Final = SLOT_STEPS + 3
+"""The step with which the first one is: an attribute's address is known by then."""
 
 WORD_TAKEN: Final = 7
 """The step of a slot in which the next slot's word is there."""
 
-_IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()
+IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()
+"""The lowest bits of a step's number."""
 
 
 class _Steps(wiring.PureInterface):
     @property
     def slot(self) -> Value:
         """The slot that the step is of."""
-        return self.number[_IN_SLOT_BITS:]
+        return self.number[IN_SLOT_BITS:]
 
     @property
     def in_slot(self) -> Value:
         """The step's place in its slot."""
-        return self.number[:_IN_SLOT_BITS]
+        return self.number[:IN_SLOT_BITS]
 
     def at(self, number: int) -> Value:
         """This step is in this cycle."""

@@ -2,11 +2,20 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.task import ANSWER_STEPS, PASS_STEPS, SLOT_STEPS, StepsSignature, Task
+from rtl.management.task import (
+    ANSWER_SLOT,
+    ANSWER_STEPS,
+    IN_SLOT_BITS,
+    PASS_STEPS,
+    SHORT_STEPS,
+    SLOT_STEPS,
+    StepsSignature,
+    Task,
+)
 
 __all__ = ["Taking", "Work"]
 
@@ -25,7 +34,7 @@ class Work(wiring.Component):
             not so, though it came whole and good, in cycle T-1.
         due: a trap is due. `begins`: it takes the agent in this cycle.
         hold: this cycle has no step.
-        steps: of the work; `trap`: it is a trap's.
+        steps: of the work; `trap`: it is a trap's. `short`: the slot of this step has few, from the slot's second on.
         task: the work. What is only passed on has few steps; VL15 alone is waited for.
         leaves: there will be a packet to offer; in the last step.
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
@@ -38,6 +47,7 @@ class Work(wiring.Component):
     begins: Out(1)
     hold: In(1)
     steps: Out(StepsSignature())
+    short: In(1)
     trap: Out(1)
     task: In(Task)
     leaves: In(1)
@@ -71,6 +81,7 @@ class Work(wiring.Component):
             m.d.sync += free.eq(1)
 
         last_slot = Mux(self.task.answers | self.trap, ANSWER_STEPS // SLOT_STEPS - 1, PASS_STEPS // SLOT_STEPS - 1)
+        sets = self.task.is_set | self.trap
         m.d.comb += [
             steps.go.eq(working & ~self.hold),
             steps.first.eq(steps.at(0)),
@@ -79,6 +90,10 @@ class Work(wiring.Component):
         stays = Signal()  # what is offered is no longer dropped
         with m.If(steps.go):
             m.d.sync += steps.number.eq(steps.number + 1)
+            with m.If(self.short & (steps.in_slot == SHORT_STEPS - 2)):
+                m.d.sync += steps.number.eq(Cat(Const(SLOT_STEPS - 1, IN_SLOT_BITS), steps.slot))
+            with m.If((steps.number == PASS_STEPS - 1) & ~sets):
+                m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
                 m.d.sync += [working.eq(0), stays.eq(~self.task.pma)]
                 m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]

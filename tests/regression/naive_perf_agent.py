@@ -20,7 +20,7 @@ from wire.registers import COUNTER_WIDTHS, Counter, CounterHigh, PortRegister
 from wire.trace import Kind, Record, Verdict
 from wire.trace_layout import RxData, TxData
 
-__all__ = ["Access", "NaivePort", "accesses_of", "answer_to", "comparable", "is_request", "port_select"]
+__all__ = ["Access", "NaivePort", "accesses_of", "answer_to", "asked", "comparable", "is_request", "port_select"]
 
 _DETH = LRH.size_bytes + BTH.size_bytes
 _MAD = _DETH + DETH.size_bytes
@@ -85,7 +85,7 @@ class NaivePort:
     def _verdict(self, verdict: Verdict, seen: int) -> None:
         if verdict in _RELAY_ERRORS or (verdict == Verdict.DLID and self.is_switch):
             self._counts(Counter.RCV_SWITCH_RELAY_ERRORS, seen)
-        elif verdict in _RCV_ERRORS or verdict == Verdict.DLID:
+        elif verdict in _RCV_ERRORS:
             self._counts(Counter.RCV_ERRORS, seen)
         elif verdict == Verdict.REMOTE:
             self._counts(Counter.RCV_REMOTE_PHYSICAL_ERRORS, seen)
@@ -215,6 +215,11 @@ def _counters() -> Iterator[tuple[int, int, Counter, str]]:
         word = PMA_COUNTERS[bit].offset_bits // 32
         yield 8 * word + seen.get(word, 0), bit, counter, PMA_COUNTERS[bit].name
         seen[word] = seen.get(word, 0) + 1
+
+
+def asked(packet: bytes) -> tuple[int, int]:
+    """Method and attribute of a request."""
+    return _read(packet, "method"), _read(packet, "attribute_id")
 
 
 def answer_to(packet: bytes, ports: int, read: dict[str, int]) -> bytes:

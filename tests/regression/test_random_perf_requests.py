@@ -11,7 +11,16 @@ from cosim.stimulus.bus_bring_up import bus_bring_up, read_counters
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
-from tests.regression.naive_perf_agent import NaivePort, accesses_of, answer_to, comparable, is_request, port_select
+from tests.agent_steps import of_request
+from tests.regression.naive_perf_agent import (
+    NaivePort,
+    accesses_of,
+    answer_to,
+    asked,
+    comparable,
+    is_request,
+    port_select,
+)
 from tests.regression.perf_traffic import PerfTraffic, random_perf_requests, unrest
 from tests.regression.test_random_smps import FABRIC
 from wire.codes import VL15, LinkWidth
@@ -38,7 +47,6 @@ TOPOLOGY = Topology(FABRIC, LIDS, TABLES, (LinkWidth.X4,) * len(FABRIC.links), V
 
 _BYTES = 72 * WORD_BYTES
 Z_TO_STEP_0 = 4
-STEPS = 288
 PER_REQUEST = 1_000
 """Cycles that an agent needs for a request at most, with all that holds it up."""
 SETTLED = 20_000
@@ -114,12 +122,13 @@ class Agents:
             if owner != node:
                 continue
             self.taken += 1
-            cycles = self._steps(node, first)
+            numbers = of_request(*asked(packet), pma=True)
+            cycles = self._steps(node, first, len(numbers))
             values: dict[str, int] = {}
             for access in accesses_of(packet, ports):
-                cycle = cycles[access.step]
+                cycle = cycles[numbers.index(access.step)]
                 bus.append((cycle, port_select(packet), access.register, access.value, values, access.name))
-            sent = node, cycles[STEPS - 1] + 2
+            sent = node, cycles[-1] + 2
             if sent in self._sent:
                 self._sent.remove(sent)
                 answers.append((packet, values))
@@ -147,10 +156,10 @@ class Agents:
     def _is_followed(register: int) -> bool:
         return register in {PortRegister.TICK, PortRegister.EXTENDED_LOW, *PortCounter, *CounterHigh}
 
-    def _steps(self, node: int, first: int) -> list[int]:
+    def _steps(self, node: int, first: int, count: int) -> list[int]:
         """The cycle of each step: those without an access of the test bus."""
         cycles: list[int] = []
-        while len(cycles) < STEPS:
+        while len(cycles) < count:
             if (node, first) not in self._accesses:
                 cycles.append(first)
             first += 1

@@ -39,6 +39,7 @@ class Bench(AgentNode):
         self.events: list[tuple[Any, ...]] = []
         self.registers: dict[int, int] = {}
         self.is_taken = True
+        self.asked: Record | None = None  # of the PMA, last
         self.active = True
         for port in range(1, (parameters.ports if isinstance(parameters, SwitchParameters) else 1) + 1):
             self.registers[port_address(port, PortRegister.STATE)] = PortState.INITIALIZE
@@ -107,6 +108,7 @@ class Bench(AgentNode):
         slot: int = 0,
         **packet: int,
     ) -> None:
+        self.asked = request
         self.arrive(gmp_packet(request, slid, dlid, vl=slot, **packet).data, cycle, arrival, slot)
 
     def hold(self, cycles: Iterable[int]) -> None:

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from model.management.mad_in_packet import smp_in, with_fields
+from tests.agent_steps import of_request, steps_of_request
 from tests.model.management.agent_bench import ARRIVES, IDENTITY, START, SWITCH, Bench, change, get
 from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
 from wire.crc import icrc_good
@@ -18,13 +19,13 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request
 
 NODE_INFO_GET = get(SmaAttribute.NODE_INFO)
-SHORT, LONG = 16, 288
+SHORT, LONG = 16, steps_of_request(MadMethod.GET, SmaAttribute.NODE_INFO)
 
 
 # Taking and dropping.
 
 
-def test_an_answer_is_offered_after_288_steps_and_the_agent_free_when_it_is_taken(switch):
+def test_an_answer_is_offered_after_its_steps_and_the_agent_free_when_it_is_taken(switch):
     switch.ask(NODE_INFO_GET, arrival=3)
     switch.run()
     (offered, output, data, slot), (freed,) = switch.of("offer")[0], switch.of("freed")[0]
@@ -203,7 +204,7 @@ def test_the_answer_to_a_lid_routed_smp_is_routed(switch):
     assert (switch.answer_lrh().dlid, switch.answer_lrh().slid) == (9, 77)
 
 
-def test_an_answer_that_cannot_be_routed_is_dropped_after_its_288_steps(switch):
+def test_an_answer_that_cannot_be_routed_is_dropped_after_its_steps(switch):
     switch.ask(smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=1), arrival=3, slid=9, dlid=77)
     switch.run()
     assert switch.of("freed") == [(START + LONG,)]
@@ -275,6 +276,9 @@ EXPECTED = (
 )
 
 
+SET_STEPS = of_request(MadMethod.SET, SmaAttribute.PORT_INFO)
+
+
 def held(holds):
     """The events of a Set while the test bus has accesses, and the answer."""
     bench = Bench(SWITCH)
@@ -288,11 +292,14 @@ def held(holds):
 def expected(holds):
     """The same, every step in a cycle without an access; the offer is in the cycle after the last step."""
     free = [cycle for cycle in range(START, START + 1500) if cycle not in set(holds)]
-    offered = free[LONG - 1] + 1
-    return [(free[step], *rest) for step, *rest in EXPECTED] + [(offered, "offer", 1), (offered + 73, "freed")]
+    offered = free[len(SET_STEPS) - 1] + 1
+    return [(free[SET_STEPS.index(step)], *rest) for step, *rest in EXPECTED] + [
+        (offered, "offer", 1),
+        (offered + 73, "freed"),
+    ]
 
 
-@pytest.mark.parametrize("step", range(-2, LONG + 2))
+@pytest.mark.parametrize("step", range(-2, len(SET_STEPS) + 2))
 def test_an_access_of_the_test_bus_delays_all_that_follows_by_a_cycle(step):
     events, answer = held([START + step])
     assert [event[:3] for event in events] == expected([START + step])
@@ -331,14 +338,14 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
     adapter.ask(change(SmaAttribute.PORT_INFO, data))
     adapter.run()
     assert adapter.of("write") == [
-        (START + 50, node_address(NodeRegister.LID), 0x1234),
-        (START + 82, port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING),
-        (START + 83, port_address(1, PortRegister.STATE), PortState.DOWN),
-        (START + 84, node_address(NodeRegister.LMC), 2),
-        (START + 90, port_address(1, PortRegister.NEIGHBOR_MTU), 1),
-        (START + 98, port_address(1, PortRegister.OPERATIONAL_VLS), 2),
-        (START + 122, port_address(1, PortRegister.LOCAL_PHY_ERRORS), 3),
-        (START + 123, port_address(1, PortRegister.OVERRUN_ERRORS), 4),
+        (START + SET_STEPS.index(50), node_address(NodeRegister.LID), 0x1234),
+        (START + SET_STEPS.index(82), port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING),
+        (START + SET_STEPS.index(83), port_address(1, PortRegister.STATE), PortState.DOWN),
+        (START + SET_STEPS.index(84), node_address(NodeRegister.LMC), 2),
+        (START + SET_STEPS.index(90), port_address(1, PortRegister.NEIGHBOR_MTU), 1),
+        (START + SET_STEPS.index(98), port_address(1, PortRegister.OPERATIONAL_VLS), 2),
+        (START + SET_STEPS.index(122), port_address(1, PortRegister.LOCAL_PHY_ERRORS), 3),
+        (START + SET_STEPS.index(123), port_address(1, PortRegister.OVERRUN_ERRORS), 4),
     ]
 
 

@@ -40,7 +40,8 @@ def test_the_blocks_of_an_lft(size, blocks):
 def test_a_block_of_the_lft_is_written_entry_by_entry(switch):
     switch.write(A.LINEAR_FORWARDING_TABLE, BLOCK)
     assert switch.of("write") == [
-        (START + 16 + 8 * (entry // 4) + 2 + entry % 4, lft_address(entry), entry) for entry in range(64)
+        (START + 16 + 8 * (entry // 4) + 2 + entry % 4, lft_address(entry), entry)
+        for entry in range(64)  # its slots are long
     ]
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from model.management.m_key import KeyCheck, check_key
+from tests.agent_steps import cycles_to
 from tests.model.management.agent_bench import ARRIVES, START, change, get
 from wire.mad import MadMethod, mad_data
 from wire.port_info import PORT_INFO
@@ -167,12 +168,13 @@ def test_a_get_without_the_key_sees_it_only_unprotected(locked, protect_bits, sh
 
 
 def test_the_bits_in_an_answer_are_those_of_its_step_208(locked):
+    steps = cycles_to(208, MadMethod.GET, SmaAttribute.PORT_INFO)
     for late, bits in ((0, 1), (1, 0)):
         locked.set_port_info({"m_key_protect_bits": 1}, m_key=KEY)
         now = locked.kernel.now
         violate(locked, now + START)
         expires = now + START + 3 * 100
         locked.agent.lease_second = 100
-        locked.ask(get(SmaAttribute.PORT_INFO), expires - 208 - 4 - (1 - late))
+        locked.ask(get(SmaAttribute.PORT_INFO), expires - steps - 4 - (1 - late))
         locked.run(now + 2000)
         assert PORT_INFO.unpack(mad_data(locked.answer())).m_key_protect_bits == bits

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.agent_steps import of_request
 from tests.model.management.agent_bench import ADAPTER, ARRIVES, START, SWITCH, Bench, change
 from wire.crc import icrc, icrc_good
 from wire.headers import BTH, DETH
@@ -23,7 +24,6 @@ from wire.registers import Counter, CounterHigh, PortRegister, lft_address, port
 from wire.sma import SmaAttribute
 
 A = PmaAttribute
-LONG = 288
 SLID, DLID = 9, 7
 """Of the requests: the node's own LID is not looked at."""
 OF_A_PORT = (A.PORT_SAMPLES_CONTROL, A.PORT_COUNTERS, A.PORT_COUNTERS_EXTENDED)
@@ -99,9 +99,14 @@ def ask(bench, mad, **where):
     return answer, mad_data(answer)[:64]
 
 
+def numbers(bench):
+    """Those of the steps of what was asked last."""
+    return of_request(bench.asked.method, bench.asked.attribute_id, pma=True)
+
+
 def steps(bench, what):
     """Accesses by their steps, without the look at the LFT."""
-    events = [(cycle - START, *rest) for cycle, *rest in bench.of(what)]
+    events = [(numbers(bench)[cycle - START], *rest) for cycle, *rest in bench.of(what)]
     return events if what == "write" else events[1:]
 
 
@@ -110,10 +115,10 @@ def steps(bench, what):
 
 @pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
 @pytest.mark.parametrize("attribute", [*A, 0, 0xFFFF])
-def test_an_answer_is_offered_after_288_steps(switch, method, attribute):
+def test_an_answer_is_offered_after_its_steps(switch, method, attribute):
     answer, _ = ask(switch, request(method, attribute, bytes([0, PORT])))
     (offered, output, data, slot), (freed,) = switch.of("offer")[0], switch.of("freed")[0]
-    assert (offered, output, slot) == (START + LONG, 1, 0)
+    assert (offered, output, slot) == (START + len(numbers(switch)), 1, 0)
     assert freed == offered + 73
     assert icrc_good(data)
     assert (answer.method, answer.transaction_id, answer.attribute_id) == (0x81, 0xABCD, attribute)
@@ -162,7 +167,7 @@ def refused(bench, mad, status):
     assert mad_data(answer) == mad_data(mad)
     assert not steps(bench, "write")
     assert not steps(bench, "read")
-    assert bench.of("offer")[0][0] == START + LONG
+    assert bench.of("offer")[0][0] == START + len(numbers(bench))
 
 
 @pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
@@ -359,10 +364,10 @@ def test_on_a_link_an_answer_is_on_the_vl_of_its_sl(switch, adapter, is_switch, 
     bench.run(bench.kernel.now + 1000)
     if MAPPING[sl] < 2:
         ((cycle, output, _, slot),) = bench.of("offer")
-        assert (cycle, output, slot) == (begins + LONG, 1 if is_switch else 0, MAPPING[sl])
+        assert (cycle, output, slot) == (begins + len(numbers(bench)), 1 if is_switch else 0, MAPPING[sl])
     else:
         assert not bench.of("offer")
-        assert bench.of("freed") == [(begins + LONG,)]
+        assert bench.of("freed") == [(begins + len(numbers(bench)),)]
 
 
 @pytest.mark.parametrize(("sl", "vl"), [(0, 0), (1, 1), (14, 0), (15, 1)])
@@ -386,7 +391,7 @@ def test_an_answer_without_a_route_is_dropped_after_all_is_done(switch, entry):
     assert (START + 2, lft_address(SLID)) in switch.of("read")
     assert len(switch.of("write")) == 1
     assert not switch.of("offer")
-    assert switch.of("freed") == [(START + LONG,)]
+    assert switch.of("freed") == [(START + len(numbers(switch)),)]
 
 
 # What is no request.
@@ -438,7 +443,7 @@ def test_every_step_is_in_a_cycle_without_an_access_of_the_test_bus(attribute):
         bench.run()
         for what in ("read", "write"):
             assert bench.of(what) == [(free[cycle - START], *rest) for cycle, *rest in quiet.of(what)]
-        assert bench.of("offer")[0][0] == free[LONG - 1] + 1
+        assert bench.of("offer")[0][0] == free[len(numbers(bench)) - 1] + 1
 
 
 def test_every_attribute_of_the_class_is_asked_here():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.agent_steps import cycles_to, steps_of_request
 from wire.codes import Q_KEY_GSI
 from wire.mad import MadMethod, mad_data
 from wire.mad_packet import gmp_packet, smp_packet
@@ -23,7 +24,7 @@ N = 72
 """Words of a MAD's packet."""
 GRANT_TO_WORD = 5
 Z_TO_STEP_0 = 4
-ANSWERED = 288
+ANSWERED = steps_of_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, pma=True)
 SWITCH_LID = 9
 MAD = slice(28, -4)
 SOURCE_QP = 0x4321
@@ -229,7 +230,7 @@ def test_an_answer_that_has_no_room_on_its_data_vl_is_dropped_and_the_agent_free
     taken = given_to_agent(bench, 0)
     (sent,) = sent_by_agent(bench)
     assert sent.cycle == taken[0].cycle + Z_TO_STEP_0 + ANSWERED + 1
-    # Not taken in the cycle after step 287; granted in the next.
+    # Not taken in the cycle after the last step; granted in the next.
     assert taken[2].c == taken[1].cycle + Z_TO_STEP_0 + ANSWERED + 1 + GRANT_TO_WORD
     assert [(node, answer.transaction_id) for node, _, answer in answers(bench)] == [(1, 0)]
     assert bench.delivered[0].cycle > 5000
@@ -270,7 +271,7 @@ def posted_to_count_in(star, ready, attribute, step):
     quiet = asked_of(star, ready, attribute, ready)
     (received,) = quiet.of(Kind.RX_DATA, 0, 2)
     visible = received.cycle + 1 - ready
-    return step_0(quiet) + step + 2 - visible
+    return step_0(quiet) + cycles_to(step, MadMethod.GET, attribute, pma=True) + 2 - visible
 
 
 @pytest.mark.parametrize(("late", "counted"), [(0, 1), (1, 0)])

@@ -5,9 +5,10 @@ from itertools import product
 import pytest
 
 from model.management.port_info import PortInfo, PortKind, at_reset, set_fields, set_states, shown_state
+from tests.agent_steps import cycles_to
 from tests.model.management.agent_bench import ARRIVES, START, change, get
 from wire.codes import PortPhysicalState, PortState
-from wire.mad import MadStatus, mad_data
+from wire.mad import MadMethod, MadStatus, mad_data
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
 from wire.registers import PortRegister, port_address
 from wire.sma import SmaAttribute
@@ -218,7 +219,7 @@ def test_what_is_read_from_registers_is_as_it_is_two_cycles_after_its_step(switc
     }
     for step, address in addresses.values():
         for late in range(5):
-            cycle = START + step + late
+            cycle = START + cycles_to(step, MadMethod.GET, SmaAttribute.PORT_INFO) + late
             switch.at(cycle, 3, lambda address=address, late=late: switch.registers.update({address: late}))
     switch.ask(get(SmaAttribute.PORT_INFO, 3))
     switch.run()
@@ -240,7 +241,7 @@ def test_an_adapter_s_local_port_num_is_1(adapter, arrival):
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_is_sm_is_as_visible_at_step_184(adapter, late):
-    adapter.host_sm(START + 184 + late, True)
+    adapter.host_sm(START + cycles_to(184, MadMethod.GET, SmaAttribute.PORT_INFO) + late, True)
     adapter.ask(get(SmaAttribute.PORT_INFO))
     adapter.run()
     mask = PORT_INFO.unpack(mad_data(adapter.answer())).capability_mask
@@ -268,7 +269,10 @@ def test_the_modifier_s_bit_31_is_ignored(switch):
     switch.ask(get(SmaAttribute.PORT_INFO, 1 << 31 | 2), ARRIVES)
     switch.run()
     assert switch.answer().status == MadStatus.OK
-    assert (START + 208, port_address(2, PortRegister.STATE)) in switch.of("read")
+    assert (
+        START + cycles_to(208, MadMethod.GET, SmaAttribute.PORT_INFO),
+        port_address(2, PortRegister.STATE),
+    ) in switch.of("read")
 
 
 def test_a_port_is_linked_up_only_where_it_is_said_so(switch):

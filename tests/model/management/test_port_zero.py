@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.agent_steps import cycles_to, of_trap, steps_of_request
 from wire.codes import VL15, PortState
 from wire.crc import fingerprint
 from wire.mad import MadMethod, mad_data
@@ -21,7 +22,8 @@ JOIN_TO_GRANT = 1
 GRANT_TO_WORD = 5
 GRANT_TO_Z = GRANT_TO_WORD + N - 1
 Z_TO_STEP_0 = 4
-PASSED_ON, ANSWERED = 16, 288
+PASSED_ON, TRAPPED = 16, len(of_trap())
+ANSWERED = steps_of_request(MadMethod.GET, SmaAttribute.NODE_INFO)
 """Steps."""
 GRANT_TO_WIRE = 4
 WIRE_TO_JOIN = 1 + 1 + 2
@@ -87,7 +89,7 @@ def test_an_smp_goes_to_the_switch_by_directed_route_and_its_answer_comes_back(s
     end = deliver(1, 1, take(1, 0, z + Z_TO_STEP_0 + PASSED_ON))
 
     assert [record[:3] for record in bench.records if record.cycle >= ready] == sorted(expected)
-    assert end == ready + 1029
+    assert end == ready + 814
     (answer,) = delivered_smps(bench)
     assert (answer.method, answer.status, answer.d, answer.hop_pointer) == (MadMethod.GET_RESP, 0, 1, 0)
     info = NODE_INFO.unpack(mad_data(answer)[: NODE_INFO.size_bytes])
@@ -329,7 +331,7 @@ def test_the_agent_sets_a_register_as_a_bus_would_and_stands_still_for_the_test_
     bench = set_table(start + given)
     assert bench.values() == [seen]
     (sent,) = bench.of(Kind.SEND, 0, port=0)
-    assert sent.cycle == start + ANSWERED + 1 + 1
+    assert sent.cycle == start + steps_of_request(MadMethod.SET, SmaAttribute.LINEAR_FORWARDING_TABLE) + 1 + 1
 
 
 def test_a_set_of_portinfo_takes_a_port_down_and_the_answer_tells_its_state(star, ready):
@@ -340,7 +342,7 @@ def test_a_set_of_portinfo_takes_a_port_down_and_the_answer_tells_its_state(star
     bench.smp(ready, 1, smp)
     bench.run(ready + 2000)
     down, initialize = bench.of(Kind.STATE, 0, 2, since=ready)
-    assert (down.cycle, down.a) == (step_0(bench) + 83 + 2, 1)
+    assert (down.cycle, down.a) == (step_0(bench) + cycles_to(83, MadMethod.SET, SmaAttribute.PORT_INFO) + 2, 1)
     assert (initialize.cycle, initialize.a) == (down.cycle + 1, 2)
     (answer,) = delivered_smps(bench)
     assert (answer.status, PORT_INFO.unpack(mad_data(answer)).port_state) == (0, 2)
@@ -353,7 +355,7 @@ def test_a_set_of_portinfo_disables_a_port_and_its_neighbour_defers(star, ready)
     bench = star(2)
     bench.smp(ready, 1, smp)
     bench.run(ready + 2000)
-    deferred = step_0(bench) + 82 + 2 + 1 + 1
+    deferred = step_0(bench) + cycles_to(82, MadMethod.SET, SmaAttribute.PORT_INFO) + 2 + 1 + 1
     assert [(record.cycle, record.a) for record in bench.of(Kind.STATE, 0, 2)] == [(deferred, 5)]
     assert [(record.cycle, record.a) for record in bench.of(Kind.STATE, 2)] == [(deferred, 5)]
     (answer,) = delivered_smps(bench)
@@ -381,7 +383,7 @@ def test_issm_is_what_the_host_says_at_step_184(star, ready, later, is_sm):
             bench.host_sm(cycle, 1, True)
         return bench.run(ready + 1500)
 
-    shown = step_0(ask(), 1) + 184 + later
+    shown = step_0(ask(), 1) + cycles_to(184, MadMethod.GET, SmaAttribute.PORT_INFO) + later
     (answer,) = delivered_smps(ask(shown - 1))
     assert bool(PORT_INFO.unpack(mad_data(answer)).capability_mask & CapabilityMask.IS_SM) is is_sm
 
@@ -418,7 +420,7 @@ def test_a_trap_is_sent_to_the_subnet_manager_by_the_lft(trapping):
     bench, due = trapping
     bench.run(5000)
     (sent,) = bench.of(Kind.SEND, 0, port=0, since=due)
-    assert sent.cycle == due + 2 + ANSWERED + 1
+    assert sent.cycle == due + 2 + TRAPPED + 1
     trap = delivered_smps(bench)[-1]
     assert (trap.method, trap.attribute_id) == (MadMethod.TRAP, SmaAttribute.NOTICE)
     assert trap.transaction_id == 128 << 32 | 1
@@ -429,7 +431,7 @@ def test_a_trap_due_in_a_free_agent_goes_before_a_packet_that_could_be_granted_i
     bench.smp(due - POST_TO_GRANT, 1, node_info(1))
     bench.run(5000)
     trap, _ = bench.of(Kind.SEND, 0, port=0, since=due)
-    assert trap.cycle == due + 2 + ANSWERED + 1
+    assert trap.cycle == due + 2 + TRAPPED + 1
     (came,) = taken_by_agent(bench, 0, due)
     assert came.c == trap.cycle + N + GRANT_TO_WORD
 
@@ -442,4 +444,4 @@ def test_a_packet_granted_in_the_cycle_before_goes_before_the_trap(trapping):
     assert came.c == due - 1 + GRANT_TO_WORD
     answer, trap = bench.of(Kind.SEND, 0, port=0, since=due)
     assert answer.cycle == came.cycle + Z_TO_STEP_0 + ANSWERED + 1
-    assert trap.cycle == answer.cycle + N + 2 + ANSWERED + 1
+    assert trap.cycle == answer.cycle + N + 2 + TRAPPED + 1

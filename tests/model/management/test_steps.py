@@ -5,10 +5,14 @@ import random
 import pytest
 
 from model.kernel import CONTROL, DECIDE, Kernel
-from model.management.steps import Steps
+from model.management.steps import Steps, answer_steps, trap_steps
+from tests.agent_steps import of_request, of_trap
+from wire.mad import MadMethod
+from wire.sma import SmaAttribute
 
 START = 10
-STEPS = (0, 1, 2, 2, 6, 17, 18, 143, 287)
+STEPS = (0, 1, 2, 2, 6, 17, 23, 25, 143, 279)
+PLACES = answer_steps(True, frozenset(), frozenset())
 
 
 def reached(holds, steps=STEPS, start=START):
@@ -24,7 +28,7 @@ def reached(holds, steps=STEPS, start=START):
 
     for cycle in holds:
         kernel.at(cycle, CONTROL, lambda _: machine.held())
-    kernel.at(start - 1, DECIDE, machine.start, work())
+    kernel.at(start - 1, DECIDE, machine.start, (work(), PLACES))
     list(kernel.run(2000))
     return cycles
 
@@ -32,20 +36,32 @@ def reached(holds, steps=STEPS, start=START):
 def expected(holds, steps=STEPS, start=START):
     """The steps are the cycles without an access, counted from `start` on."""
     free = [cycle for cycle in range(start, start + 1000) if cycle not in set(holds)]
-    return [free[step] for step in steps]
+    return [free[PLACES[step]] for step in steps]
 
 
 def test_steps_are_cycles():
-    assert reached([]) == [START + step for step in STEPS]
+    assert reached([]) == [START + PLACES[step] for step in STEPS]
 
 
-@pytest.mark.parametrize("hold", range(START - 3, START + 290))
+def test_which_numbers_there_are():
+    node_info = of_request(MadMethod.GET, SmaAttribute.NODE_INFO)
+    assert tuple(answer_steps(False, frozenset(), frozenset())) == node_info
+    assert len(node_info) == 73
+    port_info = answer_steps(True, frozenset({4, 8, 9, 10, 13}), frozenset({7, 8}))
+    assert tuple(port_info) == of_request(MadMethod.SET, SmaAttribute.PORT_INFO)
+    assert tuple(trap_steps()) == of_trap()
+    assert list(port_info.values()) == list(range(155))
+
+
+@pytest.mark.parametrize("hold", range(START - 3, START + 130))
 def test_a_cycle_with_an_access_is_no_step(hold):
     assert reached([hold]) == expected([hold])
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 200])
-@pytest.mark.parametrize("first", [START - 1, START, START + 1, START + 5, START + 18, START + 286, START + 287])
+@pytest.mark.parametrize(
+    "first", [START - 1, START, START + 1, START + 5, START + 18, START + PLACES[279] - 1, START + PLACES[279]]
+)
 def test_accesses_in_a_row(first, length):
     holds = range(first, first + length)
     assert reached(holds) == expected(holds)

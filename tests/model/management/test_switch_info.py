@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.agent_steps import cycles_to
 from tests.model.management.agent_bench import START
-from wire.mad import MadStatus
+from wire.mad import MadMethod, MadStatus
 from wire.registers import NodeRegister, node_address
 from wire.sma import SmaAttribute
 from wire.switch_info import SWITCH_INFO
@@ -35,7 +36,8 @@ def test_what_a_set_of_switch_info_writes(switch):
         multicast_fdb_top=0xFFFF,
     )
     assert switch_info(switch) == SWITCH_INFO.unpack(data)
-    assert switch.of("write") == [(START + 26, node_address(NodeRegister.LINEAR_FDB_TOP), 50)]
+    step_26 = START + cycles_to(26, MadMethod.SET, A.SWITCH_INFO)
+    assert switch.of("write") == [(step_26, node_address(NodeRegister.LINEAR_FDB_TOP), 50)]
 
 
 @pytest.mark.parametrize("top", [100, 0xBFFF, 0xFFFF])

@@ -5,6 +5,7 @@ import pytest
 from model.kernel import DECIDE, MATCH, STATE
 from model.management.mad_in_packet import smp_in
 from model.management.traps import Traps, transaction_id
+from tests.agent_steps import cycles_to, of_trap, steps_of_request
 from tests.model.management.agent_bench import ADAPTER, SWITCH, Bench, change, get
 from wire.codes import PortState
 from wire.headers import BTH, DETH, LRH
@@ -23,6 +24,7 @@ LID, SM_LID, SM_SL = 21, 33, 5
 TIMEOUT = 3
 AGAIN = 1024 << TIMEOUT
 KEY = 77
+WORK = len(of_trap())
 CONFIGURATION = {"lid": LID, "master_sm_lid": SM_LID, "master_sm_sl": SM_SL, "subnet_timeout": TIMEOUT}
 
 
@@ -96,7 +98,7 @@ def test_what_port_state_change_tells(switch, old, new, by_write, is_told):
 @pytest.mark.parametrize(("late", "shown"), [(0, 1), (1, 0)])
 def test_port_state_change_is_visible_a_cycle_after_the_state_and_read_at_step_160(switch, late, shown):
     start = 104
-    switch.state_changes(start + 160 - 1 + late, ACTIVE, DOWN)
+    switch.state_changes(start + cycles_to(160, MadMethod.GET, SmaAttribute.SWITCH_INFO) - 1 + late, ACTIVE, DOWN)
     switch.ask(get(SmaAttribute.SWITCH_INFO))
     switch.run()
     assert SWITCH_INFO.unpack(mad_data(switch.answer())).port_state_change == shown
@@ -112,7 +114,7 @@ def test_a_1_clears_port_state_change(switch, value, after):
 
 @pytest.mark.parametrize(("late", "after"), [(-1, 0), (0, 1), (1, 1)])
 def test_a_change_in_the_cycle_of_its_clearing_wins(switch, late, after):
-    switch.state_changes(104 + 34 + late, ACTIVE, DOWN)
+    switch.state_changes(104 + cycles_to(33, MadMethod.SET, SmaAttribute.SWITCH_INFO) + late, ACTIVE, DOWN)
     switch.ask(change(SmaAttribute.SWITCH_INFO, SWITCH_INFO.pack(port_state_change=1)))
     switch.run()
     assert SWITCH_INFO.unpack(mad_data(switch.answer())).port_state_change == after
@@ -127,27 +129,27 @@ def test_an_adapter_has_no_port_state_change(host):
 # When a trap is sent.
 
 
-def test_a_trap_is_offered_290_cycles_after_its_event_is_visible(node):
+def test_a_trap_is_offered_two_cycles_and_its_steps_after_its_event_is_visible(node):
     now = node.kernel.now
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.run(now + 2000)
     assert [event[:3] for event in node.events] == [
         (now + 101, "trap"),
         (now + 101 + 2 + 2, "read", lft_address(SM_LID)),
-        (now + 101 + 2 + 288, "offer", 2),
-        (now + 101 + 2 + 288 + 73, "freed"),
+        (now + 101 + 2 + WORK, "offer", 2),
+        (now + 101 + 2 + WORK + 73, "freed"),
     ]
 
 
-@pytest.mark.parametrize("offset", range(-1, 292))
+@pytest.mark.parametrize("offset", range(-1, WORK + 4))
 def test_a_trap_stands_still_for_the_test_bus(node, offset):
     now = node.kernel.now
     node.state_changes(now + 100, ACTIVE, DOWN)
     start = now + 103
     node.hold([start + offset])
     node.run(now + 2000)
-    delay = 1 if 0 <= offset < 288 else 0
-    assert [cycle for cycle, *_ in node.of("offer")] == [start + 288 + delay]
+    delay = 1 if 0 <= offset < WORK else 0
+    assert [cycle for cycle, *_ in node.of("offer")] == [start + WORK + delay]
     assert [cycle for cycle, *_ in node.of("trap")] == [now + 101]
 
 
@@ -156,7 +158,7 @@ def test_a_trap_is_sent_again_until_it_is_repressed(node):
     start = now + 103
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.run(start + 2 * AGAIN + 1500)
-    again = [(start + 288 + turn * (AGAIN + 2), LINK_STATE, 1) for turn in range(3)]
+    again = [(start + WORK + turn * (AGAIN + 2), LINK_STATE, 1) for turn in range(3)]
     assert traps(node) == again
     node.ask(repress(LINK_STATE << 32 | 1), node.kernel.now + 100)
     node.run(node.kernel.now + 5 * AGAIN)
@@ -169,7 +171,7 @@ def test_the_trap_timer_does_not_stand_still(node):
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.hold(range(start + 1000, start + 2000))
     node.run(start + AGAIN + 1000)
-    assert [cycle for cycle, *_ in node.of("offer")] == [start + 288, start + AGAIN + 2 + 288]
+    assert [cycle for cycle, *_ in node.of("offer")] == [start + WORK, start + AGAIN + 2 + WORK]
 
 
 def test_the_timer_runs_from_step_0_which_may_be_late(node):
@@ -178,7 +180,7 @@ def test_the_timer_runs_from_step_0_which_may_be_late(node):
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.hold(range(start, start + 50))
     node.run(start + AGAIN + 1000)
-    assert [cycle for cycle, *_ in node.of("offer")] == [start + 50 + 288, start + 50 + AGAIN + 2 + 288]
+    assert [cycle for cycle, *_ in node.of("offer")] == [start + 50 + WORK, start + 50 + AGAIN + 2 + WORK]
 
 
 @pytest.mark.parametrize(
@@ -250,10 +252,10 @@ def test_a_trap_waits_until_the_agent_is_free(node):
     node.ask(get(SmaAttribute.NODE_INFO), now + 100)
     node.state_changes(now + 150, ACTIVE, DOWN)
     node.run(now + 2000)
-    answered = now + 104 + 288
+    answered = now + 104 + steps_of_request(MadMethod.GET, SmaAttribute.NODE_INFO)
     free = answered + 73
-    assert [cycle for cycle, *_ in node.of("offer")] == [answered, free + 2 + 288]
-    assert [event[:2] for event in node.events if event[1] in ("trap", "freed")] == [(free + 2 + 288 + 73, "freed")], (
+    assert [cycle for cycle, *_ in node.of("offer")] == [answered, free + 2 + WORK]
+    assert [event[:2] for event in node.events if event[1] in ("trap", "freed")] == [(free + 2 + WORK + 73, "freed")], (
         "the agent is not free in between"
     )
 
@@ -300,7 +302,7 @@ def test_a_subnet_manager_s_lid_is_known_from_the_cycle_after_step_143(late, is_
     now = bench.kernel.now
     data = data[:16] + bytes([0, LID, 0, SM_LID]) + data[20:32] + bytes(2) + data[34:]
     bench.ask(change(SmaAttribute.PORT_INFO, data), now + 100)
-    bench.state_changes(now + 104 + 143 + late, ACTIVE, DOWN)
+    bench.state_changes(now + 104 + cycles_to(143, MadMethod.SET, SmaAttribute.PORT_INFO) + late, ACTIVE, DOWN)
     bench.registers[lft_address(SM_LID)] = 3
     bench.run(now + 1000)
     assert bool(sent(bench)) == is_told
@@ -317,8 +319,8 @@ def test_an_adapter_s_trap_waits_until_its_port_is_active(host):
     host.run(now + 3000)
     assert [event[:2] for event in host.events] == [
         (now + 1100, "trap"),
-        (now + 1102 + 288, "offer"),
-        (now + 1102 + 288 + 73, "freed"),
+        (now + 1102 + WORK, "offer"),
+        (now + 1102 + WORK + 73, "freed"),
     ]
 
 
@@ -328,7 +330,7 @@ def test_a_trap_that_cannot_be_routed_takes_its_time_and_is_tried_again(node):
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.run(now + AGAIN + 1000)
     assert node.of("trap") == [(now + 101,), (now + 103 + AGAIN,)]
-    assert node.of("freed") == [(now + 103 + 288,), (now + 103 + AGAIN + 2 + 288,)]
+    assert node.of("freed") == [(now + 103 + WORK,), (now + 103 + AGAIN + 2 + WORK,)]
 
 
 # Turns.
@@ -397,7 +399,7 @@ def test_trap_144_tells_that_the_host_s_subnet_manager_came_or_went(value):
     host.host_sm(now + 100, value)
     host.run(now + 1000)
     ((cycle, smp),) = sent(host)
-    assert cycle == now + 101 + 2 + 288
+    assert cycle == now + 101 + 2 + WORK
     said = told(smp)
     assert (said.producer_type, said.trap_number, said.issuer_lid) == (ProducerType.CA, LOCAL, LID)
     details = details_of(said)
@@ -425,7 +427,7 @@ def test_trap_256_tells_who_had_a_wrong_key(node, path):
     node.run(now + 1000)
     ((cycle, trap),) = sent(node)
     free = now + 104 + 16
-    assert cycle == free + 2 + 288
+    assert cycle == free + 2 + WORK
     assert trap.transaction_id == 256 << 32 | 1
     details = details_of(told(trap))
     assert details == details.layout.record(
@@ -450,7 +452,7 @@ def test_trap_256_is_about_the_latest_violation(node):
 
 @pytest.mark.parametrize(
     ("changed", "told"),
-    [(214, [(218 + 288, "offer")]), (215, [(218 + 288, "offer")]), (216, [(216, "freed"), (217, "trap")])],
+    [(214, [(218 + WORK, "offer")]), (215, [(218 + WORK, "offer")]), (216, [(216, "freed"), (217, "trap")])],
 )
 def test_an_agent_whose_trap_is_due_when_it_would_be_free_is_not(node, changed, told):
     now = node.kernel.now
@@ -470,4 +472,4 @@ def test_a_trap_may_be_due_before_the_one_before_has_left(host):
     assert len(sent(host)) == 1
     host.at(now + 3100, DECIDE, host.agent.sent)
     host.run(now + 4000)
-    assert [cycle - now for cycle, _ in sent(host)] == [101 + 2 + 288, 3100 + 2 + 288]
+    assert [cycle - now for cycle, _ in sent(host)] == [101 + 2 + WORK, 3100 + 2 + WORK]

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from rtl.management.agent import Agent
 from rtl.management.identity import identity_values
+from tests.agent_steps import of_request, of_trap
 from tests.rtl.simulation import Simulation
 from wire.codes import LID_PERMISSIVE
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import LRH
 from wire.layout import Record
-from wire.mad import MadMethod, mad_data
+from wire.mad import MAD_HEADER, MadMethod, MgmtClass, mad_data
 from wire.mad_packet import smp_packet
 from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 from wire.registers import LEASE_SECOND_AT_RESET
@@ -30,7 +31,7 @@ READ_LATENCY = 4
 
 
 class Access(NamedTuple):
-    """One of the agent's accesses to the bus; `value` is None of a read."""
+    """One of the agent's accesses to the bus, at the step of this number; `value` is None of a read."""
 
     step: int
     address: int
@@ -43,6 +44,7 @@ class Work:
 
     Attributes:
         start: the cycle of step 0, if there was one; T of a packet.
+        numbers: those of its steps.
         accesses: to the bus.
         offered: the cycle from which a packet was offered; None if there was none.
         outputs: those it was for. `slot`: its slot.
@@ -51,6 +53,7 @@ class Work:
     """
 
     start: int
+    numbers: tuple[int, ...]
     accesses: list[Access] = field(default_factory=list)
     offered: int | None = None
     outputs: tuple[int, ...] = ()
@@ -86,6 +89,11 @@ class Work:
     def steps(self) -> int | None:
         """Cycles from T to the offer or, if nothing was offered, to the agent being free."""
         return (self.free if self.offered is None else self.offered) - self.start
+
+    @property
+    def answered(self) -> bool:
+        """It has had all steps of an answer or a trap, and no more."""
+        return self.steps == len(self.numbers)
 
 
 def packet_bytes(smp: Record, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, sl: int = 0) -> bytes:
@@ -192,7 +200,7 @@ class Bench:
             assert self._work is not None
             step = now - self._work.start - sum(self._work.start <= cycle < now for cycle in self._held)
             address, value = ctx.get(bus.addr), ctx.get(bus.wdata)
-            self._work.accesses.append(Access(step, address, value if writes else None))
+            self._work.accesses.append(Access(self._work.numbers[step], address, value if writes else None))
             if writes:
                 self.registers[address] = value
             else:
@@ -262,12 +270,13 @@ class Bench:
         await self.cycle()
         self.drive(taken=1)
         wires = self.agent.words
+        numbers = self._numbers(data)
         all_words = [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
         come = all_words[: len(all_words) if words is None else words]
         if scrapped:
             await self.idle(FIRST_WORD - 2)  # in cycle x_0 + 3
             self.drive(taken=0, ended=1, good=0)
-            self._work = Work(self.now + TO_STEP_0)
+            self._work = Work(self.now + TO_STEP_0, numbers)
             await self.cycle()
         else:
             await self.idle(FIRST_WORD - 1)
@@ -281,11 +290,17 @@ class Bench:
                 self._put(wires.slot, self.slot if slot is None else slot)
                 self.drive(arrival=arrival, ended=last, good=last and good and words is None)
                 if last:
-                    self._work = Work(self.now + TO_STEP_0)
+                    self._work = Work(self.now + TO_STEP_0, numbers)
                 await self.cycle()
         self._put(wires.valid, 0)
         self.drive(ended=0, good=0)
         return await self.finish(cycles)
+
+    def _numbers(self, data: bytes) -> tuple[int, ...]:
+        """Those of the steps of a packet's work, if it is answered."""
+        mad = MAD_HEADER.unpack(data.ljust(MAD_START + MAD_HEADER.size_bytes, b"\0"), MAD_START)
+        pma = mad.mgmt_class == MgmtClass.PERF
+        return of_request(mad.method, mad.attribute_id, pma=pma, is_switch=self.is_switch)
 
     async def finish(self, cycles: int | None = None) -> Work:
         """Go on until the agent is available again, or to so many cycles after step 0."""
@@ -301,7 +316,7 @@ class Bench:
 
     async def trap(self, start: int) -> Work:
         """Wait for a trap whose step 0 is in cycle `start`."""
-        self._work = Work(start)
+        self._work = Work(start, of_trap())
         await self.until(start)
         return await self.finish()
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.agent_steps import steps_of_request
 from tests.rtl.management.agent_bench import Bench, Work, packet_bytes
 from wire.crc import ICRC_BYTES, icrc
 from wire.layout import Layout
@@ -13,7 +14,7 @@ from wire.smp import smp_request
 SWITCH = SwitchParameters(ports=8, lft_size=128)
 ADAPTER = AdapterParameters()
 PASSED_ON = 16
-ANSWERED = 288
+ANSWERED = steps_of_request(MadMethod.GET, SmaAttribute.NODE_INFO)
 SENT = 73
 """Cycles from an offer that is taken at once to the agent being free again."""
 

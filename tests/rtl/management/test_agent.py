@@ -11,7 +11,7 @@ from wire.node_info import NODE_INFO
 
 
 @pytest.mark.parametrize("parameters", [SWITCH, ADAPTER], ids=["switch", "adapter"])
-def test_a_directed_get_is_answered_after_288_steps(parameters: Any) -> None:
+def test_a_directed_get_is_answered_after_its_steps(parameters: Any) -> None:
     async def script(bench: Bench) -> Any:
         yield await bench.send(get(), arrival=1)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.agent_steps import cycles_to
 from tests.rtl.management.agent_bench import Bench, Work, request
 from tests.rtl.management.sma_bench import GET, SET, SWITCH
 from wire.mad import MadMethod
@@ -35,13 +36,13 @@ def test_port_state_change_is_set_by_a_state_and_cleared_by_writing_1() -> None:
 @pytest.mark.parametrize(
     ("method", "step", "seen"),
     [
-        # Visible in the cycle after: step 160 reads it, step 34 clears it.
-        (GET, 158, 1),
+        # Visible in the cycle after: step 160 reads it, step 33 clears it.
+        (GET, 153, 1),
         (GET, 159, 1),
         (GET, 160, 0),
-        (SET, 33, 0),
-        (SET, 34, 1),
-        (SET, 35, 1),
+        (SET, 32, 0),
+        (SET, 33, 1),
+        (SET, 39, 1),
     ],
 )
 def test_in_which_cycles_port_state_change_is_read_and_cleared(method: MadMethod, step: int, seen: int) -> None:
@@ -50,8 +51,9 @@ def test_in_which_cycles_port_state_change_is_read_and_cleared(method: MadMethod
 
     async def script(bench: Bench) -> None:
         # Step 0 of a packet sent at once comes 80 cycles after its grant.
-        bench.at[80 + step] = lambda: bench.drive(state_reported=1)
-        bench.at[80 + step + 1] = lambda: bench.drive(state_reported=0)
+        cycle = 80 + cycles_to(step, method, SmaAttribute.SWITCH_INFO)
+        bench.at[cycle] = lambda: bench.drive(state_reported=1)
+        bench.at[cycle + 1] = lambda: bench.drive(state_reported=0)
         work = await bench.smp(request(method, SmaAttribute.SWITCH_INFO, 0, data))
         assert work.start == 80
         assert SWITCH_INFO.unpack(work.attribute).port_state_change == seen

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent_steps import cycles_to
 from tests.rtl.management.agent_bench import Access, Bench, Work, packet_bytes, request
 from wire.codes import PortPhysicalState, PortState
 from wire.layout import Record
@@ -420,7 +421,8 @@ def test_an_external_port_has_no_client_reregister_and_no_m_key() -> None:
 def test_is_sm_is_the_hosts_word_of_step_184() -> None:
     async def script(port: Port) -> None:
         bench = port.bench
-        for step, seen in ((184, 1), (185, 0)):
+        step_184 = cycles_to(184, MadMethod.GET, SmaAttribute.PORT_INFO, is_switch=False)
+        for step, seen in ((step_184, 1), (step_184 + 1, 0)):
             await bench.until_available()
             bench.at[bench.now + 80 + step] = lambda: bench.drive(host_sm=1)
             mask = (await port.get()).capability_mask
@@ -440,7 +442,7 @@ def test_an_adapters_own_lids_are_the_ones_that_were_set() -> None:
         await port.set(lid=0x44, lmc=2)
         for dlid in (0x44, 0x47):
             work = await ask(dlid)
-            assert (work.steps, work.outputs) == (288, (1,))
+            assert (work.answered, work.outputs) == (True, (1,))
             assert (work.lrh.dlid, work.lrh.slid) == (0x44, dlid)
         for dlid in (0x43, 0x48, 0):
             work = await ask(dlid)

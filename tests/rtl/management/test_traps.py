@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent_steps import cycles_to, of_trap, steps_of_request
 from tests.rtl.management.agent_bench import Bench, Work, request
 from wire.codes import VL15
 from wire.mad import MadMethod
@@ -19,11 +20,17 @@ SWITCH = SwitchParameters(ports=4)
 ADAPTER = AdapterParameters()
 LID, SM_LID, SM_SL = 0x123, 0x45, 6
 KEY = 0xFEDC_BA98_7654_3210
-STEPS = 288
+STEPS = len(of_trap())
 TO_STEP_0 = 80
 SENT = 73
-ANSWERED = STEPS + SENT
-"""Cycles from T to the agent being free, if the answer is taken at once."""
+
+
+def answered(method: MadMethod, attribute: SmaAttribute) -> int:
+    """Cycles from T to the agent being free, if the answer is taken at once."""
+    return steps_of_request(method, attribute) + SENT
+
+
+OF_SET = answered(MadMethod.SET, SmaAttribute.PORT_INFO)
 
 
 def settings(**fields: int) -> bytes:
@@ -95,9 +102,11 @@ def test_a_port_state_change_is_told() -> None:
 def test_a_trap_waits_until_the_agent_is_free() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
-        bench.at[bench.now + 100] = lambda: bench.drive(state_reported=1)
-        bench.at[bench.now + 101] = lambda: bench.drive(state_reported=0)
-        work = await bench.smp(request(MadMethod.GET, SmaAttribute.NODE_INFO), cycles=ANSWERED)
+        bench.at[bench.now + 95] = lambda: bench.drive(state_reported=1)
+        bench.at[bench.now + 96] = lambda: bench.drive(state_reported=0)
+        work = await bench.smp(
+            request(MadMethod.GET, SmaAttribute.NODE_INFO), cycles=answered(MadMethod.GET, SmaAttribute.NODE_INFO)
+        )
         assert work.data
         assert not bench.available
         trap = await bench.trap(bench.now + 2)
@@ -116,13 +125,14 @@ def test_without_a_subnet_manager_nothing_is_told() -> None:
     on(script)
 
 
-@pytest.mark.parametrize(("step", "told"), [(143, False), (144, True)])
-def test_master_sm_lid_counts_from_the_cycle_after_step_143_on(step: int, told: bool) -> None:
+@pytest.mark.parametrize(("late", "told"), [(0, False), (1, True)])
+def test_master_sm_lid_counts_from_the_cycle_after_step_143_on(late: int, told: bool) -> None:
     async def script(bench: Bench) -> None:
+        step = cycles_to(143, MadMethod.SET, SmaAttribute.PORT_INFO) + late
         bench.at[TO_STEP_0 + step] = lambda: bench.drive(state_reported=1)
         bench.at[TO_STEP_0 + step + 1] = lambda: bench.drive(state_reported=0)
         bench.registers[lft_address(SM_LID)] = 3
-        await bench.smp(request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, settings()), cycles=ANSWERED)
+        await bench.smp(request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, settings()), cycles=OF_SET)
         assert bench.available == (not told)
 
     on(script)
@@ -133,7 +143,7 @@ def test_a_trap_needs_an_own_lid() -> None:
         await know_the_sm(bench, lid=0)
         await pulse(bench)
         await no_trap(bench, 20)
-        await bench.smp(request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, settings()), cycles=ANSWERED)
+        await bench.smp(request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, settings()), cycles=OF_SET)
         assert not bench.available
 
     on(script)
@@ -221,7 +231,7 @@ def test_the_test_bus_holds_up_a_traps_first_step() -> None:
         event = await pulse(bench)
         bench.holds = lambda cycle: event + 1 <= cycle <= event + 5
         work = await bench.trap(event + 6)
-        assert work.steps == STEPS
+        assert work.answered
 
     on(script)
 
@@ -232,7 +242,7 @@ def test_a_trap_that_has_no_route_is_dropped_after_its_steps() -> None:
         bench.registers[lft_address(SM_LID)] = 255
         event = await pulse(bench)
         work = await bench.trap(event + 3)
-        assert (work.steps, work.offered) == (STEPS, None)
+        assert (work.answered, work.offered) == (True, None)
 
     on(script)
 
@@ -346,6 +356,6 @@ def test_an_adapter_tells_nothing_while_its_port_is_not_active() -> None:
         now = bench.now
         assert not bench.available
         work = await bench.trap(now + 2)
-        assert work.steps == STEPS
+        assert work.answered
 
     on(script, ADAPTER)

@@ -1,0 +1,60 @@
+"""The numbers of the agent's steps, as tests read docs/management.md, section 4.3."""
+
+from functools import cache
+
+from wire.mad import MadMethod
+from wire.pma import PmaAttribute
+from wire.sma import SmaAttribute
+
+__all__ = ["cycles_to", "of_request", "of_trap", "steps_of_request"]
+
+NO_ANSWER = list(range(16))
+
+LONG_IN_SET: dict[int, object] = {
+    SmaAttribute.SWITCH_INFO: {1},
+    SmaAttribute.LINEAR_FORWARDING_TABLE: range(16),
+    SmaAttribute.SL_TO_VL_MAPPING_TABLE: {0, 1},
+    SmaAttribute.PORT_INFO: {4, 8, 9, 10, 13},
+}
+LONG_FOR_ANSWER: dict[int, object] = {SmaAttribute.PORT_INFO: {7, 8}}
+LONG_IN_PMA_SET: dict[int, object] = {
+    PmaAttribute.PORT_SAMPLES_CONTROL: {0},
+    PmaAttribute.PORT_COUNTERS: range(1, 11),
+    PmaAttribute.PORT_COUNTERS_EXTENDED: {3, 5, 7, 9},
+}
+LONG_FOR_PMA_ANSWER: dict[int, object] = {
+    PmaAttribute.PORT_SAMPLES_CONTROL: {0},
+    PmaAttribute.PORT_COUNTERS: range(1, 11),
+    PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 10),
+}
+OF_SWITCHES = (SmaAttribute.SWITCH_INFO, SmaAttribute.LINEAR_FORWARDING_TABLE)
+
+
+def _slots(first: int, long: object) -> list[int]:
+    return [first + 8 * word + k for word in range(16) for k in (range(8) if word in long else (0, 1, 7))]  # type: ignore[operator]
+
+
+@cache
+def of_request(method: int, attribute: int, *, pma: bool = False, is_switch: bool = True) -> tuple[int, ...]:
+    """Those of a request that is answered."""
+    in_set, for_answer = (LONG_IN_PMA_SET, LONG_FOR_PMA_ANSWER) if pma else (LONG_IN_SET, LONG_FOR_ANSWER)
+    known = pma or is_switch or attribute not in OF_SWITCHES
+    before = [143]
+    if method == MadMethod.SET:
+        before = _slots(16, in_set.get(attribute, ()) if known else ())
+    return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ())), *range(272, 280))
+
+
+@cache
+def of_trap() -> tuple[int, ...]:
+    return (*range(144), *_slots(144, ()), *range(272, 280))
+
+
+def steps_of_request(method: int, attribute: int, **kind: bool) -> int:
+    """How many there are."""
+    return len(of_request(method, attribute, **kind))
+
+
+def cycles_to(step: int, method: int, attribute: int, **kind: bool) -> int:
+    """The cycles between step 0 and this one."""
+    return of_request(method, attribute, **kind).index(step)
