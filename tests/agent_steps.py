@@ -21,11 +21,15 @@ LONG_IN_PMA_SET: dict[int, object] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
     PmaAttribute.PORT_COUNTERS_EXTENDED: {3, 5, 7, 9},
+    PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1},
 }
 LONG_FOR_PMA_ANSWER: dict[int, object] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
     PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 10),
+    PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1},
 }
 OF_SWITCHES = (SmaAttribute.SWITCH_INFO, SmaAttribute.LINEAR_FORWARDING_TABLE)
 

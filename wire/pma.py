@@ -27,10 +27,15 @@ __all__ = [
     "PMA_COUNTERS",
     "PMA_COUNTERS_EXTENDED",
     "PMA_DATA_BYTES",
+    "PMA_RCV_ERROR_DETAILS",
     "PMA_RESP_TIME",
+    "PMA_XMIT_DISCARD_DETAILS",
     "PORT_COUNTERS",
     "PORT_COUNTERS_EXTENDED",
+    "PORT_RCV_ERROR_DETAILS",
     "PORT_SAMPLES_CONTROL",
+    "PORT_SAMPLES_RESULT",
+    "PORT_XMIT_DISCARD_DETAILS",
     "PerfCapability",
     "PmaAttribute",
     "SampleStatus",
@@ -56,7 +61,10 @@ class PmaAttribute(IntEnum):
 
     CLASS_PORT_INFO = 0x0001
     PORT_SAMPLES_CONTROL = 0x0010
+    PORT_SAMPLES_RESULT = 0x0011
     PORT_COUNTERS = 0x0012
+    PORT_RCV_ERROR_DETAILS = 0x0015
+    PORT_XMIT_DISCARD_DETAILS = 0x0016
     PORT_COUNTERS_EXTENDED = 0x001D
 
 
@@ -116,6 +124,17 @@ PORT_SAMPLES_CONTROL: Final = Layout(
 )
 """192 bytes (IBTA vol 1, 16.1.3.2). ``tick`` is the unit of PortXmitWait too."""
 
+PORT_SAMPLES_RESULT: Final = Layout(
+    "PortSamplesResult",
+    64,
+    [
+        Field("tag", 0, 16, meaning=HEX),
+        Field("sample_status", 30, 2, meaning=Code(SampleStatus)),
+        *(Field(f"counter{index}", 32 + 32 * index, 32) for index in range(15)),
+    ],
+)
+"""64 bytes (IBTA vol 1, 16.1.3.4)."""
+
 PORT_COUNTERS: Final = Layout(
     "PortCounters",
     44,
@@ -162,6 +181,36 @@ PORT_COUNTERS_EXTENDED: Final = Layout(
 )
 """72 bytes (IBTA vol 1, 16.1.4.11)."""
 
+PORT_RCV_ERROR_DETAILS: Final = Layout(
+    "PortRcvErrorDetails",
+    16,
+    [
+        Field("port_select", 8, 8),
+        Field("counter_select", 16, 16, meaning=HEX),
+        Field("port_local_physical_errors", 32, 16),
+        Field("port_malformed_packet_errors", 48, 16),
+        Field("port_buffer_overrun_errors", 64, 16),
+        Field("port_dlid_mapping_errors", 80, 16),
+        Field("port_vl_mapping_errors", 96, 16),
+        Field("port_looping_errors", 112, 16),
+    ],
+)
+"""16 bytes (IBTA vol 1, 16.1.4.1): the first three are PortRcvErrors, the others PortRcvSwitchRelayErrors."""
+
+PORT_XMIT_DISCARD_DETAILS: Final = Layout(
+    "PortXmitDiscardDetails",
+    12,
+    [
+        Field("port_select", 8, 8),
+        Field("counter_select", 16, 16, meaning=HEX),
+        Field("port_inactive_discards", 32, 16),
+        Field("port_neighbor_mtu_discards", 48, 16),
+        Field("port_sw_lifetime_limit_discards", 64, 16),
+        Field("port_sw_hoq_limit_discards", 80, 16),
+    ],
+)
+"""12 bytes (IBTA vol 1, 16.1.4.2): why packets are PortXmitDiscards."""
+
 _SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
 
 PMA_COUNTERS: Final = tuple(field for field in PORT_COUNTERS.fields if field.name not in _SELECTORS)
@@ -171,12 +220,21 @@ PortXmitWait, goes by bit 0 of CounterSelect2 (IBTA vol 1, 16.1.3.5)."""
 PMA_COUNTERS_EXTENDED: Final = tuple(field for field in PORT_COUNTERS_EXTENDED.fields if field.name not in _SELECTORS)
 """The counters of PortCountersExtended, by the bits of its CounterSelect."""
 
+PMA_RCV_ERROR_DETAILS: Final = tuple(field for field in PORT_RCV_ERROR_DETAILS.fields if field.name not in _SELECTORS)
+PMA_XMIT_DISCARD_DETAILS: Final = tuple(
+    field for field in PORT_XMIT_DISCARD_DETAILS.fields if field.name not in _SELECTORS
+)
+"""The counters of those attributes, likewise."""
+
 PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
     attribute.code: attribute
     for attribute in (
         Attribute(PmaAttribute.CLASS_PORT_INFO, CLASS_PORT_INFO, GET),
         Attribute(PmaAttribute.PORT_SAMPLES_CONTROL, PORT_SAMPLES_CONTROL, GET_SET),
+        Attribute(PmaAttribute.PORT_SAMPLES_RESULT, PORT_SAMPLES_RESULT, GET),
         Attribute(PmaAttribute.PORT_COUNTERS, PORT_COUNTERS, GET_SET),
+        Attribute(PmaAttribute.PORT_RCV_ERROR_DETAILS, PORT_RCV_ERROR_DETAILS, GET_SET),
+        Attribute(PmaAttribute.PORT_XMIT_DISCARD_DETAILS, PORT_XMIT_DISCARD_DETAILS, GET_SET),
         Attribute(PmaAttribute.PORT_COUNTERS_EXTENDED, PORT_COUNTERS_EXTENDED, GET_SET),
     )
 }

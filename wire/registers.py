@@ -14,6 +14,7 @@ __all__ = [
     "ADDRESS_BITS",
     "COUNTER_WIDTHS",
     "DATA_BITS",
+    "DETAIL_BITS",
     "HIGH_OF_COUNTER",
     "LEASE_SECOND_AT_RESET",
     "LFT_PAGE",
@@ -21,6 +22,7 @@ __all__ = [
     "SL_TO_VL_PAGE",
     "Counter",
     "CounterHigh",
+    "Detail",
     "NodeRegister",
     "PortRegister",
     "lft_address",
@@ -106,6 +108,23 @@ COUNTER_WIDTHS: Final = {counter: PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].w
 """Width of each counter's register in bits. The one at index i of `PMA_COUNTERS` is at SYMBOL_ERROR + i."""
 
 
+class Detail(IntEnum):
+    """Counters that split others up (IBTA vol 1, 16.1.4.1 and 16.1.4.2): offsets in a port's page."""
+
+    LOCAL_PHYSICAL_ERRORS = 0x50
+    MALFORMED_PACKET_ERRORS = 0x51
+    BUFFER_OVERRUN_ERRORS = 0x52
+    DLID_MAPPING_ERRORS = 0x53
+    VL_MAPPING_ERRORS = 0x54
+    LOOPING_ERRORS = 0x55
+    INACTIVE_DISCARDS = 0x56
+    NEIGHBOR_MTU_DISCARDS = 0x57
+
+
+DETAIL_BITS: Final = 16
+"""Width of each of those counters."""
+
+
 class CounterHigh(IntEnum):
     """Upper halves of the port counters of 64 bits: offsets in a port's page (docs/management.md, section 6)."""
 
@@ -129,7 +148,7 @@ def node_address(register: NodeRegister) -> int:
     return int(register)
 
 
-def port_address(port: int, register: PortRegister | Counter | CounterHigh) -> int:
+def port_address(port: int, register: PortRegister | Counter | CounterHigh | Detail) -> int:
     """Bus address of a register of port 1..64."""
     if not 1 <= port <= 64:
         raise ValueError(f"port {port}: expected 1..64")

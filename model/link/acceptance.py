@@ -5,7 +5,7 @@ from typing import Final
 
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_WINDOW
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.trace import Kind, Verdict
 
 from ..crossing.buffer import Buffer
@@ -13,7 +13,7 @@ from ..crossing.matcher import Matcher
 from ..kernel import NEVER, RECEIVE
 from ..packet import Packet
 from .flow_control import FlowControl
-from .packet_check import VERDICT_COUNTERS, verdict_of
+from .packet_check import VERDICT_COUNTERS, VERDICT_DETAILS, verdict_of
 from .port_state import PortStateMachine
 from .port_status import PortStatus
 
@@ -155,9 +155,11 @@ class Acceptance:
 
     def _count(self, verdict: Verdict) -> None:
         if verdict == Verdict.DLID and not self._is_destination:
-            self._counters.add_after(1, Counter.RCV_SWITCH_RELAY_ERRORS)
+            self._counters.add_after(1, Counter.RCV_SWITCH_RELAY_ERRORS, Detail.DLID_MAPPING_ERRORS)
         elif verdict in VERDICT_COUNTERS:
             self._counters.add_after(1, VERDICT_COUNTERS[verdict])
+            if verdict in VERDICT_DETAILS:
+                self._counters.add_after(1, VERDICT_DETAILS[verdict])
         if verdict == Verdict.PHYSICAL:
             self._counters.physical_error()
         if verdict == Verdict.OVERRUN:

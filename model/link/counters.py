@@ -1,11 +1,17 @@
 """Port counters (docs/pipeline.md, sections 8.3 and 10; docs/management.md, section 6)."""
 
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
+from typing import Final
+
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, PORT_RESET_VALUES, Counter, Detail, PortRegister
 
 from ..kernel import Kernel
 
 __all__ = ["Counters", "XmitWait"]
 
+_WIDTHS: Final[dict[Counter | Detail, int]] = {
+    **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
+    **dict.fromkeys(Detail, DETAIL_BITS),
+}
 _LATE_LIMIT = 64
 _WHOLE_MAX = (1 << 2 * DATA_BITS) - 1
 _XMIT_PKTS, _XMIT_DATA = Counter.XMIT_PKTS, Counter.XMIT_DATA
@@ -85,8 +91,8 @@ class Counters:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._values = dict.fromkeys(COUNTER_WIDTHS, 0)
-        self._late: list[tuple[int, Counter]] = []
+        self._values: dict[Counter | Detail, int] = dict.fromkeys(_WIDTHS, 0)
+        self._late: list[tuple[int, Counter | Detail]] = []
         # Packets not counted yet: the cycle in which they are, and the end row.
         self._sent: list[tuple[int, int]] = []
         self._received: list[tuple[int, int]] = []
@@ -95,9 +101,10 @@ class Counters:
         self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.extended_low = 0
 
-    def add(self, counter: Counter) -> None:
-        """An increment visible in the current cycle; not after a read or write of this cycle."""
-        self._values[counter] += 1
+    def add(self, *counters: Counter | Detail) -> None:
+        """Increments visible in the current cycle; not after a read or write of this cycle."""
+        for counter in counters:
+            self._values[counter] += 1
 
     def sent(self, cycle: int, rows: int) -> None:
         """A packet with this end row is sent, visible in a cycle ahead."""
@@ -115,12 +122,12 @@ class Counters:
         if len(self._received) > _LATE_LIMIT:
             self._settle(self._kernel.now)
 
-    def add_after(self, cycles: int, counter: Counter) -> None:
-        """An increment visible from some cycles after the current one on."""
+    def add_after(self, cycles: int, *counters: Counter | Detail) -> None:
+        """Increments visible from some cycles after the current one on."""
         now = self._kernel.now
         if len(self._late) >= _LATE_LIMIT:
             self._settle(now)
-        self._late.append((now + cycles, counter))
+        self._late += [(now + cycles, counter) for counter in counters]
 
     def physical_error(self) -> None:
         """Count towards LocalLinkIntegrityErrors (section 10)."""
@@ -147,15 +154,15 @@ class Counters:
         self._values[data] += sum(visible)
         return [packet for packet in packets if packet[0] > cycle]
 
-    def read(self, cycle: int, counter: Counter) -> int:
+    def read(self, cycle: int, counter: Counter | Detail) -> int:
         """What a counter's register shows in a cycle."""
         self._settle(cycle)
         value = self.xmit_wait.read(cycle) if counter is Counter.XMIT_WAIT else self._values[counter]
-        return min(value, (1 << COUNTER_WIDTHS[counter]) - 1)
+        return min(value, (1 << _WIDTHS[counter]) - 1)
 
-    def write(self, cycle: int, counter: Counter, value: int) -> None:
+    def write(self, cycle: int, counter: Counter | Detail, value: int) -> None:
         """A write visible in a cycle; an increment in that cycle is lost."""
-        if value >> COUNTER_WIDTHS[counter]:
+        if value >> _WIDTHS[counter]:
             return
         self._settle(cycle)
         if counter is Counter.XMIT_WAIT:

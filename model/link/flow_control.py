@@ -5,7 +5,7 @@ from typing import Final
 from wire.codes import PortState
 from wire.crc import LPCRC_BYTES, lpcrc_good
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp, credit_limit
-from wire.registers import PORT_RESET_VALUES, Counter, PortRegister
+from wire.registers import PORT_RESET_VALUES, Counter, Detail, PortRegister
 from wire.trace import Kind, LinkResult
 
 from ..crossing.buffer import Buffer
@@ -123,9 +123,11 @@ class FlowControl(FlowFlags):
             (kernel.now, self._status.source, _RX_FCP, result | op << 8 | vl << 16, fctbs << 16 | fccl, 0, 0, 0)
         )
         if result is not LinkResult.IGNORED:
-            counters.add_after(1, Counter.RCV_ERRORS)
-        if result in _PHYSICAL_RESULTS:
-            counters.physical_error()
+            physical = result in _PHYSICAL_RESULTS
+            detail = Detail.LOCAL_PHYSICAL_ERRORS if physical else Detail.MALFORMED_PACKET_ERRORS
+            counters.add_after(1, Counter.RCV_ERRORS, detail)
+            if physical:
+                counters.physical_error()
 
     def accept(self, vl: int, need: int) -> None:
         """A packet is about to take blocks of the receive buffer, visible in the current cycle (section 3.3)."""

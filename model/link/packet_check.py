@@ -3,12 +3,12 @@
 from typing import Final
 
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LNH, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW, VL15
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.trace import Verdict
 
 from ..packet import CUT, EBP, EGP, Packet
 
-__all__ = ["VERDICT_COUNTERS", "header_rejection", "verdict_of"]
+__all__ = ["VERDICT_COUNTERS", "VERDICT_DETAILS", "header_rejection", "verdict_of"]
 
 _GOOD: Final = Verdict.GOOD
 # Places in `Packet.lrh`.
@@ -30,6 +30,17 @@ VERDICT_COUNTERS: Final[dict[int, Counter]] = {
     Verdict.OVERRUN: Counter.RCV_ERRORS,
 }
 """The counter that a verdict moves. A switch counts DLID as RCV_SWITCH_RELAY_ERRORS, an adapter does not."""
+
+
+VERDICT_DETAILS: Final[dict[int, Detail]] = {
+    Verdict.PHYSICAL: Detail.LOCAL_PHYSICAL_ERRORS,
+    **dict.fromkeys((Verdict.LVER, Verdict.LENGTH, Verdict.VL, Verdict.VL15_HEADER), Detail.MALFORMED_PACKET_ERRORS),
+    Verdict.OVERRUN: Detail.BUFFER_OVERRUN_ERRORS,
+    Verdict.NO_ROUTE: Detail.DLID_MAPPING_ERRORS,
+    Verdict.VL_MAP: Detail.VL_MAPPING_ERRORS,
+    Verdict.LOOP: Detail.LOOPING_ERRORS,
+}
+"""And the one that splits that one up; a switch's DLID is a DLID mapping error."""
 
 
 def header_rejection(packet: Packet, dlid_good: bool, largest: int, operational: int) -> Verdict:

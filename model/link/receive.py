@@ -11,7 +11,7 @@ from typing import Final
 from wire.codes import PortState
 from wire.crc import vcrc
 from wire.packet import blocks_of_words
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.symbols import Control
 
 from ..content import Content
@@ -303,7 +303,7 @@ class Receiver(RowReceiver):
             if kind is _RowClass.END:
                 self._symbol_error()
             if k & _K_FIRST and data >> 24 in (Control.SDP, Control.SLP):
-                self._counters.add_after(_ERROR_LATENCY, Counter.RCV_ERRORS)
+                self._counters.add_after(_ERROR_LATENCY, Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
                 self._state = _State.DISCARD
 
     def _symbol_error(self) -> None:

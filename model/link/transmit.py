@@ -9,7 +9,7 @@ from typing import Final
 
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.trace import Kind, Record
 from wire.trace_layout import Scrap, TxDiscard
 
@@ -240,7 +240,9 @@ class LinkOutput(Output):
 
     def _discard(self, sending: DataTransmission) -> None:
         packet = sending.packet
-        self._counters.add(Counter.XMIT_DISCARDS)
+        too_long = packet.oversize and packet.slot != self._vl15_slot
+        detail = Detail.NEIGHBOR_MTU_DISCARDS if too_long else Detail.INACTIVE_DISCARDS
+        self._counters.add(Counter.XMIT_DISCARDS, detail)
         fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n, "end_row": sending.end}
         self._kernel.record(TxDiscard.record(self._kernel.now, self._status.source, **fields))
 

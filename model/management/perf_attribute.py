@@ -1,22 +1,27 @@
 """The attributes of performance management (docs/management.md, section 6)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from wire.layout import Layout
+from wire.layout import Field, Layout
 from wire.mad import CLASS_PORT_INFO
 from wire.parameters import FabricParameters, NodeParameters
 from wire.pma import (
     PMA_CAPABILITIES,
     PMA_COUNTERS,
     PMA_COUNTERS_EXTENDED,
+    PMA_RCV_ERROR_DETAILS,
     PMA_RESP_TIME,
+    PMA_XMIT_DISCARD_DETAILS,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
+    PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
+    PORT_SAMPLES_RESULT,
+    PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
-from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister, port_address
+from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PortRegister, port_address
 
 from .agent_node import AgentNode, BusRead
 from .attribute import READ_STEPS, Attribute, Constant, Request, SettableAttribute, answer_step, set_step, word_of
@@ -25,6 +30,7 @@ from .steps import COMMIT
 __all__ = ["perf_attributes"]
 
 _WORD_MASK: Final = (1 << DATA_BITS) - 1
+_SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
 _TICK: Final = word_of(PORT_SAMPLES_CONTROL, "tick")
 
 
@@ -41,10 +47,10 @@ class _PortAttribute(SettableAttribute):
         port = self._port_select.read(data)
         return port if modifier == 0 and 1 <= port <= self._ports else None
 
-    def _write(self, request: Request, register: PortRegister | Counter | CounterHigh, value: int) -> None:
+    def _write(self, request: Request, register: PortRegister | Counter | CounterHigh | Detail, value: int) -> None:
         self._node.bus_write(port_address(request.which, register), value)
 
-    def _read(self, request: Request, register: PortRegister | Counter | CounterHigh) -> BusRead:
+    def _read(self, request: Request, register: PortRegister | Counter | CounterHigh | Detail) -> BusRead:
         return self._node.give_read(port_address(request.which, register))
 
 
@@ -73,7 +79,7 @@ class PortSamplesControl(_PortAttribute):
 
 
 class _Place(NamedTuple):
-    """Where a counter is in PortCounters.
+    """Where a counter is in an attribute.
 
     Attributes:
         counter: its register.
@@ -82,42 +88,49 @@ class _Place(NamedTuple):
         selected_by: a bit of CounterSelect, or with those of CounterSelect2 above it.
     """
 
-    counter: Counter
+    counter: Counter | Detail
     name: str
     word: int
     access: int
     selected_by: int
 
 
-def _places() -> tuple[_Place, ...]:
-    """Registers are numbered as the counters are in PortCounters."""
+def _places(layout: Layout, counters: Iterable[tuple[int, str, Counter | Detail]]) -> tuple[_Place, ...]:
+    """Of counters with their bits and fields."""
     places: list[_Place] = []
-    for counter in Counter:
-        bit = counter - Counter.SYMBOL_ERROR
-        name = PMA_COUNTERS[bit].name
-        word = word_of(PORT_COUNTERS, name)
+    for bit, name, counter in counters:
+        word = word_of(layout, name)
         access = sum(place.word == word for place in places)
         places.append(_Place(counter, name, word, access, 1 << bit))
     return tuple(places)
 
 
-_PLACES: Final = _places()
+def _details(fields: Sequence[Field], first: Detail) -> list[tuple[int, str, Counter | Detail]]:
+    """Registers follow one another as the fields do, as far as there are some for them."""
+    registers = [detail for detail in Detail if detail >= first]
+    return [(bit, field.name, detail) for bit, (field, detail) in enumerate(zip(fields, registers, strict=False))]
 
 
 class PortCounters(_PortAttribute):
-    """The counters of a port, of 32 bits at most."""
+    """Counters of a port, of 32 bits at most."""
 
-    set_words = frozenset(place.word for place in _PLACES)
-    answer_words = frozenset(place.word for place in _PLACES)
-
-    def __init__(self, node: AgentNode, ports: int) -> None:
-        super().__init__(node, ports, PORT_COUNTERS)
+    def __init__(
+        self, node: AgentNode, ports: int, layout: Layout, counters: Iterable[tuple[int, str, Counter | Detail]]
+    ) -> None:
+        """`counters` are those that are kept, with their bits and fields."""
+        super().__init__(node, ports, layout)
+        self._layout = layout
+        self._places = _places(layout, counters)
+        self._as_they_came = [name for name in _SELECTORS if name in layout]
+        self.set_words = self.answer_words = frozenset(place.word for place in self._places)
 
     def change(self, request: Request) -> Generator[int, None, bool]:
         """The counters that are selected."""
-        asked = PORT_COUNTERS.unpack(request.data)
-        selected = asked.counter_select2 << PORT_COUNTERS["counter_select"].width | asked.counter_select
-        for place in _PLACES:
+        asked = self._layout.unpack(request.data)
+        selected = asked.counter_select
+        if "counter_select2" in self._layout:
+            selected |= asked.counter_select2 << self._layout["counter_select"].width
+        for place in self._places:
             if selected & place.selected_by:
                 yield set_step(place.word, place.access)
                 self._write(request, place.counter, asked[place.name])
@@ -126,18 +139,23 @@ class PortCounters(_PortAttribute):
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:
         """All counters, one after the other."""
-        asked = PORT_COUNTERS.unpack(request.data)
+        asked = self._layout.unpack(request.data)
         reads: dict[str, BusRead] = {}
-        for place in _PLACES:
+        for place in self._places:
             yield answer_step(place.word, place.access)
             reads[place.name] = self._read(request, place.counter)
-        last = _PLACES[-1]
+        last = self._places[-1]
         yield answer_step(last.word, last.access + READ_STEPS)
         values = {name: read.value for name, read in reads.items()}
-        for name in ("port_select", "counter_select", "counter_select2"):
-            values[name] = asked[name]
-        return PORT_COUNTERS.pack(values)
+        return self._layout.pack({**values, **{name: asked[name] for name in self._as_they_came}})
 
+
+_COUNTERS: Final[list[tuple[int, str, Counter | Detail]]] = [
+    (counter - Counter.SYMBOL_ERROR, PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].name, counter) for counter in Counter
+]
+"""Registers are numbered as the counters are in PortCounters."""
+_RCV_ERROR_DETAILS: Final = _details(PMA_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS)
+_XMIT_DISCARD_DETAILS: Final = _details(PMA_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS)
 
 _EXTENDED: Final = tuple(
     (field.name, word_of(PORT_COUNTERS_EXTENDED, field.name), high, 1 << bit)
@@ -188,6 +206,11 @@ def perf_attributes(node: AgentNode, parameters: NodeParameters) -> dict[int, At
     return {
         PmaAttribute.CLASS_PORT_INFO: Constant(can_do),
         PmaAttribute.PORT_SAMPLES_CONTROL: PortSamplesControl(node, ports),
-        PmaAttribute.PORT_COUNTERS: PortCounters(node, ports),
+        PmaAttribute.PORT_SAMPLES_RESULT: Constant(PORT_SAMPLES_RESULT.pack()),
+        PmaAttribute.PORT_COUNTERS: PortCounters(node, ports, PORT_COUNTERS, _COUNTERS),
+        PmaAttribute.PORT_RCV_ERROR_DETAILS: PortCounters(node, ports, PORT_RCV_ERROR_DETAILS, _RCV_ERROR_DETAILS),
+        PmaAttribute.PORT_XMIT_DISCARD_DETAILS: PortCounters(
+            node, ports, PORT_XMIT_DISCARD_DETAILS, _XMIT_DISCARD_DETAILS
+        ),
         PmaAttribute.PORT_COUNTERS_EXTENDED: PortCountersExtended(node, ports),
     }

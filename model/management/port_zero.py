@@ -6,7 +6,7 @@ from typing import Final
 from wire.codes import PortState
 from wire.crc import fingerprint
 from wire.parameters import NodeIdentity, NodeParameters
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.stimulus import Post
 from wire.trace import port_source
 from wire.trace_layout import Deliver, Scrap
@@ -176,7 +176,7 @@ class PortZero(AgentNode):
     def icrc_wrong(self, arrival: int, cycles: int) -> None:
         """Count it at the port that it came by."""
         if arrival:
-            self._ports[arrival - 1].status.counters.add_after(cycles, Counter.RCV_ERRORS)
+            self._ports[arrival - 1].status.counters.add_after(cycles, Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
 
     def taken_by_trap(self) -> None:
         """The agent is not available in the current cycle, nor until it is freed."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
-from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, NodeRegister, PortRegister
+from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, Detail, NodeRegister, PortRegister
 
 from ..kernel import DECIDE, RECEIVE, UPDATE, Kernel
 from ..link.counters import Counters
@@ -18,7 +18,10 @@ _READ_LATENCY = 2
 _PAGE_BITS = 16
 _OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
-_COUNTERS = frozenset(Counter)
+_COUNTERS: Final[dict[int, Counter | Detail]] = {
+    **{counter.value: counter for counter in Counter},
+    **{detail.value: detail for detail in Detail},
+}
 _COUNTER_OF_HIGH: Final[dict[int, Counter]] = {high: counter for counter, high in HIGH_OF_COUNTER.items()}
 _WORD_MASK = (1 << DATA_BITS) - 1
 _NUM_PORTS: Final = (0, NodeRegister.NUM_PORTS)
@@ -130,7 +133,7 @@ def _read_port(port: LinkPort, offset: int) -> int:
             return _physical_state(port)
         case PortRegister.EXTENDED_LOW:
             return counters.extended_low
-    return counters.read(status.kernel.now, Counter(offset)) if offset in _COUNTERS else 0
+    return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
 
 
 def _physical_state(port: LinkPort) -> PortPhysicalState:
@@ -173,4 +176,4 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
         case PortRegister.EXTENDED_LOW if value < 1 << DATA_BITS:
             counters.extended_low = value
         case _ if offset in _COUNTERS:
-            counters.write(status.kernel.now, Counter(offset), value)
+            counters.write(status.kernel.now, _COUNTERS[offset], value)

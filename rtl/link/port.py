@@ -23,7 +23,7 @@ from rtl.trace import TraceSignature, gather, report
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.trace import Kind, LinkResult, Verdict
 from wire.trace_layout import RxData, RxFcp, State
 
@@ -244,20 +244,21 @@ class LinkPort(wiring.Component):
             result = parts.link_packet_check.result
             return result.valid & Cat(result.result == one for one in results).any()
 
-        relay_errors = [Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP]
-        receive_errors = [Verdict.PHYSICAL, Verdict.LVER, Verdict.LENGTH]
-        receive_errors += [Verdict.VL, Verdict.VL15_HEADER, Verdict.OVERRUN]
-        if self._kind == "switch":
-            relay_errors.append(Verdict.DLID)
-        link_errors = (LinkResult.MALFORMED, LinkResult.LPCRC, LinkResult.OP, LinkResult.VL)
+        # PortRcvErrors and PortRcvSwitchRelayErrors are the sums of their details.
+        physical = judged(Verdict.PHYSICAL) | link_judged(LinkResult.MALFORMED, LinkResult.LPCRC)
+        malformed = judged(Verdict.LVER, Verdict.LENGTH, Verdict.VL, Verdict.VL15_HEADER)
+        malformed = malformed | link_judged(LinkResult.OP, LinkResult.VL)
+        overrun = judged(Verdict.OVERRUN)
+        no_way = (Verdict.NO_ROUTE, Verdict.DLID) if self._kind == "switch" else (Verdict.NO_ROUTE,)
+        relay_errors = [judged(*no_way), judged(Verdict.VL_MAP), judged(Verdict.LOOP)]
 
         initializing = parts.port_state.initializing
         connect(m, registers.tick, xmit_wait.tick)
         m.d.comb += [
             xmit_wait.waiting.eq(self.sending.waiting & (parts.port_state.state == PortState.ACTIVE)),
-            link_integrity.error.eq(judged(Verdict.PHYSICAL) | link_judged(LinkResult.MALFORMED, LinkResult.LPCRC)),
+            link_integrity.error.eq(physical),
             link_integrity.threshold.eq(registers.local_phy_errors),
-            buffer_overruns.overrun.eq(judged(Verdict.OVERRUN)),
+            buffer_overruns.overrun.eq(overrun),
             buffer_overruns.period_over.eq(parts.flow_control.period_over),
             buffer_overruns.restart.eq(initializing | registers.fcp_period.written),
             buffer_overruns.clear.eq(initializing),
@@ -265,31 +266,44 @@ class LinkPort(wiring.Component):
         ]
         recoveries = Cat(parts.watchdog.expired, parts.port_state.link_recovered)
         # The agent checks the ICRC of a packet that this port has long done with: two errors may meet.
-        rcv_errors = Cat(judged(*receive_errors) | link_judged(*link_errors) | bad_packet, self.icrc_error)
-        counts: dict[Counter, Value] = {
+        physical_errors = Cat(physical | bad_packet, self.icrc_error)
+        rcv_errors = Cat(physical | bad_packet | malformed | overrun, self.icrc_error)
+        counts: dict[Counter | Detail, Value] = {
             Counter.SYMBOL_ERROR: symbol_error,
             Counter.LINK_ERROR_RECOVERY: recoveries.any(),
             Counter.LINK_DOWNED: parts.port_state.link_downed,
             Counter.RCV_ERRORS: rcv_errors.any(),
             Counter.RCV_REMOTE_PHYSICAL_ERRORS: judged(Verdict.REMOTE),
-            Counter.RCV_SWITCH_RELAY_ERRORS: judged(*relay_errors),
+            Counter.RCV_SWITCH_RELAY_ERRORS: Cat(relay_errors).any(),
             Counter.XMIT_DISCARDS: transmitter.packet_discarded,
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
             Counter.VL15_DROPPED: judged(Verdict.VL15_DROPPED),
             Counter.XMIT_WAIT: xmit_wait.waited,
+            Detail.LOCAL_PHYSICAL_ERRORS: physical_errors.any(),
+            Detail.MALFORMED_PACKET_ERRORS: malformed,
+            Detail.BUFFER_OVERRUN_ERRORS: overrun,
+            Detail.DLID_MAPPING_ERRORS: relay_errors[0],
+            Detail.VL_MAPPING_ERRORS: relay_errors[1],
+            Detail.LOOPING_ERRORS: relay_errors[2],
+            Detail.INACTIVE_DISCARDS: transmitter.packet_discarded & ~transmitter.too_long,
+            Detail.NEIGHBOR_MTU_DISCARDS: transmitter.packet_discarded & transmitter.too_long,
         }
-        amounts: dict[Counter, Value] = {
+        amounts: dict[Counter | Detail, Value] = {
             Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
+            Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
-        wide_counts: dict[Counter, Value] = {
+        wide_counts: dict[Counter | Detail, Value] = {
             Counter.XMIT_DATA: transmitter.packet_sent,
             Counter.RCV_DATA: verdict.valid,
             Counter.XMIT_PKTS: transmitter.packet_sent,
             Counter.RCV_PKTS: verdict.valid,
         }
-        wide_amounts: dict[Counter, Value] = {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
+        wide_amounts: dict[Counter | Detail, Value] = {
+            Counter.XMIT_DATA: transmitter.index,
+            Counter.RCV_DATA: verdict.k,
+        }
         for inputs, values in (
             (counters.counts, counts),
             (counters.amounts, amounts),

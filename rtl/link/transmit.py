@@ -94,7 +94,8 @@ class Transmitter(wiring.Component):
         wide, phase: the port is 4X; the cycle modulo 4.
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
-            refused in part or whole; cycle x_e + 2. `index` is that of the row in the stage.
+            refused in part or whole; cycle x_e + 2. `too_long`: it exceeds the NeighborMTU. `index` is that of the
+            row in the stage.
         tx: the wires.
         on_wires: what `tx` carries.
     """
@@ -113,6 +114,7 @@ class Transmitter(wiring.Component):
                 "sent": Out(vls),
                 "packet_sent": Out(1),
                 "packet_discarded": Out(1),
+                "too_long": Out(1),
                 "index": Out(INDEX_BITS),
                 "tx": Out(RowSignature),
                 "on_wires": Out(SentRow),
@@ -144,12 +146,16 @@ class Transmitter(wiring.Component):
         # The place in the packet.
         following = Signal.like(self.index)
         m.d.comb += self.index.eq(Mux(send.first, 0, following))
+        oversize = Signal()
         with m.If(send.valid):
             m.d.sync += [refused_before.eq(refused), following.eq(self.index + 1)]
+        with m.If(send.valid & send.first):
+            m.d.sync += oversize.eq(send.oversize & ~is_vl15)
 
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & ~refused),
             self.packet_discarded.eq(send.valid & send.last & refused),
+            self.too_long.eq(oversize),
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)

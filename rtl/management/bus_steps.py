@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.departure import Route
-from rtl.management.place import WORD_BITS, place
+from rtl.management.place import WORD_BITS, Place, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
@@ -29,6 +29,7 @@ from wire.registers import (
     SL_TO_VL_PAGE,
     Counter,
     CounterHigh,
+    Detail,
     NodeRegister,
     PortRegister,
 )
@@ -66,31 +67,35 @@ _SET_STEP = SLOT_STEPS * SET_SLOT + 1
 """Steps in which the accesses of word 0 begin to be made ready."""
 
 
-def _distances() -> dict[int, int]:
-    """By word of which several fields are read: how far each of them is above the next."""
-    of_port_info = [place(PORT_INFO[name]) for names in _PORT_INFO_READS for name in names]
-    of_counters = [access.value for access in PMA_ACCESSES[PmaAttribute.PORT_COUNTERS] if access.value is not None]
-    return {
-        before.word: before.lsb - after.lsb
-        for fields in (of_port_info, of_counters)
-        for before, after in pairwise(fields)
-        if before.word == after.word
+# By names: an SMA's and a PMA's attribute may have the same code.
+_OF_PMA: Final = {kind.name: accesses for kind, accesses in PMA_ACCESSES.items()}
+
+
+def _distances() -> dict[str, dict[int, int]]:
+    """By attribute, and by word of which several fields are read: how far each of them is above the next."""
+    places: dict[str, list[Place]] = {
+        SmaAttribute.PORT_INFO.name: [place(PORT_INFO[name]) for names in _PORT_INFO_READS for name in names],
+        **{name: [one.value for one in accesses if one.value is not None] for name, accesses in _OF_PMA.items()},
     }
+    distances = {
+        name: {before.word: before.lsb - after.lsb for before, after in pairwise(found) if before.word == after.word}
+        for name, found in places.items()
+    }
+    return {name: found for name, found in distances.items() if found}
 
 
-_LFT_WORDS: Final = LINEAR_FORWARDING_TABLE.size_bytes // WORD_BYTES
 _WORDS_SET: Final[dict[str, set[int]]] = {
     SmaAttribute.SWITCH_INFO.name: {place(SWITCH_INFO[names[0]]).word for names in SWITCH_INFO_WRITES},
     SmaAttribute.PORT_INFO.name: {place(PORT_INFO[names[0]]).word for names in PORT_INFO_WRITES},
     SmaAttribute.SL_TO_VL_MAPPING_TABLE.name: set(range(SL_TO_VL_WORDS)),
-    SmaAttribute.LINEAR_FORWARDING_TABLE.name: set(range(_LFT_WORDS)),
-    **{kind.name: {access.word for access in accesses if access.written} for kind, accesses in PMA_ACCESSES.items()},
+    SmaAttribute.LINEAR_FORWARDING_TABLE.name: set(range(LINEAR_FORWARDING_TABLE.size_bytes // WORD_BYTES)),
+    **{name: {access.word for access in accesses if access.written} for name, accesses in _OF_PMA.items()},
 }
 _WORDS_READ: Final[dict[str, set[int]]] = {
     SmaAttribute.PORT_INFO.name: {place(PORT_INFO[names[0]]).word for names in _PORT_INFO_READS},
-    **{kind.name: {access.word for access in accesses if access.read} for kind, accesses in PMA_ACCESSES.items()},
+    **{name: {access.word for access in accesses if access.read} for name, accesses in _OF_PMA.items()},
 }
-"""The words with accesses in a Set, and for the answer; each with its attribute."""
+"""The words with accesses in a Set, and for the answer, by attribute."""
 
 
 class BusSteps(Stage):
@@ -178,7 +183,7 @@ class BusSteps(Stage):
         in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET)
         return in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))
 
-    def _of_port(self, register: PortRegister | NodeRegister | Counter | CounterHigh) -> Value:
+    def _of_port(self, register: PortRegister | NodeRegister | Counter | CounterHigh | Detail) -> Value:
         """The address of the port's register."""
         return Cat(Const(register, _OFFSET_BITS), self.attribute.target.port if self._is_switch else Const(1, 1))
 
@@ -259,9 +264,10 @@ class BusSteps(Stage):
         with m.If(self.steps.in_slot == 0):
             m.d.sync += first.eq(1)
         above = Signal(DATA_BITS)
-        with m.Switch(word):
-            for of_word, distance in _distances().items():
-                with m.Case(of_word):
-                    m.d.comb += above.eq(self.read << distance)
+        for name, distances in _distances().items():
+            with m.If(self.attribute.chosen[name]), m.Switch(word):
+                for of_word, distance in distances.items():
+                    with m.Case(of_word):
+                        m.d.comb += above.eq(self.read << distance)
         with m.If(self.bus.rvalid):
             m.d.sync += [self.read.eq(self.bus.rdata | Mux(first, 0, above)), first.eq(0)]

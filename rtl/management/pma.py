@@ -1,29 +1,39 @@
 """The Performance Management Agent's words: what they show, which registers they access (docs/management.md, 6)."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from rtl.management.place import WORD_BITS, Place, bytes_of, masks, place
-from wire.layout import Field
+from wire.layout import Field, Layout
 from wire.pma import (
     PMA_COUNTERS,
     PMA_COUNTERS_EXTENDED,
+    PMA_RCV_ERROR_DETAILS,
+    PMA_XMIT_DISCARD_DETAILS,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
+    PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
+    PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
-from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
+from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PortRegister
 
 __all__ = ["AS_IT_CAME", "COUNTER_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
 
-OF_PORTS: Final = (PmaAttribute.PORT_SAMPLES_CONTROL, PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED)
+OF_PORTS: Final[Mapping[PmaAttribute, Layout]] = {
+    PmaAttribute.PORT_SAMPLES_CONTROL: PORT_SAMPLES_CONTROL,
+    PmaAttribute.PORT_COUNTERS: PORT_COUNTERS,
+    PmaAttribute.PORT_COUNTERS_EXTENDED: PORT_COUNTERS_EXTENDED,
+    PmaAttribute.PORT_RCV_ERROR_DETAILS: PORT_RCV_ERROR_DETAILS,
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: PORT_XMIT_DISCARD_DETAILS,
+}
 """The attributes with a PortSelect."""
 
 TICK: Final = place(PORT_SAMPLES_CONTROL["tick"])
 
-_COUNTERS: Final = {
+_COUNTERS: Final[Mapping[str, Counter | Detail]] = {
     "symbol_error_counter": Counter.SYMBOL_ERROR,
     "link_error_recovery_counter": Counter.LINK_ERROR_RECOVERY,
     "link_downed_counter": Counter.LINK_DOWNED,
@@ -39,6 +49,14 @@ _COUNTERS: Final = {
     "port_xmit_pkts": Counter.XMIT_PKTS,
     "port_rcv_pkts": Counter.RCV_PKTS,
     "port_xmit_wait": Counter.XMIT_WAIT,
+    "port_local_physical_errors": Detail.LOCAL_PHYSICAL_ERRORS,
+    "port_malformed_packet_errors": Detail.MALFORMED_PACKET_ERRORS,
+    "port_buffer_overrun_errors": Detail.BUFFER_OVERRUN_ERRORS,
+    "port_dlid_mapping_errors": Detail.DLID_MAPPING_ERRORS,
+    "port_vl_mapping_errors": Detail.VL_MAPPING_ERRORS,
+    "port_looping_errors": Detail.LOOPING_ERRORS,
+    "port_inactive_discards": Detail.INACTIVE_DISCARDS,
+    "port_neighbor_mtu_discards": Detail.NEIGHBOR_MTU_DISCARDS,
 }
 """The counters that are kept, by the names of their fields."""
 
@@ -57,16 +75,17 @@ class PmaAccess(NamedTuple):
 
     word: int
     number: int
-    register: PortRegister | Counter | CounterHigh
+    register: PortRegister | Counter | CounterHigh | Detail
     value: Place | None
     select: int | None = None
     read: bool = True
     written: bool = True
 
 
-def _port_counters() -> list[PmaAccess]:
+def _narrow(counters: Iterable[Field]) -> list[PmaAccess]:
+    """Of an attribute with these counters."""
     of_words: dict[int, list[PmaAccess]] = defaultdict(list)
-    for bit, field in enumerate(PMA_COUNTERS):
+    for bit, field in enumerate(counters):
         if field.name in _COUNTERS:
             value = place(field)
             accesses = of_words[value.word]
@@ -79,7 +98,7 @@ def _port_counters_extended() -> list[PmaAccess]:
     accesses = []
     for bit, field in enumerate(PMA_COUNTERS_EXTENDED):
         if field.name in _COUNTERS:
-            high = HIGH_OF_COUNTER[_COUNTERS[field.name]]
+            high = HIGH_OF_COUNTER[Counter(_COUNTERS[field.name])]
             upper, lower = masks(field)
             accesses += [
                 PmaAccess(upper, 0, high, None, written=False),
@@ -91,18 +110,27 @@ def _port_counters_extended() -> list[PmaAccess]:
 
 PMA_ACCESSES: Final[Mapping[PmaAttribute, list[PmaAccess]]] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: [PmaAccess(TICK.word, 0, PortRegister.TICK, TICK)],
-    PmaAttribute.PORT_COUNTERS: _port_counters(),
+    PmaAttribute.PORT_COUNTERS: _narrow(PMA_COUNTERS),
     PmaAttribute.PORT_COUNTERS_EXTENDED: _port_counters_extended(),
+    PmaAttribute.PORT_RCV_ERROR_DETAILS: _narrow(PMA_RCV_ERROR_DETAILS),
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: _narrow(PMA_XMIT_DISCARD_DETAILS),
 }
 
 COUNTER_WORDS: Final[Mapping[PmaAttribute, list[int]]] = {
     attribute: sorted({access.word for access in PMA_ACCESSES[attribute] if access.read})
-    for attribute in (PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED)
+    for attribute in OF_PORTS
+    if attribute is not PmaAttribute.PORT_SAMPLES_CONTROL
 }
 """The words that show counters. The last of them in a word ends with it, and those before directly precede it."""
 
 
-def _bytes_of(*fields: Field) -> dict[int, int]:
+def _selectors(layout: Layout) -> list[Field]:
+    """PortSelect and, with them, what says which counters; PortSamplesControl has other fields of that name."""
+    names = ("port_select", "counter_select", "counter_select2") if "counter_select" in layout else ("port_select",)
+    return [layout[name] for name in names if name in layout]
+
+
+def _bytes_of(fields: Iterable[Field]) -> dict[int, int]:
     found: dict[int, int] = defaultdict(int)
     for where in map(place, fields):
         found[where.word] |= bytes_of(where)
@@ -110,12 +138,6 @@ def _bytes_of(*fields: Field) -> dict[int, int]:
 
 
 AS_IT_CAME: Final[Mapping[PmaAttribute, Mapping[int, int]]] = {
-    PmaAttribute.PORT_SAMPLES_CONTROL: _bytes_of(PORT_SAMPLES_CONTROL["port_select"]),
-    PmaAttribute.PORT_COUNTERS: _bytes_of(
-        *(PORT_COUNTERS[name] for name in ("port_select", "counter_select", "counter_select2"))
-    ),
-    PmaAttribute.PORT_COUNTERS_EXTENDED: _bytes_of(
-        *(PORT_COUNTERS_EXTENDED[name] for name in ("port_select", "counter_select"))
-    ),
+    attribute: _bytes_of(_selectors(layout)) for attribute, layout in OF_PORTS.items()
 }
 """By word, the bytes of an answer that are the request's, as `PacketWrite` has them."""

@@ -8,16 +8,33 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, HIGH_OF_COUNTER, Counter, PortRegister
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, HIGH_OF_COUNTER, Counter, Detail, PortRegister
 
-__all__ = ["AMOUNTS", "COUNTER_VALUES", "COUNTS", "WIDE_AMOUNTS", "WIDE_COUNTS", "PortCounters", "WideCounters"]
+__all__ = [
+    "AMOUNTS",
+    "COUNTER_VALUES",
+    "COUNTS",
+    "NARROW_COUNTERS",
+    "WIDE_AMOUNTS",
+    "WIDE_COUNTS",
+    "PortCounters",
+    "WideCounters",
+]
 
-_WIDTHS: Final = {counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER}
+_WIDTHS: Final[dict[Counter | Detail, int]] = {
+    **{counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER},
+    **dict.fromkeys(Detail, DETAIL_BITS),
+}
+
+NARROW_COUNTERS: Final = tuple(_WIDTHS)
+"""Those of 32 bits at most."""
 
 COUNTS = data.StructLayout({counter.name: 1 for counter in _WIDTHS})
 """Which counters move in a cycle."""
 
-AMOUNTS = data.StructLayout({Counter.LINK_ERROR_RECOVERY.name: 4, Counter.RCV_ERRORS.name: 2})
+AMOUNTS = data.StructLayout(
+    {Counter.LINK_ERROR_RECOVERY.name: 4, Counter.RCV_ERRORS.name: 2, Detail.LOCAL_PHYSICAL_ERRORS.name: 2}
+)
 """By how much those counters move that do not move by 1: the watchdogs of 8 VLs, or link and agent, at once."""
 
 COUNTER_VALUES = data.StructLayout({counter.name: width for counter, width in _WIDTHS.items()})

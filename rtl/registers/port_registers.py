@@ -7,12 +7,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
-from rtl.registers.counters import COUNTER_VALUES
+from rtl.registers.counters import COUNTER_VALUES, NARROW_COUNTERS
 from rtl.rotation import select
 from rtl.widths import LENGTH_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
-from wire.registers import DATA_BITS, PORT_RESET_VALUES, Counter, PortRegister
+from wire.registers import DATA_BITS, PORT_RESET_VALUES, PortRegister
 
 __all__ = ["DurationSignature", "PortRegisters"]
 
@@ -154,7 +154,7 @@ class PortRegisters(wiring.Component):
             **{register: duration.length for register, duration in durations.items()},
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
             PortRegister.OVERRUN_ERRORS: self.overrun_errors,
-            **{Counter[name]: self.counters[name] for name, _ in COUNTER_VALUES},
+            **{counter: self.counters[counter.name] for counter in NARROW_COUNTERS},
         }
         reads = Signal(len(readable))
         m.d.sync += [

@@ -12,7 +12,15 @@ from wire.mad import CLASS_PORT_INFO, MAD_HEADER
 from wire.mad_text import CLASS_ATTRIBUTES, CLASS_LAYOUTS
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO
 from wire.notice import NOTICE, NOTICE_DETAILS, TrapNumber
-from wire.pma import PERF_MAD, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PORT_SAMPLES_CONTROL
+from wire.pma import (
+    PERF_MAD,
+    PORT_COUNTERS,
+    PORT_COUNTERS_EXTENDED,
+    PORT_RCV_ERROR_DETAILS,
+    PORT_SAMPLES_CONTROL,
+    PORT_SAMPLES_RESULT,
+    PORT_XMIT_DISCARD_DETAILS,
+)
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_ENTRY, VL_ARBITRATION_MODIFIER
 from wire.sma import (
@@ -55,6 +63,9 @@ RESERVED = {
     PORT_SAMPLES_CONTROL: (192, [(3, 0, 5), (4, 0, 2), (8, 0, 1), (11, 0, 6), (68, 0, 32), (80, 0, 896)]),
     PORT_COUNTERS: (44, [(0, 0, 8), (20, 0, 16)]),
     PORT_COUNTERS_EXTENDED: (72, [(0, 0, 8), (4, 0, 32)]),
+    PORT_SAMPLES_RESULT: (64, [(2, 0, 14)]),
+    PORT_RCV_ERROR_DETAILS: (16, [(0, 0, 8)]),
+    PORT_XMIT_DISCARD_DETAILS: (12, [(0, 0, 8)]),
     RANDOM_ENTRY: (4, [(2, 4, 4)]),
     VL_ARBITRATION_ENTRY: (2, [(0, 0, 4)]),
     BLOCK_MODIFIER: (4, []),

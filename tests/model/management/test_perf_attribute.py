@@ -15,18 +15,26 @@ from wire.pma import (
     PMA_ATTRIBUTES,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
+    PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
+    PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
     perf_request,
 )
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
-from wire.registers import Counter, CounterHigh, PortRegister, lft_address, port_address
+from wire.registers import Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
 from wire.sma import SmaAttribute
 
 A = PmaAttribute
 SLID, DLID = 9, 7
 """Of the requests: the node's own LID is not looked at."""
-OF_A_PORT = (A.PORT_SAMPLES_CONTROL, A.PORT_COUNTERS, A.PORT_COUNTERS_EXTENDED)
+OF_A_PORT = (
+    A.PORT_SAMPLES_CONTROL,
+    A.PORT_COUNTERS,
+    A.PORT_COUNTERS_EXTENDED,
+    A.PORT_RCV_ERROR_DETAILS,
+    A.PORT_XMIT_DISCARD_DETAILS,
+)
 PORT = 3
 WILD = bytes(range(1, 193))
 
@@ -51,6 +59,29 @@ COUNTERS = [
 FIELDS = [field.name for field in PORT_COUNTERS.fields if field.name not in ("port_select", "counter_select")]
 FIELDS.remove("counter_select2")
 NAMES = {counter: FIELDS[bit] for counter, _, _, bit in COUNTERS}
+# (attribute, its format, and by bit of CounterSelect register, field, word and access).
+DETAILS = [
+    (
+        A.PORT_RCV_ERROR_DETAILS,
+        PORT_RCV_ERROR_DETAILS,
+        [
+            (Detail.LOCAL_PHYSICAL_ERRORS, "port_local_physical_errors", 1, 0),
+            (Detail.MALFORMED_PACKET_ERRORS, "port_malformed_packet_errors", 1, 1),
+            (Detail.BUFFER_OVERRUN_ERRORS, "port_buffer_overrun_errors", 2, 0),
+            (Detail.DLID_MAPPING_ERRORS, "port_dlid_mapping_errors", 2, 1),
+            (Detail.VL_MAPPING_ERRORS, "port_vl_mapping_errors", 3, 0),
+            (Detail.LOOPING_ERRORS, "port_looping_errors", 3, 1),
+        ],
+    ),
+    (
+        A.PORT_XMIT_DISCARD_DETAILS,
+        PORT_XMIT_DISCARD_DETAILS,
+        [
+            (Detail.INACTIVE_DISCARDS, "port_inactive_discards", 1, 0),
+            (Detail.NEIGHBOR_MTU_DISCARDS, "port_neighbor_mtu_discards", 1, 1),
+        ],
+    ),
+]
 HIGHS = [
     (CounterHigh.XMIT_DATA_HIGH, 2, "port_xmit_data"),
     (CounterHigh.RCV_DATA_HIGH, 4, "port_rcv_data"),
@@ -65,6 +96,9 @@ def reads_of(attribute):
         return [(144, port_address(PORT, PortRegister.TICK))]
     if attribute == A.PORT_COUNTERS:
         return [(144 + 8 * word + access, port_address(PORT, counter)) for counter, word, access, _ in COUNTERS]
+    for details, _, registers in DETAILS:
+        if attribute == details:
+            return [(144 + 8 * word + access, port_address(PORT, detail)) for detail, _, word, access in registers]
     reads = []
     for high, word, _ in HIGHS:
         reads.append((144 + 8 * word, port_address(PORT, high)))
@@ -177,7 +211,7 @@ def test_another_class_version_is_answered_so_before_all_else(switch, method, ve
 
 
 @pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
-@pytest.mark.parametrize("attribute", [0, 0x11, 0x13, 0x15, 0x1E, 0x0112])
+@pytest.mark.parametrize("attribute", [0, 0x13, 0x14, 0x17, 0x1E, 0x0112])
 def test_there_are_no_other_attributes(switch, method, attribute):
     mad = request(method, attribute, WILD, attribute_modifier=1)
     refused(switch, mad, MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED)
@@ -329,6 +363,32 @@ def test_a_set_of_port_counters_extended_writes_the_lower_half_first(switch, mas
     assert answer.status == MadStatus.OK
 
 
+@pytest.mark.parametrize(("attribute", "layout", "registers"), DETAILS)
+def test_details_are_read_and_set_one_by_one(switch, attribute, layout, registers):
+    values = {detail: index + 0xFF00 for index, (detail, *_) in enumerate(registers)}
+    switch.registers.update({port_address(PORT, detail): value for detail, value in values.items()})
+    bit = len(registers) - 1
+    detail, name, word, access = registers[bit]
+    written = layout.record({field.name: 7 for field in layout.fields})
+    asked = written.replace(port_select=PORT, counter_select=1 << bit | 1 << 15)
+    answer, data = ask(switch, put(attribute, asked.pack() + b"\xff" * 20))
+    assert steps(switch, "write") == [(16 + 8 * word + 2 + access, port_address(PORT, detail), 7)]
+    shown = {field: values[register] for register, field, *_ in registers}
+    expected = layout.record({**shown, name: 7, "port_select": PORT, "counter_select": asked.counter_select})
+    assert (answer.status, data[: layout.size_bytes]) == (MadStatus.OK, expected.pack())
+    assert not any(data[layout.size_bytes :])
+
+
+def test_there_are_no_samples(switch):
+    answer, data = ask(switch, get(A.PORT_SAMPLES_RESULT, WILD))
+    assert (answer.status, data) == (MadStatus.OK, bytes(64))
+    assert not steps(switch, "read")
+
+
+def test_samples_cannot_be_set(switch):
+    refused(switch, put(A.PORT_SAMPLES_RESULT, WILD), MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED)
+
+
 # Where an answer goes.
 
 
@@ -447,4 +507,4 @@ def test_every_step_is_in_a_cycle_without_an_access_of_the_test_bus(attribute):
 
 
 def test_every_attribute_of_the_class_is_asked_here():
-    assert {A.CLASS_PORT_INFO, *OF_A_PORT} == set(PMA_ATTRIBUTES)
+    assert {A.CLASS_PORT_INFO, A.PORT_SAMPLES_RESULT, *OF_A_PORT} == set(PMA_ATTRIBUTES)

@@ -21,13 +21,15 @@ from wire.pma import (
     PMA_RESP_TIME,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
+    PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
+    PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
     perf_request,
 )
 from wire.port_info import PORT_INFO
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
-from wire.registers import Counter, CounterHigh, PortRegister, lft_address, port_address
+from wire.registers import Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
 from wire.sma import SmaAttribute
 
 SWITCH = SwitchParameters(ports=3, vls=4, lft_size=128, mft_size=64)
@@ -52,6 +54,22 @@ COUNTER_ACCESSES = {
 }
 """By word of PortCounters the registers in the order of their accesses, each with its bit of CounterSelect; 16 is bit 0
 of CounterSelect2."""
+
+DETAILS = {
+    PmaAttribute.PORT_RCV_ERROR_DETAILS: (
+        PORT_RCV_ERROR_DETAILS,
+        {
+            1: (Detail.LOCAL_PHYSICAL_ERRORS, Detail.MALFORMED_PACKET_ERRORS),
+            2: (Detail.BUFFER_OVERRUN_ERRORS, Detail.DLID_MAPPING_ERRORS),
+            3: (Detail.VL_MAPPING_ERRORS, Detail.LOOPING_ERRORS),
+        },
+    ),
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (
+        PORT_XMIT_DISCARD_DETAILS,
+        {1: (Detail.INACTIVE_DISCARDS, Detail.NEIGHBOR_MTU_DISCARDS)},
+    ),
+}
+"""The format of each, and by word the registers in the order of their accesses and of their bits."""
 
 EXTENDED_COUNTERS = (
     (2, CounterHigh.XMIT_DATA_HIGH),
@@ -171,11 +189,11 @@ def test_no_m_key_is_asked_for() -> None:
     [
         ({"class_version": 2}, MadStatus.BAD_VERSION),
         ({"class_version": 2, "attribute_id": 0x11}, MadStatus.BAD_VERSION),
-        *(({"attribute_id": code}, MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED) for code in (0, 0x11, 0x15, 0x19, 0x8012)),
+        *(({"attribute_id": code}, MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED) for code in (0, 0x13, 0x14, 0x19, 0x8012)),
         *(
             ({"attribute_id": code, "attribute_modifier": modifier}, MadStatus.INVALID_ATTRIBUTE_VALUE)
             for code in PmaAttribute
-            if code is not PmaAttribute.CLASS_PORT_INFO
+            if code not in (PmaAttribute.CLASS_PORT_INFO, PmaAttribute.PORT_SAMPLES_RESULT)
             for modifier in (1, 1 << 31)
         ),
     ],
@@ -424,6 +442,33 @@ def test_an_adapters_accesses_are_to_port_1() -> None:
         [packet(perf(SET, PmaAttribute.PORT_COUNTERS, selecting(0xFFFFFF, SHOWN.replace(port_select=1))))], ADAPTER
     )
     assert of_adapter.accesses == of_port(work)
+
+
+@pytest.mark.parametrize("code", list(DETAILS))
+@pytest.mark.parametrize("parameters", [SWITCH, ADAPTER], ids=["switch", "adapter"])
+def test_details_are_shown_and_set_one_by_one(parameters: NodeParameters, code: PmaAttribute) -> None:
+    layout, words = DETAILS[code]
+    places = [(word, j, detail) for word, details in words.items() for j, detail in enumerate(details)]
+    names = [field.name for field in layout.fields[2 : 2 + len(places)]]
+    registers = {port_address(1, detail): 0xA500 + bit for bit, (_, _, detail) in enumerate(places)}
+    reads = [Access(144 + 8 * word + j, port_address(1, detail), None) for word, j, detail in places]
+    for chosen, (word, j, detail) in enumerate(places):
+        select = 1 << chosen | 0x8000
+        asked = written(ONES, layout, 0, port_select=1, counter_select=select)
+        read, after = works([packet(perf(method, code, asked)) for method in (GET, SET)], parameters, registers)
+        shown = {name: 0xA500 + bit for bit, name in enumerate(names)}
+        assert of_port(read) == reads
+        assert of_port(after) == [Access(16 + 8 * word + 2 + j, port_address(1, detail), 0xFFFF), *reads]
+        for work, values in ((read, shown), (after, {**shown, names[chosen]: 0xFFFF})):
+            expected = layout.pack(port_select=1, counter_select=select, **values)
+            assert work.data[MAD_START + 64 : -ICRC_BYTES] == expected.ljust(PMA_DATA_BYTES, b"\0")
+
+
+def test_there_are_no_samples() -> None:
+    read, written_to = works([packet(perf(method, PmaAttribute.PORT_SAMPLES_RESULT, ONES)) for method in (GET, SET)])
+    assert read.data == answer(packet(perf(GET, PmaAttribute.PORT_SAMPLES_RESULT, ONES)), b"")
+    assert mad(written_to).status == MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
+    assert of_port(read) == of_port(written_to) == []
 
 
 # Where it goes, and on which slot.
