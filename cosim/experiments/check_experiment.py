@@ -166,16 +166,17 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     topology = scenario.topology
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     up = bus_bring_up(topology, settings)
-    reads = len(read_counters(topology, 0))
-    end = options.cycles - reads - BUS_READ_CYCLES - 1
+    count = len(read_counters(topology, 0, details=True))
+    end = options.cycles - count - BUS_READ_CYCLES - 1
     if end <= up.start:
-        raise ValueError(f"cycles {options.cycles}: expected more than {up.start + reads + BUS_READ_CYCLES + 1}")
+        raise ValueError(f"cycles {options.cycles}: expected more than {up.start + count + BUS_READ_CYCLES + 1}")
     last_post = end - int((end - up.start) * _DRAIN_SHARE)
     traffic = RandomTraffic(options.seed, up.start, last_post, options.load, strays=options.errors)
     counts = Counter() if errors_given is None else errors_given
 
     def controls() -> Iterator[Control]:
         between = random_controls(topology, options.seed, up.start, last_post, errors=options.errors, injected=counts)
-        return chain(up.controls, (one for one in between if one.cycle < end), read_counters(topology, end))
+        reads = read_counters(topology, end, details=True)
+        return chain(up.controls, (one for one in between if one.cycle < end), reads)
 
     return Experiment(topology, up.start, end, options.cycles, lambda: random_packets(topology, traffic), controls)

@@ -15,6 +15,7 @@ from wire.parameters import SwitchParameters
 from wire.registers import (
     PORT_RESET_VALUES,
     Counter,
+    Detail,
     NodeRegister,
     PortRegister,
     lft_address,
@@ -139,9 +140,9 @@ def settings_writes(
     return [write_port(topology, now, *one) for now, one in enumerate(writes, cycle)]
 
 
-def read_counters(topology: Topology, cycle: int) -> list[Control]:
-    """Reads of every counter of every linked port, one a cycle from `cycle` on."""
-    places = product(topology.linked_ports(), Counter)
+def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:
+    """Reads of every counter of every linked port, one a cycle from `cycle` on, and of those that split others up."""
+    places = product(topology.linked_ports(), (*Counter, *Detail) if details else Counter)
     return [
         Control(now, Operation.BUS_READ, topology.index[port.node], (port_address(port.number, counter), 0, 0, 0))
         for now, (port, counter) in enumerate(places, cycle)

@@ -6,6 +6,7 @@ What ports count is in the records of packets received and sent. PortXmitWait is
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,12 +16,30 @@ from wire.crc import ICRC_BYTES, icrc_good
 from wire.headers import BTH, DETH, LRH
 from wire.mad import BASE_VERSION, CLASS_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MadStatus, MgmtClass
 from wire.opcodes import Opcode
-from wire.pma import PMA_COUNTERS, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PORT_SAMPLES_CONTROL, PmaAttribute
-from wire.registers import COUNTER_WIDTHS, Counter, CounterHigh, PortRegister
+from wire.pma import (
+    PMA_COUNTERS,
+    PORT_COUNTERS,
+    PORT_COUNTERS_EXTENDED,
+    PORT_RCV_ERROR_DETAILS,
+    PORT_SAMPLES_CONTROL,
+    PORT_XMIT_DISCARD_DETAILS,
+    PmaAttribute,
+)
+from wire.registers import COUNTER_WIDTHS, DETAIL_BITS, Counter, CounterHigh, Detail, PortRegister
 from wire.trace import Kind, Record, Verdict
 from wire.trace_layout import RxData, TxData
 
-__all__ = ["Access", "NaivePort", "accesses_of", "answer_to", "asked", "comparable", "is_request", "port_select"]
+__all__ = [
+    "Access",
+    "NaivePort",
+    "accesses_of",
+    "answer_to",
+    "asked",
+    "comparable",
+    "is_request",
+    "looks_like_request",
+    "port_select",
+]
 
 _DETH = LRH.size_bytes + BTH.size_bytes
 _MAD = _DETH + DETH.size_bytes
@@ -33,6 +52,23 @@ _LOCAL_PHY_ERRORS = 15
 
 _RCV_ERRORS = (Verdict.PHYSICAL, Verdict.LVER, Verdict.LENGTH, Verdict.VL, Verdict.VL15_HEADER, Verdict.OVERRUN)
 _RELAY_ERRORS = (Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP)
+_DETAILS = {
+    Verdict.PHYSICAL: Detail.LOCAL_PHYSICAL_ERRORS,
+    Verdict.LVER: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.LENGTH: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.VL: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.VL15_HEADER: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.OVERRUN: Detail.BUFFER_OVERRUN_ERRORS,
+    Verdict.NO_ROUTE: Detail.DLID_MAPPING_ERRORS,
+    Verdict.DLID: Detail.DLID_MAPPING_ERRORS,
+    Verdict.VL_MAP: Detail.VL_MAPPING_ERRORS,
+    Verdict.LOOP: Detail.LOOPING_ERRORS,
+}
+_OF_DETAILS = {
+    PmaAttribute.PORT_RCV_ERROR_DETAILS: (PORT_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS, 6),
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (PORT_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, 2),
+}
+"""The format, the register of bit 0, and how many follow each other: two in each word from word 1 on."""
 _EXTENDED = (
     ("port_xmit_data", CounterHigh.XMIT_DATA_HIGH, 2),
     ("port_rcv_data", CounterHigh.RCV_DATA_HIGH, 4),
@@ -62,9 +98,9 @@ class NaivePort:
     """The counters of a port. Accesses are given in the order of their cycles, after all records."""
 
     is_switch: bool
-    _cycles: dict[Counter, list[int]] = field(default_factory=lambda: {counter: [] for counter in Counter})
-    _sums: dict[Counter, list[int]] = field(default_factory=lambda: {counter: [0] for counter in Counter})
-    _written: dict[Counter, tuple[int, int]] = field(default_factory=dict)
+    _cycles: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _sums: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0]))
+    _written: dict[int, tuple[int, int]] = field(default_factory=dict)
     _low: list[tuple[int, int, int]] = field(default_factory=lambda: [(-1, 0, 0)])
     _tick: int = _TICK_AT_RESET
     _physical: int = 0
@@ -81,6 +117,12 @@ class NaivePort:
             self._counts(Counter.XMIT_DATA, record.cycle, TxData.end_row.read(record))
         elif record.kind == Kind.TX_DISCARD:
             self._counts(Counter.XMIT_DISCARDS, record.cycle)
+            self._counts(Detail.INACTIVE_DISCARDS, record.cycle)
+
+    def icrc_wrong(self, seen: int) -> None:
+        """A packet that came by this port ended in the agent, and its ICRC was wrong."""
+        self._counts(Counter.RCV_ERRORS, seen)
+        self._counts(Detail.LOCAL_PHYSICAL_ERRORS, seen)
 
     def _verdict(self, verdict: Verdict, seen: int) -> None:
         if verdict in _RELAY_ERRORS or (verdict == Verdict.DLID and self.is_switch):
@@ -91,16 +133,18 @@ class NaivePort:
             self._counts(Counter.RCV_REMOTE_PHYSICAL_ERRORS, seen)
         elif verdict == Verdict.VL15_DROPPED:
             self._counts(Counter.VL15_DROPPED, seen)
+        if verdict in _DETAILS and (verdict != Verdict.DLID or self.is_switch):
+            self._counts(_DETAILS[verdict], seen)
         self._physical += verdict == Verdict.PHYSICAL
         if self._physical > _LOCAL_PHY_ERRORS:
             self._physical = 0
             self._counts(Counter.LOCAL_LINK_INTEGRITY_ERRORS, seen)
 
-    def _counts(self, counter: Counter, seen: int, amount: int = 1) -> None:
-        self._cycles[counter].append(seen)
+    def _counts(self, counter: int, seen: int, amount: int = 1) -> None:
+        insort(self._cycles[counter], seen)  # what the agent finds comes later than what the link does
         self._sums[counter].append(self._sums[counter][-1] + amount)
 
-    def _whole(self, counter: Counter, cycle: int) -> int:
+    def _whole(self, counter: int, cycle: int) -> int:
         """Visible in a cycle: what was written, and what has been counted since the cycle in which that showed."""
         since, value = self._written.get(counter, (-1, 0))
         before, now = (bisect_right(self._cycles[counter], at) for at in (since, cycle))
@@ -123,8 +167,8 @@ class NaivePort:
             whole = self._whole(_WHOLE[CounterHigh(register)], seen)
             self._low_becomes(seen + 1, False, whole & _ONES_32)
             return whole >> 32
-        counter = Counter(register)
-        return min(self._whole(counter, seen), (1 << COUNTER_WIDTHS[counter]) - 1)
+        bits = DETAIL_BITS if register in set(Detail) else COUNTER_WIDTHS[Counter(register)]
+        return min(self._whole(register, seen), (1 << bits) - 1)
 
     def writes(self, cycle: int, register: int, value: int) -> None:
         """A write given in a cycle."""
@@ -136,11 +180,16 @@ class NaivePort:
         elif register in _WHOLE:
             self._written[_WHOLE[CounterHigh(register)]] = seen, value << 32 | self._low_at(cycle + 1)
         else:
-            self._written[Counter(register)] = seen, value
+            self._written[register] = seen, value
 
 
 def is_request(packet: bytes) -> bool:
     """Whether an agent answers a packet on the slot of a data VL."""
+    return looks_like_request(packet) and icrc_good(packet)
+
+
+def looks_like_request(packet: bytes) -> bool:
+    """Whether it does if the ICRC is right."""
     return (
         len(packet) == _BYTES
         and LRH["lnh"].read(packet) == LNH.IBA_LOCAL
@@ -150,7 +199,6 @@ def is_request(packet: bytes) -> bool:
         and _read(packet, "base_version") == BASE_VERSION
         and _read(packet, "mgmt_class") == MgmtClass.PERF
         and _read(packet, "method") in (MadMethod.GET, MadMethod.SET)
-        and icrc_good(packet)
     )
 
 
@@ -168,9 +216,10 @@ def _status(packet: bytes, ports: int) -> MadStatus:
     if _read(packet, "class_version") != CLASS_VERSION:
         return MadStatus.BAD_VERSION
     is_set = _read(packet, "method") == MadMethod.SET
-    if attribute not in set(PmaAttribute) or (attribute == PmaAttribute.CLASS_PORT_INFO and is_set):
+    of_no_port = attribute in (PmaAttribute.CLASS_PORT_INFO, PmaAttribute.PORT_SAMPLES_RESULT)
+    if attribute not in set(PmaAttribute) or (of_no_port and is_set):
         return MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
-    has_port = attribute == PmaAttribute.CLASS_PORT_INFO or 1 <= port_select(packet) <= ports
+    has_port = of_no_port or 1 <= port_select(packet) <= ports
     if _read(packet, "attribute_modifier") or not has_port:
         return MadStatus.INVALID_ATTRIBUTE_VALUE
     return MadStatus.OK
@@ -195,6 +244,14 @@ def accesses_of(packet: bytes, ports: int) -> Iterator[Access]:
                         yield Access(18 + place, counter, PORT_COUNTERS[name].read(data))
             for place, _, counter, name in _counters():
                 yield Access(144 + place, counter, name=name)
+        case PmaAttribute.PORT_RCV_ERROR_DETAILS | PmaAttribute.PORT_XMIT_DISCARD_DETAILS as code:
+            layout, first, count = _OF_DETAILS[code]
+            fields = layout.fields[2:]
+            for bit in range(count if is_set else 0):
+                if layout["counter_select"].read(data) >> bit & 1:
+                    yield Access(18 + 8 * (1 + bit // 2) + bit % 2, first + bit, fields[bit].read(data))
+            for bit in range(count):
+                yield Access(144 + 8 * (1 + bit // 2) + bit % 2, first + bit, name=fields[bit].name)
         case PmaAttribute.PORT_COUNTERS_EXTENDED:
             chosen = PORT_COUNTERS_EXTENDED["counter_select"].read(data)
             for bit, (name, high, word) in enumerate(_EXTENDED):
@@ -252,6 +309,12 @@ def _attribute(packet: bytes, read: dict[str, int]) -> bytes:
             values = {name: read[f"{name} high"] << 32 | read[f"{name} low"] for name, _, _ in _EXTENDED}
             chosen = PORT_COUNTERS_EXTENDED["counter_select"].read(data)
             return PORT_COUNTERS_EXTENDED.pack(port_select=port_select(packet), counter_select=chosen, **values)
+        case PmaAttribute.PORT_RCV_ERROR_DETAILS | PmaAttribute.PORT_XMIT_DISCARD_DETAILS as code:
+            layout = _OF_DETAILS[code][0]
+            chosen = layout["counter_select"].read(data)
+            return layout.pack(port_select=port_select(packet), counter_select=chosen, **read)
+        case PmaAttribute.PORT_SAMPLES_RESULT:
+            return b""
     # ClassPortInfo: versions, what it can do, and how fast.
     return bytes([1, 1, 0x14, 0x00, 0, 0, 0, 8])
 

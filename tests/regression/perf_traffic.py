@@ -25,7 +25,7 @@ from wire.stimulus import Control, Operation, Post
 __all__ = ["PerfTraffic", "random_perf_requests", "unrest"]
 
 _METHODS = [MadMethod.GET] * 6 + [MadMethod.SET] * 6 + [MadMethod.GET_RESP, MadMethod.SEND, MadMethod.TRAP]
-_ATTRIBUTES = [*PmaAttribute, *[PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED] * 3, 0x15]
+_ATTRIBUTES = [*PmaAttribute, *[PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED] * 3, 0x17]
 _STRANGE_LIDS = (0, 9, 0xC001, 0xFFFF)
 _HEADERS = 28
 

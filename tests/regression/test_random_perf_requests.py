@@ -19,6 +19,7 @@ from tests.regression.naive_perf_agent import (
     asked,
     comparable,
     is_request,
+    looks_like_request,
     port_select,
 )
 from tests.regression.perf_traffic import PerfTraffic, random_perf_requests, unrest
@@ -33,7 +34,7 @@ from wire.parameters import AdapterParameters, SwitchParameters
 from wire.pma import PmaAttribute, perf_request
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
 from wire.registers import Counter as PortCounter
-from wire.registers import CounterHigh, PortRegister, place_of_address
+from wire.registers import CounterHigh, Detail, PortRegister, place_of_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -66,7 +67,7 @@ class Agents:
         self.taken = self.lost = 0
         self._posted = {comparable(post.data) for post in posts if len(post.data) == _BYTES}
         self._known = {
-            fingerprint(data): data
+            fingerprint(data): (data, post.node)
             for post in posts
             for data in (LRH["vl"].write(post.data, vl) for vl in {LRH["vl"].read(post.data), 0, 1})
         }
@@ -95,10 +96,12 @@ class Agents:
             if record.kind == Kind.SEND:
                 self._sent.add((node, record.cycle))
                 return
-            data = self._known.get(record.d, b"")
+            data, sender = self._known.get(record.d, (b"", 0))
             assert data or isinstance(FABRIC.nodes[NODES[node]], SwitchParameters), "only a switch's takes anything"
             if is_request(data):
                 self._requests.append((node, record.cycle + Z_TO_STEP_0, data))
+            elif looks_like_request(data) and (port := arrival(NODES[sender], LRH["dlid"].read(data), NODES[node])):
+                self._ports[node, port].icrc_wrong(record.cycle + Z_TO_STEP_0 + 1)
 
     def check(self, given: Iterable[bytes]) -> None:
         """All records seen: what the test bus read, and the answers given to hosts, are what is due."""
@@ -154,7 +157,7 @@ class Agents:
 
     @staticmethod
     def _is_followed(register: int) -> bool:
-        return register in {PortRegister.TICK, PortRegister.EXTENDED_LOW, *PortCounter, *CounterHigh}
+        return register in {PortRegister.TICK, PortRegister.EXTENDED_LOW, *PortCounter, *CounterHigh, *Detail}
 
     def _steps(self, node: int, first: int, count: int) -> list[int]:
         """The cycle of each step: those without an access of the test bus."""
@@ -164,6 +167,16 @@ class Agents:
                 cycles.append(first)
             first += 1
         return cycles
+
+
+def arrival(sender: str, dlid: int, node: str) -> int:
+    """The port by which a host's packet comes to a switch on its way; 0 at the host's own adapter."""
+    ends = {(link.a, link.a_port): (link.b, link.b_port) for link in FABRIC.links}
+    ends |= {end: other for other, end in ends.items()}
+    at, port = sender, 0
+    while at != node:
+        at, port = ends[at, TABLES[at][dlid] if at in TABLES else 1]
+    return port
 
 
 def sl_to_vl_set() -> Iterator[Post]:
@@ -197,7 +210,7 @@ def attack(engine: str, directory: Path, count: int, seed: int, spacing: int) ->
     quiet = max(posts[-1].cycle, up.start + count * PER_REQUEST // 3) + SETTLED
     last = list(last_requests(quiet))
     end = last[-1].cycle + SETTLED
-    controls = [*up.controls, *unrest(FABRIC, traffic, posts[-1].cycle), *read_counters(TOPOLOGY, end)]
+    controls = [*up.controls, *unrest(FABRIC, traffic, posts[-1].cycle), *read_counters(TOPOLOGY, end, details=True)]
     posts = [*sl_to_vl_set(), *posts, *last]
     agents = Agents(posts, controls)
     given: list[bytes] = []

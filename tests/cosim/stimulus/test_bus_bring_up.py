@@ -9,6 +9,7 @@ from cosim.topology.topology import Port, Topology
 from wire.codes import PortState
 from wire.registers import (
     Counter,
+    Detail,
     NodeRegister,
     PortRegister,
     lft_address,
@@ -117,10 +118,11 @@ def test_settings_are_written_after_the_links_are_active():
 
 def test_every_counter_of_every_linked_port_is_read():
     topology = star(2)
-    reads = read_counters(topology, 100)
-    assert [control.cycle for control in reads] == list(range(100, 100 + 4 * len(Counter)))
+    assert len(read_counters(topology, 100)) == 4 * len(Counter)
+    reads = read_counters(topology, 100, details=True)
+    assert [control.cycle for control in reads] == list(range(100, 100 + 4 * len([*Counter, *Detail])))
     assert {(control.target, control.args[0]) for control in reads} == {
         (topology.index[port.node], port_address(port.number, counter))
         for port in topology.linked_ports()
-        for counter in Counter
+        for counter in (*Counter, *Detail)
     }
