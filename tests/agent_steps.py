@@ -34,19 +34,31 @@ LONG_FOR_PMA_ANSWER: dict[int, object] = {
 OF_SWITCHES = (SmaAttribute.SWITCH_INFO, SmaAttribute.LINEAR_FORWARDING_TABLE)
 
 
-def _slots(first: int, long: object) -> list[int]:
-    return [first + 8 * word + k for word in range(16) for k in (range(8) if word in long else (0, 1, 7))]  # type: ignore[operator]
+LAP = 1024
+"""Added to the numbers of a slot's second lap, twice to those of the third."""
+
+
+def _slots(first: int, long: object, laps: int = 1) -> list[int]:
+    numbers: list[int] = []
+    for word in range(16):
+        if word in long:  # type: ignore[operator]
+            numbers += [first + 8 * word + k + LAP * lap for lap in range(laps) for k in range(8)]
+        else:
+            numbers += [first + 8 * word + k for k in (0, 1, 7)]
+    return numbers
 
 
 @cache
-def of_request(method: int, attribute: int, *, pma: bool = False, is_switch: bool = True) -> tuple[int, ...]:
-    """Those of a request that is answered."""
+def of_request(
+    method: int, attribute: int, *, pma: bool = False, is_switch: bool = True, laps: int = 1
+) -> tuple[int, ...]:
+    """Those of a request that is answered; a PMA's is about so many ports."""
     in_set, for_answer = (LONG_IN_PMA_SET, LONG_FOR_PMA_ANSWER) if pma else (LONG_IN_SET, LONG_FOR_ANSWER)
     known = pma or is_switch or attribute not in OF_SWITCHES
     before = [143]
     if method == MadMethod.SET:
-        before = _slots(16, in_set.get(attribute, ()) if known else ())
-    return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ())), *range(272, 280))
+        before = _slots(16, in_set.get(attribute, ()) if known else (), laps)
+    return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ()), laps), *range(272, 280))
 
 
 @cache

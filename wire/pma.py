@@ -21,6 +21,7 @@ from .mad import (
 from .meaning import HEX, Amount, Code, Derived
 
 __all__ = [
+    "ALL_PORTS",
     "PERF_MAD",
     "PMA_ATTRIBUTES",
     "PMA_CAPABILITIES",
@@ -78,8 +79,14 @@ class PerfCapability(IntFlag):
     PORT_COUNTERS_XMIT_WAIT = 1 << 12
 
 
-PMA_CAPABILITIES: Final = PerfCapability.EXTENDED_WIDTH_NO_IETF | PerfCapability.PORT_COUNTERS_XMIT_WAIT
-"""What the nodes' agents can do: PortCountersExtended without unicast and multicast packets, and PortXmitWait."""
+PMA_CAPABILITIES: Final = (
+    PerfCapability.ALL_PORT_SELECT | PerfCapability.EXTENDED_WIDTH_NO_IETF | PerfCapability.PORT_COUNTERS_XMIT_WAIT
+)
+"""What the nodes' agents can do: PortSelect 255, PortCountersExtended without unicast and multicast packets, and
+PortXmitWait."""
+
+ALL_PORTS: Final = 0xFF
+"""PortSelect that stands for all ports."""
 
 PMA_RESP_TIME: Final = 8
 """RespTimeValue of the nodes' agents: 4.096 us x 2^8 at most, about a millisecond."""

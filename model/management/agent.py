@@ -7,7 +7,7 @@ from wire.codes import PortState
 from wire.crc import icrc_good
 from wire.headers import LRH
 from wire.layout import Record
-from wire.mad import MadMethod
+from wire.mad import MadMethod, mad_data
 from wire.notice import ProducerType, TrapNumber
 from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
 from wire.registers import LEASE_SECOND_AT_RESET, lft_address
@@ -300,4 +300,4 @@ def _steps_of(attributes: Mapping[int, Attribute], mad: Record) -> Mapping[int, 
     is_set = mad.method == MadMethod.SET
     if attribute is None:
         return answer_steps(is_set, NO_WORDS, NO_WORDS)
-    return answer_steps(is_set, attribute.set_words, attribute.answer_words)
+    return answer_steps(is_set, attribute.set_words, attribute.answer_words, attribute.laps(mad_data(mad)))

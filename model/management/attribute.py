@@ -9,7 +9,7 @@ from wire.mad import CLASS_VERSION, MadMethod, MadStatus, mad_data
 from wire.smp import smp_response
 
 from .agent_node import AgentNode
-from .steps import ANSWER, COMMIT, SET, SLOT
+from .steps import ANSWER, COMMIT, LAP, SET, SLOT
 
 __all__ = [
     "NO_WORDS",
@@ -31,14 +31,14 @@ NO_WORDS: Final[frozenset[int]] = frozenset()
 _FIRST_SET_ACCESS: Final = 2
 
 
-def set_step(word: int, access: int) -> int:
-    """Step of a bus access in the slot of a data word, in a Set."""
-    return SET + SLOT * word + _FIRST_SET_ACCESS + access
+def set_step(word: int, access: int, lap: int = 0) -> int:
+    """Step of a bus access in the slot of a data word, in a Set; laps count from 0."""
+    return SET + SLOT * word + _FIRST_SET_ACCESS + access + LAP * lap
 
 
-def answer_step(word: int, access: int = 0) -> int:
-    """Step of a bus access in the slot of a data word, for the answer."""
-    return ANSWER + SLOT * word + access
+def answer_step(word: int, access: int = 0, lap: int = 0) -> int:
+    """Step of a bus access in the slot of a data word, for the answer; laps count from 0."""
+    return ANSWER + SLOT * word + access + LAP * lap
 
 
 def word_of(layout: Layout, name: str) -> int:
@@ -77,6 +77,10 @@ class Attribute(ABC):
     def select(self, modifier: int, data: bytes) -> int | None:
         """What an AttributeModifier selects, or the 64 bytes; None if it is not allowed. Here, there is no choice."""
         return 0 if modifier == 0 else None
+
+    def laps(self, data: bytes) -> int:
+        """How often the slots of words with accesses are gone through."""
+        return 1
 
     @abstractmethod
     def answer(self, request: Request) -> Generator[int, None, bytes]:

@@ -1,12 +1,13 @@
 """The attributes of performance management (docs/management.md, section 6)."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from wire.layout import Field, Layout
 from wire.mad import CLASS_PORT_INFO
 from wire.parameters import FabricParameters, NodeParameters
 from wire.pma import (
+    ALL_PORTS,
     PMA_CAPABILITIES,
     PMA_COUNTERS,
     PMA_COUNTERS_EXTENDED,
@@ -30,12 +31,13 @@ from .steps import COMMIT
 __all__ = ["perf_attributes"]
 
 _WORD_MASK: Final = (1 << DATA_BITS) - 1
+_Register = PortRegister | Counter | CounterHigh | Detail
 _SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
 _TICK: Final = word_of(PORT_SAMPLES_CONTROL, "tick")
 
 
 class _PortAttribute(SettableAttribute):
-    """An attribute of a port that is read from registers and written to them."""
+    """An attribute of a port, or of all ports, that is read from registers and written to them."""
 
     def __init__(self, node: AgentNode, ports: int, layout: Layout) -> None:
         self._node = node
@@ -43,15 +45,23 @@ class _PortAttribute(SettableAttribute):
         self._port_select = layout["port_select"]
 
     def select(self, modifier: int, data: bytes) -> int | None:
-        """PortSelect, one of the ports with registers; there is no modifier."""
+        """PortSelect, one of the ports with registers or all; there is no modifier."""
         port = self._port_select.read(data)
-        return port if modifier == 0 and 1 <= port <= self._ports else None
+        return port if modifier == 0 and (1 <= port <= self._ports or port == ALL_PORTS) else None
 
-    def _write(self, request: Request, register: PortRegister | Counter | CounterHigh | Detail, value: int) -> None:
-        self._node.bus_write(port_address(request.which, register), value)
+    def laps(self, data: bytes) -> int:
+        """One for each port that is asked about."""
+        return self._ports if self._port_select.read(data) == ALL_PORTS else 1
 
-    def _read(self, request: Request, register: PortRegister | Counter | CounterHigh | Detail) -> BusRead:
-        return self._node.give_read(port_address(request.which, register))
+    def _asked(self, request: Request) -> list[int]:
+        """The port of each lap."""
+        return list(range(1, self._ports + 1)) if request.which == ALL_PORTS else [request.which]
+
+    def _write(self, port: int, register: _Register, value: int) -> None:
+        self._node.bus_write(port_address(port, register), value)
+
+    def _read(self, port: int, register: _Register) -> BusRead:
+        return self._node.give_read(port_address(port, register))
 
 
 class PortSamplesControl(_PortAttribute):
@@ -65,16 +75,18 @@ class PortSamplesControl(_PortAttribute):
 
     def change(self, request: Request) -> Generator[int, None, bool]:
         """Tick."""
-        yield set_step(_TICK, 0)
-        self._write(request, PortRegister.TICK, PORT_SAMPLES_CONTROL["tick"].read(request.data))
+        for lap, port in enumerate(self._asked(request)):
+            yield set_step(_TICK, 0, lap)
+            self._write(port, PortRegister.TICK, PORT_SAMPLES_CONTROL["tick"].read(request.data))
         yield COMMIT
         return True
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:
-        """Tick."""
-        yield answer_step(_TICK)
-        tick = self._read(request, PortRegister.TICK)
-        yield answer_step(_TICK, READ_STEPS)
+        """Tick, of all ports that of the last one."""
+        for lap, port in enumerate(self._asked(request)):
+            yield answer_step(_TICK, 0, lap)
+            tick = self._read(port, PortRegister.TICK)
+            yield answer_step(_TICK, READ_STEPS, lap)
         return PORT_SAMPLES_CONTROL.pack(port_select=request.which, tick=tick.value)
 
 
@@ -130,23 +142,33 @@ class PortCounters(_PortAttribute):
         selected = asked.counter_select
         if "counter_select2" in self._layout:
             selected |= asked.counter_select2 << self._layout["counter_select"].width
-        for place in self._places:
-            if selected & place.selected_by:
-                yield set_step(place.word, place.access)
-                self._write(request, place.counter, asked[place.name])
+        for word, lap, port in self._turns(request):
+            for place in self._places:
+                if place.word == word and selected & place.selected_by:
+                    yield set_step(word, place.access, lap)
+                    self._write(port, place.counter, asked[place.name])
         yield COMMIT
         return True
+
+    def _turns(self, request: Request) -> Iterator[tuple[int, int, int]]:
+        """Words, and for each of them laps with their ports."""
+        laps = list(enumerate(self._asked(request)))
+        return ((word, lap, port) for word in sorted(self.set_words) for lap, port in laps)
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:
         """All counters, one after the other."""
         asked = self._layout.unpack(request.data)
-        reads: dict[str, BusRead] = {}
-        for place in self._places:
-            yield answer_step(place.word, place.access)
-            reads[place.name] = self._read(request, place.counter)
-        last = self._places[-1]
-        yield answer_step(last.word, last.access + READ_STEPS)
-        values = {name: read.value for name, read in reads.items()}
+        reads: dict[str, list[BusRead]] = {place.name: [] for place in self._places}
+        for word, lap, port in self._turns(request):
+            for place in self._places:
+                if place.word == word:
+                    yield answer_step(word, place.access, lap)
+                    reads[place.name].append(self._read(port, place.counter))
+                    last = answer_step(word, place.access + READ_STEPS, lap)
+        yield last
+        values = {
+            name: min(sum(read.value for read in of_ports), self._layout[name].max) for name, of_ports in reads.items()
+        }
         return self._layout.pack({**values, **{name: asked[name] for name in self._as_they_came}})
 
 
@@ -178,10 +200,11 @@ class PortCountersExtended(_PortAttribute):
         asked = PORT_COUNTERS_EXTENDED.unpack(request.data)
         for name, word, high, selected_by in _EXTENDED:
             if asked.counter_select & selected_by:
-                yield set_step(word + 1, 0)
-                self._write(request, PortRegister.EXTENDED_LOW, asked[name] & _WORD_MASK)
-                yield set_step(word + 1, 1)
-                self._write(request, high, asked[name] >> DATA_BITS)
+                for lap, port in enumerate(self._asked(request)):
+                    yield set_step(word + 1, 0, lap)
+                    self._write(port, PortRegister.EXTENDED_LOW, asked[name] & _WORD_MASK)
+                    yield set_step(word + 1, 1, lap)
+                    self._write(port, high, asked[name] >> DATA_BITS)
         yield COMMIT
         return True
 
@@ -190,12 +213,17 @@ class PortCountersExtended(_PortAttribute):
         asked = PORT_COUNTERS_EXTENDED.unpack(request.data)
         values = {"port_select": asked.port_select, "counter_select": asked.counter_select}
         for name, word, high, _ in _EXTENDED:
-            yield answer_step(word)
-            upper = self._read(request, high)
-            yield answer_step(word + 1)
-            lower = self._read(request, PortRegister.EXTENDED_LOW)
-            yield answer_step(word + 1, READ_STEPS)
-            values[name] = upper.value << DATA_BITS | lower.value
+            halves: list[BusRead] = []
+            registers: tuple[_Register, _Register] = high, PortRegister.EXTENDED_LOW
+            for half, register in enumerate(registers):
+                for lap, port in enumerate(self._asked(request)):
+                    yield answer_step(word + half, 0, lap)
+                    halves.append(self._read(port, register))
+                    last = answer_step(word + half, READ_STEPS, lap)
+            yield last
+            count = len(halves) // 2
+            upper, lower = (sum(read.value for read in of_half) for of_half in (halves[:count], halves[count:]))
+            values[name] = min((upper << DATA_BITS) + lower, PORT_COUNTERS_EXTENDED[name].max)
         return PORT_COUNTERS_EXTENDED.pack(values)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..kernel import DECIDE, Kernel
 
-__all__ = ["ANSWER", "COMMIT", "LAST", "SET", "SLOT", "WORDS", "Steps", "Work", "answer_steps", "trap_steps"]
+__all__ = ["ANSWER", "COMMIT", "LAP", "LAST", "SET", "SLOT", "WORDS", "Steps", "Work", "answer_steps", "trap_steps"]
 
 Work = Generator[int, None, None]
 """Work on one packet: yields the step at which it goes on, never an earlier one."""
@@ -21,6 +21,8 @@ LAST: Final = 279
 """The last step of an answer or a trap."""
 SLOT: Final = 8
 """Numbers of a slot."""
+LAP: Final = 1024
+"""Added to the numbers of a slot's steps in each of its laps but the first."""
 WORDS: Final = 16
 """Slots of a Set, and for an answer."""
 _BEHIND_ANSWER: Final = 272
@@ -29,11 +31,14 @@ _SHORT: Final = (0, 1, 7)
 _DONE: Final = -1
 
 
-def _slots(first: int, accessed: frozenset[int]) -> list[int]:
+def _slots(first: int, accessed: frozenset[int], laps: int = 1) -> list[int]:
     numbers: list[int] = []
     for word in range(WORDS):
-        in_slot = range(SLOT) if word in accessed else _SHORT
-        numbers += [first + SLOT * word + number for number in in_slot]
+        begins = first + SLOT * word
+        if word in accessed:
+            numbers += [begins + LAP * lap + number for lap in range(laps) for number in range(SLOT)]
+        else:
+            numbers += [begins + number for number in _SHORT]
     return numbers
 
 
@@ -42,10 +47,12 @@ def _places(numbers: list[int]) -> dict[int, int]:
 
 
 @cache
-def answer_steps(is_set: bool, set_words: frozenset[int], answer_words: frozenset[int]) -> Mapping[int, int]:
+def answer_steps(
+    is_set: bool, set_words: frozenset[int], answer_words: frozenset[int], laps: int = 1
+) -> Mapping[int, int]:
     """The numbers of a request's steps, each with its place; those of words with bus accesses are given."""
-    before = _slots(SET, set_words) if is_set else [COMMIT]
-    return _places([*range(SET), *before, *_slots(ANSWER, answer_words), *range(_BEHIND_ANSWER, LAST + 1)])
+    before = _slots(SET, set_words, laps) if is_set else [COMMIT]
+    return _places([*range(SET), *before, *_slots(ANSWER, answer_words, laps), *range(_BEHIND_ANSWER, LAST + 1)])
 
 
 @cache

@@ -68,7 +68,7 @@ class Agent(wiring.Component):
         m = Module()
         parameters = self._parameters
         kept_at = AttributeMap(parameters)
-        m.submodules.work = work = Work()
+        m.submodules.work = work = Work(parameters)
         m.submodules.receive = receive = MadReceive(parameters)
         m.submodules.decision = decision = Decision(parameters)
         m.submodules.settings = settings = Settings(parameters)
@@ -114,7 +114,11 @@ class Agent(wiring.Component):
         # The attribute, word by word.
         connect(m, decode.attribute, *(stage.attribute for stage in (attribute, bus_steps, answer_word, offer)))
         connect(m, attribute.word, *(of.word for of in (decision, settings, bus_steps, answer_word, departure)))
-        m.d.comb += [decode.output_port.eq(departure.port), attribute.base.eq(decode.base)]
+        m.d.comb += [
+            decode.output_port.eq(departure.port),
+            decode.lap.eq(work.steps.lap),
+            attribute.base.eq(decode.base),
+        ]
 
         # The bus.
         connect(m, bus_steps.bus, flipped(self.bus))

@@ -13,7 +13,8 @@ from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.m_key import Key
 from rtl.management.mad_head import DATA_WORD
 from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, constant_words, fields_in_words, masks, place
-from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS
+from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS, FIELDS_OF_WORDS
+from rtl.management.port_sum import FIELD_ENDS, PortSum
 from rtl.management.set_rules import shown_state
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
@@ -37,6 +38,9 @@ __all__ = ["AnswerWord"]
 
 _CHANGE: Final = place(SWITCH_INFO["port_state_change"])
 _CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 1
+_UPPER_STEP: Final = WORD_TAKEN - 1
+"""The step of a lower half's slot that writes the upper half."""
+
 _Seen: Final = data.StructLayout(
     {"m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width, "port_state_change": 1, "is_sm": 1}
 )
@@ -103,13 +107,37 @@ class AnswerWord(Stage):
                 with m.If(attribute.chosen[kind.name] & (self.word.number == number)):
                     m.d.sync += in_word.eq(WHOLE & ~left)
         taken = steps.at_in_slot(WORD_TAKEN) & steps.within(ANSWER_SLOT)
-        with m.If(taken & (attribute.answering | self.task.trap)):
+        counter = self._add_ports(m, taken) if self._is_switch else self.read
+        with m.If(taken & ~steps.again & (attribute.answering | self.task.trap)):
             m.d.comb += [
                 write.bytes.eq(in_word),
                 write.index.eq(DATA_WORD + self.word.number),
-                write.word.eq(most | Mux(counted, self.read, 0)),
+                write.word.eq(most | Mux(counted, counter, 0)),
             ]
         return m
+
+    def _add_ports(self, m: Module, taken: Value) -> Value:
+        """The counters of all ports. Those of 64 bits are known with the last lower half: the upper half goes first."""
+        m.submodules.port_sum = port_sum = PortSum()
+        steps, attribute, write, number = self.steps, self.attribute, self.write, self.word.number
+        extended = attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]
+        for kind, words in FIELDS_OF_WORDS.items():
+            with m.If(attribute.chosen[kind.name]), m.Switch(number):
+                for of_word, fields in words.items():
+                    bounds = {bit for field in fields for bit in (field.lsb, field.lsb + field.width)}
+                    ends = sum(1 << index for index, end in enumerate(FIELD_ENDS) if end in bounds)
+                    with m.Case(of_word):
+                        m.d.sync += port_sum.ends.eq(ends)
+        m.d.comb += [
+            port_sum.clear.eq(steps.at_in_slot(0) & (steps.lap == 1)),
+            port_sum.lower_half.eq(extended & number[0]),
+            port_sum.add.eq(taken),
+            port_sum.word.eq(self.read),
+        ]
+        joins = steps.at_in_slot(_UPPER_STEP) & steps.within(ANSWER_SLOT) & ~steps.again
+        with m.If(joins & extended & number[0] & attribute.answering):
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(DATA_WORD - 1 + number), write.word.eq(port_sum.upper)]
+        return port_sum.total
 
     def _sampled(self, m: Module) -> Signal:
         """What can change at any time is seen in a slot's first step, a trap's IsSM in step 0."""

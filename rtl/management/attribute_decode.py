@@ -18,7 +18,7 @@ from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER
 from wire.layout import Layout
 from wire.mad import MadMethod, MadStatus
 from wire.parameters import NodeParameters, SwitchParameters
-from wire.pma import PMA_ATTRIBUTES, PmaAttribute
+from wire.pma import ALL_PORTS, PMA_ATTRIBUTES, PmaAttribute
 from wire.port_info import PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
 from wire.sma import PORT_MODIFIER, SMA_ATTRIBUTES, SmaAttribute
@@ -43,7 +43,7 @@ class AttributeDecode(wiring.Component):
     """Decodes attribute and modifier, in stages that no input hurries.
 
     Members:
-        task: the MAD's, or a trap's.
+        task: the MAD's, or a trap's. `lap`: which port is accessed, if all are asked about.
         output_port (switch): by which port a PMA's answer leaves.
         attribute: `chosen` from the cycle after the inputs on, the target's parts from the next two on, `status` from
             three after them on.
@@ -58,6 +58,7 @@ class AttributeDecode(wiring.Component):
         super().__init__(
             {
                 "task": In(Task),
+                "lap": In(PORT_BITS),
                 "output_port": In(PORT_BITS),
                 "attribute": Out(Attribute),
                 "base": Out(attributes.address_bits),
@@ -103,7 +104,8 @@ class AttributeDecode(wiring.Component):
         """Modifier and PortSelect, then the status, the first that applies."""
         head, chosen, status = self.task.head, self.attribute.chosen, self.attribute.status
         no_modifier = head.attribute_modifier == 0
-        one_port = no_modifier & (head.port_select != 0) & (head.port_select <= self._ports)
+        is_port = (head.port_select != 0) & (head.port_select <= self._ports)
+        one_port = no_modifier & (is_port | (head.port_select == ALL_PORTS))
         allowed = self._allowed()
         allowed_by_name = {kind.name: allowed.get(kind, no_modifier) for kind in of_sma}
         allowed_by_name |= {of_pma.name: one_port if of_pma in OF_PORTS else no_modifier for of_pma in PmaAttribute}
@@ -169,9 +171,11 @@ class AttributeDecode(wiring.Component):
             named(P_KEY_TABLE_MODIFIER, "port"),
             named(SL_TO_VL_MODIFIER, "output_port"),
         )
+        asked = self.task.head.port_select
+        of_pma = Mux(asked == ALL_PORTS, self.lap, asked)
         of_mft, of_lft = named(MFT_MODIFIER, "block"), named(BLOCK_MODIFIER, "block")
         m.d.sync += [
-            target.port.eq(Mux(self.task.pma, self.task.head.port_select, of_sma)),
+            target.port.eq(Mux(self.task.pma, of_pma, of_sma)),
             target.in_port.eq(named(SL_TO_VL_MODIFIER, "input_port")),
             target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
         ]

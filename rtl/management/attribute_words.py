@@ -60,13 +60,13 @@ class AttributeWords(Stage):
         steps, word, chosen = self.steps, self.word, self.attribute.chosen
         m.d.comb += word.number.eq(steps.slot - SET_SLOT)
         write, mask = kept_words.write, rules.judged.mask
-        with m.If(steps.at_in_slot(NEXT_WORD)):
+        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1)):
             begins = steps.slot == ANSWER_SLOT - 1
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
             m.d.sync += write.address.eq(kept_words.address)
         with m.If(steps.at(BASE_STEP)):
             m.d.sync += kept_words.address.eq(self.base)
-        with m.If(steps.at_in_slot(WORD_TAKEN)):
+        with m.If(steps.at_in_slot(WORD_TAKEN) & ~steps.again):
             m.d.sync += [word.request.eq(self.packet_word), word.kept.eq(kept_words.word)]
 
         connect(m, flipped(self.attribute), rules.attribute)

@@ -150,7 +150,9 @@ class BusSteps(Stage):
         # of the next step, in a Set's slot the one before.
         in_answer = steps.number >= _ANSWER_STEP
         number = Signal(STEP_BITS)
-        m.d.comb += number.eq(steps.number - Mux(in_answer, _ANSWER_STEP, _SET_STEP))
+        once_more = steps.again & (steps.in_slot == SLOT_STEPS - 1)
+        of_answer = Mux(once_more, _ANSWER_STEP + SLOT_STEPS, _ANSWER_STEP)
+        m.d.comb += number.eq(steps.number - Mux(in_answer, of_answer, _SET_STEP))
         answering, setting = attribute.answering & in_answer, attribute.setting & ~in_answer
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:
@@ -211,7 +213,7 @@ class BusSteps(Stage):
         entries = Signal(WORD_BITS)
         taken = Mux(chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORD_TAKEN, 0)
         with m.If(steps.go):
-            with m.If(steps.in_slot == taken):
+            with m.If((steps.in_slot == taken) & ~steps.again):
                 m.d.sync += entries.eq(self.word.request)
             with m.Elif(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name]):
                 m.d.sync += entries.eq(entries << _LFT_ENTRY)

@@ -20,7 +20,7 @@ from wire.pma import (
 )
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PortRegister
 
-__all__ = ["AS_IT_CAME", "COUNTER_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
+__all__ = ["AS_IT_CAME", "COUNTER_WORDS", "FIELDS_OF_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
 
 OF_PORTS: Final[Mapping[PmaAttribute, Layout]] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: PORT_SAMPLES_CONTROL,
@@ -116,10 +116,25 @@ PMA_ACCESSES: Final[Mapping[PmaAttribute, list[PmaAccess]]] = {
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: _narrow(PMA_XMIT_DISCARD_DETAILS),
 }
 
-COUNTER_WORDS: Final[Mapping[PmaAttribute, list[int]]] = {
-    attribute: sorted({access.word for access in PMA_ACCESSES[attribute] if access.read})
+
+def _by_word(accesses: Iterable[PmaAccess]) -> dict[int, list[Place]]:
+    """An upper half is a whole word."""
+    words: dict[int, list[Place]] = defaultdict(list)
+    for access in accesses:
+        if access.read:
+            words[access.word].append(access.value or Place(access.word, 0, WORD_BITS))
+    return words
+
+
+FIELDS_OF_WORDS: Final[Mapping[PmaAttribute, Mapping[int, list[Place]]]] = {
+    attribute: _by_word(PMA_ACCESSES[attribute])
     for attribute in OF_PORTS
     if attribute is not PmaAttribute.PORT_SAMPLES_CONTROL
+}
+"""By word with counters, where these are."""
+
+COUNTER_WORDS: Final[Mapping[PmaAttribute, list[int]]] = {
+    attribute: sorted(words) for attribute, words in FIELDS_OF_WORDS.items()
 }
 """The words that show counters. The last of them in a word ends with it, and those before directly precede it."""
 

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import MadHead
 from rtl.management.smi import Way
+from rtl.widths import PORT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ANSWER_STEPS",
     "BASE_STEP",
     "IN_SLOT_BITS",
+    "LAP_STEP",
     "NEXT_WORD",
     "PASS_STEPS",
     "SET_SLOT",
@@ -50,6 +52,9 @@ ANSWER_SLOT: Final = 18
 
 NEXT_WORD: Final = 0
 """The step of a slot with which the next slot's word is looked up."""
+
+LAP_STEP: Final = 4
+"""The step of a slot that decides about another lap: behind the accesses of this one, before the next one's."""
 
 BASE_STEP: Final = SLOT_STEPS + 3
 """The step with which the first one is: an attribute's address is known by then."""
@@ -91,11 +96,21 @@ class StepsSignature(wiring.Signature):
     Members:
         go: this cycle has a step, of this `number`.
         first: it is step 0.
+        lap: number of the slot's lap, from 1 on; behind `LAP_STEP` the next one's. `again`: there is one, from then on.
         last_slot: the number is one of the last 8.
     """
 
     def __init__(self) -> None:
-        super().__init__({"go": Out(1), "number": Out(STEP_BITS), "first": Out(1), "last_slot": Out(1)})
+        super().__init__(
+            {
+                "go": Out(1),
+                "number": Out(STEP_BITS),
+                "first": Out(1),
+                "last_slot": Out(1),
+                "lap": Out(PORT_BITS, init=1),
+                "again": Out(1),
+            }
+        )
 
     def create(self, *, path: tuple[str | int, ...] | None = None, src_loc_at: int = 0) -> _Steps:
         """The signals, with what is asked of them."""

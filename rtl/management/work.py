@@ -10,12 +10,16 @@ from rtl.management.task import (
     ANSWER_SLOT,
     ANSWER_STEPS,
     IN_SLOT_BITS,
+    LAP_STEP,
     PASS_STEPS,
+    SET_SLOT,
     SHORT_STEPS,
     SLOT_STEPS,
     StepsSignature,
     Task,
 )
+from wire.parameters import NodeParameters, SwitchParameters
+from wire.pma import ALL_PORTS
 
 __all__ = ["Taking", "Work"]
 
@@ -40,20 +44,26 @@ class Work(wiring.Component):
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
     """
 
-    taking: Out(Taking)
-    right: In(1)
-    not_right: Out(1)
-    due: In(1)
-    begins: Out(1)
-    hold: In(1)
-    steps: Out(StepsSignature())
-    short: In(1)
-    trap: Out(1)
-    task: In(Task)
-    leaves: In(1)
-    offering: Out(1)
-    accepted: In(1)
-    sent: In(1)
+    def __init__(self, parameters: NodeParameters) -> None:
+        self._ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1
+        super().__init__(
+            {
+                "taking": Out(Taking),
+                "right": In(1),
+                "not_right": Out(1),
+                "due": In(1),
+                "begins": Out(1),
+                "hold": In(1),
+                "steps": Out(StepsSignature()),
+                "short": In(1),
+                "trap": Out(1),
+                "task": In(Task),
+                "leaves": In(1),
+                "offering": Out(1),
+                "accepted": In(1),
+                "sent": In(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Free, then a packet comes or a trap begins, then steps, then perhaps an offer, then free."""
@@ -87,11 +97,14 @@ class Work(wiring.Component):
             steps.first.eq(steps.at(0)),
             steps.last_slot.eq(steps.slot == last_slot),
         ]
+        self._count_laps(m)
         stays = Signal()  # what is offered is no longer dropped
         with m.If(steps.go):
             m.d.sync += steps.number.eq(steps.number + 1)
             with m.If(self.short & (steps.in_slot == SHORT_STEPS - 2)):
                 m.d.sync += steps.number.eq(Cat(Const(SLOT_STEPS - 1, IN_SLOT_BITS), steps.slot))
+            with m.If(steps.again & (steps.in_slot == SLOT_STEPS - 1)):
+                m.d.sync += steps.number.eq(Cat(Const(0, IN_SLOT_BITS), steps.slot))
             with m.If((steps.number == PASS_STEPS - 1) & ~sets):
                 m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
@@ -102,3 +115,13 @@ class Work(wiring.Component):
         with m.If(self.sent):
             m.d.sync += [self.offering.eq(0), free.eq(1)]
         return m
+
+    def _count_laps(self, m: Module) -> None:
+        """A PMA's long slots have as many as there are ports, if it is asked about all."""
+        steps, all_ports = self.steps, Signal()
+        m.d.sync += all_ports.eq(self.task.pma & (self.task.head.port_select == ALL_PORTS))
+        again = all_ports & (steps.lap != self._ports) & (steps.within(SET_SLOT) | steps.within(ANSWER_SLOT))
+        with m.If(steps.at_in_slot(0)):
+            m.d.sync += steps.again.eq(0)
+        with m.If(steps.at_in_slot(LAP_STEP)):
+            m.d.sync += [steps.again.eq(again), steps.lap.eq(Mux(again, steps.lap + 1, 1))]

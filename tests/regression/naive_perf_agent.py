@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tests.agent_steps import LAP
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI
 from wire.crc import ICRC_BYTES, icrc_good
 from wire.headers import BTH, DETH, LRH
+from wire.layout import Layout
 from wire.mad import BASE_VERSION, CLASS_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MadStatus, MgmtClass
 from wire.opcodes import Opcode
 from wire.pma import (
+    ALL_PORTS,
     PMA_COUNTERS,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
@@ -37,6 +40,7 @@ __all__ = [
     "asked",
     "comparable",
     "is_request",
+    "laps_of",
     "looks_like_request",
     "port_select",
 ]
@@ -91,6 +95,7 @@ class Access(NamedTuple):
     register: int
     value: int | None = None
     name: str = ""
+    port: int = 0
 
 
 @dataclass
@@ -219,14 +224,28 @@ def _status(packet: bytes, ports: int) -> MadStatus:
     of_no_port = attribute in (PmaAttribute.CLASS_PORT_INFO, PmaAttribute.PORT_SAMPLES_RESULT)
     if attribute not in set(PmaAttribute) or (of_no_port and is_set):
         return MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
-    has_port = of_no_port or 1 <= port_select(packet) <= ports
+    has_port = of_no_port or 1 <= port_select(packet) <= ports or port_select(packet) == ALL_PORTS
     if _read(packet, "attribute_modifier") or not has_port:
         return MadStatus.INVALID_ATTRIBUTE_VALUE
     return MadStatus.OK
 
 
+def laps_of(packet: bytes, ports: int) -> int:
+    """How often the agent goes through a slot with accesses."""
+    of_ports = _read(packet, "attribute_id") in set(PmaAttribute) - {PmaAttribute.CLASS_PORT_INFO}
+    return ports if of_ports and port_select(packet) == ALL_PORTS else 1
+
+
 def accesses_of(packet: bytes, ports: int) -> Iterator[Access]:
-    """What the agent does on the bus for a request, in the order of its steps, all of one port."""
+    """What the agent does on the bus for a request, for each of its ports."""
+    first = 1 if port_select(packet) == ALL_PORTS else port_select(packet)
+    for access in _accesses(packet, ports):
+        for lap in range(laps_of(packet, ports)):
+            yield access._replace(step=access.step + LAP * lap, port=first + lap)
+
+
+def _accesses(packet: bytes, ports: int) -> Iterator[Access]:
+    """Of one port, in the order of their steps."""
     if _status(packet, ports) != MadStatus.OK:
         return
     data = packet[_DATA:]
@@ -279,7 +298,7 @@ def asked(packet: bytes) -> tuple[int, int]:
     return _read(packet, "method"), _read(packet, "attribute_id")
 
 
-def answer_to(packet: bytes, ports: int, read: dict[str, int]) -> bytes:
+def answer_to(packet: bytes, ports: int, read: dict[str, list[int]]) -> bytes:
     """The answer, whose accesses read this, as `comparable` has it."""
     status = _status(packet, ports)
     data = packet[_DATA:-ICRC_BYTES]
@@ -297,26 +316,34 @@ def answer_to(packet: bytes, ports: int, read: dict[str, int]) -> bytes:
     return comparable(made[:_DATA] + data + bytes(ICRC_BYTES))
 
 
-def _attribute(packet: bytes, read: dict[str, int]) -> bytes:
+def _sums(layout: Layout, read: dict[str, list[int]]) -> dict[str, int]:
+    """Of all ports, as much as the fields hold."""
+    return {name: min(sum(values), layout[name].max) for name, values in read.items()}
+
+
+def _attribute(packet: bytes, read: dict[str, list[int]]) -> bytes:
     data = packet[_DATA:]
     match _read(packet, "attribute_id"):
         case PmaAttribute.PORT_SAMPLES_CONTROL:
-            return PORT_SAMPLES_CONTROL.pack(port_select=port_select(packet), **read)
+            return PORT_SAMPLES_CONTROL.pack(port_select=port_select(packet), tick=read["tick"][-1])
         case PmaAttribute.PORT_COUNTERS:
             as_it_came = {name: PORT_COUNTERS[name].read(data) for name in ("counter_select", "counter_select2")}
-            return PORT_COUNTERS.pack(port_select=port_select(packet), **as_it_came, **read)
+            return PORT_COUNTERS.pack(port_select=port_select(packet), **as_it_came, **_sums(PORT_COUNTERS, read))
         case PmaAttribute.PORT_COUNTERS_EXTENDED:
-            values = {name: read[f"{name} high"] << 32 | read[f"{name} low"] for name, _, _ in _EXTENDED}
+            values = {
+                name: min((sum(read[f"{name} high"]) << 32) + sum(read[f"{name} low"]), _ONES_64)
+                for name, _, _ in _EXTENDED
+            }
             chosen = PORT_COUNTERS_EXTENDED["counter_select"].read(data)
             return PORT_COUNTERS_EXTENDED.pack(port_select=port_select(packet), counter_select=chosen, **values)
         case PmaAttribute.PORT_RCV_ERROR_DETAILS | PmaAttribute.PORT_XMIT_DISCARD_DETAILS as code:
             layout = _OF_DETAILS[code][0]
             chosen = layout["counter_select"].read(data)
-            return layout.pack(port_select=port_select(packet), counter_select=chosen, **read)
+            return layout.pack(port_select=port_select(packet), counter_select=chosen, **_sums(layout, read))
         case PmaAttribute.PORT_SAMPLES_RESULT:
             return b""
     # ClassPortInfo: versions, what it can do, and how fast.
-    return bytes([1, 1, 0x14, 0x00, 0, 0, 0, 8])
+    return bytes([1, 1, 0x15, 0x00, 0, 0, 0, 8])
 
 
 def comparable(packet: bytes) -> bytes:

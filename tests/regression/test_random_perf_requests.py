@@ -19,8 +19,8 @@ from tests.regression.naive_perf_agent import (
     asked,
     comparable,
     is_request,
+    laps_of,
     looks_like_request,
-    port_select,
 )
 from tests.regression.perf_traffic import PerfTraffic, random_perf_requests, unrest
 from tests.regression.test_random_smps import FABRIC
@@ -119,18 +119,18 @@ class Agents:
     def _answers(self, node: int) -> Iterator[bytes]:
         """The answers of a node that it sent; the bus is followed meanwhile, access by access."""
         ports = FABRIC.port_count(FABRIC.nodes[NODES[node]])
-        bus: list[tuple[int, int, int, int | None, dict[str, int] | None, str]] = []
-        answers: list[tuple[bytes, dict[str, int]]] = []
+        bus: list[tuple[int, int, int, int | None, dict[str, list[int]] | None, str]] = []
+        answers: list[tuple[bytes, dict[str, list[int]]]] = []
         for owner, first, packet in self._requests:
             if owner != node:
                 continue
             self.taken += 1
-            numbers = of_request(*asked(packet), pma=True)
+            numbers = of_request(*asked(packet), pma=True, laps=laps_of(packet, ports))
             cycles = self._steps(node, first, len(numbers))
-            values: dict[str, int] = {}
+            values: dict[str, list[int]] = {}
             for access in accesses_of(packet, ports):
                 cycle = cycles[numbers.index(access.step)]
-                bus.append((cycle, port_select(packet), access.register, access.value, values, access.name))
+                bus.append((cycle, access.port, access.register, access.value, values, access.name))
             sent = node, cycles[-1] + 2
             if sent in self._sent:
                 self._sent.remove(sent)
@@ -149,7 +149,7 @@ class Agents:
                 continue
             read = naive.reads(cycle, register)
             if values is not None:
-                values[name] = read
+                values.setdefault(name, []).append(read)
             elif register != PortCounter.XMIT_WAIT:
                 assert self._bus_reads[node, cycle] == read, (NODES[node], port, hex(register), cycle)
         for packet, values in answers:

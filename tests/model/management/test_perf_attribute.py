@@ -135,7 +135,9 @@ def ask(bench, mad, **where):
 
 def numbers(bench):
     """Those of the steps of what was asked last."""
-    return of_request(bench.asked.method, bench.asked.attribute_id, pma=True)
+    all_ports = mad_data(bench.asked)[1] == 255
+    laps = SWITCH.ports if all_ports and bench.parameters is SWITCH else 1
+    return of_request(bench.asked.method, bench.asked.attribute_id, pma=True, laps=laps)
 
 
 def steps(bench, what):
@@ -234,7 +236,7 @@ def test_nor_has_class_port_info(switch):
 
 
 @pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
-@pytest.mark.parametrize("port", [0, SWITCH.ports + 1, 255])
+@pytest.mark.parametrize("port", [0, SWITCH.ports + 1, 254])
 @pytest.mark.parametrize("attribute", OF_A_PORT)
 def test_port_select_is_a_port_that_there_is(switch, method, attribute, port):
     data = bytes([0, port, 0xFF, 0xFF]) + WILD[4:]
@@ -255,7 +257,7 @@ def test_class_port_info(switch, port):
     answer, data = ask(switch, get(A.CLASS_PORT_INFO, bytes([0, port])))
     info = CLASS_PORT_INFO.unpack(data + bytes(8))
     assert answer.status == MadStatus.OK
-    assert (info.base_version, info.class_version, info.capability_mask, info.resp_time_value) == (1, 1, 0x1400, 8)
+    assert (info.base_version, info.class_version, info.capability_mask, info.resp_time_value) == (1, 1, 0x1500, 8)
     assert data[8:] == bytes(56)
     assert not steps(switch, "read")
 
@@ -377,6 +379,56 @@ def test_details_are_read_and_set_one_by_one(switch, attribute, layout, register
     expected = layout.record({**shown, name: 7, "port_select": PORT, "counter_select": asked.counter_select})
     assert (answer.status, data[: layout.size_bytes]) == (MadStatus.OK, expected.pack())
     assert not any(data[layout.size_bytes :])
+
+
+@pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
+@pytest.mark.parametrize("attribute", OF_A_PORT)
+def test_all_ports_are_asked_one_after_the_other(switch, attribute, method):
+    """In the laps of each slot; what is done in each is what would be done of its port alone."""
+    alone = Bench(SWITCH)
+    alone.registers[lft_address(SLID)] = 2
+    ask(alone, request(method, attribute, bytes([0, PORT, 0xFF, 0xFF]) + WILD[4:]))
+    ask(switch, request(method, attribute, bytes([0, 255, 0xFF, 0xFF]) + WILD[4:]))
+    for what in ("read", "write"):
+        expected = [
+            (step + 1024 * (port - 1), address - (PORT - port << 16), *value)
+            for step, address, *value in steps(alone, what)
+            for port in range(1, SWITCH.ports + 1)
+        ]
+        order = numbers(switch)
+        assert steps(switch, what) == sorted(expected, key=lambda access: order.index(access[0]))
+
+
+def test_the_counters_of_all_ports_are_their_sums_and_stop_at_all_ones(switch):
+    for port in range(1, SWITCH.ports + 1):
+        for counter in Counter:
+            switch.registers[port_address(port, counter)] = port
+    switch.registers[port_address(2, Counter.LINK_DOWNED)] = 0xFF
+    switch.registers[port_address(4, Counter.XMIT_DATA)] = 0xFFFF_FFFA
+    answer, data = ask(switch, get(A.PORT_COUNTERS, bytes([0, 255])))
+    found = PORT_COUNTERS.unpack(data)
+    total = sum(range(1, SWITCH.ports + 1))
+    expected = dict.fromkeys(Counter, total) | {Counter.LINK_DOWNED: 0xFF, Counter.XMIT_DATA: 0xFFFF_FFFF}
+    expected[Counter.XMIT_DATA] = min(0xFFFF_FFFA + total - 4, 0xFFFF_FFFF)
+    assert (answer.status, found.port_select) == (MadStatus.OK, 255)
+    assert {counter: found[NAMES[counter]] for counter in Counter} == expected
+
+
+@pytest.mark.parametrize(("high", "total"), [(0x1000_0000, 4 * 0x1000_0000_FFFF_FFFF), (0x4000_0000, (1 << 64) - 1)])
+def test_sums_of_64_bits_carry_from_half_to_half(switch, high, total):
+    for port in range(1, SWITCH.ports + 1):
+        switch.registers[port_address(port, PortRegister.EXTENDED_LOW)] = 0xFFFF_FFFF
+        for register, _, _ in HIGHS:
+            switch.registers[port_address(port, register)] = high
+    _, data = ask(switch, get(A.PORT_COUNTERS_EXTENDED, bytes([0, 255])))
+    found = PORT_COUNTERS_EXTENDED.unpack(data + bytes(8))
+    assert [found[name] for _, _, name in HIGHS] == [total] * 4
+
+
+def test_an_adapter_has_one_port_and_all_ports(adapter):
+    adapter.registers[port_address(1, Counter.RCV_PKTS)] = 5
+    answer, data = ask(adapter, get(A.PORT_COUNTERS, bytes([0, 255])))
+    assert (answer.status, PORT_COUNTERS.unpack(data).port_rcv_pkts) == (MadStatus.OK, 5)
 
 
 def test_there_are_no_samples(switch):

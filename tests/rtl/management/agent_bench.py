@@ -300,7 +300,9 @@ class Bench:
         """Those of the steps of a packet's work, if it is answered."""
         mad = MAD_HEADER.unpack(data.ljust(MAD_START + MAD_HEADER.size_bytes, b"\0"), MAD_START)
         pma = mad.mgmt_class == MgmtClass.PERF
-        return of_request(mad.method, mad.attribute_id, pma=pma, is_switch=self.is_switch)
+        all_ports = pma and data[MAD_START + 65 : MAD_START + 66] == b"\xff"
+        laps = self.parameters.ports if all_ports and isinstance(self.parameters, SwitchParameters) else 1
+        return of_request(mad.method, mad.attribute_id, pma=pma, is_switch=self.is_switch, laps=laps)
 
     async def finish(self, cycles: int | None = None) -> Work:
         """Go on until the agent is available again, or to so many cycles after step 0."""

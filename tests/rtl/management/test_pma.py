@@ -16,6 +16,7 @@ from wire.node_info import NODE_INFO
 from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
 from wire.pma import (
     PERF_MAD,
+    PMA_ATTRIBUTES,
     PMA_CAPABILITIES,
     PMA_DATA_BYTES,
     PMA_RESP_TIME,
@@ -29,7 +30,7 @@ from wire.pma import (
 )
 from wire.port_info import PORT_INFO
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
-from wire.registers import Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
+from wire.registers import COUNTER_WIDTHS, Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
 from wire.sma import SmaAttribute
 
 SWITCH = SwitchParameters(ports=3, vls=4, lft_size=128, mft_size=64)
@@ -210,7 +211,7 @@ def test_what_cannot_be_answered_has_a_status_and_the_data_that_came(fields: dic
 @pytest.mark.parametrize(("parameters", "ports"), [(SWITCH, 3), (ADAPTER, 1)], ids=["switch", "adapter"])
 def test_port_select_names_one_port(parameters: NodeParameters, ports: int) -> None:
     codes = (PmaAttribute.PORT_SAMPLES_CONTROL, PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED)
-    asked = [(code, port) for code in codes for port in (0, 1, ports, ports + 1, 129, 255)]
+    asked = [(code, port) for code in codes for port in (0, 1, ports, ports + 1, 129, 254)]
     found = works([packet(perf(SET, code, bytes([0, port]))) for code, port in asked], parameters)
     for (_, port), work in zip(asked, found, strict=True):
         there = 1 <= port <= ports
@@ -469,6 +470,64 @@ def test_there_are_no_samples() -> None:
     assert read.data == answer(packet(perf(GET, PmaAttribute.PORT_SAMPLES_RESULT, ONES)), b"")
     assert mad(written_to).status == MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
     assert of_port(read) == of_port(written_to) == []
+
+
+# All ports.
+
+
+def counters_of_every_port(rng: random.Random) -> dict[int, int]:
+    """Small numbers, and some near the end of their field or of half of it."""
+    values = {}
+    for port in (1, 2, 3):
+        for register in (*Counter, *CounterHigh, *Detail, PortRegister.EXTENDED_LOW):
+            bits = 16 if isinstance(register, Detail) else COUNTER_WIDTHS.get(register, 32)  # type: ignore[call-overload]
+            near = rng.choice((0, (1 << bits - 1) - 1, (1 << bits) - 1, (1 << bits) // 3))
+            values[port_address(port, register)] = rng.choice((near, max(near - rng.randrange(4), 0), rng.randrange(4)))
+    return values
+
+
+OF_PORTS = [
+    code for code in PmaAttribute if code not in (PmaAttribute.CLASS_PORT_INFO, PmaAttribute.PORT_SAMPLES_RESULT)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", OF_PORTS)
+@pytest.mark.parametrize("seed", range(2))
+def test_of_all_ports_the_sums_are_shown(seed: int, code: PmaAttribute) -> None:
+    print(f"seed {seed}")
+    registers = counters_of_every_port(random.Random(f"{seed}/{code}"))
+    registers |= {port_address(port, PortRegister.TICK): 0x10 * port for port in (1, 2, 3)}
+    layout = PMA_ATTRIBUTES[code].format
+    assert isinstance(layout, Layout)
+    asked = [packet(perf(GET, code, written(ONES, layout, 0, port_select=port))) for port in (1, 2, 3, 255)]
+    settings = {"holds": holding(seed)} if seed else {}
+    *alone, shown = works(asked, registers=registers, **settings)
+    due = [Access(access.step + 1024 * lap, *access[1:]) for lap, work in enumerate(alone) for access in of_port(work)]
+    assert of_port(shown) == sorted(due, key=lambda access: shown.numbers.index(access.step))
+    assert seed or shown.answered
+    for field in layout.fields:
+        found, *values = (attribute(work, layout)[field.name] for work in (shown, *alone))
+        if code is PmaAttribute.PORT_SAMPLES_CONTROL:
+            assert found == (0xFF if field.name == "port_select" else values[-1])
+        elif field.name not in ("port_select", "counter_select", "counter_select2"):
+            assert found == min(sum(values), field.max), field.name
+
+
+def test_a_set_of_all_ports_sets_each() -> None:
+    asked = written(ONES, PORT_COUNTERS, 0, port_select=255, counter_select=1 << 3, counter_select2=0)
+    (work,) = works([packet(perf(SET, PmaAttribute.PORT_COUNTERS, asked))])
+    step = 16 + 8 * 2 + 2
+    assert work.writes == [
+        Access(step + 1024 * (port - 1), port_address(port, Counter.RCV_ERRORS), 0xFFFF) for port in (1, 2, 3)
+    ]
+    extended = written(ONES, PORT_COUNTERS_EXTENDED, 0, port_select=255, counter_select=0b10)
+    (work,) = works([packet(perf(SET, PmaAttribute.PORT_COUNTERS_EXTENDED, extended))])
+    assert [(access.address, access.value) for access in work.writes] == [
+        (port_address(port, register), 0xFFFF_FFFF)
+        for port in (1, 2, 3)
+        for register in (PortRegister.EXTENDED_LOW, CounterHigh.RCV_DATA_HIGH)
+    ]
 
 
 # Where it goes, and on which slot.
