@@ -492,6 +492,24 @@ MUTANTS: Final = (
         Kind.ROW,
         "S[1]",
     ),
+    Mutant(
+        "the counters of all ports are those of the last",
+        "management/answer_word.py",
+        "port_sum.clear.eq(steps.at_in_slot(0) & (steps.lap == 1))",
+        "port_sum.clear.eq(steps.at_in_slot(0))",
+        mixed("all_ports", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "a slot without accesses takes all its steps",
+        "management/agent.py",
+        "work.short.eq(bus_steps.short)",
+        "work.short.eq(0)",
+        mixed("agent_rules", "S"),
+        Kind.SEND,
+        "S",
+    ),
     # Counters.
     Mutant(
         "a wrong ICRC at the agent counts nowhere",

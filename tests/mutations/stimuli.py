@@ -21,7 +21,7 @@ from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
 from wire.packet import Packet
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
-from wire.pma import PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
+from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.port_info import PORT_INFO
 from wire.registers import (
     Counter,
@@ -280,14 +280,15 @@ def counters_end() -> RunSpec:
     """Counters that are near their end when packets move them."""
     star = _pair()
     ends = {Counter.RCV_PKTS: 0xFFFF_FFFE, Counter.RCV_DATA: 0xFFFF_FFF0, Counter.RCV_ERRORS: 0xFFFF}
+    ends[Counter.RCV_SWITCH_RELAY_ERRORS] = 0xFFFF
     for counter, value in ends.items():
         star.write(START, SWITCH, port_address(1, counter), value)
     star.inject(START + 10, 1, link_error("bit_flip", row=12))
-    for _ in range(4):
-        star.post(START + 15, 1, 2, 24)
+    for dlid in (2, 2, 9, 2, 2):
+        star.post(START + 15, 1, dlid, 24)
     for counter in ends:
-        star.read(START + 105, SWITCH, port_address(1, counter))
-    return star.spec(START + 115)
+        star.read(START + 125, SWITCH, port_address(1, counter))
+    return star.spec(START + 135)
 
 
 def deep_buffers() -> RunSpec:
@@ -367,10 +368,11 @@ def management() -> RunSpec:
     star.write(START, SWITCH, lft_address(4), 0)
     star.post(START + 10, 1, 4, 40)
     star.post(START + 10, 2, 1, 256, vl=VL15)
-    for _ in range(3):
+    star.send(START + 10, 1, _directed(MadMethod.SET, SmaAttribute.SL_TO_VL_MAPPING_TABLE))
+    for _ in range(2):
         star.ask(START + 10, 1, [1])
-    star.read(START + 520, SWITCH, node_address(NodeRegister.NUM_PORTS))
-    # The second SMP is damaged in flight while the agent works on the first.
+    star.read(START + 400, SWITCH, node_address(NodeRegister.NUM_PORTS))
+    # The second SMP is damaged in flight while the agent works on the first, a Set, which takes longer.
     star.inject(START + 400, 1, link_error("bit_flip", row=40))
     return star.spec(START + 930)
 
@@ -414,6 +416,16 @@ def agent_rules() -> RunSpec:
         gmp_packet(clear, _HOST_LID, _SWITCH_LID),
         _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 2, down),
     )
+
+
+def all_ports() -> RunSpec:
+    """The counters of all ports of the switch, of which each has counted something."""
+    star = _managed_pair()
+    star.post(START + 4, 2, _HOST_LID, 40)
+    counters = PORT_COUNTERS.pack(port_select=ALL_PORTS)
+    asked = perf_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, counters, transaction_id=6)
+    star.send(START + 200, 1, gmp_packet(asked, _HOST_LID, _SWITCH_LID))
+    return star.spec(START + 900)
 
 
 def counted_apart() -> RunSpec:
@@ -475,6 +487,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         bad_smp,
         m_key_rules,
         agent_rules,
+        all_ports,
         counted_apart,
     )
 }
