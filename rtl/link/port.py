@@ -225,9 +225,32 @@ class LinkPort(wiring.Component):
         """What the counters count, and their registers."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
-        m.submodules.xmit_wait = xmit_wait = XmitWait()
         m.submodules.counters = counters = PortCounters()
         m.submodules.wide_counters = wide_counters = WideCounters()
+        counts, amounts = self._narrow_counts(m)
+        wide_counts: dict[Counter, Value] = {
+            Counter.XMIT_DATA: transmitter.packet_sent,
+            Counter.RCV_DATA: verdict.valid,
+            Counter.XMIT_PKTS: transmitter.packet_sent,
+            Counter.RCV_PKTS: verdict.valid,
+        }
+        wide_amounts: dict[Counter, Value] = {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
+        m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
+        m.d.comb += [counters.amounts[counter.name].eq(value) for counter, value in amounts.items()]
+        m.d.comb += [wide_counters.counts[counter.name].eq(value) for counter, value in wide_counts.items()]
+        m.d.comb += [wide_counters.amounts[counter.name].eq(value) for counter, value in wide_amounts.items()]
+        m.d.comb += [
+            counters.reg.eq(reg),
+            wide_counters.reg.eq(reg),
+            registers.counters.eq(counters.values),
+            registers.wide_value.eq(wide_counters.value),
+        ]
+
+    def _narrow_counts(self, m: Module) -> tuple[dict[Counter | Detail, Value], dict[Counter | Detail, Value]]:
+        """Which counters of 32 bits at most move in this cycle, and by how much those that do not move by 1."""
+        parts: Any = m.submodules
+        registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
+        m.submodules.xmit_wait = xmit_wait = XmitWait()
         m.submodules.link_integrity = link_integrity = LinkIntegrity()
         m.submodules.buffer_overruns = buffer_overruns = BufferOverruns()
         symbol_error = Signal()
@@ -294,29 +317,7 @@ class LinkPort(wiring.Component):
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
-        wide_counts: dict[Counter | Detail, Value] = {
-            Counter.XMIT_DATA: transmitter.packet_sent,
-            Counter.RCV_DATA: verdict.valid,
-            Counter.XMIT_PKTS: transmitter.packet_sent,
-            Counter.RCV_PKTS: verdict.valid,
-        }
-        wide_amounts: dict[Counter | Detail, Value] = {
-            Counter.XMIT_DATA: transmitter.index,
-            Counter.RCV_DATA: verdict.k,
-        }
-        for inputs, values in (
-            (counters.counts, counts),
-            (counters.amounts, amounts),
-            (wide_counters.counts, wide_counts),
-            (wide_counters.amounts, wide_amounts),
-        ):
-            m.d.comb += [inputs[counter.name].eq(value) for counter, value in values.items()]
-        m.d.comb += [
-            counters.reg.eq(reg),
-            wide_counters.reg.eq(reg),
-            registers.counters.eq(counters.values),
-            registers.wide_value.eq(wide_counters.value),
-        ]
+        return counts, amounts
 
     def _trace(self, m: Module) -> None:
         """The records, in the order of `PORT_KINDS`."""

@@ -14,12 +14,14 @@ from wire.packet import BLOCK_BYTES
 from wire.parameters import SwitchParameters
 from wire.registers import (
     COUNTER_WIDTHS,
+    DETAIL_BITS,
     HIGH_OF_COUNTER,
     LEASE_SECOND_AT_RESET,
     LFT_PAGE,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
     Counter,
+    Detail,
     NodeRegister,
     PortRegister,
 )
@@ -216,6 +218,7 @@ def _registers(parameters: SwitchParameters) -> str:
         for register, meaning in _PORT_REGISTERS.items()
     ]
     counters = [(f"`0x{counter:02x}`", counter.name, COUNTER_WIDTHS[counter]) for counter in Counter]
+    details = [(f"`0x{detail:02x}`", detail.name, DETAIL_BITS) for detail in Detail]
     highs = [(f"`0x{high:02x}`", high.name, counter.name) for counter, high in HIGH_OF_COUNTER.items()]
     tables = [
         (
@@ -245,7 +248,7 @@ Port p at `p * 0x10000 + offset`, p = 1..{last}; states are {states}:
 {_table(("offset", "register", "at reset", "meaning"), port)}
 Counters of port p, likewise. They stop at all ones; a write sets them. XMIT_DATA and RCV_DATA are in words of 4 bytes.
 
-{_table(("offset", "counter", "bits"), counters)}
+{_table(("offset", "counter", "bits"), counters + details)}
 Of these, the counters of data and packets have 64 bits: their registers above stop at all ones, and a write to one sets
 all 64. A read of one of the upper halves below keeps the lower half in EXTENDED_LOW, to be read next; a write of one
 sets the whole counter, with EXTENDED_LOW, written before, as its lower half.

@@ -30,7 +30,7 @@ def drawn(stimulus: Stimulus) -> list[Control | Post]:
         ([], [Post.of_words(5, 2, 0, WORDS)], "expected an adapter, nodes 0, 1"),
         ([], [Post.of_words(5, 0, 2, WORDS)], r"h0 has slots 0\.\.1"),
         ([], [Post.of_words(5, 0, 0, (1,))], r"1 words: expected 5\.\.1055 that fit h0's 128 blocks"),
-        ([], [Post.of_words(5, 0, 1, (1,) * 160)], r"160 words: expected 5\.\.1055 that fit h0's 10 blocks"),
+        ([], [Post.of_words(5, 0, 1, (1,) * 480)], r"480 words: expected 5\.\.1055 that fit h0's 30 blocks"),
     ],
 )
 def test_stimulus_that_cannot_act_is_refused(controls: list[Control], posts: list[Post], said: str) -> None:
