@@ -7,7 +7,7 @@ import pytest
 from tests.rtl.link.bench import ACTIVE_FROM, DECIDED, PortBench, data_rows, packet
 from wire.codes import PortState
 from wire.crc import icrc, invert_vcrc, vcrc
-from wire.registers import COUNTER_WIDTHS, Counter, PortRegister
+from wire.registers import COUNTER_WIDTHS, Counter, Detail, PortRegister
 from wire.symbols import Control, Row, frame_data_packet
 from wire.trace import Kind, Verdict
 
@@ -106,6 +106,31 @@ def receive(rows: list[Row], *, state: PortState = PortState.ACTIVE, watch: int 
 def verdict_of(port: PortBench) -> Verdict:
     [record] = port.of(Kind.RX_DATA)
     return Verdict(record.words[0] & 0xFF)
+
+
+DETAILS = {
+    Verdict.PHYSICAL: Detail.LOCAL_PHYSICAL_ERRORS,
+    Verdict.LVER: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.LENGTH: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.VL: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.VL15_HEADER: Detail.MALFORMED_PACKET_ERRORS,
+    Verdict.OVERRUN: Detail.BUFFER_OVERRUN_ERRORS,
+    Verdict.DLID: Detail.DLID_MAPPING_ERRORS,
+    Verdict.NO_ROUTE: Detail.DLID_MAPPING_ERRORS,
+    Verdict.VL_MAP: Detail.VL_MAPPING_ERRORS,
+    Verdict.LOOP: Detail.LOOPING_ERRORS,
+}
+
+
+@pytest.mark.parametrize(
+    "case", ["good", "wrong VCRC", "marked bad", "DLID 0", "VL15, raw", "LVer", "VL not operational"]
+)
+def test_one_detail_moves_with_each_error(case: str) -> None:
+    rows, verdict, _ = CASES[case]
+    for detail in Detail:
+        port = receive(rows, watch=detail)
+        port.run(C0 + 20)
+        assert port.counts(detail) == ([(C0 + 13, 1)] if DETAILS.get(verdict) is detail else [])
 
 
 @pytest.mark.parametrize("case", CASES)

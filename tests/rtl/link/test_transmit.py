@@ -5,7 +5,7 @@ import pytest
 from tests.rtl.link.bench import ACTIVE_FROM, TO_STAGE, TO_WIRES, PortBench, data_rows, packet
 from wire.codes import PortState
 from wire.crc import fingerprint, vcrc
-from wire.registers import Counter, PortRegister
+from wire.registers import Counter, Detail, PortRegister
 from wire.symbols import IDLE_PERIOD, Control, Row, deframe, idle_row
 from wire.trace import Kind
 
@@ -146,6 +146,20 @@ def test_what_may_not_be_sent_is_refused(why: str) -> None:
     assert port.of(Kind.TX_DATA) == []
     [record] = port.of(Kind.TX_DISCARD)
     assert (record.cycle, record.words) == (X0 + 10 + TO_WIRES, (slot | 3 << 16, 10 | 10 << 16, 0, 0, 0))
+
+
+@pytest.mark.parametrize("detail", [Detail.INACTIVE_DISCARDS, Detail.NEIGHBOR_MTU_DISCARDS])
+def test_discards_say_whether_a_packet_was_too_long(detail: Detail) -> None:
+    """Wherever it was for; SMPs are short enough for all ports."""
+    port = PortBench(vls=2)
+    port.watch = detail
+    port.send(X0, data_rows(), oversize=1)
+    port.send(X0 + 20, data_rows())
+    port.at(X0 + 40, up=0)
+    port.send(X0 + 60, data_rows(vl=15), slot=2, oversize=1)
+    port.run(X0 + 80)
+    too_long, others = [(X0 + 10 + TO_WIRES, 1)], [(X0 + 30 + TO_WIRES, 1), (X0 + 70 + TO_WIRES, 2)]
+    assert port.counts(detail) == (too_long if detail is Detail.NEIGHBOR_MTU_DISCARDS else others)
 
 
 @pytest.mark.parametrize("state", [PortState.INITIALIZE, PortState.ARMED])
