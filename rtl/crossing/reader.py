@@ -28,8 +28,8 @@ more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
 with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
-it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks. `n` is the packet's PktLen,
-for the trace.
+it is swallowed, and then `bad` that it is oversize. Lane 0 of row 0, where nothing but SDP can be, holds the packet's
+blocks. `n` is the packet's PktLen, for the trace.
 """
 
 
@@ -89,6 +89,7 @@ class Reader(wiring.Component):
         m.d.sync += [fresh.eq(self.grant), described.eq(fresh)]
         job, wide, description, words = self._packet(m, fresh, described)
         is_data = job.slot != self.vls
+        too_long = Signal()
 
         # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
         active = Signal()
@@ -143,12 +144,13 @@ class Reader(wiring.Component):
             ]
         m.d.comb += [
             scrap.eq(passing & first & memory.bad),
-            swallowed.eq(passing & first & ~memory.bad & (job.swallowed | (description.oversize & is_data))),
+            too_long.eq(description.oversize & is_data),
+            swallowed.eq(passing & first & ~memory.bad & (job.swallowed | too_long)),
             early.eq(passing & ~first & ~final & memory.stored.last),
             end.eq(scrap | swallowed | early),
             self.row.valid.eq(passing),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
-            self.row.bad.eq(Mux(first, scrap, memory.stored.bad & (final | memory.stored.last))),
+            self.row.bad.eq(Mux(first, scrap | too_long, memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
         self._fill_row(m, described)

@@ -53,8 +53,9 @@ SendRow = data.StructLayout(
 """A row of a data packet that goes to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
-packet that is swallowed. `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
-comes with row 0, and means anything with the others. Lane 0 of row 0 means anything: it goes out as SDP.
+packet that is swallowed, `bad` saying that it exceeds the NeighborMTU. `slot`, `n` and `input` (number of the input)
+hold from row 0 to the end row. `need` (blocks) comes with row 0, and means anything with the others. Lane 0 of row 0
+means anything: it goes out as SDP.
 """
 
 
@@ -146,16 +147,13 @@ class Transmitter(wiring.Component):
         # The place in the packet.
         following = Signal.like(self.index)
         m.d.comb += self.index.eq(Mux(send.first, 0, following))
-        oversize = Signal()
         with m.If(send.valid):
             m.d.sync += [refused_before.eq(refused), following.eq(self.index + 1)]
-        with m.If(send.valid & send.first):
-            m.d.sync += oversize.eq(send.oversize & ~is_vl15)
 
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & ~refused),
             self.packet_discarded.eq(send.valid & send.last & refused),
-            self.too_long.eq(oversize),
+            self.too_long.eq(send.first & send.bad),
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
