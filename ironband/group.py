@@ -19,6 +19,7 @@ SUBCOMMANDS: Final = {
     "curves": "Measure throughput and latency over offered load, with virtual output queues and with FIFOs.",
     "export": "Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.",
     "run": "Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.",
+    "serve": "Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.",
     "synth": "Area and clock of a switch on a Lattice ECP5, by Yosys and nextpnr.",
     "up": "Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.",
 }

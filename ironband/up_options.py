@@ -97,7 +97,7 @@ def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:
     return chosen
 
 
-def manager_host(fabric: FabricParameters, sm: str | None) -> str:
+def manager_host(fabric: FabricParameters, sm: str | None, option: str = "--sm") -> str:
     """Where the Subnet Manager runs: at the first host unless given.
 
     Raises:
@@ -108,9 +108,9 @@ def manager_host(fabric: FabricParameters, sm: str | None) -> str:
         raise click.UsageError("the topology has no host: expected one for the Subnet Manager to run at")
     if sm is None:
         return hosts[0]
-    _check_known(fabric, sm, "--sm")
+    _check_known(fabric, sm, option)
     if sm not in hosts:
-        raise click.UsageError(f"--sm {sm}: is a switch, expected a host")
+        raise click.UsageError(f"{option} {sm}: is a switch, expected a host")
     return sm
 
 

@@ -25,7 +25,7 @@ INSIDE = {
     "cosim": (
         ("pictures",),
         ("experiments",),
-        ("engines", "hosts", "analysis"),
+        ("engines", "hosts", "doors", "analysis"),
         ("stimulus",),
         ("drivers", "scenario"),
         ("simulators", "harness", "trace", "topology"),

@@ -7,16 +7,19 @@ import ctypes
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from toolchain.errors import UserError
 
-__all__ = ["BuildFailed", "ProcessTimeout", "run_logged", "run_tool", "running"]
+__all__ = ["BuildFailed", "ProcessTimeout", "in_foreground", "run_logged", "run_tool", "running"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _GRACE_SECONDS = 2.0
+_LOOK_SECONDS = 0.01
 _LOG = "build.log"
 _MOST_LINES = 5
 
@@ -66,6 +69,24 @@ def running(
             _end_group(process)
 
 
+@contextlib.contextmanager
+def in_foreground(command: Sequence[str], *, env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run COMMAND beside the body of the `with` block, with our input, output and terminal.
+
+    What it leaves running is ended with it when the block is left, whatever the cause.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    process = subprocess.Popen(command, env=dict(env), preexec_fn=_die_with_parent)
+    before = _children() - {process.pid}
+    try:
+        yield process
+    finally:
+        _end_children(process, before)
+
+
 def run_logged(
     command: Sequence[str],
     *,
@@ -109,3 +130,27 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)
+
+
+def _children() -> set[int]:
+    """Our children, those included whose own parents have gone."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(number) for one in lists for number in one.read_text().split()}
+
+
+def _end_children(process: subprocess.Popen[bytes], spared: set[int]) -> None:
+    """End PROCESS and all that it has left to us: ask, wait a little, then kill. Whose parents end come to us, too."""
+    deadline = time.monotonic() + _GRACE_SECONDS
+    asked: set[int] = set()
+    while left := _children() - spared:
+        late = time.monotonic() > deadline
+        for child in left if late else left - asked:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL if late else signal.SIGTERM)
+        asked |= left
+        process.poll()
+        for child in left - {process.pid}:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
+        time.sleep(_LOOK_SECONDS)
+    process.wait()

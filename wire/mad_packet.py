@@ -32,7 +32,7 @@ def smp_packet(smp: Record | bytes, slid: int = LID_PERMISSIVE, dlid: int = LID_
 
 
 def gmp_packet(
-    mad: Record,
+    mad: Record | bytes,
     slid: int,
     dlid: int,
     *,
@@ -54,7 +54,7 @@ def gmp_packet(
         dest_qp=dest_qp,
         src_qp=src_qp,
         q_key=Q_KEY_GSI,
-        payload=mad.pack(),
+        payload=mad.pack() if isinstance(mad, Record) else mad,
         vl=vl,
         sl=sl,
         p_key=p_key,

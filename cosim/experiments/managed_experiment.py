@@ -11,11 +11,11 @@ from typing import Final
 
 from cosim.engines import simulation
 from cosim.experiments.experiment import Experiment, ManagerListener, chosen_settings, experiment_from
-from cosim.hosts.mad_carrier import ActorGroup
 from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start
 from cosim.scenario.find_scenario import ScenarioError
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.scenario import Scenario
+from cosim.stimulus.actors import ActorGroup
 from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology, hops_to, neighbours

@@ -12,7 +12,7 @@ from cosim.analysis.observer import Audience, Observer
 from cosim.engines import simulation
 from cosim.engines.base import MODEL
 from cosim.experiments.experiment import Experiment
-from cosim.hosts.mad_carrier import ActorGroup, MadCarrier, Replay
+from cosim.stimulus.actors import ActorGroup, Leader, Replay
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison, compare
 from wire.trace import Record
@@ -57,14 +57,16 @@ def run_beside_model(
     spec: Callable[[Actor | None], RunSpec],
     work_dir: Path,
     audience: Audience,
-    carriers: Sequence[MadCarrier],
+    carriers: Sequence[Leader],
     *,
     rtl: Collection[str] | None = None,
     waves: Path | None = None,
+    compared: bool = True,
 ) -> tuple[Comparison | None, int]:
     """Run an engine before an audience, compare it with the golden model, and say how many cycles it ran.
 
     `spec` is called for each run, with what `carriers` do in it: act in the engine's, and in the model's the same.
+    Unless it is to be `compared`, the engine's is all there is.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).
@@ -74,7 +76,7 @@ def run_beside_model(
     comparison = None
     with run as records:
         seen = audience.follow(records)
-        if engine == MODEL:
+        if engine == MODEL or not compared:
             deque(seen, maxlen=0)
         else:
             second = spec(ActorGroup([Replay(carrier) for carrier in carriers]) if carriers else None)

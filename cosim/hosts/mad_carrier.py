@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from cosim.stimulus.run_spec import Actor
+from cosim.stimulus.actors import Shared, drawn_until
 from sm.mad_client import MadClient
 from wire.mad_packet import smp_of, smp_packet
 from wire.packet import parse
 from wire.stimulus import Delivery, Post
 
-__all__ = ["REACTION_CYCLES", "ActorGroup", "MadCarrier", "Replay"]
+__all__ = ["REACTION_CYCLES", "MadCarrier"]
 
 REACTION_CYCLES: Final = 1_000
 """From the last word of a packet to the cycle in which the Subnet Manager has its answer posted, and from a timer
@@ -39,6 +38,8 @@ class MadCarrier:
         """
         self.posts: list[Post] = []
         """All that was posted, in order."""
+        self.posted: Shared[Post] = Shared()
+        """The same, for the runs in which it is posted."""
         self.reach = 0
         """The cycle up to which the posts are known."""
         self._mads = mads
@@ -49,7 +50,7 @@ class MadCarrier:
         self._ended = ended
         self._started = False
         self._end: int | None = None
-        self._queue = _Queue(self.posts)
+        self._queue = self.posted.queue()
 
     def until(self, finished: int) -> int:
         """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`."""
@@ -60,7 +61,7 @@ class MadCarrier:
 
     def posts_until(self, cycle: int) -> Iterator[Post]:
         """Packets for CYCLE or before that were not given yet."""
-        return self._queue.until(cycle)
+        return drawn_until(self._queue, cycle)
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands what is for the Subnet Manager to it."""
@@ -85,62 +86,11 @@ class MadCarrier:
     def _act(self, now: int) -> None:
         """Posts what the Subnet Manager sends in cycle `now`."""
         for outgoing in self._mads.poll(now):
-            self.posts.append(Post(now + REACTION_CYCLES, self._node, self._slot, smp_packet(*outgoing).data))
+            post = Post(now + REACTION_CYCLES, self._node, self._slot, smp_packet(*outgoing).data)
+            self.posts.append(post)
+            self.posted.append(post)
         if self._end is None and self._ended():
             self._end = now + REACTION_CYCLES
-
-
-class Replay:
-    """An actor that posts what a carrier posted in another run, which is ahead of this one or as far."""
-
-    def __init__(self, carrier: MadCarrier) -> None:
-        self._carrier = carrier
-        self._queue = _Queue(carrier.posts)
-
-    def until(self, finished: int) -> int:
-        """As far as the other run may go by now."""
-        return max(finished, self._carrier.reach)
-
-    def posts_until(self, cycle: int) -> Iterator[Post]:
-        """Packets for CYCLE or before that were not given yet."""
-        return self._queue.until(cycle)
-
-    def delivered(self, delivery: Delivery) -> None:
-        """The other run's deliveries count."""
-
-
-class ActorGroup:
-    """Several actors as one; the run ends when all of them have ended it."""
-
-    def __init__(self, actors: Sequence[Actor]) -> None:
-        self._actors = actors
-
-    def until(self, finished: int) -> int:
-        """The least limit of those that still run."""
-        reaches = [actor.until(finished) for actor in self._actors]
-        return min((reach for reach in reaches if reach > finished), default=finished)
-
-    def posts_until(self, cycle: int) -> Iterator[Post]:
-        """Packets of all of them for CYCLE or before that were not given yet."""
-        return heapq.merge(*(actor.posts_until(cycle) for actor in self._actors), key=lambda post: post.cycle)
-
-    def delivered(self, delivery: Delivery) -> None:
-        """All of them get it."""
-        for actor in self._actors:
-            actor.delivered(delivery)
-
-
-class _Queue:
-    """Gives posts of a growing list, each once."""
-
-    def __init__(self, posts: list[Post]) -> None:
-        self._posts = posts
-        self._given = 0
-
-    def until(self, cycle: int) -> Iterator[Post]:
-        while self._given < len(self._posts) and self._posts[self._given].cycle <= cycle:
-            self._given += 1
-            yield self._posts[self._given - 1]
 
 
 def _mad_of(delivery: Delivery) -> bytes | None:

@@ -19,7 +19,7 @@ from wire.registers import PortRegister, port_address
 from wire.smp import MAX_HOPS
 from wire.stimulus import Control, Operation
 
-__all__ = ["ACTIVATION_WAIT", "ManagerHost", "first_controls", "link_ends", "manager_start"]
+__all__ = ["ACTIVATION_WAIT", "ManagerHost", "first_controls", "link_ends", "manager_start", "smp_timeout"]
 
 ACTIVATION_WAIT: Final = 3_000
 """Cycles to wait before ports are activated once more (SubnetSettings.activation_wait). A port waits for a flow control
@@ -71,7 +71,7 @@ class ManagerHost:
         self.events: list[tuple[int, Event]] = []
         self._tell = tell
         room = min(node.vl15_blocks for node in fabric.nodes.values())
-        mads = MadClient(window=1 + room // _SMP_BLOCKS, timeout=_smp_timeout(fabric))
+        mads = MadClient(window=1 + room // _SMP_BLOCKS, timeout=smp_timeout(fabric))
         self.manager = SubnetManager(mads, settings, lids=lids, listener=self._listen)
         self.carrier = MadCarrier(
             mads,
@@ -93,7 +93,7 @@ class ManagerHost:
         return bool(heavy) and heavy[-1].complete
 
 
-def _smp_timeout(fabric: FabricParameters) -> int:
+def smp_timeout(fabric: FabricParameters) -> int:
     """Cycles after which an SMP is sent again, and in the end its node taken for silent.
 
     An answer from the far end of the fabric takes no longer even if at every link, there and back, it comes behind a

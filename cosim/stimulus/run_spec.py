@@ -111,11 +111,16 @@ class _Ahead(Generic[_Entry]):
 
     def __init__(self, entries: Iterator[_Entry]) -> None:
         self._entries: Iterator[_Entry] = entries
-        self._held: _Entry | None = next(entries, None)
+        self._held: _Entry | None = None
 
     def until(self, cycle: int) -> Iterator[_Entry]:
-        while self._held is not None and self._held.cycle <= cycle:
-            held, self._held = self._held, next(self._entries, None)
+        # An entry is drawn when it is asked for: what acts in answer to a run may not know it before.
+        while True:
+            if self._held is None:
+                self._held = next(self._entries, None)
+            if self._held is None or self._held.cycle > cycle:
+                return
+            held, self._held = self._held, None
             yield held
 
 

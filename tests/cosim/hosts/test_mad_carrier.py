@@ -1,6 +1,7 @@
 """A Subnet Manager's MADs as packets on VL15: when they are posted, and which deliveries are handed over."""
 
-from cosim.hosts.mad_carrier import REACTION_CYCLES, MadCarrier, Replay
+from cosim.hosts.mad_carrier import REACTION_CYCLES, MadCarrier
+from cosim.stimulus.actors import Replay
 from sm.mad_client import MadClient
 from sm.tasks import start
 from wire.codes import LID_PERMISSIVE, VL15

@@ -1,0 +1,1 @@
+"""Doors by which programs that others wrote reach a simulated fabric."""

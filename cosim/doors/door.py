@@ -1,0 +1,397 @@
+"""The door in a simulation: programs' MADs become packets of their hosts' adapters, and what these deliver is theirs.
+
+Simulated time goes on while something is on its way in the fabric. While nothing is, it stands still, and the door
+waits for programs without a cycle or processor time spent.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from cosim.doors.clients import Clients
+from cosim.doors.host_port import ATTRIBUTES, HostPort
+from cosim.doors.mad_layer import MadLayer, MadPort, Moment, Outgoing, Send, transaction_id
+from cosim.doors.sysfs import HostFiles
+from cosim.doors.user_mad import Address
+from cosim.stimulus.actors import Shared, drawn_until
+from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15
+from wire.headers import BTH, DETH, GRH, LRH
+from wire.mad import MadMethod, MgmtClass
+from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
+from wire.packet import Packet, parse
+from wire.parameters import AdapterParameters, FabricParameters
+from wire.sma import SmaAttribute
+from wire.smp import initial_path, is_directed, unpack_smp
+from wire.stimulus import Control, Delivery, Operation, Post
+from wire.trace import Kind, Record, port_of_source
+
+__all__ = ["STEP_CYCLES", "Door"]
+
+STEP_CYCLES: Final = 1_000
+"""How far the fabric runs before it is looked at what programs want: 4 us at SDR."""
+
+_NS_PER_CYCLE: Final = 4
+_LISTEN_SECONDS: Final = 0.0002
+"""A program that has just sent something is likely to send more."""
+
+_SETTLING_STEPS: Final = 3
+"""Steps for the records of what a step has changed to be seen."""
+
+_SMI_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
+_KEY: Final = slice(8, 36)
+
+
+class Door:
+    """An actor (`cosim.stimulus.run_spec.Actor`) that carries the MADs of programs.
+
+    Attributes:
+        reach: the cycle up to which posts and controls are known.
+        posted: what is posted.
+        selector: whose files are watched while it waits, beside those of the programs.
+        ports: of each host, its ports.
+        clients: the programs.
+        now: the current point in time.
+    """
+
+    def __init__(
+        self,
+        fabric: FabricParameters,
+        directory: Path,
+        *,
+        host: str | None = None,
+        start: int,
+        patience: int,
+        controls: Sequence[Control],
+        ready: Callable[[], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Serves programs at DIRECTORY/socket from cycle START on, when READY is called; TELL takes lines for people.
+
+        HOST is that of programs that do not say which; it is the first otherwise. CONTROLS are given before START.
+        PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none.
+        """
+        self.reach = 0
+        self.posted: Shared[Post] = Shared()
+        self.selector = selectors.DefaultSelector()
+        self.now = Moment(0, 0)
+        self._fabric = fabric
+        self._start = start
+        self._patience = patience
+        self._first_controls = controls
+        self._ready = ready
+        self._tell = tell
+        self._queue = self.posted.queue()
+        self._given: Shared[Control] = Shared()
+        self._wanted: deque[tuple[Operation, int, tuple[int, int, int, int]]] = deque()
+        self._flights: dict[bytes, int] = {}
+        self._settled = 0
+        self._wall = 0
+        self._ended = False
+        self._is_ready = False
+        self._stale: dict[tuple[HostPort, SmaAttribute], None] = {}
+        self._loops: deque[tuple[HostPort, Address, bytes]] = deque()
+
+        self.layer = MadLayer()
+        self.layer.on_answer = self._answered
+        self.layer.on_timeout = self._timed_out
+        hosts = [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters)]
+        if host is not None:
+            hosts.remove(host)
+            hosts.insert(0, host)
+        nodes = list(fabric.nodes)
+        self.ports: dict[str, list[HostPort]] = {}
+        for name in hosts:
+            self.ports[name] = [HostPort(self.layer, name, nodes.index(name), number) for number in (1,)]
+        self._port_at = {(port.node, port.number): port for ports in self.ports.values() for port in ports}
+        self._port_of_mads = {port.mads: port for port in self._port_at.values()}
+        self._far_ends = _far_ends(fabric)
+        self._files: dict[str, HostFiles] = {}
+        for name, ports in self.ports.items():
+            self._files[name] = HostFiles(directory / "hosts" / name, ports)
+        (directory / "hosts" / "default").symlink_to(hosts[0])
+        self.clients = Clients(directory / "socket", self.selector, self.ports, tell, self._set_manager)
+
+    def close(self) -> None:
+        """End all connections."""
+        self.clients.close()
+        self.selector.close()
+
+    def end(self) -> None:
+        """Let the run end."""
+        self._ended = True
+
+    def control(self, operation: Operation, target: int, args: tuple[int, int, int, int] = (0, 0, 0, 0)) -> None:
+        """Give a control operation as soon as possible."""
+        self._wanted.append((operation, target, args))
+
+    def settle(self, cycles: int) -> None:
+        """Let the fabric run for so long at least."""
+        self._settled = max(self._settled, self.now.cycle + cycles)
+
+    # As an actor.
+
+    def until(self, finished: int) -> int:
+        """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`; waits for programs."""
+        if finished < self.reach:
+            return self.reach
+        self._pass_time(finished)
+        if finished < self._start:
+            return self._go(self._start)
+        if not self._wall:
+            self._begin()
+        while True:
+            self._work()
+            if self._ended:
+                self.reach = finished
+                return finished
+            if self._must_run():
+                break
+            self._wait()
+        self._post()
+        return self._go(finished + STEP_CYCLES)
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        """Packets for CYCLE or before that were not given yet."""
+        return drawn_until(self._queue, cycle)
+
+    def controls(self) -> Iterator[Control]:
+        """The control operations of one run, each drawn when the one before has been given; they never end."""
+        queue = self._given.queue()
+        yield from self._first_controls
+        while True:
+            # An operation that changes nothing stands at the end of what is known.
+            yield queue.popleft() if queue else self._idle_control(self._start + 1)
+
+    def delivered(self, delivery: Delivery) -> None:
+        """Hands a packet to the port that it was delivered at."""
+        port = self._port_at.get((delivery.node, 1))
+        if port is None or not _is_for_management(delivery.data):
+            return
+        try:
+            packet = parse(delivery.data)
+            mad = smp_of(packet) if packet.lrh.vl == VL15 else gmp_of(packet)
+        except ValueError:
+            return
+        self._flights.pop(_flight(mad), None)
+        self._arrive(port, _address(port, packet), mad)
+
+    def observe(self, record: Record) -> None:
+        """A port's state has changed: the host there hears of it."""
+        if record.kind == Kind.STATE:
+            port = self._port_at.get(port_of_source(record.source))
+            if port is not None and self._wall:
+                self._stale[port, SmaAttribute.PORT_INFO] = None
+
+    # Time.
+
+    def _pass_time(self, finished: int) -> None:
+        """The fabric has run: programs' time goes on with it while MADs were on their way, else with the clock."""
+        cycles = finished - self.now.cycle
+        wall = time.monotonic_ns()
+        passed = cycles * _NS_PER_CYCLE if self._is_carrying else wall - self._wall if self._wall else 0
+        if self._wall:
+            self._wall = wall
+        self.now = self.clients.now = Moment(self.now.time + passed, finished)
+
+    @property
+    def _is_carrying(self) -> bool:
+        """Whether MADs are on their way in the fabric, or answers to them."""
+        return bool(self._flights) or any(port.mads.waits_for_fabric for port in self._port_at.values())
+
+    def _must_run(self) -> bool:
+        return self._settled > self.now.cycle or bool(self._wanted) or self._is_carrying
+
+    def _wait(self) -> None:
+        """Wait for programs, or for time to be up for one."""
+        deadlines = [port.mads.deadline for port in self._port_at.values()]
+        due = min((one for one in (*deadlines, self.clients.deadline) if one is not None), default=None)
+        self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
+        self._pass_time(self.now.cycle)
+
+    def _go(self, reach: int) -> int:
+        """Let the fabric run to a cycle."""
+        self.reach = reach
+        for number, (operation, target, args) in enumerate(self._wanted):
+            self._given.append(Control(self.now.cycle + 2 + number, operation, target, args))
+        self.reach = max(reach, self.now.cycle + 2 + len(self._wanted))
+        self._wanted.clear()
+        if reach > self._start:
+            self._given.append(self._idle_control(self.reach + 1))
+        return self.reach
+
+    def _idle_control(self, cycle: int) -> Control:
+        """Nothing to be received is held up at the first host, as ever."""
+        (first, *_others) = next(iter(self.ports.values()))
+        return Control(cycle, Operation.RECV_STALL, first.node)
+
+    # Work.
+
+    def _begin(self) -> None:
+        """Ask all ports what they are."""
+        self._wall = time.monotonic_ns()
+        for port in self._port_at.values():
+            port.on_change = self._changed
+            for attribute in ATTRIBUTES:
+                port.ask(attribute, self.now)
+
+    def _work(self) -> None:
+        """All that can be done at this point in time."""
+        if self._is_ready:
+            self._look(0)
+            while self._any_outgoing and self._look(_LISTEN_SECONDS):
+                pass
+        while self._loops:
+            self._arrive(*self._loops.popleft())
+        for port, attribute in self._stale:
+            port.ask(attribute, self.now)
+        self._stale.clear()
+        for port in self._port_at.values():
+            port.mads.expire(self.now, self._patience)
+        self.clients.expire()
+        self._flights = {key: over for key, over in self._flights.items() if over > self.now.cycle}
+        if not self._is_ready and all(port.complete for port in self._port_at.values()):
+            self._is_ready = True
+            self._ready()
+
+    def _look(self, seconds: float | None) -> bool:
+        """Serve programs; whether there was something to do."""
+        found = self.selector.select(seconds)
+        for key, events in found:
+            key.data(events)
+        return bool(found)
+
+    @property
+    def _any_outgoing(self) -> bool:
+        return any(port.mads.outbox for port in self._port_at.values())
+
+    def _post(self) -> None:
+        """Post all that ports have to send."""
+        for port in self._port_at.values():
+            outbox, port.mads.outbox = port.mads.outbox, []
+            for outgoing in outbox:
+                self._send(port, outgoing)
+
+    def _send(self, port: HostPort, outgoing: Outgoing) -> None:
+        address, mad = outgoing.address, outgoing.mad
+        lid = port.info.lid
+        slid = lid + (address.path_bits & (1 << port.info.lmc) - 1)
+        vls = self._fabric.nodes[port.host].vls
+        if mad[1] in _SMI_CLASSES:
+            slot = vls
+            data = smp_packet(mad, LID_PERMISSIVE if address.lid == LID_PERMISSIVE else slid, address.lid).data
+        elif port.has_lid(address.lid) and not _is_for_agent(mad):
+            # A channel adapter brings what is for itself back to itself.
+            self._loops.append((port, Address(slid, QP_GSI, address.sl, 0, address.p_key_index), mad))
+            return
+        else:
+            slot = port.vl(address.sl)
+            if slot >= vls or not port.sends_data:
+                return
+            p_keys = port.p_keys
+            p_key = p_keys[address.p_key_index] if address.p_key_index < len(p_keys) else p_keys[0]
+            data = gmp_packet(
+                mad, slid, address.lid, vl=slot, sl=address.sl, p_key=p_key, dest_qp=address.qpn or QP_GSI
+            ).data
+        if not outgoing.answered:
+            self._flights[_flight(mad)] = self.now.cycle + self._patience
+        self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
+
+    def _arrive(self, port: HostPort, address: Address, mad: bytes) -> None:
+        """A MAD has arrived at a port."""
+        if port.mads.received(address, mad, self.now):
+            request = self.layer.requests.get(transaction_id(mad))
+            if request is not None:
+                request.held = True
+
+    # What happens.
+
+    def _answered(self, mads: MadPort, send: Send, answer: bytes) -> None:
+        """A Set may have changed what is known of the port that it went to."""
+        if send.mad[1] not in _SMI_CLASSES or send.mad[3] != MadMethod.SET:
+            return
+        smp = unpack_smp(answer)
+        if smp.attribute_id not in ATTRIBUTES:
+            return
+        if is_directed(smp):
+            end = self._end_of(self._port_of_mads[mads], initial_path(smp))
+            reached = [end] if end is not None else []
+        else:
+            reached = [port for port in self._port_at.values() if port.has_lid(send.address.lid)]
+        for port in reached:
+            self._stale[port, SmaAttribute(smp.attribute_id)] = None
+        self.settle(_SETTLING_STEPS * STEP_CYCLES)
+
+    def _end_of(self, port: HostPort, path: tuple[int, ...]) -> HostPort | None:
+        """The host's port at the end of a directed route."""
+        node, arrival = port.node, port.number
+        for out in path:
+            end = self._far_ends.get((node, out))
+            if end is None:
+                return None
+            node, arrival = end
+        return self._port_at.get((node, arrival))
+
+    def _changed(self, port: HostPort) -> None:
+        if all(one.complete for one in self.ports[port.host]):
+            self._files[port.host].update()
+
+    def _set_manager(self, port: HostPort, has_one: bool) -> None:
+        """A host's port has a Subnet Manager from now on, or no more."""
+        self.control(Operation.HOST_SM, port.node, (int(has_one), 0, 0, 0))
+        self._stale[port, SmaAttribute.PORT_INFO] = None
+        self.settle(_SETTLING_STEPS * STEP_CYCLES)
+
+    def _timed_out(self, mads: MadPort, send: Send) -> None:
+        port = self._port_of_mads[mads]
+        why = "in time" if send.held else "and nothing can answer any more"
+        self._tell(f"{port}: no answer {why} to {_described(send)}")
+
+
+def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], tuple[int, int]]:
+    """Node index and port of what each linked port is linked with."""
+    nodes = {name: index for index, name in enumerate(fabric.nodes)}
+    ends = {}
+    for link in fabric.links:
+        a, b = (nodes[link.a], link.a_port), (nodes[link.b], link.b_port)
+        ends[a], ends[b] = b, a
+    return ends
+
+
+def _is_for_management(data: bytes) -> bool:
+    """Whether a packet is for QP0 or QP1, so that it is worth while to take it apart."""
+    at = LRH.size_bytes + (GRH.size_bytes if data[1] & 3 == 3 else 0)
+    return bool(data[1] & 2) and BTH["dest_qp"].read(data, at) in (QP_SMI, QP_GSI)
+
+
+def _is_for_agent(mad: bytes) -> bool:
+    """Whether an adapter's own agent answers it."""
+    return mad[1] == MgmtClass.PERF and mad[3] in (MadMethod.GET, MadMethod.SET)
+
+
+def _flight(mad: bytes) -> bytes:
+    """What distinguishes a MAD that goes one way from others, and does not change on it."""
+    return mad[1:4] + mad[_KEY]
+
+
+def _address(port: HostPort, packet: Packet) -> Address:
+    """Where a packet came from."""
+    lrh, bth, grh = packet.lrh, packet.header(BTH), packet.grh
+    path_bits = lrh.dlid - port.info.lid if port.has_lid(lrh.dlid) else 0
+    came_with = grh and (grh.hop_lmt, grh.t_class, grh.sgid.to_bytes(16, "big"), grh.flow_label)
+    index = port.p_key_index(bth.p_key)
+    return Address(lrh.slid, packet.header(DETH).src_qp, lrh.sl, path_bits, index, 0, came_with or None)
+
+
+def _described(send: Send) -> str:
+    mad = send.mad
+    where = "" if mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else f" to LID {send.address.lid}"
+    attribute = int.from_bytes(mad[16:18], "big")
+    text = f"class {mad[1]:#04x} method {mad[3]:#04x} attribute {attribute:#06x}{where}"
+    if mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE:
+        text += f" by way of ports {','.join(map(str, initial_path(unpack_smp(mad)))) or 'none'}"
+    return text

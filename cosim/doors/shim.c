@@ -1,0 +1,400 @@
+// Preloaded into a program, this library stands in for what a Linux kernel offers of InfiniBand management: the devices
+// /dev/infiniband/umadN and issmN, and /sys/class/infiniband*. It knows nothing of management datagrams: what is opened
+// is a connection to the server, what is written or asked of it is a message, and what is read is one too.
+//
+// It keeps no state. Whether a descriptor is a device, the kernel says: its peer is the server's socket. So dup(),
+// fork(), exec(), close() and close_range() need no help, and a process that dies is seen by the server as any other end.
+//
+//   $IRONBAND_DIR/socket       the server listens here
+//   $IRONBAND_DIR/hosts/HOST   the root of the files that a program sees: HOST is $IRONBAND_HOST, else "default"
+//
+// A message to the server is a struct request and some bytes. With it goes one end of a socket pair, to which the server
+// sends a struct reply and some bytes. Bytes that are too many for a message are in a memory file that goes along.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/ioctl.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { VERSION = 1, MOST_INLINE = 1 << 16, MOST_IOCTL = 1 << 14 };  // as in protocol.py
+enum { OPEN = 1, WRITE = 2, IOCTL = 3, WAIT = 4 };
+
+struct request { uint32_t operation, flags; uint64_t argument; };
+struct reply { int32_t error, result; };
+struct arrival { uint32_t total, least; };  // before what is read: its bytes, and those that a read must have room for
+
+#define REAL(name) static typeof(name) *real; if (!real) real = (typeof(name) *)dlsym(RTLD_NEXT, #name)
+
+static const char *directory(void) {
+    static const char *found;
+    if (!found) {
+        const char *given = getenv("IRONBAND_DIR");
+        found = given && *given ? given : "";
+    }
+    return *found ? found : NULL;
+}
+
+// The file that stands in for PATH, which is PATH itself if it is none of ours.
+static const char *stand_in(const char *path, char *buffer) {
+    if (!path || !directory()) return path;
+    if (strncmp(path, "/sys/class/infiniband", 21) && strncmp(path, "/dev/infiniband", 15)) return path;
+    const char *host = getenv("IRONBAND_HOST");
+    if (!host || !*host || strchr(host, '/')) host = "default";
+    snprintf(buffer, PATH_MAX, "%s/hosts/%s%s", directory(), host, path);
+    return buffer;
+}
+
+// The server's address; 0 if its name is too long for one.
+static socklen_t server_address(struct sockaddr_un *address) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    int length = snprintf(address->sun_path, sizeof address->sun_path, "%s/socket", directory());
+    return length < (int)sizeof address->sun_path ? offsetof(struct sockaddr_un, sun_path) + length + 1 : 0;
+}
+
+static int is_device(int fd) {
+    struct sockaddr_un own, peer = {0};
+    socklen_t size = sizeof peer;
+    int before = errno, ours = 0;
+    if (directory() && fd >= 0 && !getpeername(fd, (struct sockaddr *)&peer, &size) && peer.sun_family == AF_UNIX)
+        ours = server_address(&own) && !strncmp(own.sun_path, peer.sun_path, sizeof own.sun_path);
+    errno = before;
+    return ours;
+}
+
+static int real_close(int fd) {
+    int before = errno;
+    long status = syscall(SYS_close, fd);
+    errno = before;
+    return (int)status;
+}
+
+static int real_poll(struct pollfd *fds, nfds_t count, int timeout) {
+    REAL(poll);
+    return real(fds, count, timeout);
+}
+
+// A memory file that holds the bytes, or -1.
+static int memory_file(const void *data, size_t size) {
+    int fd = memfd_create("ironband", MFD_CLOEXEC);
+    for (size_t done = 0; fd >= 0 && done < size;) {
+        ssize_t n = pwrite(fd, (const char *)data + done, size - done, done);
+        if (n < 0 && errno != EINTR) {
+            real_close(fd);
+            return -1;
+        }
+        if (n > 0) done += n;
+    }
+    return fd;
+}
+
+// Send a request to the server; the end at which its reply arrives, or -1.
+static int ask(int device, struct request request, const void *data, size_t size) {
+    int ends[2], memory = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -1;
+    if (size > MOST_INLINE) {
+        memory = memory_file(data, size);
+        if (memory < 0) {
+            real_close(ends[0]);
+            real_close(ends[1]);
+            return -1;
+        }
+        size = 0;
+    }
+    int passed[2] = {ends[1], memory}, count = memory < 0 ? 1 : 2;
+    union { char bytes[CMSG_SPACE(sizeof passed)]; struct cmsghdr aligned; } control = {{0}};
+    struct iovec parts[2] = {{&request, sizeof request}, {(void *)data, size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
+                             .msg_controllen = CMSG_SPACE(count * sizeof *passed)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof *passed);
+    memcpy(CMSG_DATA(header), passed, count * sizeof *passed);
+    ssize_t sent;
+    while ((sent = sendmsg(device, &message, MSG_NOSIGNAL)) < 0) {
+        struct pollfd room = {device, POLLOUT, 0};
+        if (errno == EAGAIN) real_poll(&room, 1, -1);
+        else if (errno != EINTR) break;
+    }
+    real_close(ends[1]);
+    if (memory >= 0) real_close(memory);
+    if (sent >= 0) return ends[0];
+    real_close(ends[0]);
+    errno = ENODEV;
+    return -1;
+}
+
+// Ask, wait for the reply, and copy up to SIZE_BACK bytes of it. Returns its result, or -1 with errno.
+static int call(int device, struct request request, const void *data, size_t size, void *back, size_t size_back) {
+    struct reply reply = {ENODEV, 0};
+    int end = ask(device, request, data, size);
+    if (end < 0) return -1;
+    struct iovec parts[2] = {{&reply, sizeof reply}, {back, size_back}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t got;
+    do got = recvmsg(end, &message, 0); while (got < 0 && errno == EINTR);
+    real_close(end);
+    if (got < (ssize_t)sizeof reply) reply.error = ENODEV;
+    if (!reply.error) return reply.result;
+    errno = reply.error;
+    return -1;
+}
+
+// Opening devices, and the files of sysfs.
+
+// "umad" or "issm" and its number, if PATH is such a device.
+static int device_of(const char *path, int *is_issm) {
+    int number, end = 0;
+    if (!directory() || !path) return -1;
+    *is_issm = 0;
+    if (sscanf(path, "/dev/infiniband/umad%d%n", &number, &end) == 1 && end && !path[end]) return number;
+    *is_issm = 1;
+    if (sscanf(path, "/dev/infiniband/issm%d%n", &number, &end) == 1 && end && !path[end]) return number;
+    return -1;
+}
+
+static int open_device(int number, int is_issm, int flags) {
+    struct sockaddr_un address;
+    socklen_t size = server_address(&address);
+    const char *host = getenv("IRONBAND_HOST");
+    struct request request = {OPEN, VERSION << 16 | !!(flags & O_NONBLOCK) << 8 | is_issm, number};
+    int fd = size ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, size)) {
+        if (fd >= 0) real_close(fd);
+        errno = ENODEV;
+        return -1;
+    }
+    if (!host) host = "";
+    if (call(fd, request, host, strlen(host), NULL, 0) < 0) {
+        real_close(fd);
+        return -1;
+    }
+    if (flags & O_NONBLOCK) fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+    if (!(flags & O_CLOEXEC)) fcntl(fd, F_SETFD, 0);
+    return fd;
+}
+
+#define MODE(flags)                                                               \
+    mode_t mode = 0;                                                              \
+    if ((flags) & (O_CREAT | __O_TMPFILE)) {                                      \
+        va_list rest;                                                             \
+        va_start(rest, flags);                                                    \
+        mode = va_arg(rest, mode_t);                                              \
+        va_end(rest);                                                             \
+    }
+
+#define OPENED(real_call)                                                         \
+    char buffer[PATH_MAX];                                                        \
+    int is_issm, number = device_of(path, &is_issm);                              \
+    if (number >= 0) return open_device(number, is_issm, flags);                  \
+    path = stand_in(path, buffer);                                                \
+    return real_call;
+
+int open(const char *path, int flags, ...) { MODE(flags) REAL(open); OPENED(real(path, flags, mode)) }
+int open64(const char *path, int flags, ...) { MODE(flags) REAL(open64); OPENED(real(path, flags, mode)) }
+int openat(int at, const char *path, int flags, ...) { MODE(flags) REAL(openat); OPENED(real(at, path, flags, mode)) }
+int openat64(int at, const char *path, int flags, ...) { MODE(flags) REAL(openat64); OPENED(real(at, path, flags, mode)) }
+int __open_2(const char *path, int flags) { return open(path, flags); }
+int __open64_2(const char *path, int flags) { return open64(path, flags); }
+int __openat_2(int at, const char *path, int flags) { return openat(at, path, flags); }
+int __openat64_2(int at, const char *path, int flags) { return openat64(at, path, flags); }
+
+#define REDIRECTED(type, name, parameters, arguments)                             \
+    type name parameters {                                                        \
+        REAL(name);                                                               \
+        char buffer[PATH_MAX];                                                    \
+        path = stand_in(path, buffer);                                            \
+        return real arguments;                                                    \
+    }
+
+#define FILTER int (*filter)(const struct dirent *), int (*order)(const struct dirent **, const struct dirent **)
+#define FILTER64 int (*filter)(const struct dirent64 *), int (*order)(const struct dirent64 **, const struct dirent64 **)
+REDIRECTED(FILE *, fopen, (const char *path, const char *mode), (path, mode))
+REDIRECTED(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
+REDIRECTED(DIR *, opendir, (const char *path), (path))
+REDIRECTED(int, scandir, (const char *path, struct dirent ***list, FILTER), (path, list, filter, order))
+REDIRECTED(int, scandir64, (const char *path, struct dirent64 ***list, FILTER64), (path, list, filter, order))
+REDIRECTED(int, stat, (const char *path, struct stat *into), (path, into))
+REDIRECTED(int, stat64, (const char *path, struct stat64 *into), (path, into))
+REDIRECTED(int, lstat, (const char *path, struct stat *into), (path, into))
+REDIRECTED(int, lstat64, (const char *path, struct stat64 *into), (path, into))
+REDIRECTED(int, fstatat, (int at, const char *path, struct stat *into, int flags), (at, path, into, flags))
+REDIRECTED(int, fstatat64, (int at, const char *path, struct stat64 *into, int flags), (at, path, into, flags))
+REDIRECTED(int, statx, (int at, const char *path, int flags, unsigned mask, struct statx *into),
+           (at, path, flags, mask, into))
+REDIRECTED(int, access, (const char *path, int how), (path, how))
+REDIRECTED(int, eaccess, (const char *path, int how), (path, how))
+REDIRECTED(int, faccessat, (int at, const char *path, int how, int flags), (at, path, how, flags))
+REDIRECTED(ssize_t, readlink, (const char *path, char *into, size_t size), (path, into, size))
+
+// What libraries would rather ask than sysfs, on a machine whose kernel has it.
+int socket(int domain, int type, int protocol) {
+    REAL(socket);
+    if (directory() && domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+        errno = EPROTONOSUPPORT;
+        return -1;
+    }
+    return real(domain, type, protocol);
+}
+
+// Using devices.
+
+ssize_t write(int fd, const void *data, size_t size) {
+    REAL(write);
+    if (!is_device(fd)) return real(fd, data, size);
+    return call(fd, (struct request){WRITE, 0, size}, data, size, NULL, 0);
+}
+
+int ioctl(int fd, unsigned long what, ...) {
+    REAL(ioctl);
+    va_list rest;
+    va_start(rest, what);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    if (!is_device(fd)) return real(fd, what, argument);
+    size_t size = _IOC_SIZE(what), in = _IOC_DIR(what) & _IOC_WRITE ? size : 0, out = _IOC_DIR(what) & _IOC_READ ? size : 0;
+    return call(fd, (struct request){IOCTL, 0, what}, argument, in, out ? argument : NULL, out);
+}
+
+// What has arrived first, or, with PEEK, what it would be; it is put at DATA as far as there is room.
+static ssize_t receive(int fd, struct arrival *arrival, void *data, size_t size, int flags) {
+    union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr aligned; } control;
+    struct iovec parts[2] = {{arrival, sizeof *arrival}, {data, size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    if (got < 0) return -1;
+    if (got < (ssize_t)sizeof *arrival) {
+        errno = EIO;  // The server is gone.
+        return -1;
+    }
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS) {
+        int memory;
+        memcpy(&memory, CMSG_DATA(header), sizeof memory);
+        size_t wanted = arrival->total < size ? arrival->total : size;
+        for (size_t done = 0; done < wanted;) {
+            ssize_t n = pread(memory, (char *)data + done, wanted - done, done);
+            if (n <= 0) break;
+            done += n;
+        }
+        real_close(memory);
+    }
+    return got;
+}
+
+ssize_t read(int fd, void *data, size_t size) {
+    REAL(read);
+    if (!is_device(fd)) return real(fd, data, size);
+    struct arrival arrival;
+    if (receive(fd, &arrival, data, size, MSG_PEEK) < 0) return -1;
+    if (size < arrival.least) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (size < arrival.total) {
+        errno = ENOSPC;  // It stays, and its header has said how much room it needs.
+        return -1;
+    }
+    if (receive(fd, &arrival, data, size, MSG_DONTWAIT) < 0) return -1;
+    return arrival.total;
+}
+
+ssize_t __read_chk(int fd, void *data, size_t size, size_t room) {
+    if (size > room) abort();
+    return read(fd, data, size);
+}
+
+// Waiting. The time is the server's: a slow simulation does not make a program give up.
+
+static uint64_t nanoseconds(const struct timespec *time) {
+    return (uint64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+    REAL(ppoll);
+    int device = -1;
+    for (nfds_t i = 0; timeout && nanoseconds(timeout) && i < count && device < 0; i++)
+        if (is_device(fds[i].fd)) device = fds[i].fd;
+    if (device < 0) return real(fds, count, timeout, mask);
+    struct timespec none = {0, 0};
+    int ready = real(fds, count, &none, mask);
+    if (ready) return ready;
+    struct pollfd *all = malloc((count + 1) * sizeof *all);
+    if (!all) return -1;
+    int end = ask(device, (struct request){WAIT, (uint32_t)syscall(SYS_gettid), nanoseconds(timeout)}, NULL, 0);
+    memcpy(all, fds, count * sizeof *all);
+    all[count] = (struct pollfd){end, POLLIN, 0};
+    ready = real(all, count + 1, NULL, mask);
+    int expired = ready > 0 && all[count].revents;
+    if (end >= 0) real_close(end);
+    for (nfds_t i = 0; i < count; i++) fds[i].revents = ready < 0 ? 0 : all[i].revents;
+    free(all);
+    return ready < 0 ? ready : ready - expired;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout) {
+    struct timespec time = {timeout / 1000, timeout % 1000 * 1000000L};
+    return ppoll(fds, count, timeout < 0 ? NULL : &time, NULL);
+}
+
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room) {
+    if (room / sizeof *fds < count) abort();
+    return poll(fds, count, timeout);
+}
+
+int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask) {
+    REAL(pselect);
+    int device = -1;
+    for (int fd = 0; timeout && nanoseconds(timeout) && in && fd < count && device < 0; fd++)
+        if (FD_ISSET(fd, in) && is_device(fd)) device = fd;
+    if (device < 0) return real(count, in, out, except, timeout, mask);
+    fd_set sets[3];
+    FD_ZERO(&sets[0]);
+    FD_ZERO(&sets[1]);
+    FD_ZERO(&sets[2]);
+    if (in) sets[0] = *in;
+    if (out) sets[1] = *out;
+    if (except) sets[2] = *except;
+    int end = ask(device, (struct request){WAIT, (uint32_t)syscall(SYS_gettid), nanoseconds(timeout)}, NULL, 0);
+    if (end < 0 || end >= FD_SETSIZE) {
+        if (end >= 0) real_close(end);
+        return real(count, in, out, except, timeout, mask);
+    }
+    FD_SET(end, &sets[0]);
+    int ready = real(end < count ? count : end + 1, &sets[0], &sets[1], &sets[2], NULL, mask);
+    int expired = ready > 0 && FD_ISSET(end, &sets[0]);
+    FD_CLR(end, &sets[0]);
+    real_close(end);
+    if (ready < 0) return ready;
+    if (in) *in = sets[0];
+    if (out) *out = sets[1];
+    if (except) *except = sets[2];
+    return ready - expired;
+}
+
+int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
+    struct timespec time = {0, 0};
+    if (timeout) time = (struct timespec){timeout->tv_sec, timeout->tv_usec * 1000L};
+    return pselect(count, in, out, except, timeout ? &time : NULL, NULL);
+}
