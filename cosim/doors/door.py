@@ -204,7 +204,9 @@ class Door:
         return bool(self._flights) or any(port.mads.waits_for_fabric for port in self._port_at.values())
 
     def _must_run(self) -> bool:
-        return self._settled > self.now.cycle or bool(self._wanted) or self._is_carrying
+        if self._settled > self.now.cycle or self._wanted or self._loops or self._stale:
+            return True
+        return self._any_outgoing or self._is_carrying
 
     def _wait(self) -> None:
         """Wait for programs, or for time to be up for one."""

@@ -245,6 +245,7 @@ REDIRECTED(int, statx, (int at, const char *path, int flags, unsigned mask, stru
 REDIRECTED(int, access, (const char *path, int how), (path, how))
 REDIRECTED(int, eaccess, (const char *path, int how), (path, how))
 REDIRECTED(int, faccessat, (int at, const char *path, int how, int flags), (at, path, how, flags))
+REDIRECTED(int, chdir, (const char *path), (path))
 REDIRECTED(ssize_t, readlink, (const char *path, char *into, size_t size), (path, into, size))
 
 // What libraries would rather ask than sysfs, on a machine whose kernel has it.
