@@ -21,6 +21,7 @@ SUBCOMMANDS: Final = {
     "run": "Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.",
     "serve": "Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.",
     "synth": "Area and clock of a switch on a Lattice ECP5, by Yosys and nextpnr.",
+    "tell": "Tell the server of a fabric what to do: cut or restore a link, make errors or traffic, read counters.",
     "up": "Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.",
 }
 """The first sentence of each subcommand's help. A subcommand is the function of its name in the module of its name."""

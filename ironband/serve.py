@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+
 import click
 
 from cosim.engines.base import ENGINES, MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
-from ironband.common import input_errors
+from ironband.common import DIRECTORY, SEED, input_errors, json_option
 from ironband.up_options import lft_size, manager_host, rtl_nodes
 from wire.parameters import SwitchParameters
+from wire.registers import PORT_RESET_VALUES, PortRegister
 
-__all__ = ["serve"]
+__all__ = ["PROGRAMS", "serve"]
 
 _RTL_ENGINES = tuple(engine for engine in ENGINES if engine != MODEL)
+_LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
+
+PROGRAMS = "/usr/sbin:/sbin"
+"""Where Debian has the programs."""
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": False},
-    epilog=f"Topologies that come with Ironband: {', '.join(packaged_topologies())}.",
-)
+@click.command(epilog=f"Topologies that come with Ironband: {', '.join(packaged_topologies())}.")
 @click.argument("topology")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
@@ -29,28 +35,58 @@ _RTL_ENGINES = tuple(engine for engine in ENGINES if engine != MODEL)
     help="Which nodes are RTL; the others are the golden model. It runs beside RTL, too, and is compared.",
 )
 @click.option("--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], help="What simulates RTL.")
-@click.option("--alone", is_flag=True, help="Do not run the golden model beside RTL.")
+@click.option("--alone", is_flag=True, help="RTL without the golden model beside it, which is faster.")
 @click.option("--host", metavar="HOST", help="Where programs are by default.  [default: the first host of the file]")
-def serve(topology: str, command: tuple[str, ...], rtl: str, sim: str, alone: bool, host: str | None) -> int:
+@click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
+@click.option(
+    "--link-down-timeout",
+    type=click.IntRange(1, (1 << 24) - 1),
+    default=_LINK_DOWN_TIMEOUT,
+    metavar="CYCLES",
+    help="How long ports wait for a link to come back.",
+)
+@click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
+@json_option
+def serve(
+    topology: str,
+    command: tuple[str, ...],
+    rtl: str,
+    sim: str,
+    alone: bool,
+    host: str | None,
+    at: Path | None,
+    link_down_timeout: int,
+    seed: int,
+    json_file: str | None,
+) -> int:
     """Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.
 
     TOPOLOGY is a file of ibsim or ibnetdiscover, or the name of one that comes with Ironband. With -- COMMAND, run
-    that at a host of the fabric and end with its exit status; without one, print how to run programs from other
-    terminals. Exit status 1 if RTL and golden model differ.
+    that at a host of the fabric and end with its exit status; without one, say how to run programs from other
+    terminals, and do what lines on standard input or `ironband tell` say. Exit status 1 if RTL and golden model differ.
     """
     with input_errors():
         described = read_topology(find_topology(topology))
         made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, {}, 0)))
         host = manager_host(made.fabric, host, "--host")
+        chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
+        path = f"{os.environ.get('PATH', os.defpath)}:{PROGRAMS}"
+        if command and shutil.which(command[0], path=path) is None:
+            raise click.UsageError(f"{command[0]}: no such program")
 
-        from cosim.experiments.serving import ServeTask
-        from ironband.serve_session import run_session
+        from ironband.serve_directory import server_directory
 
-        task = ServeTask(
-            made.fabric,
-            made.widths,
-            engine=MODEL if rtl == "none" else sim,
-            rtl=None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim),
-            compared=not alone,
-        )
-        return run_session(task, topology, host, command)
+        with server_directory(at) as directory:
+            from cosim.experiments.serving import ServeTask
+            from ironband.serve_session import run_session
+
+            task = ServeTask(
+                made.fabric,
+                made.widths,
+                engine=MODEL if rtl == "none" else sim,
+                rtl=chosen,
+                compared=not alone,
+                link_down_timeout=link_down_timeout,
+                seed=seed,
+            )
+            return run_session(task, topology, host, directory, command, json_file)

@@ -1,99 +1,147 @@
-"""A fabric served: its directory, the command that runs in it, and what is told."""
+"""A fabric served: the command that runs in it, lines for the laboratory, and what is told."""
 
 from __future__ import annotations
 
 import os
 import selectors
-import shutil
+import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-import click
-
-from cosim.doors.door import Door
+from cosim.doors.hands import Hands
+from cosim.doors.lab import LINES
 from cosim.doors.shim import build_shim
-from cosim.experiments.serving import ServeTask, make_door, serve_fabric
+from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
 from cosim.trace.compare import Names
-from ironband.common import work_directory
+from ironband.common import STDOUT, work_directory, write_json
+from ironband.serve import PROGRAMS
 from toolchain.process import in_foreground
+from wire.parameters import SwitchParameters
 
 __all__ = ["run_session"]
 
-_PROGRAMS = "/usr/sbin:/sbin"
+_ENVIRONMENT = "env"
+_DIFFER = 1
+_SIGNALLED = 128
 
 
-def run_session(task: ServeTask, topology: str, host: str, command: Sequence[str]) -> int:
+def run_session(
+    task: ServeTask, topology: str, host: str, directory: Path, command: Sequence[str], json_file: str | None
+) -> int:
     """Serve until the command has ended, or somebody ends it; the exit status.
 
     Raises:
-        click.UsageError: the command cannot be run.
         What the engines raise, and the library's compilation (cosim.doors.shim.build_shim).
     """
-    shim = build_shim()
-    with _directory() as directory, ExitStack() as stack:
-        session = _Session(directory, shim, host, command, stack)
-        door = make_door(task, directory, host, session.begin, session.tell)
-        session.door = door
-        stack.callback(door.close)
-        if command and shutil.which(command[0], path=session.environment["PATH"]) is None:
-            raise click.UsageError(f"{command[0]}: no such program")
-        work_dir = stack.enter_context(work_directory())
-        comparison, _cycles = serve_fabric(task, door, work_dir)
-        if comparison is not None and comparison.difference is not None:
-            print(comparison.difference.report(Names(task.fabric), f"ironband serve {topology}", seen_by=task.engine))
-            return 1
-        return session.status
+    with ExitStack() as stack:
+        session = _Session(task, topology, host, directory, command, stack, quiet=json_file == STDOUT)
+        cycles, difference = session.run()
+        if json_file is not None:
+            write_json(json_file, session.results(cycles))
+    if difference:
+        print(difference, file=sys.stderr if json_file == STDOUT else sys.stdout)
+        return _DIFFER
+    return session.status
 
 
 class _Session:
-    """What goes on beside the simulation."""
+    """What goes on beside the simulation.
 
-    def __init__(self, directory: Path, shim: Path, host: str, command: Sequence[str], stack: ExitStack) -> None:
-        self.door: Door
+    Attributes:
+        status: the command's exit status.
+    """
+
+    def __init__(
+        self,
+        task: ServeTask,
+        topology: str,
+        host: str,
+        directory: Path,
+        command: Sequence[str],
+        stack: ExitStack,
+        *,
+        quiet: bool,
+    ) -> None:
+        """QUIET: nothing but results on standard output."""
         self.status = 0
+        self._task = task
+        self._topology = topology
+        self._host = host
+        self._directory = directory
         self._command = command
         self._stack = stack
-        self._scratch = directory / "scratch"
-        self._scratch.mkdir()
-        preload = f"{shim}:{os.environ['LD_PRELOAD']}" if os.environ.get("LD_PRELOAD") else str(shim)
-        self._given = {
-            "LD_PRELOAD": preload,
+        self._output = sys.stderr if command or quiet else sys.stdout
+        scratch = directory / "scratch"
+        scratch.mkdir()
+        preloaded = os.environ.get("LD_PRELOAD")
+        self._environment = {
+            "LD_PRELOAD": f"{build_shim()}{f':{preloaded}' if preloaded else ''}",
             "IRONBAND_DIR": str(directory),
             "IRONBAND_HOST": host,
-            "OSM_CACHE_DIR": f"{self._scratch}",
-            "OSM_TMP_DIR": f"{self._scratch}",
-            "PATH": f"{os.environ.get('PATH', os.defpath)}:{_PROGRAMS}",
+            "OSM_CACHE_DIR": str(scratch),
+            "OSM_TMP_DIR": str(scratch),
+            "PATH": f"{os.environ.get('PATH', os.defpath)}:{PROGRAMS}",
         }
-        self.environment = os.environ | self._given
+        self._door = make_door(task, directory, host, self._begin, self._tell)
+        stack.callback(self._door.close)
+        self._lab = make_lab(task, self._door)
+        self._hands = Hands(directory, self._door.selector, self._lab)
+        stack.callback(self._hands.close)
 
-    def begin(self) -> None:
+    def run(self) -> tuple[int, str]:
+        """Simulate; the cycles, and how RTL and golden model differ if they do."""
+        with work_directory() as work_dir:
+            comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir)
+        if comparison is None or comparison.difference is None:
+            return cycles, ""
+        replay = shlex.join(["ironband", "serve", self._topology])
+        return cycles, comparison.difference.report(Names(self._task.fabric), replay, seen_by=self._task.engine)
+
+    def results(self, cycles: int) -> dict[str, object]:
+        """For programs."""
+        door = self._door
+        return {
+            "topology": self._topology,
+            "cycles": cycles,
+            "mads_sent": door.sent,
+            "mads_delivered": door.arrived,
+            "time_outs": door.time_outs,
+            "exit_status": self.status,
+        }
+
+    def _begin(self) -> None:
         """The fabric can be used."""
-        if not self._command:
-            for name, value in self._given.items():
-                print(f"export {name}={value}", flush=True)
+        if self._command:
+            process = self._stack.enter_context(in_foreground(self._command, env=os.environ | self._environment))
+            descriptor = os.pidfd_open(process.pid)
+            self._stack.callback(os.close, descriptor)
+            watched = self._door.selector
+            watched.register(descriptor, selectors.EVENT_READ, lambda events: self._ended(process, descriptor))
             return
-        process = self._stack.enter_context(in_foreground(self._command, env=self.environment))
-        descriptor = os.pidfd_open(process.pid)
-        self._stack.callback(os.close, descriptor)
-        self.door.selector.register(descriptor, selectors.EVENT_READ, lambda events: self._ended(process, descriptor))
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self._environment.items())
+        (self._directory / _ENVIRONMENT).write_text(exports)
+        nodes = self._task.fabric.nodes.values()
+        switches = sum(isinstance(node, SwitchParameters) for node in nodes)
+        counted = f"{switches} switch{'es' * (switches != 1)}, {len(nodes) - switches} hosts"
+        self._say(f"{self._topology}: {counted}, {len(self._task.fabric.links)} links; served")
+        self._say("In another terminal:")
+        self._say(f"  . {shlex.quote(str(self._directory / _ENVIRONMENT))}")
+        self._say("  opensm -o -d 2 -f opensm.log && ibnetdiscover && iblinkinfo")
+        self._say(f"Programs run at {self._host}; IRONBAND_HOST=NAME puts one at another host.")
+        self._say(f"Here, or after `ironband tell`: {LINES}")
+        self._hands.read_input(sys.stdin.fileno(), self._say)
 
-    def tell(self, line: str) -> None:
-        """Say something."""
-        print(f"ironband: {line}", file=sys.stderr, flush=True)
+    def _say(self, line: str) -> None:
+        print(line, file=self._output, flush=True)
+
+    def _tell(self, line: str) -> None:
+        self._say(f"cycle {self._door.now.cycle:,}: {line}")
 
     def _ended(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
-        self.door.selector.unregister(descriptor)
+        self._door.selector.unregister(descriptor)
         status = process.wait()
-        self.status = status if status >= 0 else 128 - status
-        self.door.end()
-
-
-@contextmanager
-def _directory() -> Iterator[Path]:
-    """A private directory, removed in the end."""
-    with tempfile.TemporaryDirectory(prefix="ironband-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+        self.status = status if status >= 0 else _SIGNALLED - status
+        self._door.end()

@@ -6,14 +6,16 @@ waits for programs without a cycle or processor time spent.
 
 from __future__ import annotations
 
+import heapq
 import selectors
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from cosim.doors.clients import Clients
+from cosim.doors.flows import LabFlow
 from cosim.doors.host_port import ATTRIBUTES, HostPort
 from cosim.doors.mad_layer import MadLayer, MadPort, Moment, Outgoing, Send, transaction_id
 from cosim.doors.sysfs import HostFiles
@@ -28,7 +30,7 @@ from wire.parameters import AdapterParameters, FabricParameters
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
-from wire.trace import Kind, Record, port_of_source
+from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
 __all__ = ["STEP_CYCLES", "Door"]
 
@@ -38,6 +40,12 @@ STEP_CYCLES: Final = 1_000
 _NS_PER_CYCLE: Final = 4
 _LISTEN_SECONDS: Final = 0.0002
 """A program that has just sent something is likely to send more."""
+
+_MOST_READY: Final = 64
+"""Packets that a host has ready for its adapter."""
+
+_TRAFFIC: Final = 64
+"""With traffic, a MAD may take so many times as long."""
 
 _SETTLING_STEPS: Final = 3
 """Steps for the records of what a step has changed to be seen."""
@@ -55,7 +63,10 @@ class Door:
         selector: whose files are watched while it waits, beside those of the programs.
         ports: of each host, its ports.
         clients: the programs.
+        flows: traffic that is posted, too, by the names of its hosts.
+        before_step: called with the first and the last cycle of what the fabric is about to run.
         now: the current point in time.
+        sent, arrived, time_outs: MADs posted, delivered, and given up.
     """
 
     def __init__(
@@ -79,6 +90,9 @@ class Door:
         self.posted: Shared[Post] = Shared()
         self.selector = selectors.DefaultSelector()
         self.now = Moment(0, 0)
+        self.flows: dict[tuple[str, str], LabFlow] = {}
+        self.before_step: Callable[[int, int], None] = lambda first, last: None
+        self.sent = self.arrived = self.time_outs = 0
         self._fabric = fabric
         self._start = start
         self._patience = patience
@@ -89,6 +103,7 @@ class Door:
         self._given: Shared[Control] = Shared()
         self._wanted: deque[tuple[Operation, int, tuple[int, int, int, int]]] = deque()
         self._flights: dict[bytes, int] = {}
+        self._ready_at: Counter[int] = Counter()
         self._settled = 0
         self._wall = 0
         self._ended = False
@@ -132,6 +147,10 @@ class Door:
     def settle(self, cycles: int) -> None:
         """Let the fabric run for so long at least."""
         self._settled = max(self._settled, self.now.cycle + cycles)
+
+    def settle_now(self) -> None:
+        """What the fabric had to run for has happened: what it sends because of it may still arrive."""
+        self._settled = self.now.cycle + self._patience
 
     # As an actor.
 
@@ -177,12 +196,16 @@ class Door:
             mad = smp_of(packet) if packet.lrh.vl == VL15 else gmp_of(packet)
         except ValueError:
             return
+        self.arrived += 1
         self._flights.pop(_flight(mad), None)
         self._arrive(port, _address(port, packet), mad)
 
     def observe(self, record: Record) -> None:
-        """A port's state has changed: the host there hears of it."""
-        if record.kind == Kind.STATE:
+        """A port's state has changed: the host there hears of it. Or an adapter has taken a packet."""
+        if record.kind == Kind.SEND:
+            node, behind = port_of_source(record.source)
+            self._ready_at[node] -= behind != AGENT_PORT
+        elif record.kind == Kind.STATE:
             port = self._port_at.get(port_of_source(record.source))
             if port is not None and self._wall:
                 self._stale[port, SmaAttribute.PORT_INFO] = None
@@ -199,12 +222,17 @@ class Door:
         self.now = self.clients.now = Moment(self.now.time + passed, finished)
 
     @property
+    def _bound(self) -> int:
+        """Cycles within which a MAD has arrived, and its answer too, or never will."""
+        return self._patience * (_TRAFFIC if self.flows else 1)
+
+    @property
     def _is_carrying(self) -> bool:
         """Whether MADs are on their way in the fabric, or answers to them."""
         return bool(self._flights) or any(port.mads.waits_for_fabric for port in self._port_at.values())
 
     def _must_run(self) -> bool:
-        if self._settled > self.now.cycle or self._wanted or self._loops or self._stale:
+        if self._settled > self.now.cycle or self._wanted or self._loops or self._stale or self.flows:
             return True
         return self._any_outgoing or self._is_carrying
 
@@ -217,14 +245,27 @@ class Door:
 
     def _go(self, reach: int) -> int:
         """Let the fabric run to a cycle."""
-        self.reach = reach
-        for number, (operation, target, args) in enumerate(self._wanted):
-            self._given.append(Control(self.now.cycle + 2 + number, operation, target, args))
-        self.reach = max(reach, self.now.cycle + 2 + len(self._wanted))
-        self._wanted.clear()
         if reach > self._start:
-            self._given.append(self._idle_control(self.reach + 1))
-        return self.reach
+            self.before_step(self.now.cycle + 1, reach)
+            for number, (operation, target, args) in enumerate(self._wanted):
+                self._given.append(Control(self.now.cycle + 2 + number, operation, target, args))
+            reach = max(reach, self.now.cycle + 2 + len(self._wanted))
+            self._wanted.clear()
+            self._given.append(self._idle_control(reach + 1))
+            self._post_flows(reach)
+        self.reach = reach
+        return reach
+
+    def _post_flows(self, reach: int) -> None:
+        """Post the packets of all flows that are ready in a step. A host that is held up makes no more."""
+        posts: list[list[Post]] = []
+        for flow in self.flows.values():
+            source = flow.source
+            room = _MOST_READY - self._ready_at[source.node]
+            posts.append(list(flow.posts(self.now.cycle + 1, reach, self._fabric.nodes[source.host].vls, room)))
+            self._ready_at[source.node] += len(posts[-1])
+        for post in heapq.merge(*posts, key=lambda post: post.cycle):
+            self.posted.append(post)
 
     def _idle_control(self, cycle: int) -> Control:
         """Nothing to be received is held up at the first host, as ever."""
@@ -253,7 +294,7 @@ class Door:
             port.ask(attribute, self.now)
         self._stale.clear()
         for port in self._port_at.values():
-            port.mads.expire(self.now, self._patience)
+            port.mads.expire(self.now, self._bound)
         self.clients.expire()
         self._flights = {key: over for key, over in self._flights.items() if over > self.now.cycle}
         if not self._is_ready and all(port.complete for port in self._port_at.values()):
@@ -300,7 +341,9 @@ class Door:
                 mad, slid, address.lid, vl=slot, sl=address.sl, p_key=p_key, dest_qp=address.qpn or QP_GSI
             ).data
         if not outgoing.answered:
-            self._flights[_flight(mad)] = self.now.cycle + self._patience
+            self._flights[_flight(mad)] = self.now.cycle + self._bound
+        self._ready_at[port.node] += 1
+        self.sent += 1
         self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
 
     def _arrive(self, port: HostPort, address: Address, mad: bytes) -> None:
@@ -349,6 +392,7 @@ class Door:
         self.settle(_SETTLING_STEPS * STEP_CYCLES)
 
     def _timed_out(self, mads: MadPort, send: Send) -> None:
+        self.time_outs += 1
         port = self._port_of_mads[mads]
         why = "in time" if send.held else "and nothing can answer any more"
         self._tell(f"{port}: no answer {why} to {_described(send)}")

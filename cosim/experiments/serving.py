@@ -9,18 +9,25 @@ from typing import Final
 
 from cosim.analysis.observer import Audience, Observer
 from cosim.doors.door import Door
+from cosim.doors.lab import Lab
 from cosim.experiments.perform import run_beside_model
-from cosim.hosts.manager_host import first_controls, manager_start, smp_timeout
+from cosim.hosts.manager_host import first_controls, link_ends, manager_start, smp_timeout
 from cosim.scenario.limits import MAX_CYCLES
+from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison
 from wire.parameters import FabricParameters
+from wire.registers import PORT_RESET_VALUES, PortRegister, port_address
 from wire.trace import Record
 
-__all__ = ["ServeTask", "make_door", "serve_fabric"]
+__all__ = ["ServeTask", "make_door", "make_lab", "serve_fabric"]
 
 _CROWD: Final = 2
 """Several programs ask the same agents: an answer may take so many times what one Subnet Manager has to wait for."""
+
+
+_SEES_CYCLES: Final = 10_000
+"""From a port's having waited long enough to its state being seen, and told."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,8 @@ class ServeTask:
         engine: what simulates.
         rtl: the nodes that it simulates, by name, all without it; the others are the golden model.
         compared: whether the golden model runs beside RTL and is compared.
+        link_down_timeout: cycles that ports wait for a link to come back.
+        seed: draws traffic and errors.
     """
 
     fabric: FabricParameters
@@ -40,27 +49,41 @@ class ServeTask:
     engine: str = "model"
     rtl: Collection[str] | None = None
     compared: bool = True
+    link_down_timeout: int = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
+    seed: int = 0
 
 
 def make_door(
-    task: ServeTask, directory: Path, host: str | None, ready: Callable[[], None], tell: Callable[[str], None]
+    task: ServeTask, directory: Path, host: str, ready: Callable[[], None], tell: Callable[[str], None]
 ) -> Door:
     """The door of a fabric, at a directory; see `cosim.doors.door.Door`."""
+    controls = first_controls(task.fabric, task.widths, ())
+    if task.link_down_timeout != PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]:
+        ends = [end for index in range(len(task.fabric.links)) for end in link_ends(task.fabric, index)]
+        first = controls[-1].cycle + 1 if controls else 0
+        controls += [
+            write(cycle, node, port_address(port, PortRegister.LINK_DOWN_TIMEOUT), task.link_down_timeout)
+            for cycle, (node, port) in enumerate(ends, first)
+        ]
+    start = max(manager_start(task.widths), controls[-1].cycle + 1 if controls else 0)
     return Door(
         task.fabric,
         directory,
         host=host,
-        start=manager_start(task.widths),
+        start=start,
         patience=_CROWD * smp_timeout(task.fabric),
-        controls=first_controls(task.fabric, task.widths, ()),
+        controls=controls,
         ready=ready,
         tell=tell,
     )
 
 
-def serve_fabric(
-    task: ServeTask, door: Door, work_dir: Path, observers: Sequence[Observer] = ()
-) -> tuple[Comparison | None, int]:
+def make_lab(task: ServeTask, door: Door) -> Lab:
+    """Hands in the fabric behind a door."""
+    return Lab(task.fabric, door, task.link_down_timeout + _SEES_CYCLES, task.seed)
+
+
+def serve_fabric(task: ServeTask, door: Door, lab: Lab, work_dir: Path) -> tuple[Comparison | None, int]:
     """Simulate until the door ends it, or RTL and golden model differ; what was compared, and how many cycles it took.
 
     Raises:
@@ -70,16 +93,16 @@ def serve_fabric(
     def spec(actor: Actor | None) -> RunSpec:
         return RunSpec(task.fabric, door.controls(), (), MAX_CYCLES, actor)
 
-    audience = Audience([_PortStates(door), *observers], iter(()))
+    audience = Audience([_Looking(door.observe), _Looking(lab.observe)], iter(()))
     return run_beside_model(task.engine, spec, work_dir, audience, [door], rtl=task.rtl, compared=task.compared)
 
 
-class _PortStates(Observer):
-    """Shows the records of the trace to the door, which hears of its own ports' states."""
+class _Looking(Observer):
+    """Shows the records of the trace to somebody."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, look: Callable[[Record], None]) -> None:
+        self._look = look
 
     def observe(self, record: Record) -> None:
         """Show one."""
-        self._door.observe(record)
+        self._look(record)

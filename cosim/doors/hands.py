@@ -1,0 +1,99 @@
+"""Where lines for the laboratory come from: standard input, and a socket that other programs send them to."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from cosim.doors.lab import Lab, LabError
+
+__all__ = ["CONTROL_SOCKET", "DONE", "REFUSED", "Hands"]
+
+CONTROL_SOCKET: Final = "control"
+DONE, REFUSED = b"0", b"2"
+"""What an answer at the socket begins with."""
+
+_MOST_BYTES: Final = 1 << 12
+
+
+class Hands:
+    """Gives lines to the laboratory, and its answers to those who gave them."""
+
+    def __init__(self, directory: Path, selector: selectors.BaseSelector, lab: Lab) -> None:
+        """Takes lines at DIRECTORY/control."""
+        self._selector = selector
+        self._lab = lab
+        self._connections: set[socket.socket] = set()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        self._listener.bind(str(directory / CONTROL_SOCKET))
+        self._listener.listen()
+        selector.register(self._listener, selectors.EVENT_READ, self._accept)
+
+    def close(self) -> None:
+        """End all connections."""
+        for connection in list(self._connections):
+            self._end(connection)
+        self._selector.unregister(self._listener)
+        self._listener.close()
+
+    def read_input(self, descriptor: int, answer: Callable[[str], None]) -> None:
+        """Take the lines of a file, too, as they come; `answer` takes what is said to them."""
+        rest = bytearray()
+
+        def take(_events: int = 0) -> bool:
+            data = os.read(descriptor, _MOST_BYTES)
+            *lines, last = bytes(rest + data).split(b"\n")
+            rest[:] = last
+            for line in lines if data else [*lines, last]:
+                if line.strip():
+                    self._do(line, answer, answer)
+            return bool(data)
+
+        def serve(events: int) -> None:
+            if not take(events):
+                self._selector.unregister(descriptor)
+
+        try:
+            self._selector.register(descriptor, selectors.EVENT_READ, serve)
+        except PermissionError:
+            # A file on a disk, all of which is there.
+            while take():
+                pass
+
+    def _do(self, line: bytes, answer: Callable[[str], None], refuse: Callable[[str], None]) -> None:
+        try:
+            self._lab.do(line.decode(errors="replace"), answer)
+        except LabError as error:
+            refuse(str(error))
+
+    def _accept(self, _events: int) -> None:
+        with suppress(BlockingIOError):
+            connection, _address = self._listener.accept()
+            connection.setblocking(False)
+            self._connections.add(connection)
+            self._selector.register(connection, selectors.EVENT_READ, partial(self._serve, connection))
+
+    def _serve(self, connection: socket.socket, _events: int) -> None:
+        try:
+            line = connection.recv(_MOST_BYTES)
+        except OSError:
+            line = b""
+        if line:
+            self._do(line, partial(self._send, connection, DONE), partial(self._send, connection, REFUSED))
+        else:
+            self._end(connection)
+
+    def _send(self, connection: socket.socket, kind: bytes, text: str) -> None:
+        with suppress(OSError):
+            connection.send(kind + text.encode())
+
+    def _end(self, connection: socket.socket) -> None:
+        self._connections.discard(connection)
+        self._selector.unregister(connection)
+        connection.close()

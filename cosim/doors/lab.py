@@ -1,0 +1,231 @@
+"""Hands in the laboratory while a fabric is served: links cut and restored, errors, traffic, counters, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Final, get_args
+
+from cosim.doors.door import STEP_CYCLES, Door
+from cosim.doors.flows import LabFlow
+from cosim.scenario.tables import ErrorKind
+from cosim.stimulus.injection import link_error
+from cosim.topology.topology import parse_end
+from wire.parameters import AdapterParameters, FabricParameters
+from wire.registers import Counter, place_of_address, port_address
+from wire.stimulus import Operation, injection_target
+from wire.trace import Kind, Record, port_of_source
+from wire.trace_layout import BusRead, State
+
+__all__ = ["LINES", "Lab", "LabError"]
+
+_ROW_KINDS: Final = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
+LINES: Final = (
+    "cut PORT | restore PORT | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | stop HOST HOST | "
+    "counters PORT | time | quit"
+)
+_RATE, _BYTES, _SL = 0.5, 256, 0
+_NEVER: Final = 0
+_MOST_BYTES: Final = 4096
+_MANY: Final = 12
+
+
+class LabError(Exception):
+    """A line that says nothing that can be done; the text says what would."""
+
+
+class Lab:
+    """Does what lines say, in the fabric behind a door, and answers each with a line."""
+
+    def __init__(self, fabric: FabricParameters, door: Door, down_cycles: int, seed: int) -> None:
+        """DOWN_CYCLES: how long a port may take to see that its link is down."""
+        self._fabric = fabric
+        self._door = door
+        self._down_cycles = down_cycles
+        self._random = Random(f"{seed}/lab")
+        self._nodes = list(fabric.nodes)
+        self._links: dict[tuple[str, int], tuple[int, int]] = {}
+        for index, link in enumerate(fabric.links):
+            self._links[link.a, link.a_port] = index, 0
+            self._links[link.b, link.b_port] = index, 1
+        self._errors: dict[tuple[int, ErrorKind], int] = {}
+        self._cut: set[int] = set()
+        self._readings: list[_Reading] = []
+        self._changing: set[int] = set()
+        door.before_step = self._before_step
+
+    def do(self, line: str, answer: Callable[[str], None]) -> None:
+        """Do what a line says; `answer` takes a line, at once or when it is known.
+
+        Raises:
+            LabError: it says nothing that can be done.
+        """
+        words = line.split()
+        match words:
+            case ["cut" | "restore" as verb, port]:
+                answer(self._connect(port, up=verb == "restore"))
+            case ["errors", port, kind, cycles]:
+                answer(self._set_errors(port, kind, cycles))
+            case ["flow", source, destination, *rest] if len(rest) <= 3:
+                answer(self._start_flow(source, destination, rest))
+            case ["stop", source, destination]:
+                answer(self._stop_flow(source, destination))
+            case ["counters", port]:
+                self._read_counters(port, answer)
+            case ["time"]:
+                answer(f"cycle {self._door.now.cycle:,}, {self._door.now.cycle * 4:,} ns at SDR")
+            case ["quit"]:
+                answer("ends")
+                self._door.end()
+            case _:
+                raise LabError(f"{line.strip()!r}: expected {LINES}")
+
+    def observe(self, record: Record) -> None:
+        """Looks for what was asked, in the trace."""
+        if record.kind == Kind.BUS_READ and self._readings:
+            page, offset = place_of_address(BusRead.address.read(record))
+            self._readings[0].take((port_of_source(record.source)[0], page), offset, BusRead.value.read(record))
+            if self._readings[0].complete:
+                self._readings.pop(0)
+        elif record.kind == Kind.STATE and record.source in self._changing and State.state.read(record) in (1, 2):
+            self._changing.discard(record.source)
+            if not self._changing:
+                self._door.settle_now()
+
+    # Links.
+
+    def _connect(self, text: str, *, up: bool) -> str:
+        link, _direction = self._link(text)
+        ends = self._fabric.links[link]
+        place = f"{ends.a}[{ends.a_port}]-{ends.b}[{ends.b_port}]"
+        if up is (link not in self._cut):
+            raise LabError(f"{place}: is {'not cut' if up else 'cut already'}")
+        self._cut ^= {link}
+        self._door.control(Operation.LINK_UP if up else Operation.LINK_DOWN, link)
+        self._changing = {
+            self._nodes.index(node) << 8 | port for node, port in ((ends.a, ends.a_port), (ends.b, ends.b_port))
+        }
+        self._door.settle(self._down_cycles)
+        return f"{place}: {'restored' if up else 'cut'}"
+
+    def _set_errors(self, text: str, kind: str, cycles: str) -> str:
+        link, direction = self._link(text)
+        known = next((one for one in _ROW_KINDS if one == kind), None)
+        if known is None:
+            raise LabError(f"errors of kind {kind!r}: expected {', '.join(_ROW_KINDS)}")
+        every = _number("CYCLES", cycles, 0, 1 << 40)
+        target = injection_target(link, direction)
+        if every == _NEVER:
+            self._errors.pop((target, known), None)
+            return f"{text}: sends without {known}"
+        self._errors[target, known] = int(every)
+        return f"{text}: a {known} in what it sends, once in {int(every):,} cycles on the average"
+
+    def _before_step(self, first: int, last: int) -> None:
+        """Errors of a step."""
+        for (target, kind), every in self._errors.items():
+            if self._random.random() < min(1.0, (last - first) / every):
+                args = link_error(kind, row=self._random.randint(1, 8), bit=self._random.randrange(32)).args()
+                self._door.control(Operation.INJECT, target, args)
+
+    # Traffic.
+
+    def _start_flow(self, source: str, destination: str, rest: list[str]) -> str:
+        for name in (source, destination):
+            self._host(name)
+        rate = _number("RATE", rest[0], 0.0001, 1) if rest else _RATE
+        size = int(_number("BYTES", rest[1], 8, _MOST_BYTES)) if len(rest) > 1 else _BYTES
+        sl = int(_number("SL", rest[2], 0, 15)) if len(rest) > 2 else _SL
+        limit = min(node.mtu for node in self._fabric.nodes.values())
+        if size > limit:
+            raise LabError(f"BYTES {size}: expected at most the smallest MTU, {limit}")
+        ports = self._door.ports
+        self._door.flows[source, destination] = LabFlow(
+            ports[source][0], ports[destination][0], rate, size, sl, Random(self._random.getrandbits(64))
+        )
+        return f"{source} to {destination}: {size} bytes, {rate:g} of the link, SL {sl}"
+
+    def _stop_flow(self, source: str, destination: str) -> str:
+        flow = self._door.flows.pop((source, destination), None)
+        if flow is None:
+            there = ", ".join(f"{a} {b}" for a, b in self._door.flows) or "none"
+            raise LabError(f"stop {source} {destination}: no such flow; there are: {there}")
+        return f"{source} to {destination}: stopped after {flow.posted:,} packets"
+
+    # Counters.
+
+    def _read_counters(self, text: str, answer: Callable[[str], None]) -> None:
+        node, number = self._port(text)
+        index = self._nodes.index(node)
+        self._readings.append(_Reading(f"{node}[{number}]", (index, number), answer))
+        for counter in Counter:
+            self._door.control(Operation.BUS_READ, index, (port_address(number, counter), 0, 0, 0))
+        self._door.settle(4 * STEP_CYCLES)
+
+    # Names.
+
+    def _link(self, text: str) -> tuple[int, int]:
+        place = self._port(text)
+        found = self._links.get(place)
+        if found is None:
+            raise LabError(f"{text}: has no link")
+        return found
+
+    def _port(self, text: str) -> tuple[str, int]:
+        try:
+            name, number = parse_end(text)
+        except ValueError as error:
+            raise LabError(str(error)) from None
+        if name not in self._nodes:
+            raise LabError(f"{name}: no such node; there are {_some(self._nodes)}")
+        node = self._fabric.nodes[name]
+        if number is None and not isinstance(node, AdapterParameters):
+            raise LabError(f"{name}: is a switch, expected {name}[PORT]")
+        number = 1 if number is None else number
+        ports = self._fabric.port_count(node)
+        if not 1 <= number <= ports:
+            raise LabError(f"{text}: expected port 1..{ports}")
+        return name, number
+
+    def _host(self, name: str) -> None:
+        if name not in self._door.ports:
+            raise LabError(f"{name}: no such host; there are {_some(self._door.ports)}")
+
+
+class _Reading:
+    """Counters being read."""
+
+    def __init__(self, name: str, place: tuple[int, int], answer: Callable[[str], None]) -> None:
+        self._name = name
+        self._place = place
+        self._answer = answer
+        self._values: dict[Counter, int] = {}
+
+    @property
+    def complete(self) -> bool:
+        return len(self._values) == len(Counter)
+
+    def take(self, place: tuple[int, int], offset: int, value: int) -> None:
+        """Takes a value that was read."""
+        if place != self._place:
+            return
+        self._values[Counter(offset)] = value
+        if self.complete:
+            counted = [f"{counter.name.lower()} {value:,}" for counter, value in self._values.items() if value]
+            self._answer(f"{self._name}: {', '.join(counted) or 'all 0'}")
+
+
+def _number(name: str, text: str, low: float, high: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise LabError(f"{name} {text}: expected {low:g}..{high:g}")
+    return value
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first of many names."""
+    listed = list(names)
+    return ", ".join(listed[:_MANY]) + (", ..." if len(listed) > _MANY else "")

@@ -1,0 +1,60 @@
+"""The directory by which programs find a server."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+from toolchain.atomic_files import writing
+
+__all__ = ["server_directory"]
+
+_LOCK = "lock"
+_LONGEST = 90
+"""Bytes of a directory's name, to which that of a socket is added (unix(7))."""
+
+
+@contextmanager
+def server_directory(at: Path | None) -> Iterator[Path]:
+    """A directory for a server alone, removed in the end: AT, or a new one.
+
+    What a server has left there that was killed is removed before.
+
+    Raises:
+        click.UsageError: it is in use, holds something else, or has too long a name.
+        OutputError: it cannot be written.
+    """
+    with ExitStack() as held:
+        with writing(f"directory {at or tempfile.gettempdir()}"):
+            directory = (at or Path(tempfile.mkdtemp(prefix="ironband-"))).resolve()
+            length = len(os.fsencode(directory))
+            if length > _LONGEST:
+                raise click.UsageError(f"--at {at}: {length} bytes: expected a name of at most {_LONGEST}")
+            if directory.exists() and not (directory / _LOCK).exists() and any(directory.iterdir()):
+                raise click.UsageError(f"--at {at}: holds something else: expected a directory for a server alone")
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = held.enter_context((directory / _LOCK).open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise click.UsageError(f"--at {at}: a server is running there") from None
+            _clear(directory)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _clear(directory: Path) -> None:
+    for left in directory.iterdir():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        elif left.name != _LOCK:
+            left.unlink()

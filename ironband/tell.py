@@ -1,0 +1,42 @@
+"""`ironband tell`: a line for the laboratory of a fabric that is served."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import click
+
+from ironband.common import DIRECTORY
+
+__all__ = ["tell"]
+
+_CONTROL_SOCKET = "control"
+_MOST_BYTES = 1 << 16
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True)
+@click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Which server.  [default: $IRONBAND_DIR]")
+def tell(words: tuple[str, ...], at: Path | None) -> int:
+    """Tell the server of a fabric what to do: cut or restore a link, make errors or traffic, read counters.
+
+    WORDS are, for example: cut 'SW1[1]', flow H1 H2 0.9, counters H2, quit.
+    """
+    directory = at or Path(os.environ.get("IRONBAND_DIR", ""))
+    if directory == Path():
+        raise click.UsageError("which server? IRONBAND_DIR is not set: expected what `ironband serve` has printed")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        try:
+            connection.connect(str(directory / _CONTROL_SOCKET))
+            connection.send(" ".join(words).encode())
+            answer = connection.recv(_MOST_BYTES).decode(errors="replace")
+        except OSError:
+            answer = ""
+    if not answer:
+        raise click.UsageError(f"{directory}: no server there answers")
+    if answer[0] != "0":
+        raise click.UsageError(answer[1:])
+    click.echo(answer[1:])
+    return 0
