@@ -106,8 +106,7 @@ class _Session:
         return {
             "topology": self._topology,
             "cycles": cycles,
-            "mads_sent": door.sent,
-            "mads_delivered": door.arrived,
+            "mads_sent": dict(door.sent),
             "time_outs": door.time_outs,
             "exit_status": self.status,
         }

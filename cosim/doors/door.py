@@ -32,12 +32,15 @@ from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
-__all__ = ["STEP_CYCLES", "Door"]
+__all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door"]
 
 STEP_CYCLES: Final = 1_000
 """How far the fabric runs before it is looked at what programs want: 4 us at SDR."""
 
-_NS_PER_CYCLE: Final = 4
+_SETTLING_CYCLES: Final = 16 * STEP_CYCLES
+"""The same while no program wants anything, and nothing but time is waited for."""
+
+NS_PER_CYCLE: Final = 4
 _LISTEN_SECONDS: Final = 0.0002
 """A program that has just sent something is likely to send more."""
 
@@ -52,6 +55,7 @@ _SETTLING_STEPS: Final = 3
 
 _SMI_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 _KEY: Final = slice(8, 36)
+_HOP_COUNT_AT: Final = 7
 
 
 class Door:
@@ -66,7 +70,8 @@ class Door:
         flows: traffic that is posted, too, by the names of its hosts.
         before_step: called with the first and the last cycle of what the fabric is about to run.
         now: the current point in time.
-        sent, arrived, time_outs: MADs posted, delivered, and given up.
+        sent: MADs that have left by a host's link, by host.
+        time_outs: MADs that had no answer.
     """
 
     def __init__(
@@ -92,7 +97,8 @@ class Door:
         self.now = Moment(0, 0)
         self.flows: dict[tuple[str, str], LabFlow] = {}
         self.before_step: Callable[[int, int], None] = lambda first, last: None
-        self.sent = self.arrived = self.time_outs = 0
+        self.sent: Counter[str] = Counter()
+        self.time_outs = 0
         self._fabric = fabric
         self._start = start
         self._patience = patience
@@ -172,7 +178,9 @@ class Door:
                 break
             self._wait()
         self._post()
-        return self._go(finished + STEP_CYCLES)
+        if self._is_carrying or self.flows:
+            return self._go(finished + STEP_CYCLES)
+        return self._go(finished + min(max(STEP_CYCLES, self._settled - finished), _SETTLING_CYCLES))
 
     def posts_until(self, cycle: int) -> Iterator[Post]:
         """Packets for CYCLE or before that were not given yet."""
@@ -196,7 +204,6 @@ class Door:
             mad = smp_of(packet) if packet.lrh.vl == VL15 else gmp_of(packet)
         except ValueError:
             return
-        self.arrived += 1
         self._flights.pop(_flight(mad), None)
         self._arrive(port, _address(port, packet), mad)
 
@@ -216,7 +223,7 @@ class Door:
         """The fabric has run: programs' time goes on with it while MADs were on their way, else with the clock."""
         cycles = finished - self.now.cycle
         wall = time.monotonic_ns()
-        passed = cycles * _NS_PER_CYCLE if self._is_carrying else wall - self._wall if self._wall else 0
+        passed = cycles * NS_PER_CYCLE if self._is_carrying else wall - self._wall if self._wall else 0
         if self._wall:
             self._wall = wall
         self.now = self.clients.now = Moment(self.now.time + passed, finished)
@@ -324,10 +331,11 @@ class Door:
         lid = port.info.lid
         slid = lid + (address.path_bits & (1 << port.info.lmc) - 1)
         vls = self._fabric.nodes[port.host].vls
+        is_own = mad[_HOP_COUNT_AT] == 0 if mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else port.has_lid(address.lid)
         if mad[1] in _SMI_CLASSES:
             slot = vls
             data = smp_packet(mad, LID_PERMISSIVE if address.lid == LID_PERMISSIVE else slid, address.lid).data
-        elif port.has_lid(address.lid) and not _is_for_agent(mad):
+        elif is_own and not _is_for_agent(mad):
             # A channel adapter brings what is for itself back to itself.
             self._loops.append((port, Address(slid, QP_GSI, address.sl, 0, address.p_key_index), mad))
             return
@@ -343,7 +351,7 @@ class Door:
         if not outgoing.answered:
             self._flights[_flight(mad)] = self.now.cycle + self._bound
         self._ready_at[port.node] += 1
-        self.sent += 1
+        self.sent[port.host] += not is_own
         self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
 
     def _arrive(self, port: HostPort, address: Address, mad: bytes) -> None:

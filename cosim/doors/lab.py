@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Final, get_args
 
-from cosim.doors.door import STEP_CYCLES, Door
+from cosim.doors.door import NS_PER_CYCLE, STEP_CYCLES, Door
 from cosim.doors.flows import LabFlow
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.injection import link_error
@@ -22,12 +22,14 @@ __all__ = ["LINES", "Lab", "LabError"]
 _ROW_KINDS: Final = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
 LINES: Final = (
     "cut PORT | restore PORT | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | stop HOST HOST | "
-    "counters PORT | time | quit"
+    "counters PORT | run MILLISECONDS | time | quit"
 )
 _RATE, _BYTES, _SL = 0.5, 256, 0
 _NEVER: Final = 0
 _MOST_BYTES: Final = 4096
 _MANY: Final = 12
+_MOST_MS: Final = 100_000
+_MS_CYCLES: Final = 1_000_000 // NS_PER_CYCLE
 
 
 class LabError(Exception):
@@ -72,8 +74,12 @@ class Lab:
                 answer(self._stop_flow(source, destination))
             case ["counters", port]:
                 self._read_counters(port, answer)
+            case ["run", milliseconds]:
+                cycles = int(_number("MILLISECONDS", milliseconds, 0.001, _MOST_MS) * _MS_CYCLES)
+                self._door.settle(cycles)
+                answer(f"goes on to cycle {self._door.now.cycle + cycles:,}")
             case ["time"]:
-                answer(f"cycle {self._door.now.cycle:,}, {self._door.now.cycle * 4:,} ns at SDR")
+                answer(f"cycle {self._door.now.cycle:,}, {self._door.now.cycle * NS_PER_CYCLE:,} ns at SDR")
             case ["quit"]:
                 answer("ends")
                 self._door.end()

@@ -1,0 +1,79 @@
+"""Running `ironband serve` with the programs that Debian has, or saying loudly that they are not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ironband.serve import PROGRAMS
+from tests.ironband.command import COMMAND
+
+__all__ = ["TWO_SWITCHES", "needs_programs", "scripted", "served"]
+
+PACKAGES = {"opensm": "opensm", "ibnetdiscover": "infiniband-diags"}
+
+TWO_SWITCHES = """
+Switch 8 "SW1"
+[1] "H1"[1]
+[2] "H2"[1]
+[7] "SW2"[7]
+[8] "SW2"[8]
+
+Switch 8 "SW2"
+[1] "H3"[1]
+[2] "H4"[1]
+[7] "SW1"[7]
+[8] "SW1"[8]
+
+Hca 1 "H1"
+[1] "SW1"[1]
+
+Hca 1 "H2"
+[1] "SW1"[2]
+
+Hca 1 "H3"
+[1] "SW2"[1]
+
+Hca 1 "H4"
+[1] "SW2"[2]
+"""
+
+_PATH = f"{os.environ.get('PATH', '')}:{PROGRAMS}"
+_MISSING = [package for program, package in PACKAGES.items() if shutil.which(program, path=_PATH) is None]
+
+needs_programs = pytest.mark.skipif(
+    bool(_MISSING), reason=f"NOT TESTED with real programs: apt-get install {' '.join(_MISSING)}"
+)
+
+
+def served(
+    *arguments: str, cwd: Path, timeout: float = 300, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What `ironband serve` says and how it ends."""
+    return subprocess.run(
+        [*COMMAND, "serve", *arguments],
+        cwd=cwd,
+        env=os.environ | (environment or {}),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def scripted(
+    cwd: Path, options: list[str], topology: str, lines: dict[str, str], timeout: float = 300
+) -> dict[str, str]:
+    """Serve a topology to shell commands, one after the other; what each says, by its name, and all of it as "all"."""
+    script = "\n".join(
+        f"{{ {line}\n}} > {name}.out 2>&1 || echo status $? >> {name}.out" for name, line in lines.items()
+    )
+    (cwd / "script").write_text(f"{script}\n")
+    ended = served(*options, topology, "--", "sh", "script", cwd=cwd)
+    assert ended.returncode == 0, ended.stderr
+    said = {name: (cwd / f"{name}.out").read_text() for name in lines}
+    return said | {"all": ended.stdout + ended.stderr}

@@ -1,0 +1,399 @@
+"""`ironband serve`: the real OpenSM and infiniband-diags manage a simulated fabric."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.ironband.command import COMMAND, one_line_error
+from tests.ironband.served import TWO_SWITCHES, needs_programs, scripted, served
+
+TELL = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
+LID = "cat /sys/class/infiniband/ironband0/ports/1/lid"
+
+ASKED = {
+    "before": "ibstat",
+    "opensm": "opensm -o -d 2 -D 0x43 -f opensm.log; cp $OSM_TMP_DIR/opensm-lfts.dump .",
+    "after": "ibstat",
+    "ibroute": "dump_fts",
+    "far_lid": f"IRONBAND_HOST=H4 {LID}",
+    "daemon": "opensm -B -d 2 -f daemon.log; for i in $(seq 300); do grep -q UP daemon.log && break; sleep 0.1; done",
+    "ibnetdiscover": "ibnetdiscover",
+    "ibswitches": "ibswitches",
+    "ibhosts": "ibhosts",
+    "ibnodes": "ibnodes",
+    "iblinkinfo": "iblinkinfo",
+    "ibtracert": f"ibtracert $({LID}) $(IRONBAND_HOST=H4 {LID})",
+    "smpquery": "smpquery nodedesc -D 0,1; smpquery portinfo -D 0,1 7",
+    "perfquery": f"perfquery -x $(IRONBAND_HOST=H4 {LID}) 1",
+    "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo",
+    "ibportstate": "ibportstate -D 0,1 7 query",
+    "saquery": "saquery -N | grep node_desc; saquery -p | grep -c dlid",
+    "ibping": f"IRONBAND_HOST=H4 ibping -S & sleep 0.3; ibping -c 1 $(IRONBAND_HOST=H4 {LID}); kill $!",
+    "ibstatus": "ibstatus",
+    "again": "ibnetdiscover",
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(["--rtl", "none"], id="model"),
+        pytest.param(["--rtl", "all"], id="rtl", marks=pytest.mark.slow),
+        pytest.param(["--rtl", "SW1,H2"], id="mixed", marks=pytest.mark.slow),
+    ],
+)
+def said(request, tmp_path_factory):
+    """What the programs say in one fabric, one after the other."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "two.net").write_text(TWO_SWITCHES)
+    answers = scripted(folder, request.param, "two.net", ASKED)
+    return answers | {"folder": str(folder)}
+
+
+@needs_programs
+class TestPrograms:
+    def test_opensm_brings_the_subnet_up_without_an_error(self, said):
+        log = (Path(said["folder"]) / "opensm.log").read_text()
+        assert "SUBNET UP" in log
+        assert " ERR " not in log
+        assert "status" not in said["opensm"]
+
+    def test_ibstat_shows_the_port_before_and_after(self, said):
+        assert "State: Initializing" in said["before"]
+        assert "Base lid: 0\n" in said["before"]
+        assert "State: Active" in said["after"]
+        assert "Physical state: LinkUp" in said["after"]
+        assert re.search(r"Base lid: [1-9]", said["after"])
+
+    def test_switches_hold_the_tables_that_opensm_dumped(self, said):
+        def routes(text: str) -> set[tuple[str, str, str]]:
+            found, guid = set(), ""
+            for line in text.splitlines():
+                if switch := re.search(r"guid (0x[0-9a-f]+)", line):
+                    guid = switch[1]
+                if entry := re.match(r"(0x[0-9a-f]{4}) (\d+)", line):
+                    found.add((guid, *entry.groups()))
+            return found
+
+        dumped = routes((Path(said["folder"]) / "opensm-lfts.dump").read_text())
+        assert len(dumped) == 12
+        assert routes(said["ibroute"]) == dumped
+
+    def test_all_nodes_are_listed(self, said):
+        assert {line.split('"')[1] for line in said["ibswitches"].splitlines()} == {"SW1", "SW2"}
+        assert {line.split('"')[1] for line in said["ibhosts"].splitlines()} == {"H1", "H2", "H3", "H4"}
+        assert len(said["ibnodes"].splitlines()) == 6
+
+    def test_all_links_are_active(self, said):
+        assert said["iblinkinfo"].count("Active/  LinkUp") == 12
+
+    def test_what_was_discovered_does_not_change(self, said):
+        def nodes(text: str) -> list[str]:
+            return [line for line in text.splitlines() if not line.startswith("#")]
+
+        assert nodes(said["ibnetdiscover"]) == nodes(said["again"])
+        assert len(re.findall(r"^(?:Switch|Ca)\t", said["ibnetdiscover"], re.M)) == 6
+
+    def test_a_route_is_traced(self, said):
+        assert [line.split('"')[1] for line in said["ibtracert"].splitlines()] == ["H1", "SW1", "SW2", "H4", "H4"]
+
+    def test_an_agent_answers_by_a_directed_route(self, said):
+        assert "SW1" in said["smpquery"]
+        assert re.search(r"LinkState:\.+Active", said["smpquery"])
+
+    def test_counters_are_read_in_band(self, said):
+        assert re.search(r"PortXmitPkts:\.+[1-9]", said["perfquery"])
+
+    def test_the_subnet_manager_answers_near_and_far(self, said):
+        assert said["sminfo"].count("SMINFO_MASTER") == 2
+
+    def test_a_port_and_its_peer_are_told(self, said):
+        assert re.search(r"LinkState:\.+Active", said["ibportstate"])
+        assert "Peer PortInfo" in said["ibportstate"]
+
+    def test_the_sa_answers_in_several_segments(self, said):
+        assert len(re.findall("node_desc", said["saquery"])) >= 6
+        assert int(said["saquery"].split()[-1]) >= 16
+
+    def test_two_programs_ping_each_other(self, said):
+        assert "1 packets transmitted, 1 received" in said["ibping"]
+
+    def test_scripts_find_the_port_in_sysfs(self, said):
+        assert re.search(r"state:\s+4: ACTIVE", said["ibstatus"])
+        assert re.search(r"rate:\s+10 Gb/sec \(4X\)", said["ibstatus"])
+
+
+@needs_programs
+def test_mads_counted_at_the_door_are_those_on_the_first_link(tmp_path):
+    lines = {"opensm": "opensm -o -d 2 -f opensm.log", "counted": f"{TELL} counters H1"}
+    answers = scripted(tmp_path, ["--json", "results"], "star", lines)
+    results = json.loads((tmp_path / "results").read_text())
+    (counted,) = re.findall(r"xmit_pkts (\d+)", answers["counted"])
+    assert results["mads_sent"]["H1"] == int(counted)
+    assert results["time_outs"] == 0
+
+
+@needs_programs
+def test_what_was_discovered_can_be_served_and_is_discovered_again(tmp_path):
+    (tmp_path / "two.net").write_text(TWO_SWITCHES)
+    discover = {"opensm": "opensm -o -d 2 -f opensm.log", "found": "ibnetdiscover"}
+    first = scripted(tmp_path, [], "two.net", discover)["found"]
+    (tmp_path / "found.topo").write_text(first)
+    second = scripted(tmp_path, [], "found.topo", discover)["found"]
+
+    def ends(text: str) -> list[str]:
+        return sorted(
+            re.sub(r"lid \d+", "", line) for line in text.splitlines() if line.startswith(("[", "Ca", "Switch"))
+        )
+
+    assert ends(first) == ends(second)
+
+
+@needs_programs
+@pytest.mark.parametrize("engine", ["updn", "ftree", "minhop"])
+def test_opensm_routes_by_any_of_its_engines(tmp_path, engine):
+    lines = {"opensm": f"opensm -o -d 2 -R {engine} -f opensm.log", "links": "iblinkinfo | grep -c Active"}
+    scripted(tmp_path, [], "fat_tree", lines)
+    log = (tmp_path / "opensm.log").read_text()
+    assert "SUBNET UP" in log
+    assert " ERR " not in log
+
+
+@needs_programs
+def test_a_cut_link_is_heard_of_and_routed_around(tmp_path):
+    (tmp_path / "two.net").write_text(TWO_SWITCHES)
+    up = "for i in $(seq 50); do [ $(grep -c 'SUBNET UP' opensm.log) -ge {} ] && break; sleep 0.2; done"
+    lines = {
+        "opensm": f"opensm -B -d 2 -f opensm.log; {up.format(1)}",
+        "before": f"ibtracert $({LID}) $(IRONBAND_HOST=H3 {LID})",
+        "cut": f"{TELL} cut 'SW1[7]'; {TELL} flow H1 H3; {TELL} stop H1 H3; {up.format(2)}",
+        "after": f"ibtracert $({LID}) $(IRONBAND_HOST=H3 {LID}); iblinkinfo",
+    }
+    answers = scripted(tmp_path, ["--link-down-timeout", "20000"], "two.net", lines)
+    log = (tmp_path / "opensm.log").read_text()
+    assert "num:128 (Link state change)" in log
+    assert log.count("SUBNET UP") == 2
+    assert "[8] -> switch port" in answers["after"]
+    assert answers["after"].count("Active/  LinkUp") == 10
+
+
+@needs_programs
+def test_a_second_opensm_stands_by_and_takes_over(tmp_path):
+    wait = "for i in $(seq 100); do grep -q {} && break; sleep 0.2; done"
+    opensm = "opensm -F conf -d 2"
+    lines = {
+        "conf": "printf 'sminfo_polling_timeout 300\\npolling_retry_number 2\\n' > conf",
+        "first": f"{opensm} -p 5 -f first.log & echo $! > pid; {wait.format('SUBNET.UP first.log')}",
+        "second": f"IRONBAND_HOST=H2 {opensm} -p 3 -B -f second.log; {wait.format('STANDBY second.log')}",
+        "kill": f"kill -9 $(cat pid); {wait.format('SUBNET.UP second.log')}",
+        "sminfo": "sminfo",
+    }
+    answers = scripted(tmp_path, [], "star", lines)
+    log = (tmp_path / "second.log").read_text()
+    assert log.index("Entering STANDBY") < log.index("Entering MASTER") < log.index("SUBNET UP")
+    assert "SMINFO_MASTER" in answers["sminfo"]
+
+
+@needs_programs
+def test_nobody_answers_where_nobody_is_and_that_is_told_at_once(tmp_path):
+    answers = scripted(tmp_path, [], "star", {"asked": "time smpquery -t 100000 nodeinfo -D 0,1,5"})
+    assert "status" in answers["asked"]
+    assert re.search(r"no answer and nothing can answer any more to .* by way of ports 1,5", answers["all"])
+
+
+@needs_programs
+def test_programs_that_die_leave_the_others_served(tmp_path):
+    kill = "smpquery -t 50000 portinfo -D 0,1 1 >/dev/null & sleep 0.0$((RANDOM % 5)); kill -9 $! 2>/dev/null; "
+    lines = {
+        "opensm": "opensm -B -d 2 -f opensm.log; sleep 1",
+        "dying": f"bash -c 'for i in $(seq 20); do {kill} done'; ibnetdiscover >/dev/null & kill -9 $!",
+        "alive": "iblinkinfo | grep -c Active; sminfo",
+    }
+    answers = scripted(tmp_path, [], "star", lines)
+    assert answers["alive"].startswith("4\n")
+    assert "SMINFO_MASTER" in answers["alive"]
+
+
+# Bad use.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["star", "--", "no-such-program"], "no-such-program: no such program"),
+        (["star", "--host", "H9"], "--host H9: no such node; there are SW1, H1, H2"),
+        (["star", "--host", "SW1"], "--host SW1: is a switch, expected a host"),
+        (["star", "--rtl", "SW7"], "--rtl SW7: no such node; there are SW1, H1, H2"),
+        (["none.net"], "none.net: No such file or directory"),
+        (["star", "--at", "full"], "--at full: holds something else: expected a directory for a server alone"),
+        (["star", "--at", "long" * 30], "--at .*: [0-9]+ bytes: expected a name of at most 90"),
+    ],
+)
+def test_bad_use_is_told_in_a_line(capsys, arguments, says):
+    Path("full").mkdir()
+    Path("full/file").touch()
+    assert re.fullmatch(says, one_line_error(capsys, "serve", *arguments))
+
+
+def test_a_directory_in_use_is_refused_and_left_alone(tmp_path):
+    with _server("star", "--at", "place", cwd=tmp_path) as server:
+        second = served("star", "--at", "place", "--", "true", cwd=tmp_path)
+        assert (second.returncode, second.stderr) == (2, "ironband: --at place: a server is running there\n")
+        assert (tmp_path / "place" / "socket").exists()
+        assert server.poll() is None
+
+
+def test_a_killed_servers_directory_is_taken_over(tmp_path):
+    with _server("star", "--at", "place", cwd=tmp_path) as server:
+        server.kill()
+        server.wait()
+    assert (tmp_path / "place" / "socket").exists()
+    assert served("star", "--at", "place", "--", "true", cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "place").exists()
+
+
+def test_a_command_ends_the_serving_with_its_status(tmp_path):
+    assert served("star", "--", "sh", "-c", "exit 7", cwd=tmp_path).returncode == 7
+    assert served("star", "--", "sh", "-c", "kill -9 $$", cwd=tmp_path).returncode == 128 + 9
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_server_leaves_nothing(tmp_path, number):
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    script = "sleep 1000 & echo $! > child; echo $$ > parent; wait"
+    process = subprocess.Popen([*COMMAND, "serve", "star", "--", "sh", "-c", script], cwd=tmp_path, env=environment)
+    _wait_for(lambda: (tmp_path / "parent").exists() and (tmp_path / "parent").read_text())
+    process.send_signal(number)
+    assert process.wait(30) == (130 if number == signal.SIGINT else 143)
+    for name in ("child", "parent"):
+        assert not Path(f"/proc/{(tmp_path / name).read_text().strip()}").exists()
+    assert {entry.name for entry in tmp_path.iterdir()} == {"child", "parent"}
+
+
+def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
+    with _server("star", "--at", "place", cwd=tmp_path) as server:
+        for message in (b"x", bytes(16), bytes(range(200)), b"\xff" * 5000):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect(str(tmp_path / "place" / "socket"))
+                connection.send(message)
+                assert connection.recv(10) == b""
+        ends = socket.socketpair()
+        with ends[0], ends[1], socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect(str(tmp_path / "place" / "socket"))
+            socket.send_fds(connection, [b"\x01\x00\x00\x00" + b"\xff" * 12], [ends[1].fileno()])
+            assert connection.recv(10) == b""
+        told = _tell(tmp_path, "time")
+        assert told.returncode == 0
+        assert _tell(tmp_path, "quit").stdout == "ends\n"
+        output, _errors = server.communicate(timeout=30)
+    assert output.count("what it sent is no request") == 5
+    assert server.returncode == 0
+
+
+# Hands in the laboratory.
+
+
+def test_lines_do_what_they_say_or_are_refused(tmp_path):
+    with _server("star", "--at", "place", cwd=tmp_path):
+        for line, says in (
+            ("cut SW1[2]", "H2[1]-SW1[2]: cut"),
+            ("restore H2", "H2[1]-SW1[2]: restored"),
+            ("errors H1 bit_flip 5000", "H1: a bit_flip in what it sends, once in 5,000 cycles on the average"),
+            ("errors H1 bit_flip 0", "H1: sends without bit_flip"),
+            ("flow H1 H2 0.5 512", "H1 to H2: 512 bytes, 0.5 of the link, SL 0"),
+            ("stop H1 H2", "H1 to H2: stopped after 0 packets"),
+            ("counters SW1[5]", "SW1[5]: all 0"),
+        ):
+            told = _tell(tmp_path, *line.split())
+            assert (told.stdout, told.stderr, told.returncode) == (f"{says}\n", "", 0)
+        for line, says in (
+            ("dance", "'dance': expected cut PORT | restore PORT"),
+            ("cut SW1", "SW1: is a switch, expected SW1[PORT]"),
+            ("cut SW1[9]", "SW1[9]: expected port 1..8"),
+            ("cut SW1[3]", "SW1[3]: has no link"),
+            ("restore H1", "H1[1]-SW1[1]: is not cut"),
+            ("flow H1 H3", "H3: no such host; there are H1, H2"),
+            ("flow H1 H2 2", "RATE 2: expected 0.0001..1"),
+            ("flow H1 H2 0.5 4096", "BYTES 4096: expected at most the smallest MTU, 2048"),
+            ("errors H1 rust 9", "errors of kind 'rust': expected bit_flip"),
+            ("stop H1 H2", "stop H1 H2: no such flow; there are: none"),
+        ):
+            told = _tell(tmp_path, *line.split())
+            assert told.stderr.startswith(f"ironband: {says}")
+            assert (told.stdout, told.stderr.count("\n"), told.returncode) == ("", 1, 2)
+
+
+def test_standard_input_takes_the_same_lines(tmp_path):
+    ended = subprocess.run(
+        [*COMMAND, "serve", "star"], cwd=tmp_path, input="time\nfly\nquit\n", capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0
+    *_head, now, refused, last = ended.stdout.splitlines()
+    assert now.startswith("cycle ")
+    assert refused.startswith("'fly': expected cut PORT")
+    assert last == "ends"
+
+
+def test_nobody_to_tell_is_an_error_of_a_line(capsys, monkeypatch):
+    monkeypatch.delenv("IRONBAND_DIR", raising=False)
+    assert "IRONBAND_DIR is not set" in one_line_error(capsys, "tell", "time")
+    assert one_line_error(capsys, "tell", "--at", "nowhere", "time") == "nowhere: no server there answers"
+
+
+def test_an_idle_server_spends_no_processor_time(tmp_path):
+    with _server("star", "--at", "place", cwd=tmp_path) as server:
+        before = _tell(tmp_path, "time").stdout, _processor_time(server)
+        time.sleep(1)
+        assert _processor_time(server) - before[1] < 0.1
+        assert _tell(tmp_path, "time").stdout == before[0]
+
+
+def _processor_time(process: subprocess.Popen[str]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class _server:
+    """A server in the background."""
+
+    def __init__(self, *arguments: str, cwd: Path) -> None:
+        self._cwd = cwd
+        self._process = subprocess.Popen(
+            [*COMMAND, "serve", *arguments],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def __enter__(self) -> subprocess.Popen[str]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("Here, or"):
+                return self._process
+        raise AssertionError("the server did not start")
+
+    def __exit__(self, *exception: object) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=30)
+
+
+def _tell(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, "tell", "--at", "place", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+def _wait_for(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
