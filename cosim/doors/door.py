@@ -351,7 +351,8 @@ class Door:
         if not outgoing.answered:
             self._flights[_flight(mad)] = self.now.cycle + self._bound
         self._ready_at[port.node] += 1
-        self.sent[port.host] += not is_own
+        if not is_own:
+            self.sent[port.host] += 1
         self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
 
     def _arrive(self, port: HostPort, address: Address, mad: bytes) -> None:
