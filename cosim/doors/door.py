@@ -187,12 +187,13 @@ class Door:
         return drawn_until(self._queue, cycle)
 
     def controls(self) -> Iterator[Control]:
-        """The control operations of one run, each drawn when the one before has been given; they never end."""
+        """The control operations of one run, each drawn when the one before has been given; they never end.
+
+        An operation that changes nothing stands at the end of what is known, which is more when it is given.
+        """
         queue = self._given.queue()
-        yield from self._first_controls
-        while True:
-            # An operation that changes nothing stands at the end of what is known.
-            yield queue.popleft() if queue else self._idle_control(self._start + 1)
+        queue.extend([*self._first_controls, self._idle_control(self._start + 1)])
+        return iter(queue.popleft, None)
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands a packet to the port that it was delivered at."""

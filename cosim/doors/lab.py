@@ -75,9 +75,9 @@ class Lab:
             case ["counters", port]:
                 self._read_counters(port, answer)
             case ["run", milliseconds]:
-                cycles = int(_number("MILLISECONDS", milliseconds, 0.001, _MOST_MS) * _MS_CYCLES)
-                self._door.settle(cycles)
-                answer(f"goes on to cycle {self._door.now.cycle + cycles:,}")
+                length = int(_number("MILLISECONDS", milliseconds, 0.001, _MOST_MS) * _MS_CYCLES)
+                self._door.settle(length)
+                answer(f"goes on to cycle {self._door.now.cycle + length:,}")
             case ["time"]:
                 answer(f"cycle {self._door.now.cycle:,}, {self._door.now.cycle * NS_PER_CYCLE:,} ns at SDR")
             case ["quit"]:
