@@ -23,8 +23,9 @@ from cosim.doors.user_mad import Address
 from cosim.stimulus.actors import Shared, drawn_until
 from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15
 from wire.headers import BTH, DETH, GRH, LRH
-from wire.mad import MadMethod, MgmtClass
+from wire.mad import MAD_BYTES, MadMethod, MgmtClass
 from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
+from wire.mad_text import mad_title, unpack_mad
 from wire.packet import Packet, parse
 from wire.parameters import AdapterParameters, FabricParameters
 from wire.sma import SmaAttribute
@@ -49,6 +50,11 @@ _MOST_READY: Final = 64
 
 _TRAFFIC: Final = 64
 """With traffic, a MAD may take so many times as long."""
+
+_FEW: Final = 4
+_CROWD: Final = 16
+"""More than a few MADs wait for one another, and may have pushed each other out of VL15's buffers: what is not answered
+is sent again after so many times as long, or it would be in the same crowd."""
 
 _SETTLING_STEPS: Final = 3
 """Steps for the records of what a step has changed to be seen."""
@@ -232,12 +238,15 @@ class Door:
     @property
     def _bound(self) -> int:
         """Cycles within which a MAD has arrived, and its answer too, or never will."""
-        return self._patience * (_TRAFFIC if self.flows else 1)
+        if self.flows:
+            return self._patience * _TRAFFIC
+        waiting = sum(port.mads.waiting for port in self._port_at.values())
+        return self._patience * (_CROWD if waiting > _FEW else 1)
 
     @property
     def _is_carrying(self) -> bool:
         """Whether MADs are on their way in the fabric, or answers to them."""
-        return bool(self._flights) or any(port.mads.waits_for_fabric for port in self._port_at.values())
+        return bool(self._flights) or any(port.mads.waiting for port in self._port_at.values())
 
     def _must_run(self) -> bool:
         if self._settled > self.now.cycle or self._wanted or self._loops or self._stale or self.flows:
@@ -301,8 +310,9 @@ class Door:
         for port, attribute in self._stale:
             port.ask(attribute, self.now)
         self._stale.clear()
+        bound = self._bound
         for port in self._port_at.values():
-            port.mads.expire(self.now, self._bound)
+            port.mads.expire(self.now, bound)
         self.clients.expire()
         self._flights = {key: over for key, over in self._flights.items() if over > self.now.cycle}
         if not self._is_ready and all(port.complete for port in self._port_at.values()):
@@ -322,12 +332,14 @@ class Door:
 
     def _post(self) -> None:
         """Post all that ports have to send."""
+        over = self.now.cycle + self._bound
         for port in self._port_at.values():
             outbox, port.mads.outbox = port.mads.outbox, []
             for outgoing in outbox:
-                self._send(port, outgoing)
+                self._send(port, outgoing, over)
 
-    def _send(self, port: HostPort, outgoing: Outgoing) -> None:
+    def _send(self, port: HostPort, outgoing: Outgoing, over: int) -> None:
+        """Post a MAD, which has arrived by cycle OVER or never will."""
         address, mad = outgoing.address, outgoing.mad
         lid = port.info.lid
         slid = lid + (address.path_bits & (1 << port.info.lmc) - 1)
@@ -350,7 +362,7 @@ class Door:
                 mad, slid, address.lid, vl=slot, sl=address.sl, p_key=p_key, dest_qp=address.qpn or QP_GSI
             ).data
         if not outgoing.answered:
-            self._flights[_flight(mad)] = self.now.cycle + self._bound
+            self._flights[_flight(mad)] = over
         self._ready_at[port.node] += 1
         if not is_own:
             self.sent[port.host] += 1
@@ -404,8 +416,8 @@ class Door:
     def _timed_out(self, mads: MadPort, send: Send) -> None:
         self.time_outs += 1
         port = self._port_of_mads[mads]
-        why = "in time" if send.held else "and nothing can answer any more"
-        self._tell(f"{port}: no answer {why} to {_described(send)}")
+        what = _described(send)
+        self._tell(f"{port}: {f'no answer in time to {what}' if send.held else f'nothing can answer {what} any more'}")
 
 
 def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -444,10 +456,5 @@ def _address(port: HostPort, packet: Packet) -> Address:
 
 
 def _described(send: Send) -> str:
-    mad = send.mad
-    where = "" if mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else f" to LID {send.address.lid}"
-    attribute = int.from_bytes(mad[16:18], "big")
-    text = f"class {mad[1]:#04x} method {mad[3]:#04x} attribute {attribute:#06x}{where}"
-    if mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE:
-        text += f" by way of ports {','.join(map(str, initial_path(unpack_smp(mad)))) or 'none'}"
-    return text
+    title = mad_title(unpack_mad(send.mad[:MAD_BYTES].ljust(MAD_BYTES, b"\0")))
+    return title if send.mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else f"{title} to LID {send.address.lid}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
@@ -224,13 +224,9 @@ class MadPort:
         return min((send.deadline for send in self._sends.values()), default=None)
 
     @property
-    def waits_for_fabric(self) -> bool:
-        """Whether something is waited for that no program has."""
-        return any(not send.held for send in self._sends.values())
-
-    def waiting(self) -> Iterator[Send]:
-        """What is waited for."""
-        return iter(self._sends.values())
+    def waiting(self) -> int:
+        """How much is waited for that no program has."""
+        return sum(not send.held for send in self._sends.values())
 
     # Inside.
 

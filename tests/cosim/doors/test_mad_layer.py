@@ -70,7 +70,7 @@ def test_an_answer_goes_to_the_program_that_asked_and_only_once():
     for _ in range(2):
         assert not port.received(THERE, reply(request), Moment(0, 500))
     assert (asker.got, other.got) == ([reply(request)], [])
-    assert not port.waits_for_fabric
+    assert not port.waiting
 
 
 def test_a_request_is_sent_again_as_often_as_wanted_then_given_back():
@@ -93,7 +93,7 @@ def test_a_request_that_a_program_has_waits_for_its_whole_time():
     port.send(port.register(program, PERF), THERE, mad(MadMethod.GET), 100, 0, START)
     (request,) = sent(port)
     layer.requests[transaction_id(request)].held = True
-    assert not port.waits_for_fabric
+    assert not port.waiting
     port.expire(Moment(100 * MS - 1, 10 * PATIENCE), PATIENCE)
     assert program.failed == []
     assert port.deadline == 100 * MS
@@ -104,7 +104,7 @@ def test_a_request_that_a_program_has_waits_for_its_whole_time():
 def test_a_request_without_a_time_out_is_not_waited_for():
     port, program = one_port()
     port.send(port.register(program, PERF), THERE, mad(MadMethod.GET), 0, 3, START)
-    assert not port.waits_for_fabric
+    assert not port.waiting
 
 
 def test_requests_go_to_the_agent_of_their_class_version_and_method():
@@ -210,7 +210,7 @@ class Pair:
                     if self.carried not in self.lose:
                         destination.received(THERE, data, Moment(0, self.cycle))
             if not moved:
-                if not (self.client.waits_for_fabric or self.server.waits_for_fabric):
+                if not (self.client.waiting or self.server.waiting):
                     return
                 self.cycle += PATIENCE
             for port in (self.client, self.server):
@@ -240,5 +240,5 @@ def test_a_receiver_that_has_gone_does_not_keep_a_sender():
     head = mad(0x92, 7, MgmtClass.SUBN_ADM, 2)[:24] + bytes([1, 1, 1, 0]) + bytes(28)
     pair.server.send(pair.agents[1], THERE, head + bytes(1_000), 0, 3, START)
     pair.run()
-    assert not pair.server.waits_for_fabric
+    assert not pair.server.waiting
     assert pair.asker.got == []

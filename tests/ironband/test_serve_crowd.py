@@ -1,0 +1,146 @@
+"""Many programs at once that ask and die at random: none hangs or is told anything wrong, nothing is left behind."""
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+
+from tests.ironband.command import COMMAND
+from tests.ironband.served import TWO_SWITCHES, needs_programs
+
+CLIENTS = 20
+HOSTS = ("H1", "H2", "H3", "H4")
+
+QUESTIONS = {
+    "smpquery nodedesc -D 0": ("Node Description:", 1),
+    "smpquery nodedesc 1": ("Node Description:", 1),
+    "smpquery portinfo -D 0,1 0": ("SMLid:", 1),
+    "perfquery": ("PortXmitWait:", 1),
+    "sminfo": ("SMINFO_MASTER", 1),
+    "saquery": ("NodeRecord dump:", 6),
+    "ibnetdiscover": ("lmc 0", 2 + 4),
+    "iblinkinfo": ("Active/  LinkUp", 12),
+}
+"""What is asked, and a text that the answer has so many times."""
+
+
+class Crowd:
+    """Programs at the hosts of a served fabric."""
+
+    def __init__(self, environment: dict[str, str], random: Random) -> None:
+        self._environment = environment
+        self._random = random
+        self.right = 0
+        self.killed = 0
+        self.wrong: list[str] = []
+
+    def run(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        clients = [self._start(end) for _ in range(CLIENTS)]
+        while clients:
+            for client in list(clients):
+                process, question, host, dies, started = client
+                if process.poll() is None:
+                    if time.monotonic() >= dies:
+                        process.kill()
+                    elif time.monotonic() > started + 60:
+                        self.wrong.append(f"{question} at {host} hangs")
+                        process.kill()
+                        clients.remove(client)
+                    continue
+                clients.remove(client)
+                self._judge(process, question, host)
+                if time.monotonic() < end:
+                    clients.append(self._start(end))
+            time.sleep(0.002)
+
+    def _start(self, end: float) -> tuple[subprocess.Popen[str], str, str, float, float]:
+        host = self._random.choice(HOSTS)
+        question = self._random.choice(list(QUESTIONS))
+        now = time.monotonic()
+        dies = now + self._random.expovariate(20) if self._random.random() < 0.5 else now + 1000
+        process = subprocess.Popen(
+            question.split(),
+            env=self._environment | {"IRONBAND_HOST": host},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return process, question, host, dies, now
+
+    def _judge(self, process: subprocess.Popen[str], question: str, host: str) -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            said = process.stdout.read()
+        if process.returncode == -9:
+            self.killed += 1
+        elif process.returncode == 0 and said.count(QUESTIONS[question][0]) == QUESTIONS[question][1]:
+            self.right += 1
+        else:
+            self.wrong.append(f"{question} at {host} ended with {process.returncode}: {said[-600:]}")
+
+
+@needs_programs
+@pytest.mark.parametrize("seconds", [pytest.param(4, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.deep)])
+def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
+    seed = SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    (tmp_path / "two.net").write_text(TWO_SWITCHES)
+    server = subprocess.Popen(
+        [*COMMAND, "serve", "two.net", "--at", "place"],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    try:
+        told = iter(server.stdout.readline, "")
+        assert any(line.startswith("Here, or") for line in told)
+        exports = re.findall(r"export (\w+)=(.*)", (tmp_path / "place" / "env").read_text())
+        environment = os.environ | {name: "".join(shlex.split(value)) for name, value in exports}
+        opensm = subprocess.Popen(
+            ["opensm", "-d", "2", "-f", str(tmp_path / "opensm.log")],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for_subnet(tmp_path / "opensm.log")
+            descriptors = _descriptors(server.pid)
+            crowd = Crowd(environment, Random(seed))
+            crowd.run(seconds)
+            print(f"{crowd.right} answers right, {crowd.killed} killed")
+            assert crowd.wrong == []
+            assert crowd.right > 5 * seconds
+            assert crowd.killed > 0
+            time.sleep(0.5)
+            assert _descriptors(server.pid) == descriptors
+        finally:
+            opensm.kill()
+            opensm.wait()
+        server.stdin.write("quit\n")
+        server.stdin.flush()
+        assert server.wait(30) == 0
+    finally:
+        server.kill()
+        server.communicate()
+    assert {path.name for path in tmp_path.iterdir()} == {"two.net", "opensm.log"}
+
+
+def _wait_for_subnet(log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not log.exists() or "SUBNET UP" not in log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _descriptors(process: int) -> int:
+    return len(list(Path(f"/proc/{process}/fd").iterdir()))
