@@ -11,7 +11,7 @@ from wire.codes import QP_GSI, QP_SMI
 from wire.mad import RESPONSE_BIT, MgmtClass
 from wire.rmpp import RMPP_VERSION, is_vendor_with_oui
 
-__all__ = ["Agent", "AgentTable", "Owner", "RegistrationError", "is_response", "method_of"]
+__all__ = ["SMI_CLASSES", "Agent", "AgentTable", "Owner", "RegistrationError", "is_response", "method_of"]
 
 _CLASS_AT: Final = 1
 _VERSION_AT: Final = 2
@@ -20,7 +20,8 @@ _TRAP_REPRESS: Final = 0x07
 _OUI: Final = slice(37, 40)
 _MAX_VERSION: Final = 8
 _METHODS: Final = 0x80
-_SMI_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
+SMI_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
+"""Classes whose MADs are between QP0s."""
 
 
 class RegistrationError(Exception):
@@ -93,7 +94,7 @@ class AgentTable:
         if wanted.qpn not in (QP_SMI, QP_GSI) or wanted.rmpp_version not in (0, RMPP_VERSION):
             raise RegistrationError(errno.EINVAL)
         if wanted.mgmt_class:
-            is_smi = wanted.mgmt_class in _SMI_CLASSES
+            is_smi = wanted.mgmt_class in SMI_CLASSES
             has_oui = is_vendor_with_oui(wanted.mgmt_class)
             if wanted.class_version >= _MAX_VERSION or is_smi != (wanted.qpn == QP_SMI) or (has_oui and not wanted.oui):
                 raise RegistrationError(errno.EINVAL)

@@ -14,19 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from cosim.doors.agents import SMI_CLASSES
 from cosim.doors.clients import Clients
 from cosim.doors.flows import LabFlow
 from cosim.doors.host_port import ATTRIBUTES, HostPort
 from cosim.doors.mad_layer import MadLayer, MadPort, Moment, Outgoing, Send, transaction_id
+from cosim.doors.packets import described, flight_key, from_itself, is_for_adapter, mad_in, packet_of
+from cosim.doors.smp_window import SmpWindow
 from cosim.doors.sysfs import HostFiles
 from cosim.doors.user_mad import Address
 from cosim.stimulus.actors import Shared, drawn_until
-from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15
-from wire.headers import BTH, DETH, GRH, LRH
-from wire.mad import MAD_BYTES, MadMethod, MgmtClass
-from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
-from wire.mad_text import mad_title, unpack_mad
-from wire.packet import Packet, parse
+from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, FabricParameters
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
@@ -51,17 +49,8 @@ _MOST_READY: Final = 64
 _TRAFFIC: Final = 64
 """With traffic, a MAD may take so many times as long."""
 
-_FEW: Final = 4
-_CROWD: Final = 16
-"""More than a few MADs wait for one another, and may have pushed each other out of VL15's buffers: what is not answered
-is sent again after so many times as long, or it would be in the same crowd."""
-
 _SETTLING_STEPS: Final = 3
 """Steps for the records of what a step has changed to be seen."""
-
-_SMI_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
-_KEY: Final = slice(8, 36)
-_HOP_COUNT_AT: Final = 7
 
 
 class Door:
@@ -88,6 +77,7 @@ class Door:
         host: str | None = None,
         start: int,
         patience: int,
+        window: int,
         controls: Sequence[Control],
         ready: Callable[[], None],
         tell: Callable[[str], None],
@@ -95,7 +85,8 @@ class Door:
         """Serves programs at DIRECTORY/socket from cycle START on, when READY is called; TELL takes lines for people.
 
         HOST is that of programs that do not say which; it is the first otherwise. CONTROLS are given before START.
-        PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none.
+        PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none. WINDOW: how
+        many SMPs may be in the fabric at once.
         """
         self.reach = 0
         self.posted: Shared[Post] = Shared()
@@ -124,6 +115,7 @@ class Door:
         self._loops: deque[tuple[HostPort, Address, bytes]] = deque()
 
         self.layer = MadLayer()
+        self._window = SmpWindow(self.layer, window)
         self.layer.on_answer = self._answered
         self.layer.on_timeout = self._timed_out
         hosts = [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters)]
@@ -204,15 +196,11 @@ class Door:
     def delivered(self, delivery: Delivery) -> None:
         """Hands a packet to the port that it was delivered at."""
         port = self._port_at.get((delivery.node, 1))
-        if port is None or not _is_for_management(delivery.data):
-            return
-        try:
-            packet = parse(delivery.data)
-            mad = smp_of(packet) if packet.lrh.vl == VL15 else gmp_of(packet)
-        except ValueError:
-            return
-        self._flights.pop(_flight(mad), None)
-        self._arrive(port, _address(port, packet), mad)
+        found = mad_in(port, delivery.data) if port is not None else None
+        if port is not None and found is not None:
+            address, mad = found
+            self._flights.pop(flight_key(mad), None)
+            self._arrive(port, address, mad)
 
     def observe(self, record: Record) -> None:
         """A port's state has changed: the host there hears of it. Or an adapter has taken a packet."""
@@ -238,10 +226,7 @@ class Door:
     @property
     def _bound(self) -> int:
         """Cycles within which a MAD has arrived, and its answer too, or never will."""
-        if self.flows:
-            return self._patience * _TRAFFIC
-        waiting = sum(port.mads.waiting for port in self._port_at.values())
-        return self._patience * (_CROWD if waiting > _FEW else 1)
+        return self._patience * (_TRAFFIC if self.flows else 1)
 
     @property
     def _is_carrying(self) -> bool:
@@ -336,36 +321,27 @@ class Door:
         for port in self._port_at.values():
             outbox, port.mads.outbox = port.mads.outbox, []
             for outgoing in outbox:
-                self._send(port, outgoing, over)
+                if port.is_own(outgoing.address, outgoing.mad) or not self._window.keeps(port, outgoing):
+                    self._send(port, outgoing, over)
+        for port, outgoing in self._window.released(self.now):
+            self._send(port, outgoing, over)
 
     def _send(self, port: HostPort, outgoing: Outgoing, over: int) -> None:
         """Post a MAD, which has arrived by cycle OVER or never will."""
-        address, mad = outgoing.address, outgoing.mad
-        lid = port.info.lid
-        slid = lid + (address.path_bits & (1 << port.info.lmc) - 1)
-        vls = self._fabric.nodes[port.host].vls
-        is_own = mad[_HOP_COUNT_AT] == 0 if mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else port.has_lid(address.lid)
-        if mad[1] in _SMI_CLASSES:
-            slot = vls
-            data = smp_packet(mad, LID_PERMISSIVE if address.lid == LID_PERMISSIVE else slid, address.lid).data
-        elif is_own and not _is_for_agent(mad):
+        is_own = port.is_own(outgoing.address, outgoing.mad)
+        if is_own and not is_for_adapter(outgoing.mad):
             # A channel adapter brings what is for itself back to itself.
-            self._loops.append((port, Address(slid, QP_GSI, address.sl, 0, address.p_key_index), mad))
+            self._loops.append((port, from_itself(port, outgoing.address), outgoing.mad))
             return
-        else:
-            slot = port.vl(address.sl)
-            if slot >= vls or not port.sends_data:
-                return
-            p_keys = port.p_keys
-            p_key = p_keys[address.p_key_index] if address.p_key_index < len(p_keys) else p_keys[0]
-            data = gmp_packet(
-                mad, slid, address.lid, vl=slot, sl=address.sl, p_key=p_key, dest_qp=address.qpn or QP_GSI
-            ).data
+        made = packet_of(port, outgoing.address, outgoing.mad, self._fabric.nodes[port.host].vls)
+        if made is None:
+            return
         if not outgoing.answered:
-            self._flights[_flight(mad)] = over
+            self._flights[flight_key(outgoing.mad)] = over
         self._ready_at[port.node] += 1
         if not is_own:
             self.sent[port.host] += 1
+        slot, data = made
         self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
 
     def _arrive(self, port: HostPort, address: Address, mad: bytes) -> None:
@@ -379,7 +355,7 @@ class Door:
 
     def _answered(self, mads: MadPort, send: Send, answer: bytes) -> None:
         """A Set may have changed what is known of the port that it went to."""
-        if send.mad[1] not in _SMI_CLASSES or send.mad[3] != MadMethod.SET:
+        if send.mad[1] not in SMI_CLASSES or send.mad[3] != MadMethod.SET:
             return
         smp = unpack_smp(answer)
         if smp.attribute_id not in ATTRIBUTES:
@@ -416,8 +392,13 @@ class Door:
     def _timed_out(self, mads: MadPort, send: Send) -> None:
         self.time_outs += 1
         port = self._port_of_mads[mads]
-        what = _described(send)
-        self._tell(f"{port}: {f'no answer in time to {what}' if send.held else f'nothing can answer {what} any more'}")
+        what = described(send)
+        if not send.expects:
+            self._tell(f"{port}: nobody acknowledges {what}")
+        elif send.held:
+            self._tell(f"{port}: no answer in time to {what}")
+        else:
+            self._tell(f"{port}: nothing can answer {what} any more")
 
 
 def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -428,33 +409,3 @@ def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], tuple[int, i
         a, b = (nodes[link.a], link.a_port), (nodes[link.b], link.b_port)
         ends[a], ends[b] = b, a
     return ends
-
-
-def _is_for_management(data: bytes) -> bool:
-    """Whether a packet is for QP0 or QP1, so that it is worth while to take it apart."""
-    at = LRH.size_bytes + (GRH.size_bytes if data[1] & 3 == 3 else 0)
-    return bool(data[1] & 2) and BTH["dest_qp"].read(data, at) in (QP_SMI, QP_GSI)
-
-
-def _is_for_agent(mad: bytes) -> bool:
-    """Whether an adapter's own agent answers it."""
-    return mad[1] == MgmtClass.PERF and mad[3] in (MadMethod.GET, MadMethod.SET)
-
-
-def _flight(mad: bytes) -> bytes:
-    """What distinguishes a MAD that goes one way from others, and does not change on it."""
-    return mad[1:4] + mad[_KEY]
-
-
-def _address(port: HostPort, packet: Packet) -> Address:
-    """Where a packet came from."""
-    lrh, bth, grh = packet.lrh, packet.header(BTH), packet.grh
-    path_bits = lrh.dlid - port.info.lid if port.has_lid(lrh.dlid) else 0
-    came_with = grh and (grh.hop_lmt, grh.t_class, grh.sgid.to_bytes(16, "big"), grh.flow_label)
-    index = port.p_key_index(bth.p_key)
-    return Address(lrh.slid, packet.header(DETH).src_qp, lrh.sl, path_bits, index, 0, came_with or None)
-
-
-def _described(send: Send) -> str:
-    title = mad_title(unpack_mad(send.mad[:MAD_BYTES].ljust(MAD_BYTES, b"\0")))
-    return title if send.mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else f"{title} to LID {send.address.lid}"

@@ -10,7 +10,7 @@ from cosim.doors.mad_layer import MadLayer, MadPort, Moment
 from cosim.doors.user_mad import Address, Registration
 from wire.codes import LID_PERMISSIVE, P_KEY_DEFAULT, QP_SMI, PortState
 from wire.layout import Record
-from wire.mad import MadMethod, mad_data
+from wire.mad import MadMethod, MgmtClass, mad_data
 from wire.port_info import PORT_INFO
 from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE
 from wire.sma import SmaAttribute
@@ -31,6 +31,7 @@ ATTRIBUTES: Final = (
 _TIMEOUT_MS: Final = 1_000
 _RETRIES: Final = 3
 _FULL_MEMBER: Final = 0x8000
+_HOP_COUNT_AT: Final = 7
 
 
 class HostPort:
@@ -102,6 +103,11 @@ class HostPort:
         """Whether it is one of the port's LIDs."""
         info = self.info
         return info.lid != 0 and lid >> info.lmc == info.lid >> info.lmc
+
+    def is_own(self, address: Address, mad: bytes) -> bool:
+        """Whether a MAD that is sent stays in the port's own node."""
+        is_directed = mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE
+        return mad[_HOP_COUNT_AT] == 0 if is_directed else self.has_lid(address.lid)
 
     @property
     def sends_data(self) -> bool:

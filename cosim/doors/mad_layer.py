@@ -77,7 +77,7 @@ class Send:
         tries: how often it may still be sent.
         deadline: of the current try, in the time of programs.
         cycle: the fabric's, of what was last heard or sent of it.
-        held: another program has got it, and may take its time.
+        held: it is not in the fabric: another program has it, which may take its time, or it has to wait to go.
         rmpp: the segments, if it has several.
         expects: whether an answer is waited for.
     """
@@ -92,6 +92,12 @@ class Send:
     deadline: int = 0
     cycle: int = 0
     held: bool = False
+
+    def begin(self, now: Moment) -> None:
+        """It goes now, and its time begins."""
+        self.held = False
+        self.cycle = now.cycle
+        self.deadline = now.time + self.timeout
 
 
 class MadLayer:
@@ -232,9 +238,7 @@ class MadPort:
 
     def _try(self, send: Send, now: Moment) -> None:
         send.tries -= 1
-        send.held = False
-        send.cycle = now.cycle
-        send.deadline = now.time + send.timeout
+        send.begin(now)
         if send.rmpp is not None:
             if not 0 < send.timeout <= _ACK_NS:
                 send.deadline = now.time + _ACK_NS

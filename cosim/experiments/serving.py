@@ -11,7 +11,7 @@ from cosim.analysis.observer import Audience, Observer
 from cosim.doors.door import Door
 from cosim.doors.lab import Lab
 from cosim.experiments.perform import run_beside_model
-from cosim.hosts.manager_host import first_controls, link_ends, manager_start, smp_timeout
+from cosim.hosts.manager_host import first_controls, link_ends, manager_start, smp_timeout, smp_window
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.run_spec import Actor, RunSpec
@@ -72,6 +72,7 @@ def make_door(
         host=host,
         start=start,
         patience=_CROWD * smp_timeout(task.fabric),
+        window=smp_window(task.fabric),
         controls=controls,
         ready=ready,
         tell=tell,

@@ -19,7 +19,15 @@ from wire.registers import PortRegister, port_address
 from wire.smp import MAX_HOPS
 from wire.stimulus import Control, Operation
 
-__all__ = ["ACTIVATION_WAIT", "ManagerHost", "first_controls", "link_ends", "manager_start", "smp_timeout"]
+__all__ = [
+    "ACTIVATION_WAIT",
+    "ManagerHost",
+    "first_controls",
+    "link_ends",
+    "manager_start",
+    "smp_timeout",
+    "smp_window",
+]
 
 ACTIVATION_WAIT: Final = 3_000
 """Cycles to wait before ports are activated once more (SubnetSettings.activation_wait). A port waits for a flow control
@@ -70,8 +78,7 @@ class ManagerHost:
         """
         self.events: list[tuple[int, Event]] = []
         self._tell = tell
-        room = min(node.vl15_blocks for node in fabric.nodes.values())
-        mads = MadClient(window=1 + room // _SMP_BLOCKS, timeout=smp_timeout(fabric))
+        mads = MadClient(window=smp_window(fabric), timeout=smp_timeout(fabric))
         self.manager = SubnetManager(mads, settings, lids=lids, listener=self._listen)
         self.carrier = MadCarrier(
             mads,
@@ -91,6 +98,11 @@ class ManagerHost:
         """Whether the Subnet Manager has made everything as it should be."""
         heavy = [event for _cycle, event in self.events if isinstance(event, SweepEnded) and event.heavy]
         return bool(heavy) and heavy[-1].complete
+
+
+def smp_window(fabric: FabricParameters) -> int:
+    """SMPs that may be in the fabric at once, and none is lost for want of room."""
+    return 1 + min(node.vl15_blocks for node in fabric.nodes.values()) // _SMP_BLOCKS
 
 
 def smp_timeout(fabric: FabricParameters) -> int:

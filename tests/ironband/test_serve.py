@@ -15,6 +15,7 @@ import pytest
 from tests.ironband.command import COMMAND, one_line_error
 from tests.ironband.served import TWO_SWITCHES, needs_programs, scripted, served
 
+ROOT = Path(__file__).parents[2]
 TELL = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
 LID = "cat /sys/class/infiniband/ironband0/ports/1/lid"
 
@@ -259,6 +260,28 @@ def test_a_killed_servers_directory_is_taken_over(tmp_path):
     assert (tmp_path / "place" / "socket").exists()
     assert served("star", "--at", "place", "--", "true", cwd=tmp_path).returncode == 0
     assert not (tmp_path / "place").exists()
+
+
+def test_a_server_that_dies_ends_its_devices(tmp_path):
+    program = """
+from tests.cosim.doors.umad import *
+device = opened()
+agent = register(device)
+Path("open").touch()
+poll = select.poll()
+poll.register(device, select.POLLIN)
+assert poll.poll(30_000)
+fails(errno.EIO, os.read, device, 320)
+fails(errno.ENODEV, send, device, agent, directed((1,), NODE_INFO, 1))
+fails(errno.ENODEV, opened)
+"""
+    with _server("star", "--at", "place", cwd=tmp_path) as server:
+        run = f". place/env; exec {sys.executable} program.py"
+        (tmp_path / "program.py").write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}")
+        client = subprocess.Popen(["sh", "-c", run], cwd=tmp_path)
+        _wait_for(lambda: (tmp_path / "open").exists())
+        server.kill()
+        assert client.wait(30) == 0
 
 
 def test_a_command_ends_the_serving_with_its_status(tmp_path):

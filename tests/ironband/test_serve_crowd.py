@@ -91,20 +91,20 @@ def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
     seed = SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     (tmp_path / "two.net").write_text(TWO_SWITCHES)
+    told = (tmp_path / "told").open("w")
     server = subprocess.Popen(
         [*COMMAND, "serve", "two.net", "--at", "place"],
         cwd=tmp_path,
         env=os.environ | {"TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=told,
         stderr=subprocess.STDOUT,
         text=True,
     )
     assert server.stdin is not None
-    assert server.stdout is not None
+    told.close()
     try:
-        told = iter(server.stdout.readline, "")
-        assert any(line.startswith("Here, or") for line in told)
+        _wait_for_text(tmp_path / "told", "Here, or")
         exports = re.findall(r"export (\w+)=(.*)", (tmp_path / "place" / "env").read_text())
         environment = os.environ | {name: "".join(shlex.split(value)) for name, value in exports}
         opensm = subprocess.Popen(
@@ -113,11 +113,12 @@ def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
             stdout=subprocess.DEVNULL,
         )
         try:
-            _wait_for_subnet(tmp_path / "opensm.log")
+            _wait_for_text(tmp_path / "opensm.log", "SUBNET UP")
             descriptors = _descriptors(server.pid)
             crowd = Crowd(environment, Random(seed))
             crowd.run(seconds)
-            print(f"{crowd.right} answers right, {crowd.killed} killed")
+            unanswered = (tmp_path / "told").read_text().count("nothing can answer")
+            print(f"{crowd.right} answers right, {crowd.killed} killed, {unanswered} MADs given up")
             assert crowd.wrong == []
             assert crowd.right > 5 * seconds
             assert crowd.killed > 0
@@ -132,12 +133,12 @@ def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
     finally:
         server.kill()
         server.communicate()
-    assert {path.name for path in tmp_path.iterdir()} == {"two.net", "opensm.log"}
+    assert {path.name for path in tmp_path.iterdir()} == {"two.net", "opensm.log", "told"}
 
 
-def _wait_for_subnet(log: Path) -> None:
+def _wait_for_text(file: Path, text: str) -> None:
     deadline = time.monotonic() + 60
-    while not log.exists() or "SUBNET UP" not in log.read_text():
+    while not file.exists() or text not in file.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
