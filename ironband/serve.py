@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -12,17 +11,15 @@ from cosim.engines.base import ENGINES, MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
 from ironband.common import DIRECTORY, SEED, input_errors, json_option
+from ironband.serve_directory import program_path, server_directory
 from ironband.up_options import lft_size, manager_host, rtl_nodes
 from wire.parameters import SwitchParameters
 from wire.registers import PORT_RESET_VALUES, PortRegister
 
-__all__ = ["PROGRAMS", "serve"]
+__all__ = ["serve"]
 
 _RTL_ENGINES = tuple(engine for engine in ENGINES if engine != MODEL)
 _LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
-
-PROGRAMS = "/usr/sbin:/sbin"
-"""Where Debian has the programs."""
 
 
 @click.command(epilog=f"Topologies that come with Ironband: {', '.join(packaged_topologies())}.")
@@ -70,11 +67,8 @@ def serve(
         made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, {}, 0)))
         host = manager_host(made.fabric, host, "--host")
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
-        path = f"{os.environ.get('PATH', os.defpath)}:{PROGRAMS}"
-        if command and shutil.which(command[0], path=path) is None:
+        if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")
-
-        from ironband.serve_directory import server_directory
 
         with server_directory(at) as directory:
             from cosim.experiments.serving import ServeTask

@@ -1,4 +1,4 @@
-"""The directory by which programs find a server."""
+"""Where things are: the directory by which programs find a server, and the programs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ import click
 
 from toolchain.atomic_files import writing
 
-__all__ = ["server_directory"]
+__all__ = ["program_path", "server_directory"]
 
 _LOCK = "lock"
 _LONGEST = 90
 """Bytes of a directory's name, to which that of a socket is added (unix(7))."""
+
+
+def program_path() -> str:
+    """The PATH of programs: Debian has those that manage fabrics where only root looks by itself."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 @contextmanager

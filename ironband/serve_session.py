@@ -17,7 +17,7 @@ from cosim.doors.shim import build_shim
 from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
 from cosim.trace.compare import Names
 from ironband.common import STDOUT, work_directory, write_json
-from ironband.serve import PROGRAMS
+from ironband.serve_directory import program_path
 from toolchain.process import in_foreground
 from wire.parameters import SwitchParameters
 
@@ -83,7 +83,7 @@ class _Session:
             "IRONBAND_HOST": host,
             "OSM_CACHE_DIR": str(scratch),
             "OSM_TMP_DIR": str(scratch),
-            "PATH": f"{os.environ.get('PATH', os.defpath)}:{PROGRAMS}",
+            "PATH": program_path(),
         }
         self._door = make_door(task, directory, host, self._begin, self._tell)
         stack.callback(self._door.close)

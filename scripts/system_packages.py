@@ -1,4 +1,4 @@
-"""Make sure the Debian packages that simulators and the compiled model need are there.
+"""Make sure the Debian packages that simulators, the compiled model and the tests with real programs need are there.
 
 Run by `make setup` before the environment exists, so only the standard library is used. Root gets the missing
 packages installed; anybody else gets the one line that installs them, and exit status 2.
@@ -30,7 +30,8 @@ class Need:
 
 
 def _command(name: str) -> Callable[[], bool]:
-    return lambda: shutil.which(name) is not None
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
+    return lambda: shutil.which(name, path=path) is not None
 
 
 def _header(name: str) -> Callable[[], bool]:
@@ -83,6 +84,8 @@ NEEDS = [
     Need(f"libpython{_python_version()}", _libpython),
     Need(f"libpython{_python_version()}-dev", _python_headers),
     Need("ccache", _command("ccache"), required=False),
+    Need("opensm", _command("opensm"), required=False),
+    Need("infiniband-diags", _command("ibnetdiscover"), required=False),
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ironband.serve import PROGRAMS
+from ironband.serve_directory import program_path
 from tests.ironband.command import COMMAND
 
 __all__ = ["TWO_SWITCHES", "needs_programs", "scripted", "served"]
@@ -42,8 +42,7 @@ Hca 1 "H4"
 [1] "SW2"[2]
 """
 
-_PATH = f"{os.environ.get('PATH', '')}:{PROGRAMS}"
-_MISSING = [package for program, package in PACKAGES.items() if shutil.which(program, path=_PATH) is None]
+_MISSING = [package for program, package in PACKAGES.items() if shutil.which(program, path=program_path()) is None]
 
 needs_programs = pytest.mark.skipif(
     bool(_MISSING), reason=f"NOT TESTED with real programs: apt-get install {' '.join(_MISSING)}"
