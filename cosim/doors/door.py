@@ -24,12 +24,14 @@ from cosim.doors.smp_window import SmpWindow
 from cosim.doors.sysfs import HostFiles
 from cosim.doors.user_mad import Address
 from cosim.stimulus.actors import Shared, drawn_until
+from wire.codes import PortState
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, FabricParameters
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
+from wire.trace_layout import State
 
 __all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door"]
 
@@ -49,8 +51,8 @@ _MOST_READY: Final = 64
 _TRAFFIC: Final = 64
 """With traffic, a MAD may take so many times as long."""
 
-_SETTLING_STEPS: Final = 3
-"""Steps for the records of what a step has changed to be seen."""
+_TRAILING_STEPS: Final = 3
+"""Steps before time stands still: an engine shows what happened in a step when it has run some more."""
 
 
 class Door:
@@ -108,6 +110,7 @@ class Door:
         self._flights: dict[bytes, int] = {}
         self._ready_at: Counter[int] = Counter()
         self._settled = 0
+        self._deferring: set[int] = set()
         self._wall = 0
         self._ended = False
         self._is_ready = False
@@ -152,10 +155,6 @@ class Door:
         """Let the fabric run for so long at least."""
         self._settled = max(self._settled, self.now.cycle + cycles)
 
-    def settle_now(self) -> None:
-        """What the fabric had to run for has happened: what it sends because of it may still arrive."""
-        self._settled = self.now.cycle + self._patience
-
     # As an actor.
 
     def until(self, finished: int) -> int:
@@ -176,9 +175,9 @@ class Door:
                 break
             self._wait()
         self._post()
-        if self._is_carrying or self.flows:
+        if self._is_carrying or self.flows or self._settled < finished + _SETTLING_CYCLES:
             return self._go(finished + STEP_CYCLES)
-        return self._go(finished + min(max(STEP_CYCLES, self._settled - finished), _SETTLING_CYCLES))
+        return self._go(finished + _SETTLING_CYCLES)
 
     def posts_until(self, cycle: int) -> Iterator[Post]:
         """Packets for CYCLE or before that were not given yet."""
@@ -203,11 +202,19 @@ class Door:
             self._arrive(port, address, mad)
 
     def observe(self, record: Record) -> None:
-        """A port's state has changed: the host there hears of it. Or an adapter has taken a packet."""
+        """An adapter has taken a packet; or a port's state has changed, of which the host there hears.
+
+        A port that waits for its link to come back (ActiveDefer) waits for nothing but time: it goes on.
+        """
         if record.kind == Kind.SEND:
             node, behind = port_of_source(record.source)
             self._ready_at[node] -= behind != AGENT_PORT
         elif record.kind == Kind.STATE:
+            if State.state.read(record) == PortState.ACTIVE_DEFER:
+                self._deferring.add(record.source)
+            else:
+                self._deferring.discard(record.source)
+            self.settle(self._patience)
             port = self._port_at.get(port_of_source(record.source))
             if port is not None and self._wall:
                 self._stale[port, SmaAttribute.PORT_INFO] = None
@@ -234,9 +241,9 @@ class Door:
         return bool(self._flights) or any(port.mads.waiting for port in self._port_at.values())
 
     def _must_run(self) -> bool:
-        if self._settled > self.now.cycle or self._wanted or self._loops or self._stale or self.flows:
-            return True
-        return self._any_outgoing or self._is_carrying
+        if self._wanted or self._loops or self._stale or self.flows or self._any_outgoing or self._is_carrying:
+            self.settle(_TRAILING_STEPS * STEP_CYCLES)
+        return self._settled > self.now.cycle or bool(self._deferring)
 
     def _wait(self) -> None:
         """Wait for programs, or for time to be up for one."""
@@ -367,7 +374,6 @@ class Door:
             reached = [port for port in self._port_at.values() if port.has_lid(send.address.lid)]
         for port in reached:
             self._stale[port, SmaAttribute(smp.attribute_id)] = None
-        self.settle(_SETTLING_STEPS * STEP_CYCLES)
 
     def _end_of(self, port: HostPort, path: tuple[int, ...]) -> HostPort | None:
         """The host's port at the end of a directed route."""
@@ -387,7 +393,6 @@ class Door:
         """A host's port has a Subnet Manager from now on, or no more."""
         self.control(Operation.HOST_SM, port.node, (int(has_one), 0, 0, 0))
         self._stale[port, SmaAttribute.PORT_INFO] = None
-        self.settle(_SETTLING_STEPS * STEP_CYCLES)
 
     def _timed_out(self, mads: MadPort, send: Send) -> None:
         self.time_outs += 1

@@ -15,7 +15,7 @@ from wire.parameters import AdapterParameters, FabricParameters
 from wire.registers import Counter, place_of_address, port_address
 from wire.stimulus import Operation, injection_target
 from wire.trace import Kind, Record, port_of_source
-from wire.trace_layout import BusRead, State
+from wire.trace_layout import BusRead
 
 __all__ = ["LINES", "Lab", "LabError"]
 
@@ -39,11 +39,10 @@ class LabError(Exception):
 class Lab:
     """Does what lines say, in the fabric behind a door, and answers each with a line."""
 
-    def __init__(self, fabric: FabricParameters, door: Door, down_cycles: int, seed: int) -> None:
-        """DOWN_CYCLES: how long a port may take to see that its link is down."""
+    def __init__(self, fabric: FabricParameters, door: Door, seed: int) -> None:
+        """SEED draws traffic and errors."""
         self._fabric = fabric
         self._door = door
-        self._down_cycles = down_cycles
         self._random = Random(f"{seed}/lab")
         self._nodes = list(fabric.nodes)
         self._links: dict[tuple[str, int], tuple[int, int]] = {}
@@ -53,7 +52,6 @@ class Lab:
         self._errors: dict[tuple[int, ErrorKind], int] = {}
         self._cut: set[int] = set()
         self._readings: list[_Reading] = []
-        self._changing: set[int] = set()
         door.before_step = self._before_step
 
     def do(self, line: str, answer: Callable[[str], None]) -> None:
@@ -93,10 +91,6 @@ class Lab:
             self._readings[0].take((port_of_source(record.source)[0], page), offset, BusRead.value.read(record))
             if self._readings[0].complete:
                 self._readings.pop(0)
-        elif record.kind == Kind.STATE and record.source in self._changing and State.state.read(record) in (1, 2):
-            self._changing.discard(record.source)
-            if not self._changing:
-                self._door.settle_now()
 
     # Links.
 
@@ -108,10 +102,6 @@ class Lab:
             raise LabError(f"{place}: is {'not cut' if up else 'cut already'}")
         self._cut ^= {link}
         self._door.control(Operation.LINK_UP if up else Operation.LINK_DOWN, link)
-        self._changing = {
-            self._nodes.index(node) << 8 | port for node, port in ((ends.a, ends.a_port), (ends.b, ends.b_port))
-        }
-        self._door.settle(self._down_cycles)
         return f"{place}: {'restored' if up else 'cut'}"
 
     def _set_errors(self, text: str, kind: str, cycles: str) -> str:

@@ -26,10 +26,6 @@ _CROWD: Final = 2
 """Several programs ask the same agents: an answer may take so many times what one Subnet Manager has to wait for."""
 
 
-_SEES_CYCLES: Final = 10_000
-"""From a port's having waited long enough to its state being seen, and told."""
-
-
 @dataclass(frozen=True)
 class ServeTask:
     """What is to be served, and how.
@@ -81,7 +77,7 @@ def make_door(
 
 def make_lab(task: ServeTask, door: Door) -> Lab:
     """Hands in the fabric behind a door."""
-    return Lab(task.fabric, door, task.link_down_timeout + _SEES_CYCLES, task.seed)
+    return Lab(task.fabric, door, task.seed)
 
 
 def serve_fabric(task: ServeTask, door: Door, lab: Lab, work_dir: Path) -> tuple[Comparison | None, int]:

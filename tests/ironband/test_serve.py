@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from cosim.trace.compare import Comparison, Difference
+from ironband import main
 from tests.ironband.command import COMMAND, one_line_error
 from tests.ironband.served import TWO_SWITCHES, needs_programs, scripted, served
+from wire.trace import Kind, Record
 
 ROOT = Path(__file__).parents[2]
 TELL = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
@@ -300,6 +303,14 @@ def test_an_interrupted_server_leaves_nothing(tmp_path, number):
     for name in ("child", "parent"):
         assert not Path(f"/proc/{(tmp_path / name).read_text().strip()}").exists()
     assert {entry.name for entry in tmp_path.iterdir()} == {"child", "parent"}
+
+
+def test_a_difference_between_rtl_and_model_ends_the_serving_with_its_report(capsys, monkeypatch):
+    record = Record(1, 0x101, Kind.ROW)
+    comparison = Comparison(0, -1, Difference(1, 0x101, Kind.ROW, None, record, (), ()))
+    monkeypatch.setattr("ironband.serve_session.serve_fabric", lambda *task: (comparison, 5))
+    assert main(["serve", "star", "--", "true"]) == 1
+    assert "first difference: cycle 1, SW1[1]" in capsys.readouterr().out
 
 
 def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
