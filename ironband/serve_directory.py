@@ -16,7 +16,7 @@ from toolchain.atomic_files import writing
 
 __all__ = ["program_path", "server_directory"]
 
-_LOCK = "lock"
+_LOCK = ".ironband-serve"
 _LONGEST = 90
 """Bytes of a directory's name, to which that of a socket is added (unix(7))."""
 
