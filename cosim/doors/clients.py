@@ -87,7 +87,9 @@ class Clients:
         for connection in self._connections:
             over = [thread for thread, wait in connection.waits.items() if wait[0] <= self.now.time]
             for thread in over:
-                os.close(connection.waits.pop(thread)[1])
+                _until, end = connection.waits.pop(thread)
+                _send_to(end, reply(0))
+                os.close(end)
 
     def _accept(self, _events: int) -> None:
         with suppress(BlockingIOError):

@@ -39,7 +39,7 @@ class Operation(IntEnum):
     OPEN = 1  # flags: the version << 16 | not to wait << 8 | DeviceKind; argument: the device's number; the host
     WRITE = 2  # argument: how many bytes
     IOCTL = 3  # argument: the request's number; its bytes
-    WAIT = 4  # flags: the thread; argument: nanoseconds, after which the reply's end is closed
+    WAIT = 4  # flags: the thread; argument: nanoseconds, after which there is a reply
 
 
 class DeviceKind(IntEnum):

@@ -286,7 +286,9 @@ static ssize_t receive(int fd, struct arrival *arrival, void *data, size_t size,
     ssize_t got = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
     if (got < 0) return -1;
     if (got < (ssize_t)sizeof *arrival) {
-        errno = EIO;  // The server is gone.
+        // The server is gone. Some programs ask again and again, and write each time that to a log: slowly, then.
+        nanosleep(&(struct timespec){0, 200000000}, NULL);
+        errno = EIO;
         return -1;
     }
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -332,6 +334,12 @@ static uint64_t nanoseconds(const struct timespec *time) {
     return (uint64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
+// Whether the time is over, of which the reply says so; without one the server is gone, which the device will say.
+static int has_expired(int end) {
+    struct reply reply;
+    return recv(end, &reply, sizeof reply, MSG_DONTWAIT) > 0;
+}
+
 int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
     REAL(ppoll);
     int device = -1;
@@ -348,6 +356,11 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
     all[count] = (struct pollfd){end, POLLIN, 0};
     ready = real(all, count + 1, NULL, mask);
     int expired = ready > 0 && all[count].revents;
+    if (ready == expired && expired && !has_expired(end)) {
+        all[count].fd = -1;
+        ready = real(all, count + 1, NULL, mask);
+        expired = 0;
+    }
     if (end >= 0) real_close(end);
     for (nfds_t i = 0; i < count; i++) fds[i].revents = ready < 0 ? 0 : all[i].revents;
     free(all);
@@ -385,8 +398,10 @@ int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const struct tim
     FD_SET(end, &sets[0]);
     int ready = real(end < count ? count : end + 1, &sets[0], &sets[1], &sets[2], NULL, mask);
     int expired = ready > 0 && FD_ISSET(end, &sets[0]);
+    int is_over = !expired || has_expired(end);
     FD_CLR(end, &sets[0]);
     real_close(end);
+    if (ready == expired && !is_over) return real(count, in, out, except, NULL, mask);
     if (ready < 0) return ready;
     if (in) *in = sets[0];
     if (out) *out = sets[1];
