@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .codes import LID_PERMISSIVE, P_KEY_DEFAULT, Q_KEY_GSI, Q_KEY_SMI, QP_GSI, QP_SMI, VL15
 from .headers import DETH
 from .layout import Record
@@ -42,6 +44,7 @@ def gmp_packet(
     dest_qp: int = QP_GSI,
     src_qp: int = QP_GSI,
     psn: int = 0,
+    grh: Mapping[str, int] | None = None,
 ) -> Packet:
     """The packet of a MAD of any other class, CRCs included. It travels on a data VL.
 
@@ -59,6 +62,7 @@ def gmp_packet(
         sl=sl,
         p_key=p_key,
         psn=psn,
+        grh=grh,
     )
 
 

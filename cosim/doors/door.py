@@ -45,6 +45,9 @@ NS_PER_CYCLE: Final = 4
 _LISTEN_SECONDS: Final = 0.0002
 """A program that has just sent something is likely to send more."""
 
+_LISTEN_TIMES: Final = 64
+"""But it does not keep the fabric from running."""
+
 _MOST_READY: Final = 64
 """Packets that a host has ready for its adapter."""
 
@@ -295,8 +298,9 @@ class Door:
         """All that can be done at this point in time."""
         if self._is_ready:
             self._look(0)
-            while self._any_outgoing and self._look(_LISTEN_SECONDS):
-                pass
+            for _more in range(_LISTEN_TIMES):
+                if not self._any_outgoing or not self._look(_LISTEN_SECONDS):
+                    break
         while self._loops:
             self._arrive(*self._loops.popleft())
         for port, attribute in self._stale:

@@ -12,7 +12,7 @@ from wire.codes import LID_PERMISSIVE, P_KEY_DEFAULT, QP_SMI, PortState
 from wire.layout import Record
 from wire.mad import MadMethod, MgmtClass, mad_data
 from wire.port_info import PORT_INFO
-from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE
+from wire.port_tables import GUID_INFO, P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
 
@@ -64,7 +64,7 @@ class HostPort:
         """Ask for an attribute, which may have changed."""
         self._count += 1
         self._asked[attribute] = self._count
-        smp = smp_request(MadMethod.GET, attribute, transaction_id=self._count, path=())
+        smp = smp_request(MadMethod.GET, attribute, transaction_id=self._count, m_key=self.info.m_key, path=())
         address = Address(LID_PERMISSIVE, QP_SMI)
         self.mads.send(self._agent, address, smp.pack(), _TIMEOUT_MS, _RETRIES, now)
 
@@ -118,6 +118,12 @@ class HostPort:
         """The VL of a service level."""
         table = self.known.get(SmaAttribute.SL_TO_VL_MAPPING_TABLE)
         return SL_TO_VL_MAPPING_TABLE.unpack(table)[sl] if table else 0
+
+    @property
+    def gid(self) -> int:
+        """The port's GID 0."""
+        guids = self.known.get(SmaAttribute.GUID_INFO)
+        return self.info.gid_prefix << 64 | (GUID_INFO.unpack(guids)[0] if guids else 0)
 
     def p_key_index(self, p_key: int) -> int:
         """The index of the P_Key in the table that goes with one in a packet; 0 if none does."""

@@ -33,7 +33,12 @@ def packet_of(port: HostPort, address: Address, mad: bytes, vls: int) -> tuple[i
     keys = port.p_keys
     p_key = keys[address.p_key_index] if address.p_key_index < len(keys) else keys[0]
     qpn = address.qpn or QP_GSI
-    return vl, gmp_packet(mad, slid, address.lid, vl=vl, sl=address.sl, p_key=p_key, dest_qp=qpn).data
+    grh = None
+    if address.grh is not None:
+        hop_limit, traffic_class, gid, flow_label = address.grh
+        grh = {"hop_lmt": hop_limit, "t_class": traffic_class, "flow_label": flow_label, "sgid": port.gid}
+        grh["dgid"] = int.from_bytes(gid, "big")
+    return vl, gmp_packet(mad, slid, address.lid, vl=vl, sl=address.sl, p_key=p_key, dest_qp=qpn, grh=grh).data
 
 
 def mad_in(port: HostPort, data: bytes) -> tuple[Address, bytes] | None:
