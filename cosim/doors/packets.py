@@ -36,7 +36,7 @@ def packet_of(port: HostPort, address: Address, mad: bytes, vls: int) -> tuple[i
     grh = None
     if address.grh is not None:
         hop_limit, traffic_class, gid, flow_label = address.grh
-        grh = {"hop_lmt": hop_limit, "t_class": traffic_class, "flow_label": flow_label, "sgid": port.gid}
+        grh = {"hop_lmt": hop_limit, "t_class": traffic_class, "flow_label": flow_label & 0xFFFFF, "sgid": port.gid}
         grh["dgid"] = int.from_bytes(gid, "big")
     return vl, gmp_packet(mad, slid, address.lid, vl=vl, sl=address.sl, p_key=p_key, dest_qp=qpn, grh=grh).data
 
