@@ -29,6 +29,9 @@ _RECEIVER_NS: Final = 40_000 * _MS
 _COMPLETE_KEPT: Final = 64
 """Messages put together of which late segments are acknowledged once more."""
 
+_FIRST_HIGH_TID: Final = 0x10000
+"""Above those of the traps of agents, which are the traps' numbers."""
+
 _TID: Final = slice(8, 16)
 _LOW: Final = (1 << 32) - 1
 _DIRECTION: Final = 0x8000
@@ -113,7 +116,7 @@ class MadLayer:
         self.requests: dict[int, Send] = {}
         self.on_answer: Callable[[MadPort, Send, bytes], None] = lambda port, send, mad: None
         self.on_timeout: Callable[[MadPort, Send], None] = lambda port, send: None
-        self.high_tids = count(1)
+        self.high_tids = count(_FIRST_HIGH_TID)
 
 
 class MadPort:
