@@ -24,6 +24,7 @@ from cosim.doors.smp_window import SmpWindow
 from cosim.doors.sysfs import HostFiles
 from cosim.doors.user_mad import Address
 from cosim.stimulus.actors import Shared, drawn_until
+from toolchain.errors import UserError
 from wire.codes import PortState
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, FabricParameters
@@ -33,7 +34,7 @@ from wire.stimulus import Control, Delivery, Operation, Post
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 from wire.trace_layout import State
 
-__all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door"]
+__all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door", "NoAgent"]
 
 STEP_CYCLES: Final = 1_000
 """How far the fabric runs before it is looked at what programs want: 4 us at SDR."""
@@ -56,6 +57,10 @@ _TRAFFIC: Final = 64
 
 _TRAILING_STEPS: Final = 3
 """Steps before time stands still: an engine shows what happened in a step when it has run some more."""
+
+
+class NoAgent(UserError):
+    """A host whose adapter says nothing of itself."""
 
 
 class Door:
@@ -249,7 +254,14 @@ class Door:
         return self._settled > self.now.cycle or bool(self._deferring)
 
     def _wait(self) -> None:
-        """Wait for programs, or for time to be up for one."""
+        """Wait for programs, or for time to be up for one.
+
+        Raises:
+            NoAgent: there is no use in waiting.
+        """
+        if not self._is_ready:
+            silent = next(port for port in self._port_at.values() if not port.complete)
+            raise NoAgent(f"{silent}: its agent does not answer its own host")
         deadlines = [port.mads.deadline for port in self._port_at.values()]
         due = min((one for one in (*deadlines, self.clients.deadline) if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))

@@ -39,6 +39,7 @@ ASKED = {
     "perfquery": f"perfquery -x $(IRONBAND_HOST=H4 {LID}) 1",
     "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo",
     "ibportstate": "ibportstate -D 0,1 7 query",
+    "ibqueryerrors": "ibqueryerrors",
     "saquery": "IRONBAND_HOST=H4 saquery | grep -c NodeDescription; IRONBAND_HOST=H3 saquery -p | grep -c dlid",
     "ibping": f"IRONBAND_HOST=H4 ibping -S & sleep 0.3; ibping -c 1 $(IRONBAND_HOST=H4 {LID}); kill $!",
     "ibstatus": "ibstatus",
@@ -122,6 +123,9 @@ class TestPrograms:
     def test_a_port_and_its_peer_are_told(self, said):
         assert re.search(r"LinkState:\.+Active", said["ibportstate"])
         assert "Peer PortInfo" in said["ibportstate"]
+
+    def test_error_free_links_have_no_errors(self, said):
+        assert "6 nodes checked, 0 bad nodes found" in said["ibqueryerrors"]
 
     def test_the_sa_answers_in_several_segments(self, said):
         nodes, paths = map(int, said["saquery"].split())
