@@ -87,8 +87,12 @@ def test_what_nothing_answers_is_sent_again_and_given_up(door):
     assert tries == [(attempt * PATIENCE, asked) for attempt in range(4)]
     assert door.time_outs == asked
     with pytest.raises(NoAgent, match=r"A\[1\]: its agent does not answer its own host"):
-        while True:
-            finished = door.until(finished)
+        _run_for_ever(door, finished)
+
+
+def _run_for_ever(door: Door, finished: int) -> None:
+    while True:
+        finished = door.until(finished)
 
 
 def test_an_engine_may_ask_before_it_has_gone_so_far(door):
