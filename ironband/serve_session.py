@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from cosim.doors.hands import Hands
@@ -86,14 +86,15 @@ class _Session:
             "PATH": program_path(),
         }
         self._door = make_door(task, directory, host, self._begin, self._tell)
-        stack.callback(self._door.close)
         self._lab = make_lab(task, self._door)
         self._hands = Hands(directory, self._door.selector, self._lab)
-        stack.callback(self._hands.close)
 
     def run(self) -> tuple[int, str]:
-        """Simulate; the cycles, and how RTL and golden model differ if they do."""
-        with work_directory() as work_dir:
+        """Simulate; the cycles, and how RTL and golden model differ if they do.
+
+        Programs see their devices end before they are ended themselves, so that none waits for an answer.
+        """
+        with closing(self._door), closing(self._hands), work_directory() as work_dir:
             comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir)
         if comparison is None or comparison.difference is None:
             return cycles, ""
