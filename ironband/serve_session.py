@@ -98,7 +98,8 @@ class _Session:
             comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir)
         if comparison is None or comparison.difference is None:
             return cycles, ""
-        replay = shlex.join(["ironband", "serve", self._topology])
+        # As near as one gets to it again: programs send when they like.
+        replay = shlex.join(["ironband", *sys.argv[1:]])
         return cycles, comparison.difference.report(Names(self._task.fabric), replay, seen_by=self._task.engine)
 
     def results(self, cycles: int) -> dict[str, object]:

@@ -314,7 +314,7 @@ def test_a_difference_between_rtl_and_model_ends_the_serving_with_its_report(cap
     comparison = Comparison(0, -1, Difference(1, 0x101, Kind.ROW, None, record, (), ()))
     monkeypatch.setattr("ironband.serve_session.serve_fabric", lambda *task: (comparison, 5))
     assert main(["serve", "star", "--", "true"]) == 1
-    assert "first difference: cycle 1, SW1[1]" in capsys.readouterr().out
+    assert "first difference: cycle 1, H1[1]" in capsys.readouterr().out
 
 
 def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
