@@ -42,7 +42,6 @@ class Clients:
 
     Attributes:
         now: what time it is; kept right by the owner.
-        waits: programs that wait until some time, by what they are closed by then.
     """
 
     def __init__(
