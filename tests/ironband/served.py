@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from ironband.serve_directory import program_path
 from tests.ironband.command import COMMAND
 
-__all__ = ["TWO_SWITCHES", "needs_programs", "scripted", "served"]
+__all__ = ["TWO_SWITCHES", "large_fat_tree", "needs_programs", "scripted", "served"]
 
 PACKAGES = {"opensm": "opensm", "ibnetdiscover": "infiniband-diags"}
 
@@ -41,6 +42,22 @@ Hca 1 "H3"
 Hca 1 "H4"
 [1] "SW2"[2]
 """
+
+
+def large_fat_tree() -> str:
+    """12 leaves and 6 spines of 36 ports, three cables between each two, 18 hosts a leaf."""
+    cables = [(spine, leaf, cable) for spine in range(6) for leaf in range(12) for cable in range(3)]
+    ends: dict[str, list[str]] = {}
+    for spine, leaf, cable in cables:
+        up, down = 19 + 3 * spine + cable, 1 + 3 * leaf + cable
+        ends.setdefault(f'Switch 36 "S{spine}"', []).append(f'[{down}] "L{leaf}"[{up}]')
+        ends.setdefault(f'Switch 36 "L{leaf}"', []).append(f'[{up}] "S{spine}"[{down}]')
+    for leaf, host in product(range(12), range(18)):
+        ends[f'Switch 36 "L{leaf}"'].append(f'[{host + 1}] "H{leaf}_{host}"[1]')
+        ends[f'Hca 1 "H{leaf}_{host}"'] = [f'[1] "L{leaf}"[{host + 1}]']
+    lines = [line for node, its_ends in ends.items() for line in (node, *its_ends)]
+    return "\n".join(lines) + "\n"
+
 
 _MISSING = [package for program, package in PACKAGES.items() if shutil.which(program, path=program_path()) is None]
 

@@ -15,7 +15,7 @@ import pytest
 from cosim.trace.compare import Comparison, Difference
 from ironband import main
 from tests.ironband.command import COMMAND, one_line_error
-from tests.ironband.served import TWO_SWITCHES, needs_programs, scripted, served
+from tests.ironband.served import TWO_SWITCHES, large_fat_tree, needs_programs, scripted, served
 from wire.trace import Kind, Record
 
 ROOT = Path(__file__).parents[2]
@@ -177,6 +177,22 @@ def test_opensm_routes_by_any_of_its_engines(tmp_path, engine):
 
 
 @needs_programs
+@pytest.mark.slow
+def test_a_fat_tree_of_216_hosts_comes_up_and_tells_a_far_host_all_its_paths(tmp_path):
+    (tmp_path / "large.net").write_text(large_fat_tree())
+    lines = {
+        "opensm": "opensm -B -d 2 -f opensm.log",
+        "up": "for i in $(seq 900); do grep -q UP opensm.log && break; sleep 0.2; done",
+        "nodes": "IRONBAND_HOST=H11_17 saquery | grep -c NodeDescription",
+        "paths": "IRONBAND_HOST=H11_17 saquery -p | grep -c dlid",
+    }
+    answers = scripted(tmp_path, [], "large.net", lines)
+    assert "SUBNET UP" in (tmp_path / "opensm.log").read_text()
+    assert answers["nodes"] == "234\n"
+    assert int(answers["paths"]) == 234 * 234
+
+
+@needs_programs
 def test_a_cut_link_is_heard_of_and_routed_around(tmp_path):
     (tmp_path / "two.net").write_text(TWO_SWITCHES)
     up = "for i in $(seq 50); do [ $(grep -c 'SUBNET UP' opensm.log) -ge {} ] && break; sleep 0.2; done"
@@ -253,7 +269,7 @@ def test_bad_use_is_told_in_a_line(capsys, arguments, says):
 
 
 def test_a_directory_in_use_is_refused_and_left_alone(tmp_path):
-    with _server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--at", "place", cwd=tmp_path) as server:
         second = served("star", "--at", "place", "--", "true", cwd=tmp_path)
         assert (second.returncode, second.stderr) == (2, "ironband: --at place: a server is running there\n")
         assert (tmp_path / "place" / "socket").exists()
@@ -261,7 +277,7 @@ def test_a_directory_in_use_is_refused_and_left_alone(tmp_path):
 
 
 def test_a_killed_servers_directory_is_taken_over(tmp_path):
-    with _server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--at", "place", cwd=tmp_path) as server:
         server.kill()
         server.wait()
     assert (tmp_path / "place" / "socket").exists()
@@ -282,7 +298,7 @@ fails(errno.EIO, os.read, device, 320)
 fails(errno.ENODEV, send, device, agent, directed((1,), NODE_INFO, 1))
 fails(errno.ENODEV, opened)
 """
-    with _server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--at", "place", cwd=tmp_path) as server:
         run = f". place/env; exec {sys.executable} program.py"
         (tmp_path / "program.py").write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}")
         client = subprocess.Popen(["sh", "-c", run], cwd=tmp_path)
@@ -318,7 +334,7 @@ def test_a_difference_between_rtl_and_model_ends_the_serving_with_its_report(cap
 
 
 def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
-    with _server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--at", "place", cwd=tmp_path) as server:
         for message in (b"x", bytes(16), bytes(range(200)), b"\xff" * 5000):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.connect(str(tmp_path / "place" / "socket"))
@@ -341,7 +357,7 @@ def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
 
 
 def test_lines_do_what_they_say_or_are_refused(tmp_path):
-    with _server("star", "--at", "place", cwd=tmp_path):
+    with Server("star", "--at", "place", cwd=tmp_path):
         for line, says in (
             ("cut SW1[2]", "H2[1]-SW1[2]: cut"),
             ("restore H2", "H2[1]-SW1[2]: restored"),
@@ -388,7 +404,7 @@ def test_nobody_to_tell_is_an_error_of_a_line(capsys, monkeypatch):
 
 
 def test_an_idle_server_spends_no_processor_time(tmp_path):
-    with _server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--at", "place", cwd=tmp_path) as server:
         before = _tell(tmp_path, "time").stdout, _processor_time(server)
         time.sleep(1)
         assert _processor_time(server) - before[1] < 0.1
