@@ -416,7 +416,7 @@ def _processor_time(process: subprocess.Popen[str]) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class _server:
+class Server:
     """A server in the background."""
 
     def __init__(self, *arguments: str, cwd: Path) -> None:
