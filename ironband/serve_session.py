@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -133,7 +134,10 @@ class _Session:
         self._say("  opensm -o -d 2 -f opensm.log && ibnetdiscover && iblinkinfo")
         self._say(f"Programs run at {self._host}; IRONBAND_HOST=NAME puts one at another host.")
         self._say(f"Here, or after `ironband tell`: {LINES}")
-        self._hands.read_input(sys.stdin.fileno(), self._say)
+        if sys.stdin is not None:
+            # In a shell's background a read would stop us.
+            signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+            self._hands.read_input(sys.stdin.fileno(), self._say)
 
     def _say(self, line: str) -> None:
         print(line, file=self._output, flush=True)

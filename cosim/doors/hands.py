@@ -47,7 +47,11 @@ class Hands:
         rest = bytearray()
 
         def take(_events: int = 0) -> bool:
-            data = os.read(descriptor, _MOST_BYTES)
+            try:
+                data = os.read(descriptor, _MOST_BYTES)
+            except OSError:
+                # A terminal that is no longer ours to read.
+                return False
             *lines, last = bytes(rest + data).split(b"\n")
             rest[:] = last
             for line in lines if data else [*lines, last]:
