@@ -84,6 +84,26 @@ def test_a_program_hears_at_once_that_nothing_can_answer(tmp_path):
     )
 
 
+def test_a_program_that_never_answers_lets_the_askers_time_run_out(tmp_path):
+    runs(
+        tmp_path,
+        HAS_LID
+        + """
+client = register(device, 1)
+asked = struct.pack(">4B4xQHHI", 1, 0x21, 2, GET, 9, 1, 0, 0).ljust(256, b"\\0")
+server = register(device, 1, 0x21, 2, 1 << GET)
+began = time.monotonic()
+send(device, client, asked, 200, 1, lid=5)
+for _try in range(2):
+    assert received(device)[0] == server
+    assert time.monotonic() - began < 0.4
+number, status, answer = received(device)
+assert (number, status) == (client, errno.ETIMEDOUT)
+assert 0.39 < time.monotonic() - began < 5
+""",
+    )
+
+
 def test_waiting_for_nothing_takes_its_time(tmp_path):
     runs(
         tmp_path,
