@@ -120,7 +120,7 @@ def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
             unanswered = (tmp_path / "told").read_text().count("nothing can answer")
             print(f"{crowd.right} answers right, {crowd.killed} killed, {unanswered} MADs given up")
             assert crowd.wrong == []
-            assert crowd.right > 5 * seconds
+            assert crowd.right > seconds
             assert crowd.killed > 0
             time.sleep(0.5)
             assert _descriptors(server.pid) == descriptors

