@@ -305,7 +305,7 @@ MUTANTS: Final = (
         "forwarding.lid.eq(routing.lookup_dlid)",
         "forwarding.lid.eq(routing.lookup_dlid + 1)",
         mixed("relay", "S"),
-        Kind.RX_DATA,
+        Kind.ROW,
         "S[2]",
     ),
     Mutant(
@@ -379,7 +379,7 @@ MUTANTS: Final = (
         "Cat(port <= ports,",
         "Cat((port != 0) & (port <= ports),",
         mixed("management", "S"),
-        Kind.RX_DATA,
+        Kind.ROW,
         "S[1]",
     ),
     Mutant(
