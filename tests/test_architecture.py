@@ -37,7 +37,7 @@ INSIDE = {
         ("crossing",),
         ("link",),
         ("registers",),
-        ("widths", "rotation", "trace"),
+        ("widths", "rotation", "trace", "restoration"),
     ),
     "model": (
         ("fabric",),

@@ -21,6 +21,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.packet_check import StoreRow
+from rtl.restoration import restored_write_port
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = [
@@ -146,7 +147,7 @@ class Buffer(wiring.Component):
             init=[(block + 1) % blocks for block in range(blocks)],
             attrs=NO_COLLISION | BLOCK_RAM,
         )
-        link = following.write_port()
+        link = restored_write_port(m, following, lambda block: Mux(block == blocks - 1, 0, block + 1))
         walk = following.read_port()
 
         # Writer: row 0 goes to the head of its slot's free list, then along the list.

@@ -2,7 +2,7 @@
 
 from typing import Any, Final, Literal
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -69,7 +69,7 @@ class LinkPort(wiring.Component):
 
     Members:
         rx, tx: the wires.
-        up: the physical link is up. `polling`: the port wants it to be.
+        up: the physical link is up. `polling`: the port wants it to be; not while it is reset.
         phase: the cycle modulo 4.
         lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h.
         admission: what the node is asked about a received packet and what it says; the packet's rows.
@@ -213,7 +213,7 @@ class LinkPort(wiring.Component):
             registers.state.eq(state),
             registers.up.eq(self.up),
             self.reg_rdata.eq(registers.reg_rdata),
-            self.polling.eq(registers.polling),
+            self.polling.eq(registers.polling & ~ResetSignal(allow_reset_less=True)),
             sending.operational.eq(registers.operational),
             sending.wide.eq(registers.wide),
             sending.wide_follows.eq(registers.wide_follows),

@@ -20,7 +20,7 @@ from rtl.trace import TraceSignature, gather
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 
-__all__ = ["AGENT_KINDS", "AgentPort", "add_agent"]
+__all__ = ["AGENT_KINDS", "AgentPort", "add_agent", "agent_pools"]
 
 AGENT_KINDS: Final = (*SEND_KINDS, *RECEIVE_KINDS)
 """What slot i of the trace holds."""
@@ -129,11 +129,15 @@ class AgentPort(wiring.Component):
         return m
 
 
+def agent_pools(parameters: NodeParameters) -> list[int]:
+    """Blocks of each slot for what the agent of a node offers."""
+    return [MAD_BLOCKS] * parameters.vls + [_SMPS * MAD_BLOCKS]
+
+
 def add_agent(m: Module, node: Any, outputs: int, credited: int) -> tuple[AgentPort, PacketStore]:
     """The agent of a node with its identity, and the store of what it offers (see `PacketStore`)."""
-    pools = [MAD_BLOCKS] * node.parameters.vls + [_SMPS * MAD_BLOCKS]
     m.submodules.agent_port = agent_port = AgentPort(node.parameters, outputs)
-    m.submodules.agent_store = store = PacketStore(pools, outputs, credited, need=MAD_BLOCKS)
+    m.submodules.agent_store = store = PacketStore(agent_pools(node.parameters), outputs, credited, need=MAD_BLOCKS)
     connect(m, flipped(node.identity), agent_port.identity)
     connect(m, agent_port.fill, store.fill)
     m.d.comb += [store.join.eq(agent_port.join), store.packet.eq(agent_port.packet)]

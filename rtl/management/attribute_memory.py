@@ -11,6 +11,7 @@ from amaranth.utils import bits_for
 
 from rtl.management.place import WORD_BITS
 from rtl.management.port_info_fields import PortKind, at_reset
+from rtl.restoration import restored_write_port, word_of
 from wire.codes import P_KEY_DEFAULT
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE, MULTICAST_FORWARDING_TABLE
 from wire.node_info import DEVICE_ID, NODE_INFO, VENDOR_ID, NodeType
@@ -122,7 +123,7 @@ class AttributeMemory(wiring.Component):
         """One block RAM. It never has to read what it is just writing."""
         m = Module()
         m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=len(self._init), init=self._init)
-        writer = memory.write_port()
+        writer = restored_write_port(m, memory, lambda address: word_of(self._init, WORD_BITS, address))
         reader = memory.read_port()
         m.d.comb += [
             writer.en.eq(self.write.valid),

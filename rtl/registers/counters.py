@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
+from rtl.restoration import restored_write_port
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, HIGH_OF_COUNTER, Counter, Detail, PortRegister
 
 __all__ = [
@@ -148,7 +149,8 @@ class WideCounters(wiring.Component):
         # The bits above: of the counter that is read, else of the first that was owed something before this cycle, so
         # that the choice does not wait for the adders.
         m.submodules.memory = memory = Memory(shape=_ABOVE, depth=len(_COUNTERS), init=[])
-        writer, reader = memory.write_port(), memory.read_port(domain="comb")
+        writer = restored_write_port(m, memory, lambda _counter: Const(0, _ABOVE))
+        reader = memory.read_port(domain="comb")
         owed, still_owed, full = (Signal(len(_COUNTERS), name=name) for name in ("owed", "still_owed", "full"))
         at, first_owed = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
         here = Signal(len(_COUNTERS))

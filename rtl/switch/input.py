@@ -13,7 +13,12 @@ from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.parameters import SwitchParameters
 
-__all__ = ["Input"]
+__all__ = ["Input", "input_pools"]
+
+
+def input_pools(parameters: SwitchParameters) -> list[int]:
+    """Blocks of each slot for what comes in by a port."""
+    return [parameters.buffer_blocks] * parameters.vls + [parameters.vl15_blocks]
 
 
 class Input(wiring.Component):
@@ -45,9 +50,10 @@ class Input(wiring.Component):
         ports, vls = parameters.ports, parameters.vls
         admission, header, write = self.admission, self.admission.header, self.admission.write
         queueing: Literal["voq", "fifo"] = parameters.queueing
-        pools = [parameters.buffer_blocks] * vls + [parameters.vl15_blocks]
         m.submodules.route = route = Route(ports, vls, parameters.lft_size)
-        m.submodules.store = store = PacketStore(pools, ports + 1, ports, queueing, parameters.readers)
+        m.submodules.store = store = PacketStore(
+            input_pools(parameters), ports + 1, ports, queueing, parameters.readers
+        )
 
         # Header (cycle h+1).
         connect(m, flipped(self.routing), route.routing)

@@ -9,14 +9,22 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.crossing.connect import connect_crossing
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
-from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent
+from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent, agent_pools
+from rtl.management.attribute_memory import AttributeMap
 from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
+from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of
-from rtl.switch.input import Input
+from rtl.switch.input import Input, input_pools
 from rtl.switch.route import PortFacts
-from rtl.switch.tables import ForwardingTable, destination_layout, destination_of, forwarding_write_layout
+from rtl.switch.tables import (
+    ForwardingTable,
+    destination_layout,
+    destination_of,
+    forwarding_write_layout,
+    table_depth,
+)
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import VL_BITS
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
@@ -25,11 +33,18 @@ from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
 from wire.trace import Kind
 from wire.trace_layout import Scrap
 
-__all__ = ["Switch"]
+__all__ = ["Switch", "restoration_cycles"]
 
 _SWITCH_PORT_KINDS: Final = tuple(sorted({*PORT_KINDS, Kind.SCRAP}))
 _LFT_ENTRY_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
 _PORT_0_KINDS: Final = tuple(sorted({*BUS_KINDS, *AGENT_KINDS, Kind.SCRAP}))
+
+
+def restoration_cycles(parameters: SwitchParameters) -> int:
+    """Words of the deepest memory that a reset restores."""
+    stores = (input_pools(parameters), agent_pools(parameters))
+    buffers = [sum(pools) + len(pools) for pools in stores]
+    return max(*buffers, table_depth(parameters.lft_size), len(AttributeMap(parameters).init))
 
 
 class Switch(wiring.Component):
@@ -41,13 +56,19 @@ class Switch(wiring.Component):
         bus: the register bus.
         identity: what management calls it.
         trace: records, slots as in `trace_slots`.
+        clk, rst, resetting: if it is alone, clock and reset, and what is made of the latter: when it ends, the switch
+            is as at power-up.
+
+    Args:
+        alone: it has a clock and a reset of its own, not those of what it is a part of.
 
     Attributes:
         trace_slots: (port, kind) of each slot of the trace.
     """
 
-    def __init__(self, parameters: SwitchParameters) -> None:
+    def __init__(self, parameters: SwitchParameters, *, alone: bool = False) -> None:
         self.parameters = parameters
+        self._alone = alone
         ports = parameters.ports
         self.trace_slots: list[tuple[int, Kind]] = [(0, kind) for kind in _PORT_0_KINDS]
         for port in range(1, ports + 1):
@@ -61,6 +82,7 @@ class Switch(wiring.Component):
                 "bus": In(BusSignature),
                 "identity": In(IdentitySignature),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
+                **({"clk": In(1), "rst": In(1), "resetting": Out(1)} if alone else {}),
             }
         )
 
@@ -68,6 +90,8 @@ class Switch(wiring.Component):
         """Rows in, inputs, crossing, rows out; agent, registers, trace."""
         m = Module()
         parameters = self.parameters
+        if self._alone:
+            add_lasting_reset(m, self.clk, self.rst, self.resetting, restoration_cycles(parameters))
         ports = [LinkPort("switch", parameters.vls, parameters.mtu) for _ in range(parameters.ports)]
         inputs = [Input(parameters) for _ in ports]
 

@@ -1,11 +1,12 @@
 """An input's tables: DLID to output port, SL to VL (IBTA vol 1, 7.6.6, 14.2.5.8, 14.2.5.10 and 18.2.4.3)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.restoration import restored_write_port
 from rtl.rotation import select
 from rtl.widths import SL_BITS, VL_BITS
 
@@ -16,6 +17,7 @@ __all__ = [
     "destination_layout",
     "destination_of",
     "forwarding_write_layout",
+    "table_depth",
 ]
 
 
@@ -36,6 +38,14 @@ def destination_of(port: Value, ports: int) -> Value:
 def forwarding_write_layout(entry: data.StructLayout | int) -> data.StructLayout:
     """A write to a table of such entries, at the node's registered bus stage."""
     return data.StructLayout({"valid": 1, "lid": 16, "entry": entry})
+
+
+def table_depth(size: int) -> int:
+    """Of the memory of a table of so many entries.
+
+    Any LID looked up has one, also one whose answer does not count: Verilog would read X there.
+    """
+    return 1 << int(ceil_log2(size))
 
 
 class ForwardingTable(wiring.Component):
@@ -60,10 +70,9 @@ class ForwardingTable(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One block RAM: its clock-to-output time is long enough without decoding behind it."""
         m = Module()
-        # Any LID looked up has an entry, also one whose answer does not count: Verilog would read X there.
-        width, depth = len(Value.cast(self.entry)), 1 << ceil_log2(self.size)
+        width, depth = len(Value.cast(self.entry)), table_depth(self.size)
         m.submodules.memory = memory = Memory(shape=width, depth=depth, init=[self._init] * depth)
-        write = memory.write_port()
+        write = restored_write_port(m, memory, lambda _lid: Const(self._init, width))
         read = memory.read_port()
         m.d.comb += [
             write.addr.eq(self.write.lid),
@@ -112,7 +121,9 @@ class SlToVl(wiring.Component):
         row = data.ArrayLayout(VL_BITS, self.ports)
         init = [[sl % self.vl_count] * self.ports for sl in range(_SLS)]
         m.submodules.memory = memory = Memory(shape=row, depth=_SLS, init=init)
-        write = memory.write_port(granularity=1)
+        write = restored_write_port(
+            m, memory, lambda sl: (sl & (self.vl_count - 1)).replicate(self.ports), granularity=1
+        )
         lookup = memory.read_port(domain="comb")
         bus = memory.read_port(domain="comb")
         access = self.access

@@ -48,6 +48,7 @@ def interface(parameters: SwitchParameters, slots: TraceSlots) -> list[NetlistPo
 
     add("clk", "input", 1, "clock; everything happens at its rising edge")
     add("rst", "input", 1, "reset, synchronous, active high")
+    add("resetting", "output", 1, "the switch is being reset: by `rst`, and after it until its memories are restored")
     add("up", "input", parameters.ports, "bit p - 1: the link of port p is up (trained)")
     add("polling", "output", parameters.ports, "bit p - 1: port p wants its link up; 0 asleep or disabled")
     for member, what in (

@@ -64,7 +64,7 @@ def switch_package(
     """Export a switch, with its trace outputs or without. PROGRESS gets what is done next."""
     distribution = metadata.distribution("ironband")
     version = distribution.version
-    switch = Switch(parameters)
+    switch = Switch(parameters, alone=True)
     slots = switch.trace_slots if trace else []
     verilog = _switch_verilog(switch, slots, progress)
     files = {
