@@ -7,6 +7,7 @@ from importlib import resources
 
 from verilog.export.interface import TOP, TraceSlots, interface
 from wire.codes import PortState
+from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.node_info import NODE_INFO
 from wire.parameters import SwitchParameters
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address
@@ -31,6 +32,7 @@ def test_bench(parameters: SwitchParameters, slots: TraceSlots) -> str:
     registers = {
         **{register.name: f"24'h{node_address(register):06x}" for register in (NodeRegister.NUM_PORTS, _TOP)},
         "LFT": f"24'h{lft_address(0):06x}",
+        "NO_ROUTE": str(LFT_NO_ROUTE),
         **{register.name: f"16'h{register:04x}" for register in (PortRegister.STATE, *_COUNTERS)},
     }
     states = {state.name: str(int(state)) for state in (PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE)}

@@ -25,7 +25,7 @@ module ironband_switch_tb;
   localparam MAX_BLOCKS = (4 * MAX_WORDS + 2 + 63) / 64;
   localparam FCP_PERIOD = 200 + 2 * VLS;
   localparam ROUNDS = 3;             // with all ports sending at once
-  localparam MAX_PACKETS = PORTS * (ROUNDS + 2);
+  localparam MAX_PACKETS = PORTS * (2 * ROUNDS + 1);
   localparam PATIENCE = 1000 + 8 * MAX_WORDS;  // cycles without any arrival
   localparam CLOCK_NS = 4;           // one row of a 4X SDR link
   localparam GET_NODE_INFO = 1, SET_FORWARDING_TABLE = 2;
@@ -40,6 +40,7 @@ module ironband_switch_tb;
 
   reg [PORTS-1:0] up = 0;
   wire [PORTS-1:0] polling;
+  wire resetting;
   wire [63:0] node_guid = 64'h1, port_guid = 64'h1;
   wire [511:0] description = {"ironband_switch", 392'd0};
   reg [23:0] bus_addr = 0;
@@ -137,7 +138,7 @@ module ironband_switch_tb;
         .LID(p), .VLS(VLS), .MAX_WORDS(MAX_WORDS), .BUFFER_BLOCKS(2 * MAX_BLOCKS), .FCP_PERIOD(FCP_PERIOD),
         .ROUTES(HOSTS)
       ) host (
-        .clk(clk), .rst(rst), .cycle(cycle),
+        .clk(clk), .rst(resetting), .cycle(cycle),
         .rx_data(tx_data[32*(p-1) +: 32]), .rx_k(tx_k[4*(p-1) +: 4]), .rx_valid(tx_valid[p-1]),
         .tx_data(rx_data[32*(p-1) +: 32]), .tx_k(rx_k[4*(p-1) +: 4]), .tx_valid(rx_valid[p-1]),
         .normal(normal),
@@ -160,6 +161,7 @@ module ironband_switch_tb;
           smp_answered = 1;
           smp_answer = answer;
         end
+        if (resetting) next = 0;
         while (next < released && packet_from[next] != p) next = next + 1;
         send_valid <= next < released;
         if (received)
@@ -281,19 +283,14 @@ module ironband_switch_tb;
 
   reg [8*256-1:0] waves;
   integer number, round, sum;
-  initial begin
-    quiet = $test$plusargs("quiet");
-    if ($value$plusargs("waves=%s", waves)) begin
-      $dumpfile(waves);
-      $dumpvars(0, ironband_switch_tb);
-    end
 
-    // Reset, links up: the ports go to Initialize and exchange flow control packets with Op 1.
-    repeat (4) @(negedge clk);
-    rst = 0;
-    up = polling;
+  // From reset to the last packet, and what was counted.
+  task live; begin
+    // Links up: the ports go to Initialize and exchange flow control packets with Op 1.
+    @(negedge clk) up = polling;
     repeat (8) @(negedge clk);
     expect_register(NUM_PORTS, PORTS);
+    for (number = 1; number <= HOSTS; number = number + 1) expect_register(LFT | number[23:0], NO_ROUTE);
 
     phase("what the switch is");
     for (number = 1; number <= PORTS; number = number + 1) asked[number] = 0;
@@ -350,6 +347,36 @@ module ironband_switch_tb;
       expect_register(of_port(number, RCV_ERRORS), 0);
       failures = failures + faults[32*(number-1) +: 32];
     end
+  end endtask
+
+  // A burst that nobody waits for, and in its midst a reset of one cycle, which the switch makes longer.
+  task interrupt; begin
+    for (round = 1; round < ROUNDS; round = round + 1)
+      for (number = 1; number <= PORTS; number = number + 1) packet(number, round % HOSTS + 1, number, MTU);
+    released = packets;
+    repeat (100) @(negedge clk);
+    rst = 1;
+    up = 0;
+    @(negedge clk);
+    rst = 0;
+    {packets, released, arrived, passed} = 0;
+    normal = 0;
+    while (resetting) @(negedge clk);
+  end endtask
+
+  initial begin
+    quiet = $test$plusargs("quiet");
+    if ($value$plusargs("waves=%s", waves)) begin
+      $dumpfile(waves);
+      $dumpvars(0, ironband_switch_tb);
+    end
+
+    repeat (4) @(negedge clk);
+    rst = 0;
+    live;
+    phase("a burst, and a reset in it");
+    interrupt;
+    live;
 
     if (failures == 0 && passed == packets) begin
       $display("PASS: %0d of %0d packets crossed %0d ports, latency %0d to %0d cycles, %0d cycles", passed, packets,
