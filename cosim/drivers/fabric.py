@@ -56,7 +56,7 @@ class FabricDriver:
             dut: the top that cosim/harness/top.py wrote, as cocotb gives it to a test.
 
         Raises:
-            RuntimeError: the fabric runs already. Memories outlive a reset, so each test has a simulation for itself.
+            RuntimeError: the fabric runs already. It is reset at power-up only: each test has a simulation for itself.
         """
         if int(dut.stop.value) != 0:
             raise RuntimeError("the fabric runs already: expected one test in a simulation")

@@ -55,7 +55,7 @@ def run_cocotb(
         design: the fabric; the test drives the rows of its open ports.
         parameters: those of the design.
         test_module: importable name of the module with the test.
-        testcase: the test's name. Each test has a simulation for itself, as memories outlive a reset.
+        testcase: the test's name. Each test has a simulation for itself, which is reset at power-up only.
         run_dir: working directory of the simulation, made if absent; each run its own.
         seed: cocotb's random seed.
 

@@ -33,6 +33,9 @@ class Fabric(wiring.Component):
     fabric of which this one is a part. Their `up` is that of a link with an index above those of the real links, in
     their order.
 
+    Memories are restored while a reset lasts: one behind power-up has to last for as many cycles as the deepest of them
+    has words.
+
     Attributes:
         ports: what is behind each numbered port of the signature.
     """

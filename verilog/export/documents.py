@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
+from rtl.switch.switch import restoration_cycles
 from verilog.export.bench import PARTNER, TEST_BENCH
 from verilog.export.interface import TOP, TraceSlots, interface
 from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
@@ -75,7 +76,8 @@ def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) 
         f"Data VLs {parameters.vls}, MTU {parameters.mtu} bytes, {buffers},",
         f"queueing {parameters.queueing}, forwarding table for {parameters.lft_size} LIDs.",
         "",
-        "clk, rst         one clock, rising edge; reset synchronous, active high",
+        "clk, rst         one clock, rising edge; reset synchronous, active high, at any time",
+        "resetting        it is being reset: by rst, and then until its memories are restored",
         "up, polling      bit p - 1: the link of port p is up; the port wants it up",
         "node_guid, port_guid, description",
         "                 what management calls the switch: constants",
@@ -146,9 +148,12 @@ def _ports(parameters: SwitchParameters, slots: TraceSlots) -> str:
 
 {_table(("port", "direction", "width", "meaning"), rows)}
 One clock: a cycle is one symbol time of a 4X link (4 ns at SDR, 2 ns at DDR, 1 ns at QDR). `rst` is sampled at the
-rising edge of `clk`: hold it high for one cycle or more after power-up, before the first packet. It does not touch
-memories (forwarding and SL-to-VL tables, lists of free buffer), which have their contents from power-up: `initial`
-blocks, which FPGA tools put into the bitstream. A single link is taken down by `up` or by its register STATE.
+rising edge of `clk`: hold it high for one cycle or more after power-up, before the first packet. Memories (forwarding
+and SL-to-VL tables, attributes, lists of free buffer) have their contents from power-up: `initial` blocks, which FPGA
+tools put into the bitstream. Later `rst` may come at any time and be as short as a cycle. The switch makes it longer
+until its memories are restored, a word a cycle, for {restoration_cycles(parameters):,} cycles, and says so by
+`resetting`. Meanwhile `polling` is 0, and packets and bus accesses are not taken. In the first cycle without it the
+switch is as at power-up. A single link is taken down by `up` or by its register STATE.
 """
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 import pywellen
 
-from rtl.switch.switch import Switch
+from rtl.switch.switch import Switch, restoration_cycles
 from verilog.emit import to_verilog
 from verilog.export.bench import PARTNER, TEST_BENCH
 from verilog.export.interface import TOP, interface
@@ -51,6 +51,18 @@ def test_packets_cross_between_all_ports_of_an_exported_switch(parameters, bench
     asked = re.findall(r"^pass cycle \d+, \d+ ns: port (\d+) asked, a switch of (\d+) ports, GUID \w+$", run.text, re.M)
     assert asked == [("1", str(parameters.ports)), (str(parameters.ports),) * 2] * 2
     assert {source for source, _ in crossings} == {destination for _, destination in crossings} == ports
+
+
+@pytest.mark.slow
+def test_a_switch_that_was_reset_in_traffic_does_in_each_cycle_what_it_did_from_power_up(small, bench):
+    run = bench(small)
+    lives = [
+        re.findall(r"^pass cycle (\d+), \d+ ns: (.*)$", life, re.M) for life in run.text.split("a burst, and a reset")
+    ]
+    first, second = lives
+    assert [what for _, what in first] == [what for _, what in second]
+    (offset,) = {int(later) - int(sooner) for (sooner, _), (later, _) in zip(first, second, strict=True)}
+    assert offset > restoration_cycles(SMALL)
 
 
 @pytest.mark.slow
