@@ -229,7 +229,7 @@ def test_a_second_opensm_stands_by_and_takes_over(tmp_path):
 
 @needs_programs
 def test_nobody_answers_where_nobody_is_and_that_is_told_at_once(tmp_path):
-    answers = scripted(tmp_path, [], "star", {"asked": "time smpquery -t 100000 nodeinfo -D 0,1,5"})
+    answers = scripted(tmp_path, [], "star", {"asked": "smpquery -t 100000 nodeinfo -D 0,1,5"})
     assert "status" in answers["asked"]
     assert re.search(r"H1\[1\]: nothing can answer Get\(NodeInfo\), directed route 1,5 any more", answers["all"])
 
