@@ -7,41 +7,33 @@ from pathlib import Path
 
 import click
 
-from cosim.engines.base import ENGINES, MODEL
+from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
 from ironband.common import DIRECTORY, SEED, input_errors, json_option
 from ironband.serve_directory import program_path, server_directory
-from ironband.up_options import lft_size, manager_host, rtl_nodes
+from ironband.up_options import (
+    lft_size,
+    link_down_timeout_option,
+    manager_host,
+    rtl_nodes,
+    rtl_option,
+    sim_option,
+)
 from wire.parameters import SwitchParameters
-from wire.registers import PORT_RESET_VALUES, PortRegister
 
 __all__ = ["serve"]
-
-_RTL_ENGINES = tuple(engine for engine in ENGINES if engine != MODEL)
-_LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
 
 
 @click.command(epilog=f"Topologies that come with Ironband: {', '.join(packaged_topologies())}.")
 @click.argument("topology")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--rtl",
-    default="none",
-    metavar="all|none|NAME,...",
-    help="Which nodes are RTL; the others are the golden model. It runs beside RTL, too, and is compared.",
-)
-@click.option("--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], help="What simulates RTL.")
+@rtl_option
+@sim_option
 @click.option("--alone", is_flag=True, help="RTL without the golden model beside it, which is faster.")
 @click.option("--host", metavar="HOST", help="Where programs are by default.  [default: the first host of the file]")
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
-@click.option(
-    "--link-down-timeout",
-    type=click.IntRange(1, (1 << 24) - 1),
-    default=_LINK_DOWN_TIMEOUT,
-    metavar="CYCLES",
-    help="How long ports wait for a link to come back.",
-)
+@link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
 @json_option
 def serve(

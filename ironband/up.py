@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cosim.engines.base import ENGINES, MODEL
+from cosim.engines.base import MODEL
 from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
@@ -17,31 +17,25 @@ from ironband.up_options import (
     ROUTING_ENGINES,
     check_distinct,
     lft_size,
+    link_down_timeout_option,
     link_failure,
     manager_host,
     read_guid2lid,
     rtl_nodes,
+    rtl_option,
+    sim_option,
 )
 from sm.lids import MAX_LMC
 from toolchain.atomic_files import output_file
 from wire.parameters import SwitchParameters
-from wire.registers import PORT_RESET_VALUES, PortRegister
 
 __all__ = ["up"]
-
-_RTL_ENGINES = tuple(engine for engine in ENGINES if engine != MODEL)
-_LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
 
 
 @click.command(epilog=f"Topologies that come with Ironband: {', '.join(packaged_topologies())}.")
 @click.argument("topology")
-@click.option(
-    "--rtl",
-    default="none",
-    metavar="all|none|NAME,...",
-    help="Which nodes are RTL; the others are the golden model. It runs beside RTL, too, and is compared.",
-)
-@click.option("--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], help="What simulates RTL.")
+@rtl_option
+@sim_option
 @click.option("--sm", metavar="HOST", help="Where the Subnet Manager runs.  [default: the first host of the file]")
 @click.option(
     "--routing",
@@ -56,13 +50,7 @@ _LINK_DOWN_TIMEOUT = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     help="LIDs of a host are 2 to the power of this, each with a way of its own where there are several.",
 )
 @click.option("--fail", metavar="LINK@CYCLE", help="Cut the link at a port, NODE[PORT] or HOST, in a cycle.")
-@click.option(
-    "--link-down-timeout",
-    type=click.IntRange(1, (1 << 24) - 1),
-    default=_LINK_DOWN_TIMEOUT,
-    metavar="CYCLES",
-    help="How long the ports of that link wait for it to come back.",
-)
+@link_down_timeout_option("How long the ports of that link wait for it to come back.")
 @click.option("--discover", type=FILE, metavar="FILE", help="Write what was found to FILE.")
 @click.option(
     "--guid2lid",

@@ -1,15 +1,15 @@
-"""What the options of `ironband up` say of a fabric."""
+"""The options of `ironband up` and of what does likewise, and what they say of a fabric."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from cosim.engines.base import PART_ENGINES
+from cosim.engines.base import ENGINES, MODEL, PART_ENGINES
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import parse_end
@@ -20,16 +20,42 @@ from sm.settings import RoutingEngine
 from sm.subnet import Subnet
 from wire.codes import LID_UNICAST_MAX
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.registers import PORT_RESET_VALUES, PortRegister
 
 __all__ = [
     "ROUTING_ENGINES",
     "check_distinct",
     "lft_size",
+    "link_down_timeout_option",
     "link_failure",
     "manager_host",
     "read_guid2lid",
     "rtl_nodes",
+    "rtl_option",
+    "sim_option",
 ]
+
+_RTL_ENGINES: Final = tuple(engine for engine in ENGINES if engine != MODEL)
+
+rtl_option = click.option(
+    "--rtl",
+    default="none",
+    metavar="all|none|NAME,...",
+    help="Which nodes are RTL; the others are the golden model. It runs beside RTL, too, and is compared.",
+)
+sim_option = click.option("--sim", type=click.Choice(_RTL_ENGINES), default=_RTL_ENGINES[0], help="What simulates RTL.")
+
+
+def link_down_timeout_option(text: str) -> Callable[[Any], Any]:
+    """`--link-down-timeout`, with what it says in the help."""
+    return click.option(
+        "--link-down-timeout",
+        type=click.IntRange(1, (1 << 24) - 1),
+        default=PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT],
+        metavar="CYCLES",
+        help=text,
+    )
+
 
 ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {"min-hop": min_hop, "up-down": up_down}
 """Of `--routing`."""
