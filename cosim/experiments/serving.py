@@ -11,13 +11,12 @@ from cosim.analysis.observer import Audience, Observer
 from cosim.doors.door import Door
 from cosim.doors.lab import Lab
 from cosim.experiments.perform import run_beside_model
-from cosim.hosts.manager_host import first_controls, link_ends, manager_start, smp_timeout, smp_window
+from cosim.hosts.manager_host import first_controls, link_down_timeouts, manager_start, smp_timeout, smp_window
 from cosim.scenario.limits import MAX_CYCLES
-from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison
 from wire.parameters import FabricParameters
-from wire.registers import PORT_RESET_VALUES, PortRegister, port_address
+from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.trace import Record
 
 __all__ = ["ServeTask", "make_door", "make_lab", "serve_fabric"]
@@ -54,13 +53,8 @@ def make_door(
 ) -> Door:
     """The door of a fabric, at a directory; see `cosim.doors.door.Door`."""
     controls = first_controls(task.fabric, task.widths, ())
-    if task.link_down_timeout != PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]:
-        ends = [end for index in range(len(task.fabric.links)) for end in link_ends(task.fabric, index)]
-        first = controls[-1].cycle + 1 if controls else 0
-        controls += [
-            write(cycle, node, port_address(port, PortRegister.LINK_DOWN_TIMEOUT), task.link_down_timeout)
-            for cycle, (node, port) in enumerate(ends, first)
-        ]
+    first = controls[-1].cycle + 1 if controls else 0
+    controls += link_down_timeouts(task.fabric, range(len(task.fabric.links)), task.link_down_timeout, first)
     start = max(manager_start(task.widths), controls[-1].cycle + 1 if controls else 0)
     return Door(
         task.fabric,

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from cosim.hosts.manager_host import ACTIVATION_WAIT, first_controls, link_ends, manager_start
-from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write
+from cosim.hosts.manager_host import ACTIVATION_WAIT, first_controls, link_down_timeouts, manager_start
+from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET
 from sm.lids import LidRange
 from sm.settings import SubnetSettings
 from wire.parameters import FabricParameters
-from wire.registers import PORT_RESET_VALUES, PortRegister, port_address
 from wire.stimulus import Control, Operation
 
 __all__ = ["LinkFailure", "SubnetTask"]
@@ -77,10 +76,5 @@ class SubnetTask:
         controls = first_controls(self.fabric, self.widths, [self.host])
         if self.failure is None:
             return controls
-        if self.failure.timeout != PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]:
-            ends = link_ends(self.fabric, self.failure.link)
-            controls += [
-                write(cycle, node, port_address(port, PortRegister.LINK_DOWN_TIMEOUT), self.failure.timeout)
-                for cycle, (node, port) in enumerate(ends, controls[-1].cycle + 1)
-            ]
+        controls += link_down_timeouts(self.fabric, [self.failure.link], self.failure.timeout, controls[-1].cycle + 1)
         return [*controls, Control(self.failure.cycle, Operation.LINK_DOWN, self.failure.link)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from cosim.hosts.mad_carrier import MadCarrier
@@ -15,7 +15,7 @@ from sm.subnet_manager import SubnetManager
 from wire.codes import LinkWidth, max_pkt_len, mtu_code
 from wire.packet import blocks_of_words
 from wire.parameters import FabricParameters, SwitchParameters
-from wire.registers import PortRegister, port_address
+from wire.registers import PORT_RESET_VALUES, PortRegister, port_address
 from wire.smp import MAX_HOPS
 from wire.stimulus import Control, Operation
 
@@ -23,6 +23,7 @@ __all__ = [
     "ACTIVATION_WAIT",
     "ManagerHost",
     "first_controls",
+    "link_down_timeouts",
     "link_ends",
     "manager_start",
     "smp_timeout",
@@ -136,6 +137,17 @@ def first_controls(fabric: FabricParameters, widths: Sequence[int], hosts: Seque
 def manager_start(widths: Sequence[int]) -> int:
     """The earliest cycle in which a Subnet Manager may begin."""
     return max(_EARLIEST_START, _FIRST_WRITE + 2 * len(_narrow(widths)) + _AFTER_WRITES)
+
+
+def link_down_timeouts(fabric: FabricParameters, links: Iterable[int], timeout: int, cycle: int) -> list[Control]:
+    """Writes of LINK_DOWN_TIMEOUT at both ends of links, one a cycle from `cycle` on; none if it is that at reset."""
+    if timeout == PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]:
+        return []
+    ends = [end for link in links for end in link_ends(fabric, link)]
+    return [
+        write(now, node, port_address(port, PortRegister.LINK_DOWN_TIMEOUT), timeout)
+        for now, (node, port) in enumerate(ends, cycle)
+    ]
 
 
 def link_ends(fabric: FabricParameters, index: int) -> list[tuple[int, int]]:
