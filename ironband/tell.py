@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
+from cosim.doors.protocol import CONTROL_SOCKET, DONE
 from ironband.common import DIRECTORY
 
 __all__ = ["tell"]
 
-_CONTROL_SOCKET = "control"
 _MOST_BYTES = 1 << 16
 
 
@@ -29,14 +29,15 @@ def tell(words: tuple[str, ...], at: Path | None) -> int:
         raise click.UsageError("which server? IRONBAND_DIR is not set: expected what `ironband serve` has printed")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         try:
-            connection.connect(str(directory / _CONTROL_SOCKET))
+            connection.connect(str(directory / CONTROL_SOCKET))
             connection.send(" ".join(words).encode())
-            answer = connection.recv(_MOST_BYTES).decode(errors="replace")
+            answer = connection.recv(_MOST_BYTES)
         except OSError:
-            answer = ""
+            answer = b""
     if not answer:
         raise click.UsageError(f"{directory}: no server there answers")
-    if answer[0] != "0":
-        raise click.UsageError(answer[1:])
-    click.echo(answer[1:])
+    said = answer[1:].decode(errors="replace")
+    if not answer.startswith(DONE):
+        raise click.UsageError(said)
+    click.echo(said)
     return 0

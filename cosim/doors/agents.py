@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from cosim.doors.user_mad import Address, Registration
 from wire.codes import QP_GSI, QP_SMI
-from wire.mad import RESPONSE_BIT, MgmtClass
+from wire.mad import RESPONSE_BIT, MadMethod, MgmtClass
 from wire.rmpp import RMPP_VERSION, is_vendor_with_oui
 
 __all__ = ["SMI_CLASSES", "Agent", "AgentTable", "Owner", "RegistrationError", "is_response", "method_of"]
@@ -16,7 +16,6 @@ __all__ = ["SMI_CLASSES", "Agent", "AgentTable", "Owner", "RegistrationError", "
 _CLASS_AT: Final = 1
 _VERSION_AT: Final = 2
 _METHOD_AT: Final = 3
-_TRAP_REPRESS: Final = 0x07
 _OUI: Final = slice(37, 40)
 _MAX_VERSION: Final = 8
 _METHODS: Final = 0x80
@@ -75,7 +74,7 @@ def method_of(mad: bytes) -> int:
 
 def is_response(mad: bytes) -> bool:
     """Whether a MAD answers one: with the response bit, and TrapRepress."""
-    return bool(mad[_METHOD_AT] & RESPONSE_BIT) or mad[_METHOD_AT] == _TRAP_REPRESS
+    return bool(mad[_METHOD_AT] & RESPONSE_BIT) or mad[_METHOD_AT] == MadMethod.TRAP_REPRESS
 
 
 @dataclass(slots=True)

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from cosim.doors.lab import Lab, LabError
+from cosim.doors.protocol import CONTROL_SOCKET, DONE, REFUSED
 
-__all__ = ["CONTROL_SOCKET", "DONE", "REFUSED", "Hands"]
-
-CONTROL_SOCKET: Final = "control"
-DONE, REFUSED = b"0", b"2"
-"""What an answer at the socket begins with."""
+__all__ = ["Hands"]
 
 _MOST_BYTES: Final = 1 << 12
 

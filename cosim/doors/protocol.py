@@ -1,4 +1,4 @@
-"""What the preloaded library and the server say to each other (cosim/doors/shim.c)."""
+"""What the server and others say to each other: the preloaded library (cosim/doors/shim.c), and `ironband tell`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 __all__ = [
+    "CONTROL_SOCKET",
+    "DONE",
     "MOST_BYTES",
     "MOST_INLINE",
+    "REFUSED",
     "VERSION",
     "DeviceKind",
     "Operation",
@@ -19,6 +22,12 @@ __all__ = [
     "arrival",
     "reply",
 ]
+
+CONTROL_SOCKET: Final = "control"
+"""Lines for the laboratory are taken there."""
+
+DONE, REFUSED = b"0", b"2"
+"""What the answer to one begins with."""
 
 VERSION: Final = 1
 
