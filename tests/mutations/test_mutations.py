@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shlex
 import shutil
 import subprocess
@@ -23,7 +24,25 @@ from toolchain.build_cache import build_root
 
 pytestmark = pytest.mark.slow
 
-CONTROLS = list(dict.fromkeys(mutant.arguments for mutant in MUTANTS))
+
+def controls(mutants: Sequence[Mutant]) -> list[tuple[str, ...]]:
+    """What they are compared on."""
+    return list(dict.fromkeys(mutant.arguments for mutant in mutants))
+
+
+def one_of_each_file(mutants: Sequence[Mutant]) -> list[Mutant]:
+    """Of each file of the design that has mutants one, another each time; every worker of pytest-xdist draws the same.
+
+    `pytest -m deep -k NAME` makes any of them again.
+    """
+    draw = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
+    by_file: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        by_file.setdefault(mutant.file, []).append(mutant)
+    return [draw.choice(alike) for alike in by_file.values()]
+
+
+DRAWN = one_of_each_file(MUTANTS)
 Subject = Mutant | tuple[str, ...]
 """What is compared: a mutant, or the design as it is on these arguments."""
 
@@ -102,27 +121,47 @@ def by_hand(arguments: tuple[str, ...]) -> str:
     return shlex.join([sys.executable, str(COMPARISON), *arguments])
 
 
-@pytest.mark.parametrize("subject", CONTROLS, ids=" ".join)
+@pytest.mark.parametrize("subject", controls(DRAWN), ids=" ".join)
 def test_design_as_it_is_holds(subject: tuple[str, ...], outcome_of: Callable[[Subject], Outcome]) -> None:
-    outcome = outcome_of(subject)
+    check_holds(outcome_of(subject))
+
+
+@pytest.mark.parametrize("subject", DRAWN, ids=lambda mutant: mutant.name)
+def test_of_each_file_a_mutant_is_noticed(subject: Mutant, outcome_of: Callable[[Subject], Outcome]) -> None:
+    check_is_noticed(subject, outcome_of(subject))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("subject", controls(MUTANTS), ids=" ".join)
+def test_design_as_it_is_holds_on_every_stimulus(
+    subject: tuple[str, ...], outcome_of: Callable[[Subject], Outcome]
+) -> None:
+    check_holds(outcome_of(subject))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("subject", MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_mutant_is_noticed(subject: Mutant, outcome_of: Callable[[Subject], Outcome]) -> None:
+    check_is_noticed(subject, outcome_of(subject))
+
+
+def check_holds(outcome: Outcome) -> None:
     assert outcome.status == 0, outcome.said
     assert outcome.cycle is None
 
 
-@pytest.mark.parametrize("subject", MUTANTS, ids=lambda mutant: mutant.name)
-def test_mutant_is_noticed(subject: Mutant, outcome_of: Callable[[Subject], Outcome]) -> None:
-    outcome = outcome_of(subject)
+def check_is_noticed(mutant: Mutant, outcome: Outcome) -> None:
     print(f"first difference: cycle {outcome.cycle}, {outcome.place}, {outcome.sides}")
-    print(f"by hand, with {subject.new!r} for {subject.old!r} in a copy of the packages, rtl/{subject.file}:")
-    print(f"PYTHONPATH=. {by_hand(subject.arguments)}")
+    print(f"by hand, with {mutant.new!r} for {mutant.old!r} in a copy of the packages, rtl/{mutant.file}:")
+    print(f"PYTHONPATH=. {by_hand(mutant.arguments)}")
     assert outcome.status == 1, outcome.said
     # The report names the cycle, the place, what was expected and what was seen.
     assert outcome.cycle is not None, outcome.said
     assert set(outcome.sides) == {"model", "icarus"}, outcome.said
     # And the reason is the one intended.
-    assert subject.kind.name in outcome.sides.values(), outcome.said
-    if subject.place is not None:
-        assert outcome.place == subject.place, outcome.said
+    assert mutant.kind.name in outcome.sides.values(), outcome.said
+    if mutant.place is not None:
+        assert outcome.place == mutant.place, outcome.said
 
 
 def test_design_that_does_not_build_is_no_difference(outcome_of: Callable[[Subject], Outcome]) -> None:
@@ -143,7 +182,7 @@ def test_change_of_the_design_is_not_hidden_by_an_earlier_build(tmp_path: Path, 
 
 
 def test_comparison_by_hand_says_the_same(comparisons: Comparisons) -> None:
-    arguments = CONTROLS[1]
+    arguments = DRAWN[0].arguments
     with comparisons.comparer() as (comparer, tree):
         outcome = comparer.compared(tree, arguments, build_root())
         environment = os.environ | {"PYTHONPATH": str(tree), "IRONBAND_SIM_BUILD": str(build_root())}
