@@ -50,7 +50,7 @@ _LIBRARY = "verilator_library"
 _UNIT_BYTES = 2_000_000
 """C++ in one translation unit: units share nothing, not even the second it takes to read Verilator's headers, but are
 compiled at the same time."""
-_SMALL_BYTES = 300_000
+_SMALL_BYTES = 1_000_000
 """C++ that is not worth two units, one for what runs in each cycle and one for what runs once."""
 _CLASSES = re.compile(r"^VM_(?:CLASSES|SUPPORT)_(?P<speed>FAST|SLOW) \+= \\\n(?P<names>(?:  \S+ \\\n)*)", re.M)
 _LIBRARY_UNITS = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
