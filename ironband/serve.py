@@ -75,4 +75,4 @@ def serve(
                 link_down_timeout=link_down_timeout,
                 seed=seed,
             )
-            return run_session(task, topology, host, directory, command, json_file)
+            return run_session(task, topology, described, host, directory, command, json_file)

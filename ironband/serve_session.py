@@ -16,6 +16,8 @@ from cosim.doors.hands import Hands
 from cosim.doors.lab import LINES
 from cosim.doors.shim import build_shim
 from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
+from cosim.topology.link_rates import rate_line
+from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
 from ironband.common import STDOUT, work_directory, write_json
 from ironband.serve_directory import program_path
@@ -30,7 +32,13 @@ _SIGNALLED = 128
 
 
 def run_session(
-    task: ServeTask, topology: str, host: str, directory: Path, command: Sequence[str], json_file: str | None
+    task: ServeTask,
+    topology: str,
+    described: TopologyFile,
+    host: str,
+    directory: Path,
+    command: Sequence[str],
+    json_file: str | None,
 ) -> int:
     """Serve until the command has ended, or somebody ends it; the exit status.
 
@@ -38,7 +46,7 @@ def run_session(
         What the engines raise, and the library's compilation (cosim.doors.shim.build_shim).
     """
     with ExitStack() as stack:
-        session = _Session(task, topology, host, directory, command, stack, quiet=json_file == STDOUT)
+        session = _Session(task, topology, described, host, directory, command, stack, quiet=json_file == STDOUT)
         cycles, difference = session.run()
         if json_file is not None:
             write_json(json_file, session.results(cycles))
@@ -59,6 +67,7 @@ class _Session:
         self,
         task: ServeTask,
         topology: str,
+        described: TopologyFile,
         host: str,
         directory: Path,
         command: Sequence[str],
@@ -70,6 +79,7 @@ class _Session:
         self.status = 0
         self._task = task
         self._topology = topology
+        self._described = described
         self._host = host
         self._directory = directory
         self._command = command
@@ -87,6 +97,7 @@ class _Session:
             "PATH": program_path(),
         }
         self._door = make_door(task, directory, host, self._begin, self._tell)
+        self._door.clients.connected = self._look_at_files
         self._lab = make_lab(task, self._door)
         self._hands = Hands(directory, self._door.selector, self._lab)
 
@@ -116,6 +127,8 @@ class _Session:
 
     def _begin(self) -> None:
         """The fabric can be used."""
+        for line in filter(None, (rate_line(self._described.subnet), self._described.remark)):
+            self._say(line)
         if self._command:
             process = self._stack.enter_context(in_foreground(self._command, env=os.environ | self._environment))
             descriptor = os.pidfd_open(process.pid)
@@ -138,6 +151,12 @@ class _Session:
             # In a shell's background a read would stop us.
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             self._hands.read_input(sys.stdin.fileno(), self._say)
+
+    def _look_at_files(self) -> None:
+        """Whoever comes may have read a topology that is not served."""
+        for file in self._described.files:
+            if change := file.change():
+                self._tell(f"{file.path} {change}; what is served is what it was at the start")
 
     def _say(self, line: str) -> None:
         print(line, file=self._output, flush=True)

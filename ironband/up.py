@@ -113,7 +113,7 @@ def up(
 
         console = text_console(json_file)
         printer = SubnetPrinter(console, made.names)
-        printer.head(topology, described.subnet, host, apart)
+        printer.head(topology, described, host, apart)
         with work_directory() as work_dir, cycle_counter(f"up on {task.engine}", console) as progress:
             result = bring_up_subnet(task, work_dir, [printer, CycleListener(progress)])
         difference = result.comparison.difference if result.comparison else None
@@ -134,7 +134,7 @@ def up(
         replay = shlex.join(["ironband", "up", topology, *given])
         report = SubnetReport(
             topology=topology,
-            described=described.subnet,
+            described=described,
             names=made.names,
             out_of_reach=apart,
             routing=routing,

@@ -11,6 +11,7 @@ from typing import Any, Final
 from cosim.analysis.observer import Observer
 from cosim.experiments.subnet_bring_up import SubnetBringUpResult
 from cosim.experiments.subnet_task import SubnetTask
+from cosim.topology.link_rates import rate_line, rate_text
 from cosim.topology.subnet_differences import differences
 from cosim.topology.subnet_text import format_topology, forwarding_table, host_line, link_lines, switch_line
 from cosim.topology.topology_file import TopologyFile
@@ -50,13 +51,15 @@ class SubnetPrinter(Observer):
         self._print = console.print_line
         self._names = names
 
-    def head(self, topology: str, described: Subnet, host: str, out_of_reach: Sequence[str]) -> None:
+    def head(self, topology: str, described: TopologyFile, host: str, out_of_reach: Sequence[str]) -> None:
         """The first lines: what the file has, where the Subnet Manager is, and what it cannot come to."""
-        said = ", ".join(_plural(count, noun) for noun, count in _counts(described).items())
+        said = ", ".join(_plural(count, noun) for noun, count in _counts(described.subnet).items())
         self._print(f"{topology}: {said}; the Subnet Manager is at {host}", "bold")
         if out_of_reach:
             named = ", ".join(out_of_reach[:_MANY_NAMES]) + (", ..." if len(out_of_reach) > _MANY_NAMES else "")
             self._print(f"{host} is not connected with {len(out_of_reach)} of them: {named}")
+        for line in filter(None, (rate_line(described.subnet), described.remark)):
+            self._print(line)
         self._print(f"{'cycle':>11}{'ns':>15}  event")
 
     def manage(self, host: str, cycle: int, event: Event) -> None:
@@ -72,7 +75,7 @@ class SubnetReport:
 
     Attributes:
         topology: name of the file.
-        described: the subnet that it describes.
+        described: what is in it.
         names: of the nodes in the fabric, by GUID.
         out_of_reach: of those that the Subnet Manager's host is not connected with.
         routing: name of the routing engine.
@@ -84,7 +87,7 @@ class SubnetReport:
     """
 
     topology: str
-    described: Subnet
+    described: TopologyFile
     names: Mapping[int, str]
     out_of_reach: list[str]
     routing: str
@@ -162,7 +165,8 @@ class SubnetReport:
         return {
             "command": "up",
             "topology": self.topology,
-            "described": {_PLURALS[noun]: count for noun, count in _counts(self.described).items()},
+            "described": {_PLURALS[noun]: count for noun, count in _counts(self.described.subnet).items()},
+            "remarks": list(self.described.remarks),
             "out_of_reach": self.out_of_reach,
             "sm": task.host,
             "routing": self.routing,
@@ -247,6 +251,10 @@ class SubnetReport:
             {
                 "ends": [{"guid": f"0x{end.guid:016x}", "port": end.port} for end in (link.a, link.b)],
                 "width": label(LinkWidth(link.width)),
+                "speed": link.speed.name,
+                "in_file": rate_text(stated.width, stated.speed)
+                if (stated := self.described.subnet.link(link.a))
+                else None,
                 "states": [label(PortState(found.state(end))) for end in (link.a, link.b)],
             }
             for link in self._subnet.links

@@ -86,6 +86,7 @@ NEEDS = [
     Need("ccache", _command("ccache"), required=False),
     Need("opensm", _command("opensm"), required=False),
     Need("infiniband-diags", _command("ibnetdiscover"), required=False),
+    Need("ibsim-utils", _command("ibsim"), required=False),
 ]
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from sm.events import DuplicateGuid, LinkFound, NodeFound, NodeLeftOut, Tell, Unsettled
 from sm.mad_client import SmpError
 from sm.sma_client import Path, SmaClient
-from sm.subnet import MANAGEMENT_PORT, MAX_PORTS, End, EndPort, Node, Subnet
+from sm.subnet import MANAGEMENT_PORT, MAX_PORTS, End, EndPort, Node, Speed, Subnet
 from sm.tasks import gather
-from wire.codes import LinkSpeed, LinkWidth, PortState
+from wire.codes import LinkWidth, PortState
 from wire.layout import Record
 from wire.node_info import NodeType
 from wire.smp import MAX_HOPS
@@ -264,7 +264,7 @@ class _Look:
 
     def _link(self, near: End, far: End) -> None:
         info = self.findings.ports[near]
-        width, speed = LinkWidth(info.link_width_active), LinkSpeed(info.link_speed_active)
+        width, speed = LinkWidth(info.link_width_active), Speed(info.link_speed_active)
         link = self.findings.subnet.connect(near, far, width, speed)
         if self._former.link(near) != link:
             self._tell(LinkFound(link))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import IntFlag
 from typing import NamedTuple
 
-from wire.codes import LID_RESERVED, LinkSpeed, LinkWidth
+from wire.codes import LID_RESERVED, LinkWidth
 from wire.node_info import NodeType
 
-__all__ = ["MANAGEMENT_PORT", "MAX_PORTS", "End", "EndPort", "Link", "Node", "Subnet", "SubnetError"]
+__all__ = ["MANAGEMENT_PORT", "MAX_PORTS", "End", "EndPort", "Link", "Node", "Speed", "Subnet", "SubnetError"]
 
 MANAGEMENT_PORT = 0
 """The port of a switch behind which its management agents are (IBTA vol 1, 18.2.4.1)."""
@@ -20,6 +21,21 @@ MAX_PORTS = 254
 
 class SubnetError(ValueError):
     """An impossible subnet; the text is one line."""
+
+
+class Speed(IntFlag):
+    """Of a lane, the slowest first: LinkSpeedActive's bits, FDR10, which is a vendor's, then LinkSpeedExtActive's, four
+    places up (IBTA vol 1, 14.2.5.6)."""
+
+    SDR = 1
+    DDR = 2
+    QDR = 4
+    FDR10 = 8
+    FDR = 16
+    EDR = 32
+    HDR = 64
+    NDR = 128
+    XDR = 512
 
 
 class End(NamedTuple):
@@ -74,7 +90,7 @@ class Link:
     a: End
     b: End
     width: LinkWidth = LinkWidth.X4
-    speed: LinkSpeed = LinkSpeed.SDR
+    speed: Speed = Speed.SDR
 
 
 @dataclass
@@ -107,7 +123,7 @@ class Subnet:
             self.disconnect(link.a)
         del self.nodes[guid]
 
-    def connect(self, one: End, other: End, width: LinkWidth = LinkWidth.X4, speed: LinkSpeed = LinkSpeed.SDR) -> Link:
+    def connect(self, one: End, other: End, width: LinkWidth = LinkWidth.X4, speed: Speed = Speed.SDR) -> Link:
         """Links two ports.
 
         Raises:

@@ -42,6 +42,7 @@ class Clients:
 
     Attributes:
         now: what time it is; kept right by the owner.
+        connected: called when a program has opened a connection.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Clients:
         TELL is told in a line what somebody may want to know; SET_MANAGER, which ports have a Subnet Manager.
         """
         self.now = Moment(0, 0)
+        self.connected: Callable[[], None] = lambda: None
         self._selector = selector
         self._ports = ports
         self._tell = tell
@@ -97,6 +99,7 @@ class Clients:
             connection = _Connection(accepted)
             self._connections.add(connection)
             self._selector.register(accepted, selectors.EVENT_READ, lambda events: self._serve(connection, events))
+            self.connected()
 
     def _serve(self, connection: _Connection, events: int) -> None:
         """Something can be read from a connection, or written to it."""

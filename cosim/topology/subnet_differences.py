@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from cosim.topology.link_rates import built_width
 from sm.subnet import End, Link, Node, Subnet
 from wire.meaning import label
 
@@ -45,7 +46,7 @@ def differences(described: Subnet, found: Subnet, origin: End) -> list[str]:
             said.append(f"not found: {_link(wanted[ends])}")
         elif ends not in wanted:
             said.append(f"found, and not in the file: {_link(seen[ends])}")
-        elif wanted[ends].width != seen[ends].width:
+        elif built_width(wanted[ends].width) != seen[ends].width:
             said.append(f"found to be {label(seen[ends].width)}: {_link(wanted[ends])}")
     return said
 

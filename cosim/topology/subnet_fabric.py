@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from cosim.topology.link_rates import built_width
 from cosim.topology.topology import hops_to, neighbours
 from cosim.topology.topology_file import TopologyError, TopologyFile
 from sm.subnet import MANAGEMENT_PORT, Node
@@ -36,7 +37,7 @@ class SubnetFabric:
     names: dict[int, str]
     """Of each node GUID, the node's name in the fabric."""
     widths: tuple[LinkWidth, ...]
-    """Of each link."""
+    """Of each link: the widest that is built and not wider than the file's."""
 
 
 def fabric_of(
@@ -52,17 +53,12 @@ def fabric_of(
     names = _names(topology)
     ordered = sorted(subnet.nodes.values(), key=lambda node: not node.is_switch)
     nodes = {names[node.guid]: _parameters(topology, node, switch, host) for node in ordered}
-    links = []
-    for link in subnet.links:
-        if link.width not in (LinkWidth.X1, LinkWidth.X4):
-            raise TopologyError(
-                f"{topology.file}:{topology.lines[link.a.guid]}: port {link.a.port} of "
-                f'"{topology.ids[link.a.guid]}" is {(link.width.name or "?")[1:]} lanes wide: expected 1x or 4x'
-            )
-        links.append(LinkParameters(names[link.a.guid], link.a.port, names[link.b.guid], link.b.port))
+    links = tuple(
+        LinkParameters(names[link.a.guid], link.a.port, names[link.b.guid], link.b.port) for link in subnet.links
+    )
     identities = {names[node.guid]: _identity(topology, node) for node in ordered}
-    fabric = FabricParameters(nodes, tuple(links), identities)
-    return SubnetFabric(fabric, names, tuple(link.width for link in subnet.links))
+    fabric = FabricParameters(nodes, links, identities)
+    return SubnetFabric(fabric, names, tuple(built_width(link.width) for link in subnet.links))
 
 
 def out_of_reach(fabric: FabricParameters, host: str) -> list[str]:
@@ -97,7 +93,7 @@ def _identity(topology: TopologyFile, node: Node) -> NodeIdentity:
 
 
 def _error(topology: TopologyFile, node: Node, reason: str) -> TopologyError:
-    return TopologyError(f'{topology.file}:{topology.lines[node.guid]}: "{topology.ids[node.guid]}" {reason}')
+    return topology.places[node.guid].error(f'"{topology.ids[node.guid]}" {reason}')
 
 
 def _names(topology: TopologyFile) -> dict[int, str]:

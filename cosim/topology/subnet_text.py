@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
+from cosim.topology.link_rates import rate_text
 from sm.discovery import Findings
 from sm.lids import LidRange
 from sm.subnet import MANAGEMENT_PORT, End, EndPort, Node, Subnet
@@ -66,7 +67,7 @@ def _link(subnet: Subnet, node: Node, number: int, far: End) -> str:
     far_port = _end_port(other, far.port)
     link = subnet.link(far)
     assert link is not None
-    name = f'"{_printable(other)}" lid {far_port.lid} {label(link.width).lower()}{link.speed.name}'
+    name = f'"{_printable(other)}" lid {far_port.lid} {rate_text(link.width, link.speed)}'
     if node.is_switch:
         far_guid = "" if other.is_switch else f"({far_port.guid:x}) "
         return f"[{number}]\t{_id(other)}[{far.port}]{far_guid}\t\t# {name}"
@@ -81,7 +82,7 @@ def _id(node: Node) -> str:
 
 def _printable(node: Node) -> str:
     """A node's description on one line."""
-    return re.sub(r"[^ -~]", " ", node.description)
+    return re.sub(rb"[^ -~]", b" ", node.description.encode()).decode()
 
 
 def _end_port(node: Node, number: int) -> EndPort:

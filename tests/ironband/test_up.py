@@ -191,7 +191,7 @@ def test_bad_use_is_one_line(capsys, arguments, said):
         ('Switch 2 "S"\n[1] "S"[2]\n', '2: "S"[1] is a link to nowhere: "S"[2] has no line that leads back'),
         ('Switch 2 "S"\nSwitch 2 "S"\n', '2: name "S" is used twice: line 1 has it already'),
         ('Ca 1 "H"\n', '1: "H" has no link: expected one'),
-        ("Switch\n", '1: malformed line \'Switch\': expected Switch|Ca PORTS "NAME" or [PORT] "NAME"[PORT]'),
+        ("Switch\n", '1: malformed line \'Switch\': expected Switch|Ca|Rt PORTS "NAME" or [PORT] "NAME"[PORT]'),
     ],
 )
 def test_a_bad_topology_is_one_line_with_its_place(capsys, text, said):

@@ -10,7 +10,7 @@ from sm.discovery import discover
 from sm.events import DuplicateGuid, LinkFound, NodeFound, NodeLeftOut, Unsettled
 from sm.mad_client import MadClient, NoAnswerError
 from sm.sma_client import SmaClient
-from sm.subnet import End, EndPort, Node, Subnet
+from sm.subnet import End, EndPort, Node, Speed, Subnet
 from sm.tasks import start
 from tests.sm.sma_fabric import SmaFabric
 from tests.sm.subnets import (
@@ -28,7 +28,7 @@ from tests.sm.subnets import (
     seen_from,
     star,
 )
-from wire.codes import LinkSpeed, LinkWidth, PortState
+from wire.codes import LinkWidth, PortState
 from wire.mad import MadMethod
 from wire.node_info import NodeType
 from wire.port_info import PORT_INFO_MODIFIER
@@ -107,7 +107,7 @@ def test_what_nodes_say_of_themselves_is_found():
     host = Node(8, NodeType.CA, 1, {1: EndPort(9)}, "höst")
     subnet.add(switch)
     subnet.add(host)
-    subnet.connect(End(5, 2), End(8, 1), LinkWidth.X1, LinkSpeed.DDR)
+    subnet.connect(End(5, 2), End(8, 1), LinkWidth.X1, Speed.DDR)
     found, _events, _fabric = found_in(subnet)
     assert found.subnet == subnet
 

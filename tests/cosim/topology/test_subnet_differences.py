@@ -5,9 +5,9 @@ from copy import deepcopy
 import pytest
 
 from cosim.topology.subnet_differences import differences, in_reach
-from sm.subnet import End, Subnet
+from sm.subnet import End, Speed, Subnet
 from tests.sm.subnets import HOST_GUID, SWITCH_GUID, add_host, cable, fat_tree, star
-from wire.codes import LinkSpeed, LinkWidth
+from wire.codes import LinkWidth
 
 ORIGIN = End(HOST_GUID, 1)
 
@@ -27,7 +27,7 @@ def test_lids_speeds_and_vendors_do_not_count(subnet):
     node.end_ports[0].lid, node.vendor_id, node.device_id, node.system_image_guid = 7, 8, 9, 10
     link = found.links[0]
     found.disconnect(link.a)
-    found.connect(link.a, link.b, link.width, LinkSpeed.QDR)
+    found.connect(link.a, link.b, link.width, Speed.QDR)
     assert differences(subnet, found, ORIGIN) == []
 
 
@@ -58,6 +58,18 @@ def test_a_link_of_another_width_is_told(subnet):
     found.disconnect(link.a)
     found.connect(link.a, link.b, LinkWidth.X1)
     assert differences(subnet, found, ORIGIN) == [f"found to be 1X: link {link.a} to {link.b}"]
+
+
+@pytest.mark.parametrize(
+    ("width", "built"), [(LinkWidth.X12, LinkWidth.X4), (LinkWidth.X8, LinkWidth.X4), (LinkWidth.X2, LinkWidth.X1)]
+)
+def test_a_link_is_as_wide_as_it_is_built(subnet, width, built):
+    found = deepcopy(subnet)
+    link = found.links[0]
+    for its, other in ((subnet, width), (found, built)):
+        its.disconnect(link.a)
+        its.connect(link.a, link.b, other)
+    assert differences(subnet, found, ORIGIN) == []
 
 
 def test_what_is_out_of_reach_need_not_be_found(subnet):

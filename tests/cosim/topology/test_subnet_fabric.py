@@ -65,16 +65,18 @@ def test_names_become_plain_and_stay_different():
         ('switchguid=0\nSwitch 2 "S"', 'net:2: "S" cannot be built: node_guid 0: expected 1..18446744073709551615'),
         ('\nCa 2 "H"', 'net:2: "H" is a channel adapter with 2 ports: expected 1'),
         ('Rt 1 "R"', 'net:1: "R" is a router: expected switches and channel adapters'),
-        (
-            'width=12\nSwitch 2 "S"\n[1] "S"[2]\n[2] "S"[1]',
-            'net:2: port 1 of "S" is 12 lanes wide: expected 1x or 4x',
-        ),
     ],
 )
 def test_what_ironband_does_not_have_is_told(text, error):
     with pytest.raises(TopologyError) as caught:
         fabric_of(parse_topology(text, "net"))
     assert str(caught.value) == error
+
+
+@pytest.mark.parametrize(("lanes", "built"), [(1, "X1"), (2, "X1"), (4, "X4"), (8, "X4"), (12, "X4")])
+def test_a_link_is_built_as_wide_as_it_can_be_and_not_wider_than_the_file_has_it(lanes, built):
+    text = f'Switch 2 "S"\n[1] "S"[2] # "" lid 1 {lanes}xHDR\n[2] "S"[1] # "" lid 1 {lanes}xHDR'
+    assert fabric_of(parse_topology(text, "net")).widths == (LinkWidth[built],)
 
 
 def test_hosts_relay_nothing_so_what_is_behind_none_of_the_own_switches_is_out_of_reach():
