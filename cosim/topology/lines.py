@@ -143,7 +143,7 @@ _STRAYED = re.compile(r"ib(?:warn|panic|error|debug): |\S+\.c:\d+; |pdebug\b")
 """What programs print beside ibnetdiscover's output, and ibsim's switch for printing more."""
 
 _OTHER_OUTPUT: Final = (
-    (re.compile(r"(?:Switch|Ca|Router)\s*: 0x"), "is of a list of nodes, as ibnetdiscover -l prints"),
+    (re.compile(r"(?:Switch|Ca|Router)\s+: 0x"), "is of a list of nodes, as ibnetdiscover -l prints"),
     (re.compile(r"(?:SW|CA|RT)\s+\d+\s+\d+ 0x"), "is of a report of ports, as ibnetdiscover -p prints"),
     (re.compile(r"[<>] "), "is a difference, as ibnetdiscover --diff prints"),
     (re.compile(r"(?:CA|Switch|Router): |.*\[  \] ==\("), "is of iblinkinfo"),

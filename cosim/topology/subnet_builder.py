@@ -145,7 +145,8 @@ class SubnetBuilder:
 
     def _far_end(self, end: End, linked: Linked) -> End:
         """Where a link leads, if the line there leads back, or an alias has no line of its own."""
-        here, far = self._called(end), self._found(linked, self._called(end))
+        here = self._called(end)
+        far = self._found(linked, f"{here} is linked to")
         there = self._called(far)
         if far == end:
             raise Wrong(f"{here} is linked to itself, expected another port")
@@ -172,17 +173,17 @@ class SubnetBuilder:
         guid = self._guids.get(linked.name)
         return None if guid is None else End(guid, 1 if linked.port is None else linked.port)
 
-    def _found(self, linked: Linked, here: str) -> End:
-        """The port of that name, to which the port HERE is linked."""
+    def _found(self, linked: Linked, who: str) -> End:
+        """The port of that name; WHO begins what is said if there is none."""
         end = self._leads_to(linked)
         if end is None:
             what = "unknown alias" if "@" in linked.name else "unknown node"
-            raise Wrong(f'{here} is linked to {what} "{linked.name}"')
+            raise Wrong(f'{who} {what} "{linked.name}"')
         if "@" in linked.name and linked.port not in (None, end.port):
-            raise Wrong(f'{here} is linked to "{linked.name}"[{linked.port}]: expected {end.port}, or none at an alias')
+            raise Wrong(f'{who} "{linked.name}"[{linked.port}]: expected {end.port}, or none at an alias')
         ports = self.subnet.nodes[end.guid].ports
         if not 1 <= end.port <= ports:
-            raise Wrong(f"{here} is linked to {self._called(end)}: expected a port of 1..{ports}")
+            raise Wrong(f"{who} {self._called(end)}: expected a port of 1..{ports}")
         return end
 
     def _rate_at(self, end: End) -> PortRate:
@@ -273,7 +274,7 @@ class SubnetBuilder:
             if linked.port is None and "@" not in linked.name:
                 raise Wrong(f'link "{linked.name}": expected a port')
             full = Linked(self._full_name(linked.name), linked.port)
-            ends.append(self._found(full, "this"))
+            ends.append(self._found(full, "link of"))
         for end, far in (ends, ends[::-1]):
             self._plug(end, Linked(self.names[far.guid], far.port), self._rate_at(end))
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cosim.topology.lines import Include, read_line
+from cosim.topology.lines import Gap, Include, read_line
 from cosim.topology.place import Place, TopologyError, Wrong
 from cosim.topology.subnet_builder import SubnetBuilder
 from sm.subnet import Subnet
@@ -133,10 +133,10 @@ class _Reader:
             place = Place(file, number, included_at)
             try:
                 said = read_line(line.strip())
+                if said is not None:
+                    self._builder.take(place, said)
                 if isinstance(said, Include):
                     self._include(said.file, place, opened)
-                elif said is not None:
-                    self._builder.take(place, said)
             except Wrong as wrong:
                 raise place.error(wrong) from None
 
@@ -164,6 +164,7 @@ class _Reader:
         except OSError as error:
             raise Wrong(f'include "{file}": {error.strerror}') from None
         self.take(text, str(path), place, (*opened, os.path.realpath(path)))
+        self._builder.take(place, Gap())
 
 
 def _candidates(file: str, place: Place) -> Iterator[Path]:

@@ -195,12 +195,26 @@ def test_what_is_wrong_is_told_with_file_line_and_reason(line, text, error):
     assert "\n" not in str(caught.value)
 
 
+MODULES = """
+module="A"
+Switch 4 "S"
+@[1] "up" w=3
+[2] "S"[3] # "S" lid 0 4xHDR
+[3] "S"[2] # "S" lid 0 4xHDR
+
+module=""
+Rt 1 "R"
+[1] "A@up" w=2
+do unlink "A#S"[4]
+"""
+
+
 @pytest.mark.parametrize("seed", range(300))
 def test_a_damaged_file_is_a_topology_or_a_wrong_one(seed):
     """Characters changed, lost and doubled give only TopologyErrors, with a line that exists."""
     random = Random(seed)
     files = [TOPOLOGIES / "odd.net", TOPOLOGIES / "odd.ibnetdiscover", PACKAGED["parallel"]]
-    text = random.choice(files).read_text()
+    text = random.choice([MODULES, *(file.read_text() for file in files)])
     for _ in range(random.randint(1, 4)):
         place = random.randrange(len(text))
         text = text[:place] + random.choice(["", text[place] * 2, *'[]()"#=+@ \t\n01x9fSC']) + text[place + 1 :]
@@ -238,6 +252,116 @@ def test_a_file_that_is_no_topology_is_told(tmp_path, data, error):
     with pytest.raises(TopologyError) as caught:
         read_topology(path)
     assert str(caught.value) == f"{path}{error}"
+
+
+def written(folder: Path, **texts: str) -> dict[str, Path]:
+    """Files of a folder, by their names without `.net`."""
+    paths = {name: folder / f"{name}.net" for name in texts}
+    for name, text in texts.items():
+        paths[name].write_text(text)
+    return paths
+
+
+def test_an_included_file_is_looked_for_as_ibsim_does_then_beside_the_one_that_does_it(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    written(tmp_path / "here", both='Switch 2 "here"')
+    path = written(
+        tmp_path / "there",
+        both='Switch 2 "there"',
+        one='Switch 2 "beside"',
+        all='include "both.net"\ninclude "one.net"',
+    )["all"]
+    monkeypatch.chdir(tmp_path / "here")
+    topology = read_topology(path)
+    assert list(topology.ids.values()) == ["here", "beside"]
+    assert [str(place) for place in topology.places.values()] == ["both.net:1", f"{tmp_path}/there/one.net:1"]
+    assert [file.path.name for file in topology.files] == ["all.net", "both.net", "one.net"]
+
+
+def test_ports_end_with_the_included_file(tmp_path):
+    path = written(tmp_path, part='Switch 2 "S"\n[1] "S"[2]', all='include "part.net"\n[2] "S"[1]')["all"]
+    with pytest.raises(TopologyError, match=r"all\.net:2: a port's line belongs to no node"):
+        read_topology(path)
+
+
+def test_settings_and_modules_go_on_after_an_included_file(tmp_path):
+    path = written(tmp_path, ids='devid=7\nmodule="A"', all='include "ids.net"\nSwitch 2 "S"')["all"]
+    topology = read_topology(path)
+    assert topology.ids == {0x200000: "A#S"}
+    assert topology.subnet.nodes[0x200000].device_id == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('Switch 2 "S"\nSwitch 2 "U"\nSwitch 2 "S"', 'b.net:3: name "S" is used twice: line 1 has it already (includ'),
+        ('Switch 2 "T"', 'b.net:1: name "T" is used twice: a.net:1 has it already (included at a.net:2)'),
+        (
+            'include "a.net"',
+            'b.net:1: include "a.net": it is being read already, expected a file that does not include',
+        ),
+        (
+            'include "b.net"',
+            'b.net:1: include "b.net": it is being read already, expected a file that does not include',
+        ),
+        ('include "c.net"', 'b.net:1: include "c.net": No such file or directory (included at a.net:2)'),
+        ('include "."', 'b.net:1: include ".": Is a directory (included at a.net:2)'),
+        ('[1] "T"', "b.net:1: a port's line belongs to no node: expected it right after a node's line (included at a"),
+        (
+            'Switch 2 "S"\n[2] "T"[2]',
+            'b.net:2: "S"[2] is a link to nowhere: "T"[2] has no line that leads back (included',
+        ),
+    ],
+)
+def test_what_is_wrong_in_an_included_file_is_told_with_both_places(tmp_path, monkeypatch, text, error):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, a='Switch 2 "T"\ninclude "b.net"', b=text)
+    with pytest.raises(TopologyError) as caught:
+        read_topology("a.net")
+    assert str(caught.value).startswith(error)
+
+
+def test_an_included_file_that_is_no_text_is_told_with_its_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, a='include "b.net"')
+    (tmp_path / "b.net").write_bytes(b"# one\n# \xe9\n")
+    with pytest.raises(TopologyError, match=r"^b\.net:2: byte 0xe9 is not UTF-8, expected a topology file"):
+        read_topology("a.net")
+
+
+def test_files_that_include_others_too_deep_or_too_often_are_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, **{f"f{level}": f'include "f{level + 1}.net"\n' * 10 for level in range(10)}, f10="")
+    with pytest.raises(
+        TopologyError, match=r'^f8\.net:1: include "f9\.net": expected at most 9 files within each other'
+    ):
+        read_topology("f0.net")
+    with pytest.raises(TopologyError, match=r'^f9\.net:\d+: include "f10\.net": expected at most 1,000 in all'):
+        read_topology("f5.net")
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "BOM"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_files_of_other_systems_are_read(tmp_path, start, end):
+    path = tmp_path / "some.net"
+    path.write_bytes(start + (TOPOLOGIES / "odd.ibnetdiscover").read_bytes().replace(b"\n", end))
+    assert read_topology(path).subnet == read_topology(TOPOLOGIES / "odd.ibnetdiscover").subnet
+
+
+def test_speeds_of_all_years_are_kept_and_written_again():
+    rates = [f"{width}x{speed.name}" for width in (1, 2, 4, 8, 12) for speed in Speed]
+    ports = 2 * len(rates)
+    lines = [f'Switch {ports} "S"']
+    for number, rate in enumerate(rates):
+        one, other = 2 * number + 1, 2 * number + 2
+        lines += [f'[{one}] "S"[{other}] # "S" lid 0 {rate}', f'[{other}] "S"[{one}] # "S" lid 0 {rate}']
+    subnet = parse_topology("\n".join(lines), "all").subnet
+    text = format_topology(subnet, End(0x200000, 1), WHEN)
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith("[")] == [
+        rate for rate in rates for _end in range(2)
+    ]
+    assert parse_topology(text, "again").subnet == subnet
 
 
 def test_a_topology_that_comes_with_ironband_is_found_by_its_name(tmp_path, monkeypatch):
