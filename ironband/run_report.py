@@ -170,6 +170,8 @@ class RunPrinter:
         start = self._nanoseconds(experiment.start)
         links = len(scenario.links)
         self._print(f"{links} links Active, traffic may start at cycle {experiment.start:,} ({start} ns).")
+        for note in scenario.notes:
+            self._print(note)
         self._print()
         self._print(f"{'cycle':>11}  {'ns':>13}  {'place':{self._width}}  {'credits left':>14}  event", "bold")
 

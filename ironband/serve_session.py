@@ -16,7 +16,6 @@ from cosim.doors.hands import Hands
 from cosim.doors.lab import LINES
 from cosim.doors.shim import build_shim
 from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
-from cosim.topology.link_rates import rate_line
 from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
 from ironband.common import STDOUT, work_directory, write_json
@@ -127,8 +126,8 @@ class _Session:
 
     def _begin(self) -> None:
         """The fabric can be used."""
-        for line in filter(None, (rate_line(self._described.subnet), self._described.remark)):
-            self._say(line)
+        for note in self._described.notes:
+            self._say(note)
         if self._command:
             process = self._stack.enter_context(in_foreground(self._command, env=os.environ | self._environment))
             descriptor = os.pidfd_open(process.pid)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from cosim.analysis.observer import Observer
 from cosim.experiments.subnet_bring_up import SubnetBringUpResult
 from cosim.experiments.subnet_task import SubnetTask
-from cosim.topology.link_rates import rate_line, rate_text
+from cosim.topology.link_rates import rate_text
 from cosim.topology.subnet_differences import differences
 from cosim.topology.subnet_text import format_topology, forwarding_table, host_line, link_lines, switch_line
 from cosim.topology.topology_file import TopologyFile
@@ -58,8 +58,8 @@ class SubnetPrinter(Observer):
         if out_of_reach:
             named = ", ".join(out_of_reach[:_MANY_NAMES]) + (", ..." if len(out_of_reach) > _MANY_NAMES else "")
             self._print(f"{host} is not connected with {len(out_of_reach)} of them: {named}")
-        for line in filter(None, (rate_line(described.subnet), described.remark)):
-            self._print(line)
+        for note in described.notes:
+            self._print(note)
         self._print(f"{'cycle':>11}{'ns':>15}  event")
 
     def manage(self, host: str, cycle: int, event: Event) -> None:

@@ -56,6 +56,8 @@ class Scenario(Table):
     picture: Drawing = Field(default_factory=Drawing)
     identities: dict[str, NodeIdentity] = Field(default_factory=dict)
     """GUIDs and descriptions of nodes by name, where a topology file gives them; no TOML file does."""
+    notes: tuple[str, ...] = ()
+    """What somebody should know of the topology file; no TOML file has any."""
 
     @field_validator("sl_to_vl")
     @classmethod

@@ -50,13 +50,14 @@ def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = 
         raise ScenarioError(f"{file}: {error}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
-    for key in ("name", "identities"):
+    for key in ("name", "identities", "notes"):
         if key in table:
             raise ScenarioError(f"{file}: {key}: unknown key")
     identities: dict[str, NodeIdentity] = {}
+    notes: tuple[str, ...] = ()
     if "topology" in table:
         try:
-            table, identities = _with_topology(table, folder)
+            table, identities, notes = _with_topology(table, folder)
         except ScenarioError as error:
             raise ScenarioError(f"{file}: {error}") from None
     try:
@@ -64,17 +65,20 @@ def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = 
         scenario = Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
     except ValidationError as error:
         raise ScenarioError(f"{file}: {_first_error(error)}") from None
-    return scenario.model_copy(update={"identities": identities})
+    return scenario.model_copy(update={"identities": identities, "notes": notes})
 
 
-def _with_topology(table: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, NodeIdentity]]:
-    """A scenario's table with the nodes and links of the topology file that it names, and who the nodes are."""
+def _with_topology(
+    table: dict[str, Any], folder: Path
+) -> tuple[dict[str, Any], dict[str, NodeIdentity], tuple[str, ...]]:
+    """A scenario's table with the nodes and links of the topology file that it names, who the nodes are, and notes."""
     file = table.pop("topology")
     if not isinstance(file, str):
         raise ScenarioError(f"topology: {file!r}: expected the name of a file")
     if "links" in table:
         raise ScenarioError(f"links: expected none beside those of {file}")
-    made = fabric_of(read_topology(folder / file))
+    topology = read_topology(folder / file)
+    made = fabric_of(topology)
     nodes: dict[str, dict[str, Any]] = {"switches": {}, "hosts": {}}
     for name, node in made.fabric.nodes.items():
         if isinstance(node, SwitchParameters):
@@ -95,7 +99,7 @@ def _with_topology(table: dict[str, Any], folder: Path) -> tuple[dict[str, Any],
         {"ends": [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"], "width": label(width)}
         for link, width in zip(made.fabric.links, made.widths, strict=True)
     ]
-    return {**table, **nodes, "links": links}, made.fabric.identities
+    return {**table, **nodes, "links": links}, made.fabric.identities, topology.notes
 
 
 def _first_error(error: ValidationError) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from cosim.topology.lines import Gap, Include, read_line
+from cosim.topology.link_rates import rate_line
 from cosim.topology.place import Place, TopologyError, Wrong
 from cosim.topology.subnet_builder import SubnetBuilder
 from sm.subnet import Subnet
@@ -54,10 +55,12 @@ class TopologyFile:
     """What was read."""
 
     @property
-    def remark(self) -> str:
-        """The first of the remarks, and how many more there are; empty if there are none."""
+    def notes(self) -> tuple[str, ...]:
+        """What somebody should know who runs the fabric: rates that are not built; the first of the remarks, and how
+        many more there are."""
         more = len(self.remarks) - 1
-        return f"{self.remarks[0]}{f', and {more:,} more such' if more else ''}" if self.remarks else ""
+        remark = f"{self.remarks[0]}{f', and {more:,} more such' if more else ''}" if self.remarks else ""
+        return tuple(filter(None, (rate_line(self.subnet), remark)))
 
 
 def packaged_topologies() -> dict[str, Path]:

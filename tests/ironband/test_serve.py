@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cosim.topology.topology_file import packaged_topologies
 from cosim.trace.compare import Comparison, Difference
 from ironband import main
 from tests.ironband.command import COMMAND, one_line_error
@@ -310,6 +311,29 @@ fails(errno.ENODEV, opened)
 def test_a_command_ends_the_serving_with_its_status(tmp_path):
     assert served("star", "--", "sh", "-c", "exit 7", cwd=tmp_path).returncode == 7
     assert served("star", "--", "sh", "-c", "kill -9 $$", cwd=tmp_path).returncode == 128 + 9
+
+
+@needs_programs
+def test_a_topology_that_changes_under_its_server_is_told_once(tmp_path):
+    star = packaged_topologies()["star"].read_text()
+    (tmp_path / "part.net").write_text(star)
+    (tmp_path / "all.net").write_text('include "part.net"\n')
+    ask = "smpquery nodeinfo -D 0"
+    script = f"{ask}; {ask}; echo >> part.net; {ask}; {ask}; rm all.net; {ask}"
+    ended = served("all.net", "--", "sh", "-c", f"({script}) > asked", cwd=tmp_path)
+    assert (tmp_path / "asked").read_text().count("NodeType") == 5
+    assert [line.split(": ", 1)[1] for line in ended.stderr.splitlines()] == [
+        "part.net has changed; what is served is what it was at the start",
+        "all.net is gone; what is served is what it was at the start",
+    ]
+
+
+def test_rates_that_links_do_not_have_are_told(tmp_path):
+    (tmp_path / "fast.net").write_text(
+        'Ca 1 "A"\n[1] "B" # lid 0 lmc 0 "B" lid 0 12xQDR\nCa 1 "B"\n[1] "A" # lid 0 lmc 0 "A" lid 0 12xQDR\n'
+    )
+    ended = served("fast.net", "--", "true", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "links of the file: 1 of 12xQDR (here 4xSDR)\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

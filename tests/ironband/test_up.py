@@ -248,6 +248,34 @@ def test_what_the_host_is_not_connected_with_is_told(capsys):
     assert found["out_of_reach"] == ["SW1", "H1"]
 
 
+FAST = """
+Switch 4 "S"
+[1] "H1"[1] # "H1" lid 0 4xEDR
+[2] "H2"[1] # "H2" lid 0 2xHDR
+do error "S"[1] 5
+
+Ca 1 "H1"
+[1] "S"[1] # lid 0 lmc 0 "S" lid 0 4xEDR
+Ca 1 "H2"
+[1] "S"[2] # lid 0 lmc 0 "S" lid 0 2xHDR
+"""
+
+
+def test_what_the_file_has_and_the_fabric_has_not_is_told(capsys):
+    Path("fast.net").write_text(FAST)
+    remark = "fast.net:5: 'do error \"S\"[1] 5' is not done: of ibsim's console there is only link"
+    assert printed(capsys, "fast.net")[1:3] == [
+        "links of the file: 1 of 4xEDR (here 4xSDR), 1 of 2xHDR (here 1xSDR)",
+        remark,
+    ]
+    found = results(capsys, "fast.net")
+    assert found["remarks"] == [remark]
+    assert [(link["in_file"], link["width"], link["speed"]) for link in found["links"]] == [
+        ("4xEDR", "4X", "SDR"),
+        ("2xHDR", "1X", "SDR"),
+    ]
+
+
 def test_a_link_that_the_host_is_not_connected_with_cannot_be_cut(capsys):
     Path("apart.net").write_text(TWO_PARTS)
     line = one_line_error(capsys, "apart.net", "--fail", "SW2[1]@5000")

@@ -234,9 +234,23 @@ def test_nodes_are_who_they_are_in_the_topology_file(tmp_path):
     assert scenario.fabric.identity("the_switch") == NodeIdentity(0x200000, 0x200000, "the switch")
 
 
-def test_a_scenario_file_has_no_identities():
-    with pytest.raises(ScenarioError, match=r"^two\.toml: identities: unknown key$"):
-        parse_scenario(f"{TWO_HOSTS}\n[identities]", "two.toml")
+def test_what_the_topology_file_has_and_the_fabric_has_not_is_noted(tmp_path):
+    assert with_net(tmp_path, "").notes == ()
+    (tmp_path / "fast.net").write_text(
+        'Ca 1 "A"\n[1] "B" # lid 0 lmc 0 "B" lid 0 2xHDR\nCa 1 "B"\n[1] "A" # lid 0 lmc 0 "A" lid 0 2xHDR\ndo dump'
+    )
+    scenario = parse_scenario('cycles = 1\ntopology = "fast.net"', "two.toml", folder=tmp_path)
+    assert scenario.notes == (
+        "links of the file: 1 of 2xHDR (here 1xSDR)",
+        f"{tmp_path}/fast.net:5: 'do dump' is not done: of ibsim's console there is only link",
+    )
+    assert [link.width for link in scenario.links] == ["1X"]
+
+
+@pytest.mark.parametrize("key", ["identities", "notes"])
+def test_a_scenario_file_has_no_identities_or_notes(key):
+    with pytest.raises(ScenarioError, match=rf"^two\.toml: {key}: unknown key$"):
+        parse_scenario(f"{TWO_HOSTS}\n[{key}]", "two.toml")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ _PATIENCE_SECONDS = 20
 
 needs_ibsim = pytest.mark.skipif(
     shutil.which("ibsim") is None or _CLIENT is None or shutil.which("ibnetdiscover") is None,
-    reason="apt-get install ibsim-utils infiniband-diags",
+    reason="NOT TESTED against ibsim: apt-get install ibsim-utils infiniband-diags",
 )
 
 

@@ -149,7 +149,10 @@ Ca\t1 "H-0000000000000100"\t\t# "n1 mlx5_0"
 }
 
 
-@pytest.mark.skipif(not NET_EXAMPLES.exists(), reason="this image leaves the documentation of ibsim-utils out")
+@pytest.mark.skipif(
+    not NET_EXAMPLES.exists(),
+    reason="NOT TESTED with ibsim's own examples: this image leaves out the documentation of ibsim-utils",
+)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_ibsims_own_examples_mean_what_ibsim_takes_them_for(name, tmp_path):
     path = NET_EXAMPLES / name

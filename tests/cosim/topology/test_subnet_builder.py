@@ -68,12 +68,12 @@ def test_what_nothing_comes_of_is_kept_for_somebody_to_know():
         "net:7: 'do error \"S\"[1] 10' is not done: of ibsim's console there is only link",
         "net:8: 'do !more' is not done: of ibsim's console there is only link",
     )
-    assert topology.remark == "net:1: 'ibwarn: [17] sim_connect: attached' is read over, and 5 more such"
+    assert topology.notes == ("net:1: 'ibwarn: [17] sim_connect: attached' is read over, and 5 more such",)
     assert links(topology) == {"S[1]-S[2]"}
 
 
 def test_nothing_is_said_of_a_file_that_all_comes_of():
-    assert read('Switch 2 "S"').remark == ""
+    assert read('Switch 2 "S"').notes == ()
 
 
 @pytest.mark.parametrize(
