@@ -121,12 +121,12 @@ _OPTIONS = r"((?:\s*[A-Za-z]\w*\s*=\s*\w+)(?:\s+[A-Za-z]\w*\s*=\s*\w+)*)?\s*(?:#
 _FAR = r'"([^"]*)"(?:\s*\[(\d{1,9})\])?'
 _NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d{1,9})\s*"([^"]*)"\s*(?:#(.*))?')
 _PORT = re.compile(
-    r"\[(\d{1,9})\](?:\[ext \d+\])?(?:\s*\(([0-9a-fA-F]+)\))?\s*"  # [1](100001): port number and GUID
-    rf"{_FAR}(?:\[ext \d+\])?(?:\s*\([0-9a-fA-F]+\))?{_OPTIONS}"  # "H1"[1](100001): the far one's
+    r"\[(\d{1,9})\](?:\[ext \d+\])?(?:\s*\((?:0x)?([0-9a-fA-F]+)\))?\s*"  # [1](100001): port number and GUID
+    rf"{_FAR}(?:\[ext \d+\])?(?:\s*\((?:0x)?[0-9a-fA-F]+\))?{_OPTIONS}"  # "H1"[1](100001): the far one's
 )
 _ALIAS = re.compile(rf'@\s*\[(\d{{1,9}})\]\s*"([^"]*)"{_OPTIONS}')
 _OPTION = re.compile(r"([A-Za-z]\w*)\s*=\s*(\w+)")
-_SETTING = re.compile(r"([a-z]+)\s*([=+])\s*(\w+)\s*(?:\(([0-9a-fA-F]+)\))?\s*(?:#.*)?")
+_SETTING = re.compile(r"([a-z]+)\s*([=+])\s*(\w+)\s*(?:\((?:0x)?([0-9a-fA-F]+)\))?\s*(?:#.*)?")
 _MODULE = re.compile(r'module\s*=\s*"([^"]*)"\s*(?:#.*)?')
 _INCLUDE = re.compile(r'include\s*"([^"\0]+)"\s*(?:#.*)?')
 _COMMAND = re.compile(r"do\b\s*(.*)")

@@ -101,24 +101,23 @@ class SubnetBuilder:
             Wrong: it does not go with those before.
         """
         self._place = place
+        if not isinstance(line, PortLine | Alias | Remark):
+            self._node = None
         match line:
+            case NodeHead():
+                self._take_node(line)
             case PortLine():
                 self._take_port(line)
             case Alias():
                 self._take_alias(line)
+            case Setting():
+                self._take_setting(line)
+            case Module():
+                self._module = _checked("module", line.name) if line.name else ""
+            case LinkCommand():
+                self._take_link(line)
             case Remark():
                 self.remarks.append(f"{place}: {line.text}")
-            case _:
-                self._node = None
-                match line:
-                    case NodeHead():
-                        self._take_node(line)
-                    case Setting():
-                        self._take_setting(line)
-                    case Module():
-                        self._module = _checked("module", line.name) if line.name else ""
-                    case LinkCommand():
-                        self._take_link(line)
 
     def link(self) -> None:
         """Links the ports, when all nodes are known.

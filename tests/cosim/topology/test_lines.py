@@ -56,6 +56,7 @@ def test_nodes_with_ports_that_have_lids(word, kind):
         ('[1](2c903) "H"[2] # "n" lid 1 4x2.5', Linked("H", 2), None, ("4", "2.5")),
         ('[1](2c903)"H"', Linked("H", None), None, None),
         ('[1] (2c903) "pod@up"', Linked("pod@up", None), None, None),
+        ('[1](0x2c903)\t"H"[1](0x2c907)', Linked("H", 1), None, None),
     ],
 )
 def test_ports_of_adapters(line, far, lid, rate):
