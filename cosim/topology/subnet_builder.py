@@ -204,6 +204,8 @@ class SubnetBuilder:
         description = line.description or name
         if len(description.encode()) > NODE_DESCRIPTION.size_bytes:
             raise Wrong(f'node description "{description}": expected at most {NODE_DESCRIPTION.size_bytes} bytes')
+        if "\0" in description:
+            raise Wrong(f"node description {description!r}: expected one without NUL, which ends it")
         if name in self._guids:
             first = self.places[self._guids[name]].seen_from(self._place)
             raise Wrong(f'name "{name}" is used twice: {first} has it already')

@@ -170,6 +170,7 @@ STAR = ['Switch 4 "S"', '[1] "A"[1]', '[2] "B"[1]', "", 'Ca 1 "A"', '[1] "S"[1]'
         (5, 'Ca 1 ""', '5: node name "": expected one without # and @'),
         (5, 'Ca 1 "A@B"', '5: node name "A@B": expected one without # and @'),
         (5, f'Ca 1 "{"A" * 65}"', f'5: node description "{"A" * 65}": expected at most 64 bytes'),
+        (5, 'Ca 1 "A" # "x\0y"', "5: node description 'x\\x00y': expected one without NUL, which ends it"),
         (5, 'Ca 0 "A"', '5: "A" has 0 ports: expected 1..254'),
         (5, 'Switch 255 "A"', '5: "A" has 255 ports: expected 1..254'),
         (5, 'Hub 4 "A"', "5: malformed line 'Hub 4 \"A\"': expected Switch|Ca"),
