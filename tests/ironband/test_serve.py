@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from cosim.topology.topology_file import packaged_topologies
+from cosim.topology.subnet_differences import differences
+from cosim.topology.topology_file import packaged_topologies, parse_topology
 from cosim.trace.compare import Comparison, Difference
 from ironband import main
+from tests.cosim.topology.ibsim import discovered_by_ibsim, needs_ibsim
 from tests.ironband.command import COMMAND, one_line_error
 from tests.ironband.served import TWO_SWITCHES, large_fat_tree, needs_programs, scripted, served
 from wire.trace import Kind, Record
@@ -311,6 +313,23 @@ fails(errno.ENODEV, opened)
 def test_a_command_ends_the_serving_with_its_status(tmp_path):
     assert served("star", "--", "sh", "-c", "exit 7", cwd=tmp_path).returncode == 7
     assert served("star", "--", "sh", "-c", "kill -9 $$", cwd=tmp_path).returncode == 128 + 9
+
+
+@needs_programs
+@needs_ibsim
+def test_programs_see_the_fabric_that_they_see_in_ibsim(tmp_path):
+    (tmp_path / "pod.net").write_text('Switch 4 "S"\n[1] "H"\n@[2] "up"\n\nCa 1 "H"\n[1] "S"\n\n')
+    file = tmp_path / "all.net"
+    file.write_text(
+        'module="A"\ninclude "pod.net"\nmodule="B"\ninclude "pod.net"\nmodule=""\n'
+        'Switch 4 "Top" # "top of pods"\n[1] "A@up"\n[2] "B@up"\n\ndo link "A#S"[4] "B#S"[4]\n'
+    )
+    served_text = scripted(tmp_path, [], "all.net", {"seen": "ibnetdiscover"})["seen"]
+    seen, judged = (
+        parse_topology(text, "discovered").subnet for text in (served_text, discovered_by_ibsim(file, tmp_path))
+    )
+    assert len(seen.links) == 5
+    assert differences(judged, seen, seen.links[0].a) == []
 
 
 @needs_programs
