@@ -55,7 +55,10 @@ def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
     ("sim", "cycles", "more"),
     [
         ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512", "--seed", str(TWO_HOSTS_ALIKE)]),
-        ("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
+        pytest.param(
+            *("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
+            marks=pytest.mark.deep,
+        ),
         pytest.param(
             *("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512", "--seed", str(A_DEEP_SWITCH)]),
             marks=pytest.mark.deep,

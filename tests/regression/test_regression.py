@@ -13,6 +13,9 @@ from verilog.design import fabric_design
 pytestmark = pytest.mark.slow
 
 SIMULATORS = ["verilator", "icarus"]
+LONG = {"packets_and_credits", "errors_on_links"}
+"""Random campaigns: what they say on Verilator they say on Icarus in `make deep`."""
+
 PAIR_TESTS = "tests.regression.cocotb_pair"
 STAR_TESTS = "tests.regression.cocotb_star"
 OPEN_PORT_TESTS = "tests.regression.cocotb_open_port"
@@ -24,8 +27,16 @@ def seed() -> int:
     return chosen
 
 
-@pytest.mark.parametrize("simulator", SIMULATORS)
-@pytest.mark.parametrize("testcase", cocotb_tests(PAIR_TESTS))
+@pytest.mark.parametrize(
+    ("testcase", "simulator"),
+    [
+        pytest.param(
+            testcase, simulator, marks=[pytest.mark.deep] if simulator == "icarus" and testcase in LONG else []
+        )
+        for testcase in cocotb_tests(PAIR_TESTS)
+        for simulator in SIMULATORS
+    ],
+)
 def test_pair(testcase: str, simulator: str, tmp_path: Path) -> None:
     run_cocotb(simulator, fabric_design(PAIR), PAIR, PAIR_TESTS, testcase, tmp_path, seed=seed())
 
