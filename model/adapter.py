@@ -31,8 +31,6 @@ _LINK: Final = 0
 _HOST: Final = 1
 _AGENT: Final = 2
 """Inputs and outputs of the crossing."""
-_ARRIVALS = (1, 0)
-"""The agent knows the link as port 1, the host as port 0."""
 _HEADER_LATENCY = 3
 """Cycles from a packet's turn until its length is compared with NeighborMTU."""
 _CYCLE_MASK: Final = 0xFFFF_FFFF
@@ -106,7 +104,9 @@ class Adapter(Node):
         self.host = HostOutput(matcher, _HOST, vls, self._deliver)
         matcher.add(self._from_host.input, self.host)
         self.bus = Bus(kernel, self)
-        self.agent = PortZero(matcher, self.bus, self.ports, _ARRIVALS, parameters, node, identity).agent
+        # The agent knows the link by its port's number, the host as port 0.
+        arrivals = identity.port, 0
+        self.agent = PortZero(matcher, self.bus, self.ports, arrivals, parameters, node, identity).agent
 
     # What the port asks (sections 3.3, 3.5 and 5).
 

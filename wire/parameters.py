@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from .codes import MTU, max_pkt_len, mtu_bytes, mtu_code
 from .forwarding_tables import MULTICAST_FORWARDING_TABLE
-from .node_info import node_description
+from .node_info import NodeType, node_description
 from .packet import blocks_of_words
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "NodeIdentity",
     "NodeParameters",
     "SwitchParameters",
+    "adapter_port",
+    "adapter_port_name",
     "slots_of",
 ]
 
@@ -85,7 +87,7 @@ class SwitchParameters:
 
 @dataclass(frozen=True, slots=True)
 class AdapterParameters:
-    """A channel adapter with one port and a packet interface behind it."""
+    """A port of a channel adapter and the packet interface behind it; most adapters have one."""
 
     vls: int = 1
     mtu: int = 2048
@@ -107,21 +109,50 @@ _GUID_MAX = (1 << 64) - 1
 _FIRST_GUID = 0x001B_0000_0000_0000
 _GUIDS_PER_NODE = 0x100
 
+_MAX_PORTS: Final = 64
+"""Of a node."""
+
+_PORT_SIGN: Final = "."
+
+
+def adapter_port_name(adapter: str, port: int) -> str:
+    """What a port of an adapter that has several is called among a fabric's nodes."""
+    return f"{adapter}{_PORT_SIGN}{port}"
+
+
+def adapter_port(name: str) -> tuple[str, int]:
+    """Of a node of a fabric, the adapter and which of its ports it is; 0: the name is that of a whole node."""
+    adapter, _sign, port = name.partition(_PORT_SIGN)
+    return adapter, int(port or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class NodeIdentity:
-    """What distinguishes identical nodes. SystemImageGUID is NodeGUID."""
+    """What distinguishes identical nodes. SystemImageGUID is NodeGUID.
+
+    Ports of one adapter have all but `port_guid` and `port` in common. A switch has `ports`, `port` and `type` of its
+    own.
+    """
 
     node_guid: int
     port_guid: int
     """PortGUID of an adapter's port, and of a switch's port 0."""
     description: str
     """Up to 64 bytes of UTF-8."""
+    ports: int = 1
+    """How many an adapter has."""
+    port: int = 1
+    """Which of them it is."""
+    type: Literal[NodeType.CA, NodeType.ROUTER] = NodeType.CA
+    """What an adapter says that it is."""
 
     def __post_init__(self) -> None:
         _between("node_guid", self.node_guid, 1, _GUID_MAX)
         _between("port_guid", self.port_guid, 1, _GUID_MAX)
         node_description(self.description)
+        _between("ports", self.ports, 1, _MAX_PORTS)
+        _between("port", self.port, 1, self.ports)
+        _one_of("type", self.type, (NodeType.CA, NodeType.ROUTER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +171,8 @@ class LinkParameters:
 class FabricParameters:
     """Nodes by name, in order (a node's index is its place), and links.
 
-    Every adapter is connected; a switch port may have no link, and is down then. Link widths
-    are registers of the ports, not parameters.
+    Of an adapter with several ports each is a node, which has one port: `adapter_port_name`. A port may have no link,
+    and is down then. Link widths are registers of the ports, not parameters.
     """
 
     nodes: dict[str, NodeParameters] = field(default_factory=dict)
@@ -164,9 +195,6 @@ class FabricParameters:
             if (name, port) in used:
                 raise ValueError(f"port {name}[{port}] is used by two links: expected one")
             used.add((name, port))
-        for name, node in self.nodes.items():
-            if isinstance(node, AdapterParameters) and (name, 1) not in used:
-                raise ValueError(f"adapter {name} has no link: expected one")
         for name in self.identities:
             if name not in self.nodes:
                 raise ValueError(f"identity of {name}: no such node; there are {', '.join(self.nodes)}")
@@ -175,9 +203,12 @@ class FabricParameters:
         """What node `name` is called by management."""
         if name in self.identities:
             return self.identities[name]
-        node_guid = _FIRST_GUID + _GUIDS_PER_NODE * (1 + list(self.nodes).index(name))
-        is_switch = isinstance(self.nodes[name], SwitchParameters)
-        return NodeIdentity(node_guid, node_guid if is_switch else node_guid + 1, name)
+        adapter, port = adapter_port(name)
+        own = [index for index, other in enumerate(self.nodes) if adapter_port(other)[0] == adapter]
+        node_guid = _FIRST_GUID + _GUIDS_PER_NODE * (1 + own[0])
+        if isinstance(self.nodes[name], SwitchParameters):
+            return NodeIdentity(node_guid, node_guid, name)
+        return NodeIdentity(node_guid, node_guid + (port or 1), adapter, len(own), port or 1)
 
     @staticmethod
     def port_count(node: NodeParameters) -> int:

@@ -56,7 +56,7 @@ TRACE_FILE = "trace.bin"
 IDENTITY_FILE = "identities.bin"
 IDLE_FILE = "idle.bin"
 
-IDENTITY_FIELDS = {name: int(member.shape) for name, member in IdentitySignature.members.items()}
+IDENTITY_FIELDS = {name: int(member.shape) for name, member in IdentitySignature().members.items()}
 """Bits of what makes up an identity, highest first."""
 
 CONTROL = Struct(">QHH4I")

@@ -9,7 +9,7 @@ from wire.headers import LRH
 from wire.layout import Record
 from wire.mad import MadMethod, mad_data
 from wire.notice import ProducerType, TrapNumber
-from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
+from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 from wire.registers import LEASE_SECOND_AT_RESET, lft_address
 from wire.sma import SmaAttribute
 from wire.smp import is_directed
@@ -52,13 +52,17 @@ class Agent:
         self.lease_second = LEASE_SECOND_AT_RESET
         self._kernel = kernel
         self._node = node
-        self._ports = FabricParameters.port_count(parameters)
+        # Outputs, by the numbers of external ports.
+        self._outputs = {identity.port: _ADAPTER_LINK}
+        if isinstance(parameters, SwitchParameters):
+            self._outputs = {port: port - 1 for port in range(1, parameters.ports + 1)}
         self._is_switch = isinstance(parameters, SwitchParameters)
+        self._producer = ProducerType.SWITCH if self._is_switch else ProducerType(identity.type)
         self._vls = parameters.vls
         self._attributes = Attributes(node, parameters, identity)
         self._port_info = self._attributes.port_info
         self._switch_info = self._attributes.switch_info
-        self._perf_attributes = perf_attributes(node, parameters)
+        self._perf_attributes = perf_attributes(node, parameters, identity.port)
         self._steps = Steps(kernel)
         self._lease = Lease(kernel, self._lease_expired)
         self._free = True
@@ -221,7 +225,7 @@ class Agent:
         if way.toward == Toward.HOST:
             return _ADAPTER_HOST
         if way.toward == Toward.PORT:
-            return self._output_of(way.number)
+            return self._outputs.get(way.number)
         if way.toward == Toward.NOWHERE:
             return None
         if self._switch_info is None:
@@ -233,11 +237,7 @@ class Agent:
         top = table.linear_fdb_top
         entry = self._node.give_read(lft_address(way.number))
         yield _LFT_STEP + READ_STEPS
-        return self._output_of(entry.value) if way.number <= top else None
-
-    def _output_of(self, port: int) -> int | None:
-        """An adapter's port 1 is its link."""
-        return port - 1 if 1 <= port <= self._ports else None
+        return self._outputs.get(entry.value) if way.number <= top else None
 
     # M_Key (section 4).
 
@@ -278,8 +278,7 @@ class Agent:
         own = self._port_info.own
         self._trap_timer_ends = self._kernel.now + (_TRAP_TIMER_CYCLES << own.subnet_timeout)
         self._kernel.at(self._trap_timer_ends, DECIDE, self._look_at_traps)
-        producer = ProducerType.SWITCH if self._is_switch else ProducerType.CA
-        data = trap_packet(trap, self._traps.pending[trap], producer, own, self._details(trap))
+        data = trap_packet(trap, self._traps.pending[trap], self._producer, own, self._details(trap))
         at_own_host = not self._is_switch and own.master_sm_lid >> own.lmc == own.lid >> own.lmc
         output = yield from self._output(TO_HOST if at_own_host else route(own.master_sm_lid))
         yield LAST

@@ -26,7 +26,7 @@ class Attributes:
     """
 
     def __init__(self, node: AgentNode, parameters: NodeParameters, identity: NodeIdentity) -> None:
-        self.port_info = PortInfo(node, parameters)
+        self.port_info = PortInfo(node, parameters, identity.port)
         self.sl_to_vl = SlToVlMappingTable(node, parameters)
         self.switch_info: SwitchInfo | None = None
         self.by_code: dict[int, Attribute] = {
@@ -38,7 +38,7 @@ class Attributes:
             SmaAttribute.SL_TO_VL_MAPPING_TABLE: self.sl_to_vl,
             SmaAttribute.VL_ARBITRATION_TABLE: VlArbitrationTable(node, parameters),
             SmaAttribute.VENDOR_DIAG: Constant(VENDOR_DIAG.pack()),
-            SmaAttribute.LED_INFO: LedInfo(node, parameters),
+            SmaAttribute.LED_INFO: LedInfo(node, parameters, identity.port),
         }
         if isinstance(parameters, SwitchParameters):
             self.switch_info = switch_info = SwitchInfo(node, parameters)

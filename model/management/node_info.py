@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Final
 
 from wire.node_info import DEVICE_ID, NODE_INFO, VENDOR_ID, NodeType
-from wire.parameters import FabricParameters, NodeIdentity, NodeParameters, SwitchParameters
+from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 from wire.port_tables import P_KEY_TABLE
 
 from .attribute import Attribute, Request
@@ -19,10 +19,10 @@ class NodeInfo(Attribute):
     """What the node is, and by which port the SMP came in."""
 
     def __init__(self, parameters: NodeParameters, identity: NodeIdentity) -> None:
-        self._is_switch = isinstance(parameters, SwitchParameters)
+        self._port = None if isinstance(parameters, SwitchParameters) else identity.port
         self._info = NODE_INFO.record(
-            node_type=NodeType.SWITCH if self._is_switch else NodeType.CA,
-            num_ports=FabricParameters.port_count(parameters),
+            node_type=NodeType.SWITCH if isinstance(parameters, SwitchParameters) else identity.type,
+            num_ports=parameters.ports if isinstance(parameters, SwitchParameters) else identity.ports,
             system_image_guid=identity.node_guid,
             node_guid=identity.node_guid,
             port_guid=identity.port_guid,
@@ -33,7 +33,6 @@ class NodeInfo(Attribute):
         )
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:
-        """LocalPortNum of an adapter is 1, also for its host."""
+        """LocalPortNum of an adapter's port is its own, also for its host."""
         yield ANSWER
-        arrival = request.arrival if self._is_switch else 1
-        return self._info.replace(local_port_num=arrival).pack()
+        return self._info.replace(local_port_num=self._port or request.arrival).pack()

@@ -1,11 +1,11 @@
 """The attributes of performance management (docs/management.md, section 6)."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from wire.layout import Field, Layout
 from wire.mad import CLASS_PORT_INFO
-from wire.parameters import FabricParameters, NodeParameters
+from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import (
     ALL_PORTS,
     PMA_CAPABILITIES,
@@ -39,23 +39,24 @@ _TICK: Final = word_of(PORT_SAMPLES_CONTROL, "tick")
 class _PortAttribute(SettableAttribute):
     """An attribute of a port, or of all ports, that is read from registers and written to them."""
 
-    def __init__(self, node: AgentNode, ports: int, layout: Layout) -> None:
+    def __init__(self, node: AgentNode, pages: Mapping[int, int], layout: Layout) -> None:
+        """`pages` of registers, by the number of the port."""
         self._node = node
-        self._ports = ports
+        self._pages = pages
         self._port_select = layout["port_select"]
 
     def select(self, modifier: int, data: bytes) -> int | None:
         """PortSelect, one of the ports with registers or all; there is no modifier."""
         port = self._port_select.read(data)
-        return port if modifier == 0 and (1 <= port <= self._ports or port == ALL_PORTS) else None
+        return port if modifier == 0 and (port in self._pages or port == ALL_PORTS) else None
 
     def laps(self, data: bytes) -> int:
         """One for each port that is asked about."""
-        return self._ports if self._port_select.read(data) == ALL_PORTS else 1
+        return len(self._pages) if self._port_select.read(data) == ALL_PORTS else 1
 
     def _asked(self, request: Request) -> list[int]:
-        """The port of each lap."""
-        return list(range(1, self._ports + 1)) if request.which == ALL_PORTS else [request.which]
+        """The page of each lap's port."""
+        return list(self._pages.values()) if request.which == ALL_PORTS else [self._pages[request.which]]
 
     def _write(self, port: int, register: _Register, value: int) -> None:
         self._node.bus_write(port_address(port, register), value)
@@ -70,8 +71,8 @@ class PortSamplesControl(_PortAttribute):
     set_words = frozenset({_TICK})
     answer_words = frozenset({_TICK})
 
-    def __init__(self, node: AgentNode, ports: int) -> None:
-        super().__init__(node, ports, PORT_SAMPLES_CONTROL)
+    def __init__(self, node: AgentNode, pages: Mapping[int, int]) -> None:
+        super().__init__(node, pages, PORT_SAMPLES_CONTROL)
 
     def change(self, request: Request) -> Generator[int, None, bool]:
         """Tick."""
@@ -127,10 +128,14 @@ class PortCounters(_PortAttribute):
     """Counters of a port, of 32 bits at most."""
 
     def __init__(
-        self, node: AgentNode, ports: int, layout: Layout, counters: Iterable[tuple[int, str, Counter | Detail]]
+        self,
+        node: AgentNode,
+        pages: Mapping[int, int],
+        layout: Layout,
+        counters: Iterable[tuple[int, str, Counter | Detail]],
     ) -> None:
         """`counters` are those that are kept, with their bits and fields."""
-        super().__init__(node, ports, layout)
+        super().__init__(node, pages, layout)
         self._layout = layout
         self._places = _places(layout, counters)
         self._as_they_came = [name for name in _SELECTORS if name in layout]
@@ -192,8 +197,8 @@ class PortCountersExtended(_PortAttribute):
     set_words = frozenset(word + 1 for _, word, _, _ in _EXTENDED)
     answer_words = frozenset(word + half for _, word, _, _ in _EXTENDED for half in range(2))
 
-    def __init__(self, node: AgentNode, ports: int) -> None:
-        super().__init__(node, ports, PORT_COUNTERS_EXTENDED)
+    def __init__(self, node: AgentNode, pages: Mapping[int, int]) -> None:
+        super().__init__(node, pages, PORT_COUNTERS_EXTENDED)
 
     def change(self, request: Request) -> Generator[int, None, bool]:
         """The counters that are selected, the lower half of each first."""
@@ -227,18 +232,20 @@ class PortCountersExtended(_PortAttribute):
         return PORT_COUNTERS_EXTENDED.pack(values)
 
 
-def perf_attributes(node: AgentNode, parameters: NodeParameters) -> dict[int, Attribute]:
-    """A node's, by AttributeID."""
-    ports = FabricParameters.port_count(parameters)
+def perf_attributes(node: AgentNode, parameters: NodeParameters, own_port: int) -> dict[int, Attribute]:
+    """A node's, by AttributeID. `own_port` is the number of an adapter's port."""
+    pages = {own_port: 1}
+    if isinstance(parameters, SwitchParameters):
+        pages = {port: port for port in range(1, parameters.ports + 1)}
     can_do = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
     return {
         PmaAttribute.CLASS_PORT_INFO: Constant(can_do),
-        PmaAttribute.PORT_SAMPLES_CONTROL: PortSamplesControl(node, ports),
+        PmaAttribute.PORT_SAMPLES_CONTROL: PortSamplesControl(node, pages),
         PmaAttribute.PORT_SAMPLES_RESULT: Constant(PORT_SAMPLES_RESULT.pack()),
-        PmaAttribute.PORT_COUNTERS: PortCounters(node, ports, PORT_COUNTERS, _COUNTERS),
-        PmaAttribute.PORT_RCV_ERROR_DETAILS: PortCounters(node, ports, PORT_RCV_ERROR_DETAILS, _RCV_ERROR_DETAILS),
+        PmaAttribute.PORT_COUNTERS: PortCounters(node, pages, PORT_COUNTERS, _COUNTERS),
+        PmaAttribute.PORT_RCV_ERROR_DETAILS: PortCounters(node, pages, PORT_RCV_ERROR_DETAILS, _RCV_ERROR_DETAILS),
         PmaAttribute.PORT_XMIT_DISCARD_DETAILS: PortCounters(
-            node, ports, PORT_XMIT_DISCARD_DETAILS, _XMIT_DISCARD_DETAILS
+            node, pages, PORT_XMIT_DISCARD_DETAILS, _XMIT_DISCARD_DETAILS
         ),
-        PmaAttribute.PORT_COUNTERS_EXTENDED: PortCountersExtended(node, ports),
+        PmaAttribute.PORT_COUNTERS_EXTENDED: PortCountersExtended(node, pages),
     }

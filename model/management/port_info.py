@@ -219,9 +219,11 @@ class PortInfo(SettableAttribute):
     set_words = frozenset(word_of(PORT_INFO, name) for name, _, _ in _REGISTERS)
     answer_words = frozenset(word_of(PORT_INFO, name) for name in ("link_width_active", "port_state"))
 
-    def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
+    def __init__(self, node: AgentNode, parameters: NodeParameters, own_port: int) -> None:
+        """`own_port` is the number of an adapter's port."""
         self._node = node
         self._is_adapter = isinstance(parameters, AdapterParameters)
+        self._own_port = own_port
         self.host_sm = False
         mtu, vls = parameters.mtu, parameters.vls
         if isinstance(parameters, SwitchParameters):
@@ -252,7 +254,7 @@ class PortInfo(SettableAttribute):
         """A place in `stored`."""
         port = PORT_INFO_MODIFIER.from_int(modifier).port
         if self._is_adapter:
-            return 0 if port <= 1 else None
+            return 0 if port in (0, self._own_port) else None
         return port if port < len(self.stored) else None
 
     def _kind(self, which: int) -> PortKind:
@@ -291,7 +293,7 @@ class PortInfo(SettableAttribute):
     def answer(self, request: Request) -> Generator[int, None, bytes]:
         """What may change at any time is as visible at its word's step."""
         which = request.which
-        live = {"local_port_num": 1 if self._is_adapter else request.arrival}
+        live = {"local_port_num": self._own_port if self._is_adapter else request.arrival}
         if which == 0:
             yield _answer_step("capability_mask")
             live["capability_mask"] = self.capability_mask

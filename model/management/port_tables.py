@@ -121,15 +121,16 @@ class VlArbitrationTable(StoredBlock):
 class LedInfo(StoredBlock):
     """The LED of each external port, or of an adapter's."""
 
-    def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
+    def __init__(self, node: AgentNode, parameters: NodeParameters, own_port: int) -> None:
         super().__init__(node, LED_INFO.pack())
         self._ports = _external_ports(parameters)
+        self._own_port = own_port
 
     def select(self, modifier: int, data: bytes) -> int | None:
-        """A port; an adapter's is 1, or 0."""
+        """A port; an adapter's is its own, or 0."""
         port = PORT_MODIFIER.from_int(modifier).port
         if self._ports is None:
-            return 1 if port <= 1 else None
+            return self._own_port if port in (0, self._own_port) else None
         return port if 1 <= port <= self._ports else None
 
     def kept(self, data: bytes) -> bytes:

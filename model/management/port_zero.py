@@ -145,6 +145,7 @@ class PortZero(AgentNode):
         The node's other inputs and outputs have been added to the matcher.
         """
         index = len(arrivals)
+        self._arrivals = arrivals
         self._kernel = matcher.kernel
         self._bus = bus
         self._ports = ports
@@ -176,7 +177,8 @@ class PortZero(AgentNode):
     def icrc_wrong(self, arrival: int, cycles: int) -> None:
         """Count it at the port that it came by."""
         if arrival:
-            self._ports[arrival - 1].status.counters.add_after(cycles, Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
+            port = self._ports[self._arrivals.index(arrival)]
+            port.status.counters.add_after(cycles, Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
 
     def taken_by_trap(self) -> None:
         """The agent is not available in the current cycle, nor until it is freed."""

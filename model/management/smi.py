@@ -11,7 +11,19 @@ from wire.mad import MadMethod
 from wire.sma import SmaAttribute
 from wire.smp import MAX_HOPS, initial_port, is_directed, return_port, with_return_port
 
-__all__ = ["FROM_HOST", "TO_AGENT", "TO_HOST", "Passage", "Toward", "Way", "answer_passage", "pass_on", "port", "route"]
+__all__ = [
+    "FROM_HOST",
+    "TO_AGENT",
+    "TO_HOST",
+    "TO_LINK",
+    "Passage",
+    "Toward",
+    "Way",
+    "answer_passage",
+    "pass_on",
+    "port",
+    "route",
+]
 
 FROM_HOST: Final = 0
 """The arrival port of an SMP that an adapter's host sent."""
@@ -27,6 +39,7 @@ class Toward(IntEnum):
     HOST = 2
     PORT = 3
     ROUTE = 4
+    LINK = 5
 
 
 class Way(NamedTuple):
@@ -58,6 +71,8 @@ class Passage(NamedTuple):
 _DROPPED: Final = Passage(Way(Toward.NOWHERE))
 TO_AGENT: Final = Way(Toward.AGENT)
 TO_HOST: Final = Way(Toward.HOST)
+TO_LINK: Final = Way(Toward.LINK)
+"""Out by an adapter's only link, as it came from the host."""
 _DIRECT: Final = {"dlid": LID_PERMISSIVE, "slid": LID_PERMISSIVE}
 """The LRH of an SMP on the directed part of its route."""
 
@@ -102,7 +117,7 @@ def _for_sma(smp: Record, is_switch: bool) -> bool:
 
 def _lid_routed(lrh: Record, from_host: bool, lid: int, lmc: int) -> Passage:
     if from_host and (lid == 0 or lrh.dlid >> lmc != lid >> lmc):
-        return Passage(port(1))
+        return Passage(TO_LINK)
     return Passage(TO_AGENT)
 
 
@@ -113,7 +128,7 @@ def _sent_by_host(smp: Record) -> Passage:
     if smp.hop_pointer == 0 and smp.hop_count == 0:
         return Passage(TO_AGENT, {"hop_pointer": 1})
     if smp.hop_pointer == 0 and smp.dr_slid != LID_PERMISSIVE:
-        return Passage(port(1))
+        return Passage(TO_LINK)
     if smp.hop_pointer == 0:
         return Passage(port(initial_port(smp, 1)), {"hop_pointer": 1}, _DIRECT)
     return _DROPPED
@@ -144,7 +159,7 @@ def _hop_done(smp: Record, arrival: int) -> dict[str, int]:
 def _answer_by_host(smp: Record) -> Passage:
     hops = smp.hop_count
     if hops > 0 and smp.hop_pointer == hops + 1 and smp.dr_dlid != LID_PERMISSIVE:
-        return Passage(port(1))
+        return Passage(TO_LINK)
     if hops > 0 and smp.hop_pointer == hops + 1:
         return Passage(port(return_port(smp, hops)), {"hop_pointer": hops}, _DIRECT)
     return _DROPPED

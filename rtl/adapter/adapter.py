@@ -61,7 +61,7 @@ class Adapter(wiring.Component):
                 "up": In(1),
                 "polling": Out(1),
                 "bus": In(BusSignature),
-                "identity": In(IdentitySignature),
+                "identity": In(IdentitySignature()),
                 "send": Out(HostStreamSignature).array(slots),
                 "recv": Out(HostWordSignature),
                 "recv_stall": In(slots),

@@ -68,7 +68,9 @@ class Fabric(wiring.Component):
         """
         m = Module()
         for (name, parameters), node in zip(self.parameters.nodes.items(), self._nodes, strict=True):
-            m.submodules[name] = node if platform is None else platform.node(name, node, parameters)
+            # A `.` would part the names of modules in Verilog.
+            legal = name.replace(".", "$")
+            m.submodules[legal] = node if platform is None else platform.node(legal, node, parameters)
         for index, link in enumerate(self._links):
             for direction, half in enumerate(link):
                 m.submodules[f"link_{index}_{direction}"] = half
@@ -82,10 +84,9 @@ class Fabric(wiring.Component):
     def _identify_nodes(self, m: Module) -> None:
         """Each node's identity, on wires of the fabric: nodes of equal parameters are identical inside."""
         for index, (name, node) in enumerate(zip(self.parameters.nodes, self._nodes, strict=True)):
-            if index < self.ports.identities:
-                connect(m, flipped(self.identity[index]), node.identity)
-                continue
-            for member, value in identity_values(self.parameters.identity(name)).items():
+            values = identity_values(self.parameters.identity(name))
+            for member in node.identity.signature.members:
+                value = values[member] if index >= self.ports.identities else getattr(self.identity[index], member)
                 m.d.comb += getattr(node.identity, member).eq(value)
 
     def _connect_links(self, m: Module) -> None:

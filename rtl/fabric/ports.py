@@ -102,6 +102,6 @@ class FabricSignature(wiring.Signature):
                 "tx": Out(RowSignature).array(len(ports.open)),
                 "polled": In(1).array(len(ports.open)),
                 "polls": Out(1).array(len(ports.open)),
-                "identity": In(IdentitySignature).array(ports.identities),
+                "identity": In(IdentitySignature()).array(ports.identities),
             }
         )

@@ -33,8 +33,8 @@ class Agent(wiring.Component):
 
     Members:
         taking: when it takes a packet.
-        words: the packet that it is sent; word w in cycle x_(w+1) + 3. `arrival` is the port that it came in by, 0 for
-            an adapter's host.
+        words: the packet that it is sent; word w in cycle x_(w+1) + 3. `arrival` is the port that it came in by, in an
+            adapter 1 for the link, 0 for the host.
         stream, slot, to_output: the packet that it offers, its slot, and one-hot the output for it: of a switch in
             ports' order, of an adapter the link and the host. `accepted`: it is taken in this cycle, its words follow.
         icrc_errors: one-hot, by which port the packet came whose ICRC alone is wrong; in the cycle before that shows.
@@ -44,6 +44,7 @@ class Agent(wiring.Component):
 
     def __init__(self, parameters: NodeParameters) -> None:
         self._parameters = parameters
+        self._is_switch = isinstance(parameters, SwitchParameters)
         ports, outputs = (parameters.ports,) * 2 if isinstance(parameters, SwitchParameters) else (1, 2)
         super().__init__(
             {
@@ -57,7 +58,7 @@ class Agent(wiring.Component):
                 "icrc_errors": Out(ports),
                 "bus": Out(BusSignature),
                 "hold": In(1),
-                "identity": In(IdentitySignature),
+                "identity": In(IdentitySignature(is_switch=self._is_switch)),
                 "lease_second": In(DATA_BITS),
                 "node_state": In(NodeStateSignature(parameters)),
             }
@@ -87,9 +88,11 @@ class Agent(wiring.Component):
         connect(m, flipped(self.words), receive.words)
         connect(m, flipped(self.node_state), traps.node_state, answer_word.node_state)
         known = receive.head.is_smp | receive.head.is_pma_request
-        m.d.sync += self.icrc_errors.eq(Mux(work.not_right & known, 1 << receive.head.arrival >> 1, 0))
+        came_by = 1 << receive.head.arrival >> 1 if self._is_switch else ~receive.head.from_host
+        m.d.sync += self.icrc_errors.eq(Mux(work.not_right & known, came_by, 0))
         m.d.comb += [
-            receive.arrival.eq(self.arrival),
+            receive.arrival.eq(self.arrival if self._is_switch else self.identity.local_port_num),
+            receive.from_host.eq(0 if self._is_switch else self.arrival == 0),
             receive.m_key.eq(decision.key.m_key),
             offer.came.eq(receive.write),
             work.right.eq(offer.right & known),

@@ -61,7 +61,7 @@ class AgentPort(wiring.Component):
                 "bus": Out(BusSignature),
                 "hold": In(1),
                 "icrc_errors": Out(ports),
-                "identity": In(IdentitySignature),
+                "identity": In(IdentitySignature(is_switch=self._is_switch)),
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
                 "node_state": In(NodeStateSignature(parameters)),

@@ -20,12 +20,11 @@ from rtl.management.settings import SettingsSignature
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
 from rtl.management.trap_packet import notice_words
 from rtl.rotation import any_of
-from rtl.widths import PORT_BITS
 from wire.layout import Field
 from wire.mad import CLASS_PORT_INFO
-from wire.node_info import NODE_INFO
+from wire.node_info import NODE_INFO, NodeType
 from wire.packet import WORD_BYTES
-from wire.parameters import NodeParameters
+from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import PMA_CAPABILITIES, PMA_RESP_TIME, PORT_SAMPLES_CONTROL, PmaAttribute
 from wire.port_info import PORT_INFO, CapabilityMask
 from wire.port_tables import GUID_INFO
@@ -67,7 +66,7 @@ class AnswerWord(Stage):
             trap=In(1),
             key=In(Key),
             node_state=In(NodeStateSignature(parameters)),
-            identity=In(IdentitySignature),
+            identity=In(IdentitySignature(is_switch=isinstance(parameters, SwitchParameters))),
             client_reregister=In(1),
             read=In(DATA_BITS),
             write=Out(PacketWrite),
@@ -85,7 +84,7 @@ class AnswerWord(Stage):
         parts = [
             Mux(self._shown(), self.word.kept, 0),
             *self._guids(),
-            self._part(m, SmaAttribute.NODE_INFO, fields_in_words({NODE_INFO["local_port_num"]: self._local_port})),
+            self._part(m, SmaAttribute.NODE_INFO, fields_in_words(self._node_info())),
             self._part(m, SmaAttribute.NODE_DESCRIPTION, description),
             self._part(m, SmaAttribute.PORT_INFO, fields_in_words(self._port_info(seen))),
             self._part(m, PmaAttribute.CLASS_PORT_INFO, constant_words(class_port_info[:SMP_DATA_BYTES])),
@@ -94,7 +93,8 @@ class AnswerWord(Stage):
         if self._is_switch:
             change = {SWITCH_INFO["port_state_change"]: seen.port_state_change}
             parts.append(self._part(m, SmaAttribute.SWITCH_INFO, fields_in_words(change)))
-        for trap, words in enumerate(notice_words(self._is_switch, self.settings.lid, seen.is_sm)):
+        producer = Const(NodeType.SWITCH) if self._is_switch else self.identity.node_type
+        for trap, words in enumerate(notice_words(self._is_switch, producer, self.settings.lid, seen.is_sm)):
             parts.append(self._part(m, SmaAttribute.NOTICE, words, self.trap == trap))
 
         # A PMA's counters are read a little later, and of a word of its own some bytes stay as in the request.
@@ -190,9 +190,12 @@ class AnswerWord(Stage):
                 here = Cat(chosen[of.name] & (number == list(masks(field))[half]) for of, field in places).any()
                 yield Mux(here, guid.word_select(1 - half, WORD_BITS), 0)
 
-    @property
-    def _local_port(self) -> Value:
-        return self.task.head.arrival if self._is_switch else Const(1, PORT_BITS)
+    def _node_info(self) -> dict[Field, Value]:
+        """Kinds of adapters and their numbers of ports are identities: ports of all are alike."""
+        seen: dict[Field, Value] = {NODE_INFO["local_port_num"]: self.task.head.arrival}
+        if not self._is_switch:
+            seen |= {NODE_INFO[name]: getattr(self.identity, name) for name in ("node_type", "num_ports")}
+        return seen
 
     def _port_info(self, seen: data.View) -> dict[Field, Value]:
         physical_state_bits = PORT_INFO["port_physical_state"].width
@@ -209,7 +212,7 @@ class AnswerWord(Stage):
         at_port_0 = self.attribute.target.at_port_0
         at_node, on_link = (at_port_0, ~at_port_0) if self._is_switch else (Const(1, 1), Const(1, 1))
         port_info = {
-            PORT_INFO["local_port_num"]: self._local_port,
+            PORT_INFO["local_port_num"]: self.task.head.arrival,
             **{PORT_INFO[name]: Mux(at_node, value, 0) for name, value in of_node.items()},
             **{PORT_INFO[name]: Mux(on_link, value, 0) for name, value in of_link.items()},
         }

@@ -104,7 +104,7 @@ class AttributeDecode(wiring.Component):
         """Modifier and PortSelect, then the status, the first that applies."""
         head, chosen, status = self.task.head, self.attribute.chosen, self.attribute.status
         no_modifier = head.attribute_modifier == 0
-        is_port = (head.port_select != 0) & (head.port_select <= self._ports)
+        is_port = self._is_port(head.port_select)
         one_port = no_modifier & (is_port | (head.port_select == ALL_PORTS))
         allowed = self._allowed()
         allowed_by_name = {kind.name: allowed.get(kind, no_modifier) for kind in of_sma}
@@ -134,16 +134,21 @@ class AttributeDecode(wiring.Component):
         end, field = 8 * modifier.size_bytes, modifier[name]
         return self.task.head.attribute_modifier[end - field.end_bits : end - field.offset_bits]
 
+    def _is_port(self, number: Value) -> Value:
+        """Whether there is an external port of this number: in an adapter the one that the agent is behind."""
+        return (number != 0) & (number <= self._ports) if self._is_switch else number == self.task.head.arrival
+
     def _allowed(self) -> dict[SmaAttribute, Value]:
         """The modifiers of attributes that have one."""
         named, ports, attributes = self._named, self._ports, self._attributes
+        of_port_info = named(PORT_INFO_MODIFIER, "port")
         port, block = named(PORT_MODIFIER, "port"), named(VL_ARBITRATION_MODIFIER, "block")
         allowed = {
-            SmaAttribute.PORT_INFO: named(PORT_INFO_MODIFIER, "port") <= ports,
+            SmaAttribute.PORT_INFO: (of_port_info == 0) | self._is_port(of_port_info),
             SmaAttribute.P_KEY_TABLE: named(P_KEY_TABLE_MODIFIER, "block") == 0,
             SmaAttribute.SL_TO_VL_MAPPING_TABLE: Value.cast(1),
             SmaAttribute.VL_ARBITRATION_TABLE: Cat(block == half for half in _HALVES).any(),
-            SmaAttribute.LED_INFO: port <= ports,
+            SmaAttribute.LED_INFO: (port == 0) | self._is_port(port),
         }
         if self._is_switch:
             inputs, outputs = (named(SL_TO_VL_MODIFIER, name) for name in ("input_port", "output_port"))

@@ -58,9 +58,9 @@ class AttributeMap:
         self.base: dict[SmaAttribute, int] = {}
         self.init: list[int] = []
 
+        of_kind = {"node_type": NodeType.SWITCH, "num_ports": ports} if is_switch else {}
         node_info = NODE_INFO.pack(
-            node_type=NodeType.SWITCH if is_switch else NodeType.CA,
-            num_ports=ports,
+            **of_kind,
             partition_cap=_PARTITION_CAP,
             device_id=DEVICE_ID,
             revision=_REVISION,

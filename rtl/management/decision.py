@@ -59,7 +59,7 @@ class Decision(wiring.Component):
             def own(lid: Value) -> Value:
                 return (lid ^ settings.lid) >> settings.lmc == 0
 
-            m.d.comb += task.from_host.eq(head.arrival == 0)
+            m.d.comb += task.from_host.eq(head.from_host)
             m.d.sync += [
                 smi.for_own_lid.eq(own(head.dlid) & (settings.lid != 0)),
                 sm_at_host.eq(own(settings.master_sm_lid)),

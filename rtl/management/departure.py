@@ -130,7 +130,7 @@ class Departure(Stage):
                 leaves = by_port | (route.wanted & (route.lid <= self.settings.linear_fdb_top))
                 m.d.sync += self.to_output.eq(Cat(leaves & (port == 1 + output) for output in range(self._ports)))
             else:
-                to_link = by_route | (goes == Goes.LINK) | (by_port & (port == 1))
+                to_link = by_route | (goes == Goes.LINK) | (by_port & (port == self.task.head.arrival))
                 m.d.sync += self.to_output.eq(Cat(to_link, goes == Goes.HOST))
 
     def _find_slot(self, m: Module) -> None:

@@ -1,5 +1,7 @@
 """A node's identity and state, on wires to its agent (docs/management.md, section 7)."""
 
+from typing import Final
+
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
@@ -9,19 +11,25 @@ from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 __all__ = ["IdentitySignature", "NodeStateSignature", "identity_values"]
 
 
-IdentitySignature = wiring.Signature(
-    {
-        "node_guid": Out(NODE_INFO["node_guid"].width),
-        "port_guid": Out(NODE_INFO["port_guid"].width),
-        "description": Out(8 * NODE_DESCRIPTION.size_bytes),
-    }
-)
-"""A node's identity, seen from its source. It does not change.
+_OF_ALL: Final = {
+    "node_guid": NODE_INFO["node_guid"].width,
+    "port_guid": NODE_INFO["port_guid"].width,
+    "description": 8 * NODE_DESCRIPTION.size_bytes,
+}
+_OF_ADAPTERS: Final = {name: NODE_INFO[name].width for name in ("node_type", "num_ports", "local_port_num")}
 
-Members:
-    node_guid, port_guid: GUIDs of the node and of its port (a switch's port 0).
-    description: NodeDescription, byte 0 in the highest bits.
-"""
+
+class IdentitySignature(wiring.Signature):
+    """A node's identity, seen from its source. It does not change.
+
+    Members:
+        node_guid, port_guid: GUIDs of the node and of its port (a switch's port 0).
+        description: NodeDescription, byte 0 in the highest bits.
+        node_type, num_ports, local_port_num (adapter): NodeInfo's, of this port of it.
+    """
+
+    def __init__(self, *, is_switch: bool = False) -> None:
+        super().__init__({name: Out(bits) for name, bits in (_OF_ALL if is_switch else _OF_ALL | _OF_ADAPTERS).items()})
 
 
 class NodeStateSignature(wiring.Signature):
@@ -38,9 +46,12 @@ class NodeStateSignature(wiring.Signature):
 
 
 def identity_values(identity: NodeIdentity) -> dict[str, int]:
-    """What the members of `IdentitySignature` are for this identity."""
+    """What the members of an adapter's `IdentitySignature` are for this identity; a switch has some of them."""
     return {
         "node_guid": identity.node_guid,
         "port_guid": identity.port_guid,
         "description": int.from_bytes(node_description(identity.description), "big"),
+        "node_type": identity.type,
+        "num_ports": identity.ports,
+        "local_port_num": identity.port,
     }

@@ -54,6 +54,7 @@ MadHead = data.StructLayout(
         "names": TRAPS,
         "key_matches": 1,
         "arrival": PORT_BITS,
+        "from_host": 1,
         "slot": SLOT_BITS,
         "is_smp": 1,
         "is_pma_request": 1,
@@ -63,7 +64,8 @@ MadHead = data.StructLayout(
 
 `directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower half of the TransactionID;
 `names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's; `arrival`, `slot`: the port
-that it came in by, and its slot; `is_smp`, `is_pma_request`: it is one."""
+that it came in by, and its slot; `from_host`: it came from an adapter's host, and `arrival` is the port before that;
+`is_smp`, `is_pma_request`: it is one."""
 
 
 def mad_place(name: str) -> Place:
@@ -75,7 +77,7 @@ class MadReceive(wiring.Component):
     """Looks at the words of one packet after the other.
 
     Members:
-        words: the packet. `arrival`: the port that it comes in by, with its first word.
+        words: the packet. `arrival`, `from_host`: the port that it comes in by, with its first word.
         m_key: what the SMP's is compared with.
         write: a word on the wires; of a packet that is too long, as many as a MAD's has.
         head: the packet's headers, from the cycle after the word with it on, until the next packet.
@@ -88,6 +90,7 @@ class MadReceive(wiring.Component):
             {
                 "words": In(HostWordSignature),
                 "arrival": In(PORT_BITS),
+                "from_host": In(1),
                 "m_key": In(M_KEY_BITS),
                 "write": Out(PacketWrite),
                 "head": Out(MadHead),
@@ -104,7 +107,11 @@ class MadReceive(wiring.Component):
             m.d.sync += count.eq(index + 1)
             m.d.comb += [self.write.bytes.eq(WHOLE), self.write.index.eq(index), self.write.word.eq(words.data)]
         with m.If(words.valid & words.first):
-            m.d.sync += [head.arrival.eq(self.arrival), head.slot.eq(words.slot)]
+            m.d.sync += [
+                head.arrival.eq(self.arrival),
+                head.from_host.eq(self.from_host),
+                head.slot.eq(words.slot),
+            ]
         self._identify(m, index)
         with m.If(words.valid):
             self._keep(m, index)

@@ -10,7 +10,6 @@ from wire.codes import LNH, P_KEY_DEFAULT, VL15
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Field
 from wire.mad import MadMethod
-from wire.node_info import NodeType
 from wire.notice import NOTICE, NOTICE_DETAILS, NOTICE_TYPES, TrapNumber
 from wire.opcodes import Opcode
 from wire.port_info import ADAPTER_CAPABILITIES, CapabilityMask
@@ -51,15 +50,13 @@ def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, V
     return _added(constant_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
 
 
-def notice_words(is_switch: bool, lid: Value, is_sm: Value) -> tuple[dict[int, Value], dict[int, Value]]:
+def notice_words(
+    is_switch: bool, producer: Value, lid: Value, is_sm: Value
+) -> tuple[dict[int, Value], dict[int, Value]]:
     """Words of the Notice of each of a node's traps, without those of `violation_words`."""
     notices = []
     for number in trap_numbers(is_switch):
-        told = NOTICE.pack(
-            notice_type=NOTICE_TYPES[number],
-            producer_type=NodeType.SWITCH if is_switch else NodeType.CA,
-            trap_number=number,
-        )
+        told = NOTICE.pack(notice_type=NOTICE_TYPES[number], trap_number=number)
         details = NOTICE_DETAILS[number]
         seen: dict[int, Value] = {}
         if number is not TrapNumber.BAD_M_KEY:
@@ -67,6 +64,7 @@ def notice_words(is_switch: bool, lid: Value, is_sm: Value) -> tuple[dict[int, V
         if number is TrapNumber.LOCAL_CHANGES:
             capabilities = Mux(is_sm, ADAPTER_CAPABILITIES | CapabilityMask.IS_SM, ADAPTER_CAPABILITIES)
             seen = _added(seen, fields_in_words({details["capability_mask"]: capabilities}, _DETAILS))
+        seen = _added(seen, fields_in_words({NOTICE["producer_type"]: producer}))
         seen = _added(seen, fields_in_words({NOTICE["issuer_lid"]: lid}))
         notices.append(_added(constant_words(told), seen))
     first, second = notices

@@ -80,7 +80,7 @@ class Switch(wiring.Component):
                 "up": In(ports),
                 "polling": Out(ports),
                 "bus": In(BusSignature),
-                "identity": In(IdentitySignature),
+                "identity": In(IdentitySignature(is_switch=True)),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
                 **({"clk": In(1), "rst": In(1), "resetting": Out(1)} if alone else {}),
             }

@@ -18,9 +18,9 @@ STAR = FabricParameters({"sw0": _SWITCH, "h0": _ADAPTER, "h1": _ADAPTER, "h2": _
 PAIR = FabricParameters(
     {"sw0": _SWITCH, "h0": _ADAPTER, "h1": _ADAPTER},
     _LINKS[:2],
-    {"h1": NodeIdentity(0xB00, 0xB01, "the adapter at the other end, Zürich")},
+    {"h1": NodeIdentity(0xB00, 0xB02, "the adapter at the other end, Zürich", ports=3, port=2)},
 )
-"""Two of these hosts; nothing is at port 3."""
+"""Two of these hosts; nothing is at port 3. Host h1 is at the second port of an adapter with three."""
 
 OPEN = FabricParameters(
     {"sw0": _SWITCH, "h1": _ADAPTER}, (LinkParameters("h1", 1, "sw0", 2),), open_ports=(("sw0", 1),)

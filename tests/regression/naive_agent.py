@@ -5,7 +5,7 @@ Nothing here knows cycles but of the M_Key's lease, ports' states or where a pac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wire.codes import LID_PERMISSIVE, LID_UNICAST_MAX, LNH, mtu_code, operational_vls
@@ -211,7 +211,7 @@ class NaiveAgent:
     def _has(self, attribute: int, modifier: int) -> bool:
         """Whether a Get of it is answered with the attribute."""
         word = modifier.to_bytes(4)
-        ports = range(self.ports + 1)
+        ports: Sequence[int] = range(self.ports + 1) if self.is_switch else (0, self.identity.port)
         switch = self.node if isinstance(self.node, SwitchParameters) else None
         match attribute:
             case SmaAttribute.NODE_DESCRIPTION | SmaAttribute.NODE_INFO | SmaAttribute.VENDOR_DIAG:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -216,7 +216,7 @@ def port_select(packet: bytes) -> int:
     return packet[_DATA + PORT_COUNTERS["port_select"].byte]
 
 
-def _status(packet: bytes, ports: int) -> MadStatus:
+def _status(packet: bytes, ports: Sequence[int]) -> MadStatus:
     attribute = _read(packet, "attribute_id")
     if _read(packet, "class_version") != CLASS_VERSION:
         return MadStatus.BAD_VERSION
@@ -224,27 +224,27 @@ def _status(packet: bytes, ports: int) -> MadStatus:
     of_no_port = attribute in (PmaAttribute.CLASS_PORT_INFO, PmaAttribute.PORT_SAMPLES_RESULT)
     if attribute not in set(PmaAttribute) or (of_no_port and is_set):
         return MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
-    has_port = of_no_port or 1 <= port_select(packet) <= ports or port_select(packet) == ALL_PORTS
+    has_port = of_no_port or port_select(packet) in (*ports, ALL_PORTS)
     if _read(packet, "attribute_modifier") or not has_port:
         return MadStatus.INVALID_ATTRIBUTE_VALUE
     return MadStatus.OK
 
 
-def laps_of(packet: bytes, ports: int) -> int:
+def laps_of(packet: bytes, ports: Sequence[int]) -> int:
     """How often the agent goes through a slot with accesses."""
     of_ports = _read(packet, "attribute_id") in set(PmaAttribute) - {PmaAttribute.CLASS_PORT_INFO}
-    return ports if of_ports and port_select(packet) == ALL_PORTS else 1
+    return len(ports) if of_ports and port_select(packet) == ALL_PORTS else 1
 
 
-def accesses_of(packet: bytes, ports: int) -> Iterator[Access]:
-    """What the agent does on the bus for a request, for each of its ports."""
-    first = 1 if port_select(packet) == ALL_PORTS else port_select(packet)
+def accesses_of(packet: bytes, ports: Sequence[int]) -> Iterator[Access]:
+    """What the agent does on the bus for a request, for each of its ports, whose registers are at 1, 2, ..."""
+    first = 1 + ports.index(port_select(packet)) if port_select(packet) in ports else 1
     for access in _accesses(packet, ports):
         for lap in range(laps_of(packet, ports)):
             yield access._replace(step=access.step + LAP * lap, port=first + lap)
 
 
-def _accesses(packet: bytes, ports: int) -> Iterator[Access]:
+def _accesses(packet: bytes, ports: Sequence[int]) -> Iterator[Access]:
     """Of one port, in the order of their steps."""
     if _status(packet, ports) != MadStatus.OK:
         return
@@ -298,7 +298,7 @@ def asked(packet: bytes) -> tuple[int, int]:
     return _read(packet, "method"), _read(packet, "attribute_id")
 
 
-def answer_to(packet: bytes, ports: int, read: dict[str, list[int]]) -> bytes:
+def answer_to(packet: bytes, ports: Sequence[int], read: dict[str, list[int]]) -> bytes:
     """The answer, whose accesses read this, as `comparable` has it."""
     status = _status(packet, ports)
     data = packet[_DATA:-ICRC_BYTES]

@@ -150,7 +150,7 @@ class _Host:
     def _attribute(self, attribute: int) -> bytes:
         """Mostly of a port that there may be; counters that are set are set to their ends or near them."""
         random = self._random
-        port = random.choice((random.randint(1, self._ports), 1, 1, 0, 255))
+        port = random.choice((random.randint(1, self._ports), 1, 1, 2, 3, 0, 255))
         select = random.choice((0xFFFF, 0, random.getrandbits(16)))
         if attribute in (PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED) and random.random() < 0.9:
             layout = PORT_COUNTERS if attribute == PmaAttribute.PORT_COUNTERS else PORT_COUNTERS_EXTENDED

@@ -94,6 +94,7 @@ class _Host:
         self._names = list(fabric.nodes)
         self._name = self._names[index]
         self._nodes = fabric.nodes
+        self._numbers = {name: fabric.identity(name).port for name in fabric.nodes}
         self._index = index
         self._traffic = traffic
         self._random = Random(f"{traffic.seed}/smps/{self._name}")
@@ -156,8 +157,9 @@ class _Host:
             ports = [port for name, port in self._peers if name == place]
             if path and not isinstance(self._nodes[place], SwitchParameters):
                 break
-            path.append(random.choice(ports))
-            place = self._peers[place, path[-1]]
+            out = random.choice(ports)
+            path.append(out if isinstance(self._nodes[place], SwitchParameters) else self._numbers[place])
+            place = self._peers[place, out]
         if path and random.random() < _WRONG_PATH_SHARE:
             path[random.randrange(len(path))] = random.choice((0, 1, 2, 63, 64, 255))
         return path, place
@@ -174,6 +176,8 @@ class _Host:
             lft_blocks = -(-node.lft_size // LINEAR_FORWARDING_TABLE.count)
             mft_blocks = node.mft_size // 32
         port, other = random.randint(0, ports), random.randint(0, ports)
+        if ports == 1:
+            port = random.choice((port, self._numbers[target]))
         match attribute:
             case SmaAttribute.PORT_INFO:
                 return PORT_INFO_MODIFIER.to_int({"port": port})

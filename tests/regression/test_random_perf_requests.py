@@ -1,7 +1,7 @@
 """Random PMA requests, right and wrong ones, between data: every answer is what the trace says, to the cycle."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -118,18 +118,18 @@ class Agents:
 
     def _answers(self, node: int) -> Iterator[bytes]:
         """The answers of a node that it sent; the bus is followed meanwhile, access by access."""
-        ports = FABRIC.port_count(FABRIC.nodes[NODES[node]])
+        ports = numbers_of(NODES[node])
         bus: list[tuple[int, int, int, int | None, dict[str, list[int]] | None, str]] = []
         answers: list[tuple[bytes, dict[str, list[int]]]] = []
         for owner, first, packet in self._requests:
             if owner != node:
                 continue
             self.taken += 1
-            numbers = of_request(*asked(packet), pma=True, laps=laps_of(packet, ports))
-            cycles = self._steps(node, first, len(numbers))
+            steps = of_request(*asked(packet), pma=True, laps=laps_of(packet, ports))
+            cycles = self._steps(node, first, len(steps))
             values: dict[str, list[int]] = {}
             for access in accesses_of(packet, ports):
-                cycle = cycles[numbers.index(access.step)]
+                cycle = cycles[steps.index(access.step)]
                 bus.append((cycle, access.port, access.register, access.value, values, access.name))
             sent = node, cycles[-1] + 2
             if sent in self._sent:
@@ -139,7 +139,7 @@ class Agents:
                 self.lost += 1
         for one in self._controls:
             page, offset = place_of_address(one.args[0])
-            if one.target == node and 1 <= page <= ports and self._is_followed(offset):
+            if one.target == node and 1 <= page <= len(ports) and self._is_followed(offset):
                 value = one.args[1] if one.operation == Operation.BUS_WRITE else None
                 bus.append((one.cycle, page, offset, value, None, ""))
         for cycle, port, register, value, values, name in sorted(bus, key=lambda access: access[0]):
@@ -167,6 +167,12 @@ class Agents:
                 cycles.append(first)
             first += 1
         return cycles
+
+
+def numbers_of(name: str) -> Sequence[int]:
+    """Of a node's ports, as its agent knows them."""
+    node = FABRIC.nodes[name]
+    return range(1, node.ports + 1) if isinstance(node, SwitchParameters) else [FABRIC.identity(name).port]
 
 
 def arrival(sender: str, dlid: int, node: str) -> int:
@@ -235,7 +241,7 @@ def attack(engine: str, directory: Path, count: int, seed: int, spacing: int) ->
     agents.check(given)
     answered = {comparable(packet) for packet in given if len(packet) == _BYTES}
     for post in last:
-        assert answer_to(post.data, 1, {}) in answered, "an agent hangs"
+        assert answer_to(post.data, [1], {}) in answered, "an agent hangs"
     return agents
 
 

@@ -19,8 +19,9 @@ from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER
 from wire.layout import Record as SmpRecord
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.mad_packet import smp_of, smp_packet
+from wire.node_info import NodeType
 from wire.packet import parse
-from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeIdentity, SwitchParameters
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER
 from wire.registers import (
@@ -57,11 +58,15 @@ FABRIC = FabricParameters(
         LinkParameters("B", 1, "S", 4),
         LinkParameters("C", 1, "T", 3, flight=7),
     ),
+    {
+        "B": NodeIdentity(0xB00, 0xB03, "B", ports=3, port=3),
+        "C": NodeIdentity(0xC00, 0xC02, "C", ports=2, port=2, type=NodeType.ROUTER),
+    },
 )
 NODES = list(FABRIC.nodes)
 ASKED_BY: dict[str, tuple[str, list[int]]] = {
     "S": ("A", [1]),
-    "T": ("C", [1]),
+    "T": ("C", [2]),
     "A": ("A", []),
     "B": ("B", []),
     "C": ("C", []),

@@ -56,7 +56,7 @@ def interface(parameters: SwitchParameters, slots: TraceSlots) -> list[NetlistPo
         ("port_guid", "PortGUID of port 0"),
         ("description", "NodeDescription, UTF-8, byte 0 in the highest bits, filled up with zero bytes"),
     ):
-        width = IdentitySignature.members[member].shape
+        width = IdentitySignature(is_switch=True).members[member].shape
         add(member, "input", width, f"what management reads as {what}; constant", f"identity__{member}")
     for number in range(1, parameters.ports + 1):
         for side, direction, what in (("rx", "input", "from"), ("tx", "output", "to")):

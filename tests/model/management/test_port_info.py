@@ -142,7 +142,7 @@ def test_m_key_violations_are_cleared_by_0(value, result):
 
 
 def test_the_count_of_violations_stops_at_all_ones(switch):
-    info = PortInfo(switch, switch.parameters)
+    info = PortInfo(switch, switch.parameters, 1)
     info.change_own(m_key_violations=0xFFFE)
     for _ in range(3):
         info.count_violation()

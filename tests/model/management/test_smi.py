@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.management.smi import FROM_HOST, TO_AGENT, TO_HOST, Toward, Way, pass_on, port, route
+from model.management.smi import FROM_HOST, TO_AGENT, TO_HOST, TO_LINK, Toward, Way, pass_on, port, route
 from wire.codes import LID_PERMISSIVE
 from wire.headers import LRH
 from wire.mad import MadMethod
@@ -69,7 +69,7 @@ def test_a_host_s_smp_leaves_by_the_first_port_of_its_path():
 
 
 def test_a_host_s_smp_with_a_lid_routed_part_first_leaves_as_it_is():
-    assert from_host(directed(0, 0, dr_slid=30), **ROUTED) == (port(1), {}, {})
+    assert from_host(directed(0, 0, dr_slid=30), **ROUTED) == (TO_LINK, {}, {})
 
 
 @pytest.mark.parametrize("hop", [1, 2, 3, 4, 5])
@@ -146,7 +146,7 @@ def test_a_host_s_answer_leaves_by_the_return_path():
 
 
 def test_a_host_s_answer_with_a_lid_routed_part_first_leaves_as_it_is():
-    assert from_host(directed(1, 4, dr_dlid=50)) == (port(1), {}, {})
+    assert from_host(directed(1, 4, dr_dlid=50)) == (TO_LINK, {}, {})
 
 
 @pytest.mark.parametrize("dr_dlid", [50, LID_PERMISSIVE])
@@ -157,7 +157,7 @@ def test_a_host_sends_no_answer_that_is_under_way(hop, hops, dr_dlid):
 
 def test_the_answer_of_one_hop():
     assert from_host(directed(1, 2, 1)) == (port(4), {"hop_pointer": 1}, LOCAL)
-    assert from_host(directed(1, 2, 1, dr_dlid=50)) == (port(1), {}, {})
+    assert from_host(directed(1, 2, 1, dr_dlid=50)) == (TO_LINK, {}, {})
     assert at_switch(directed(1, 2, 1), **ROUTED) == (port(4), {"hop_pointer": 1}, LOCAL)
 
 
@@ -226,7 +226,7 @@ def test_a_lid_routed_smp_from_a_link_leads_to_the_agent(came):
     ("dlid", "lid", "lmc", "is_own"), [(40, 40, 0, 1), (41, 40, 0, 0), (41, 40, 1, 1), (0, 0, 0, 0)]
 )
 def test_a_host_s_lid_routed_smp_stays_if_it_is_for_its_own_port(dlid, lid, lmc, is_own):
-    way = TO_AGENT if is_own else port(1)
+    way = TO_AGENT if is_own else TO_LINK
     assert from_host(lid_routed(), dlid=dlid, lid=lid, lmc=lmc) == (way, {}, {})
 
 
@@ -269,10 +269,12 @@ class Line:
             passage = pass_on(smp, lrh, arrival, is_switch=is_switch, lid=10 + node, lmc=0)
             smp, lrh = smp.replace(**passage.smp), lrh.replace(**passage.lrh)
             way = passage.way
-            if way.toward not in (Toward.PORT, Toward.ROUTE):
+            if way.toward not in (Toward.PORT, Toward.ROUTE, Toward.LINK):
                 return smp, lrh, node, way
             if way.toward == Toward.PORT:
                 node, arrival = self.cross(node, way.number)
+            elif way.toward == Toward.LINK:
+                node, arrival = self.cross(node, 1)
             else:
                 node, arrival = self.routed(node, lrh.dlid)
             while lrh.dlid != LID_PERMISSIVE and lrh.dlid != 10 + node:

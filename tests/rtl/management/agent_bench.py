@@ -159,8 +159,9 @@ class Bench:
         async def drive(ctx: Any) -> None:
             self._ctx = ctx
             self._ticks = aiter(ctx.tick())
-            for name, value in identity_values(self.identity).items():
-                ctx.set(getattr(self.agent.identity, name), value)
+            values = identity_values(self.identity)
+            for name in self.agent.identity.signature.members:
+                ctx.set(getattr(self.agent.identity, name), values[name])
             ctx.set(self.agent.lease_second, self.lease_second)
             await script(self)
             await self._ticks.aclose()

@@ -41,7 +41,7 @@ class StandIn(wiring.Component):
                 "icrc_errors": Out(parameters.ports if self._is_switch else 1),
                 "bus": Out(BusSignature),
                 "hold": In(1),
-                "identity": In(IdentitySignature),
+                "identity": In(IdentitySignature(is_switch=self._is_switch)),
                 "lease_second": In(32),
                 "node_state": In(NodeStateSignature(parameters)),
             }
