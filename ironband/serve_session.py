@@ -137,9 +137,8 @@ class _Session:
             return
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self._environment.items())
         (self._directory / _ENVIRONMENT).write_text(exports)
-        nodes = self._task.fabric.nodes.values()
-        switches = sum(isinstance(node, SwitchParameters) for node in nodes)
-        counted = f"{switches} switch{'es' * (switches != 1)}, {len(nodes) - switches} hosts"
+        switches = sum(isinstance(node, SwitchParameters) for node in self._task.fabric.nodes.values())
+        counted = f"{switches} switch{'es' * (switches != 1)}, {len(self._door.ports)} hosts"
         self._say(f"{self._topology}: {counted}, {len(self._task.fabric.links)} links; served")
         self._say("In another terminal:")
         self._say(f"  . {shlex.quote(str(self._directory / _ENVIRONMENT))}")

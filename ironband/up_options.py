@@ -12,14 +12,21 @@ import click
 from cosim.engines.base import ENGINES, MODEL, PART_ENGINES
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
-from cosim.topology.topology import parse_end
+from cosim.topology.topology import is_end, named, parse_end
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
 from sm.settings import RoutingEngine
 from sm.subnet import Subnet
 from wire.codes import LID_UNICAST_MAX
-from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.parameters import (
+    AdapterParameters,
+    FabricParameters,
+    LinkParameters,
+    SwitchParameters,
+    adapter_port,
+    node_text,
+)
 from wire.registers import PORT_RESET_VALUES, PortRegister
 
 __all__ = [
@@ -111,10 +118,12 @@ def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:
     Raises:
         click.UsageError: no such nodes, or `sim` cannot simulate them alone.
     """
-    names = rtl.split(",")
-    for name in names:
-        _check_known(fabric, name, "--rtl")
-    chosen = [name for name in fabric.nodes if name in names]
+    chosen = []
+    for text in rtl.split(","):
+        # Without a port, all ports of an adapter.
+        of_adapter = [name for name in fabric.nodes if adapter_port(name)[0] == text]
+        chosen += of_adapter or [_known(fabric, text, "--rtl")[0]]
+    chosen = [name for name in fabric.nodes if name in chosen]
     if len(chosen) == len(fabric.nodes):
         return None
     if sim not in PART_ENGINES:
@@ -134,10 +143,10 @@ def manager_host(fabric: FabricParameters, sm: str | None, option: str = "--sm")
         raise click.UsageError("the topology has no host: expected one for the Subnet Manager to run at")
     if sm is None:
         return hosts[0]
-    _check_known(fabric, sm, option)
-    if sm not in hosts:
+    host, _port = _known(fabric, sm, option)
+    if host not in hosts:
         raise click.UsageError(f"{option} {sm}: is a switch, expected a host")
-    return sm
+    return host
 
 
 def link_failure(task: SubnetTask, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:
@@ -148,13 +157,9 @@ def link_failure(task: SubnetTask, text: str, timeout: int, out_of_reach: list[s
             or after its work.
     """
     match = _FAILURE.fullmatch(text)
-    try:
-        name, port = parse_end(match[1]) if match else ("", None)
-    except ValueError:
-        match = None
-    if match is None:
+    if match is None or not is_end(match[1]):
         raise click.UsageError(f"--fail {text}: expected NODE[PORT]@CYCLE or HOST@CYCLE")
-    _check_known(task.fabric, name, "--fail")
+    name, port = _known(task.fabric, match[1], "--fail")
     if port is None and isinstance(task.fabric.nodes[name], SwitchParameters):
         raise click.UsageError(f"--fail {text}: {name} is a switch: expected NODE[PORT]@CYCLE")
     end = (name, 1 if port is None else port)
@@ -162,7 +167,8 @@ def link_failure(task: SubnetTask, text: str, timeout: int, out_of_reach: list[s
     if not links:
         raise click.UsageError(f"--fail {text}: {match[1]} has no link")
     if name in out_of_reach:
-        raise click.UsageError(f"--fail {text}: {task.host} is not connected with {name}: expected a link in its reach")
+        near, far = node_text(task.host), node_text(name)
+        raise click.UsageError(f"--fail {text}: {near} is not connected with {far}: expected a link in its reach")
     cycle = int(match[2])
     if not task.start <= cycle < MAX_CYCLES:
         raise click.UsageError(f"--fail {text}: cycle {cycle}: expected {task.start}..{MAX_CYCLES - 1}")
@@ -173,8 +179,15 @@ def _ends(link: LinkParameters) -> tuple[tuple[str, int], tuple[str, int]]:
     return (link.a, link.a_port), (link.b, link.b_port)
 
 
-def _check_known(fabric: FabricParameters, name: str, option: str) -> None:
-    nodes = list(fabric.nodes)
-    if name not in nodes:
+def _known(fabric: FabricParameters, text: str, option: str) -> tuple[str, int | None]:
+    """The node that a text such as `NODE` or `NODE[PORT]` names, and the port of it.
+
+    Raises:
+        click.UsageError: there is none.
+    """
+    nodes = list(map(node_text, fabric.nodes))
+    name, port = named(fabric.nodes, *parse_end(text)) if is_end(text) else ("", None)
+    if name not in fabric.nodes:
         rest = ", ..." if len(nodes) > _MANY_NAMES else ""
-        raise click.UsageError(f"{option} {name}: no such node; there are {', '.join(nodes[:_MANY_NAMES])}{rest}")
+        raise click.UsageError(f"{option} {text}: no such node; there are {', '.join(nodes[:_MANY_NAMES])}{rest}")
+    return name, port

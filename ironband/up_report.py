@@ -32,6 +32,7 @@ from toolchain.atomic_files import OutputError, write_atomically
 from wire.codes import LinkWidth, PortState
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.meaning import label
+from wire.parameters import node_text, port_text
 
 __all__ = ["SYMBOL_TIME_NS", "SubnetPrinter", "SubnetReport", "faults", "write_found"]
 
@@ -54,10 +55,11 @@ class SubnetPrinter(Observer):
     def head(self, topology: str, described: TopologyFile, host: str, out_of_reach: Sequence[str]) -> None:
         """The first lines: what the file has, where the Subnet Manager is, and what it cannot come to."""
         said = ", ".join(_plural(count, noun) for noun, count in _counts(described.subnet).items())
-        self._print(f"{topology}: {said}; the Subnet Manager is at {host}", "bold")
+        self._print(f"{topology}: {said}; the Subnet Manager is at {node_text(host)}", "bold")
         if out_of_reach:
-            named = ", ".join(out_of_reach[:_MANY_NAMES]) + (", ..." if len(out_of_reach) > _MANY_NAMES else "")
-            self._print(f"{host} is not connected with {len(out_of_reach)} of them: {named}")
+            rest = ", ..." if len(out_of_reach) > _MANY_NAMES else ""
+            named = ", ".join(map(node_text, out_of_reach[:_MANY_NAMES])) + rest
+            self._print(f"{node_text(host)} is not connected with {len(out_of_reach)} of them: {named}")
         for note in described.notes:
             self._print(note)
         self._print(f"{'cycle':>11}{'ns':>15}  event")
@@ -167,13 +169,13 @@ class SubnetReport:
             "topology": self.topology,
             "described": {_PLURALS[noun]: count for noun, count in _counts(self.described.subnet).items()},
             "remarks": list(self.described.remarks),
-            "out_of_reach": self.out_of_reach,
-            "sm": task.host,
+            "out_of_reach": list(map(node_text, self.out_of_reach)),
+            "sm": node_text(task.host),
             "routing": self.routing,
             "lmc": task.settings.lmc,
             "failure": self._failure_json(),
             "engine": task.engine,
-            "rtl": task.rtl_nodes,
+            "rtl": list(map(node_text, task.rtl_nodes)),
             "seed": task.seed,
             "held": self.held,
             "complete": result.complete,
@@ -216,7 +218,7 @@ class SubnetReport:
         if failure is None:
             return None
         link = self.task.fabric.links[failure.link]
-        ends = [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"]
+        ends = [port_text(link.a, link.a_port), port_text(link.b, link.b_port)]
         return {"link": ends, "cycle": failure.cycle, "timeout": failure.timeout}
 
     def _backups_json(self) -> dict[str, dict[str, list[int]]]:

@@ -12,6 +12,7 @@ from .node_info import NodeType, node_description
 from .packet import blocks_of_words
 
 __all__ = [
+    "MAX_PORTS",
     "VL15_BLOCKS",
     "AdapterParameters",
     "FabricParameters",
@@ -21,12 +22,17 @@ __all__ = [
     "SwitchParameters",
     "adapter_port",
     "adapter_port_name",
+    "node_text",
+    "port_text",
     "slots_of",
 ]
 
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 _MAX_BLOCKS = 4095
 _MFT_BLOCK = MULTICAST_FORWARDING_TABLE.count
+
+MAX_PORTS: Final = 64
+"""Of a node."""
 
 VL15_BLOCKS: Final = 30
 """Blocks of buffer for VL15 at each port, if nothing else is said: room for six SMPs, a seventh is with the agent.
@@ -70,7 +76,7 @@ class SwitchParameters:
     """Multicast LIDs that the multicast forwarding table holds."""
 
     def __post_init__(self) -> None:
-        _between("ports", self.ports, 2, 64)
+        _between("ports", self.ports, 2, MAX_PORTS)
         _one_of("vls", self.vls, (1, 2, 4, 8))
         _one_of("mtu", self.mtu, _MTUS)
         _one_of("queueing", self.queueing, ("voq", "fifo"))
@@ -109,9 +115,6 @@ _GUID_MAX = (1 << 64) - 1
 _FIRST_GUID = 0x001B_0000_0000_0000
 _GUIDS_PER_NODE = 0x100
 
-_MAX_PORTS: Final = 64
-"""Of a node."""
-
 _PORT_SIGN: Final = "."
 
 
@@ -124,6 +127,18 @@ def adapter_port(name: str) -> tuple[str, int]:
     """Of a node of a fabric, the adapter and which of its ports it is; 0: the name is that of a whole node."""
     adapter, _sign, port = name.partition(_PORT_SIGN)
     return adapter, int(port or 0)
+
+
+def node_text(name: str) -> str:
+    """What people call a node of a fabric: `H[2]` if it is port 2 of an adapter that has several."""
+    adapter, port = adapter_port(name)
+    return f"{adapter}[{port}]" if port else adapter
+
+
+def port_text(name: str, number: int) -> str:
+    """What people call a port of a node of a fabric."""
+    adapter, port = adapter_port(name)
+    return f"{adapter}[{port or number}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +165,7 @@ class NodeIdentity:
         _between("node_guid", self.node_guid, 1, _GUID_MAX)
         _between("port_guid", self.port_guid, 1, _GUID_MAX)
         node_description(self.description)
-        _between("ports", self.ports, 1, _MAX_PORTS)
+        _between("ports", self.ports, 1, MAX_PORTS)
         _between("port", self.port, 1, self.ports)
         _one_of("type", self.type, (NodeType.CA, NodeType.ROUTER))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cosim.analysis.observer import Observer
 from cosim.scenario.tables import EventName, Recording
 from cosim.topology.topology import Port
+from wire.parameters import adapter_port
 
 __all__ = ["Event", "EventFilter"]
 
@@ -64,7 +65,7 @@ class EventFilter(Observer):
         recording = self._recording
         if event.name not in recording.events:
             return
-        if recording.nodes is not None and event.place.node not in recording.nodes:
+        if recording.nodes is not None and adapter_port(event.place.node)[0] not in recording.nodes:
             return
         if self._first < recording.first:
             self._first += 1

@@ -14,6 +14,7 @@ from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.topology.topology import Topology
 from wire.packet import WORD_BYTES
+from wire.parameters import node_text
 from wire.stimulus import Delivery
 
 __all__ = ["DeliveryCheck", "Fault", "Follower"]
@@ -30,7 +31,7 @@ class Fault:
     text: str
 
     def __str__(self) -> str:
-        return f"cycle {self.cycle}, {self.host}: {self.text}"
+        return f"cycle {self.cycle}, {node_text(self.host)}: {self.text}"
 
 
 class Follower(Protocol):

@@ -23,7 +23,7 @@ from sm.events import Event as ManagerEvent
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from wire.packet import blocks_of_words
-from wire.parameters import SwitchParameters
+from wire.parameters import SwitchParameters, adapter_port
 from wire.trace import AGENT_PORT, LINK_SOURCE, Kind, LinkResult, Record, Verdict, link_of_source, port_of_source
 from wire.trace_layout import Deliver, Inject, RxData, RxFcp, Scrap, Send, State, TxData, TxDiscard
 
@@ -115,7 +115,7 @@ class Story(Observer):
         self._before = before
         self._flow_names = flow_names or []
         self._nodes = list(topology.fabric.nodes)
-        self._names = {topology.fabric.identity(name).node_guid: name for name in self._nodes}
+        self._names = {topology.fabric.identity(name).node_guid: adapter_port(name)[0] for name in self._nodes}
         self._vls = [node.vls for node in topology.fabric.nodes.values()]
         self._senders: defaultdict[tuple[Port, int], _Sender] = defaultdict(_Sender)
         self._filled: Counter[Port] = Counter()

@@ -27,7 +27,7 @@ from cosim.stimulus.actors import Shared, drawn_until
 from toolchain.errors import UserError
 from wire.codes import PortState
 from wire.mad import MadMethod
-from wire.parameters import AdapterParameters, FabricParameters
+from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -94,7 +94,8 @@ class Door:
     ) -> None:
         """Serves programs at DIRECTORY/socket from cycle START on, when READY is called; TELL takes lines for people.
 
-        HOST is that of programs that do not say which; it is the first otherwise. CONTROLS are given before START.
+        HOST, an adapter, is that of programs that do not say which; it is the first otherwise. CONTROLS are given
+        before START.
         PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none. WINDOW: how
         many SMPs may be in the fabric at once.
         """
@@ -106,7 +107,6 @@ class Door:
         self.before_step: Callable[[int, int], None] = lambda first, last: None
         self.sent: Counter[str] = Counter()
         self.time_outs = 0
-        self._fabric = fabric
         self._start = start
         self._patience = patience
         self._first_controls = controls
@@ -129,21 +129,20 @@ class Door:
         self._window = SmpWindow(self.layer, window)
         self.layer.on_answer = self._answered
         self.layer.on_timeout = self._timed_out
-        hosts = [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters)]
-        if host is not None:
-            hosts.remove(host)
-            hosts.insert(0, host)
-        nodes = list(fabric.nodes)
-        self.ports: dict[str, list[HostPort]] = {}
-        for name in hosts:
-            self.ports[name] = [HostPort(self.layer, name, nodes.index(name), number) for number in (1,)]
-        self._port_at = {(port.node, port.number): port for ports in self.ports.values() for port in ports}
+        self.ports: dict[str, list[HostPort]] = {} if host is None else {host: []}
+        for index, (name, node) in enumerate(fabric.nodes.items()):
+            if isinstance(node, AdapterParameters):
+                adapter = adapter_port(name)[0]
+                port = HostPort(self.layer, adapter, index, fabric.identity(name).port)
+                self.ports.setdefault(adapter, []).append(port)
+        self._vls = [node.vls for node in fabric.nodes.values()]
+        self._port_at = {port.node: port for ports in self.ports.values() for port in ports}
         self._port_of_mads = {port.mads: port for port in self._port_at.values()}
         self._far_ends = _far_ends(fabric)
         self._files: dict[str, HostFiles] = {}
         for name, ports in self.ports.items():
             self._files[name] = HostFiles(directory / "hosts" / name, ports)
-        (directory / "hosts" / "default").symlink_to(hosts[0])
+        (directory / "hosts" / "default").symlink_to(next(iter(self.ports)))
         self.clients = Clients(directory / "socket", self.selector, self.ports, tell, self._set_manager)
 
     def close(self) -> None:
@@ -202,7 +201,7 @@ class Door:
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands a packet to the port that it was delivered at."""
-        port = self._port_at.get((delivery.node, 1))
+        port = self._port_at.get(delivery.node)
         found = mad_in(port, delivery.data) if port is not None else None
         if port is not None and found is not None:
             address, mad = found
@@ -223,7 +222,7 @@ class Door:
             else:
                 self._deferring.discard(record.source)
             self.settle(self._patience)
-            port = self._port_at.get(port_of_source(record.source))
+            port = self._port_at.get(port_of_source(record.source)[0])
             if port is not None and self._wall:
                 self._stale[port, SmaAttribute.PORT_INFO] = None
 
@@ -286,7 +285,7 @@ class Door:
         for flow in self.flows.values():
             source = flow.source
             room = _MOST_READY - self._ready_at[source.node]
-            posts.append(list(flow.posts(self.now.cycle + 1, reach, self._fabric.nodes[source.host].vls, room)))
+            posts.append(list(flow.posts(self.now.cycle + 1, reach, self._vls[source.node], room)))
             self._ready_at[source.node] += len(posts[-1])
         for post in heapq.merge(*posts, key=lambda post: post.cycle):
             self.posted.append(post)
@@ -356,7 +355,7 @@ class Door:
             # A channel adapter brings what is for itself back to itself.
             self._loops.append((port, from_itself(port, outgoing.address), outgoing.mad))
             return
-        made = packet_of(port, outgoing.address, outgoing.mad, self._fabric.nodes[port.host].vls)
+        made = packet_of(port, outgoing.address, outgoing.mad, self._vls[port.node])
         if made is None:
             return
         if not outgoing.answered:
@@ -393,13 +392,13 @@ class Door:
 
     def _end_of(self, port: HostPort, path: tuple[int, ...]) -> HostPort | None:
         """The host's port at the end of a directed route."""
-        node, arrival = port.node, port.number
+        node = port.node
         for out in path:
-            end = self._far_ends.get((node, out))
-            if end is None:
+            far = self._far_ends.get((node, out))
+            if far is None:
                 return None
-            node, arrival = end
-        return self._port_at.get((node, arrival))
+            node = far
+        return self._port_at.get(node)
 
     def _changed(self, port: HostPort) -> None:
         if all(one.complete for one in self.ports[port.host]):
@@ -422,11 +421,12 @@ class Door:
             self._tell(f"{port}: nothing can answer {what} any more")
 
 
-def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], tuple[int, int]]:
-    """Node index and port of what each linked port is linked with."""
+def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], int]:
+    """Index of the node that each linked port is linked with, by node index and what directed routes call the port."""
     nodes = {name: index for index, name in enumerate(fabric.nodes)}
-    ends = {}
+    far = {}
     for link in fabric.links:
-        a, b = (nodes[link.a], link.a_port), (nodes[link.b], link.b_port)
-        ends[a], ends[b] = b, a
-    return ends
+        for (near, port), other in (((link.a, link.a_port), link.b), ((link.b, link.b_port), link.a)):
+            is_switch = isinstance(fabric.nodes[near], SwitchParameters)
+            far[nodes[near], port if is_switch else fabric.identity(near).port] = nodes[other]
+    return far

@@ -38,9 +38,9 @@ class HostPort:
     """A port of a channel adapter.
 
     Attributes:
-        host: the adapter's name in the fabric.
-        node: its index there.
-        number: the port's.
+        host: the adapter's name.
+        node: index of the fabric's node that the port is.
+        number: the port's, in its adapter.
         mads: its agents.
         known: attributes as the agent last gave them.
         on_change: called when one of them has become another.

@@ -8,10 +8,11 @@ from typing import Final, get_args
 
 from cosim.doors.door import NS_PER_CYCLE, STEP_CYCLES, Door
 from cosim.doors.flows import LabFlow
+from cosim.doors.host_port import HostPort
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.injection import link_error
-from cosim.topology.topology import parse_end
-from wire.parameters import AdapterParameters, FabricParameters
+from cosim.topology.topology import named, parse_end
+from wire.parameters import AdapterParameters, FabricParameters, node_text, port_text
 from wire.registers import Counter, place_of_address, port_address
 from wire.stimulus import Operation, injection_target
 from wire.trace import Kind, Record, port_of_source
@@ -97,7 +98,7 @@ class Lab:
     def _connect(self, text: str, *, up: bool) -> str:
         link, _direction = self._link(text)
         ends = self._fabric.links[link]
-        place = f"{ends.a}[{ends.a_port}]-{ends.b}[{ends.b_port}]"
+        place = f"{port_text(ends.a, ends.a_port)}-{port_text(ends.b, ends.b_port)}"
         if up is (link not in self._cut):
             raise LabError(f"{place}: is {'not cut' if up else 'cut already'}")
         self._cut ^= {link}
@@ -127,17 +128,15 @@ class Lab:
     # Traffic.
 
     def _start_flow(self, source: str, destination: str, rest: list[str]) -> str:
-        for name in (source, destination):
-            self._host(name)
+        start, end = (self._host(name) for name in (source, destination))
         rate = _number("RATE", rest[0], 0.0001, 1) if rest else _RATE
         size = int(_number("BYTES", rest[1], 8, _MOST_BYTES)) if len(rest) > 1 else _BYTES
         sl = int(_number("SL", rest[2], 0, 15)) if len(rest) > 2 else _SL
         limit = min(node.mtu for node in self._fabric.nodes.values())
         if size > limit:
             raise LabError(f"BYTES {size}: expected at most the smallest MTU, {limit}")
-        ports = self._door.ports
         self._door.flows[source, destination] = LabFlow(
-            ports[source][0], ports[destination][0], rate, size, sl, Random(self._random.getrandbits(64))
+            start, end, rate, size, sl, Random(self._random.getrandbits(64))
         )
         return f"{source} to {destination}: {size} bytes, {rate:g} of the link, SL {sl}"
 
@@ -153,7 +152,7 @@ class Lab:
     def _read_counters(self, text: str, answer: Callable[[str], None]) -> None:
         node, number = self._port(text)
         index = self._nodes.index(node)
-        self._readings.append(_Reading(f"{node}[{number}]", (index, number), answer))
+        self._readings.append(_Reading(port_text(node, number), (index, number), answer))
         for counter in Counter:
             self._door.control(Operation.BUS_READ, index, (port_address(number, counter), 0, 0, 0))
         self._door.settle(4 * STEP_CYCLES)
@@ -172,8 +171,9 @@ class Lab:
             name, number = parse_end(text)
         except ValueError as error:
             raise LabError(str(error)) from None
+        name, number = named(self._nodes, name, number)
         if name not in self._nodes:
-            raise LabError(f"{name}: no such node; there are {_some(self._nodes)}")
+            raise LabError(f"{text}: no such node; there are {_some(map(node_text, self._nodes))}")
         node = self._fabric.nodes[name]
         if number is None and not isinstance(node, AdapterParameters):
             raise LabError(f"{name}: is a switch, expected {name}[PORT]")
@@ -183,9 +183,11 @@ class Lab:
             raise LabError(f"{text}: expected port 1..{ports}")
         return name, number
 
-    def _host(self, name: str) -> None:
-        if name not in self._door.ports:
-            raise LabError(f"{name}: no such host; there are {_some(self._door.ports)}")
+    def _host(self, text: str) -> HostPort:
+        port = next((one for ports in self._door.ports.values() for one in ports if text in (one.host, str(one))), None)
+        if port is None:
+            raise LabError(f"{text}: no such host; there are {_some(self._door.ports)}")
+        return port
 
 
 class _Reading:

@@ -22,7 +22,7 @@ from cosim.topology.topology import Topology, hops_to, neighbours
 from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled, event_text
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
-from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
+from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port, node_text
 
 __all__ = ["managed_experiment", "manager_hosts"]
 
@@ -50,11 +50,13 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     actor = ActorGroup([host.carrier for host in made])
     with simulation.run("model", RunSpec(fabric, first, (), MAX_CYCLES, actor), Path()) as run:
         deque(run, maxlen=0)
-    names = {fabric.identity(name).node_guid: name for name in fabric.nodes}
+    names = {fabric.identity(name).node_guid: adapter_port(name)[0] for name in fabric.nodes}
     for name, host in zip(hosts, made, strict=True):
         if not host.complete:
             reason = _obstacle([host], names) or f"it is not done after {MAX_CYCLES} cycles"
-            raise ScenarioError(f"the Subnet Manager at {name} does not bring its part of the fabric up: {reason}")
+            raise ScenarioError(
+                f"the Subnet Manager at {node_text(name)} does not bring its part of the fabric up: {reason}"
+            )
     topology = Topology(fabric, _lids(fabric, made, names), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
@@ -66,12 +68,12 @@ def managed_experiment(scenario: Scenario) -> Experiment:
 
 
 def manager_hosts(fabric: FabricParameters) -> list[str]:
-    """The first host of each connected part of a fabric; hosts relay nothing."""
+    """The first host of each connected part of a fabric, which has links; hosts relay nothing."""
     near = neighbours(fabric)
     met: set[str] = set()
     hosts = []
     for name, node in fabric.nodes.items():
-        if isinstance(node, AdapterParameters) and name not in met:
+        if isinstance(node, AdapterParameters) and near[name] and name not in met:
             hosts.append(name)
             met |= hops_to(name, fabric, near).keys()
     return hosts
@@ -84,19 +86,20 @@ def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:
 
 
 def _lids(fabric: FabricParameters, made: list[ManagerHost], names: Mapping[int, str]) -> dict[str, int]:
-    """LID of each host, in their order; `names` of the nodes, by GUID, are for the error.
+    """LID of each host that has a link, in their order; `names` of the nodes, by GUID, are for the error.
 
     Raises:
         ScenarioError: a host has none.
     """
     given = {guid: lids.first for host in made for guid, lids in host.manager.lids.items()}
     lids = {}
+    near = neighbours(fabric)
     for name, node in fabric.nodes.items():
-        if isinstance(node, AdapterParameters):
+        if isinstance(node, AdapterParameters) and near[name]:
             port = fabric.identity(name).port_guid
             if port not in given:
                 reason = _obstacle(made, names)
-                raise ScenarioError(f"no Subnet Manager reaches {name}" + (f": {reason}" if reason else ""))
+                raise ScenarioError(f"no Subnet Manager reaches {node_text(name)}" + (f": {reason}" if reason else ""))
             lids[name] = given[port]
     return lids
 

@@ -27,8 +27,16 @@ from cosim.scenario.tables import (
     Switch,
     Table,
 )
-from cosim.topology.topology import Topology, forwarding_tables, parse_end
-from wire.parameters import FabricParameters, LinkParameters, NodeIdentity, NodeParameters
+from cosim.topology.topology import Topology, forwarding_tables, named, parse_end
+from wire.parameters import (
+    FabricParameters,
+    LinkParameters,
+    NodeIdentity,
+    NodeParameters,
+    adapter_port,
+    adapter_port_name,
+    node_text,
+)
 
 __all__ = ["Scenario"]
 
@@ -95,8 +103,17 @@ class Scenario(Table):
     @property
     def nodes(self) -> dict[str, NodeParameters]:
         """Switches, then hosts, each in the order of the file; a node's index is its place."""
-        tables: dict[str, Switch | Host] = {**self.switches, **self.hosts}
-        return {name: table.parameters for name, table in tables.items()}
+        switches = {name: table.parameters for name, table in self.switches.items()}
+        return switches | {name: table.parameters for name, table in self.adapters.items()}
+
+    @property
+    def adapters(self) -> dict[str, Host]:
+        """The hosts' tables by node of the fabric: of a host with several ports, each is one."""
+        return {
+            node: table
+            for name, table in self.hosts.items()
+            for node in ([name] if table.ports == 1 else [adapter_port_name(name, 1 + i) for i in range(table.ports)])
+        }
 
     @property
     def fabric(self) -> FabricParameters:
@@ -109,8 +126,9 @@ class Scenario(Table):
 
     @property
     def lids(self) -> dict[str, int]:
-        """LID of each host: 1, 2, ... in the order of the file."""
-        return {name: lid for lid, name in enumerate(self.hosts, 1)}
+        """LID of each host's port that has a link: 1, 2, ... in the order of the file."""
+        linked = {self.port_of(end)[0] for link in self.links for end in link.ends}
+        return {name: lid for lid, name in enumerate((one for one in self.adapters if one in linked), 1)}
 
     @property
     def topology(self) -> Topology:
@@ -120,35 +138,49 @@ class Scenario(Table):
         return Topology(fabric, lids, forwarding_tables(fabric, lids), widths, self.sl_to_vl)
 
     def port_of(self, end: str) -> tuple[str, int]:
-        """Node and port that an end such as `S[2]` or `A` (a host's one port) names.
+        """Node and port that an end such as `S[2]` or `A` (a host's first port) names.
 
         Raises:
-            ValueError: not written so, no such node, or a switch without a port.
+            ValueError: not written so, no such node or port of a host, or a switch without a port.
         """
         name, port = parse_end(end)
         if name not in self.switches and name not in self.hosts:
             raise ValueError(f"{end!r}: no node {name!r}; there are {', '.join([*self.switches, *self.hosts])}")
-        if port is None:
-            if name in self.switches:
+        if name in self.switches:
+            if port is None:
                 raise ValueError(f"{end!r}: {name} is a switch, expected a port as in {name}[1]")
-            port = 1
-        return name, port
+            return name, port
+        ports = self.hosts[name].ports
+        if port is not None and not 1 <= port <= ports:
+            raise ValueError(f"{end!r}: {name} has {'one port' if ports == 1 else f'ports 1..{ports}'}")
+        return named(self.adapters, name, port)[0], 1
+
+    def host_of(self, end: str) -> str:
+        """The node of the fabric that a host such as `A`, or a port of one such as `A[2]`, is.
+
+        Raises:
+            ValueError: not written so, no such host, or one without such a port.
+        """
+        if end.partition("[")[0] not in self.hosts:
+            raise ValueError(f"no host {end!r}; there are {', '.join(self.hosts) or 'none'}")
+        return self.port_of(end)[0]
 
     def sources_of(self, flow: Flow) -> tuple[str, ...]:
-        """The hosts that send a flow's packets."""
+        """The hosts that send a flow's packets; of those with several ports, these."""
         if flow.source != ANY_HOST:
-            return (flow.source,)
-        return tuple(host for host in self.hosts if host != flow.destination)
+            return (self.host_of(flow.source),)
+        destination = "" if flow.destination == ANY_HOST else self.host_of(flow.destination)
+        return tuple(host for host in self.lids if host != destination)
 
     def destinations_of(self, flow: Flow, source: str) -> tuple[str, ...]:
         """The hosts to which `source` sends a flow's packets."""
         if flow.destination != ANY_HOST:
-            return (flow.destination,)
-        return tuple(host for host in self.hosts if host != source)
+            return (self.host_of(flow.destination),)
+        return tuple(host for host in self.lids if host != source)
 
 
 def _check_references(scenario: Scenario) -> None:
-    """Every node and port that is named exists."""
+    """Every node and port that is named exists, and every host has a link."""
     for index, link in enumerate(scenario.links):
         for end in link.ends:
             _at(f"links[{index}].ends", scenario.port_of, end)
@@ -158,19 +190,22 @@ def _check_references(scenario: Scenario) -> None:
         if scenario.port_of(end) not in linked:
             raise ValueError(f"{end!r}: has no link")
 
-    hosts = ", ".join(scenario.hosts) or "none"
+    connected = {adapter_port(node)[0] for node, _port in linked}
+    for name in scenario.hosts:
+        if name not in connected:
+            raise ValueError(f"links: adapter {name} has no link: expected one")
     for index, flow in enumerate(scenario.flows):
         for key, name in (("from", flow.source), ("to", flow.destination)):
-            if name not in scenario.hosts and name != ANY_HOST:
-                raise ValueError(f"flows[{index}].{key}: no host {name!r}; there are {hosts}")
-            if name == ANY_HOST and len(scenario.hosts) == 1:
+            if name != ANY_HOST:
+                _at(f"flows[{index}].{key}", scenario.host_of, name)
+            elif len(scenario.lids) == 1:
                 raise ValueError(f"flows[{index}].{key}: {name!r}: there is only one host, expected two or more")
-        if flow.source == flow.destination != ANY_HOST:
+        named_hosts = [scenario.host_of(end) for end in (flow.source, flow.destination) if end != ANY_HOST]
+        if len(named_hosts) == 2 and named_hosts[0] == named_hosts[1]:
             raise ValueError(f"flows[{index}].to: {flow.destination!r} is the source, expected another host")
     for index, stall in enumerate(scenario.stalls):
-        if stall.host not in scenario.hosts:
-            raise ValueError(f"stalls[{index}].host: no host {stall.host!r}; there are {hosts}")
-        vls = scenario.hosts[stall.host].vls
+        _at(f"stalls[{index}].host", scenario.host_of, stall.host)
+        vls = scenario.adapters[scenario.host_of(stall.host)].vls
         for vl in stall.vls or ():
             if vl not in (*range(vls), 15):
                 raise ValueError(f"stalls[{index}].vls: {vl}: expected 0..{vls - 1} or 15")
@@ -200,13 +235,13 @@ def _check_traffic(scenario: Scenario, topology: Topology) -> None:
             for destination in scenario.destinations_of(flow, source):
                 most = mtu(source, destination)
                 if most is None:
-                    raise ValueError(f"flows[{index}]: no way from {source} to {destination}")
+                    raise ValueError(f"flows[{index}]: no way from {node_text(source)} to {node_text(destination)}")
                 if flow.sizes[1] > most:
                     raise ValueError(
                         f"flows[{index}].size: {flow.sizes[1]}: expected at most the path's MTU, {most} bytes"
                     )
     for name, switch in scenario.switches.items():
-        lids = len(scenario.hosts) + len(scenario.switches)
+        lids = len(scenario.lids) + len(scenario.switches)
         if lids >= switch.lft_size:
             raise ValueError(f"switches.{name}.lft_size: {switch.lft_size}: expected more than the {lids} LIDs")
 

@@ -15,7 +15,7 @@ from cosim.scenario.scenario import Scenario
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import read_topology
 from wire.meaning import label
-from wire.parameters import NodeIdentity, SwitchParameters
+from wire.parameters import NodeIdentity, SwitchParameters, adapter_port, port_text
 
 __all__ = ["load_scenario", "parse_scenario"]
 
@@ -84,7 +84,7 @@ def _with_topology(
         if isinstance(node, SwitchParameters):
             nodes["switches"][name] = {"ports": node.ports}
         else:
-            nodes["hosts"][name] = {}
+            nodes["hosts"][adapter_port(name)[0]] = {"ports": made.fabric.identity(name).ports}
     for kind, described in nodes.items():
         given = table.get(kind, {})
         if not isinstance(given, dict):
@@ -96,7 +96,7 @@ def _with_topology(
                 raise ScenarioError(f"{kind}.{name}: expected a table without ports, which are those of {file}")
             described[name] |= own
     links = [
-        {"ends": [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"], "width": label(width)}
+        {"ends": [port_text(link.a, link.a_port), port_text(link.b, link.b_port)], "width": label(width)}
         for link, width in zip(made.fabric.links, made.widths, strict=True)
     ]
     return {**table, **nodes, "links": links}, made.fabric.identities, topology.notes

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from cosim.scenario.limits import MAX_CYCLES
 from wire.codes import MTU, LinkWidth, mtu_bytes
-from wire.parameters import VL15_BLOCKS, AdapterParameters, SwitchParameters
+from wire.parameters import MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
 
@@ -94,8 +94,9 @@ class Switch(Table):
 
 
 class Host(Table):
-    """`[hosts.NAME]`: a channel adapter, wire.parameters.AdapterParameters."""
+    """`[hosts.NAME]`: a channel adapter, wire.parameters.AdapterParameters at each of its ports."""
 
+    ports: int = Field(default=1, ge=1, le=MAX_PORTS)
     vls: int = 1
     mtu: int = 2048
     receive_blocks: int = 512
@@ -105,7 +106,7 @@ class Host(Table):
     @property
     def parameters(self) -> AdapterParameters:
         """As the RTL and the model take them."""
-        return AdapterParameters(**self.model_dump())
+        return AdapterParameters(**self.model_dump(exclude={"ports"}))
 
 
 class Link(Table):

@@ -153,7 +153,8 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
     """(node, address, value) of LIDs, forwarding tables and SL-to-VL tables, where not what reset leaves."""
     for index, (name, node) in enumerate(topology.fabric.nodes.items()):
         if not isinstance(node, SwitchParameters):
-            yield index, node_address(NodeRegister.LID), topology.lids[name]
+            if name in topology.lids:
+                yield index, node_address(NodeRegister.LID), topology.lids[name]
             continue
         table = topology.tables[name]
         yield index, node_address(NodeRegister.LINEAR_FDB_TOP), max(table, default=0)

@@ -18,6 +18,7 @@ from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ANY_HOST, Flow
 from cosim.stimulus.packet import Packet, UdPackets
 from cosim.topology.topology import Port, Topology
+from wire.parameters import node_text
 
 __all__ = ["Stream", "scenario_packets", "scenario_streams"]
 
@@ -46,7 +47,7 @@ def scenario_streams(scenario: Scenario) -> list[Stream]:
         for source in scenario.sources_of(flow):
             name = flow.label
             if flow.source == ANY_HOST:
-                name = f"{flow.name} {source}" if flow.name else f"{source}-{flow.destination}"
+                name = f"{flow.name} {source}" if flow.name else f"{node_text(source)}-{flow.destination}"
             streams += [Stream(flow, source, sl, name if len(flow.sls) == 1 else f"{name} SL{sl}") for sl in flow.sls]
     return streams
 
@@ -115,7 +116,7 @@ def _packets(
     def first_and_last_vl(destination: str, sl: int) -> tuple[int, int]:
         path = topology.path(source, destination)
         if path is None:
-            raise ValueError(f"no way from {source} to {destination}")
+            raise ValueError(f"no way from {node_text(source)} to {node_text(destination)}")
         return topology.vl(path[0], sl), topology.vl(path[-1], sl)
 
     while (cycle := arrivals.next()) is not None:

@@ -83,8 +83,8 @@ def scenario_controls(scenario: Scenario, topology: Topology, start: int) -> Ite
 
 def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Control]:
     """RECV_STALL at each change of a host's set of stalled slots."""
-    for host, table in scenario.hosts.items():
-        stalls = [stall for stall in scenario.stalls if stall.host == host]
+    for host, table in scenario.adapters.items():
+        stalls = [stall for stall in scenario.stalls if scenario.host_of(stall.host) == host]
         for cycle in sorted({time for stall in stalls for time in (stall.start, stall.end)}):
             slots = {
                 table.vls if vl == 15 else vl

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from cosim.topology.link_rates import built_width
 from cosim.topology.topology import hops_to, neighbours
@@ -19,6 +20,7 @@ from wire.parameters import (
     NodeIdentity,
     NodeParameters,
     SwitchParameters,
+    adapter_port_name,
 )
 
 __all__ = ["SubnetFabric", "fabric_of", "out_of_reach"]
@@ -35,7 +37,7 @@ class SubnetFabric:
     """Switches, then hosts, each in the order of the file; links in the order of their lower ends. GUIDs and
     descriptions are the file's."""
     names: dict[int, str]
-    """Of each node GUID, the node's name in the fabric."""
+    """Of each node GUID, what the node is called; of an adapter with several ports each is a node of the fabric."""
     widths: tuple[LinkWidth, ...]
     """Of each link: the widest that is built and not wider than the file's."""
 
@@ -51,13 +53,18 @@ def fabric_of(
     switch, host = switch or SwitchParameters(), host or AdapterParameters()
     subnet = topology.subnet
     names = _names(topology)
-    ordered = sorted(subnet.nodes.values(), key=lambda node: not node.is_switch)
-    nodes = {names[node.guid]: _parameters(topology, node, switch, host) for node in ordered}
-    links = tuple(
-        LinkParameters(names[link.a.guid], link.a.port, names[link.b.guid], link.b.port) for link in subnet.links
-    )
-    identities = {names[node.guid]: _identity(topology, node) for node in ordered}
-    fabric = FabricParameters(nodes, links, identities)
+    nodes: dict[str, NodeParameters] = {}
+    identities: dict[str, NodeIdentity] = {}
+    for node in sorted(subnet.nodes.values(), key=lambda node: not node.is_switch):
+        parameters = _switch(topology, node, switch) if node.is_switch else host
+        for number in node.end_ports:
+            name, _port = _end(names, node, number)
+            nodes[name], identities[name] = parameters, _identity(topology, node, number)
+    links = []
+    for link in subnet.links:
+        a, b = (_end(names, subnet.nodes[end.guid], end.port) for end in (link.a, link.b))
+        links.append(LinkParameters(*a, *b))
+    fabric = FabricParameters(nodes, tuple(links), identities)
     return SubnetFabric(fabric, names, tuple(built_width(link.width) for link in subnet.links))
 
 
@@ -67,27 +74,26 @@ def out_of_reach(fabric: FabricParameters, host: str) -> list[str]:
     return [name for name in fabric.nodes if name not in reach]
 
 
-def _parameters(
-    topology: TopologyFile, node: Node, switch: SwitchParameters, host: AdapterParameters
-) -> NodeParameters:
-    if node.is_switch:
-        try:
-            return replace(switch, ports=node.ports)
-        except ValueError as wrong:
-            raise _error(topology, node, f"cannot be built: {wrong}") from None
-    if node.type is NodeType.ROUTER:
-        raise _error(topology, node, "is a router: expected switches and channel adapters")
-    if node.ports != 1:
-        raise _error(topology, node, f"is a channel adapter with {node.ports} ports: expected 1")
-    if not any(topology.subnet.neighbours(node.guid)):
-        raise _error(topology, node, "has no link: expected one")
-    return host
+def _end(names: dict[int, str], node: Node, number: int) -> tuple[str, int]:
+    """The node of the fabric, and its port, that a port of a node is."""
+    name = names[node.guid]
+    return (name, number) if node.is_switch or node.ports == 1 else (adapter_port_name(name, number), 1)
 
 
-def _identity(topology: TopologyFile, node: Node) -> NodeIdentity:
-    port = node.end_ports[MANAGEMENT_PORT if node.is_switch else 1]
+def _switch(topology: TopologyFile, node: Node, switch: SwitchParameters) -> SwitchParameters:
     try:
-        return NodeIdentity(node.guid, port.guid, node.description)
+        return replace(switch, ports=node.ports)
+    except ValueError as wrong:
+        raise _error(topology, node, f"cannot be built: {wrong}") from None
+
+
+def _identity(topology: TopologyFile, node: Node, number: int) -> NodeIdentity:
+    guid = node.end_ports[number].guid
+    try:
+        if number == MANAGEMENT_PORT:
+            return NodeIdentity(node.guid, guid, node.description)
+        kind: Literal[NodeType.CA, NodeType.ROUTER] = NodeType.ROUTER if node.type is NodeType.ROUTER else NodeType.CA
+        return NodeIdentity(node.guid, guid, node.description, node.ports, number, kind)
     except ValueError as wrong:
         raise _error(topology, node, f"cannot be built: {wrong}") from None
 

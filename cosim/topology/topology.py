@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from wire.codes import LinkWidth
-from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters
+from wire.parameters import (
+    AdapterParameters,
+    FabricParameters,
+    SwitchParameters,
+    adapter_port_name,
+    port_text,
+)
 from wire.trace import port_source
 
-__all__ = ["Port", "Topology", "forwarding_tables", "hops_to", "neighbours", "parse_end"]
+__all__ = [
+    "Port",
+    "Topology",
+    "forwarding_tables",
+    "hops_to",
+    "is_end",
+    "named",
+    "neighbours",
+    "parse_end",
+]
 
 _END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
 
@@ -24,7 +40,21 @@ class Port(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        return f"{self.node}[{self.number}]"
+        return port_text(self.node, self.number)
+
+
+def named(nodes: Container[str], name: str, number: int | None) -> tuple[str, int | None]:
+    """The node of a fabric, and the port of it, that people call by a name and a number.
+
+    Of an adapter with several ports each is a node. Without a number it is the first.
+    """
+    of_adapter = adapter_port_name(name, 1 if number is None else number)
+    return (of_adapter, 1) if of_adapter in nodes else (name, number)
+
+
+def is_end(text: str) -> bool:
+    """Whether a text is `NODE` or `NODE[PORT]`."""
+    return _END.fullmatch(text) is not None
 
 
 def parse_end(text: str) -> tuple[str, int | None]:

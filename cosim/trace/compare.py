@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from wire.parameters import FabricParameters
+from wire.parameters import FabricParameters, node_text, port_text
 from wire.symbols import Row, row_text
 from wire.trace import LINK_SOURCE, WORDS, Record, link_of_source, port_of_source
 from wire.trace_layout import LAYOUTS, RowPair
@@ -134,11 +134,11 @@ class Names:
             if index >= len(self._links):
                 return f"link {index}, direction {back}"
             link = self._links[index]
-            ends = [f"{link.a}[{link.a_port}]", f"{link.b}[{link.b_port}]"]
+            ends = [port_text(link.a, link.a_port), port_text(link.b, link.b_port)]
             return " -> ".join(reversed(ends) if back else ends)
         node, port = port_of_source(source)
         name = self._nodes[node] if node < len(self._nodes) else f"node {node}"
-        return f"{name}[{port}]" if port else name
+        return port_text(name, port) if port else node_text(name)
 
 
 def fields(record: Record) -> dict[str, int | str]:

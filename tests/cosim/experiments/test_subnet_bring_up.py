@@ -167,7 +167,7 @@ def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path)
         check_is_up(topology, result)
         written = parse_topology(format_topology(result.manager.subnet, origin, WHEN), "discovered")
         assert differences(subnet, written.subnet, origin) == []
-        assert set(written.subnet.nodes) == in_reach(subnet, origin)
+        assert set(written.subnet.nodes) == {end.guid for end in in_reach(subnet, origin)}
 
 
 def test_the_same_posts_make_the_same_trace(up: BroughtUp, tmp_path: Path) -> None:
