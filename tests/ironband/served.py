@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -17,7 +18,7 @@ __all__ = ["TWO_SWITCHES", "large_fat_tree", "needs_programs", "scripted", "serv
 
 PACKAGES = {"opensm": "opensm", "ibnetdiscover": "infiniband-diags"}
 
-TWO_SWITCHES = """
+TWO_SWITCHES: Final = """
 Switch 8 "SW1"
 [1] "H1"[1]
 [2] "H2"[1]
@@ -25,23 +26,22 @@ Switch 8 "SW1"
 [8] "SW2"[8]
 
 Switch 8 "SW2"
-[1] "H3"[1]
+[1] "H1"[2]
 [2] "H4"[1]
 [7] "SW1"[7]
 [8] "SW1"[8]
 
-Hca 1 "H1"
+Hca 2 "H1"
 [1] "SW1"[1]
+[2] "SW2"[1]
 
 Hca 1 "H2"
 [1] "SW1"[2]
 
-Hca 1 "H3"
-[1] "SW2"[1]
-
 Hca 1 "H4"
 [1] "SW2"[2]
 """
+"""H1 has a port at either switch."""
 
 
 def large_fat_tree() -> str:

@@ -24,6 +24,7 @@ from wire.trace import Kind, Record
 ROOT = Path(__file__).parents[2]
 TELL = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
 LID = "cat /sys/class/infiniband/ironband0/ports/1/lid"
+SECOND_LID = "cat /sys/class/infiniband/ironband0/ports/2/lid"
 
 ASKED = {
     "before": "ibstat",
@@ -43,9 +44,11 @@ ASKED = {
     "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo",
     "ibportstate": "ibportstate -D 0,1 7 query",
     "ibqueryerrors": "ibqueryerrors",
-    "saquery": "IRONBAND_HOST=H4 saquery | grep -c NodeDescription; IRONBAND_HOST=H3 saquery -p | grep -c dlid",
+    "saquery": "IRONBAND_HOST=H4 saquery | grep -c NodeDescription; saquery -P 2 -p | grep -c dlid",
     "ibping": f"IRONBAND_HOST=H4 ibping -S & sleep 0.3; ibping -c 1 $(IRONBAND_HOST=H4 {LID}); kill $!",
     "ibstatus": "ibstatus",
+    "second": f"smpquery -P 2 nodeinfo -D 0,2; smpquery -P 2 portinfo -D 0 2; perfquery -P 2 -x $({SECOND_LID}) 2",
+    "other": f"smpquery -P 2 portinfo -D 0 1; perfquery $({SECOND_LID}) 1",
     "again": "ibnetdiscover",
 }
 
@@ -95,10 +98,34 @@ class TestPrograms:
         assert len(dumped) == 12
         assert routes(said["ibroute"]) == dumped
 
+    def test_each_port_of_an_adapter_is_known_by_its_own_guid_and_lid(self, said):
+        assert re.findall(r"Number of ports: (\d)", said["after"]) == ["2"]
+        lids = re.findall(r"Base lid: (\d+)", said["after"])
+        assert len(lids) == len(set(lids) - {"0"}) == 2
+        assert re.findall(r"Port GUID: 0x0*(\w+)", said["after"]) == ["100001", "100002"]
+        assert said["after"].count("State: Active") == 2
+        (record,) = re.findall(r'^Ca\t2 "H-0000000000100000".*\n((?:\[.*\n)+)', said["ibnetdiscover"], re.M)
+        ends = re.findall(r'^\[(\d)\]\((\w+)\) \t"(.*)"\[\d\]\t\t# lid (\d+)', record, re.M)
+        assert ends == [
+            ("1", "100001", "S-0000000000200000", lids[0]),
+            ("2", "100002", "S-0000000000200001", lids[1]),
+        ]
+
+    def test_a_program_at_the_second_port_leaves_by_that_and_asks_about_that(self, said):
+        assert "status" not in said["second"]
+        assert re.findall(r"^Guid:\.+0x0*(\w+)", said["second"], re.M) == ["200001"]
+        assert re.findall(r"^(?:LocalPort|PortSelect):\.+(\d)", said["second"], re.M) == ["1", "2", "2"]
+        assert re.search(r"^LinkState:\.+Active", said["second"], re.M)
+        assert re.search(r"PortXmitPkts:\.+[1-9]", said["second"])
+
+    def test_the_agent_of_a_port_answers_for_no_other_port(self, said):
+        assert "LinkState" not in said["other"]
+        assert "PortXmitPkts" not in said["other"]
+
     def test_all_nodes_are_listed(self, said):
         assert {line.split('"')[1] for line in said["ibswitches"].splitlines()} == {"SW1", "SW2"}
-        assert {line.split('"')[1] for line in said["ibhosts"].splitlines()} == {"H1", "H2", "H3", "H4"}
-        assert len(said["ibnodes"].splitlines()) == 6
+        assert {line.split('"')[1] for line in said["ibhosts"].splitlines()} == {"H1", "H2", "H4"}
+        assert len(said["ibnodes"].splitlines()) == 5
 
     def test_all_links_are_active(self, said):
         assert said["iblinkinfo"].count("Active/  LinkUp") == 12
@@ -108,7 +135,7 @@ class TestPrograms:
             return [line for line in text.splitlines() if not line.startswith("#")]
 
         assert nodes(said["ibnetdiscover"]) == nodes(said["again"])
-        assert len(re.findall(r"^(?:Switch|Ca)\t", said["ibnetdiscover"], re.M)) == 6
+        assert len(re.findall(r"^(?:Switch|Ca)\t", said["ibnetdiscover"], re.M)) == 5
 
     def test_a_route_is_traced(self, said):
         assert [line.split('"')[1] for line in said["ibtracert"].splitlines()] == ["H1", "SW1", "SW2", "H4", "H4"]
@@ -128,7 +155,7 @@ class TestPrograms:
         assert "Peer PortInfo" in said["ibportstate"]
 
     def test_error_free_links_have_no_errors(self, said):
-        assert "6 nodes checked, 0 bad nodes found" in said["ibqueryerrors"]
+        assert "5 nodes checked, 0 bad nodes found" in said["ibqueryerrors"]
 
     def test_the_sa_answers_in_several_segments(self, said):
         nodes, paths = map(int, said["saquery"].split())
@@ -201,9 +228,9 @@ def test_a_cut_link_is_heard_of_and_routed_around(tmp_path):
     up = "for i in $(seq 50); do [ $(grep -c 'SUBNET UP' opensm.log) -ge {} ] && break; sleep 0.2; done"
     lines = {
         "opensm": f"opensm -B -d 2 -f opensm.log; {up.format(1)}",
-        "before": f"ibtracert $({LID}) $(IRONBAND_HOST=H3 {LID})",
-        "cut": f"{TELL} cut 'SW1[7]'; {TELL} flow H1 H3; {TELL} stop H1 H3; {up.format(2)}",
-        "after": f"ibtracert $({LID}) $(IRONBAND_HOST=H3 {LID}); iblinkinfo",
+        "before": f"ibtracert $({LID}) $(IRONBAND_HOST=H4 {LID})",
+        "cut": f"{TELL} cut 'SW1[7]'; {TELL} flow H1 'H1[2]'; {TELL} stop H1 'H1[2]'; {up.format(2)}",
+        "after": f"ibtracert $({LID}) $(IRONBAND_HOST=H4 {LID}); iblinkinfo",
     }
     answers = scripted(tmp_path, ["--link-down-timeout", "20000"], "two.net", lines)
     log = (tmp_path / "opensm.log").read_text()

@@ -14,19 +14,20 @@ from tests.ironband.command import COMMAND
 from tests.ironband.served import TWO_SWITCHES, needs_programs
 
 CLIENTS = 20
-HOSTS = ("H1", "H2", "H3", "H4")
+PLACES = {("H1", "1"): "SW1", ("H1", "2"): "SW2", ("H2", "1"): "SW1", ("H4", "1"): "SW2"}
+"""Hosts and ports, and the switch at each."""
 
 QUESTIONS = {
     "smpquery nodedesc -D 0": (".{host}\n", 1),
-    "smpquery nodedesc -D 0,1": (".{switch}\n", 1),
-    "smpquery portinfo -D 0,1 0": ("SMLid:", 1),
+    "smpquery nodedesc -D 0,{port}": (".{switch}\n", 1),
+    "smpquery portinfo -D 0,{port} 0": ("SMLid:", 1),
     "perfquery": ("PortXmitWait:", 1),
     "sminfo": ("SMINFO_MASTER", 1),
     "saquery": ("NodeRecord dump:", 6),
     "ibnetdiscover": ("lmc 0", 2 + 4),
     "iblinkinfo": ("Active/  LinkUp", 12),
 }
-"""What is asked, and a text that the answer has so many times: with the name of the host, or that of its switch."""
+"""What is asked, by which port, and a text that the answer has so many times: the host's name, or its switch's."""
 
 
 class Crowd:
@@ -44,45 +45,45 @@ class Crowd:
         clients = [self._start(end) for _ in range(CLIENTS)]
         while clients:
             for client in list(clients):
-                process, question, host, dies, started = client
+                process, question, place, dies, started = client
                 if process.poll() is None:
                     if time.monotonic() >= dies:
                         process.kill()
                     elif time.monotonic() > started + 60:
-                        self.wrong.append(f"{question} at {host} hangs")
+                        self.wrong.append(f"{question} at {place} hangs")
                         process.kill()
                         clients.remove(client)
                     continue
                 clients.remove(client)
-                self._judge(process, question, host)
+                self._judge(process, question, place)
                 if time.monotonic() < end:
                     clients.append(self._start(end))
             time.sleep(0.002)
 
-    def _start(self, end: float) -> tuple[subprocess.Popen[str], str, str, float, float]:
-        host = self._random.choice(HOSTS)
+    def _start(self, end: float) -> tuple[subprocess.Popen[str], str, tuple[str, str], float, float]:
+        host, port = place = self._random.choice(list(PLACES))
         question = self._random.choice(list(QUESTIONS))
         now = time.monotonic()
         dies = now + self._random.expovariate(20) if self._random.random() < 0.5 else now + 1000
         process = subprocess.Popen(
-            question.split(),
+            [*question.format(port=port).split(), "-P", port],
             env=self._environment | {"IRONBAND_HOST": host},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        return process, question, host, dies, now
+        return process, question, place, dies, now
 
-    def _judge(self, process: subprocess.Popen[str], question: str, host: str) -> None:
+    def _judge(self, process: subprocess.Popen[str], question: str, place: tuple[str, str]) -> None:
         assert process.stdout is not None
         with process.stdout:
             said = process.stdout.read()
         if process.returncode == -9:
             self.killed += 1
-        elif process.returncode == 0 and _is_right(question, host, said):
+        elif process.returncode == 0 and _is_right(question, place, said):
             self.right += 1
         else:
-            self.wrong.append(f"{question} at {host} ended with {process.returncode}: {said[-600:]}")
+            self.wrong.append(f"{question} at {place} ended with {process.returncode}: {said[-600:]}")
 
 
 @needs_programs
@@ -136,10 +137,9 @@ def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
     assert {path.name for path in tmp_path.iterdir()} == {"two.net", "opensm.log", "told"}
 
 
-def _is_right(question: str, host: str, said: str) -> bool:
+def _is_right(question: str, place: tuple[str, str], said: str) -> bool:
     text, times = QUESTIONS[question]
-    switch = "SW1" if host in ("H1", "H2") else "SW2"
-    return said.count(text.format(host=host, switch=switch)) == times
+    return said.count(text.format(host=place[0], switch=PLACES[place])) == times
 
 
 def _wait_for_text(file: Path, text: str) -> None:
