@@ -19,6 +19,7 @@ from sm.routing.up_down import up_down
 from sm.settings import RoutingEngine
 from sm.subnet import Subnet
 from wire.codes import LID_UNICAST_MAX
+from wire.node_info import NodeType
 from wire.parameters import (
     AdapterParameters,
     FabricParameters,
@@ -133,7 +134,7 @@ def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:
 
 
 def manager_host(fabric: FabricParameters, sm: str | None, option: str = "--sm") -> str:
-    """Where the Subnet Manager runs: at the first host unless given.
+    """Where the Subnet Manager runs: at the first adapter unless given, and the first port of it that has a link.
 
     Raises:
         click.UsageError: no host, or not of this name.
@@ -141,12 +142,14 @@ def manager_host(fabric: FabricParameters, sm: str | None, option: str = "--sm")
     hosts = [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters)]
     if not hosts:
         raise click.UsageError("the topology has no host: expected one for the Subnet Manager to run at")
-    if sm is None:
-        return hosts[0]
-    host, _port = _known(fabric, sm, option)
-    if host not in hosts:
-        raise click.UsageError(f"{option} {sm}: is a switch, expected a host")
-    return host
+    if sm is not None:
+        host, _port = _known(fabric, sm, option)
+        if host not in hosts:
+            raise click.UsageError(f"{option} {sm}: is a switch, expected a host")
+        # Without a port, any of the adapter's.
+        hosts = [name for name in hosts if adapter_port(name)[0] == sm] or [host]
+    linked = {name for link in fabric.links for name in (link.a, link.b)}
+    return min(hosts, key=lambda name: (name not in linked, fabric.identity(name).type is NodeType.ROUTER))
 
 
 def link_failure(task: SubnetTask, text: str, timeout: int, out_of_reach: list[str]) -> LinkFailure:

@@ -201,14 +201,15 @@ class FabricParameters:
         used: set[tuple[str, int]] = set()
         ends = list(self.open_ports)
         for link in self.links:
-            _between(f"flight of link {link.a}[{link.a_port}]-{link.b}[{link.b_port}]", link.flight, 1, 4096)
+            near, far = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
+            _between(f"flight of link {near}-{far}", link.flight, 1, 4096)
             ends += [(link.a, link.a_port), (link.b, link.b_port)]
         for name, port in ends:
             if name not in self.nodes:
                 raise ValueError(f"link to {name}[{port}]: no such node; there are {', '.join(self.nodes)}")
             _between(f"port of {name} in a link", port, 1, self.port_count(self.nodes[name]))
             if (name, port) in used:
-                raise ValueError(f"port {name}[{port}] is used by two links: expected one")
+                raise ValueError(f"port {port_text(name, port)} is used by two links: expected one")
             used.add((name, port))
         for name in self.identities:
             if name not in self.nodes:
@@ -224,6 +225,10 @@ class FabricParameters:
         if isinstance(self.nodes[name], SwitchParameters):
             return NodeIdentity(node_guid, node_guid, name)
         return NodeIdentity(node_guid, node_guid + (port or 1), adapter, len(own), port or 1)
+
+    def port_number(self, name: str, port: int) -> int:
+        """What management calls a port of a node: on directed routes, in PortInfo and in NodeInfo."""
+        return port if isinstance(self.nodes[name], SwitchParameters) else self.identity(name).port
 
     @staticmethod
     def port_count(node: NodeParameters) -> int:

@@ -27,7 +27,7 @@ from cosim.stimulus.actors import Shared, drawn_until
 from toolchain.errors import UserError
 from wire.codes import PortState
 from wire.mad import MadMethod
-from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port
+from wire.parameters import AdapterParameters, FabricParameters, adapter_port
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -427,6 +427,5 @@ def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], int]:
     far = {}
     for link in fabric.links:
         for (near, port), other in (((link.a, link.a_port), link.b), ((link.b, link.b_port), link.a)):
-            is_switch = isinstance(fabric.nodes[near], SwitchParameters)
-            far[nodes[near], port if is_switch else fabric.identity(near).port] = nodes[other]
+            far[nodes[near], fabric.port_number(near, port)] = nodes[other]
     return far

@@ -97,5 +97,7 @@ def _has_failed_link(task: SubnetTask, manager: SubnetManager) -> bool:
     """Whether the Subnet Manager still takes the link that fails for one that is there."""
     if task.failure is None:
         return False
-    link = task.fabric.links[task.failure.link]
-    return manager.subnet.link(End(task.fabric.identity(link.a).node_guid, link.a_port)) is not None
+    fabric = task.fabric
+    link = fabric.links[task.failure.link]
+    end = End(fabric.identity(link.a).node_guid, fabric.port_number(link.a, link.a_port))
+    return manager.subnet.link(end) is not None

@@ -20,6 +20,7 @@ from wire.parameters import (
     NodeIdentity,
     NodeParameters,
     SwitchParameters,
+    adapter_port,
     adapter_port_name,
 )
 
@@ -69,9 +70,14 @@ def fabric_of(
 
 
 def out_of_reach(fabric: FabricParameters, host: str) -> list[str]:
-    """Names of the nodes that a host is not connected with, in the fabric's order."""
-    reach = hops_to(host, fabric, neighbours(fabric))
-    return [name for name in fabric.nodes if name not in reach]
+    """Names of the nodes that a host is not connected with, in the fabric's order.
+
+    A port without a link is none of them if its adapter has another port that is in reach.
+    """
+    near = neighbours(fabric)
+    reach = hops_to(host, fabric, near)
+    met = {adapter_port(name)[0] for name in reach}
+    return [name for name in fabric.nodes if name not in reach and (near[name] or adapter_port(name)[0] not in met)]
 
 
 def _end(names: dict[int, str], node: Node, number: int) -> tuple[str, int]:

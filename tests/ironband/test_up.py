@@ -8,9 +8,11 @@ import pytest
 
 from cosim.experiments.subnet_bring_up import bring_up_subnet
 from cosim.topology.subnet_differences import differences
-from cosim.topology.topology_file import packaged_topologies, read_topology
+from cosim.topology.subnet_fabric import fabric_of
+from cosim.topology.topology_file import packaged_topologies, parse_topology, read_topology
 from cosim.trace.compare import Comparison, Difference
 from ironband import main, up_options
+from ironband.up_options import rtl_nodes
 from sm.lids import LidRange, parse_guid2lid
 from sm.mad_client import MadClient
 from sm.routing.up_down import RoutingError
@@ -190,7 +192,7 @@ def test_bad_use_is_one_line(capsys, arguments, said):
         ('Switch 2 "S"\n[1] "H"[1]\n', '2: "S"[1] is linked to unknown node "H"'),
         ('Switch 2 "S"\n[1] "S"[2]\n', '2: "S"[1] is a link to nowhere: "S"[2] has no line that leads back'),
         ('Switch 2 "S"\nSwitch 2 "S"\n', '2: name "S" is used twice: line 1 has it already'),
-        ('Ca 1 "H"\n', '1: "H" has no link: expected one'),
+        ('Ca 65 "H"\n', '1: "H" cannot be built: ports 65: expected 1..64'),
         ("Switch\n", '1: malformed line \'Switch\': expected Switch|Ca|Rt PORTS "NAME" or [PORT] "NAME"[PORT]'),
     ],
 )
@@ -274,6 +276,59 @@ def test_what_the_file_has_and_the_fabric_has_not_is_told(capsys):
         ("4xEDR", "4X", "SDR"),
         ("2xHDR", "1X", "SDR"),
     ]
+
+
+TWO_PORTS = """
+Switch 4 "SW1"
+[1] "H"[1]
+[2] "SW2"[2]
+Switch 4 "SW2"
+[1] "H"[2]
+[2] "SW1"[2]
+[3] "K"[2]
+Ca 2 "H"
+[1] "SW1"[1]
+[2] "SW2"[1]
+Ca 2 "K"
+[2] "SW2"[3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "sm"), [([], "H[1]"), (["--sm", "H[2]"], "H[2]"), (["--sm", "K"], "K[2]"), (["--sm", "K[2]"], "K[2]")]
+)
+def test_a_subnet_manager_is_at_a_port_of_its_host_which_has_a_link_if_any_has(capsys, options, sm):
+    Path("two.net").write_text(TWO_PORTS)
+    found = results(capsys, "two.net", *options)
+    assert (found["sm"], found["held"], found["out_of_reach"]) == (sm, True, [])
+    ends = {host["name"]: [end["port"] for end in host["end_ports"]] for host in found["hosts"]}
+    assert {name: sorted(ports) for name, ports in ends.items()} == {"H": [1, 2], "K": [2]}
+
+
+def test_one_port_of_an_adapter_can_be_cut_off_and_the_other_stays(capsys):
+    Path("two.net").write_text(TWO_PORTS)
+    found = results(capsys, "two.net", "--fail", "H[2]@100000", "--link-down-timeout", "5000")
+    assert (found["held"], found["failure"]["link"]) == (True, ["H[2]", "SW2[1]"])
+    (left,) = [host["end_ports"] for host in found["hosts"] if host["name"] == "H"]
+    assert [end["port"] for end in left] == [1]
+
+
+def test_all_ports_of_an_adapter_are_rtl_if_it_is(capsys):
+    fabric = fabric_of(parse_topology(TWO_PORTS, "two")).fabric
+    assert rtl_nodes(fabric, "SW1,H,K[2]", "verilator") == ["SW1", "H.1", "H.2", "K.2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sm", "H[3]"], "--sm H[3]: no such node; there are SW1, SW2, H[1], H[2], K[1], K[2]"),
+        (["--sm", "H.1"], "--sm H.1: no such node; there are SW1, SW2, H[1], H[2], K[1], K[2]"),
+        (["--fail", "K@100000"], "--fail K@100000: K has no link"),
+    ],
+)
+def test_a_port_that_an_adapter_does_not_have_is_an_error_of_a_line(capsys, options, said):
+    Path("two.net").write_text(TWO_PORTS)
+    assert one_line_error(capsys, "two.net", *options) == said
 
 
 def test_a_link_that_the_host_is_not_connected_with_cannot_be_cut(capsys):

@@ -19,6 +19,7 @@ from cosim.harness.stream_files import (
     write_surroundings,
 )
 from rtl.fabric.ports import FabricPorts
+from wire.node_info import NodeType
 from wire.parameters import NodeIdentity
 from wire.stimulus import Control, Delivery, Operation, Post
 from wire.symbols import IDLE_PERIOD, idle_byte
@@ -106,10 +107,10 @@ def test_entries_that_were_read_take_no_disk(tmp_path: Path) -> None:
 
 
 def test_a_part_reads_who_its_nodes_are(tmp_path: Path) -> None:
-    write_surroundings(tmp_path, [NodeIdentity(1, 2, "one"), NodeIdentity(3, 4, "two")])
+    write_surroundings(tmp_path, [NodeIdentity(1, 2, "one"), NodeIdentity(3, 4, "two", 5, 4, NodeType.ROUTER)])
     expected = b"".join(
-        guid.to_bytes(8, "big") + (guid + 1).to_bytes(8, "big") + name.ljust(64, b"\0")
-        for guid, name in ((1, b"one"), (3, b"two"))
+        guid.to_bytes(8, "big") + (guid + 1).to_bytes(8, "big") + name.ljust(64, b"\0") + type_and_ports
+        for guid, name, type_and_ports in ((1, b"one", b"\1\1\1"), (3, b"two", b"\3\5\4"))
     )
     assert (tmp_path / IDENTITY_FILE).read_bytes() == expected
     assert list((tmp_path / IDLE_FILE).read_bytes()) == [idle_byte(step) for step in range(IDLE_PERIOD)]

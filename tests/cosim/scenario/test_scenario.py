@@ -8,10 +8,13 @@ from cosim.scenario.find_scenario import ScenarioError, packaged_scenarios
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.scenario.tables import Host, Link
+from cosim.stimulus.flows import scenario_streams
+from cosim.stimulus.injection import scenario_controls
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import TopologyError, read_topology
 from wire.parameters import NodeIdentity, SwitchParameters
 from wire.registers import PortRegister
+from wire.stimulus import Operation
 
 TWO_HOSTS = """
 cycles = 1000
@@ -232,6 +235,82 @@ def test_nodes_are_who_they_are_in_the_topology_file(tmp_path):
     made = fabric_of(read_topology(tmp_path / "two.net"))
     assert {name: scenario.fabric.identity(name) for name in scenario.nodes} == made.fabric.identities
     assert scenario.fabric.identity("the_switch") == NodeIdentity(0x200000, 0x200000, "the switch")
+
+
+TWO_PORTS = """
+cycles = 1000
+[switches.S]
+ports = 4
+[hosts.A]
+ports = 3
+[hosts.B]
+[[links]]
+ends = ["A", "S[1]"]
+[[links]]
+ends = ["A[2]", "S[2]"]
+[[links]]
+ends = ["B[1]", "S[3]"]
+"""
+
+
+def test_each_port_of_a_host_that_has_a_link_has_a_lid():
+    scenario = parse_scenario(TWO_PORTS, "two.toml")
+    assert list(scenario.nodes) == ["S", "A.1", "A.2", "A.3", "B"]
+    assert scenario.lids == {"A.1": 1, "A.2": 2, "B": 3}
+    assert scenario.topology.tables == {"S": {1: 1, 2: 2, 3: 3}}
+    one, two = (scenario.fabric.identity(name) for name in ("A.1", "A.2"))
+    assert (one.node_guid, one.ports, one.port, two.port) == (two.node_guid, 3, 1, 2)
+    assert one.port_guid != two.port_guid
+
+
+def test_flows_and_stalls_are_of_ports():
+    more = """
+[[flows]]
+from = "A[2]"
+to = "A"
+count = 1
+[[flows]]
+from = "*"
+to = "A[2]"
+count = 1
+[[stalls]]
+host = "A[2]"
+from = 0
+to = 1
+"""
+    scenario = parse_scenario(TWO_PORTS + more, "two.toml")
+    first, second = scenario.flows
+    assert (scenario.sources_of(first), scenario.destinations_of(first, "A.2")) == (("A.2",), ("A.1",))
+    assert scenario.sources_of(second) == ("A.1", "B")
+    assert [stream.name for stream in scenario_streams(scenario)] == ["A[2]-A", "A[1]-A[2]", "B-A[2]"]
+    (control, *_more) = scenario_controls(scenario, scenario.topology, 0)
+    assert (control.operation, control.target) == (Operation.RECV_STALL, 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('[[flows]]\nfrom = "A[4]"\nto = "B"\ncount = 1', "flows[0].from: 'A[4]': A has ports 1..3"),
+        ('[[flows]]\nfrom = "B[2]"\nto = "A"\ncount = 1', "flows[0].from: 'B[2]': B has one port"),
+        ('[[flows]]\nfrom = "A[1]"\nto = "A"\ncount = 1', "flows[0].to: 'A' is the source, expected another host"),
+        ('[[flows]]\nfrom = "A[3]"\nto = "A"\ncount = 1', "flows[0]: no way from A[3] to A[1]"),
+        ('[[links]]\nends = ["A[2]", "S[4]"]', "links: port A[2] is used by two links: expected one"),
+        ("[hosts.C]\nports = 65", "hosts.C.ports: 65: expected less than or equal to 64"),
+    ],
+)
+def test_ports_of_a_host_that_are_not_there_are_errors(more, message):
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_PORTS + more, "two.toml")
+    assert str(caught.value) == f"two.toml: {message}"
+
+
+def test_hosts_of_a_topology_file_have_its_ports(tmp_path):
+    net = NET.replace('Ca 1 "H2"', 'Ca 2 "H2"')
+    (tmp_path / "two.net").write_text(net)
+    (tmp_path / "two.toml").write_text('cycles = 1\ntopology = "two.net"\n')
+    scenario = load_scenario(str(tmp_path / "two.toml"))
+    assert scenario.fabric == fabric_of(read_topology(tmp_path / "two.net")).fabric
+    assert list(scenario.lids) == ["H1", "H2.1"]
 
 
 def test_what_the_topology_file_has_and_the_fabric_has_not_is_noted(tmp_path):

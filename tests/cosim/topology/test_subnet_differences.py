@@ -89,3 +89,15 @@ def test_channel_adapters_relay_nothing():
     other = add_host(subnet)
     cable(subnet, two_ports, other)
     assert {end.guid for end in in_reach(subnet, ORIGIN)} == set(subnet.nodes) - {other}
+
+
+def test_of_an_end_node_the_ports_in_reach_count():
+    subnet = star(hosts=1)
+    two_ports = add_host(subnet, 2)
+    cable(subnet, SWITCH_GUID, two_ports)
+    found = deepcopy(subnet)
+    del found.nodes[two_ports].end_ports[2]
+    assert differences(subnet, found, ORIGIN) == []
+    found.nodes[two_ports].end_ports[1].guid += 7
+    (said,) = differences(subnet, found, ORIGIN)
+    assert said.startswith(f"found to be another than in the file: CA 0x{two_ports:016x}")

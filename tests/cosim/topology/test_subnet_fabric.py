@@ -6,6 +6,7 @@ from cosim.topology.subnet_fabric import fabric_of, out_of_reach
 from cosim.topology.topology_file import TopologyError, packaged_topologies, parse_topology, read_topology
 from tests.files import TOPOLOGIES
 from wire.codes import LinkWidth
+from wire.node_info import NodeType
 from wire.parameters import AdapterParameters, LinkParameters, NodeIdentity, SwitchParameters
 
 PACKAGED = packaged_topologies()
@@ -40,6 +41,46 @@ def test_nodes_have_the_file_s_guids_and_descriptions():
     assert made.fabric.identity("H") == NodeIdentity(0x90, 0x99, "H")
 
 
+TWO_PORTS = """
+Switch 4 "S"
+[1] "H"[1]
+[3] "H"[3]
+[4] "R"[2]
+caguid=0x90
+Ca 3 "H"
+[1](99) "S"[1]
+[3] "S"[3]
+rtguid=0x50
+Rt 2 "R"
+[2] "S"[4]
+"""
+
+
+def test_each_port_of_an_adapter_is_a_node_and_all_are_one_by_their_identity():
+    made = fabric_of(parse_topology(TWO_PORTS, "net"))
+    assert list(made.fabric.nodes) == ["S", "H.1", "H.2", "H.3", "R.1", "R.2"]
+    assert set(made.names.values()) == {"S", "H", "R"}
+    assert made.fabric.links == (
+        LinkParameters("R.2", 1, "S", 4),
+        LinkParameters("H.1", 1, "S", 1),
+        LinkParameters("H.3", 1, "S", 3),
+    )
+    assert [made.fabric.identity(f"H.{port}") for port in (1, 2, 3)] == [
+        NodeIdentity(0x90, guid, "H", ports=3, port=port) for port, guid in ((1, 0x99), (2, 0x92), (3, 0x93))
+    ]
+
+
+def test_a_router_is_an_end_node_that_says_it_is_one():
+    made = fabric_of(parse_topology(TWO_PORTS, "net"))
+    assert made.fabric.identity("R.2") == NodeIdentity(0x50, 0x52, "R", ports=2, port=2, type=NodeType.ROUTER)
+
+
+def test_a_port_without_a_link_is_in_reach_if_another_port_of_its_adapter_is():
+    made = fabric_of(parse_topology(TWO_PORTS + 'caguid=0x60\nCa 2 "K"\nCa 2 "L"\n[1] "L"[2]\n[2] "L"[1]', "net"))
+    assert out_of_reach(made.fabric, "H.1") == ["K.1", "K.2", "L.1", "L.2"]
+    assert out_of_reach(made.fabric, "L.2") == ["S", "H.1", "H.2", "H.3", "R.1", "R.2", "K.1", "K.2"]
+
+
 def test_names_become_plain_and_stay_different():
     text = "\n".join(
         f'Switch 2 "S-{number}" # "{description}"'
@@ -61,10 +102,8 @@ def test_names_become_plain_and_stay_different():
     [
         ('Switch 1 "S"', 'net:1: "S" cannot be built: ports 1: expected 2..64'),
         ('Switch 65 "S"', 'net:1: "S" cannot be built: ports 65: expected 2..64'),
-        ('Ca 1 "H"', 'net:1: "H" has no link: expected one'),
         ('switchguid=0\nSwitch 2 "S"', 'net:2: "S" cannot be built: node_guid 0: expected 1..18446744073709551615'),
-        ('\nCa 2 "H"', 'net:2: "H" is a channel adapter with 2 ports: expected 1'),
-        ('Rt 1 "R"', 'net:1: "R" is a router: expected switches and channel adapters'),
+        ('\nCa 65 "H"', 'net:2: "H" cannot be built: ports 65: expected 1..64'),
     ],
 )
 def test_what_ironband_does_not_have_is_told(text, error):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, Switch
-from cosim.topology.topology import Port, Topology
+from cosim.topology.topology import Port, Topology, named
 
 
 def fabric(switches: dict[str, int], links: list[tuple[str, str]], hosts: str, **link) -> Topology:
@@ -101,3 +101,19 @@ def test_every_way_is_as_short_as_the_distance(switches, wires):
         if path is not None:
             assert len(path) == distance + 2
             assert all(topology.far_end(one).node == other.node for one, other in pairwise(path))
+
+
+def test_a_port_of_an_adapter_that_has_several_is_called_by_its_number():
+    assert [str(Port(node, 1)) for node in ("S", "H.1", "H.12", "K")] == ["S[1]", "H[1]", "H[12]", "K[1]"]
+
+
+def test_what_people_call_a_port_is_found():
+    nodes = ["S", "H.1", "H.2", "K"]
+    assert [named(nodes, *end) for end in (("H", None), ("H", 2), ("K", None), ("K", 1), ("S", 2))] == [
+        ("H.1", 1),
+        ("H.2", 1),
+        ("K", None),
+        ("K", 1),
+        ("S", 2),
+    ]
+    assert named(nodes, "H", 3) == ("H", 3)
