@@ -44,7 +44,7 @@ def differences(described: Subnet, found: Subnet, origin: End) -> list[str]:
             said.append(f"not found: {_node(described.nodes[guid])}")
         elif guid not in nodes:
             said.append(f"found, and not in the file: {_node(found.nodes[guid])}")
-        elif _outline(described.nodes[guid], reach) != _outline(found.nodes[guid]):
+        elif _outline(described.nodes[guid], reach) != _outline(found.nodes[guid], reach):
             said.append(f"found to be another than in the file: {_node(found.nodes[guid])}")
     wanted = {_ends(link): link for link in described.links if link.a in reach}
     seen = {_ends(link): link for link in found.links}
@@ -58,12 +58,12 @@ def differences(described: Subnet, found: Subnet, origin: End) -> list[str]:
     return said
 
 
-def _outline(node: Node, reach: Container[End] | None = None) -> tuple[object, ...]:
+def _outline(node: Node, reach: Container[End]) -> tuple[object, ...]:
     """What must be the same; of the ports of an end node, those in reach."""
     guids = {
         number: port.guid
         for number, port in node.end_ports.items()
-        if reach is None or node.is_switch or End(node.guid, number) in reach
+        if node.is_switch or End(node.guid, number) in reach
     }
     return node.type, node.ports, node.description, guids
 

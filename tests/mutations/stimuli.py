@@ -377,6 +377,18 @@ def management() -> RunSpec:
     return star.spec(START + 930)
 
 
+def second_port() -> RunSpec:
+    """Host 1 is at the second port of an adapter: it asks its own agent about both, and the switch by its port."""
+    spec = _one_after_another(
+        _managed_pair(),
+        START + 1500,
+        *(_directed(MadMethod.GET, SmaAttribute.PORT_INFO, modifier, path=()) for modifier in (1, 2)),
+        _directed(MadMethod.GET, SmaAttribute.NODE_INFO, path=(2,)),
+    )
+    identity = replace(spec.parameters.identity("H1"), ports=2, port=2)
+    return replace(spec, parameters=replace(spec.parameters, identities={"H1": identity}))
+
+
 def bad_smp() -> RunSpec:
     """An SMP of which only the VCRC is wrong, and nothing waits before it."""
     star = _pair()
@@ -451,10 +463,15 @@ def _managed_pair() -> Star:
 
 
 def _directed(
-    method: MadMethod, attribute: SmaAttribute, modifier: int = 0, data: bytes = b"", key: int = _M_KEY
+    method: MadMethod,
+    attribute: SmaAttribute,
+    modifier: int = 0,
+    data: bytes = b"",
+    key: int = _M_KEY,
+    path: Sequence[int] = (1,),
 ) -> Packet:
-    """A request by directed route to what is at the other end of the link."""
-    return smp_packet(smp_request(method, attribute, modifier, data, transaction_id=1, m_key=key, path=[1]))
+    """A request by directed route, by default to what is at the other end of the link."""
+    return smp_packet(smp_request(method, attribute, modifier, data, transaction_id=1, m_key=key, path=path))
 
 
 def _one_after_another(star: Star, cycles: int, *requests: Packet) -> RunSpec:
@@ -484,6 +501,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         two_outputs,
         two_queues,
         management,
+        second_port,
         bad_smp,
         m_key_rules,
         agent_rules,

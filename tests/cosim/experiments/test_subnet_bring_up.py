@@ -14,6 +14,7 @@ from cosim.engines.simulation import run
 from cosim.experiments.subnet_bring_up import SubnetBringUpResult, bring_up_subnet
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.hosts.mad_carrier import REACTION_CYCLES
+from cosim.hosts.manager_host import ACTIVATION_WAIT
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.subnet_differences import differences, in_reach
 from cosim.topology.subnet_fabric import fabric_of
@@ -21,13 +22,16 @@ from cosim.topology.subnet_text import format_topology
 from cosim.topology.topology_file import TopologyFile, parse_topology, read_topology
 from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
 from sm.lids import LidRange
+from sm.settings import SubnetSettings
 from sm.subnet import End, Subnet
 from tests.cosim.recorder import Recorder
 from tests.files import TOPOLOGIES
 from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, fat_tree, random_subnet
 from wire.codes import LinkWidth, PortState
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
+from wire.parameters import AdapterParameters
 from wire.stimulus import Control, Operation
+from wire.trace import Kind, port_of_source
 
 FABRICS = ["back_to_back", "star", "parallel", "ring_4", "ring_5", "fat_tree"]
 FAT_TREE_LINKS = 16
@@ -42,7 +46,7 @@ def brought_up(
     topology: TopologyFile, tmp_path: Path, observers: Sequence[Observer] = (), **options: object
 ) -> SubnetBringUpResult:
     made = fabric_of(topology)
-    host = next(made.names[node.guid] for node in topology.subnet.nodes.values() if not node.is_switch)
+    host = next(name for name, node in made.fabric.nodes.items() if isinstance(node, AdapterParameters))
     return bring_up_subnet(SubnetTask(made.fabric, made.widths, **{"host": host, **options}), tmp_path, observers)
 
 
@@ -134,12 +138,10 @@ def test_what_is_discovered_is_the_input_s_topology(name: str, up: BroughtUp) ->
 
 
 def random_fabric(seed: int) -> Subnet:
-    """A random subnet, without hosts that have no link, which cannot be built."""
-    subnet = random_subnet(seed, host_ports=(1,))
-    for guid, node in list(subnet.nodes.items()):
+    """A random subnet, with hosts of one and two ports, of which some have no link."""
+    subnet = random_subnet(seed)
+    for guid, node in subnet.nodes.items():
         node.description = f"node {guid:x}"
-        if not node.is_switch and not any(subnet.neighbours(guid)):
-            subnet.remove(guid)
     return subnet
 
 
@@ -159,15 +161,71 @@ def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path)
     for seed in seeds_with_hosts(50)[10 * tens : 10 * tens + 10]:
         print(f"seed {seed}")
         subnet = random_fabric(seed)
-        hosts = [node for node in subnet.nodes.values() if not node.is_switch]
-        origin = End(Random(seed).choice(hosts).guid, 1)
+        ends = [End(node.guid, port) for node in subnet.nodes.values() if not node.is_switch for port in node.end_ports]
+        origin = Random(seed).choice(ends)
         topology = parse_topology(format_topology(subnet, origin, WHEN), "random")
-        made = fabric_of(topology)
-        result = brought_up(topology, tmp_path, host=made.names[origin.guid], seed=seed)
+        fabric = fabric_of(topology).fabric
+        port_guid = topology.subnet.nodes[origin.guid].end_ports[origin.port].guid
+        host = next(name for name in fabric.nodes if fabric.identity(name).port_guid == port_guid)
+        result = brought_up(topology, tmp_path, host=host, seed=seed)
         check_is_up(topology, result)
         written = parse_topology(format_topology(result.manager.subnet, origin, WHEN), "discovered")
         assert differences(subnet, written.subnet, origin) == []
         assert set(written.subnet.nodes) == {end.guid for end in in_reach(subnet, origin)}
+
+
+def two_ports(first: str, second: str) -> TopologyFile:
+    """Two switches, and an adapter H whose ports are at ports 1 and 2 of what is said."""
+    hosts = {first: "1", second: "2"} if first != second else {first: "12"}
+    lines = [f'Switch 4 "{name}"\n[4] "{other}"[4]' for name, other in (("S", "T"), ("T", "S"))]
+    for index, name in enumerate(("S", "T")):
+        lines[index] += "".join(f'\n[{port}] "H"[{port}]' for port in hosts.get(name, ""))
+    lines += ['Ca 2 "H"'] + [f'[{port}] "{name}"[{port}]' for port, name in ((1, first), (2, second))]
+    return parse_topology("\n".join(lines), "two")
+
+
+LOOP = 'Ca 2 "H"\n[1] "H"[2]\n[2] "H"[1]'
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [two_ports("S", "T"), two_ports("S", "S"), parse_topology(LOOP, "loop")],
+    ids=["at two switches", "at one switch", "joined"],
+)
+def test_each_port_of_an_adapter_is_found_by_its_own_way_and_has_a_lid(topology: TopologyFile, tmp_path: Path) -> None:
+    result = brought_up(topology, tmp_path, settings=SubnetSettings(activation_wait=ACTIVATION_WAIT, lmc=1))
+    check_is_up(topology, result)
+    guid = named(topology, "H")
+    node, paths = result.manager.found.subnet.nodes[guid], result.manager.found.paths
+    assert [(port, end.guid, end.lmc) for port, end in sorted(node.end_ports.items())] == [
+        (1, guid + 1, 1),
+        (2, guid + 2, 1),
+    ]
+    lids = [set(result.manager.lids[guid + port].lids) for port in (1, 2)]
+    assert [len(of_port) for of_port in lids] == [2, 2]
+    assert not lids[0] & lids[1]
+    assert (paths[End(guid, 1)], paths[End(guid, 2)][0]) == ((), 1)
+
+
+def test_a_port_without_a_link_stays_down_and_has_no_lid(tmp_path: Path) -> None:
+    topology = parse_topology('Ca 2 "H"\n[2] "S"[1]\nSwitch 2 "S"\n[1] "H"[2]', "half")
+    seen = Recorder()
+    result = brought_up(topology, tmp_path, [seen], host="H.2")
+    check_is_up(topology, result)
+    assert set(result.manager.lids) == {named(topology, "S"), named(topology, "H") + 2}
+    nodes = {port_of_source(record.source)[0] for record in seen.records if record.kind == Kind.STATE}
+    assert nodes == {0, 2}
+
+
+@pytest.mark.parametrize("port", [1, 2])
+def test_a_cut_of_one_port_of_an_adapter_leaves_the_other(port: int, tmp_path: Path) -> None:
+    topology = two_ports("S", "T")
+    failed = link_at(topology, "H", port)
+    failure = LinkFailure(failed, 100_000, 5_000)
+    result = brought_up(topology, tmp_path, host=f"H.{3 - port}", failure=failure)
+    check_is_up(topology, result, without=failed)
+    assert list(result.manager.found.subnet.nodes[named(topology, "H")].end_ports) == [3 - port]
+    assert [event for _cycle, event in result.events if isinstance(event, NodeLost)] == []
 
 
 def test_the_same_posts_make_the_same_trace(up: BroughtUp, tmp_path: Path) -> None:

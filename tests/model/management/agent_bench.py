@@ -33,8 +33,9 @@ BLOCK = bytes(range(64))
 class Bench(AgentNode):
     """Events are (cycle, what, ...), in their order."""
 
-    def __init__(self, parameters: NodeParameters) -> None:
+    def __init__(self, parameters: NodeParameters, identity: NodeIdentity = IDENTITY) -> None:
         self.parameters = parameters
+        self._link = identity.port
         self.kernel = Kernel()
         self.events: list[tuple[Any, ...]] = []
         self.registers: dict[int, int] = {}
@@ -45,7 +46,7 @@ class Bench(AgentNode):
             self.registers[port_address(port, PortRegister.STATE)] = PortState.INITIALIZE
             self.registers[port_address(port, PortRegister.PHYSICAL_STATE)] = PortPhysicalState.LINK_UP
             self.registers[port_address(port, PortRegister.WIDTH)] = 2
-        self.agent = Agent(self.kernel, self, parameters, IDENTITY)
+        self.agent = Agent(self.kernel, self, parameters, identity)
 
     # The node's side.
 
@@ -82,8 +83,14 @@ class Bench(AgentNode):
     def at(self, cycle: int, phase: int, action: Callable[[], Any]) -> None:
         self.kernel.at(cycle, phase, lambda _: action())
 
-    def arrive(self, data: bytes | None, cycle: int = ARRIVES, arrival: int = 1, slot: int | None = None) -> None:
-        """The packet's last word is on the agent's wires in this cycle, z; by default on VL15's slot."""
+    def arrive(
+        self, data: bytes | None, cycle: int = ARRIVES, arrival: int | None = None, slot: int | None = None
+    ) -> None:
+        """The packet's last word is on the agent's wires in this cycle, z; by default on VL15's slot of port 1.
+
+        An adapter's port may have another number.
+        """
+        arrival = self._link if arrival is None else arrival
         slot = self.parameters.vls if slot is None else slot
         self.at(cycle - 76, MATCH, self.agent.granted)
         self.at(cycle, UPDATE, lambda: self.agent.arrived(data, arrival, slot))
@@ -92,7 +99,7 @@ class Bench(AgentNode):
         self,
         smp: Record,
         cycle: int = ARRIVES,
-        arrival: int = 1,
+        arrival: int | None = None,
         slid: int = LID_PERMISSIVE,
         dlid: int = LID_PERMISSIVE,
     ) -> None:
@@ -102,7 +109,7 @@ class Bench(AgentNode):
         self,
         request: Record,
         cycle: int = ARRIVES,
-        arrival: int = 1,
+        arrival: int | None = None,
         slid: int = 9,
         dlid: int = 7,
         slot: int = 0,
