@@ -21,6 +21,7 @@ from cosim.stimulus.flows import Stream
 from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison
 from ironband.progress import Console
+from wire.parameters import node_text
 from wire.registers import Counter
 
 __all__ = ["RunPrinter", "RunResults"]
@@ -126,7 +127,7 @@ class RunResults:
     def _flow_json(self, stream: Stream, served: Served) -> dict[str, Any]:
         return {
             "name": stream.name,
-            "from": stream.source,
+            "from": node_text(stream.source),
             "to": stream.flow.destination,
             "sl": stream.sl,
             "delivered_packets": served.packets,
@@ -227,7 +228,10 @@ class RunPrinter:
             return
         shown = results.streams[:_MAX_FLOWS]
         often = Counts(stream.name for stream, _ in shown)
-        names = [f"{stream.name} of {stream.source}" if often[stream.name] > 1 else stream.name for stream, _ in shown]
+        names = [
+            f"{stream.name} of {node_text(stream.source)}" if often[stream.name] > 1 else stream.name
+            for stream, _ in shown
+        ]
         width = max(map(len, ("flow", *names)))
         self._print()
         heading = (

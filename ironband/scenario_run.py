@@ -115,7 +115,7 @@ def _stalls(scenario: Scenario, start: int) -> dict[str, list[tuple[int, int]]]:
     """The first cycle of each stall and the one after its last, by host."""
     stalls: dict[str, list[tuple[int, int]]] = {}
     for stall in scenario.stalls:
-        stalls.setdefault(stall.host, []).append((start + stall.start, start + stall.end))
+        stalls.setdefault(scenario.host_of(stall.host), []).append((start + stall.start, start + stall.end))
     return stalls
 
 

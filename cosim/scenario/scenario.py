@@ -6,7 +6,7 @@ docs/scenario.md describes every table and key.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -106,7 +106,7 @@ class Scenario(Table):
         switches = {name: table.parameters for name, table in self.switches.items()}
         return switches | {name: table.parameters for name, table in self.adapters.items()}
 
-    @property
+    @cached_property
     def adapters(self) -> dict[str, Host]:
         """The hosts' tables by node of the fabric: of a host with several ports, each is one."""
         return {
@@ -124,7 +124,7 @@ class Scenario(Table):
             links.append(LinkParameters(a, a_port, b, b_port, link.flight(self.symbol_time_ns)))
         return FabricParameters(self.nodes, tuple(links), self.identities)
 
-    @property
+    @cached_property
     def lids(self) -> dict[str, int]:
         """LID of each host's port that has a link: 1, 2, ... in the order of the file."""
         linked = {self.port_of(end)[0] for link in self.links for end in link.ends}

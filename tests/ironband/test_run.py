@@ -51,6 +51,44 @@ def test_the_story_has_the_guids_and_the_descriptions_of_a_topology_file(capsys)
     assert 'found CA 0x00000002c9000000 "B", 1 port' in output
 
 
+TWO_PORTS = """
+cycles = 400
+[switches.S]
+ports = 3
+[hosts.A]
+ports = 2
+[hosts.B]
+[[links]]
+ends = ["A", "S[1]"]
+[[links]]
+ends = ["A[2]", "S[2]"]
+[[links]]
+ends = ["B", "S[3]"]
+[[flows]]
+from = "A[2]"
+to = "B"
+count = 3
+[[flows]]
+from = "B"
+to = "A"
+count = 1
+[[stalls]]
+host = "A"
+from = 0
+to = 300
+"""
+
+
+@pytest.mark.parametrize("bring_up", ["smp", "bus"])
+def test_ports_of_a_host_send_and_get_each_for_itself(capsys, bring_up):
+    Path("two.toml").write_text(TWO_PORTS)
+    assert main(["run", "two.toml", "--sim", "model", "--bring-up", bring_up, "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    flows = [(flow["name"], flow["from"], flow["to"], flow["delivered_packets"]) for flow in results["flows"]]
+    assert flows == [("A[2]-B", "A[2]", "B", 3), ("B-A", "B", "A", 1)]
+    assert {event["place"] for event in results["events"] if event["event"] == "deliver"} == {"B[1]", "A[1]"}
+
+
 def test_run_tells_the_story_of_the_jam(capsys):
     assert main(["run", "jam", "--sim", "model", "--bring-up", "bus"]) == 0
     output = capsys.readouterr().out
