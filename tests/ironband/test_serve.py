@@ -261,6 +261,26 @@ def test_opensm_runs_at_the_second_port_of_an_adapter_as_at_the_first(tmp_path):
 
 
 @needs_programs
+def test_a_port_of_an_adapter_is_cut_off_and_restored_and_the_other_stays(tmp_path):
+    (tmp_path / "two.net").write_text(TWO_SWITCHES)
+    up = "for i in $(seq 99); do [ $(grep -c 'SUBNET UP' opensm.log) -ge {} ] && break; sleep 0.2; done"
+    states = "sleep 0.2; ibstat ironband0 1 | grep State; ibstat ironband0 2 | grep State"
+    lines = {
+        "opensm": f"opensm -B -d 2 -f opensm.log; {up.format(1)}",
+        "cut": f"{TELL} cut 'H1[2]'; {up.format(2)}; {states}; ibnetdiscover",
+        "restored": f"{TELL} restore 'H1[2]'; {TELL} run 1100; {up.format(3)}; {states}; ibnetdiscover",
+    }
+    answers = scripted(tmp_path, ["--link-down-timeout", "20000"], "two.net", lines)
+    assert re.findall(r"State: (\w+)", answers["cut"]) == ["Active", "Down"]
+    assert re.findall(r"State: (\w+)", answers["restored"]) == ["Active", "Active"]
+    record = r'^Ca\t2 "H-0000000000100000".*\n((?:\[.*\n)+)'
+    ports = [
+        re.findall(r"^\[(\d)\]", re.findall(record, answers[name], re.M)[0], re.M) for name in lines if name != "opensm"
+    ]
+    assert ports == [["1"], ["1", "2"]]
+
+
+@needs_programs
 def test_a_second_opensm_stands_by_and_takes_over(tmp_path):
     wait = "for i in $(seq 100); do grep -q {} && break; sleep 0.2; done"
     opensm = "opensm -F conf -d 2"

@@ -387,6 +387,24 @@ def test_a_new_host_is_found_and_reached():
     up.check()
 
 
+def test_a_port_of_a_host_that_is_cut_off_and_comes_back_keeps_its_lid_and_the_other_port_stays():
+    subnet = parallel_pair()
+    host = add_host(subnet, 2)
+    for switch in (SWITCH_GUID, SWITCH_GUID + 1):
+        assert cable(subnet, host, switch)
+    up = Managed(subnet).bring_up()
+    second, there = End(host, 2), subnet.peer(End(host, 2))
+    lids = {port: up.manager.lids[host + port] for port in (1, 2)}
+    up.fabric.cut(second)
+    assert [lost.link.a for lost in up.after(LinkLost)] == [second]
+    assert up.told(NodeLost) == []
+    assert list(up.manager.subnet.nodes[host].end_ports) == [1]
+    up.fabric.join(second, there)
+    assert [found.link.a for found in up.after(LinkFound)] == [second]
+    assert {port: up.manager.lids[host + port] for port in (1, 2)} == lids
+    up.check()
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_subnet_in_which_links_come_and_go_is_right_in_the_end(seed):
     random = Random(seed)
