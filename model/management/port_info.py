@@ -58,7 +58,18 @@ class PortKind(Enum):
 
 def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
     """PortInfo of a port of a node with this MTU, in bytes, and number of data VLs."""
-    values = {"mtu_cap": int(mtu_code(mtu)), "vl_cap": operational_vls(vls)}
+    values = {
+        "mtu_cap": int(mtu_code(mtu)),
+        "vl_cap": operational_vls(vls),
+        "link_width_enabled": int(_WIDTHS),
+        "link_width_supported": int(_WIDTHS),
+        "link_speed_supported": int(LinkSpeed.SDR),
+        "link_speed_active": int(LinkSpeed.SDR),
+        "link_speed_enabled": int(LinkSpeed.SDR),
+        "link_down_default_state": int(PortPhysicalState.POLLING),
+        "neighbor_mtu": int(mtu_code(mtu)),
+        "operational_vls": operational_vls(vls),
+    }
     if kind != PortKind.EXTERNAL:
         is_adapter = kind == PortKind.ADAPTER
         values |= {
@@ -69,19 +80,12 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
         }
     if kind == PortKind.MANAGEMENT:
         values |= {
+            "link_width_active": int(LinkWidth.X4),
             "port_state": int(PortState.ACTIVE),
             "port_physical_state": int(PortPhysicalState.LINK_UP),
         }
     else:
         values |= {
-            "link_width_enabled": int(_WIDTHS),
-            "link_width_supported": int(_WIDTHS),
-            "link_speed_supported": int(LinkSpeed.SDR),
-            "link_speed_active": int(LinkSpeed.SDR),
-            "link_speed_enabled": int(LinkSpeed.SDR),
-            "link_down_default_state": int(PortPhysicalState.POLLING),
-            "neighbor_mtu": int(mtu_code(mtu)),
-            "operational_vls": operational_vls(vls),
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],
         }

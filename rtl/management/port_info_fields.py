@@ -67,19 +67,25 @@ def at_reset(kind: PortKind, parameters: NodeParameters) -> dict[str, int]:
         values["capability_mask"] = ADAPTER_CAPABILITIES if kind is PortKind.ADAPTER else SWITCH_CAPABILITIES
         values["guid_cap"] = GUID_INFO.count
         values["resp_time_value"] = SMA_RESP_TIME
+    values |= {
+        "link_width_enabled": LINK_WIDTHS,
+        "link_width_supported": LINK_WIDTHS,
+        "link_speed_supported": LINK_SPEEDS,
+        "link_speed_active": LINK_SPEEDS,
+        "link_speed_enabled": LINK_SPEEDS,
+        "link_down_default_state": PortPhysicalState.POLLING,
+        "neighbor_mtu": mtu,
+        "operational_vls": vls,
+    }
     if kind in _LINK:
         values |= {
-            "link_width_enabled": LINK_WIDTHS,
-            "link_width_supported": LINK_WIDTHS,
-            "link_speed_supported": LINK_SPEEDS,
-            "link_speed_active": LINK_SPEEDS,
-            "link_speed_enabled": LINK_SPEEDS,
-            "link_down_default_state": PortPhysicalState.POLLING,
-            "neighbor_mtu": mtu,
-            "operational_vls": vls,
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],
         }
     else:
-        values |= {"port_state": PortState.ACTIVE, "port_physical_state": PortPhysicalState.LINK_UP}
+        values |= {
+            "link_width_active": LinkWidth.X4,
+            "port_state": PortState.ACTIVE,
+            "port_physical_state": PortPhysicalState.LINK_UP,
+        }
     return values

@@ -39,7 +39,7 @@ ASKED = {
     "ibnodes": "ibnodes",
     "iblinkinfo": "iblinkinfo",
     "ibtracert": f"ibtracert $({LID}) $(IRONBAND_HOST=H4 {LID})",
-    "smpquery": "smpquery nodedesc -D 0,1; smpquery portinfo -D 0,1 7",
+    "smpquery": "smpquery nodedesc -D 0,1; smpquery portinfo -D 0,1 7; smpquery portinfo -D 0,1 0",
     "perfquery": f"perfquery -x $(IRONBAND_HOST=H4 {LID}) 1",
     "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo",
     "ibportstate": "ibportstate -D 0,1 7 query",
@@ -142,7 +142,11 @@ class TestPrograms:
 
     def test_an_agent_answers_by_a_directed_route(self, said):
         assert "SW1" in said["smpquery"]
-        assert re.search(r"LinkState:\.+Active", said["smpquery"])
+        assert len(re.findall(r"LinkState:\.+Active", said["smpquery"])) == 2
+
+    def test_port_0_has_a_width_that_tools_know(self, said):
+        assert len(re.findall(r"LinkWidthActive:\.+4X", said["smpquery"])) == 2
+        assert "undefined" not in said["smpquery"]
 
     def test_counters_are_read_in_band(self, said):
         assert re.search(r"PortXmitPkts:\.+[1-9]", said["perfquery"])

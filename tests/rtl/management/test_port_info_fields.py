@@ -26,12 +26,10 @@ ARRIVAL = {BASE: 3, EXTERNAL: 3, OF_ADAPTER: 1}
 
 NODE = {
     "gid_prefix": 0xFE80 << 48,
-    "mtu_cap": 4,
-    "vl_cap": 3,
     "guid_cap": 8,
     "resp_time_value": 8,
 }
-LINK = {
+EVERY = {
     "mtu_cap": 4,
     "vl_cap": 3,
     "link_width_enabled": 3,
@@ -40,16 +38,20 @@ LINK = {
     "link_speed_supported": 1,
     "link_speed_active": 1,
     "link_speed_enabled": 1,
-    "port_state": PortState.INITIALIZE,
-    "port_physical_state": PortPhysicalState.LINK_UP,
     "link_down_default_state": 2,
     "neighbor_mtu": 4,
     "operational_vls": 3,
+}
+LINK = {
+    **EVERY,
+    "port_state": PortState.INITIALIZE,
+    "port_physical_state": PortPhysicalState.LINK_UP,
     "local_phy_errors": 15,
     "overrun_errors": 15,
 }
 AT_RESET = {
     BASE: {
+        **EVERY,
         **NODE,
         "capability_mask": SWITCH_CAPABILITIES,
         "local_port_num": 3,
