@@ -30,7 +30,7 @@ class AgentNode(ABC):
 
         On the slot of a data VL it is offered in the current cycle alone: if it is not taken, that is its end.
 
-        `data` is LRH..ICRC in 72 words. `output` is an index as in the crossing: in a switch the port less one,
+        `data` is LRH..ICRC in whole words. `output` is an index as in the crossing: in a switch the port less one,
         in an adapter 0 for the link and 1 for the host. The node records SEND.
         """
 

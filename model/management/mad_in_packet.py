@@ -5,7 +5,7 @@ from typing import Final
 
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
 from wire.crc import ICRC_BYTES, icrc
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, DETH, GRH, GRH_IP_VER, GRH_NXT_HDR_BTH, LRH
 from wire.layout import Layout, Record
 from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MgmtClass
 from wire.opcodes import Opcode
@@ -21,6 +21,9 @@ _MAD_AT: Final = _DETH_AT + DETH.size_bytes
 _MAD_END: Final = _MAD_AT + MAD_BYTES
 _PACKET_BYTES: Final = _MAD_END + ICRC_BYTES
 """72 words, from LRH to ICRC."""
+_GRH_AT: Final = LRH.size_bytes
+_HOP_LIMIT: Final[int] = GRH["hop_lmt"].max
+"""Of an answer."""
 
 _SMP_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 
@@ -71,6 +74,10 @@ def is_perf_request(data: bytes) -> bool:
 
     Its ICRC is not looked at. Data packets are checked too: all fields but one are compared at once.
     """
+    if len(data) == _PACKET_BYTES + GRH.size_bytes:
+        grh = GRH.unpack(data, _GRH_AT)
+        right = LRH["lnh"].read(data) == LNH.IBA_GLOBAL and grh.ip_ver == GRH_IP_VER
+        return right and grh.nxt_hdr == GRH_NXT_HDR_BTH and is_perf_request(_without_grh(data))
     return (
         len(data) == _PACKET_BYTES
         and int.from_bytes(data[:_HEAD_BYTES], "big") & _MASK == _HEAD
@@ -85,7 +92,7 @@ def smp_in(data: bytes) -> Record:
 
 def perf_in(data: bytes) -> Record:
     """The MAD in its packet."""
-    return PERF_MAD.unpack(data[_MAD_AT:_MAD_END])
+    return PERF_MAD.unpack(_without_grh(data)[_MAD_AT:_MAD_END])
 
 
 def with_fields(data: bytes, lrh: Mapping[str, int], smp: Mapping[str, int]) -> bytes:
@@ -96,13 +103,27 @@ def with_fields(data: bytes, lrh: Mapping[str, int], smp: Mapping[str, int]) -> 
 def answer_packet(data: bytes, answer: Record) -> bytes:
     """The packet of an answer to a request in its packet: back to where that came from."""
     lrh = LRH.unpack(data, _LRH_AT)
+    behind = len(data) - _PACKET_BYTES  # bytes of the GRH
+    grh: _Changes = GRH, _GRH_AT, {}
+    if behind:
+        came = GRH.unpack(data, _GRH_AT)
+        grh = GRH, _GRH_AT, {"sgid": came.dgid, "dgid": came.sgid, "hop_lmt": _HOP_LIMIT}
     return _changed(
         data,
         (LRH, _LRH_AT, {"dlid": lrh.slid, "slid": lrh.dlid}),
-        (BTH, _BTH_AT, {"dest_qp": DETH["src_qp"].read(data, _DETH_AT)}),
-        (DETH, _DETH_AT, {"src_qp": QP_GSI}),
-        (PERF_MAD, _MAD_AT, answer),
+        grh,
+        (BTH, behind + _BTH_AT, {"dest_qp": DETH["src_qp"].read(data, behind + _DETH_AT)}),
+        (DETH, behind + _DETH_AT, {"src_qp": QP_GSI}),
+        (PERF_MAD, behind + _MAD_AT, answer),
     )
+
+
+def _without_grh(data: bytes) -> bytes:
+    """A request's packet as it would be without its GRH, if it has one; but for its LRH and its ICRC."""
+    if len(data) == _PACKET_BYTES:
+        return data
+    local = LRH["lnh"].write(data[:_GRH_AT], LNH.IBA_LOCAL)
+    return local + data[_GRH_AT + GRH.size_bytes :]
 
 
 def _changed(data: bytes, *headers: _Changes) -> bytes:

@@ -24,8 +24,8 @@ from .register_bus import Bus
 __all__ = ["PortZero"]
 
 _CYCLE_MASK: Final = 0xFFFF_FFFF
-_BLOCKS: Final = 5
-"""Blocks of a packet of 72 words: what the agent's buffer has of each data VL."""
+_BLOCKS: Final = 6
+"""Blocks of a packet with a MAD and a GRH: what the agent's buffer has of each data VL."""
 _VL15_BLOCKS: Final = 10
 """What it has of VL15."""
 

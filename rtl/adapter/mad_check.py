@@ -1,12 +1,21 @@
 """Which packets are for the agent: SMPs, PMA requests to the adapter itself (docs/management.md, section 1)."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.packet_check import StoreRow
 from rtl.link.row import HEAD_BITS, lrh_field
-from rtl.management.mad_packet import MAD_WORDS, PMA_REQUEST_BYTES, SMP_BYTES, words_that_differ
+from rtl.management.mad_packet import (
+    GRH_BYTES,
+    GRH_WORDS,
+    LRH_WORDS,
+    MAD_WORDS,
+    PMA_REQUEST_BYTES,
+    SMP_BYTES,
+    words_that_differ,
+)
+from wire.codes import LNH
 from wire.headers import LRH
 from wire.port_info import PORT_INFO
 
@@ -30,17 +39,29 @@ class MadCheck(wiring.Component):
         m = Module()
         row = self.row
         on_vl15 = row.slot == self._vls
+        has_grh = Signal()
+        with m.If(row.valid & row.first):
+            m.d.sync += has_grh.eq(lrh_field(row.data[:HEAD_BITS], "lnh") == LNH.IBA_GLOBAL)
+
+        def is_row(index: int) -> Value:
+            """It is this row, counted without a GRH."""
+            return row.index == (Mux(has_grh, index + GRH_WORDS, index) if index >= LRH_WORDS else index)
+
+        of_grh = words_that_differ(
+            {LRH.size_bytes + byte: bits for byte, bits in GRH_BYTES.items()}, row.data, before=1
+        )
+        wrong_grh = has_grh & Cat((row.index == index) & in_row for index, in_row in of_grh.items()).any()
         for allowed, found, slot in (
             (SMP_BYTES, self.is_smp, on_vl15),
             (PMA_REQUEST_BYTES, self.is_pma_request, ~on_vl15),
         ):
             # Row 0 has SDP before byte 0.
             in_rows = words_that_differ(allowed, row.data, before=1)
-            differs = Cat((row.index == index) & in_row for index, in_row in in_rows.items()).any()
+            differs = wrong_grh | Cat(is_row(index) & in_row for index, in_row in in_rows.items()).any()
             so_far = Signal(name=f"{found.name}_so_far")
             with m.If(row.valid):
                 m.d.sync += so_far.eq((row.first | so_far) & ~differs)
-            m.d.comb += found.eq(so_far & slot & (row.n == MAD_WORDS))
+            m.d.comb += found.eq(so_far & slot & (row.n == Mux(has_grh, MAD_WORDS + GRH_WORDS, MAD_WORDS)))
         return m
 
 

@@ -174,18 +174,18 @@ class InputQueues(wiring.Component):
     Args:
         block_bits, blocks: of the input's buffer: bits of a block's number, and how many there are.
         outputs, credited, vls: see `HeadsSignature`.
-        need: the blocks of each packet, if all have as many and none is oversize.
+        one_each: there is never more than one packet of a data VL, and none is oversize.
     """
 
     def __init__(
-        self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int, need: int | None = None
+        self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int, one_each: bool = False
     ) -> None:
         self.block_bits = block_bits
         self.blocks = blocks
         self.outputs = outputs
         self.credited = credited
         self.vls = vls
-        self.need = need
+        self.one_each = one_each
         super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
 
     def _queues(self, m: Module, count: int, key: data.StructLayout | None, queue: Value) -> PacketQueues:

@@ -60,7 +60,7 @@ class PacketStore(wiring.Component):
         outputs: how many there are.
         credited: how many of them, from the first on, need credits.
         queueing, readers: see `wire.parameters.SwitchParameters`.
-        need: the blocks of each packet, if all have as many and none is oversize (with `voq`).
+        one_each: there is never more than one packet of a data VL, and none is oversize (with `voq`).
 
     Members:
         fill: packets to be stored.
@@ -75,7 +75,7 @@ class PacketStore(wiring.Component):
         credited: int,
         queueing: Literal["voq", "fifo"] = "voq",
         readers: int = 1,
-        need: int | None = None,
+        one_each: bool = False,
     ) -> None:
         self.pools = tuple(pools)
         self.outputs = outputs
@@ -83,7 +83,7 @@ class PacketStore(wiring.Component):
         self.vls = len(self.pools) - 1
         self.queueing = queueing
         self.readers = readers
-        self.need = need
+        self.one_each = one_each
         self.block_bits = block_bits(self.pools)
         super().__init__(
             {
@@ -101,7 +101,7 @@ class PacketStore(wiring.Component):
         m.submodules.buffer = buffer = Buffer(self.pools, self.readers)
         connect(m, flipped(self.fill), buffer.fill)
 
-        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls, self.need)
+        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls, self.one_each)
         m.submodules.queues = VirtualOutputQueues(*shape) if self.queueing == "voq" else FifoQueues(*shape)
         queues = m.submodules.queues.queueing
         m.d.comb += [

@@ -1,6 +1,6 @@
 """Virtual output queues: one queue for each (output, slot), so no packet waits for another output."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data
 
 from rtl.crossing.eligibility import data_eligible
@@ -14,7 +14,7 @@ _KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 
 
 class VirtualOutputQueues(InputQueues):
-    """One queue for each (output, slot), number output * slots + slot; no keys where all packets need the same."""
+    """One queue for each (output, slot), number output * slots + slot; no keys where a slot has one packet."""
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
@@ -22,7 +22,8 @@ class VirtualOutputQueues(InputQueues):
         port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
         joins = port.packet.output * slots + port.packet.slot
-        queues = self._queues(m, self.outputs * slots, _KEY if self.need is None else None, joins)
+        queues = self._queues(m, self.outputs * slots, None if self.one_each else _KEY, joins)
+        needs = self._one_each_needs(m) if self.one_each else []
 
         # What could go is known when its cycle begins, except for a head granted in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.
@@ -36,11 +37,11 @@ class VirtualOutputQueues(InputQueues):
                     facts = heads.facts[output]
                     swallowed = facts.swallows[slot]
                     if slot < self.vls:
-                        if self.need is None:
+                        if self.one_each:
+                            need, oversize = needs[slot], Const(0)
+                        else:
                             key = queues.following[queue]
                             need, oversize = key.need, key.oversize
-                        else:
-                            need, oversize = Const(self.need, NEED_BITS), Const(0)
                         goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
                         swallowed |= oversize
                     goes &= ~(swallowed & queues.arriving[queue])
@@ -55,3 +56,14 @@ class VirtualOutputQueues(InputQueues):
             port.granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),
         ]
         return m
+
+    def _one_each_needs(self, m: Module) -> list[Signal]:
+        """Blocks of the only packet of each data VL, from the cycle on in which it joins."""
+        needs = []
+        for vl in range(self.vls):
+            need, before = Signal(NEED_BITS, name=f"need_{vl}"), Signal(NEED_BITS, name=f"need_{vl}_before")
+            joins = self.queueing.join & (self.queueing.packet.slot == vl)
+            m.d.comb += need.eq(Mux(joins, self.queueing.packet.need, before))
+            m.d.sync += before.eq(need)
+            needs.append(need)
+        return needs

@@ -13,10 +13,11 @@ from rtl.crossing.store import PacketStore
 from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend
 from rtl.management.agent import Agent
 from rtl.management.identity import IdentitySignature, NodeStateSignature
-from rtl.management.mad_packet import MAD_BLOCKS
+from rtl.management.mad_packet import GRH_WORDS, MAD_BLOCKS, MAD_WORDS
 from rtl.registers.bus import BusSignature
 from rtl.rotation import number_of
 from rtl.trace import TraceSignature, gather
+from wire.packet import blocks_of_words
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 
@@ -130,14 +131,14 @@ class AgentPort(wiring.Component):
 
 
 def agent_pools(parameters: NodeParameters) -> list[int]:
-    """Blocks of each slot for what the agent of a node offers."""
-    return [MAD_BLOCKS] * parameters.vls + [_SMPS * MAD_BLOCKS]
+    """Blocks of each slot for what the agent of a node offers: of a data VL for one packet, with or without a GRH."""
+    return [blocks_of_words(MAD_WORDS + GRH_WORDS)] * parameters.vls + [_SMPS * MAD_BLOCKS]
 
 
 def add_agent(m: Module, node: Any, outputs: int, credited: int) -> tuple[AgentPort, PacketStore]:
     """The agent of a node with its identity, and the store of what it offers (see `PacketStore`)."""
     m.submodules.agent_port = agent_port = AgentPort(node.parameters, outputs)
-    m.submodules.agent_store = store = PacketStore(agent_pools(node.parameters), outputs, credited, need=MAD_BLOCKS)
+    m.submodules.agent_store = store = PacketStore(agent_pools(node.parameters), outputs, credited, one_each=True)
     connect(m, flipped(node.identity), agent_port.identity)
     connect(m, agent_port.fill, store.fill)
     m.d.comb += [store.join.eq(agent_port.join), store.packet.eq(agent_port.packet)]

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.crc import lanes_of
 from rtl.management.attribute import Word
 from rtl.management.mad_head import mad_place
-from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORDS
+from rtl.management.mad_packet import BTH_START, DETH_START, GRH_WORD, MAD_START, MAD_WORDS
 from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
@@ -17,7 +17,7 @@ from rtl.management.task import ANSWER_SLOT, Stage
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LID_PERMISSIVE, QP_GSI
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, DETH, GRH, LRH
 from wire.mad import MadMethod
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters
@@ -42,6 +42,7 @@ _PORT_STEP: Final = 7
 _OUTPUT_STEP: Final = 8
 _DEST_QP_STEP: Final = 9
 _SRC_QP_STEP: Final = 10
+_HOP_LIMIT_STEP: Final = 11
 
 Route: Final = wiring.Signature({"lid": Out(16), "wanted": Out(1)})
 """An entry of the LFT; `wanted`: the LFT has it, and the packet goes by it."""
@@ -148,9 +149,10 @@ class Departure(Stage):
         m.d.comb += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]
 
     def _write_early(self, m: Module) -> None:
-        """The entry of ReturnPath; a PMA's queue pairs."""
+        """The entry of ReturnPath; a PMA's queue pairs, and its GRH's HopLmt, if it has one."""
         steps, head, write = self.steps, self.task.head, self.write
         dest_qp, src_qp = place(BTH["dest_qp"], BTH_START), place(DETH["src_qp"], DETH_START)
+        hop_limit = place(GRH["hop_lmt"], WORD_BYTES * GRH_WORD)
         with m.If(steps.at(_RECORD_STEP) & self.task.record):
             m.d.comb += [
                 write.bytes.eq(1 << ~head.hop_pointer[:_PLACE_BITS]),
@@ -161,6 +163,8 @@ class Departure(Stage):
             self._write(m, dest_qp, bytes_of(dest_qp), head.src_qp << dest_qp.lsb)
         with m.If(steps.at(_SRC_QP_STEP) & self.task.pma):
             self._write(m, src_qp, bytes_of(src_qp), src_qp.put(QP_GSI))
+        with m.If(steps.at(_HOP_LIMIT_STEP) & self.task.pma):
+            self._write(m, hop_limit, bytes_of(hop_limit), hop_limit.mask)
 
     def _write_in_last_slot(self, m: Module, new_lids: Value, new_slid: Value, hop: Value) -> None:
         """LIDs and the MAD's header. The byte of the HopPointer in a MAD that has none is written as it was."""

@@ -7,13 +7,26 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.words import HostWordSignature
-from rtl.management.mad_packet import DETH_START, MAD_START, MAD_WORDS, PMA_REQUEST_BYTES, SMP_BYTES, words_that_differ
+from rtl.management.mad_packet import (
+    DETH_START,
+    GRH_BYTES,
+    GRH_WORD,
+    KEPT_WORDS,
+    MAD_START,
+    MAD_WORDS,
+    PMA_REQUEST_BYTES,
+    SMP_BYTES,
+    following,
+    words_that_differ,
+)
 from rtl.management.place import WHOLE, PacketWrite, Place, place, word_of
 from rtl.management.trap_packet import TRAPS, trap_numbers
 from rtl.widths import PORT_BITS, SLOT_BITS
-from wire.headers import DETH, LRH
+from wire.codes import LNH
+from wire.headers import DETH, GRH, LRH
 from wire.layout import Layout
 from wire.mad import CLASS_VERSION, MgmtClass
+from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import PORT_COUNTERS
 from wire.smp import SMP_DIRECTED_ROUTE
@@ -28,6 +41,9 @@ M_KEY_WORD: Final = word_of(SMP_DIRECTED_ROUTE["m_key"], MAD_START)
 
 TRANSACTION_WORD: Final = word_of(SMP_DIRECTED_ROUTE["transaction_id"], MAD_START)
 """Word of the packet with the higher half of the TransactionID."""
+
+_GID_WORD: Final = word_of(GRH["sgid"], WORD_BYTES * GRH_WORD)
+_OTHER_GID: Final = word_of(GRH["dgid"], WORD_BYTES * GRH_WORD) ^ _GID_WORD
 
 _DATA_START: Final = MAD_START + SMP_DIRECTED_ROUTE["data"].byte
 
@@ -48,6 +64,7 @@ _KEPT: Final[dict[str, tuple[Layout, int]]] = {
 MadHead = data.StructLayout(
     {
         **{name: header[name].width for name, (header, _) in _KEPT.items()},
+        "has_grh": 1,
         "directed": 1,
         "version_known": 1,
         "transaction": _COUNT_BITS,
@@ -62,10 +79,10 @@ MadHead = data.StructLayout(
 )
 """Fields of a packet's headers, and what else must be known of it. What a packet does not have is any value.
 
-`directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower half of the TransactionID;
-`names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's; `arrival`, `slot`: the port
-that it came in by, and its slot; `from_host`: it came from an adapter's host, and `arrival` is the port before that;
-`is_smp`, `is_pma_request`: it is one."""
+`has_grh`: the LNH says so; `directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower
+half of the TransactionID; `names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's;
+`arrival`, `slot`: the port that it came in by, and its slot; `from_host`: it came from an adapter's host, and `arrival`
+is the port before that; `is_smp`, `is_pma_request`: it is one."""
 
 
 def mad_place(name: str) -> Place:
@@ -79,7 +96,7 @@ class MadReceive(wiring.Component):
     Members:
         words: the packet. `arrival`, `from_host`: the port that it comes in by, with its first word.
         m_key: what the SMP's is compared with.
-        write: a word on the wires; of a packet that is too long, as many as a MAD's has.
+        write: a word on the wires; of a packet that is too long, as many as a MAD's has. A GRH's GIDs are exchanged.
         head: the packet's headers, from the cycle after the word with it on, until the next packet.
     """
 
@@ -98,14 +115,15 @@ class MadReceive(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Each word is looked at once. The index stops beyond a MAD's last word."""
+        """Each word is looked at once, in its place. The index stops beyond a MAD's last word."""
         m = Module()
         words, head = self.words, self.head
-        index, count = Signal(range(MAD_WORDS + 1)), Signal(range(MAD_WORDS + 1))
+        index, count = Signal(range(KEPT_WORDS)), Signal(range(KEPT_WORDS))
         m.d.comb += index.eq(Mux(words.first, 0, count))
         with m.If(words.valid & (index != MAD_WORDS)):
-            m.d.sync += count.eq(index + 1)
-            m.d.comb += [self.write.bytes.eq(WHOLE), self.write.index.eq(index), self.write.word.eq(words.data)]
+            m.d.sync += count.eq(following(index, head.has_grh))
+            place_of_word = Mux(index >= _GID_WORD, index ^ _OTHER_GID, index)
+            m.d.comb += [self.write.bytes.eq(WHOLE), self.write.index.eq(place_of_word), self.write.word.eq(words.data)]
         with m.If(words.valid & words.first):
             m.d.sync += [
                 head.arrival.eq(self.arrival),
@@ -120,7 +138,11 @@ class MadReceive(wiring.Component):
     def _identify(self, m: Module, index: Signal) -> None:
         words, head = self.words, self.head
         on_vl15 = words.slot == self._vl15_slot
-        for allowed, name, slot in ((SMP_BYTES, "is_smp", on_vl15), (PMA_REQUEST_BYTES, "is_pma_request", ~on_vl15)):
+        grh_bytes = {WORD_BYTES * GRH_WORD + byte: allowed for byte, allowed in GRH_BYTES.items()}
+        for allowed, name, slot in (
+            (SMP_BYTES, "is_smp", on_vl15),
+            ({**PMA_REQUEST_BYTES, **grh_bytes}, "is_pma_request", ~on_vl15),
+        ):
             differs = Signal(name=f"{name}_differs")
             as_one = Signal(name=f"as_{name}")  # all words so far are as one's
             with m.Switch(index):
@@ -138,6 +160,9 @@ class MadReceive(wiring.Component):
             where = place(header[name], start)
             with m.If(index == where.word):
                 m.d.sync += head[name].eq(where.of(word))
+        lnh = place(LRH["lnh"])
+        with m.If(index == lnh.word):
+            m.d.sync += head.has_grh.eq(lnh.of(word) == LNH.IBA_GLOBAL)
         mgmt_class, class_version = mad_place("mgmt_class"), mad_place("class_version")
         with m.If(index == mgmt_class.word):
             m.d.sync += [

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from amaranth.hdl import Cat, Value
+from amaranth.hdl import Cat, Mux, Value
 
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
 from wire.crc import ICRC_BYTES
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, DETH, GRH, GRH_IP_VER, GRH_NXT_HDR_BTH, LRH
 from wire.layout import Field
 from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MgmtClass
 from wire.opcodes import Opcode
@@ -17,12 +17,18 @@ from wire.packet import WORD_BYTES, blocks_of_words
 __all__ = [
     "BTH_START",
     "DETH_START",
+    "GRH_BYTES",
+    "GRH_WORD",
+    "GRH_WORDS",
+    "KEPT_WORDS",
+    "LRH_WORDS",
     "MAD_BLOCKS",
     "MAD_START",
     "MAD_WORDS",
     "PMA_REQUEST_BYTES",
     "SMP_BYTES",
     "AllowedByte",
+    "following",
     "words_that_differ",
 ]
 
@@ -37,6 +43,22 @@ MAD_WORDS: Final = (MAD_START + MAD_BYTES + ICRC_BYTES) // WORD_BYTES
 
 MAD_BLOCKS: Final = blocks_of_words(MAD_WORDS)
 """64-byte blocks of it."""
+
+LRH_WORDS: Final = LRH.size_bytes // WORD_BYTES
+GRH_WORDS: Final = GRH.size_bytes // WORD_BYTES
+
+GRH_WORD: Final = 78
+"""Where an agent keeps a GRH: behind the words of a packet without, of which each has one place so. The two GIDs begin
+at multiples of eight and four: one bit tells them apart."""
+
+KEPT_WORDS: Final = GRH_WORD + GRH_WORDS
+"""As many words an agent has place for."""
+
+
+def following(index: Value, has_grh: Value) -> Value:
+    """The place of the word of a packet that comes behind the one at this place."""
+    to_grh = has_grh & (index == LRH_WORDS - 1)
+    return Mux(to_grh, GRH_WORD, Mux(index == KEPT_WORDS - 1, LRH_WORDS, index + 1))
 
 
 class AllowedByte(NamedTuple):
@@ -57,13 +79,13 @@ def _allow(start: int, field: Field, *values: int) -> dict[int, AllowedByte]:
 
 
 _OF_BOTH: Final = {
-    **_allow(0, LRH["lnh"], LNH.IBA_LOCAL),
     **_allow(BTH_START, BTH["opcode"], Opcode.UD_SEND_ONLY),
     **_allow(MAD_START, MAD_HEADER["base_version"], BASE_VERSION),
 }
 
 SMP_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_OF_BOTH,
+    **_allow(0, LRH["lnh"], LNH.IBA_LOCAL),
     **_allow(BTH_START, BTH["dest_qp"], QP_SMI),
     **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE),
 }
@@ -71,12 +93,19 @@ SMP_BYTES: Final[Mapping[int, AllowedByte]] = {
 
 PMA_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_OF_BOTH,
+    **_allow(0, LRH["lnh"], LNH.IBA_LOCAL, LNH.IBA_GLOBAL),
     **_allow(BTH_START, BTH["dest_qp"], QP_GSI),
     **_allow(DETH_START, DETH["q_key"], Q_KEY_GSI),
     **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.PERF),
     **_allow(MAD_START, MAD_HEADER["method"], MadMethod.GET, MadMethod.SET),
 }
-"""Likewise: a packet on a data VL of `MAD_WORDS` words is a PMA request if all hold."""
+"""Likewise: a packet on a data VL of `MAD_WORDS` words, besides a GRH, is a PMA request if all hold."""
+
+GRH_BYTES: Final[Mapping[int, AllowedByte]] = {
+    **_allow(0, GRH["ip_ver"], GRH_IP_VER),
+    **_allow(0, GRH["nxt_hdr"], GRH_NXT_HDR_BTH),
+}
+"""By byte of its GRH, if it has one."""
 
 
 def words_that_differ(allowed: Mapping[int, AllowedByte], word: Value, before: int = 0) -> dict[int, Value]:

@@ -12,11 +12,12 @@ from rtl.link.crc import icrc_masks, icrc_step, lanes_of
 from rtl.management.attribute import Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import DATA_WORD, M_KEY_WORD
-from rtl.management.mad_packet import MAD_WORDS
-from rtl.management.place import WORD_BITS, PacketWrite
+from rtl.management.mad_packet import GRH_WORD, GRH_WORDS, KEPT_WORDS, LRH_WORDS, MAD_WORDS, following
+from rtl.management.place import WORD_BITS, PacketWrite, place
 from rtl.management.task import NEXT_WORD, SET_SLOT, Stage
 from wire.codes import LNH
 from wire.crc import ICRC_INIT, ICRC_RESIDUE, ICRC_WIDTH
+from wire.headers import LRH
 from wire.parameters import NodeParameters
 
 __all__ = ["Offer", "Packet"]
@@ -47,7 +48,8 @@ class Packet(Stage):
     def elaborate(self, platform: object) -> Module:
         """One block RAM, and a register before it. It never has to read what it is just writing."""
         m = Module()
-        index = Signal(range(MAD_WORDS))
+        index = Signal(range(KEPT_WORDS))
+        has_grh = self.task.pma & self.task.head.has_grh
         m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[])
         writer = memory.write_port(granularity=8)
         reader = memory.read_port()
@@ -73,22 +75,29 @@ class Packet(Stage):
         with m.If(steps.at_in_slot(_AHEAD - 1) & last):
             m.d.sync += index.eq(0)
         with m.If(((steps.at_in_slot(_AHEAD) | steps.at_in_slot(_AHEAD + 1)) & last) | self.taken):
-            m.d.sync += index.eq(index + 1)
+            m.d.sync += index.eq(following(index, has_grh))
         return m
+
+
+def _kept_at(word: int) -> int:
+    """The place of this word of a packet with a GRH."""
+    if word < LRH_WORDS:
+        return word
+    return GRH_WORD + word - LRH_WORDS if word < LRH_WORDS + GRH_WORDS else word - GRH_WORDS
 
 
 class _Icrc(wiring.Component):
     """The ICRC of a packet with a MAD, a word in each cycle (IBTA vol 1, 7.8).
 
     Members:
-        take: `word` is word `index` of the packet.
+        take: `word` is the packet's next, kept in place `index`.
         good: the words taken so far end with their right ICRC.
         ends: the word with the ICRC of those taken so far, which ends their packet.
     """
 
     take: In(1)
     word: In(WORD_BITS)
-    index: In(range(MAD_WORDS))
+    index: In(range(KEPT_WORDS))
     good: Out(1)
     ends: Out(WORD_BITS)
 
@@ -97,15 +106,20 @@ class _Icrc(wiring.Component):
         m = Module()
         state = Signal(ICRC_WIDTH)
         ones = Signal(WORD_BITS)
+        lnh, grh_behind, has_grh = place(LRH["lnh"]), Signal(), Signal()
+        first = self.index == lnh.word
+        m.d.comb += has_grh.eq(Mux(first, lnh.of(self.word) == LNH.IBA_GLOBAL, grh_behind))
+        local = icrc_masks(LNH.IBA_LOCAL)
+        with_grh = {_kept_at(word): mask for word, mask in icrc_masks(LNH.IBA_GLOBAL).items()}
         with m.Switch(self.index):
-            for index, mask in icrc_masks(LNH.IBA_LOCAL).items():
+            for index in sorted({*local, *with_grh}):
                 with m.Case(index):
-                    m.d.comb += ones.eq(mask)
-        before = Mux(self.index == 0, Const(ICRC_INIT, ICRC_WIDTH), state)
+                    m.d.comb += ones.eq(Mux(has_grh, with_grh.get(index, 0), local.get(index, 0)))
+        before = Mux(first, Const(ICRC_INIT, ICRC_WIDTH), state)
         with m.If(self.take):
             # As many bits as the register has enter it at once: only their sum counts.
             taken = before ^ Cat(lanes_of(self.word | ones))
-            m.d.sync += state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)]))
+            m.d.sync += [state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)])), grh_behind.eq(has_grh)]
         m.d.comb += [self.good.eq(state == ICRC_RESIDUE), self.ends.eq(~Cat(lanes_of(state)))]
         return m
 
@@ -139,13 +153,15 @@ class Offer(Stage):
         m.submodules.icrc = icrc = _Icrc()
         steps, stream, came = self.steps, self.stream, self.came
         taken = stream.ready
-        next_word, count = Signal(WORD_BITS), Signal(range(MAD_WORDS))
+        next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
+        has_grh = self.task.pma & self.task.head.has_grh
         # Behind a PMA's attribute nothing stays.
-        beyond = self.task.pma & self.attribute.answering & (count >= DATA_WORD + BLOCK_WORDS - 1)
+        behind = (count >= DATA_WORD + BLOCK_WORDS - 1) & (count < GRH_WORD)
+        beyond = self.task.pma & self.attribute.answering & behind
         with m.If(taken | (steps.at_in_slot(_AHEAD + 1) & steps.last_slot)):
             m.d.sync += next_word.eq(Mux(beyond, 0, self.packet_word))
         with m.If(taken):
-            m.d.sync += count.eq(count + 1)
+            m.d.sync += count.eq(following(count, has_grh))
         with m.Elif(~self.offering):
             m.d.sync += count.eq(0)
         ends = count == MAD_WORDS - 1
@@ -155,7 +171,7 @@ class Offer(Stage):
             icrc.index.eq(Mux(self.offering, count, came.index)),
             self.right.eq(icrc.good),
             stream.valid.eq(self.offering),
-            stream.length.eq(MAD_WORDS),
+            stream.length.eq(Mux(has_grh, MAD_WORDS + GRH_WORDS, MAD_WORDS)),
             stream.data.eq(Mux(ends, icrc.ends, next_word)),
             self.sent.eq(taken & ends),
         ]

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from amaranth.hdl import Const, Value
 from amaranth.lib import data
 
-from rtl.management.mad_packet import MAD_WORDS
+from rtl.management.mad_packet import KEPT_WORDS
 from rtl.rotation import any_of
 from wire.layout import Field
 from wire.packet import WORD_BYTES
@@ -30,7 +30,7 @@ WORD_BITS: Final = 8 * WORD_BYTES
 WHOLE: Final = (1 << WORD_BYTES) - 1
 """All bytes of a word."""
 
-PacketWrite = data.StructLayout({"bytes": WORD_BYTES, "index": range(MAD_WORDS), "word": WORD_BITS})
+PacketWrite = data.StructLayout({"bytes": WORD_BYTES, "index": range(KEPT_WORDS), "word": WORD_BITS})
 """Bytes to write in one word of the agent's packet; bit 0 of `bytes` is its last byte."""
 
 

@@ -394,8 +394,8 @@ MUTANTS: Final = (
     Mutant(
         "an adapter takes all that is on VL15 and as long as an SMP for one",
         "adapter/mad_check.py",
-        "found.eq(so_far & slot & (row.n == MAD_WORDS))",
-        "found.eq(slot & (row.n == MAD_WORDS))",
+        "found.eq(so_far & slot & (row.n",
+        "found.eq(slot & (row.n",
         mixed("management", "H1"),
         Kind.DELIVER,
         "H1[1]",

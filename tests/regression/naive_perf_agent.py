@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tests.agent_steps import LAP
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI
 from wire.crc import ICRC_BYTES, icrc_good
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, DETH, GRH, LRH
 from wire.layout import Layout
 from wire.mad import BASE_VERSION, CLASS_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MadStatus, MgmtClass
 from wire.opcodes import Opcode
@@ -33,6 +33,7 @@ from wire.trace import Kind, Record, Verdict
 from wire.trace_layout import RxData, TxData
 
 __all__ = [
+    "SIZES",
     "Access",
     "NaivePort",
     "accesses_of",
@@ -49,6 +50,8 @@ _DETH = LRH.size_bytes + BTH.size_bytes
 _MAD = _DETH + DETH.size_bytes
 _DATA = _MAD + 64
 _BYTES = _MAD + MAD_BYTES + ICRC_BYTES
+SIZES = (_BYTES, _BYTES + GRH.size_bytes)
+"""Bytes of a request without and with a GRH."""
 _ONES_64 = (1 << 64) - 1
 _ONES_32 = (1 << 32) - 1
 _TICK_AT_RESET = 0x1F
@@ -195,6 +198,9 @@ def is_request(packet: bytes) -> bool:
 
 def looks_like_request(packet: bytes) -> bool:
     """Whether it does if the ICRC is right."""
+    if len(packet) == SIZES[1] and LRH["lnh"].read(packet) == LNH.IBA_GLOBAL:
+        grh = GRH.unpack(packet, LRH.size_bytes)
+        return (grh.ip_ver, grh.nxt_hdr) == (6, 0x1B) and looks_like_request(_local(packet))
     return (
         len(packet) == _BYTES
         and LRH["lnh"].read(packet) == LNH.IBA_LOCAL
@@ -207,13 +213,20 @@ def looks_like_request(packet: bytes) -> bool:
     )
 
 
+def _local(packet: bytes) -> bytes:
+    """The packet without its GRH, if it has one."""
+    if len(packet) <= _BYTES:
+        return packet
+    return LRH["lnh"].write(packet[: LRH.size_bytes], LNH.IBA_LOCAL) + packet[LRH.size_bytes + GRH.size_bytes :]
+
+
 def _read(packet: bytes, name: str) -> int:
-    return MAD_HEADER[name].read(packet, _MAD)
+    return MAD_HEADER[name].read(_local(packet), _MAD)
 
 
 def port_select(packet: bytes) -> int:
     """The port that a request asks about."""
-    return packet[_DATA + PORT_COUNTERS["port_select"].byte]
+    return _local(packet)[_DATA + PORT_COUNTERS["port_select"].byte]
 
 
 def _status(packet: bytes, ports: Sequence[int]) -> MadStatus:
@@ -248,7 +261,7 @@ def _accesses(packet: bytes, ports: Sequence[int]) -> Iterator[Access]:
     """Of one port, in the order of their steps."""
     if _status(packet, ports) != MadStatus.OK:
         return
-    data = packet[_DATA:]
+    data = _local(packet)[_DATA:]
     is_set = _read(packet, "method") == MadMethod.SET
     match _read(packet, "attribute_id"):
         case PmaAttribute.PORT_SAMPLES_CONTROL:
@@ -301,6 +314,7 @@ def asked(packet: bytes) -> tuple[int, int]:
 def answer_to(packet: bytes, ports: Sequence[int], read: dict[str, list[int]]) -> bytes:
     """The answer, whose accesses read this, as `comparable` has it."""
     status = _status(packet, ports)
+    grh, packet = packet[LRH.size_bytes : -len(_local(packet)) + LRH.size_bytes], _local(packet)
     data = packet[_DATA:-ICRC_BYTES]
     made = packet
     for layout, place, values in (
@@ -313,7 +327,11 @@ def answer_to(packet: bytes, ports: Sequence[int], read: dict[str, list[int]]) -
             made = layout[name].write(made, value, place)
     if status == MadStatus.OK:
         data = _attribute(packet, read).ljust(len(data), b"\0")
-    return comparable(made[:_DATA] + data + bytes(ICRC_BYTES))
+    made = made[:_DATA] + data + bytes(ICRC_BYTES)
+    if not grh:
+        return comparable(made)
+    back = grh[:7] + b"\xff" + grh[24:40] + grh[8:24]
+    return comparable(LRH["lnh"].write(made[: LRH.size_bytes], LNH.IBA_GLOBAL) + back + made[LRH.size_bytes :])
 
 
 def _sums(layout: Layout, read: dict[str, list[int]]) -> dict[str, int]:
@@ -349,6 +367,10 @@ def _attribute(packet: bytes, read: dict[str, list[int]]) -> bytes:
 def comparable(packet: bytes) -> bytes:
     """An answer without its VL and ICRC, and without PortXmitWait."""
     packet = LRH["vl"].write(packet, 0)
-    if _read(packet, "attribute_id") == PmaAttribute.PORT_COUNTERS and _read(packet, "status") == MadStatus.OK:
-        packet = PORT_COUNTERS["port_xmit_wait"].write(packet, 0, _DATA)
+    if (
+        len(packet) in SIZES
+        and _read(packet, "attribute_id") == PmaAttribute.PORT_COUNTERS
+        and _read(packet, "status") == MadStatus.OK
+    ):
+        packet = PORT_COUNTERS["port_xmit_wait"].write(packet, 0, len(packet) - _BYTES + _DATA)
     return packet[:-ICRC_BYTES]

@@ -28,6 +28,7 @@ _METHODS = [MadMethod.GET] * 6 + [MadMethod.SET] * 6 + [MadMethod.GET_RESP, MadM
 _ATTRIBUTES = [*PmaAttribute, *[PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED] * 3, 0x17]
 _STRANGE_LIDS = (0, 9, 0xC001, 0xFFFF)
 _HEADERS = 28
+_GRH_BYTES = 40
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ class _Host:
         payload = mad.pack()
         if random.random() < 0.2:
             payload = self._mutated(payload)
+        has_grh = random.random() < 0.3
         data = build_ud_send(
             slid=self._lid if random.random() < 0.9 else random.choice(self._lids),
             dlid=random.choice(self._lids if random.random() < 0.95 else _STRANGE_LIDS),
@@ -140,12 +142,21 @@ class _Host:
             sl=random.choice((vl, vl, vl, random.randrange(16))),
             p_key=random.getrandbits(16),
             psn=number,
+            grh=self._grh() if has_grh else None,
         ).data
         if random.random() < 0.05:
-            # Past the LRH: opcode, QPs, Q_Key, or the ICRC at the end.
-            place = random.choice((random.randrange(LRH.size_bytes, _HEADERS), len(data) - 1))
+            # Past the LRH: GRH, opcode, QPs, Q_Key, or the ICRC at the end.
+            headers = _HEADERS + _GRH_BYTES * has_grh
+            place = random.choice((random.randrange(LRH.size_bytes, headers), len(data) - 1))
             data = data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
         return data
+
+    def _grh(self) -> dict[str, int]:
+        """Mostly right, with anything in what does not matter."""
+        random = self._random
+        bits = {"t_class": 8, "flow_label": 20, "hop_lmt": 8, "sgid": 128, "dgid": 128}
+        wrong = random.choice(({"ip_ver": 4}, {"nxt_hdr": 0x1A})) if random.random() < 0.1 else {}
+        return {name: random.getrandbits(width) for name, width in bits.items()} | wrong
 
     def _attribute(self, attribute: int) -> bytes:
         """Mostly of a port that there may be; counters that are set are set to their ends or near them."""

@@ -13,6 +13,7 @@ from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
 from tests.agent_steps import of_request
 from tests.regression.naive_perf_agent import (
+    SIZES,
     NaivePort,
     accesses_of,
     answer_to,
@@ -29,7 +30,6 @@ from wire.crc import fingerprint, icrc_good
 from wire.headers import LRH
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
-from wire.packet import WORD_BYTES
 from wire.parameters import AdapterParameters, SwitchParameters
 from wire.pma import PmaAttribute, perf_request
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
@@ -46,7 +46,6 @@ TABLES = {"S": {1: 1, 2: 4, 3: 2, 4: 0, 5: 3}, "T": {1: 1, 2: 2, 3: 3, 4: 1, 5: 
 VLS = tuple(sl % 2 for sl in range(16))
 TOPOLOGY = Topology(FABRIC, LIDS, TABLES, (LinkWidth.X4,) * len(FABRIC.links), VLS)
 
-_BYTES = 72 * WORD_BYTES
 Z_TO_STEP_0 = 4
 PER_REQUEST = 1_000
 """Cycles that an agent needs for a request at most, with all that holds it up."""
@@ -59,13 +58,13 @@ class Agents:
     """What the agents of a fabric took and sent, from the trace, and what naive ones would have answered.
 
     Attributes:
-        taken: requests that an agent took.
+        taken: requests that an agent took. `with_grh`: those of them that had one.
         lost: answers that were due, and dropped by their agent.
     """
 
     def __init__(self, posts: Iterable[Post], controls: Iterable[Control]) -> None:
-        self.taken = self.lost = 0
-        self._posted = {comparable(post.data) for post in posts if len(post.data) == _BYTES}
+        self.taken = self.lost = self.with_grh = 0
+        self._posted = {comparable(post.data) for post in posts if len(post.data) in SIZES}
         self._known = {
             fingerprint(data): (data, post.node)
             for post in posts
@@ -110,7 +109,7 @@ class Agents:
             due.update(self._answers(node))
         for packet in given:
             is_smp = LRH["vl"].read(packet) == VL15
-            if len(packet) == _BYTES and not is_smp and (answer := comparable(packet)) not in self._posted:
+            if len(packet) in SIZES and not is_smp and (answer := comparable(packet)) not in self._posted:
                 assert icrc_good(packet)
                 due[answer] -= 1
                 assert due[answer] >= 0, f"an answer that is not due: {packet.hex()}"
@@ -125,6 +124,7 @@ class Agents:
             if owner != node:
                 continue
             self.taken += 1
+            self.with_grh += len(packet) == SIZES[1]
             steps = of_request(*asked(packet), pma=True, laps=laps_of(packet, ports))
             cycles = self._steps(node, first, len(steps))
             values: dict[str, list[int]] = {}
@@ -239,7 +239,7 @@ def attack(engine: str, directory: Path, count: int, seed: int, spacing: int) ->
                 comparison = compare(expected, seen(records))
             assert comparison.difference is None, comparison.difference.report(Names(FABRIC), "as above")
     agents.check(given)
-    answered = {comparable(packet) for packet in given if len(packet) == _BYTES}
+    answered = {comparable(packet) for packet in given if len(packet) in SIZES}
     for post in last:
         assert answer_to(post.data, [1], {}) in answered, "an agent hangs"
     return agents
@@ -248,6 +248,7 @@ def attack(engine: str, directory: Path, count: int, seed: int, spacing: int) ->
 def test_every_answer_is_what_the_trace_says(tmp_path: Path) -> None:
     agents = attack("model", tmp_path, 150, 1, 400)
     assert agents.taken > 60
+    assert agents.with_grh > 10
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from model.management.mad_in_packet import answer_packet, is_perf_request, perf_in
 from wire.codes import LNH
 from wire.crc import icrc_good
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, DETH, GRH, LRH
 from wire.mad import MAD_HEADER, MadMethod, MgmtClass
 from wire.mad_packet import gmp_packet
 from wire.opcodes import Opcode
@@ -47,6 +47,23 @@ def test_gets_and_sets_are_requests_whatever_they_ask(method, vl):
 )
 def test_one_of_another_kind_is_none(change):
     assert not is_perf_request(change(PACKET))
+
+
+GRH_FIELDS = {"sgid": 5 << 64 | 6, "dgid": 7 << 64 | 8, "t_class": 0xA5, "flow_label": 0x54321, "hop_lmt": 3}
+
+
+def test_a_request_may_have_a_grh_and_its_answer_goes_back_by_it():
+    packet = gmp_packet(GET, 8, 9, sl=3, src_qp=0xABCDEF, grh=GRH_FIELDS).data
+    assert is_perf_request(packet)
+    assert perf_in(packet) == GET
+    after = answer_packet(packet, GET.replace(status=0x1C))
+    assert icrc_good(after)
+    back = {"sgid": GRH_FIELDS["dgid"], "dgid": GRH_FIELDS["sgid"], "hop_lmt": 255}
+    assert GRH.unpack(after, 8) == GRH.unpack(packet, 8).replace(**back)
+    local = answer_packet(PACKET, GET.replace(status=0x1C))
+    assert (LRH.unpack(after).dlid, after[48:-4]) == (8, local[8:-4])
+    for wrong in ({"ip_ver": 4}, {"nxt_hdr": 0}):
+        assert not is_perf_request(gmp_packet(GET, 8, 9, grh=GRH_FIELDS | wrong).data)
 
 
 def test_a_short_packet_is_none():

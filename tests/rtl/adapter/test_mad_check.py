@@ -65,9 +65,27 @@ def test_smps_of_both_classes_are_found_among_others() -> None:
     assert are_smps([(packet.wire, VLS) for packet in packets]) == [True, False, True, False, False, True]
 
 
-def request(method: MadMethod = MadMethod.GET) -> Packet:
+def request(method: MadMethod = MadMethod.GET, grh: dict[str, int] | None = None) -> Packet:
     mad = perf_request(method, PmaAttribute.PORT_COUNTERS, b"\xff" * 192, transaction_id=0xFFFF_FFFF)
-    return gmp_packet(mad, 1, 2)
+    return gmp_packet(mad, 1, 2, grh=grh)
+
+
+GRH = {"sgid": (1 << 128) - 1, "dgid": (1 << 128) - 1, "t_class": 0xFF, "flow_label": 0xF_FFFF, "hop_lmt": 0xFF}
+
+
+def test_a_request_may_have_a_grh() -> None:
+    wrong = [GRH | {"ip_ver": 4}, GRH | {"nxt_hdr": 0x1A}]
+    packets = [request(grh=GRH), request(), *(request(grh=grh) for grh in wrong), request(MadMethod.SET, GRH)]
+    found = kinds([(packet.wire, 0) for packet in packets])
+    assert found == [(False, True), (False, True), (False, False), (False, False), (False, True)]
+    behind = 40
+    for byte in (OPCODE, DEST_QP + 2, Q_KEY, BASE_VERSION, MGMT_CLASS, METHOD):
+        assert are_requests([(changed(byte + behind, lambda before: before ^ 0x40, request(grh=GRH)), 0)]) == [False]
+
+
+def test_an_smp_has_no_grh() -> None:
+    with_grh = build_ud_send(slid=1, dlid=2, dest_qp=0, src_qp=0, q_key=0, payload=smp().payload, vl=VL15, grh=GRH)
+    assert are_smps([(with_grh.wire, VLS), (smp().wire, VLS)]) == [False, True]
 
 
 def test_requests_of_both_methods_are_found_among_others() -> None:

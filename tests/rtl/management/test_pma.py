@@ -8,7 +8,7 @@ import pytest
 from tests.rtl.management.agent_bench import MAD_START, Access, Bench, Work
 from wire.codes import Q_KEY_GSI
 from wire.crc import ICRC_BYTES, icrc
-from wire.headers import BTH, DETH, LRH
+from wire.headers import BTH, DETH, GRH, LRH
 from wire.layout import Layout, Record
 from wire.mad import CLASS_PORT_INFO, MadMethod, MadStatus, MgmtClass
 from wire.mad_packet import gmp_packet
@@ -163,6 +163,19 @@ def test_an_answer_goes_back_to_the_queue_pair_that_asked() -> None:
     assert work.accesses[0] == Access(2, lft_address(SENDER), None)
     # PortSelect, CounterSelect and CounterSelect2 are as they came, and there are no counts.
     assert work.data == answer(request, bytes([0, 2, 0, 1, *bytes(14), 16]))
+
+
+def test_the_answer_to_a_request_with_a_grh_has_one_that_leads_back() -> None:
+    grh = {"sgid": 5 << 64 | 6, "dgid": 7 << 64 | 8, "t_class": 0xA5, "flow_label": 0x54321, "hop_lmt": 3}
+    asked = perf(GET, PmaAttribute.PORT_COUNTERS, b"\0\2" + bytes(range(190)))
+    local = packet(asked)
+    with_grh = gmp_packet(asked, SENDER, OWN, sl=2, vl=1, p_key=0x8001, src_qp=SENDERS_QP, psn=0x123, grh=grh).data
+    first, second, third = works([with_grh, local, with_grh])
+    body = second.data[:8] + GRH.pack(**grh, pay_len=280) + second.data[8:-ICRC_BYTES]
+    body = written(written(body, LRH, 0, lnh=3, pkt_len=82), GRH, 8, sgid=grh["dgid"], dgid=grh["sgid"], hop_lmt=255)
+    assert second.data == answer(local, bytes([0, 2, 0, 1, *bytes(14), 16]))
+    assert first.data == third.data == body + icrc(body)
+    assert first.free - first.start == len(first.numbers) + 83
 
 
 @pytest.mark.parametrize("code", list(PmaAttribute))
