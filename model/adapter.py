@@ -50,8 +50,12 @@ class HostOutput(LocalOutput):
 
     def stall(self, mask: int) -> None:
         """Heads of these slots, except VL15's, wait from the current cycle on."""
-        self.gate.open_slots = self._all_slots & ~mask | self._vl15
+        self.stalls(mask)
         self._matcher.wake(self.bit)
+
+    def stalls(self, mask: int) -> None:
+        """It has begun so, when there are no heads yet."""
+        self.gate.open_slots = self._all_slots & ~mask | self._vl15
 
     def grant(self, packet: Packet, reader: int) -> None:
         """Read a packet; it is whole, and good."""
@@ -86,7 +90,9 @@ class Adapter(Node):
         node: int,
         identity: NodeIdentity,
         on_deliver: Callable[[Delivery], None] | None,
+        epoch: int = 0,
     ) -> None:
+        """`epoch` is its cycle 0."""
         vls = parameters.vls
         self._kernel = kernel
         self._node = node
@@ -95,7 +101,8 @@ class Adapter(Node):
         self._lid = 0
         self._lmc = 0
         self._on_deliver = on_deliver
-        matcher = Matcher(kernel, _AGENT + 1, vls)
+        self._epoch = epoch
+        matcher = Matcher(kernel, _AGENT + 1, vls, epoch)
         buffer = Buffer([parameters.receive_blocks] * vls + [parameters.vl15_blocks])
         queues = VoqInput(kernel, _LINK, matcher.size, buffer, 1, vls + 1)
         self.ports = [LinkPort(self, matcher, queues, self._source, vls, parameters.mtu)]
@@ -151,6 +158,11 @@ class Adapter(Node):
             raise ValueError(f"post on slot {slot} of node {self._node}: expected 0..{self._vls}")
         self._from_host.offer(slot, posts)
 
+    def post_left(self, former: "Adapter") -> None:
+        """The host has left to send what it had before its adapter was reset, at the end of the current cycle."""
+        for slot in range(self._vls + 1):
+            self.post(slot, former._from_host.left(slot))
+
     def _route(self, packet: Packet) -> None:
         """NeighborMTU is larger than what goes to the agent."""
         packet.output = self._output_of(packet)
@@ -180,7 +192,7 @@ class Adapter(Node):
         last = self._kernel.now + READ_TO_WIRE
         assert packet.content is not None
         data = packet.content.with_vl(packet.vl)
-        first = last - packet.n + 1
+        first = last - packet.n + 1 - self._epoch
         self._kernel.record(
             (last, self._source, _DELIVER, packet.slot, packet.n, first & _CYCLE_MASK, fingerprint(data), 0)
         )

@@ -4,16 +4,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from wire.parameters import FabricParameters, SwitchParameters
+from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
 from wire.stimulus import Control, Delivery, Injection, Operation, Post
-from wire.trace import Kind, Record, link_source, port_source
+from wire.trace import LINK_SOURCE, Kind, Record, link_source, port_of_source, port_source
 
 from .adapter import Adapter
-from .kernel import CONTROL, DECIDE, UPDATE, Kernel
+from .kernel import CONTROL, DECIDE, END, UPDATE, Kernel
 from .link.link import Direction
 from .link.port import LinkPort
 from .link.wire_log import WireLog
 from .management.register_bus import Bus
+from .parts import parts_of
 from .switch import Switch
 
 __all__ = ["Fabric", "WireLog"]
@@ -35,12 +36,24 @@ class Cable:
         self._up = True
         self._held_down = False  # by the control operations
         self._polled = True  # both ports were polling in the cycle before
-        self._ends = a, b
+        self._ends = [a, b]
         there = Direction(kernel, flight, link_source(link, 0), b.receiver, self._polling_changed)
         back = Direction(kernel, flight, link_source(link, 1), a.receiver, self._polling_changed)
         self.directions = there, back
         a.connect(there, back)
         b.connect(back, there)
+
+    def replace_end(self, former: LinkPort, port: LinkPort) -> None:
+        """Another port is at one of its ends from the next cycle on, when the link is down."""
+        end = next(place for place, one in enumerate(self._ends) if one is former)
+        self._ends[end] = port
+        out, into = self.directions[end], self.directions[1 - end]
+        into.received_by(port.receiver)
+        port.connect(out, into)
+
+    def ends_at(self, port: LinkPort) -> bool:
+        """Whether this port is at one of its ends."""
+        return any(end is port for end in self._ends)
 
     def set_up(self, up: bool) -> None:
         """LINK_DOWN or LINK_UP given in the current cycle."""
@@ -95,12 +108,14 @@ class Fabric:
         on_deliver: Callable[[Delivery], None] | None = None,
     ) -> None:
         self.kernel = kernel = Kernel()
-        self.nodes: list[Switch | Adapter] = [
-            Switch(kernel, node, index, parameters.identity(name))
-            if isinstance(node, SwitchParameters)
-            else Adapter(kernel, node, index, parameters.identity(name), on_deliver)
-            for index, (name, node) in enumerate(parameters.nodes.items())
-        ]
+        self._parameters = parameters
+        self._names = list(parameters.nodes)
+        self._on_deliver = on_deliver
+        self.nodes = [self._node(index, 0) for index in range(len(self._names))]
+        # What outlives a node that is reset: when it comes back, and what its host says.
+        self._epochs = [0] * len(self.nodes)
+        self._stalled = [0] * len(self.nodes)
+        self._host_sm = [False] * len(self.nodes)
         ports = {name: node.ports for name, node in zip(parameters.nodes, self.nodes, strict=True)}
         self._cables = [
             Cable(kernel, index, link.flight, ports[link.a][link.a_port - 1], ports[link.b][link.b_port - 1])
@@ -111,6 +126,14 @@ class Fabric:
         self._pending: dict[tuple[int, int], deque[Post]] = {}
         self._posts = iter(posts)
         self._next_post(next(self._posts, None))
+
+    def _node(self, index: int, epoch: int) -> Switch | Adapter:
+        """A node as at power-up, its cycle 0 being this one."""
+        name = self._names[index]
+        node, identity = self._parameters.nodes[name], self._parameters.identity(name)
+        if isinstance(node, SwitchParameters):
+            return Switch(self.kernel, node, index, identity, epoch)
+        return Adapter(self.kernel, node, index, identity, self._on_deliver, epoch)
 
     def run(self, until: int) -> Iterator[Record]:
         """Simulate the remaining cycles below `until`, yielding their records in order."""
@@ -144,9 +167,11 @@ class Fabric:
         args, target = control.args, control.target
         match control.operation:
             case Operation.BUS_WRITE:
-                self._bus(target).write(args[0], args[1])
+                if self._is_reachable(target):
+                    self._bus(target).write(args[0], args[1])
             case Operation.BUS_READ:
-                self._bus(target).read(args[0], partial(self._bus_answer, target, args[0]))
+                if self._is_reachable(target):
+                    self._bus(target).read(args[0], partial(self._bus_answer, target, args[0]))
             case Operation.INJECT:
                 self._cable(target >> 1).directions[target & 1].injector.inject(Injection.of(args))
             case Operation.LINK_DOWN:
@@ -154,19 +179,75 @@ class Fabric:
             case Operation.LINK_UP:
                 self._cable(target).set_up(True)
             case Operation.RECV_STALL:
-                host = self._adapter(target).host
-                self.kernel.at(control.cycle + 1, DECIDE, host.stall, args[0])
+                self._adapter(target)
+                self.kernel.at(control.cycle + 1, DECIDE, self._stall, (target, args[0]))
             case Operation.HOST_SM:
-                agent = self._adapter(target).agent
-                self.kernel.at(control.cycle + 1, UPDATE, agent.host_sm, args[0] != 0)
+                self._adapter(target)
+                self.kernel.at(control.cycle + 1, UPDATE, self._set_host_sm, (target, args[0] != 0))
+            case Operation.RESET:
+                self._reset(target)
             case _:
                 raise ValueError(f"control operation {control.operation}: expected 1..{max(Operation)}")
         self._next_control(control.cycle + 1)
 
-    def _bus(self, node: int) -> Bus:
-        """A node's bus, on which the test bus has an access in the current cycle."""
+    def _check_node(self, node: int) -> None:
         if not 0 <= node < len(self.nodes):
             raise ValueError(f"control for node {node}: expected 0..{len(self.nodes) - 1}")
+
+    def _stall(self, stall: tuple[int, int]) -> None:
+        node, mask = stall
+        self._stalled[node] = mask
+        self._adapter(node).host.stall(mask)
+
+    def _set_host_sm(self, said: tuple[int, bool]) -> None:
+        node, value = said
+        self._host_sm[node] = value
+        self._adapter(node).agent.host_sm(value)
+
+    # RESET (section 2.2).
+
+    def _reset(self, node: int) -> None:
+        """RESET given in the current cycle."""
+        self._check_node(node)
+        now = self.kernel.now
+        self._epochs[node] = now + reset_cycles(self._parameters.nodes[self._names[node]]) + 1
+        self.kernel.at(now + 1, UPDATE, self._fall_silent, node)
+        self.kernel.at(now + 1, END, self._replace, node)
+
+    def _fall_silent(self, node: int) -> None:
+        for port in self.nodes[node].ports:
+            port.begin_reset()
+
+    def _replace(self, index: int) -> None:
+        """What the node would do from the next cycle on it does not: there is a new one, which waits."""
+        former = self.nodes[index]
+        outside = [self, *(direction for cable in self._cables for direction in cable.directions)]
+        self.kernel.forget(parts_of(former, outside), partial(_is_of_node, index))
+        node = self._node(index, self._epochs[index])
+        for before, port in zip(former.ports, node.ports, strict=True):
+            for cable in self._cables:
+                if cable.ends_at(before):
+                    cable.replace_end(before, port)
+        if isinstance(node, Adapter) and isinstance(former, Adapter):
+            node.host.stalls(self._stalled[index])
+            node.agent.host_sm(self._host_sm[index])
+            node.post_left(former)
+        self.nodes[index] = node
+        self.kernel.at(self._epochs[index], UPDATE, self._begin_life, (index, node))
+
+    def _begin_life(self, waiting: tuple[int, Switch | Adapter]) -> None:
+        index, node = waiting
+        if self.nodes[index] is node:  # it may have been reset again
+            for port in node.ports:
+                port.begin_life()
+
+    def _is_reachable(self, node: int) -> bool:
+        """The test bus reaches a node unless that is being reset."""
+        self._check_node(node)
+        return self.kernel.now >= self._epochs[node]
+
+    def _bus(self, node: int) -> Bus:
+        """A node's bus, on which the test bus has an access in the current cycle."""
         self.nodes[node].agent.held()
         return self.nodes[node].bus
 
@@ -208,3 +289,8 @@ class Fabric:
         queue = self._pending[key]
         while queue:
             yield queue.popleft()
+
+
+def _is_of_node(node: int, record: Record) -> bool:
+    source = record.source
+    return not source & LINK_SOURCE and port_of_source(source)[0] == node

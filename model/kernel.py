@@ -7,17 +7,19 @@ phases, so that what is computed from values visible at c, and registered, is vi
   before; what these phases compute from it is visible from this cycle on.
 - `UPDATE`: every other register takes the value visible in this cycle.
 - `DECIDE`, `MATCH`: the decisions of this cycle, from what is visible in it.
+- `END`: nothing else happens in this cycle.
 
 The cycle's records leave after it, in order.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 from wire.trace import Record
 
-__all__ = ["CONTROL", "DECIDE", "MATCH", "NEVER", "RECEIVE", "STATE", "UPDATE", "Kernel"]
+__all__ = ["CONTROL", "DECIDE", "END", "MATCH", "NEVER", "RECEIVE", "STATE", "UPDATE", "Kernel"]
 
 CONTROL: Final = 0
 """Control operations and posts."""
@@ -28,6 +30,7 @@ STATE: Final = 2
 UPDATE: Final = 3
 DECIDE: Final = 4
 MATCH: Final = 5
+END: Final = 6
 _PHASE_BITS: Final = 3
 NEVER: Final = 1 << 61
 """Later than any cycle, but not a big integer in the compiled model."""
@@ -72,6 +75,15 @@ class Kernel:
         self._records.remove(record)
         heapify(self._records)
 
+    def forget(self, dead: Container[int], is_theirs: Callable[[Record], bool]) -> None:
+        """Nothing that was to come of these objects, given by id, does, nor do their records of the cycles ahead."""
+        for bucket in self._buckets.values():
+            bucket[:] = [event for event in bucket if id(_owner(event[0])) not in dead]
+        now = self.now
+        records = self._records
+        records[:] = [record for record in records if record[0] <= now or not is_theirs(record)]
+        heapify(records)
+
     def run(self, until: int) -> Iterator[Record]:
         """Work through all cycles below `until`, yielding their records in order (section 11)."""
         limit = until << _PHASE_BITS
@@ -88,3 +100,10 @@ class Kernel:
         while records and records[0][0] < until:
             yield heappop(records)
         self.now = max(self.now, until)
+
+
+def _owner(action: Callable[[Any], None]) -> object:
+    """The object whose method it is."""
+    if isinstance(action, partial):
+        action = action.func
+    return getattr(action, "__self__", None)

@@ -195,15 +195,9 @@ class Transmission(ABC):
         self.irregular = irregular
         self.record: Record | None = None
 
-    def row(self, index: int) -> Row:
-        """A row as it is on the wire."""
-        if 0 <= self.refused <= index:
-            return idle(self.w0 + index * self.pitch)
-        return self._sent_row(index)
-
     @abstractmethod
-    def _sent_row(self, index: int) -> Row:
-        """A row that was not refused."""
+    def row(self, index: int) -> Row:
+        """A row as it is on the wire, unless it is refused."""
 
 
 class DataTransmission(Transmission):
@@ -249,7 +243,8 @@ class DataTransmission(Transmission):
             self.last_read = -1
         return on_wire - READ_TO_WIRE
 
-    def _sent_row(self, index: int) -> Row:
+    def row(self, index: int) -> Row:
+        """VL and VCRC are those of this link."""
         if index == 0:
             return _SDP | self.vl << 20 | self.packet.word(0), _K_FIRST
         if index < self.end:
@@ -286,7 +281,8 @@ class LinkTransmission(Transmission):
         self.fctbs = fctbs
         self.fccl = fccl
 
-    def _sent_row(self, index: int) -> Row:
+    def row(self, index: int) -> Row:
+        """One of two."""
         word = self.op << 28 | self.fctbs << 16 | self.vl << 12 | self.fccl
         if index == 0:
             return _SLP | word >> 8, _K_FIRST

@@ -32,7 +32,10 @@ class Switch(Node):
 
     is_destination = False
 
-    def __init__(self, kernel: Kernel, parameters: SwitchParameters, node: int, identity: NodeIdentity) -> None:
+    def __init__(
+        self, kernel: Kernel, parameters: SwitchParameters, node: int, identity: NodeIdentity, epoch: int = 0
+    ) -> None:
+        """`epoch` is its cycle 0."""
         ports, vls = parameters.ports, parameters.vls
         self._kernel = kernel
         self._vls = vls
@@ -40,7 +43,7 @@ class Switch(Node):
         self._lft = [LFT_NO_ROUTE] * parameters.lft_size
         row = [sl % vls for sl in range(_SL_COUNT)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
-        matcher = Matcher(kernel, ports + 1, vls)
+        matcher = Matcher(kernel, ports + 1, vls, epoch)
         self.ports = []
         for index in range(ports):
             buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Instance, ResetSignal
+from amaranth.hdl import ClockSignal, Instance, Value
 from amaranth.lib import wiring
 
 from toolchain.build_cache import cached
@@ -38,8 +38,8 @@ class KnownNodes:
         self._code = code
         self._modules: dict[str, tuple[str, tuple[str, ...]]] = {}
 
-    def node(self, name: str, node: wiring.Component, parameters: object) -> wiring.Component | Instance:
-        """What stands for the node of this name: an instance; the node itself if it cannot be converted alone."""
+    def node(self, name: str, node: wiring.Component, parameters: object, reset: Value) -> wiring.Component | Instance:
+        """What stands for the node of this name: an instance, with this reset; the node itself if it cannot be one."""
         kind = repr(parameters)
         if kind not in self._modules:
             folder = cached("node", {**self._code, "parameters": kind}, lambda folder: _convert(node, folder))
@@ -49,7 +49,7 @@ class KnownNodes:
             module = f"{self._name}.{name}"
             self.texts.append(_OWN_NAME.sub(rf"\g<before>\\{module}", (folder / _TEXT).read_text()))
             self._modules[kind] = module, tuple(ports)
-        return _instance(node, *self._modules[kind])
+        return _instance(node, reset, *self._modules[kind])
 
 
 def _convert(node: wiring.Component, folder: Path) -> None:
@@ -58,10 +58,10 @@ def _convert(node: wiring.Component, folder: Path) -> None:
     (folder / _PORTS).write_text(json.dumps(ports))
 
 
-def _instance(node: wiring.Component, module: str, ports: tuple[str, ...]) -> Instance:
+def _instance(node: wiring.Component, reset: Value, module: str, ports: tuple[str, ...]) -> Instance:
     """An instance of a module, connected to the signals of a node that it stands for."""
     signals: dict[str, tuple[Any, Any]] = signature_ports(node) or {}
-    clocks = dict(zip(CLOCKS, (ClockSignal(), ResetSignal()), strict=True))
+    clocks = dict(zip(CLOCKS, (ClockSignal(), reset), strict=True))
     connections = [
         ("i", port, clocks[port]) if port in clocks else (signals[port][1].name[0].lower(), port, signals[port][0])
         for port in ports

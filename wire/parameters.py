@@ -24,6 +24,7 @@ __all__ = [
     "adapter_port_name",
     "node_text",
     "port_text",
+    "reset_cycles",
     "slots_of",
 ]
 
@@ -110,6 +111,17 @@ class AdapterParameters:
 
 
 NodeParameters = SwitchParameters | AdapterParameters
+
+
+def reset_cycles(node: NodeParameters) -> int:
+    """How long a RESET of the node lasts: no shorter than its deepest memory, nor than a packet of its host."""
+    if isinstance(node, AdapterParameters):
+        return 2048 + node.vls * max(node.receive_blocks, node.send_blocks) + node.vl15_blocks
+    ports = node.ports + 1
+    lids = 1 << (node.lft_size - 1).bit_length()
+    tables = lids + node.mft_size * -(-ports // 16) + 2 * ports * (ports + 32)
+    return 256 + node.vls * node.buffer_blocks + node.vl15_blocks + tables
+
 
 _GUID_MAX = (1 << 64) - 1
 _FIRST_GUID = 0x001B_0000_0000_0000

@@ -37,6 +37,7 @@ class Operation(IntEnum):
     LINK_UP = 5
     RECV_STALL = 6  # args: mask of stalled slots (bit s is slot s)
     HOST_SM = 7  # args: 1 if the adapter's host has a Subnet Manager, else 0
+    RESET = 8  # a node
 
 
 class Control(NamedTuple):

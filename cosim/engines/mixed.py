@@ -156,9 +156,10 @@ class WirePlay:
             self._pace = paces.get(cycle, self._pace)
             self._polls = polls.get(cycle, self._polls)
             sent = cycle - delay
-            flags = (cycle in rows) | _PACES[self._pace] << 1 | self._polls << 3 | (sent & 3) << 4
+            place = log.place(sent)
+            flags = (cycle in rows) | _PACES[self._pace] << 1 | self._polls << 3 | (place & 3) << 4
             data, k = rows.get(cycle, _IDLE)
-            entries.append(WIRE_ENTRY.pack(cycle, flags, k, sent % IDLE_PERIOD, data))
+            entries.append(WIRE_ENTRY.pack(cycle, flags, k, place % IDLE_PERIOD, data))
         return b"".join(entries)
 
 

@@ -27,14 +27,16 @@ class Matcher:
 
     Attributes:
         size: how many inputs it has, and how many outputs.
+        epoch: the node's cycle 0.
         heads: for each output and slot, the mask of inputs with a visible head.
         ready: mask of inputs with an available reader.
         available: mask of outputs that are idle or issue their last read (a 1X output also waits
             for its phase).
     """
 
-    def __init__(self, kernel: Kernel, size: int, vls: int) -> None:
+    def __init__(self, kernel: Kernel, size: int, vls: int, epoch: int = 0) -> None:
         self.kernel = kernel
+        self.epoch = epoch
         self.size = size
         self.inputs: list[Input] = []
         self.outputs: list[Output] = []
@@ -161,8 +163,8 @@ class Matcher:
                 self._show(output, now)
             if not self.available & bit:
                 continue
-            if output.pitch != 1 and now & 3 != _NARROW_PHASE:
-                self.wake_at(now + (_NARROW_PHASE - now & 3), bit)
+            if output.pitch != 1 and now - self.epoch & 3 != _NARROW_PHASE:
+                self.wake_at(now + (_NARROW_PHASE - (now - self.epoch) & 3), bit)
                 output.rest()
                 continue
             packet = self._choose(output, now)

@@ -100,8 +100,19 @@ class SendArbiter:
         self.taken_at = -1
         self._streams = [_Stream() for _ in range(slots)]
         self._ptr = 0
-        self._idle_from = 0
+        self._idle_from = matcher.epoch
         self._arbitrated_at = -1
+        if matcher.epoch:
+            matcher.kernel.at(matcher.epoch, DECIDE, self._arbitrate)
+
+    def left(self, slot: int) -> Iterator[Post]:
+        """What a slot's stream has left after the current cycle, but for a packet of which a word has been taken."""
+        stream, now = self._streams[slot], self._kernel.now
+        packet = self.taken
+        begun = packet is not None and packet.slot == slot and self.taken_at < now < self._idle_from
+        if stream.current and not begun:
+            yield stream.current
+        yield from stream.source
 
     def offer(self, slot: int, posts: Iterator[Post]) -> None:
         """Set where a slot's packets come from. It is asked for one packet at a time."""

@@ -28,10 +28,10 @@ class XmitWait:
 
     __slots__ = ("_base", "_value", "since", "tick")
 
-    def __init__(self, tick: int) -> None:
+    def __init__(self, tick: int, epoch: int = 0) -> None:
         self.tick = tick
         self.since: int | None = None
-        self._base = 0  # a tick begins in this cycle
+        self._base = epoch  # a tick begins in this cycle
         self._value = 0  # without the ticks since `since`
 
     def _ticks(self, cycle: int) -> int:
@@ -89,7 +89,7 @@ class Counters:
         "xmit_wait",
     )
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, epoch: int = 0) -> None:
         self._kernel = kernel
         self._values: dict[Counter | Detail, int] = dict.fromkeys(_WIDTHS, 0)
         self._late: list[tuple[int, Counter | Detail]] = []
@@ -97,7 +97,7 @@ class Counters:
         self._sent: list[tuple[int, int]] = []
         self._received: list[tuple[int, int]] = []
         self._physical_errors = 0
-        self.xmit_wait = XmitWait(PORT_RESET_VALUES[PortRegister.TICK] + 1)
+        self.xmit_wait = XmitWait(PORT_RESET_VALUES[PortRegister.TICK] + 1, epoch)
         self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.extended_low = 0
 

@@ -56,6 +56,7 @@ class Direction:
         flight: flight time in cycles.
         up: as visible in the current cycle; up from cycle 0.
         up_since: the cycle since which it has been so.
+        epoch: cycle 0 of the sender, which a reset makes begin anew.
         in_flight: packets, in order, that have not fully arrived.
         stale: the injector is inside a packet whose end row was refused.
         log: what is kept of it for somebody outside.
@@ -69,6 +70,7 @@ class Direction:
         self.flight = flight
         self.up = True
         self.up_since = 0
+        self.epoch = 0
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
         self.log: WireLog | None = None
@@ -151,6 +153,27 @@ class Direction:
         if self.log:
             self.log.set_polls(self._kernel.now, polls)
 
+    def fall_silent(self) -> None:
+        """The sender is being reset, visible in the current cycle."""
+        if self.log:
+            self.log.set_pitch(self._kernel.now, 0)
+        self.polling_changed(False)
+
+    def begin_anew(self) -> None:
+        """The sender begins to live in the current cycle. The link has been down for longer than anything takes."""
+        self.epoch = now = self._kernel.now
+        self.in_flight.clear()
+        self._pitches = deque([(now, _RESET_PITCH)])
+        if self.log:
+            self.log.begin_anew(now, _RESET_PITCH)
+        self.polling_changed(True)
+
+    def received_by(self, receiver: RowReceiver) -> None:
+        """The receiving node is another one from the next cycle on, when the link is down."""
+        self._receiver = receiver
+        for sending in self.in_flight:
+            sending.whole = False
+
     def link_changed(self, up: bool) -> None:
         """The link is up, or is down, from the current cycle on."""
         now = self._kernel.now
@@ -184,13 +207,13 @@ class Direction:
         if not self.up:
             return None
         pitch = next(pitch for since, pitch in reversed(self._pitches) if since <= cycle)
-        if pitch != 1 and cycle & _PHASE_MASK:
+        if pitch != 1 and cycle - self.epoch & _PHASE_MASK:
             return None
         for sending in self.in_flight:
             index, rest = divmod(cycle - sending.w0, sending.pitch)
-            if not rest and 0 <= index <= sending.end:
+            if not rest and 0 <= index <= sending.end and not 0 <= sending.refused <= index:
                 return sending.row(index)
-        return idle(cycle)
+        return idle(cycle - self.epoch)
 
     def inject(self, row: Row) -> None:
         """Replace the row that enters in the current cycle; the receiver is to look at it."""

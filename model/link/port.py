@@ -32,7 +32,7 @@ class LinkPort:
 
     def __init__(self, owner: PortOwner, matcher: Matcher, queues: Input, source: int, vls: int, mtu: int) -> None:
         """`queues` are those of its input, `source` is that of its records."""
-        self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu)
+        self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu, matcher.epoch)
         self.state_machine = PortStateMachine(status, self._state_changed)
         eligibility = Eligibility(status, matcher)
         self.flow = FlowControl(status, matcher, queues.buffer, eligibility, self.state_machine, mtu // BLOCK_BYTES)
@@ -41,20 +41,33 @@ class LinkPort:
         acceptance = Acceptance(status, owner, matcher, queues.buffer, self.flow, self.state_machine)
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
+        self._in_reset = matcher.epoch > 0
         matcher.add(queues, self.output)
 
     # The cable.
 
     def connect(self, out: Direction, into: Direction) -> None:
-        """Plug in a cable, which is up. The port may leave Down in cycle 1."""
+        """Plug in a cable. At power-up it is up, and the port may leave Down in cycle 1."""
         self.output.wire = out
         self.receiver.connect(into)
-        self.status.link_up = True
-        self.status.kernel.at(1, STATE, self.state_machine.evaluate)
+        self.status.link_up = out.up and not self._in_reset
+        self.status.kernel.at(self.status.kernel.now + 1, STATE, self.state_machine.evaluate)
 
     def polls(self) -> bool:
-        """It is neither asleep nor disabled, and so lets the link be up."""
-        return self.status.physical_state == _POLLING
+        """It is neither asleep nor disabled nor being reset, and so lets the link be up."""
+        return self.status.physical_state == _POLLING and not self._in_reset
+
+    def begin_reset(self) -> None:
+        """Its node is being reset, visible from the current cycle on."""
+        self._in_reset = True
+        if self.output.wire:
+            self.output.wire.fall_silent()
+
+    def begin_life(self) -> None:
+        """The current cycle is its node's cycle 0 after a reset."""
+        self._in_reset = False
+        if self.output.wire:
+            self.output.wire.begin_anew()
 
     def link_changed(self, up: bool) -> None:
         """The link is up, or is down, from the current cycle on; the state machine looks at it one cycle later."""

@@ -25,7 +25,7 @@ class PortStatus:
         counters: the port's.
     """
 
-    def __init__(self, kernel: Kernel, source: int, index: int, vls: int, mtu: int) -> None:
+    def __init__(self, kernel: Kernel, source: int, index: int, vls: int, mtu: int, epoch: int = 0) -> None:
         self.kernel = kernel
         self.source = source
         self.index = index
@@ -37,4 +37,4 @@ class PortStatus:
         self.mtu_cap: int = mtu_code(mtu)
         self.neighbor_mtu: int = self.mtu_cap
         self.largest = self.largest_out = max_pkt_len(self.mtu_cap)
-        self.counters = Counters(kernel)
+        self.counters = Counters(kernel, epoch)

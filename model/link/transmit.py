@@ -225,7 +225,7 @@ class LinkOutput(Output):
                 _TX_DATA,
                 packet.slot | bad << 8 | packet.input << 16,
                 packet.n | end << 16,
-                sending.w0 & _CYCLE_MASK,
+                sending.w0 - self._matcher.epoch & _CYCLE_MASK,
                 content.fingerprint(vl, bad),
                 vl << 28 | packet.lrh,
             )

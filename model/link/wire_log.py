@@ -33,6 +33,7 @@ class WireLog:
         self._paces = [(0, self._pace)]  # with the one that holds at `_from`
         self._new_paces = [(0, self._pace)]
         self._polls = [(0, True)]
+        self._epoch = 0
 
     # What the direction reports of the current cycle.
 
@@ -60,6 +61,16 @@ class WireLog:
             self._new_paces = [change for change in self._new_paces if change[0] < cycle]
         self._set_pace(cycle)
 
+    def begin_anew(self, cycle: int, pitch: int) -> None:
+        """This is the sender's cycle 0, after a reset in which it sent nothing."""
+        self._sent.clear()
+        self._epoch = cycle
+        self.set_pitch(cycle, pitch)
+
+    def place(self, cycle: int) -> int:
+        """The sender's cycle: what its phase and its idle data are. Until it is reset again."""
+        return cycle - self._epoch if cycle >= self._epoch else cycle
+
     def set_polls(self, cycle: int, polls: bool) -> None:
         """The sender polls, or ceases to, visible from this cycle on."""
         self._polls.append((cycle, polls))
@@ -83,6 +94,8 @@ class WireLog:
             w0, pitch = sending.w0, sending.pitch
             first = max(0, -(-(self._from - w0) // pitch))
             last = min(sending.end, (until - 1 - w0) // pitch)
+            if sending.refused >= 0:
+                last = min(last, sending.refused - 1)
             for index in range(first, last + 1):
                 cycle = w0 + index * pitch
                 if self._has_row(cycle):

@@ -117,7 +117,7 @@ class AgentOutput(LocalOutput):
         """The last of what came is on the agent's wires."""
         packet = sending.packet
         data = sending.content.with_vl(packet.vl)
-        first = sending.w0 + 1 & _CYCLE_MASK
+        first = sending.w0 + 1 - self._matcher.epoch & _CYCLE_MASK
         fields = {"slot": packet.slot, "pkt_len": packet.n, "first_cycle": first, "fingerprint": fingerprint(data)}
         self._kernel.record(Deliver.record(self._kernel.now, self._source, **fields))
         self._agent.arrived(None if packet.bad else data, self._arrivals[packet.input], packet.slot)

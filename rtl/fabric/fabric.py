@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
@@ -16,7 +16,7 @@ from rtl.fabric.link import LinkDirection
 from rtl.fabric.ports import FabricPorts, FabricSignature
 from rtl.management.identity import identity_values
 from rtl.switch.switch import Switch
-from wire.parameters import AdapterParameters, FabricParameters, NodeParameters
+from wire.parameters import AdapterParameters, FabricParameters, NodeParameters, reset_cycles
 from wire.stimulus import Operation
 from wire.trace import Kind, link_source, port_source
 
@@ -34,7 +34,7 @@ class Fabric(wiring.Component):
     their order.
 
     Memories are restored while a reset lasts: one behind power-up has to last for as many cycles as the deepest of them
-    has words.
+    has words. That of one node, by a control operation, does; the node itself knows nothing of it.
 
     Attributes:
         ports: what is behind each numbered port of the signature.
@@ -67,10 +67,18 @@ class Fabric(wiring.Component):
         A platform may know the nodes, and has a method `node` then (see `verilog.nodes`).
         """
         m = Module()
-        for (name, parameters), node in zip(self.parameters.nodes.items(), self._nodes, strict=True):
+        clk: Value = ClockSignal()
+        if platform is None:
+            # One signal is the clock of all domains: a copy would tick later in Amaranth's simulator.
+            m.domains.sync = sync = ClockDomain()
+            clk = sync.clk
+        self._resetting = [self._lasting_reset(m, index) for index in range(len(self._nodes))]
+        for index, (name, parameters) in enumerate(self.parameters.nodes.items()):
+            node, reset = self._nodes[index], ResetSignal() | self._resetting[index]
             # A `.` would part the names of modules in Verilog.
             legal = name.replace(".", "$")
-            m.submodules[legal] = node if platform is None else platform.node(legal, node, parameters)
+            instance = node if platform is None else platform.node(legal, node, parameters, reset)
+            m.submodules[legal] = _with_reset(m, f"node_{index}", node, clk, reset) if instance is node else instance
         for index, link in enumerate(self._links):
             for direction, half in enumerate(link):
                 m.submodules[f"link_{index}_{direction}"] = half
@@ -80,6 +88,21 @@ class Fabric(wiring.Component):
         self._connect_hosts(m)
         self._collect_trace(m)
         return m
+
+    def _lasting_reset(self, m: Module, index: int) -> Signal:
+        """Node INDEX is being reset by a control operation: for a while, from the cycle after it on."""
+        cycles = reset_cycles(self._nodes[index].parameters)
+        left, resetting = Signal(range(cycles + 1), name=f"reset_{index}_left"), Signal(name=f"resetting_{index}")
+        m.d.comb += resetting.eq(left != 0)
+        with m.If(self._given(Operation.RESET, index)):
+            m.d.sync += left.eq(cycles)
+        with m.Elif(resetting):
+            m.d.sync += left.eq(left - 1)
+        return resetting
+
+    def _polls(self, node: int, port: int) -> Value:
+        """A port wants its link to be up, and its node is not being reset."""
+        return self._nodes[node].polling[port - 1] & ~self._resetting[node]
 
     def _identify_nodes(self, m: Module) -> None:
         """Each node's identity, on wires of the fabric: nodes of equal parameters are identical inside."""
@@ -106,10 +129,12 @@ class Fabric(wiring.Component):
             up[node][port] = self._link_up(m, len(self._links) + place, [(node, port)]) & self.polled[place]
             inward = self._row(node, "rx", port)
             connect(m, flipped(self.rx[place]), inward)
-            connect(m, self._row(node, "tx", port), flipped(self.tx[place]))
+            outward = self._row(node, "tx", port)
+            m.d.comb += [self.tx[place].data.eq(outward.data), self.tx[place].k.eq(outward.k)]
             m.d.comb += [
                 inward.valid.eq(self.rx[place].valid & up[node][port]),
-                self.polls[place].eq(self._nodes[node].polling[port - 1]),
+                self.tx[place].valid.eq(outward.valid & ~self._resetting[node]),
+                self.polls[place].eq(self._polls(node, port)),
             ]
         for node, ports in zip(self._nodes, up, strict=True):
             # A port without a link is down for good.
@@ -126,7 +151,7 @@ class Fabric(wiring.Component):
             m.d.comb += stays_plugged.eq(1)
         with m.Else():
             m.d.comb += stays_plugged.eq(plugged)
-        polling = [self._nodes[node].polling[port - 1] for node, port in ends]
+        polling = [self._polls(node, port) for node, port in ends]
         m.d.sync += [plugged.eq(stays_plugged), up.eq(stays_plugged & Cat(polling).all())]
         return up
 
@@ -160,7 +185,16 @@ class Fabric(wiring.Component):
         for index, sink in zip(self.ports.hosts, self.recv, strict=True):
             adapter = self._nodes[index]
             for stream, source in zip(adapter.send, islice(streams, len(adapter.send)), strict=True):
-                connect(m, stream, flipped(source))
+                # The rest of a packet of which a word was taken is taken in a reset, too.
+                left = Signal.like(source.length, name=f"rest_{index}")
+                m.d.comb += [
+                    stream.valid.eq(source.valid),
+                    stream.length.eq(source.length),
+                    stream.data.eq(source.data),
+                    source.ready.eq(stream.ready | (self._resetting[index] & (left != 0))),
+                ]
+                with m.If(source.ready):
+                    m.d.sync += left.eq(Mux(left == 0, source.length, left) - 1)
             connect(m, adapter.recv, flipped(sink))
             stall = Signal(len(adapter.recv_stall), name=f"stall_{index}")
             with m.If(self._given(Operation.RECV_STALL, index)):
@@ -187,6 +221,18 @@ class Fabric(wiring.Component):
         """Wires of a node's port: side `rx` or `tx`."""
         rows = getattr(self._nodes[node], side)
         return rows if isinstance(self._nodes[node], Adapter) else rows[port - 1]
+
+
+def _with_reset(m: Module, name: str, node: Any, clk: Value, reset: Value) -> Any:
+    """A node that is no instance, in a clock domain of its own."""
+    domain = ClockDomain(name)
+    m.domains += domain
+    if isinstance(clk, Signal):
+        domain.clk = clk
+    else:
+        m.d.comb += domain.clk.eq(clk)
+    m.d.comb += domain.rst.eq(reset)
+    return DomainRenamer(name)(node)
 
 
 def _node(parameters: NodeParameters) -> Any:

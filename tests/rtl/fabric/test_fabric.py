@@ -16,6 +16,7 @@ from rtl.fabric.fabric import Fabric
 from tests.regression.fabrics import STAR
 from verilog.design import fabric_design
 from verilog.emit import merged_rtlil
+from verilog.nodes import KnownNodes
 from wire.codes import PortPhysicalState, PortState
 from wire.packet import build_ud_send
 from wire.parameters import FabricParameters, LinkParameters, SwitchParameters
@@ -200,7 +201,9 @@ def modules(nodes: int) -> list[str]:
     switch = next(iter(PAIR.nodes.values()))
     links = tuple(LinkParameters(f"s{i}", 1, f"s{i + 1}", 2) for i in range(nodes - 1))
     fabric = Fabric(FabricParameters({f"s{i}": switch for i in range(nodes)}, links))
-    return re.findall(r"^module (\S+)", merged_rtlil(fabric, "fabric"), re.MULTILINE)
+    return re.findall(
+        r"^module (\S+)", merged_rtlil(fabric, "fabric", nodes=KnownNodes("fabric", {"test": nodes})), re.MULTILINE
+    )
 
 
 @pytest.mark.slow

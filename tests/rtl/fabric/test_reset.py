@@ -1,11 +1,11 @@
-"""A fabric that is reset while it works does from then on what the golden model does from cycle 0 on."""
+"""What is reset while it works, a whole fabric or one node, does from then on what the golden model does."""
 
 import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from heapq import merge
-from itertools import chain
+from itertools import chain, product
 from operator import attrgetter
 from pathlib import Path
 
@@ -15,13 +15,19 @@ from cosim.engines.base import RunOptions
 from cosim.engines.session import simulate
 from cosim.engines.simulation import run
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.bus_bring_up import write
-from cosim.stimulus.injection import one_a_cycle
+from cosim.stimulus.bus_bring_up import bus_bring_up, node_writes, write
+from cosim.stimulus.injection import one_a_cycle, random_controls
+from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.run_spec import RunSpec
-from cosim.trace.compare import compare
+from cosim.topology.topology import Topology
+from cosim.trace.compare import Names, compare
+from rtl.management.attribute_memory import AttributeMap
+from rtl.switch.switch import restoration_cycles
 from tests.regression.smp_traffic import SmpTraffic, random_smps
 from verilog.design import Design, fabric_design
-from wire.parameters import SwitchParameters
+from wire.codes import LinkWidth
+from wire.headers import LRH
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters, reset_cycles
 from wire.registers import (
     HIGH_OF_COUNTER,
     Counter,
@@ -193,3 +199,109 @@ def test_every_register_counter_and_table_reads_after_a_reset_what_it_read_befor
     given = one_a_cycle(merge(life.controls, overwritten(SEED, EXPERIMENT.start), key=attrgetter("cycle")))
     found = check(replace(life, controls=given), EXPERIMENT.end, (reads(), reads()), tmp_path)
     assert found > len(list(addresses()))
+
+
+# One node.
+
+
+def resets_of_nodes(seed: int, cycles: int) -> RunSpec:
+    """Traffic, errors and SMPs, and nodes that are reset, one after the other."""
+    topology = EXPERIMENT.topology
+    last = cycles - 2_000
+    up = bus_bring_up(topology)
+    between = random_controls(topology, seed, up.start, last, errors=True, reset_share=0.9)
+    packets = random_packets(topology, RandomTraffic(seed, up.start, last, 0.7, strays=True))
+    smps = random_smps(FABRIC, SmpTraffic(seed, up.start, 60, 300))
+    posts = merge((packet.post(topology) for packet in packets), smps, key=attrgetter("cycle"))
+    return RunSpec(FABRIC, chain(up.controls, between), posts, cycles)
+
+
+@pytest.mark.slow
+def test_a_node_reset_in_traffic_and_its_neighbours_do_what_the_model_says(tmp_path: Path) -> None:
+    """A fabric that is not reset as a whole is the one inside."""
+    design = with_reset(fabric_design(FABRIC))
+    resets = 0
+    for number in range(5):
+        seed = SEED + number
+        print(f"seed {seed}")
+        spec, again = resets_of_nodes(seed, 60_000), resets_of_nodes(seed, 60_000)
+        resets += sum(one.operation == Operation.RESET for one in resets_of_nodes(seed, 60_000).controls)
+        hardware = simulate("verilator", design, spec, RunOptions(tmp_path / str(number)))
+        with run("model", again, tmp_path / "model") as model:
+            comparison = compare(model, hardware)
+        assert comparison.difference is None, comparison.difference.report(Names(FABRIC), f"seed {seed}")
+        assert comparison.records > 2_000
+    assert resets >= 5
+
+
+SMALL = AdapterParameters(mtu=256, receive_blocks=8, send_blocks=8)
+PAIR = Topology(
+    FabricParameters({"a": SMALL, "b": SMALL}, (LinkParameters("a", 1, "b", 1, 3),)),
+    {"a": 1, "b": 2},
+    {},
+    (LinkWidth.X4,),
+    (0,) * 16,
+)
+
+
+def edges(seed: int) -> RunSpec:
+    """A host of two is reset, perhaps again at once or meanwhile, in traffic; what acts on it before, meanwhile and
+    just after."""
+    choose = random.Random(seed)
+    up = bus_bring_up(PAIR)
+    lasts = reset_cycles(SMALL)
+    given = up.start + choose.randrange(100, 400)
+    again = given + choose.choice((0, 1, 2, choose.randrange(lasts), lasts, lasts + 1))
+    back = again + lasts + 1
+    counter = port_address(1, Counter.RCV_PKTS)
+    controls = [Control(given, Operation.RESET, 0)]
+    if again > given:
+        controls.append(Control(again, Operation.RESET, 0))
+    for edge in (given, again, back):
+        for cycle in range(edge - 6, edge + 7):
+            act = choose.choice(
+                (
+                    Control(cycle, Operation.BUS_READ, 0, (counter, 0, 0, 0)),
+                    write(cycle, 0, counter, 7),
+                    Control(cycle, Operation.RECV_STALL, 0, (choose.randrange(2), 0, 0, 0)),
+                    Control(cycle, Operation.HOST_SM, 0, (choose.randrange(2), 0, 0, 0)),
+                )
+            )
+            controls.append(act)
+    controls.sort(key=attrgetter("cycle"))
+    controls += node_writes(PAIR, "a", back + 20)
+    controls += [
+        write(back + 600, node, port_address(1, PortRegister.STATE), state) for state in (3, 4) for node in (0, 1)
+    ]
+    controls += [
+        Control(back + 900, Operation.RECV_STALL, 0),
+        Control(back + 900, Operation.BUS_READ, 0, (counter, 0, 0, 0)),
+    ]
+    packets = random_packets(PAIR, RandomTraffic(seed, up.start, back + 900, 0.9, strays=False))
+    posts = (packet.post(PAIR) for packet in packets)
+    return RunSpec(PAIR.fabric, one_a_cycle(chain(up.controls, controls)), posts, back + 1_200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "rtl"), [("amaranth", None), ("icarus", None), ("icarus", "a"), ("icarus", "b")])
+def test_every_engine_resets_a_node_in_the_same_cycle(engine: str, rtl: str | None, tmp_path: Path) -> None:
+    """Also where only this node is RTL, or only its neighbour."""
+    for seed in (SEED, SEED + 1)[: 1 if rtl or engine == "amaranth" else 2]:
+        print(f"seed {seed}")
+        with (
+            run(engine, edges(seed), tmp_path / engine) as seen,
+            run("model", edges(seed), tmp_path / "model") as model,
+        ):
+            comparison = compare(model, seen)
+        assert comparison.difference is None, comparison.difference.report(Names(PAIR.fabric), f"seed {seed}")
+        assert comparison.records > 100
+
+
+def test_a_reset_lasts_as_long_as_memories_and_packets_of_hosts_take() -> None:
+    for ports, lft_size, buffer_blocks, vls in product((2, 3, 8, 36, 64), (2, 1024, 0xC000), (40, 4095), (1, 8)):
+        node = SwitchParameters(ports, vls, buffer_blocks=buffer_blocks, lft_size=lft_size)
+        assert reset_cycles(node) >= restoration_cycles(node)
+    for vls in (1, 8):
+        adapter = AdapterParameters(vls, receive_blocks=4095)
+        pools = [adapter.receive_blocks + 1] * vls + [adapter.vl15_blocks + 1]
+        assert reset_cycles(adapter) >= max(sum(pools), len(AttributeMap(adapter).init), LRH["pkt_len"].max)
