@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.analysis.observer import CycleListener, Observer
@@ -13,10 +13,16 @@ from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.experiments.perform import perform
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Difference, Names
-from wire.trace import LINK_SOURCE, Kind, Record, Verdict
+from wire.stimulus import Control, Operation
+from wire.trace import LINK_SOURCE, Kind, Record, Verdict, port_of_source
 from wire.trace_layout import RxData
 
 __all__ = ["CheckResult", "check"]
+
+_INTO_NODE = (Kind.RX_DATA, Kind.SEND)
+_OUT_OF_NODE = (Kind.TX_DATA, Kind.TX_DISCARD, Kind.SCRAP, Kind.DELIVER)
+_STORED = (Verdict.GOOD, Verdict.PHYSICAL, Verdict.REMOTE, Verdict.LENGTH)
+"""Some of the latter are not, or are in part."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,13 @@ def check(
     experiment = check_experiment(options, errors_given)
     deliveries, losses = DeliveryCheck(experiment.topology), _Losses(experiment.topology)
     observers = [CycleListener(progress), losses, deliveries]
-    comparison = perform(experiment, options.sim, work_dir, observers, waves=waves)
+
+    def controls() -> Iterator[Control]:
+        for control in experiment.controls():
+            losses.control(control)
+            yield control
+
+    comparison = perform(replace(experiment, controls=controls), options.sim, work_dir, observers, waves=waves)
     difference = comparison.difference if comparison else None
     faults = [str(fault) for fault in deliveries.faults]
     if deliveries.fault_count > len(faults):
@@ -105,7 +117,7 @@ def check(
 
 
 class _Losses(Observer):
-    """Counts what can have cost packets: refused, discarded, or sent on a link and never heard of."""
+    """Counts what can have cost packets: refused, discarded, sent on a link and never heard of, in a node reset."""
 
     def __init__(self, topology: Topology) -> None:
         self._far = {}
@@ -114,13 +126,23 @@ class _Losses(Observer):
             if far is not None:
                 self._far[topology.source(far)] = topology.source(port)
         self._on_links: Counter[int] = Counter()
+        self._inside: Counter[int] = Counter()
+        self._reset: set[int] = set()
         self._refused = 0
         self.sent = 0
         self.acted = 0
         self.verdicts: Counter[str] = Counter()
 
+    def control(self, control: Control) -> None:
+        """This will be done."""
+        if control.operation == Operation.RESET:
+            self._reset.add(control.target)
+
     def observe(self, record: Record) -> None:
         """Follow one record."""
+        if record.kind in _INTO_NODE or record.kind in _OUT_OF_NODE:
+            stored = record.kind != Kind.RX_DATA or RxData.verdict.read(record) in _STORED
+            self._inside[port_of_source(record.source)[0]] += stored if record.kind in _INTO_NODE else -1
         match record.kind:
             case Kind.TX_DATA:
                 self._on_links[record.source] += 1
@@ -141,4 +163,5 @@ class _Losses(Observer):
     @property
     def explained(self) -> int:
         """Packets that may have been lost to what is in the trace."""
-        return self._refused + sum(max(0, count) for count in self._on_links.values())
+        inside = (self._inside[node] for node in self._reset)
+        return self._refused + sum(max(0, count) for count in (*self._on_links.values(), *inside))

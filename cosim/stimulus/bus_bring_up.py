@@ -13,6 +13,7 @@ from cosim.topology.topology import Port, Topology
 from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
 from wire.parameters import SwitchParameters
 from wire.registers import (
+    LFT_PAGE,
     PORT_RESET_VALUES,
     Counter,
     Detail,
@@ -20,6 +21,7 @@ from wire.registers import (
     PortRegister,
     lft_address,
     node_address,
+    place_of_address,
     port_address,
     sl_to_vl_address,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "BringUp",
     "bus_bring_up",
     "initial_exchange",
+    "node_writes",
     "read_counters",
     "settings_writes",
     "write",
@@ -130,6 +133,17 @@ def bus_bring_up(
     start += len(ports)
     last = settings_writes(topology, settings or {}, start)
     return BringUp((*controls, *last), start + len(last) + WRITE_SHOWS + 1)
+
+
+def node_writes(topology: Topology, node: str, cycle: int) -> list[Control]:
+    """What `bus_bring_up` writes to one node, which has been reset, one a cycle from `cycle` on.
+
+    Widths first: at 1X they have to be right before a packet comes. Forwarding tables last: nothing goes astray.
+    """
+    index = topology.index[node]
+    writes = [(address, value) for at, address, value in (*_ports(topology), *_nodes(topology)) if at == index]
+    writes.sort(key=lambda one: place_of_address(one[0])[0] == LFT_PAGE)
+    return [write(now, index, address, value) for now, (address, value) in enumerate(writes, cycle)]
 
 
 def settings_writes(

@@ -10,12 +10,12 @@ from typing import Final
 
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ErrorKind
-from cosim.stimulus.bus_bring_up import initial_exchange, write, write_port, write_states
+from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import VL15, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
-from wire.parameters import SwitchParameters
+from wire.parameters import SwitchParameters, reset_cycles
 from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
@@ -138,13 +138,17 @@ _RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "stray_symbol": _random_symbol,
 }
 
-RANDOM_KINDS: Final = (*_RANDOM, "link_down", "port_down", "register_slip", "counter_write")
+RANDOM_KINDS: Final = (*_RANDOM, "link_down", "reset", "port_down", "register_slip", "counter_write")
 """Errors that random_controls gives, as counted by it."""
 
 _ERROR_GAP = (50, 6_000)
 """Cycles from one error to the next in one direction of a link."""
 
-_LINK_DOWN_GAP = (5_000, 30_000)
+_OUTAGE_GAP = (5_000, 30_000)
+_RESET_SHARE = 0.3
+"""Of the outages, those in which a node is reset."""
+
+_AFTER_RESET = 100
 _LINK_DOWN_CYCLES = (1, 3_000)
 _PORT_DOWN_GAP = (3_000, 60_000)
 _SLIP_GAP = (1_000, 15_000)
@@ -159,12 +163,19 @@ _TYPICAL_ROWS = (2, 8, 64, 256)
 
 
 def random_controls(
-    topology: Topology, seed: int, start: int, end: int, *, errors: bool, injected: Counter[str] | None = None
+    topology: Topology,
+    seed: int,
+    start: int,
+    end: int,
+    *,
+    errors: bool,
+    injected: Counter[str] | None = None,
+    reset_share: float = _RESET_SHARE,
 ) -> Iterator[Control]:
     """Random host stalls and counter reads, and with `errors` all kinds of them, one operation a cycle.
 
     Ports that an error took down are armed and activated anew by a sweep that runs every few thousand cycles.
-    What is drawn is counted in `injected` by kind.
+    What is drawn is counted in `injected` by kind. Of the outages, `reset_share` are nodes that are reset.
     """
     count = injected if injected is not None else Counter()
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
@@ -175,7 +186,7 @@ def random_controls(
                 _random_row_errors(Random(f"{seed}/errors/{link}"), link, start, end, count)
                 for link in range(2 * len(topology.fabric.links))
             ),
-            _random_link_downs(topology, Random(f"{seed}/links"), start, end, count),
+            _random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share),
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
@@ -221,18 +232,37 @@ def _random_row_errors(random: Random, direction: int, start: int, end: int, cou
         yield Control(cycle, Operation.INJECT, direction, injection.args())
 
 
-def _random_link_downs(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+def _random_outages(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str], reset_share: float
 ) -> Iterator[Control]:
+    """One after the other: links that are down for a while, and nodes that are reset."""
     until = start
-    for cycle in _times(random, _LINK_DOWN_GAP, start, end):
+    for cycle in _times(random, _OUTAGE_GAP, start, end):
         if cycle < until:
+            continue
+        if random.random() < reset_share:
+            count["reset"] += 1
+            controls = _reset(topology, random.choice(list(topology.fabric.nodes)), cycle)
+            until = controls[-1].cycle + 1
+            yield from controls
             continue
         link = random.randrange(len(topology.fabric.links))
         until = cycle + random.choice((random.randint(1, 20), random.randint(*_LINK_DOWN_CYCLES)))
         count["link_down"] += 1
         yield Control(cycle, Operation.LINK_DOWN, link)
         yield Control(until, Operation.LINK_UP, link)
+
+
+def _reset(topology: Topology, node: str, cycle: int) -> list[Control]:
+    """RESET of a node, which is set up again then; sweeps do the rest. Its 1X links wait for their widths."""
+    ports = [port for port in topology.linked_ports() if port.node == node and topology.pace(port) != 1]
+    links = [link[0] for link in map(topology.link_at, ports) if link is not None]
+    controls = [Control(now, Operation.LINK_DOWN, link) for now, link in enumerate(links, cycle)]
+    cycle += len(links)
+    controls.append(Control(cycle, Operation.RESET, topology.index[node]))
+    writes = node_writes(topology, node, cycle + reset_cycles(topology.fabric.nodes[node]) + _AFTER_RESET)
+    controls += writes
+    return controls + [Control(now, Operation.LINK_UP, link) for now, link in enumerate(links, writes[-1].cycle + 1)]
 
 
 def _random_port_downs(
