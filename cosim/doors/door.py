@@ -74,6 +74,7 @@ class Door:
         clients: the programs.
         flows: traffic that is posted, too, by the names of its hosts.
         before_step: called with the first and the last cycle of what the fabric is about to run.
+        first_controls: given before its start.
         now: the current point in time.
         sent: MADs that have left by a host's link, by host.
         time_outs: MADs that had no answer.
@@ -109,7 +110,7 @@ class Door:
         self.time_outs = 0
         self._start = start
         self._patience = patience
-        self._first_controls = controls
+        self.first_controls = controls
         self._ready = ready
         self._tell = tell
         self._queue = self.posted.queue()
@@ -158,6 +159,11 @@ class Door:
         """Give a control operation as soon as possible."""
         self._wanted.append((operation, target, args))
 
+    def reset(self, node: int) -> None:
+        """Reset a node as soon as possible. None of its ports waits for its link any more."""
+        self.control(Operation.RESET, node)
+        self._deferring = {source for source in self._deferring if port_of_source(source)[0] != node}
+
     def settle(self, cycles: int) -> None:
         """Let the fabric run for so long at least."""
         self._settled = max(self._settled, self.now.cycle + cycles)
@@ -196,7 +202,7 @@ class Door:
         An operation that changes nothing stands at the end of what is known, which is more when it is given.
         """
         queue = self._given.queue()
-        queue.extend([*self._first_controls, self._idle_control(self._start + 1)])
+        queue.extend([*self.first_controls, self._idle_control(self._start + 1)])
         return iter(queue.popleft, None)
 
     def delivered(self, delivery: Delivery) -> None:

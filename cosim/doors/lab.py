@@ -12,7 +12,7 @@ from cosim.doors.host_port import HostPort
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.injection import link_error
 from cosim.topology.topology import named, parse_end
-from wire.parameters import AdapterParameters, FabricParameters, node_text, port_text
+from wire.parameters import AdapterParameters, FabricParameters, adapter_port, node_text, port_text, reset_cycles
 from wire.registers import Counter, place_of_address, port_address
 from wire.stimulus import Operation, injection_target
 from wire.trace import Kind, Record, port_of_source
@@ -22,8 +22,8 @@ __all__ = ["LINES", "Lab", "LabError"]
 
 _ROW_KINDS: Final = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
 LINES: Final = (
-    "cut PORT | restore PORT | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | stop HOST HOST | "
-    "counters PORT | run MILLISECONDS | time | quit"
+    "cut PORT | restore PORT | reset NODE | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | "
+    "stop HOST HOST | counters PORT | run MILLISECONDS | time | quit"
 )
 _RATE, _BYTES, _SL = 0.5, 256, 0
 _NEVER: Final = 0
@@ -52,6 +52,7 @@ class Lab:
             self._links[link.b, link.b_port] = index, 1
         self._errors: dict[tuple[int, ErrorKind], int] = {}
         self._cut: set[int] = set()
+        self._returns: dict[str, int] = {}  # nodes being reset, and a cycle in which that is over
         self._readings: list[_Reading] = []
         door.before_step = self._before_step
 
@@ -65,6 +66,8 @@ class Lab:
         match words:
             case ["cut" | "restore" as verb, port]:
                 answer(self._connect(port, up=verb == "restore"))
+            case ["reset", node]:
+                answer(self._reset(node))
             case ["errors", port, kind, cycles]:
                 answer(self._set_errors(port, kind, cycles))
             case ["flow", source, destination, *rest] if len(rest) <= 3:
@@ -99,11 +102,55 @@ class Lab:
         link, _direction = self._link(text)
         ends = self._fabric.links[link]
         place = f"{port_text(ends.a, ends.a_port)}-{port_text(ends.b, ends.b_port)}"
+        self._check_whole(ends.a, ends.b)
         if up is (link not in self._cut):
             raise LabError(f"{place}: is {'not cut' if up else 'cut already'}")
         self._cut ^= {link}
         self._door.control(Operation.LINK_UP if up else Operation.LINK_DOWN, link)
         return f"{place}: {'restored' if up else 'cut'}"
+
+    def _reset(self, text: str) -> str:
+        """Reset a node: its cables train again when its registers, of which no MAD knows, are as at the start.
+
+        Of an adapter with several ports TEXT names one, or all.
+        """
+        names = [name for name in self._nodes if text in (node_text(name), adapter_port(name)[0])]
+        if not names:
+            raise self._unknown(text)
+        self._check_whole(*names)
+        indices = [self._nodes.index(name) for name in names]
+        if any(reading.node in indices for reading in self._readings):
+            raise LabError(f"{text}: its counters are being read")
+        links = {link for name in names for link in self._links_of(name)}
+        for link in sorted(links):
+            self._door.control(Operation.LINK_DOWN, link)
+        for index in indices:
+            self._door.reset(index)
+        cycles = max(reset_cycles(self._fabric.nodes[name]) for name in names)
+        over = cycles + len(links) + len(names)
+        self._returns |= dict.fromkeys(names, self._door.now.cycle + over + STEP_CYCLES)
+        self._door.settle(over + 4 * STEP_CYCLES)
+        return f"{text}: reset, which takes {cycles:,} cycles"
+
+    def _return(self, name: str) -> None:
+        """The node's reset is over."""
+        del self._returns[name]
+        index = self._nodes.index(name)
+        for control in self._door.first_controls:
+            if control.operation == Operation.BUS_WRITE and control.target == index:
+                self._door.control(Operation.BUS_WRITE, index, control.args)
+        waiting = self._cut.union(*map(self._links_of, self._returns))
+        for link in self._links_of(name):
+            if link not in waiting:
+                self._door.control(Operation.LINK_UP, link)
+
+    def _links_of(self, name: str) -> list[int]:
+        return [link for (node, _port), (link, _direction) in self._links.items() if node == name]
+
+    def _check_whole(self, *names: str) -> None:
+        for name in names:
+            if name in self._returns:
+                raise LabError(f"{name}: is being reset")
 
     def _set_errors(self, text: str, kind: str, cycles: str) -> str:
         link, direction = self._link(text)
@@ -119,7 +166,9 @@ class Lab:
         return f"{text}: a {known} in what it sends, once in {int(every):,} cycles on the average"
 
     def _before_step(self, first: int, last: int) -> None:
-        """Errors of a step."""
+        """Nodes that come back, and errors of a step."""
+        for name in [name for name, over in self._returns.items() if over < first]:
+            self._return(name)
         for (target, kind), every in self._errors.items():
             if self._random.random() < min(1.0, (last - first) / every):
                 args = link_error(kind, row=self._random.randint(1, 8), bit=self._random.randrange(32)).args()
@@ -151,6 +200,7 @@ class Lab:
 
     def _read_counters(self, text: str, answer: Callable[[str], None]) -> None:
         node, number = self._port(text)
+        self._check_whole(node)
         index = self._nodes.index(node)
         self._readings.append(_Reading(port_text(node, number), (index, number), answer))
         for counter in Counter:
@@ -173,7 +223,7 @@ class Lab:
             raise LabError(str(error)) from None
         name, number = named(self._nodes, name, number)
         if name not in self._nodes:
-            raise LabError(f"{text}: no such node; there are {_some(map(node_text, self._nodes))}")
+            raise self._unknown(text)
         node = self._fabric.nodes[name]
         if number is None and not isinstance(node, AdapterParameters):
             raise LabError(f"{name}: is a switch, expected {name}[PORT]")
@@ -182,6 +232,9 @@ class Lab:
         if not 1 <= number <= ports:
             raise LabError(f"{text}: expected port 1..{ports}")
         return name, number
+
+    def _unknown(self, text: str) -> LabError:
+        return LabError(f"{text}: no such node; there are {_some(map(node_text, self._nodes))}")
 
     def _host(self, text: str) -> HostPort:
         port = next((one for ports in self._door.ports.values() for one in ports if text in (one.host, str(one))), None)
@@ -198,6 +251,10 @@ class _Reading:
         self._place = place
         self._answer = answer
         self._values: dict[Counter, int] = {}
+
+    @property
+    def node(self) -> int:
+        return self._place[0]
 
     @property
     def complete(self) -> bool:

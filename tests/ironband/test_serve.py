@@ -50,6 +50,8 @@ ASKED = {
     "second": f"smpquery -P 2 nodeinfo -D 0,2; smpquery -P 2 portinfo -D 0 2; perfquery -P 2 -x $({SECOND_LID}) 2",
     "other": f"smpquery -P 2 portinfo -D 0 1; perfquery $({SECOND_LID}) 1",
     "again": "ibnetdiscover",
+    "reset": f"{TELL} reset H4; for i in $(seq 300); do [ $(grep -c UP daemon.log) -gt 1 ] && break; sleep 0.1; done; "
+    "IRONBAND_HOST=H4 ibstat; grep UP daemon.log",
 }
 
 
@@ -168,6 +170,12 @@ class TestPrograms:
 
     def test_two_programs_ping_each_other(self, said):
         assert "1 packets transmitted, 1 received" in said["ibping"]
+
+    def test_opensm_hears_of_a_host_that_was_reset_and_brings_it_up_anew(self, said):
+        assert said["reset"].startswith("H4: reset, which takes ")
+        assert said["reset"].count("SUBNET UP") >= 2
+        assert "State: Active" in said["reset"]
+        assert f"Base lid: {int(said['far_lid'], 16)}\n" in said["reset"]
 
     def test_scripts_find_the_port_in_sysfs(self, said):
         assert re.search(r"state:\s+4: ACTIVE", said["ibstatus"])
@@ -480,6 +488,7 @@ def test_lines_do_what_they_say_or_are_refused(tmp_path):
             ("flow H1 H2 0.5 512", "H1 to H2: 512 bytes, 0.5 of the link, SL 0"),
             ("stop H1 H2", "H1 to H2: stopped after 0 packets"),
             ("counters SW1[5]", "SW1[5]: all 0"),
+            ("reset H2", "H2: reset, which takes 2,590 cycles"),
         ):
             told = _tell(tmp_path, *line.split())
             assert (told.stdout, told.stderr, told.returncode) == (f"{says}\n", "", 0)
@@ -488,6 +497,7 @@ def test_lines_do_what_they_say_or_are_refused(tmp_path):
             ("cut SW1", "SW1: is a switch, expected SW1[PORT]"),
             ("cut SW1[9]", "SW1[9]: expected port 1..8"),
             ("cut SW1[3]", "SW1[3]: has no link"),
+            ("reset H7", "H7: no such node; there are SW1, H1, H2"),
             ("restore H1", "H1[1]-SW1[1]: is not cut"),
             ("flow H1 H3", "H3: no such host; there are H1, H2"),
             ("flow H1 H2 2", "RATE 2: expected 0.0001..1"),
