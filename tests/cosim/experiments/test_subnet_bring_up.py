@@ -14,7 +14,7 @@ from cosim.engines.simulation import run
 from cosim.experiments.subnet_bring_up import SubnetBringUpResult, bring_up_subnet
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.hosts.mad_carrier import REACTION_CYCLES
-from cosim.hosts.manager_host import ACTIVATION_WAIT
+from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.subnet_differences import differences, in_reach
 from cosim.topology.subnet_fabric import fabric_of
@@ -24,6 +24,7 @@ from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapRec
 from sm.lids import LidRange
 from sm.settings import SubnetSettings
 from sm.subnet import End, Subnet
+from sm.subnet_manager import SubnetManager
 from tests.cosim.recorder import Recorder
 from tests.files import TOPOLOGIES
 from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, fat_tree, random_subnet
@@ -376,3 +377,28 @@ def test_rtl_and_model_agree_through_the_whole_bring_up(
     alone = quiet if failure is None else brought_up(topology, tmp_path, failure=failure)
     assert (alone.posts, alone.events, alone.cycles) == (result.posts, result.events, result.cycles)
     assert result.comparison.records == result.records == alone.records
+
+
+@pytest.mark.parametrize("name", ["H4", "SW2"])
+def test_a_node_that_was_reset_is_found_and_brought_up_anew(name: str, tmp_path: Path) -> None:
+    """Its neighbours, which hear a port that begins anew, report the change; the node itself remembers nothing."""
+    made = fabric_of(read_topology(TOPOLOGIES / "parallel.net"))
+    node = list(made.fabric.nodes).index(name)
+    guid = made.fabric.identity(name).node_guid
+    given = 200_000
+
+    def swept(manager: SubnetManager) -> bool:
+        sweeps = [event for _, event in host.events if isinstance(event, SweepEnded) and event.heavy]
+        return manager.resting and len(sweeps) > 1 and sweeps[-1].complete
+
+    settings = SubnetTask(made.fabric, made.widths, "H1").settings
+    host = ManagerHost(made.fabric, "H1", 1_000, settings=settings, ended=swept)
+    controls = [*first_controls(made.fabric, made.widths, ["H1"]), Control(given, Operation.RESET, node)]
+    spec = RunSpec(made.fabric, controls, (), 2_000_000, host.carrier)
+    with run("model", spec, tmp_path) as records:
+        states = {record.source: record.a for record in records if record.kind == Kind.STATE}
+    assert set(states.values()) == {PortState.ACTIVE}
+    assert len(states) == 2 * len(made.fabric.links)
+    assert any(isinstance(event, TrapReceived) and cycle > given for cycle, event in host.events)
+    written = [event.guid for cycle, event in host.events if isinstance(event, TablesWritten) and cycle > given]
+    assert written == ([guid] if name == "SW2" else [])
