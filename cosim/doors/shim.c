@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -340,12 +341,9 @@ static int has_expired(int end) {
     return recv(end, &reply, sizeof reply, MSG_DONTWAIT) > 0;
 }
 
-int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+// Wait as ppoll() does, by the time of DEVICE's server.
+static int wait_at(int device, struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
     REAL(ppoll);
-    int device = -1;
-    for (nfds_t i = 0; timeout && nanoseconds(timeout) && i < count && device < 0; i++)
-        if (is_device(fds[i].fd)) device = fds[i].fd;
-    if (device < 0) return real(fds, count, timeout, mask);
     struct timespec none = {0, 0};
     int ready = real(fds, count, &none, mask);
     if (ready) return ready;
@@ -365,6 +363,13 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
     for (nfds_t i = 0; i < count; i++) fds[i].revents = ready < 0 ? 0 : all[i].revents;
     free(all);
     return ready < 0 ? ready : ready - expired;
+}
+
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+    REAL(ppoll);
+    for (nfds_t i = 0; timeout && nanoseconds(timeout) && i < count; i++)
+        if (is_device(fds[i].fd)) return wait_at(fds[i].fd, fds, count, timeout, mask);
+    return real(fds, count, timeout, mask);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout) {
@@ -413,4 +418,46 @@ int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *t
     struct timespec time = {0, 0};
     if (timeout) time = (struct timespec){timeout->tv_sec, timeout->tv_usec * 1000L};
     return pselect(count, in, out, except, timeout ? &time : NULL, NULL);
+}
+
+// A device in an epoll set, of which the kernel tells; -1 if there is none.
+static int device_in(int set) {
+    char name[64], line[256];
+    snprintf(name, sizeof name, "/proc/self/fdinfo/%d", set);
+    int device = -1, fd;
+    FILE *info = directory() ? fopen(name, "re") : NULL;
+    while (info && device < 0 && fgets(line, sizeof line, info))
+        if (sscanf(line, "tfd: %d", &fd) == 1 && is_device(fd)) device = fd;
+    if (info) fclose(info);
+    return device;
+}
+
+// A set can be waited for as anything in it.
+static int wait_in(int device, int set, struct epoll_event *events, int most, const struct timespec *timeout,
+                   const sigset_t *mask) {
+    REAL(epoll_pwait);
+    struct pollfd whole = {set, POLLIN, 0};
+    int ready;
+    do {
+        ready = wait_at(device, &whole, 1, timeout, mask);
+        if (ready > 0) ready = real(set, events, most, 0, NULL);
+    } while (!ready && whole.revents);
+    return ready;
+}
+
+int epoll_pwait(int set, struct epoll_event *events, int most, int timeout, const sigset_t *mask) {
+    REAL(epoll_pwait);
+    struct timespec time = {timeout / 1000, timeout % 1000 * 1000000L};
+    int device = timeout > 0 ? device_in(set) : -1;
+    return device < 0 ? real(set, events, most, timeout, mask) : wait_in(device, set, events, most, &time, mask);
+}
+
+int epoll_wait(int set, struct epoll_event *events, int most, int timeout) {
+    return epoll_pwait(set, events, most, timeout, NULL);
+}
+
+int epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask) {
+    REAL(epoll_pwait2);
+    int device = timeout && nanoseconds(timeout) ? device_in(set) : -1;
+    return device < 0 ? real(set, events, most, timeout, mask) : wait_in(device, set, events, most, timeout, mask);
 }

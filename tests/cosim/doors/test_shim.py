@@ -107,14 +107,33 @@ def test_waiting_for_nothing_takes_its_time(tmp_path):
     runs(
         tmp_path,
         """
+        import signal
         device = opened()
         poll = select.poll()
         poll.register(device, select.POLLIN)
-        for wait in (lambda: poll.poll(200), lambda: select.select([device], [], [], 0.2)[0]):
+        epoll = select.epoll()
+        epoll.register(device, select.EPOLLIN)
+        waits = lambda: poll.poll(200), lambda: select.select([device], [], [], 0.2)[0], lambda: epoll.poll(0.2)
+        for wait in waits:
             began = time.monotonic()
             assert wait() == []
             assert time.monotonic() - began > 0.19
-        assert poll.poll(0) == []
+        assert poll.poll(0) == epoll.poll(0) == []
+        agent = register(device)
+        send(device, agent, directed((1,), NODE_INFO, 1))
+        assert epoll.poll(30) == [(device, select.EPOLLIN)]
+        assert received(device)[1] == 0
+        server = os.getppid()
+        for wait in waits:
+            # The time is the server's, which stands still.
+            began = time.monotonic()
+            os.kill(server, signal.SIGSTOP)
+            if not os.fork():
+                time.sleep(0.6)
+                os.kill(server, signal.SIGCONT)
+                os._exit(0)
+            assert wait() == []
+            assert time.monotonic() - began > 0.59
         """,
     )
 
