@@ -33,7 +33,7 @@ class WireLog:
         self._paces = [(0, self._pace)]  # with the one that holds at `_from`
         self._new_paces = [(0, self._pace)]
         self._polls = [(0, True)]
-        self._epoch = 0
+        self._epochs = [0]
 
     # What the direction reports of the current cycle.
 
@@ -63,13 +63,12 @@ class WireLog:
 
     def begin_anew(self, cycle: int, pitch: int) -> None:
         """This is the sender's cycle 0, after a reset in which it sent nothing."""
-        self._sent.clear()
-        self._epoch = cycle
+        self._epochs.append(cycle)
         self.set_pitch(cycle, pitch)
 
     def place(self, cycle: int) -> int:
-        """The sender's cycle: what its phase and its idle data are. Until it is reset again."""
-        return cycle - self._epoch if cycle >= self._epoch else cycle
+        """The sender's cycle, which says what its phase and its idle data are."""
+        return cycle - max((epoch for epoch in self._epochs if epoch <= cycle), default=0)
 
     def set_polls(self, cycle: int, polls: bool) -> None:
         """The sender polls, or ceases to, visible from this cycle on."""
@@ -96,6 +95,9 @@ class WireLog:
             last = min(sending.end, (until - 1 - w0) // pitch)
             if sending.refused >= 0:
                 last = min(last, sending.refused - 1)
+            for epoch in self._epochs:
+                if epoch > w0:
+                    last = min(last, (epoch - 1 - w0) // pitch)
             for index in range(first, last + 1):
                 cycle = w0 + index * pitch
                 if self._has_row(cycle):

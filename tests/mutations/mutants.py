@@ -528,6 +528,34 @@ MUTANTS: Final = (
         Kind.SEND,
         "S",
     ),
+    Mutant(
+        "an answer's GRH leads to where it comes from",
+        "management/mad_head.py",
+        "index ^ _OTHER_GID",
+        "index",
+        mixed("with_grh", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    # A node that is reset.
+    Mutant(
+        "a forwarding table outlives a reset",
+        "switch/tables.py",
+        "write = restored_write_port(m, memory, lambda _lid: Const(self._init, width))",
+        "write = memory.write_port()",
+        mixed("reset", "S"),
+        Kind.BUS_READ,
+        "S",
+    ),
+    Mutant(
+        "a reset is a cycle short",
+        "fabric/fabric.py",
+        "m.d.sync += left.eq(cycles)",
+        "m.d.sync += left.eq(cycles - 1)",
+        mixed("reset", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
     # Counters.
     Mutant(
         "a wrong ICRC at the agent counts nowhere",

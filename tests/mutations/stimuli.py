@@ -20,7 +20,7 @@ from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
 from wire.packet import Packet
-from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters, reset_cycles
 from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.port_info import PORT_INFO
 from wire.registers import (
@@ -123,6 +123,10 @@ class Star:
     def link(self, cycle: int, host: int, *, up: bool) -> None:
         """A host's link goes down or comes up."""
         self._controls.append(Control(cycle, Operation.LINK_UP if up else Operation.LINK_DOWN, host - 1))
+
+    def reset(self, cycle: int, node: int) -> None:
+        """A node is reset."""
+        self._controls.append(Control(cycle, Operation.RESET, node))
 
     def post(self, cycle: int, source: int, dlid: int, size: int, *, vl: int = 0, icrc_error: int = 0) -> None:
         """A packet of `size` payload bytes on the SL of the VL's number, with bits of its ICRC flipped."""
@@ -452,6 +456,23 @@ def counted_apart() -> RunSpec:
     return star.spec(START + 320)
 
 
+def with_grh() -> RunSpec:
+    """A request with a GRH."""
+    star = _managed_pair()
+    asked = perf_request(MadMethod.GET, PmaAttribute.CLASS_PORT_INFO, transaction_id=5)
+    star.send(START + 10, 1, gmp_packet(asked, _HOST_LID, _SWITCH_LID, grh={"sgid": 5, "dgid": 6}))
+    return star.spec(START + 700)
+
+
+def reset() -> RunSpec:
+    """The switch is reset, and its forwarding table read."""
+    star = _pair()
+    star.reset(START + 20, SWITCH)
+    over = START + 21 + reset_cycles(star.switch)
+    star.read(over, SWITCH, lft_address(2))
+    return star.spec(over + 20)
+
+
 def _managed_pair() -> Star:
     """A pair whose switch has LID 1, and host 1 the highest, 2."""
     star = _pair(top=2)
@@ -507,6 +528,8 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         agent_rules,
         all_ports,
         counted_apart,
+        with_grh,
+        reset,
     )
 }
 """By name; each call makes the same stimulus anew."""

@@ -10,13 +10,17 @@ from wire.symbols import IDLE_PERIOD
 class Log:
     """A log of `model.link.wire_log.WireLog`'s form."""
 
-    def __init__(self, rows=(), paces=((0, 1),), polls=((0, True),)) -> None:
+    def __init__(self, rows=(), paces=((0, 1),), polls=((0, True),), life=0) -> None:
+        self._life = life  # when its sender's cycle 0 was, if that was reset
         self._kept = {"rows": list(rows), "paces": list(paces), "polls": list(polls)}
 
     def _new(self, what: str, until: int) -> list:
         kept = self._kept[what]
         self._kept[what] = [entry for entry in kept if entry[0] >= until]
         return [entry for entry in kept if entry[0] < until]
+
+    def place(self, cycle: int) -> int:
+        return cycle - self._life if cycle >= self._life else cycle
 
     def rows(self, until: int) -> list:
         return self._new("rows", until)
@@ -66,3 +70,14 @@ def test_rows_are_played_after_their_flight_and_polling_at_once() -> None:
 def test_a_width_and_a_link_that_goes_down_are_paces() -> None:
     play = WirePlay(Log(paces=[(0, 1), (100, 4), (200, 0)]))
     assert [(entry.cycle, entry.pace) for entry in entries(play, 300)] == [(0, 1), (100, 2), (200, 0)]
+
+
+def test_phase_and_idle_data_begin_anew_with_a_sender_that_was_reset() -> None:
+    play = WirePlay(Log(rows=[(10, 7, 0), (60, 7, 0)], paces=[(0, 1), (20, 0), (51, 1)], life=51))
+    assert [(entry.cycle, entry.pace, entry.phase, entry.idle) for entry in entries(play, 100)] == [
+        (0, 1, 0, 0),
+        (10, 1, 2, 10),
+        (20, 0, 0, 20),
+        (51, 1, 0, 0),
+        (60, 1, 1, 9),
+    ]
