@@ -125,9 +125,8 @@ def test_a_subnet_brought_up_by_smps_alone_carries_data(tmp_path: Path) -> None:
     for state in states:
         # A port becomes Active when it has heard from the other end as that was Armed, which each announces at once.
         for name in ("h0", "h1"):
-            host.asks(
-                MadMethod.SET, SmaAttribute.PORT_INFO, modifier(1), port_info(state, LIDS[name]), path=PATHS[name]
-            )
+            number = modifier(PAIR.port_number(name, 1))
+            host.asks(MadMethod.SET, SmaAttribute.PORT_INFO, number, port_info(state, LIDS[name]), path=PATHS[name])
         for port in (1, 2):
             host.asks(MadMethod.SET, SmaAttribute.PORT_INFO, modifier(port), port_info(state), path=switch)
     for name in ("h0", "sw0", "h1"):
