@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,9 @@ import pytest
 from ironband.serve_directory import program_path
 from tests.ironband.command import COMMAND
 
-__all__ = ["TWO_SWITCHES", "large_fat_tree", "needs_programs", "scripted", "served"]
+__all__ = ["TELL", "TWO_SWITCHES", "large_fat_tree", "needs_programs", "scripted", "served"]
+
+TELL: Final = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
 
 PACKAGES = {"opensm": "opensm", "ibnetdiscover": "infiniband-diags"}
 

@@ -18,11 +18,10 @@ from cosim.trace.compare import Comparison, Difference
 from ironband import main
 from tests.cosim.topology.ibsim import discovered_by_ibsim, needs_ibsim
 from tests.ironband.command import COMMAND, one_line_error
-from tests.ironband.served import TWO_SWITCHES, large_fat_tree, needs_programs, scripted, served
+from tests.ironband.served import TELL, TWO_SWITCHES, large_fat_tree, needs_programs, scripted, served
 from wire.trace import Kind, Record
 
 ROOT = Path(__file__).parents[2]
-TELL = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
 LID = "cat /sys/class/infiniband/ironband0/ports/1/lid"
 SECOND_LID = "cat /sys/class/infiniband/ironband0/ports/2/lid"
 
@@ -253,46 +252,6 @@ def test_a_cut_link_is_heard_of_and_routed_around(tmp_path):
 
 
 @needs_programs
-def test_opensm_runs_at_the_second_port_of_an_adapter_as_at_the_first(tmp_path):
-    (tmp_path / "two.net").write_text(TWO_SWITCHES)
-    lines = {
-        "opensm": "opensm -g 0x100002 -B -d 2 -f opensm.log; for i in $(seq 99); do grep -q UP opensm.log && break; "
-        "sleep 0.1; done",
-        "sminfo": "sminfo",
-        "own": SECOND_LID,
-        "capable": "smpquery portinfo -P 2 -D 0 | grep -c IsSM; smpquery portinfo -P 1 -D 0 | grep -c IsSM",
-        "discovered": "ibnetdiscover -P 2 | grep Initiated",
-    }
-    answers = scripted(tmp_path, [], "two.net", lines)
-    log = (tmp_path / "opensm.log").read_text()
-    assert "SUBNET UP" in log
-    assert " ERR " not in log
-    assert re.search(r"sm lid (\d+) sm guid 0x100002,", answers["sminfo"])[1] == str(int(answers["own"], 16))
-    assert answers["capable"].splitlines()[:2] == ["1", "0"]
-    assert "port 0000000000100002" in answers["discovered"]
-
-
-@needs_programs
-def test_a_port_of_an_adapter_is_cut_off_and_restored_and_the_other_stays(tmp_path):
-    (tmp_path / "two.net").write_text(TWO_SWITCHES)
-    up = "for i in $(seq 99); do [ $(grep -c 'SUBNET UP' opensm.log) -ge {} ] && break; sleep 0.2; done"
-    states = "sleep 0.2; ibstat ironband0 1 | grep State; ibstat ironband0 2 | grep State"
-    lines = {
-        "opensm": f"opensm -B -d 2 -f opensm.log; {up.format(1)}",
-        "cut": f"{TELL} cut 'H1[2]'; {up.format(2)}; {states}; ibnetdiscover",
-        "restored": f"{TELL} restore 'H1[2]'; {TELL} run 1100; {up.format(3)}; {states}; ibnetdiscover",
-    }
-    answers = scripted(tmp_path, ["--link-down-timeout", "20000"], "two.net", lines)
-    assert re.findall(r"State: (\w+)", answers["cut"]) == ["Active", "Down"]
-    assert re.findall(r"State: (\w+)", answers["restored"]) == ["Active", "Active"]
-    record = r'^Ca\t2 "H-0000000000100000".*\n((?:\[.*\n)+)'
-    ports = [
-        re.findall(r"^\[(\d)\]", re.findall(record, answers[name], re.M)[0], re.M) for name in lines if name != "opensm"
-    ]
-    assert ports == [["1"], ["1", "2"]]
-
-
-@needs_programs
 def test_a_second_opensm_stands_by_and_takes_over(tmp_path):
     wait = "for i in $(seq 100); do grep -q {} && break; sleep 0.2; done"
     opensm = "opensm -F conf -d 2"
@@ -508,24 +467,6 @@ def test_lines_do_what_they_say_or_are_refused(tmp_path):
             told = _tell(tmp_path, *line.split())
             assert told.stderr.startswith(f"ironband: {says}")
             assert (told.stdout, told.stderr.count("\n"), told.returncode) == ("", 1, 2)
-
-
-def test_lines_name_each_port_of_an_adapter(tmp_path):
-    (tmp_path / "two.net").write_text(TWO_SWITCHES)
-    with Server("two.net", "--at", "place", cwd=tmp_path):
-        for line, says in (
-            ("cut H1[2]", "H1[2]-SW2[1]: cut"),
-            ("restore SW2[1]", "H1[2]-SW2[1]: restored"),
-            ("errors H1[2] bit_flip 0", "H1[2]: sends without bit_flip"),
-            ("flow H1[2] H1", "H1[2] to H1: 256 bytes, 0.5 of the link, SL 0"),
-            ("counters H1[1]", "H1[1]: all 0"),
-        ):
-            assert _tell(tmp_path, *line.split()).stdout == f"{says}\n"
-        for line, says in (
-            ("cut H1[3]", "H1[3]: no such node; there are SW1, SW2, H1[1], H1[2], H2, H4"),
-            ("flow H1[3] H1", "H1[3]: no such host; there are H1, H2, H4"),
-        ):
-            assert _tell(tmp_path, *line.split()).stderr.startswith(f"ironband: {says}")
 
 
 def test_standard_input_takes_the_same_lines(tmp_path):
