@@ -127,6 +127,8 @@ class Names:
     def place(self, source: int) -> str:
         """Such as `sw0[3]` for a port, `sw0` for a node itself, `h0[1] -> sw0[3]` for a link's direction.
 
+        Of an adapter with several ports each is a node, such as `node H[2]`.
+
         A source that the fabric does not have is given as a number.
         """
         if source & LINK_SOURCE:
@@ -138,7 +140,10 @@ class Names:
             return " -> ".join(reversed(ends) if back else ends)
         node, port = port_of_source(source)
         name = self._nodes[node] if node < len(self._nodes) else f"node {node}"
-        return port_text(name, port) if port else node_text(name)
+        if port:
+            return port_text(name, port)
+        called = node_text(name)
+        return called if called == name else f"node {called}"
 
 
 def fields(record: Record) -> dict[str, int | str]:

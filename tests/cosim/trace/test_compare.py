@@ -200,3 +200,10 @@ def test_fields_are_spelt_out(record: Record, expected: str) -> None:
 def test_every_kind_has_field_names() -> None:
     for kind in Kind:
         assert not set(fields(Record(0, 0, kind))) & set("abcde"), kind
+
+
+def test_ports_of_an_adapter_are_called_by_their_numbers() -> None:
+    nodes = {"S": SwitchParameters(ports=2), "H.1": AdapterParameters(), "H.2": AdapterParameters()}
+    names = Names(FabricParameters(nodes, (LinkParameters("H.2", 1, "S", 2),)))
+    places = [port_source(2, 1), port_source(2, 0), link_source(0, 1), port_source(0, 2)]
+    assert [names.place(source) for source in places] == ["H[2]", "node H[2]", "S[2] -> H[2]", "S[2]"]
