@@ -229,6 +229,18 @@ def test_a_cut_of_one_port_of_an_adapter_leaves_the_other(port: int, tmp_path: P
     assert [event for _cycle, event in result.events if isinstance(event, NodeLost)] == []
 
 
+@pytest.mark.slow
+def test_both_ports_of_an_adapter_in_rtl_come_up_as_the_models_do(tmp_path: Path) -> None:
+    """And one of them is cut off then."""
+    topology = two_ports("S", "T")
+    failed = link_at(topology, "H", 2)
+    options = {"host": "H.1", "failure": LinkFailure(failed, 60_000, 5_000)}
+    result = brought_up(topology, tmp_path, engine="verilator", rtl=("H.1", "H.2"), **options)
+    check_is_up(topology, result, without=failed)
+    assert result.comparison.difference is None
+    assert result.posts == brought_up(topology, tmp_path, **options).posts
+
+
 def test_the_same_posts_make_the_same_trace(up: BroughtUp, tmp_path: Path) -> None:
     """The Subnet Manager's packets are ordinary stimulus."""
     made = fabric_of(read_topology(TOPOLOGIES / "star.net"))
