@@ -45,7 +45,7 @@ INSIDE = {
         ("management",),
         ("link",),
         ("crossing",),
-        ("packet",),
+        ("packet", "parts"),
         ("content", "kernel"),
     ),
     "verilog": (
