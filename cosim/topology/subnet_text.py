@@ -101,8 +101,8 @@ def switch_line(node: Node) -> str:
 
 
 def host_line(node: Node) -> str:
-    """A channel adapter as ibhosts lists it."""
-    return _listed("Ca", node)
+    """A channel adapter as ibhosts lists it, or a router as ibrouters does."""
+    return _listed("Router" if node.type is NodeType.ROUTER else "Ca", node)
 
 
 def _listed(kind: str, node: Node) -> str:
@@ -114,7 +114,7 @@ def link_lines(found: Findings, node: Node) -> Iterator[str]:
     if node.is_switch:
         yield f"Switch: 0x{node.end_ports[MANAGEMENT_PORT].guid:016x} {_printable(node)}:"
     else:
-        yield f"CA: {_printable(node)}:"
+        yield f"{'Router' if node.type is NodeType.ROUTER else 'CA'}: {_printable(node)}:"
     for number in range(1, node.ports + 1):
         end = End(node.guid, number)
         if end not in found.ports:

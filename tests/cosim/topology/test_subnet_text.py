@@ -6,6 +6,7 @@ from sm.lids import LidRange
 from sm.subnet import End
 from tests.sm.subnets import HOST_GUID, SWITCH_GUID, star
 from wire.codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState
+from wire.node_info import NodeType
 from wire.port_info import PORT_INFO
 
 
@@ -43,6 +44,14 @@ def test_switches_and_hosts():
         == 'Switch\t: 0x0000000000200000 ports 3 "the switch" base port 0 lid 3 lmc 0'
     )
     assert host_line(subnet.nodes[HOST_GUID]) == 'Ca\t: 0x0000000000100000 ports 1 "H 1"'
+
+
+def test_a_router_is_called_one():
+    found = up_and_down()
+    node = found.subnet.nodes[HOST_GUID]
+    node.type = NodeType.ROUTER
+    assert host_line(node) == 'Router\t: 0x0000000000100000 ports 1 "H 1"'
+    assert next(iter(link_lines(found, node))) == "Router: H 1:"
 
 
 def test_links_of_a_switch():
