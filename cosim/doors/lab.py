@@ -9,6 +9,7 @@ from typing import Final, get_args
 from cosim.doors.door import NS_PER_CYCLE, STEP_CYCLES, Door
 from cosim.doors.flows import LabFlow
 from cosim.doors.host_port import HostPort
+from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.injection import link_error
 from cosim.topology.topology import named, parse_end
@@ -157,16 +158,18 @@ class Lab:
         known = next((one for one in _ROW_KINDS if one == kind), None)
         if known is None:
             raise LabError(f"errors of kind {kind!r}: expected {', '.join(_ROW_KINDS)}")
-        every = _number("CYCLES", cycles, 0, 1 << 40)
+        every = _number("CYCLES", cycles, 0, MAX_CYCLES)
         target = injection_target(link, direction)
         if every == _NEVER:
             self._errors.pop((target, known), None)
             return f"{text}: sends without {known}"
+        if every < STEP_CYCLES:
+            raise LabError(f"CYCLES {cycles}: expected 0, or {STEP_CYCLES}..{MAX_CYCLES}")
         self._errors[target, known] = int(every)
         return f"{text}: a {known} in what it sends, once in {int(every):,} cycles on the average"
 
     def _before_step(self, first: int, last: int) -> None:
-        """Nodes that come back, and errors of a step."""
+        """Nodes that come back, and errors of a step: one of a kind at the most."""
         for name in [name for name, over in self._returns.items() if over < first]:
             self._return(name)
         for (target, kind), every in self._errors.items():
@@ -178,6 +181,8 @@ class Lab:
 
     def _start_flow(self, source: str, destination: str, rest: list[str]) -> str:
         start, end = (self._host(name) for name in (source, destination))
+        if start == end:
+            raise LabError(f"flow {source} {destination}: expected two hosts")
         rate = _number("RATE", rest[0], 0.0001, 1) if rest else _RATE
         size = int(_number("BYTES", rest[1], 8, _MOST_BYTES)) if len(rest) > 1 else _BYTES
         sl = int(_number("SL", rest[2], 0, 15)) if len(rest) > 2 else _SL

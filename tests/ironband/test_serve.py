@@ -462,6 +462,8 @@ def test_lines_do_what_they_say_or_are_refused(tmp_path):
             ("flow H1 H2 2", "RATE 2: expected 0.0001..1"),
             ("flow H1 H2 0.5 4096", "BYTES 4096: expected at most the smallest MTU, 2048"),
             ("errors H1 rust 9", "errors of kind 'rust': expected bit_flip"),
+            ("errors H1 bit_flip 0.5", "CYCLES 0.5: expected 0, or 1000..1099511627776"),
+            ("flow H1 H1", "flow H1 H1: expected two hosts"),
             ("stop H1 H2", "stop H1 H2: no such flow; there are: none"),
         ):
             told = _tell(tmp_path, *line.split())
