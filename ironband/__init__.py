@@ -27,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("ironband: standard output is closed", file=sys.stderr)
         return _BAD_USE
     signal.signal(signal.SIGTERM, _end)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        # Otherwise we are to outlive our terminal.
+        signal.signal(signal.SIGHUP, _end)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Otherwise we run where interrupts are ignored, such as a shell's background.
         signal.signal(signal.SIGINT, _end)

@@ -17,6 +17,10 @@ from toolchain.atomic_files import writing
 __all__ = ["program_path", "server_directory"]
 
 _LOCK = ".ironband-serve"
+_PREFIX = "ironband-"
+_DRAWN = "12345678"
+"""As many bytes as tempfile draws."""
+
 _LONGEST = 90
 """Bytes of a directory's name, to which that of a socket is added (unix(7))."""
 
@@ -38,10 +42,12 @@ def server_directory(at: Path | None) -> Iterator[Path]:
     """
     with ExitStack() as held:
         with writing(f"directory {at or tempfile.gettempdir()}"):
-            directory = (at or Path(tempfile.mkdtemp(prefix="ironband-"))).resolve()
-            length = len(os.fsencode(directory))
+            parent = Path(tempfile.gettempdir())
+            length = len(os.fsencode((at or parent / f"{_PREFIX}{_DRAWN}").resolve()))
             if length > _LONGEST:
-                raise click.UsageError(f"--at {at}: {length} bytes: expected a name of at most {_LONGEST}")
+                where = f"TMPDIR {parent}" if at is None else f"--at {at}"
+                raise click.UsageError(f"{where}: {length} bytes: expected a name of at most {_LONGEST}")
+            directory = (at or Path(tempfile.mkdtemp(prefix=_PREFIX))).resolve()
             if directory.exists() and not (directory / _LOCK).exists() and any(directory.iterdir()):
                 raise click.UsageError(f"--at {at}: holds something else: expected a directory for a server alone")
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -309,6 +309,14 @@ def test_bad_use_is_told_in_a_line(capsys, arguments, says):
     assert re.fullmatch(says, one_line_error(capsys, "serve", *arguments))
 
 
+def test_too_long_a_name_for_temporary_files_is_told_and_leaves_nothing(tmp_path):
+    place = tmp_path / ("long" * 25)
+    place.mkdir()
+    ended = served("star", "--", "true", cwd=tmp_path, environment={"TMPDIR": str(place)})
+    assert re.fullmatch(f"ironband: TMPDIR {place}: [0-9]+ bytes: expected a name of at most 90\n", ended.stderr)
+    assert (ended.returncode, list(place.iterdir())) == (2, [])
+
+
 def test_a_directory_in_use_is_refused_and_left_alone(tmp_path):
     with Server("star", "--at", "place", cwd=tmp_path) as server:
         second = served("star", "--at", "place", "--", "true", cwd=tmp_path)
@@ -393,14 +401,14 @@ def test_rates_that_links_do_not_have_are_told(tmp_path):
     assert (ended.returncode, ended.stderr) == (0, "links of the file: 1 of 12xQDR (here 4xSDR)\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_server_leaves_nothing(tmp_path, number):
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     script = "sleep 1000 & echo $! > child; echo $$ > parent; wait"
     process = subprocess.Popen([*COMMAND, "serve", "star", "--", "sh", "-c", script], cwd=tmp_path, env=environment)
     _wait_for(lambda: (tmp_path / "parent").exists() and (tmp_path / "parent").read_text())
     process.send_signal(number)
-    assert process.wait(30) == (130 if number == signal.SIGINT else 143)
+    assert process.wait(30) == 128 + number
     for name in ("child", "parent"):
         assert not Path(f"/proc/{(tmp_path / name).read_text().strip()}").exists()
     assert {entry.name for entry in tmp_path.iterdir()} == {"child", "parent"}
