@@ -14,7 +14,9 @@ import click
 
 from toolchain.atomic_files import writing
 
-__all__ = ["program_path", "server_directory"]
+__all__ = ["PROGRAM_DIRECTORIES", "program_path", "server_directory"]
+
+PROGRAM_DIRECTORIES = "/usr/sbin:/sbin"
 
 _LOCK = ".ironband-serve"
 _PREFIX = "ironband-"
@@ -27,7 +29,7 @@ _LONGEST = 90
 
 def program_path() -> str:
     """The PATH of programs: Debian has those that manage fabrics where only root looks by itself."""
-    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    return f"{os.environ.get('PATH', os.defpath)}:{PROGRAM_DIRECTORIES}"
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import click
+
 from cosim.doors.hands import Hands
 from cosim.doors.lab import LINES
 from cosim.doors.shim import build_shim
@@ -19,13 +21,14 @@ from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabr
 from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
 from ironband.common import STDOUT, work_directory, write_json
-from ironband.serve_directory import program_path
+from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
 from toolchain.process import in_foreground
 from wire.parameters import SwitchParameters
 
 __all__ = ["run_session"]
 
 _ENVIRONMENT = "env"
+_SEPARATORS = frozenset(" :")
 _DIFFER = 1
 _SIGNALLED = 128
 
@@ -53,6 +56,17 @@ def run_session(
         print(difference, file=sys.stderr if json_file == STDOUT else sys.stdout)
         return _DIFFER
     return session.status
+
+
+def _preloadable(library: Path, directory: Path) -> Path:
+    """A library under a name that the loader takes, to which spaces and colons end one; in DIRECTORY if need be."""
+    if not _SEPARATORS & set(str(library)):
+        return library
+    link = directory / library.name
+    if _SEPARATORS & set(str(link)):
+        raise click.UsageError(f"{link}: the loader takes no library there: expected a name without spaces and colons")
+    link.symlink_to(library)
+    return link
 
 
 class _Session:
@@ -86,14 +100,12 @@ class _Session:
         self._output = sys.stderr if command or quiet else sys.stdout
         scratch = directory / "scratch"
         scratch.mkdir()
-        preloaded = os.environ.get("LD_PRELOAD")
+        self._library = _preloadable(build_shim(), directory)
         self._environment = {
-            "LD_PRELOAD": f"{build_shim()}{f':{preloaded}' if preloaded else ''}",
             "IRONBAND_DIR": str(directory),
             "IRONBAND_HOST": host,
             "OSM_CACHE_DIR": str(scratch),
             "OSM_TMP_DIR": str(scratch),
-            "PATH": program_path(),
         }
         self._door = make_door(task, directory, host, self._begin, self._tell)
         self._door.clients.connected = self._look_at_files
@@ -129,13 +141,19 @@ class _Session:
         for note in self._described.notes:
             self._say(note)
         if self._command:
-            process = self._stack.enter_context(in_foreground(self._command, env=os.environ | self._environment))
+            preloaded = os.environ.get("LD_PRELOAD")
+            ours = {"LD_PRELOAD": f"{self._library}{f':{preloaded}' if preloaded else ''}", "PATH": program_path()}
+            environment = os.environ | self._environment | ours
+            process = self._stack.enter_context(in_foreground(self._command, env=environment))
             descriptor = os.pidfd_open(process.pid)
             self._stack.callback(os.close, descriptor)
             watched = self._door.selector
             watched.register(descriptor, selectors.EVENT_READ, lambda events: self._ended(process, descriptor))
             return
-        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self._environment.items())
+        # Another terminal has its own programs, and what it preloads.
+        exports = f"export LD_PRELOAD={shlex.quote(str(self._library))}${{LD_PRELOAD:+:$LD_PRELOAD}}\n"
+        exports += f'export PATH="$PATH:{PROGRAM_DIRECTORIES}"\n'
+        exports += "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self._environment.items())
         (self._directory / _ENVIRONMENT).write_text(exports)
         switches = sum(isinstance(node, SwitchParameters) for node in self._task.fabric.nodes.values())
         counted = f"{switches} switch{'es' * (switches != 1)}, {len(self._door.ports)} hosts"

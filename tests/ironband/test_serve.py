@@ -317,6 +317,31 @@ def test_too_long_a_name_for_temporary_files_is_told_and_leaves_nothing(tmp_path
     assert (ended.returncode, list(place.iterdir())) == (2, [])
 
 
+def test_a_build_in_a_directory_with_a_space_is_preloaded_all_the_same(tmp_path):
+    built = {"IRONBAND_SIM_BUILD": str(tmp_path / "my projects")}
+    script = "cat /sys/class/infiniband_mad/abi_version"
+    ended = served("star", "--", "sh", "-c", script, cwd=tmp_path, environment=built)
+    assert (ended.stdout, ended.stderr) == ("5\n", "")
+    refused = served("star", "--at", "a b", "--", "true", cwd=tmp_path, environment=built)
+    assert re.fullmatch("ironband: .*/a b/.*: expected a name without spaces and colons\n", refused.stderr)
+    assert (refused.returncode, (tmp_path / "a b").exists()) == (2, False)
+
+
+def test_another_terminal_keeps_its_own_programs_and_what_it_preloads(tmp_path):
+    with Server("star", "--at", "place", cwd=tmp_path):
+        _wait_for(lambda: (tmp_path / "place" / "env").exists())
+        told = subprocess.run(
+            ["/bin/sh", "-c", ". place/env; echo $PATH; echo $LD_PRELOAD"],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/its/own", "LD_PRELOAD": "/its/own.so"},
+            capture_output=True,
+            text=True,
+        )
+    path, preloaded = told.stdout.splitlines()
+    assert path == "/usr/bin:/its/own:/usr/sbin:/sbin"
+    assert preloaded.endswith("libironband-shim.so:/its/own.so")
+
+
 def test_a_directory_in_use_is_refused_and_left_alone(tmp_path):
     with Server("star", "--at", "place", cwd=tmp_path) as server:
         second = served("star", "--at", "place", "--", "true", cwd=tmp_path)
