@@ -54,13 +54,26 @@ static const char *directory(void) {
     return *found ? found : NULL;
 }
 
+// Says once why there is no device, of which programs say at the most that there is none.
+static void tell(const char *missing) {
+    static int told;
+    int before = errno;
+    if (!told++)
+        dprintf(STDERR_FILENO, "ironband: %s: %s; is there a server, and has it that host (IRONBAND_DIR, IRONBAND_HOST)?\n",
+                missing, strerror(before));
+    errno = before;
+}
+
 // The file that stands in for PATH, which is PATH itself if it is none of ours.
 static const char *stand_in(const char *path, char *buffer) {
     if (!path || !directory()) return path;
     if (strncmp(path, "/sys/class/infiniband", 21) && strncmp(path, "/dev/infiniband", 15)) return path;
     const char *host = getenv("IRONBAND_HOST");
     if (!host || !*host || strchr(host, '/')) host = "default";
-    snprintf(buffer, PATH_MAX, "%s/hosts/%s%s", directory(), host, path);
+    int length = snprintf(buffer, PATH_MAX, "%s/hosts/%s", directory(), host), before = errno;
+    if (syscall(SYS_faccessat, AT_FDCWD, buffer, F_OK)) tell(buffer);
+    errno = before;
+    if (length < PATH_MAX) snprintf(buffer + length, PATH_MAX - length, "%s", path);
     return buffer;
 }
 
@@ -181,6 +194,8 @@ static int open_device(int number, int is_issm, int flags) {
     struct request request = {OPEN, VERSION << 16 | !!(flags & O_NONBLOCK) << 8 | is_issm, number};
     int fd = size ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, size)) {
+        if (!size) errno = ENAMETOOLONG;
+        tell(size ? address.sun_path : directory());
         if (fd >= 0) real_close(fd);
         errno = ENODEV;
         return -1;

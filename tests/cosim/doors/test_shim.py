@@ -1,5 +1,6 @@
 """The preloaded library and the server together stand in for a kernel: system calls and what they do."""
 
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -221,3 +222,13 @@ def test_a_program_at_another_host_sees_that_hosts_adapter(tmp_path):
         assert guid("H3") == b""
         """,
     )
+
+
+def test_a_person_is_told_once_where_no_server_or_no_such_host_is(tmp_path):
+    script = "IRONBAND_HOST=H9 ls /sys/class/infiniband /dev/infiniband; IRONBAND_DIR=/gone cat /dev/infiniband/umad0"
+    ended = served("star", "--", "sh", "-c", script, cwd=tmp_path)
+    ours = [line for line in ended.stderr.splitlines() if line.startswith("ironband: ")]
+    assert [re.sub("ironband: .*(/gone|/hosts)", r"\1", line.partition(";")[0]) for line in ours] == [
+        "/hosts/H9: No such file or directory",
+        "/gone/socket: No such file or directory",
+    ]
