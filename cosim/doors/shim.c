@@ -365,6 +365,10 @@ static int wait_at(int device, struct pollfd *fds, nfds_t count, const struct ti
     struct pollfd *all = malloc((count + 1) * sizeof *all);
     if (!all) return -1;
     int end = ask(device, (struct request){WAIT, (uint32_t)syscall(SYS_gettid), nanoseconds(timeout)}, NULL, 0);
+    if (end < 0) {
+        free(all);
+        return real(fds, count, timeout, mask);
+    }
     memcpy(all, fds, count * sizeof *all);
     all[count] = (struct pollfd){end, POLLIN, 0};
     ready = real(all, count + 1, NULL, mask);
@@ -374,7 +378,7 @@ static int wait_at(int device, struct pollfd *fds, nfds_t count, const struct ti
         ready = real(all, count + 1, NULL, mask);
         expired = 0;
     }
-    if (end >= 0) real_close(end);
+    real_close(end);
     for (nfds_t i = 0; i < count; i++) fds[i].revents = ready < 0 ? 0 : all[i].revents;
     free(all);
     return ready < 0 ? ready : ready - expired;

@@ -232,3 +232,18 @@ def test_a_person_is_told_once_where_no_server_or_no_such_host_is(tmp_path):
         "/hosts/H9: No such file or directory",
         "/gone/socket: No such file or directory",
     ]
+
+
+def test_a_program_that_may_open_nothing_more_waits_no_longer_than_it_wants(tmp_path):
+    runs(
+        tmp_path,
+        """
+        import resource
+        device = opened()
+        poll = select.poll()
+        poll.register(device, select.POLLIN)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (device + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        fails(errno.EMFILE, os.dup, device)
+        assert poll.poll(100) == []
+        """,
+    )
