@@ -20,6 +20,7 @@ from ironband.up_options import (
     rtl_option,
     sim_option,
 )
+from sm.lids import MAX_LMC
 from wire.parameters import SwitchParameters, adapter_port
 
 __all__ = ["serve"]
@@ -56,7 +57,8 @@ def serve(
     """
     with input_errors():
         described = read_topology(find_topology(topology))
-        made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, {}, 0)))
+        # How many LIDs a host gets, OpenSM's user chooses later.
+        made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, {}, MAX_LMC)))
         host, _port = adapter_port(manager_host(made.fabric, host, "--host"))
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
         if command and shutil.which(command[0], path=program_path()) is None:

@@ -218,6 +218,16 @@ def test_opensm_routes_by_any_of_its_engines(tmp_path, engine):
 
 
 @needs_programs
+def test_hosts_have_as_many_lids_as_opensm_gives_them(tmp_path):
+    lines = {"opensm": "opensm -o -d 2 -l 7 -f opensm.log", "lids": "ibaddr -L"}
+    answers = scripted(tmp_path, [], "fat_tree", lines)
+    log = (tmp_path / "opensm.log").read_text()
+    assert "SUBNET UP" in log
+    assert " ERR " not in log
+    assert answers["lids"] == "LID start 128 end 255\n"
+
+
+@needs_programs
 @pytest.mark.slow
 def test_a_fat_tree_of_216_hosts_comes_up_and_tells_a_far_host_all_its_paths(tmp_path):
     (tmp_path / "large.net").write_text(large_fat_tree())
