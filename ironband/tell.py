@@ -24,13 +24,16 @@ def tell(words: tuple[str, ...], at: Path | None) -> int:
 
     WORDS are, for example: cut 'SW1[1]', flow H1 H2 0.9, counters H2, quit.
     """
+    line = " ".join(words).strip()
+    if not line:
+        raise click.UsageError("say what? expected for example: time, cut H1")
     directory = at or Path(os.environ.get("IRONBAND_DIR", ""))
     if directory == Path():
         raise click.UsageError("which server? IRONBAND_DIR is not set: expected what `ironband serve` has printed")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         try:
             connection.connect(str(directory / CONTROL_SOCKET))
-            connection.send(" ".join(words).encode())
+            connection.send(line.encode())
             answer = connection.recv(_MOST_BYTES)
         except OSError:
             answer = b""

@@ -12,7 +12,7 @@ from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15
 from wire.headers import BTH, DETH, GRH, LRH
 from wire.mad import MAD_BYTES, MadMethod, MgmtClass
 from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
-from wire.mad_text import mad_title, unpack_mad
+from wire.mad_text import attribute_of, mad_title, unpack_mad
 from wire.packet import Packet, parse
 
 __all__ = ["described", "flight_key", "from_itself", "is_for_adapter", "mad_in", "packet_of"]
@@ -70,7 +70,10 @@ def flight_key(mad: bytes) -> bytes:
 
 def described(send: Send) -> str:
     """What was sent, and where to, in words."""
-    title = mad_title(unpack_mad(send.mad[:MAD_BYTES].ljust(MAD_BYTES, b"\0")))
+    mad = unpack_mad(send.mad[:MAD_BYTES].ljust(MAD_BYTES, b"\0"))
+    title = mad_title(mad)
+    if attribute_of(mad) is None:
+        title += f" of class {mad.mgmt_class:#04x}"
     return title if send.mad[1] == MgmtClass.SUBN_DIRECTED_ROUTE else f"{title} to LID {send.address.lid}"
 
 

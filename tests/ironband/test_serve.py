@@ -529,6 +529,7 @@ def test_nobody_to_tell_is_an_error_of_a_line(capsys, monkeypatch):
     monkeypatch.delenv("IRONBAND_DIR", raising=False)
     assert "IRONBAND_DIR is not set" in one_line_error(capsys, "tell", "time")
     assert one_line_error(capsys, "tell", "--at", "nowhere", "time") == "nowhere: no server there answers"
+    assert "say what?" in one_line_error(capsys, "tell", "--at", "nowhere", "")
 
 
 def test_an_idle_server_spends_no_processor_time(tmp_path):

@@ -3,9 +3,9 @@
 import pytest
 
 from cosim.doors.host_port import HostPort
-from cosim.doors.mad_layer import MadLayer
-from cosim.doors.packets import flight_key, is_for_adapter, mad_in, packet_of
-from cosim.doors.user_mad import Address
+from cosim.doors.mad_layer import MadLayer, Send
+from cosim.doors.packets import described, flight_key, is_for_adapter, mad_in, packet_of
+from cosim.doors.user_mad import Address, Registration
 from tests.cosim.doors.test_mad_layer import mad
 from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15, PortState
 from wire.headers import BTH, DETH
@@ -80,3 +80,15 @@ def test_an_adapter_answers_its_own_host_for_its_agents_alone():
     assert is_for_adapter(mad(MadMethod.GET, mgmt_class=MgmtClass.SUBN_LID_ROUTED))
     assert not is_for_adapter(mad(0x81))
     assert not is_for_adapter(mad(MadMethod.GET, mgmt_class=MgmtClass.SUBN_ADM))
+
+
+@pytest.mark.parametrize(
+    ("mgmt_class", "says"),
+    [(MgmtClass.PERF, "Get(PortCounters) to LID 9"), (0x21, "Get(0x0012) of class 0x21 to LID 9")],
+)
+def test_what_has_no_name_here_is_described_by_its_class(mgmt_class, says):
+    sent = bytearray(mad(1, mgmt_class=mgmt_class))
+    sent[16:18] = (0x12).to_bytes(2, "big")
+    made = port()
+    agent = made.mads.register(made, Registration(QP_GSI))
+    assert described(Send(agent, Address(9, QP_GSI), bytes(sent), 0, 0, None, True)) == says
