@@ -277,7 +277,11 @@ class MadPort:
         acknowledgement = receiver.receive(mad)
         if acknowledgement is not None:
             self.outbox.append(Outgoing(acknowledgement, address, answered=False))
-        return None if was_complete else receiver.message
+        if was_complete or receiver.message is None:
+            return None
+        # The receiver stays for late segments, the message, which may be megabytes, does not.
+        message, receiver.message = receiver.message, b""
+        return message
 
     def _acknowledged(self, mad: bytes, now: Moment) -> None:
         """An acknowledgement, or the end that the other side puts to it."""

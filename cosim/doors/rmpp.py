@@ -86,7 +86,7 @@ class RmppReceiver:
     """A message that arrives segment by segment.
 
     Attributes:
-        message: all of it, once it is complete.
+        message: all of it, once it is complete; who has taken it may empty it.
         deadline: it is given up then; whose time that is, the user knows.
     """
 
@@ -113,7 +113,7 @@ class RmppReceiver:
             self._put_together()
         elif is_new and self._arrived < self._window:
             return None
-        self._window = max(self._window, self._arrived if self.message else self._arrived + WINDOW)
+        self._window = max(self._window, self._arrived + WINDOW if self.message is None else self._arrived)
         head = mad[: data_offset(mad[1])]
         head = head[:_METHOD_AT] + bytes([head[_METHOD_AT] ^ RESPONSE_BIT]) + head[_METHOD_AT + 1 :]
         return rmpp_mad(head, RmppType.ACK, RmppFlags.ACTIVE, self._arrived, self._window)

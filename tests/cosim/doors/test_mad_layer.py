@@ -1,6 +1,7 @@
 """Agents, time-outs and retries, without a fabric: MADs in, MADs out, time given."""
 
 import errno
+import tracemalloc
 
 import pytest
 
@@ -198,6 +199,16 @@ class Pair:
         self.carried = 0
         self.cycle = 0
 
+    def ask(self, tid: int, data: bytes) -> None:
+        """The client asks for a table, and these bytes are the answer."""
+        self.client.send(self.agents[0], THERE, mad(0x12, tid, MgmtClass.SUBN_ADM, 2), 1_000, 3, START)
+        (request,) = sent(self.client)
+        assert self.server.received(THERE, request, START)
+        self.layer.requests[transaction_id(request)].held = True
+        head = request[:3] + b"\x92" + request[4:24] + bytes([1, 1, 1, 0]) + bytes(56 - 28)
+        self.server.send(self.agents[1], THERE, head + data, 0, 3, START)
+        self.run()
+
     def run(self) -> None:
         """Carry until nothing moves any more."""
         for _round in range(100_000):
@@ -221,18 +232,24 @@ class Pair:
 @pytest.mark.parametrize("lose", [set(), {2}, {3, 4}, {2, 3, 5, 9}])
 def test_a_long_answer_crosses_and_is_put_together(size, lose):
     pair = Pair(lose)
-    pair.client.send(pair.agents[0], THERE, mad(0x12, 7, MgmtClass.SUBN_ADM, 2), 1_000, 3, START)
-    (request,) = [outgoing.mad for outgoing in pair.client.outbox]
-    pair.client.outbox.clear()
-    assert pair.server.received(THERE, request, START)
-    pair.layer.requests[transaction_id(request)].held = True
-    head = request[:3] + b"\x92" + request[4:24] + bytes([1, 1, 1, 0]) + bytes(56 - 28)
     data = bytes(value % 251 for value in range(size))
-    pair.server.send(pair.agents[1], THERE, head + data, 0, 3, START)
-    pair.run()
+    pair.ask(7, data)
     (answer,) = pair.asker.got
     assert answer[56:] == data
     assert (pair.asker.failed, pair.answerer.failed) == ([], [])
+
+
+def test_an_answer_that_a_program_has_got_is_not_kept():
+    pair = Pair()
+    pair.ask(1, bytes(200_000))
+    tracemalloc.start()
+    try:
+        for tid in range(2, 10):
+            pair.asker.got.clear()
+            pair.ask(tid, bytes(200_000))
+        assert tracemalloc.get_traced_memory()[0] < 400_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_receiver_that_has_gone_does_not_keep_a_sender():
