@@ -26,8 +26,9 @@ from cosim.doors.user_mad import Address
 from cosim.stimulus.actors import Shared, drawn_until
 from toolchain.errors import UserError
 from wire.codes import PortState
-from wire.mad import MadMethod
+from wire.mad import MadMethod, mad_data
 from wire.parameters import AdapterParameters, FabricParameters, adapter_port
+from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -394,6 +395,8 @@ class Door:
         else:
             reached = [port for port in self._port_at.values() if port.has_lid(send.address.lid)]
         for port in reached:
+            if smp.attribute_id == SmaAttribute.PORT_INFO and not smp.status:
+                port.m_key = PORT_INFO["m_key"].read(mad_data(unpack_smp(send.mad)))
             self._stale[port, SmaAttribute(smp.attribute_id)] = None
 
     def _end_of(self, port: HostPort, path: tuple[int, ...]) -> HostPort | None:

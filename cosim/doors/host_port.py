@@ -43,6 +43,7 @@ class HostPort:
         number: the port's, in its adapter.
         mads: its agents.
         known: attributes as the agent last gave them.
+        m_key: with which the agent is asked; what programs set it to, as it does not tell one that it protects.
         on_change: called when one of them has become another.
     """
 
@@ -52,6 +53,7 @@ class HostPort:
         self.number = number
         self.mads = MadPort(layer)
         self.known: dict[SmaAttribute, bytes] = {}
+        self.m_key = 0
         self.on_change: Callable[[HostPort], None] = lambda port: None
         self._agent = self.mads.register(self, Registration(QP_SMI))
         self._asked: dict[SmaAttribute, int] = {}
@@ -64,7 +66,7 @@ class HostPort:
         """Ask for an attribute, which may have changed."""
         self._count += 1
         self._asked[attribute] = self._count
-        smp = smp_request(MadMethod.GET, attribute, transaction_id=self._count, m_key=self.info.m_key, path=())
+        smp = smp_request(MadMethod.GET, attribute, transaction_id=self._count, m_key=self.m_key, path=())
         address = Address(LID_PERMISSIVE, QP_SMI)
         self.mads.send(self._agent, address, smp.pack(), _TIMEOUT_MS, _RETRIES, now)
 

@@ -186,6 +186,25 @@ def test_an_open_issm_makes_the_port_say_so_until_it_is_closed(tmp_path):
     )
 
 
+def test_a_port_whose_m_key_protects_it_is_known_to_its_own_host(tmp_path):
+    runs(
+        tmp_path,
+        """
+        device = opened()
+        agent = register(device)
+        send(device, agent, directed((), PORT_INFO, 1))
+        info = bytearray(received(device)[2][64:128])
+        info[:8] = bytes([0, 0, 0, 0, 0, 0, 0x12, 0x34])   # M_Key
+        info[16:20] = b"\\0\\x05\\0\\x05"                 # LID and MasterSMLID
+        info[32:34] = b"\\0\\0"                           # no change of states
+        info[34] |= 2 << 6                               # M_KeyProtectBits: nobody reads without the M_Key
+        send(device, agent, directed((), PORT_INFO, 2, SET, bytes(info)))
+        received(device)
+        wait_for(lambda: sysfs("lid") == "0x5")
+        """,
+    )
+
+
 def test_what_is_not_there_is_refused_as_a_kernel_does(tmp_path):
     runs(
         tmp_path,
