@@ -271,7 +271,6 @@ class Door:
         deadlines = [port.mads.deadline for port in self._port_at.values()]
         due = min((one for one in (*deadlines, self.clients.deadline) if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
-        self._pass_time(self.now.cycle)
 
     def _go(self, reach: int) -> int:
         """Let the fabric run to a cycle."""
@@ -336,6 +335,8 @@ class Door:
     def _look(self, seconds: float | None) -> bool:
         """Serve programs; whether there was something to do."""
         found = self.selector.select(seconds)
+        # What programs ask for begins now, however long they asked for nothing.
+        self._pass_time(self.now.cycle)
         for key, events in found:
             key.data(events)
         return bool(found)

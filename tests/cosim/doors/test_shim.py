@@ -139,6 +139,21 @@ def test_waiting_for_nothing_takes_its_time(tmp_path):
     )
 
 
+def test_a_wait_begins_when_it_begins_and_not_when_the_server_was_last_asked(tmp_path):
+    runs(
+        tmp_path,
+        """
+        device = opened()
+        poll = select.poll()
+        poll.register(device, select.POLLIN)
+        time.sleep(0.5)
+        began = time.monotonic()
+        assert poll.poll(300) == []
+        assert time.monotonic() - began > 0.29
+        """,
+    )
+
+
 def test_a_descriptor_is_the_device_under_any_number_and_in_any_process(tmp_path):
     runs(
         tmp_path,
