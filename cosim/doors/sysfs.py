@@ -52,6 +52,7 @@ class HostFiles:
         self._root = root
         self._ports = ports
         self._written: dict[Path, str] = {}
+        self._first: dict[str, Path] = {}  # by text, a file that had it
         self._write(_MAD_CLASS / "abi_version", str(ABI_VERSION))
         for index, port in enumerate(ports):
             for device in (f"umad{index}", f"issm{index}"):
@@ -81,13 +82,20 @@ class HostFiles:
         yield "board_id", "Ironband"
 
     def _write(self, name: Path, text: str) -> None:
-        """Write a file if it says something new; a reader finds the old text or the new one."""
+        """Write a file if it says something new; a reader finds the old text or the new one.
+
+        Of many new files with one text, such as tables' entries, all are links to the first: no file changes in place.
+        """
         if self._written.get(name) == text:
             return
         path = self._root / name
         if name not in self._written:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{text}\n")
+            first = self._first.setdefault(text, name)
+            if self._written.get(first) == text:
+                path.hardlink_to(self._root / first)
+            else:
+                path.write_text(f"{text}\n")
         else:
             new = path.with_name(f".{path.name}")
             new.write_text(f"{text}\n")
