@@ -1,10 +1,14 @@
-"""Random loads on a fabric that other tests build, too."""
+"""Random loads on fabrics that other tests build, too."""
 
+from cosim.experiments.check_experiment import CheckOptions
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.scenario_file import load_scenario
 from cosim.scenario.tables import ANY_HOST, Flow
 
-__all__ = ["jam_under_load"]
+__all__ = ["HOSTS_ALIKE", "jam_under_load"]
+
+HOSTS_ALIKE = CheckOptions(ports=3, vls=2, seed=16_484)
+"""Its hosts H1 and H3 are built alike, and so compiled once; H2 has one VL, and the switch two readers."""
 
 
 def jam_under_load(cycles: int, size: tuple[int, int], rate: float) -> Scenario:

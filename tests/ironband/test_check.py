@@ -5,10 +5,8 @@ import json
 import pytest
 
 from ironband import main
+from tests.cosim.loads import HOSTS_ALIKE
 from tests.ironband.command import one_line_error
-
-TWO_HOSTS_ALIKE = 8_753
-"""A seed with which H1 and H3 are built alike, and so compiled once; H2 has one VL, and the switch two readers."""
 
 A_DEEP_HOST = 193
 """A seed with which the buffer of H2 has more blocks than can be announced at once."""
@@ -54,7 +52,7 @@ def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
 @pytest.mark.parametrize(
     ("sim", "cycles", "more"),
     [
-        ("verilator", 40_000, ["--ports", "3", "--vls", "4", "--mtu", "512", "--seed", str(TWO_HOSTS_ALIKE)]),
+        ("verilator", 40_000, ["--ports", "3", "--seed", str(HOSTS_ALIKE.seed)]),
         pytest.param(
             *("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
             marks=pytest.mark.deep,

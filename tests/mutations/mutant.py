@@ -18,18 +18,38 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from wire.trace import Kind
 
-__all__ = ["COMPARISON", "PACKAGES", "ROOT", "Comparer", "Mutant", "MutantRotten", "Outcome", "copy_packages"]
+__all__ = [
+    "CHECK",
+    "COMPARISON",
+    "PACKAGES",
+    "ROOT",
+    "Comparer",
+    "Mutant",
+    "MutantRotten",
+    "Outcome",
+    "copy_packages",
+    "mixed",
+]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "verilog", "cosim", "ironband")
 COMPARISON = Path(__file__).with_name("comparison.py")
 
+CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "41")
+"""A stimulus: random traffic with errors, all of it RTL."""
+
 _COMPARER = Path(__file__).with_name("comparer.py")
 _DIFFERENCE = re.compile(r"^first difference: cycle (?P<cycle>\d+), (?P<place>\S.*)$", re.MULTILINE)
 _SIDE = re.compile(r"^  (?P<side>model|icarus) +(?:no such event|cycle \d+  .+?  (?P<kind>[A-Z_]+)  .+)$", re.MULTILINE)
+
+
+def mixed(name: str, *nodes: str) -> tuple[str, ...]:
+    """A stimulus of `stimuli.py` where only these nodes are RTL."""
+    return ("mixed", name, ",".join(nodes))
 
 
 class MutantRotten(Exception):

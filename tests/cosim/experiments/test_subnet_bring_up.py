@@ -366,7 +366,7 @@ def test_a_failure_during_activation_is_dealt_with_soon(up: BroughtUp, tmp_path:
         ("star", 396, None),
         # Served to OpenSM, it is compared, too.
         pytest.param("parallel", 1348, None, marks=pytest.mark.deep),
-        ("ring_4", 2080, None),
+        pytest.param("ring_4", 2080, None, marks=pytest.mark.deep),
         ("fat_tree", 4528, LinkFailure(4, 260_000, 5_000)),
     ],
 )

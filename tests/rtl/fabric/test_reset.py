@@ -14,7 +14,7 @@ import pytest
 from cosim.engines.base import RunOptions
 from cosim.engines.session import simulate
 from cosim.engines.simulation import run
-from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.experiments.check_experiment import check_experiment
 from cosim.stimulus.bus_bring_up import bus_bring_up, node_writes, write
 from cosim.stimulus.injection import one_a_cycle, random_controls
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
@@ -23,6 +23,7 @@ from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
 from rtl.management.attribute_memory import AttributeMap
 from rtl.switch.switch import restoration_cycles
+from tests.cosim.loads import HOSTS_ALIKE
 from tests.regression.smp_traffic import SmpTraffic, random_smps
 from verilog.design import Design, fabric_design
 from wire.codes import LinkWidth
@@ -44,7 +45,7 @@ from wire.stimulus import Control, Operation, Post
 from wire.trace import Record
 
 SEED = random.randrange(1 << 32)
-EXPERIMENT = check_experiment(CheckOptions(ports=3, cycles=12_000, seed=7))
+EXPERIMENT = check_experiment(replace(HOSTS_ALIKE, cycles=12_000))
 FABRIC = EXPERIMENT.topology.fabric
 NODES = list(FABRIC.nodes.values())
 

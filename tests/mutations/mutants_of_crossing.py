@@ -1,0 +1,94 @@
+"""Mutants of the crossing: who sends next, and the buffer."""
+
+from typing import Final
+
+from tests.mutations.mutant import Mutant, mixed
+from wire.trace import Kind
+
+__all__ = ["CROSSING_MUTANTS"]
+
+CROSSING_MUTANTS: Final = (
+    # Who sends next.
+    Mutant(
+        "an output prefers the same input for ever",
+        "crossing/matcher.py",
+        "m.d.sync += places[slot].eq(place_behind)",
+        "m.d.sync += places[slot].eq(places[slot])",
+        mixed("crowd", "S"),
+        Kind.ROW,
+        "S[3]",
+    ),
+    Mutant(
+        "the VLs of an output share one turn among the inputs",
+        "crossing/matcher.py",
+        "with m.If(accepted.any() & slot_before[slot]):",
+        "with m.If(accepted.any()):",
+        mixed("crowd", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "an input prefers the same output for ever",
+        "crossing/matcher.py",
+        "accept.serve.eq(self.matched[number])",
+        "accept.serve.eq(0)",
+        mixed("two_outputs", "S"),
+        Kind.ROW,
+        "S[2]",
+    ),
+    Mutant(
+        "an output prefers the same VL for ever",
+        "crossing/vl_arbiter.py",
+        "turn.serve.eq(self.serve)",
+        "turn.serve.eq(0)",
+        mixed("crowd", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "a FIFO input prefers the same queue for ever",
+        "crossing/fifo.py",
+        "turn.serve.eq(turn.requests.any())",
+        "turn.serve.eq(0)",
+        mixed("two_queues", "S"),
+        Kind.ROW,
+        "S[2]",
+    ),
+    Mutant(
+        "a queue forgets its last packet when another joins",
+        "crossing/queues.py",
+        "tail_write.en.eq(self.join)",
+        "tail_write.en.eq(self.join & starts)",
+        mixed("credits_run_out", "H1"),
+        Kind.ROW,
+        "H1[1]",
+    ),
+    # The buffer.
+    Mutant(
+        "a release forgets a block",
+        "crossing/reader.py",
+        " release.need.eq(description.need)",
+        " release.need.eq(description.need - 1)",
+        mixed("credits_run_out", "S"),
+        Kind.TX_FCP,
+        "S[1]",
+    ),
+    Mutant(
+        "of two packets that end together, one is not released",
+        "crossing/store.py",
+        "reader.released.eq(releaser[number])",
+        "reader.released.eq(1)",
+        mixed("two_readers", "S"),
+        Kind.TX_FCP,
+        "S[1]",
+    ),
+    Mutant(
+        "a packet scrapped gives back its first block only",
+        "crossing/reader.py",
+        "Mux(scrap | swallowed, memory.end, ",
+        "Mux(scrap | swallowed, job.first, ",
+        mixed("bad_packets_wait", "S"),
+        Kind.ROW,
+        "S[2]",
+    ),
+)
