@@ -76,7 +76,7 @@ def test_a_link_that_fails_at_rtl_is_dealt_with_the_same(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "rtl", "cycles"),
-    [("verilator", ("S", "H2"), 20_000), ("icarus", ("H1",), 3_000)],
+    [pytest.param("verilator", ("S", "H2"), 20_000, marks=pytest.mark.deep), ("icarus", ("H1",), 3_000)],
 )
 def test_random_traffic_and_errors_do_the_same(engine: str, rtl: tuple[str, ...], cycles: int, tmp_path: Path) -> None:
     """Widths, flight times, links that go down, and damaged rows are those of a check.
