@@ -47,6 +47,31 @@ def test_a_port_of_an_adapter_is_cut_off_and_restored_and_the_other_stays(tmp_pa
     assert ports == [["1"], ["1", "2"]]
 
 
+@needs_programs
+def test_an_adapter_is_reset_with_all_its_ports_or_one_of_them_alone(tmp_path):
+    (tmp_path / "two.net").write_text(TWO_SWITCHES)
+    lines = {
+        "opensm": "opensm -o -f opensm.log",
+        "before": "smpquery -P 1 portinfo -D 0; smpquery -P 2 portinfo -D 0",
+        "one": f"{TELL} reset 'H1[2]'; {TELL} run 1",
+        "after_one": "smpquery -P 1 portinfo -D 0; smpquery -P 2 portinfo -D 0",
+        "both": f"{TELL} reset H1; {TELL} run 1",
+        "after_both": "smpquery -P 1 portinfo -D 0; smpquery -P 2 portinfo -D 0",
+    }
+    answers = scripted(tmp_path, [], "two.net", lines)
+    assert re.match(r"H1\[2\]: reset, which takes [\d,]+ cycles\n", answers["one"])
+    assert re.match(r"H1: reset, which takes [\d,]+ cycles\n", answers["both"])
+
+    def seen(name: str) -> list[tuple[bool, str]]:
+        """Of each port, whether it has a LID, and its state."""
+        lids, states = (re.findall(rf"^{field}:\.+(\w+)", answers[name], re.M) for field in ("Lid", "LinkState"))
+        return [(lid != "0", state) for lid, state in zip(lids, states, strict=True)]
+
+    assert seen("before") == [(True, "Active")] * 2
+    assert seen("after_one") == [(True, "Active"), (False, "Initialize")]
+    assert seen("after_both") == [(False, "Initialize")] * 2
+
+
 def test_lines_name_each_port_of_an_adapter(tmp_path):
     (tmp_path / "two.net").write_text(TWO_SWITCHES)
     lines = {
