@@ -34,7 +34,7 @@ _MAX_SEED = (1 << 31) - 1
 @click.option(
     "--buffer-blocks",
     type=click.IntRange(1, 4095),
-    default=116,
+    default=96,
     help="Buffer of each data VL of each port, in blocks of 64 bytes.",
 )
 @click.option("--queueing", type=QUEUEINGS, default="voq", help="Of the switch.")

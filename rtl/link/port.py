@@ -17,7 +17,7 @@ from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
-from rtl.registers.counters import PortCounters, WideCounters
+from rtl.registers.counters import PortCounters
 from rtl.registers.port_registers import PortRegisters
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import FREE_BITS, LENGTH_BITS
@@ -226,28 +226,20 @@ class LinkPort(wiring.Component):
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
         m.submodules.counters = counters = PortCounters()
-        m.submodules.wide_counters = wide_counters = WideCounters()
-        counts, amounts = self._narrow_counts(m)
-        wide_counts: dict[Counter, Value] = {
+        counts, amounts = self._errors(m)
+        counts |= {
             Counter.XMIT_DATA: transmitter.packet_sent,
             Counter.RCV_DATA: verdict.valid,
             Counter.XMIT_PKTS: transmitter.packet_sent,
             Counter.RCV_PKTS: verdict.valid,
         }
-        wide_amounts: dict[Counter, Value] = {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
+        amounts |= {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
         m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
         m.d.comb += [counters.amounts[counter.name].eq(value) for counter, value in amounts.items()]
-        m.d.comb += [wide_counters.counts[counter.name].eq(value) for counter, value in wide_counts.items()]
-        m.d.comb += [wide_counters.amounts[counter.name].eq(value) for counter, value in wide_amounts.items()]
-        m.d.comb += [
-            counters.reg.eq(reg),
-            wide_counters.reg.eq(reg),
-            registers.counters.eq(counters.values),
-            registers.wide_value.eq(wide_counters.value),
-        ]
+        m.d.comb += [counters.reg.eq(reg), registers.counter.eq(counters.value)]
 
-    def _narrow_counts(self, m: Module) -> tuple[dict[Counter | Detail, Value], dict[Counter | Detail, Value]]:
-        """Which counters of 32 bits at most move in this cycle, and by how much those that do not move by 1."""
+    def _errors(self, m: Module) -> tuple[dict[Counter | Detail, Value], dict[Counter | Detail, Value]]:
+        """Which counters of errors and of waiting move in this cycle, and by how much those that do not move by 1."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
         m.submodules.xmit_wait = xmit_wait = XmitWait()

@@ -1,5 +1,6 @@
-"""A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4.11; docs/pipeline.md, section 10, management.md, section 6)."""
+"""A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4; docs/pipeline.md, section 10, management.md, section 6)."""
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
@@ -9,205 +10,164 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
 from rtl.restoration import restored_write_port
+from rtl.rotation import number_of
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, HIGH_OF_COUNTER, Counter, Detail, PortRegister
 
-__all__ = [
-    "AMOUNTS",
-    "COUNTER_VALUES",
-    "COUNTS",
-    "NARROW_COUNTERS",
-    "WIDE_AMOUNTS",
-    "WIDE_COUNTS",
-    "PortCounters",
-    "WideCounters",
-]
+__all__ = ["AMOUNTS", "COUNTS", "PortCounters"]
 
-_WIDTHS: Final[dict[Counter | Detail, int]] = {
-    **{counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER},
-    **dict.fromkeys(Detail, DETAIL_BITS),
-}
+_WIDTHS: Final = {one: COUNTER_WIDTHS[one] if isinstance(one, Counter) else DETAIL_BITS for one in (*Counter, *Detail)}
+"""Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
 
-NARROW_COUNTERS: Final = tuple(_WIDTHS)
-"""Those of 32 bits at most."""
+_PLACES: Final = (*HIGH_OF_COUNTER, *(counter for counter in _WIDTHS if counter not in HIGH_OF_COUNTER))
+"""The counters in the order of their turns; those of 64 bits are the first."""
 
-COUNTS = data.StructLayout({counter.name: 1 for counter in _WIDTHS})
+_WIDE: Final = len(HIGH_OF_COUNTER)
+_WIDE_BITS: Final = (_WIDE - 1).bit_length()
+
+COUNTS = data.StructLayout({counter.name: 1 for counter in _PLACES})
 """Which counters move in a cycle."""
 
 AMOUNTS = data.StructLayout(
-    {Counter.LINK_ERROR_RECOVERY.name: 4, Counter.RCV_ERRORS.name: 2, Detail.LOCAL_PHYSICAL_ERRORS.name: 2}
+    {
+        Counter.XMIT_DATA.name: 12,
+        Counter.RCV_DATA.name: 12,
+        Counter.LINK_ERROR_RECOVERY.name: 4,
+        Counter.RCV_ERRORS.name: 2,
+        Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
+    }
 )
-"""By how much those counters move that do not move by 1: the watchdogs of 8 VLs, or link and agent, at once."""
+"""By how much those counters move that do not move by 1: words, the watchdogs of 8 VLs, or link and agent, at once."""
 
-COUNTER_VALUES = data.StructLayout({counter.name: width for counter, width in _WIDTHS.items()})
+_WAITING_BITS: Final = 5
+"""Beyond those of an amount: of what a counter has counted since its last turn."""
 
 
 class PortCounters(wiring.Component):
-    """The counters of one port but those of 64 bits. They stop at all ones.
+    """The counters of one port. They stop at all ones.
 
     Members:
         counts, amounts: what is counted in this cycle, visible in the next.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
             counter cannot hold is ignored.
-        values: the counters.
+        value: in the cycle after a read what is visible of a counter, or of EXTENDED_LOW; else 0.
     """
 
     counts: In(COUNTS)
     amounts: In(AMOUNTS)
     reg: In(PortAccess)
-    values: Out(COUNTER_VALUES)
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the counters. What a cycle counts is added in the next, in which it already shows."""
-        m = Module()
-        reg, varying = self.reg, dict(iter(AMOUNTS))
-        amounts = Signal(AMOUNTS)
-        m.d.sync += amounts.eq(self.amounts)
-        for counter, width in _WIDTHS.items():
-            kept = Signal(width, name=f"{counter.name}_kept")
-            counted = Signal(name=f"{counter.name}_counted")
-            value = self.values[counter.name]
-            if counter.name in varying:
-                following = Signal(width + 1, name=f"{counter.name}_following")
-                m.d.comb += [
-                    following.eq(kept + Mux(counted, amounts[counter.name], 0)),
-                    value.eq(following | following[width].replicate(width)),
-                ]
-            else:
-                m.d.comb += value.eq(kept + (counted & ~kept.all()))
-            m.d.sync += [kept.eq(value), counted.eq(self.counts[counter.name])]
-            fits = ~reg.wdata[width:].any() if width < DATA_BITS else 1
-            with m.If(reg.select & reg.write & (reg.offset == counter) & fits):
-                m.d.sync += [kept.eq(reg.wdata), counted.eq(0)]
-        return m
-
-
-_COUNTERS: Final = tuple(HIGH_OF_COUNTER)
-_NUMBER_BITS: Final = (len(_COUNTERS) - 1).bit_length()
-
-WIDE_COUNTS = data.StructLayout({counter.name: 1 for counter in _COUNTERS})
-"""Which counters move in a cycle."""
-
-WIDE_AMOUNTS = data.StructLayout({Counter.XMIT_DATA.name: 12, Counter.RCV_DATA.name: 12})
-"""By how much those counters move that do not move by 1."""
-
-_LOWEST: Final = 16
-"""Bits of a counter that have an adder of their own: all in which an amount counts, and enough to carry rarely."""
-
-_ABOVE: Final = 2 * DATA_BITS - _LOWEST
-
-
-class WideCounters(wiring.Component):
-    """The four counters of one port. They stop at all ones.
-
-    Members:
-        counts, amounts: what is counted in this cycle, visible in the next.
-        reg: an access to the port. A write sets the counter, whatever is counted in the cycle.
-        value: in the cycle after a read what is visible of a counter, or of EXTENDED_LOW; else 0.
-    """
-
-    counts: In(WIDE_COUNTS)
-    amounts: In(WIDE_AMOUNTS)
-    reg: In(PortAccess)
     value: Out(DATA_BITS)
 
     def elaborate(self, platform: object) -> Module:
-        """The lowest bits count in registers of their own, each with an adder.
+        """All are in one memory with one adder, and have a turn at it each while there is something to add.
 
-        What a cycle counts is added in the next, in which it already shows. All bits above the lowest are in one memory
-        with one adder. What carries into them is owed until the memory has a cycle for it, one in which the counter is
-        read or nothing is: long before it carries again, unless the bus gives accesses to other counters of the port in
-        each of thousands of cycles.
+        What a counter has counted since its last turn waits in a few bits of its own. An access takes the turn of its
+        cycle: nothing is lost unless most of 63 cycles have an access to the port's counters.
         """
         m = Module()
-        reg, extended_low = self.reg, Signal(DATA_BITS)
-        numbers = range(len(_COUNTERS))
+        reg, places = self.reg, range(len(_PLACES))
 
-        # An access: the registers of lower and of upper halves are in the counters' order from a multiple of 4 on.
-        number = reg.offset[:_NUMBER_BITS]
-
-        def of_block(first: int) -> Value:
-            return reg.select & (reg.offset[_NUMBER_BITS:] == first >> _NUMBER_BITS)
-
-        whole, high = of_block(min(HIGH_OF_COUNTER)), of_block(min(HIGH_OF_COUNTER.values()))
-        low = reg.select & (reg.offset == PortRegister.EXTENDED_LOW)
-        reads_whole, reads_high, reads_low = Signal(), Signal(), Signal()
-        read_number = Signal(_NUMBER_BITS)
+        # An access: to which counter, to its upper half.
+        place, number = Signal(len(places)), Signal(places)
+        high, low, sets = Signal(), Signal(), Signal()
+        too_large = [
+            place[at] & reg.wdata[_WIDTHS[counter] :].any()
+            for at, counter in enumerate(_PLACES)
+            if _WIDTHS[counter] < DATA_BITS
+        ]
+        m.d.comb += [
+            place.eq(Cat(reg.select & _is_one_of(reg.offset, _registers(counter)) for counter in _PLACES)),
+            number.eq(number_of(place)),
+            high.eq(_is_one_of(reg.offset, HIGH_OF_COUNTER.values())),
+            low.eq(reg.select & (reg.offset == PortRegister.EXTENDED_LOW)),
+            sets.eq(place.any() & reg.write & ~Cat(too_large).any()),
+        ]
+        reads, reads_high, reads_low = Signal(), Signal(), Signal()
         m.d.sync += [
-            reads_whole.eq(whole & reg.read),
-            reads_high.eq(high & reg.read),
+            reads.eq(place.any() & reg.read),
+            reads_high.eq(place.any() & reg.read & high),
             reads_low.eq(low & reg.read),
-            read_number.eq(number),
-        ]
-        sets, sets_high = Signal(), Signal()
-        given = Signal(2 * DATA_BITS)
-        m.d.comb += [
-            sets.eq((whole | high) & reg.write),
-            sets_high.eq(high),
-            given.eq(Mux(sets_high, Cat(extended_low, reg.wdata), reg.wdata)),
         ]
 
-        # The bits above: of the counter that is read, else of the first that was owed something before this cycle, so
-        # that the choice does not wait for the adders.
-        m.submodules.memory = memory = Memory(shape=_ABOVE, depth=len(_COUNTERS), init=[])
-        writer = restored_write_port(m, memory, lambda _counter: Const(0, _ABOVE))
-        reader = memory.read_port(domain="comb")
-        owed, still_owed, full = (Signal(len(_COUNTERS), name=name) for name in ("owed", "still_owed", "full"))
-        at, first_owed = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
-        here = Signal(len(_COUNTERS))
-        owes, stops = Signal(), Signal()
-        above = Signal(_ABOVE)
-        for counter in reversed(numbers):
-            with m.If(still_owed[counter]):
-                m.d.comb += first_owed.eq(counter)
+        # Turns: of the counter that was read, else of all, once each since something was counted.
+        read, turn, at = Signal(places), Signal(places), Signal(places)
+        left = Signal(range(len(places) + 1))
+        adds, is_wide = Signal(), Signal()
+        m.d.comb += [at.eq(Mux(reads, read, turn)), adds.eq((reads | (left != 0)) & ~sets), is_wide.eq(at < _WIDE)]
+        m.d.sync += read.eq(number)
+        with m.If(adds & ~reads):
+            m.d.sync += [turn.eq(Mux(turn == places[-1], 0, turn + 1)), left.eq(left - 1)]
+        with m.If(self.counts.as_value().any()):
+            m.d.sync += left.eq(len(places))
+
+        # What waits, and what it makes of the counter.
+        waiting = self._wait(m, Mux(adds, 1 << at, 0), Mux(sets, place, 0))
+        lower, upper = (Memory(shape=DATA_BITS, depth=depth, init=[]) for depth in (len(places), _WIDE))
+        m.submodules.lower, m.submodules.upper = lower, upper
+        kept, kept_above = lower.read_port(domain="comb"), upper.read_port(domain="comb")
+        value, above = Signal(DATA_BITS), Signal(DATA_BITS)
+        m.d.comb += [kept.addr.eq(at), kept_above.addr.eq(at[:_WIDE_BITS])]
+        m.d.comb += Cat(value, above).eq(_total(m, at, Cat(kept.data, Mux(is_wide, kept_above.data, 0)), waiting))
+
+        # What is written: that, or what a write sets; the upper half takes the lower one from EXTENDED_LOW.
+        extended_low = Signal(DATA_BITS)
+        writer, writer_above = (
+            restored_write_port(m, memory, lambda _: Const(0, DATA_BITS)) for memory in (lower, upper)
+        )
         m.d.comb += [
-            at.eq(Mux(reads_whole | reads_high, read_number, first_owed)),
-            here.eq(Cat(at == counter for counter in numbers)),
-            owes.eq((owed & here).any()),
-            stops.eq((owed & full & here).any()),
-            reader.addr.eq(at),
-            above.eq(reader.data + owes),
-            writer.en.eq(sets | (owes & ~stops)),
+            writer.en.eq(sets | adds),
             writer.addr.eq(Mux(sets, number, at)),
-            writer.data.eq(Mux(sets, given[_LOWEST:], above)),
+            writer.data.eq(Mux(sets, Mux(high, extended_low, reg.wdata), value)),
+            writer_above.en.eq((sets & place[:_WIDE].any()) | (adds & is_wide)),
+            writer_above.addr.eq(Mux(sets, number, at)),
+            writer_above.data.eq(Mux(sets, Mux(high, reg.wdata, 0), above)),
         ]
-        with m.If(writer.en):
-            m.d.sync += full.bit_select(writer.addr, 1).eq(writer.data.all())
 
-        # The lowest bits, and what is owed above them.
-        lowest = []
-        for counter, register in enumerate(_COUNTERS):
-            amount = self.amounts[register.name] if register.name in dict(iter(WIDE_AMOUNTS)) else Const(1, 1)
-            counted = Signal.like(amount, name=f"{register.name}_counted")
-            kept = Signal(_LOWEST, name=f"{register.name}_kept")
-            following = Signal(_LOWEST + 1, name=f"{register.name}_following")
-            m.d.comb += [following.eq(kept + counted), owed[counter].eq(still_owed[counter] | following[_LOWEST])]
-            m.d.sync += [
-                counted.eq(Mux(self.counts[register.name], amount, 0)),
-                kept.eq(following),
-                still_owed[counter].eq(owed[counter] & (sets | ~here[counter])),
-            ]
-            with m.If(stops & here[counter]):
-                m.d.sync += [kept.eq(~0), counted.eq(0)]
-            with m.If(sets & (number == counter)):
-                m.d.sync += [kept.eq(given), counted.eq(0), still_owed[counter].eq(0)]
-            lowest.append(following[:_LOWEST])
-
-        # What is read. Whether all of it is ones is known without waiting for the sum.
-        lower, upper = Signal(DATA_BITS), above[-DATA_BITS:]
-        has_upper, ones = Signal(), Signal()
-        m.d.comb += [
-            lower.eq(Cat(Array(lowest)[at], above)),
-            has_upper.eq(reader.data[-DATA_BITS:].any() | (owes & reader.data[:-DATA_BITS].all())),
-            ones.eq((reads_whole & (has_upper | stops)) | (reads_high & stops)),
-            self.value.eq(
-                Mux(reads_whole, lower, 0)
-                | Mux(reads_high, upper, 0)
-                | Mux(reads_low, extended_low, 0)
-                | ones.replicate(DATA_BITS)
-            ),
-        ]
+        # What is read. Of 64 bits the register of 32 shows all ones if they are more.
+        m.d.comb += self.value.eq(
+            Mux(reads & ~reads_high, value | (is_wide & above.any()).replicate(DATA_BITS), 0)
+            | Mux(reads_high, above, 0)
+            | Mux(reads_low, extended_low, 0)
+        )
         with m.If(reads_high):
-            m.d.sync += extended_low.eq(lower | stops.replicate(DATA_BITS))
+            m.d.sync += extended_low.eq(value)
         with m.If(low & reg.write):
             m.d.sync += extended_low.eq(reg.wdata)
         return m
+
+    def _wait(self, m: Module, added: Value, sets: Value) -> list[Signal]:
+        """What each counter has counted since it was added or set, the cycle before this included."""
+        waiting = []
+        for place, counter in enumerate(_PLACES):
+            amount = self.amounts[counter.name] if counter.name in dict(iter(AMOUNTS)) else Const(1, 1)
+            waits = Signal(_WAITING_BITS + len(amount), name=f"{counter.name}_waits")
+            m.d.sync += waits.eq(Mux(added[place], 0, waits) + Mux(self.counts[counter.name], amount, 0))
+            with m.If(sets[place]):
+                m.d.sync += waits.eq(0)
+            waiting.append(waits)
+        return waiting
+
+
+def _registers(counter: Counter | Detail) -> list[int]:
+    """Its own, and that of its upper half."""
+    return [counter, *(high for one, high in HIGH_OF_COUNTER.items() if one == counter)]
+
+
+def _is_one_of(offset: Value, registers: Iterable[int]) -> Value:
+    return Cat(offset == register for register in registers).any()
+
+
+def _total(m: Module, at: Value, kept: Value, waiting: Sequence[Signal]) -> Value:
+    """The counter at this place, KEPT and what waits together, or all ones of its width if that is more."""
+    bits = [2 * DATA_BITS if counter in HIGH_OF_COUNTER else _WIDTHS[counter] for counter in _PLACES]
+    total = Signal(2 * DATA_BITS + 1)
+    m.d.comb += total.eq(kept + Array(waiting)[at])
+    ones: Value = Const(0, 2 * DATA_BITS)
+    too_much: Value = Const(0)
+    for width in sorted(set(bits)):
+        places = [place for place, one in enumerate(bits) if one == width]
+        longest = max(width, *(len(waiting[place]) for place in places)) + 1
+        over = Signal(name=f"over_{width}")
+        m.d.comb += over.eq(Cat(at == place for place in places).any() & total[width:longest].any())
+        ones |= Mux(over, (1 << width) - 1, 0)
+        too_much |= over
+    return Mux(too_much, ones, total)[: 2 * DATA_BITS]

@@ -7,7 +7,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
-from rtl.registers.counters import COUNTER_VALUES, NARROW_COUNTERS
 from rtl.rotation import select
 from rtl.widths import LENGTH_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
@@ -52,7 +51,7 @@ class PortRegisters(wiring.Component):
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
         state, up: the port's state, and whether its link is up, to be read.
-        counters: the port's counters, to be read. `wide_value`: see `rtl.registers.counters.WideCounters`.
+        counter: in the cycle after a read what is visible of a counter; else 0.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         polling: the port wants its link up: it is neither asleep nor disabled.
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
@@ -71,8 +70,7 @@ class PortRegisters(wiring.Component):
                 "reg_rdata": Out(DATA_BITS),
                 "state": In(PortState),
                 "up": In(1),
-                "counters": In(COUNTER_VALUES),
-                "wide_value": In(DATA_BITS),
+                "counter": In(DATA_BITS),
                 "state_write": Out(PortState),
                 "polling": Out(1),
                 "wide": Out(1, init=1),
@@ -154,11 +152,10 @@ class PortRegisters(wiring.Component):
             **{register: duration.length for register, duration in durations.items()},
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
             PortRegister.OVERRUN_ERRORS: self.overrun_errors,
-            **{counter: self.counters[counter.name] for counter in NARROW_COUNTERS},
         }
         reads = Signal(len(readable))
         m.d.sync += [
             reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),
-            self.reg_rdata.eq(select(reads, readable.values()) | self.wide_value),
+            self.reg_rdata.eq(select(reads, readable.values()) | self.counter),
         ]
         return m

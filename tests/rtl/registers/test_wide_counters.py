@@ -1,66 +1,26 @@
 """A port's counters of 64 bits."""
 
-import random
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
-from rtl.registers.counters import WIDE_AMOUNTS, WideCounters
+from rtl.registers.counters import AMOUNTS, PortCounters
+from tests.rtl.registers import counter_bench
+from tests.rtl.registers.counter_bench import Cycle, read, write
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
 
-Access = tuple[int, int | None]
-"""A register's offset and the value written, None of a read."""
-Counted = dict[Counter, int]
-"""By how much counters move."""
-Cycle = tuple[Access | None, Counted]
-
-VARYING = [counter for counter in HIGH_OF_COUNTER if counter.name in dict(iter(WIDE_AMOUNTS))]
+VARYING = [counter for counter in HIGH_OF_COUNTER if counter.name in dict(iter(AMOUNTS))]
 LOW = PortRegister.EXTENDED_LOW
 NARROW_TOP, TOP = (1 << 32) - 1, (1 << 64) - 1
 EVERY = pytest.mark.parametrize("counter", list(HIGH_OF_COUNTER))
 
 
 def run(cycles: Sequence[Cycle]) -> list[int]:
-    """What is read in each cycle, and in one more."""
-    dut = WideCounters()
-    found = []
-
-    async def drive(ctx: Any) -> None:
-        for access, counted in [*cycles, (None, {})]:
-            ctx.set(dut.reg, _wires(access))
-            ctx.set(dut.counts, {counter.name: counter in counted for counter in HIGH_OF_COUNTER})
-            ctx.set(dut.amounts, {counter.name: counted.get(counter, 9) for counter in VARYING})
-            found.append(ctx.get(dut.value))
-            await ctx.tick()
-
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
-    return found
-
-
-def _wires(access: Access | None) -> dict[str, int]:
-    if access is None:
-        return {}
-    offset, value = access
-    return {"select": 1, "offset": offset, "read": value is None, "write": value is not None, "wdata": value or 0}
+    return counter_bench.run(PortCounters(), cycles)
 
 
 def answers(cycles: Sequence[Cycle]) -> list[int]:
-    """What the reads among these cycles give."""
-    found = run(cycles)
-    return [found[at + 1] for at, (access, _) in enumerate(cycles) if access is not None and access[1] is None]
-
-
-def read(offset: int) -> Cycle:
-    return (offset, None), {}
-
-
-def write(offset: int, value: int) -> Cycle:
-    return (offset, value), {}
+    return counter_bench.answers(PortCounters(), cycles)
 
 
 def put(counter: Counter, value: int) -> list[Cycle]:
@@ -204,63 +164,9 @@ def test_all_counters_carry_at_once() -> None:
 
 
 def test_other_registers_are_none_of_ours() -> None:
-    offsets = [offset for offset in range(0x50) if offset not in (*HIGH_OF_COUNTER, *CounterHigh, LOW)]
-    offsets += [register | bit for register in (*HIGH_OF_COUNTER, *CounterHigh, LOW) for bit in (0x40, 0x100, 0x8000)]
+    offsets = [offset for offset in range(0x50) if offset not in (*Counter, *CounterHigh, LOW)]
+    offsets += [register | bit for register in (*HIGH_OF_COUNTER, *CounterHigh, LOW) for bit in (0x80, 0x100, 0x8000)]
     cycles = [cycle for counter in HIGH_OF_COUNTER for cycle in put(counter, TOP)]
     cycles += [write(offset, 1) for offset in offsets]
     found = answers([*cycles, *map(read, offsets), read(LOW), *map(read, HIGH_OF_COUNTER)])
     assert found == [0] * len(offsets) + [NARROW_TOP] * 5
-
-
-class Reference:
-    """The contract's words: values as visible in a cycle."""
-
-    def __init__(self) -> None:
-        self.values = dict.fromkeys(HIGH_OF_COUNTER, 0)
-        self.low = 0
-        self.kept: int | None = None
-        self.counter_of = {high: counter for counter, high in HIGH_OF_COUNTER.items()}
-
-    def cycle(self, access: Access | None, counted: Counted) -> int:
-        """Go on to the next cycle; what an access of this one reads in it."""
-        values = {counter: min(value + counted.get(counter, 0), TOP) for counter, value in self.values.items()}
-        low, self.low = self.low, self.low if self.kept is None else self.kept
-        self.kept = None
-        offset, written = access or (None, None)
-        if written is not None:
-            if offset == LOW:
-                self.low = written
-            elif offset in self.counter_of:
-                values[self.counter_of[CounterHigh(offset)]] = written << 32 | low
-            else:
-                values[Counter(offset)] = written
-        self.values = values
-        if access is None or written is not None:
-            return 0
-        if offset == LOW:
-            return self.low
-        if offset in self.counter_of:
-            value = values[self.counter_of[CounterHigh(offset)]]
-            self.kept = value & NARROW_TOP
-            return value >> 32
-        return min(values[Counter(offset)], NARROW_TOP)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_counters_under_random_accesses(seed: int) -> None:
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    edges = [0, 1, 0xF000, 0xFFFF, 0x1_0000, 0xFFFF_0000, 0xFFFF_F000, 0xFFFF_FFFE, 0xFFFF_FFFF]
-    registers = [*HIGH_OF_COUNTER, *CounterHigh, LOW]
-    cycles: list[Cycle] = []
-    for _ in range(3000):
-        access = None
-        if rng.random() < (0.2, 0.6, 1)[seed % 3]:
-            value = rng.choice(edges) if rng.random() < 0.3 else None
-            access = rng.choice(registers), value
-        counted = {counter: 1 for counter in HIGH_OF_COUNTER if rng.random() < 0.4}
-        counted |= {counter: rng.randrange(1 << 12) for counter in counted if counter in VARYING}
-        cycles.append((access, counted))
-    reference = Reference()
-    assert run(cycles) == [0, *(reference.cycle(*cycle) for cycle in cycles)]
