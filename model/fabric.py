@@ -13,11 +13,12 @@ from .kernel import CONTROL, DECIDE, END, UPDATE, Kernel
 from .link.link import Direction
 from .link.port import LinkPort
 from .link.wire_log import WireLog
+from .link.wire_tap import WireTap
 from .management.register_bus import Bus
 from .parts import parts_of
 from .switch import Switch
 
-__all__ = ["Fabric", "WireLog"]
+__all__ = ["Fabric", "WireLog", "WireTap"]
 
 _ANSWER_LATENCY = 2
 """Cycles from what a bus read shows to its record."""
@@ -152,6 +153,10 @@ class Fabric:
         """
         directions = self._cable(link).directions
         return directions[direction].keep_log(entering=True), directions[1 - direction].keep_log(entering=False)
+
+    def tap(self, link: int, direction: int) -> WireTap:
+        """Keep the packets that enter a link in a direction from cycle 0 on. Call it before `run`."""
+        return self._cable(link).directions[direction].tap()
 
     # Control operations.
 

@@ -78,10 +78,12 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
     return Design(load_ports((directory / _PORTS).read_text()), (directory / _VERILOG).read_text())
 
 
-def fabric_design(parameters: FabricParameters, *, part: bool = False) -> Design:
-    """The fabric, or a part of one, as Verilog, exported once for each set of parameters.
+def fabric_design(
+    parameters: FabricParameters, *, part: bool = False, taps: tuple[tuple[int, int], ...] = ()
+) -> Design:
+    """The fabric, or a part of one, with these taps, as Verilog, exported once for each set of parameters.
 
     Raises:
         BuildDirectoryError: the build output cannot be written.
     """
-    return export(lambda: Fabric(parameters, part=part), (parameters, part), _CODE)
+    return export(lambda: Fabric(parameters, part=part, taps=taps), (parameters, part, taps), _CODE)

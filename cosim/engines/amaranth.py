@@ -10,6 +10,7 @@ from typing import Any
 from amaranth.sim import Simulator
 
 from cosim.engines.base import RunOptions
+from cosim.engines.taps import RowTaps
 from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
@@ -27,6 +28,7 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     with no_garbage_collection():
         component = make()
         bench = _Bench(component, stimulus)
+        taps = RowTaps(len(component.tap), options.on_packet)
         simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)
@@ -41,9 +43,13 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
             options.progress(bench.cycle)
             options.deliver(bench.deliveries)
             bench.deliveries.clear()
+            taps.rows(bench.tapped, bench.cycle)
+            bench.tapped.clear()
             yield from bench.records
             bench.records.clear()
         options.progress(bench.cycle)
+    taps.rows(bench.tapped, bench.cycle)
+    taps.end()
 
 
 class _Bench:
@@ -52,7 +58,7 @@ class _Bench:
     Attributes:
         cycle: the first cycle not finished.
         ended: whether the run is over.
-        records, deliveries: of the cycles since the caller last cleared them.
+        records, deliveries, tapped: of the cycles since the caller last cleared them; rows as `RowTaps` takes them.
     """
 
     def __init__(self, component: Any, stimulus: Stimulus) -> None:
@@ -60,6 +66,7 @@ class _Bench:
         self.ended = False
         self.records: list[Record] = []
         self.deliveries: list[Delivery] = []
+        self.tapped: list[tuple[int, int, int, int]] = []
         self._component = component
         self._stimulus = stimulus
         self._streams = [_Stream(source) for source in component.send]
@@ -106,6 +113,9 @@ class _Bench:
                 self._stimulus.delivered(delivery)
                 self.deliveries.append(delivery)
                 data.clear()
+        for tap, row in enumerate(self._component.tap):
+            if context.get(row.valid):
+                self.tapped.append((self.cycle, context.get(row.data), tap, context.get(row.k)))
         valid = context.get(self._component.trace_valid)
         while valid:
             slot = (valid & -valid).bit_length() - 1

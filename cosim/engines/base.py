@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from cosim.stimulus.run_spec import RunSpec
 from toolchain.errors import UserError
+from wire.framing import FramedPacket
 from wire.stimulus import Delivery
 from wire.trace import Record
 
@@ -66,12 +67,16 @@ class RunOptions:
         work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator failed.
         waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
         on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record is yielded.
+        taps: (link, direction) of links that are looked at, by their places in the fabric's parameters.
+        on_packet: called with the place of a tap and each packet that enters the link there, in order of (cycle, tap).
         progress: called now and then with the cycles simulated so far.
     """
 
     work_dir: Path
     waves: Path | None = None
     on_delivery: Callable[[Delivery], None] | None = None
+    taps: tuple[tuple[int, int], ...] = ()
+    on_packet: Callable[[int, FramedPacket], None] = lambda tap, packet: None
     progress: Callable[[int], None] = lambda cycles: None
 
     def deliver(self, deliveries: Iterable[Delivery]) -> None:

@@ -19,6 +19,7 @@ from typing import TypeVar
 from cosim.engines.base import EngineError, RunOptions
 from cosim.engines.model import ModelRun
 from cosim.engines.part import Part
+from cosim.engines.taps import ModelTaps
 from cosim.engines.windows import windows
 from cosim.harness.stream_files import WIRE_ENTRY, Outbox, write_surroundings
 from cosim.simulators.installed import Simulator
@@ -59,6 +60,7 @@ def simulate(
     part = Part(spec.parameters, rtl)
     keeps_deliveries = options.on_delivery is not None or spec.actor is not None
     leader = _Leader(spec, part, keeps_deliveries)
+    taps = ModelTaps(leader.model.fabric, options.taps, options.on_packet)
     found = windows(
         simulator,
         fabric_design(part.parameters, part=True),
@@ -71,6 +73,7 @@ def simulate(
     with closing(found):
         for window in found:
             options.progress(window.stop)
+            taps.look(window.stop)
             records, deliveries = leader.take(window.stop)
             merged = sorted([*(one for one in records if not part.has(one.source)), *map(part.record, window.records)])
             delivered = list(map(part.delivery, window.deliveries))
@@ -91,10 +94,15 @@ def simulate(
                 raise ShadowMismatch(
                     f"cycle {first.cycle}: {names[first.node]} delivers another packet than its golden model"
                 )
+    taps.end(leader.model.finished)
 
 
 class _Leader:
-    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.windows.Feed`)."""
+    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.windows.Feed`).
+
+    Attributes:
+        model: the run of it.
+    """
 
     answers = False
 
@@ -103,17 +111,17 @@ class _Leader:
         self._stimulus = _NotedStimulus(spec)
         self._deliveries: deque[Delivery] = deque()
         on_delivery = self._deliveries.append if keeps_deliveries else None
-        self._model = ModelRun(spec, self._stimulus, on_delivery, posts_ahead=True)
+        self.model = ModelRun(spec, self._stimulus, on_delivery, posts_ahead=True)
         self._records: deque[Record] = deque()
         self._plays: list[WirePlay] = []
         for end in part.ends:
-            inward, outward = self._model.fabric.keep_logs(end.link, end.inward)
+            inward, outward = self.model.fabric.keep_logs(end.link, end.inward)
             self._plays += [WirePlay(inward, end.flight - 1), WirePlay(outward)]
 
     def post(self, outbox: Outbox, cycle: int, wish: int) -> int:
         """Let the model go on, and post what its nodes send to the part and what acts on that."""
-        self._records.extend(self._model.records(wish))
-        end = self._model.finished
+        self._records.extend(self.model.records(wish))
+        end = self.model.finished
         for index, play in enumerate(self._plays):
             outbox.wire(index, play.entries(end))
         # The model draws a control operation when it has given the one before, so one of cycle `end` is there, too.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 
 from cosim.engines import compiled_model
 from cosim.engines.base import RunOptions
+from cosim.engines.taps import ModelTaps
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from wire.stimulus import Delivery
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
@@ -73,8 +74,11 @@ class ModelRun:
 def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the model; see `cosim.engines.base.Engine`."""
     run = ModelRun(spec, Stimulus(spec), options.on_delivery)
+    taps = ModelTaps(run.fabric, options.taps, options.on_packet)
     for count, record in enumerate(run.records(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:
             options.progress(record.cycle)
+            taps.look(record.cycle)
         yield record
     options.progress(run.finished)
+    taps.end(run.finished)

@@ -10,6 +10,7 @@ from pathlib import Path
 from cosim.drivers.description import Description
 from cosim.engines.base import RunOptions
 from cosim.engines.compiled_design import build_design
+from cosim.engines.taps import RowTaps
 from cosim.engines.windows import windows
 from cosim.harness.stream_files import Outbox
 from cosim.simulators import regression
@@ -31,11 +32,14 @@ def simulate(simulator: Simulator, design: Design, spec: RunSpec, options: RunOp
     """
     feed = _StimulusFeed(spec)
     deliveries = options.on_delivery is not None or feed.answers
+    taps = RowTaps(len(design.ports.taps), options.on_packet)
     with closing(windows(simulator, design, feed, options, deliveries=deliveries)) as found:
         for window in found:
             options.progress(window.stop)
             options.deliver(window.deliveries)
+            taps.rows(window.tapped, window.stop)
             yield from window.records
+    taps.end()
 
 
 def run_cocotb(

@@ -18,7 +18,15 @@ from typing import Protocol
 from cosim.engines.base import RunOptions
 from cosim.engines.compiled_design import build_design
 from cosim.engines.simulator_process import SimulatorProcess
-from cosim.harness.stream_files import DELIVERY_FILE, TRACE_FILE, DeliveryReader, Outbox, TraceReader
+from cosim.harness.stream_files import (
+    DELIVERY_FILE,
+    TAP_FILE,
+    TRACE_FILE,
+    DeliveryReader,
+    Outbox,
+    TapReader,
+    TraceReader,
+)
 from cosim.harness.top import NO_DELIVERIES
 from cosim.simulators.cocotb_results import LOG, SimulationFailed
 from cosim.simulators.installed import Simulator
@@ -62,11 +70,13 @@ class Window:
         stop: the cycle after it.
         records: the trace.
         deliveries: packets delivered, if they were asked for.
+        tapped: rows that entered the links of the design's taps, see `TapReader`.
     """
 
     stop: int
     records: Iterable[Record]
     deliveries: list[Delivery]
+    tapped: Iterable[tuple[int, int, int, int]]
 
 
 def windows(
@@ -100,7 +110,7 @@ def windows(
             Outbox(run_dir, design.ports) as outbox,
             SimulatorProcess.started(compiled, run_dir, plusargs, recorded if waves else None) as process,
         ):
-            yield from _windows(process, outbox, feed, run_dir, deliveries)
+            yield from _windows(process, outbox, feed, run_dir, deliveries, bool(design.ports.taps))
             process.finish()
         if waves is not None:
             with atomic_file(waves) as temporary:
@@ -108,7 +118,7 @@ def windows(
 
 
 def _windows(
-    simulator: SimulatorProcess, outbox: Outbox, feed: Feed, run_dir: Path, keeps_deliveries: bool
+    simulator: SimulatorProcess, outbox: Outbox, feed: Feed, run_dir: Path, keeps_deliveries: bool, tapped: bool
 ) -> Generator[Window, None, None]:
     """Run all windows, giving each while the next one runs."""
     window = _FIRST_WINDOW
@@ -122,7 +132,7 @@ def _windows(
     stop = post_from(0)
     simulator.order(stop, outbox)
     started = time.monotonic()
-    trace = deliveries = None
+    trace = deliveries = taps = None
     try:
         while True:
             following = None if feed.answers else post_from(stop)
@@ -132,11 +142,13 @@ def _windows(
             trace = trace or TraceReader(run_dir / TRACE_FILE)
             if keeps_deliveries:
                 deliveries = deliveries or DeliveryReader(run_dir / DELIVERY_FILE)
+            if tapped:
+                taps = taps or TapReader(run_dir / TAP_FILE)
             # Drawn before the simulator writes on: what is there now is exactly the finished windows'.
-            finished = Window(stop, trace.new(), deliveries.new() if deliveries else [])
-            trace.forget()
-            if deliveries:
-                deliveries.forget()
+            finished = Window(stop, trace.new(), deliveries.new() if deliveries else [], taps.new() if taps else ())
+            for reader in (trace, deliveries, taps):
+                if reader is not None:
+                    reader.forget()
             for delivery in finished.deliveries:
                 feed.delivered(delivery)
             if following is None:
@@ -149,7 +161,7 @@ def _windows(
                 return
             stop = following
     finally:
-        for reader in (trace, deliveries):
+        for reader in (trace, deliveries, taps):
             if reader is not None:
                 reader.close()
 

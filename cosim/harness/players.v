@@ -154,3 +154,25 @@ module ironband_wire #(
     end
   end
 endmodule
+
+// Writes what enters one direction of a link: the rows of packets, from a start delimiter on until an end delimiter, and
+// every other row with a K symbol.
+module ironband_tap (
+    input clk,
+    input running,
+    input [15:0] index,
+    input [63:0] cycle,
+    input [36:0] row,
+    input [31:0] file
+);
+  localparam [7:0] SDP = 8'hFB, SLP = 8'h5C, EGP = 8'hFD, EBP = 8'hFE;
+  reg in_packet;
+
+  initial in_packet = 0;
+
+  always @(posedge clk) if (running && row[36]) begin
+    if (row[35:32] == 4'b1000 && (row[31:24] == SDP || row[31:24] == SLP)) in_packet = 1;
+    if (in_packet || row[35:32] != 0) $fwrite(file, "%u", {12'd0, row[35:32], index, row[31:0], cycle});
+    if (row[35:32] == 4'b0001 && (row[7:0] == EGP || row[7:0] == EBP)) in_packet = 0;
+  end
+endmodule

@@ -40,10 +40,12 @@ __all__ = [
     "IDENTITY_FILE",
     "IDLE_FILE",
     "POST_HEAD",
+    "TAP_FILE",
     "TRACE_FILE",
     "WIRE_ENTRY",
     "DeliveryReader",
     "Outbox",
+    "TapReader",
     "TraceReader",
     "stream_file",
     "wire_file",
@@ -52,6 +54,7 @@ __all__ = [
 
 CONTROL_FILE = "control.bin"
 DELIVERY_FILE = "deliveries.bin"
+TAP_FILE = "taps.bin"
 TRACE_FILE = "trace.bin"
 IDENTITY_FILE = "identities.bin"
 IDLE_FILE = "idle.bin"
@@ -72,6 +75,9 @@ fourth (2); << 3: the port polls; << 4: the cycle in four."""
 
 DELIVERY_HEAD = Struct("<QHHI")
 """A delivered packet: cycle of the last word, node index, slot, words, which follow in whole chunks."""
+
+TAPPED_ROW = Struct("<QIHBx")
+"""A row that enters a link: cycle, data, number of the tap, K symbols."""
 
 _FORGET_BYTES = 1 << 20
 """Disk space is given back in pieces of this size and above."""
@@ -262,3 +268,14 @@ class TraceReader(_Reader):
         whole = len(data) - len(data) % RECORD.size
         self._rest = data[whole:]
         return map(Record._make, RECORD.iter_unpack(memoryview(data)[:whole]))
+
+
+class TapReader(_Reader):
+    """Follows the rows that enter the links which are looked at."""
+
+    def new(self) -> Iterator[tuple[int, int, int, int]]:
+        """Those written since the last call, as in `TAPPED_ROW`; of one tap in the order of their cycles."""
+        data = self._read()
+        whole = len(data) - len(data) % TAPPED_ROW.size
+        self._rest = data[whole:]
+        return TAPPED_ROW.iter_unpack(memoryview(data)[:whole])

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from itertools import groupby
 
-from cosim.harness.stream_files import CONTROL_FILE, DELIVERY_FILE, IDENTITY_FIELDS, IDENTITY_FILE, TRACE_FILE
+from cosim.harness.stream_files import CONTROL_FILE, DELIVERY_FILE, IDENTITY_FIELDS, IDENTITY_FILE, TAP_FILE, TRACE_FILE
 from rtl.fabric.ports import FabricPorts
 from wire.symbols import IDLE_PERIOD
 from wire.trace import Kind, port_source
@@ -85,7 +85,7 @@ module {TOP};
   reg [31:0] read_data = 0;
   reg [31:0] records = 0;
 
-  integer control_file = 0, delivery_file = 0, trace_file, got;
+  integer control_file = 0, delivery_file = 0, tap_file = 0, trace_file, got;
   initial begin
     if (!$test$plusargs("{NO_DELIVERIES}")) delivery_file = $fopen("{DELIVERY_FILE}", "wb");
     trace_file = $fopen("{TRACE_FILE}", "wb");
@@ -95,6 +95,7 @@ module {TOP};
   initial forever begin
     while (cycle == stop) begin
       if (delivery_file != 0) $fflush(delivery_file);
+      if (tap_file != 0) $fflush(tap_file);
       $fflush(trace_file);
       paused = 1;
       wait (cycle != stop);
@@ -152,7 +153,7 @@ module {TOP};
     records <= records + 1;
   end
 
-{OPEN_PORTS}{IDENTITIES}
+{OPEN_PORTS}{IDENTITIES}{TAPS}
   fabric fabric (
     .clk(clk), .rst(reset != 0),
 {CONNECTIONS}
@@ -187,6 +188,7 @@ def harness(ports: FabricPorts) -> str:
         .replace("{TRACE_WRITES}", "".join(_trace_writes(ports)))
         .replace("{OPEN_PORTS}", "".join(_played_ports(ports) if ports.identities else _driven_ports(ports)))
         .replace("{IDENTITIES}", _identities(ports) if ports.identities else "")
+        .replace("{TAPS}", "".join(_taps(ports)))
         .replace("{CONNECTIONS}", ",\n".join(f"    .{port}({net})" for port, net in _connections(ports)))
     )
 
@@ -288,6 +290,21 @@ def _identities(ports: FabricPorts) -> str:
 """
 
 
+def _taps(ports: FabricPorts) -> Iterator[str]:
+    if ports.taps:
+        yield f"""\
+  // What enters links.
+  initial tap_file = $fopen("{TAP_FILE}", "wb");
+"""
+    for i, (link, direction) in enumerate(ports.taps):
+        yield f"""\
+  wire [36:0] tap_{i};
+  ironband_tap link{link}_direction{direction}_tap (
+    .clk(clk), .running(reset == 0), .index(16'd{i}), .cycle(cycle), .row(tap_{i}), .file(tap_file)
+  );
+"""
+
+
 def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
     """Port and net names: those that Amaranth gives to `rtl.fabric.ports.FabricSignature`, and ours."""
     for member in ("valid", "operation", "target", "args"):
@@ -316,6 +333,9 @@ def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
                 yield f"tx__{i}__{member}", f"tx_{i}_{member}"
             yield f"polled__{i}", "1'b1"
             yield f"polls__{i}", ""
+    for i in range(len(ports.taps)):
+        for member, bits in (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]")):
+            yield f"tap__{i}__{member}", f"tap_{i}{bits}"
     for i in range(ports.identities):
         low = sum(IDENTITY_FIELDS.values())
         for member, width in IDENTITY_FIELDS.items():

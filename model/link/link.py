@@ -18,6 +18,7 @@ from wire.trace_layout import Inject
 from ..kernel import DECIDE, UPDATE, Kernel
 from ..packet import LinkTransmission, Row, Transmission, idle
 from .wire_log import WireLog
+from .wire_tap import WireTap
 
 __all__ = ["Direction", "RowReceiver"]
 
@@ -59,7 +60,7 @@ class Direction:
         epoch: cycle 0 of the sender, which a reset makes begin anew.
         in_flight: packets, in order, that have not fully arrived.
         stale: the injector is inside a packet whose end row was refused.
-        log: what is kept of it for somebody outside.
+        logs: what is kept of it for somebody outside.
         injector: at its entry.
     """
 
@@ -73,7 +74,7 @@ class Direction:
         self.epoch = 0
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
-        self.log: WireLog | None = None
+        self.logs: list[WireLog] = []
         self.injector = Injector(self, kernel, source)
         self._kernel = kernel
         self._receiver = receiver
@@ -89,8 +90,8 @@ class Direction:
         if len(in_flight) >= _REMEMBERED:
             self._forget()
         in_flight.append(sending)
-        if self.log:
-            self.log.send(sending)
+        for log in self.logs:
+            log.send(sending)
         if self.injector.armed:
             self.injector.expect(sending)
         if self.stale:
@@ -138,8 +139,8 @@ class Direction:
         """The sender's width, visible from the current cycle on."""
         now = self._kernel.now
         self._pitches.append((now, pitch))
-        if self.log:
-            self.log.set_pitch(now, pitch)
+        for log in self.logs:
+            log.set_pitch(now, pitch)
         for sending in self.in_flight:
             # Its remaining rows are on the wires in other cycles than planned, or not at all.
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
@@ -150,13 +151,13 @@ class Direction:
     def polling_changed(self, polls: bool) -> None:
         """The sender begins or ceases to poll, visible in the current cycle."""
         self._polling_changed()
-        if self.log:
-            self.log.set_polls(self._kernel.now, polls)
+        for log in self.logs:
+            log.set_polls(self._kernel.now, polls)
 
     def fall_silent(self) -> None:
         """The sender is being reset, visible in the current cycle."""
-        if self.log:
-            self.log.set_pitch(self._kernel.now, 0)
+        for log in self.logs:
+            log.set_pitch(self._kernel.now, 0)
         self.polling_changed(False)
 
     def begin_anew(self) -> None:
@@ -164,8 +165,8 @@ class Direction:
         self.epoch = now = self._kernel.now
         self.in_flight.clear()
         self._pitches = deque([(now, _RESET_PITCH)])
-        if self.log:
-            self.log.begin_anew(now, _RESET_PITCH)
+        for log in self.logs:
+            log.begin_anew(now, _RESET_PITCH)
         self.polling_changed(True)
 
     def received_by(self, receiver: RowReceiver) -> None:
@@ -182,15 +183,22 @@ class Direction:
             self.up_since = now
         self.stale = False
         self.injector.link_changed(up)
-        if self.log:
-            self.log.set_up(now, up)
+        for log in self.logs:
+            log.set_up(now, up)
 
     # What is on the wires.
 
     def keep_log(self, *, entering: bool) -> WireLog:
         """Keep what is on the wires from cycle 0 on, see `WireLog`; to be called before."""
-        self.log = WireLog(_RESET_PITCH, flight=self.flight if entering else None)
-        return self.log
+        log = WireLog(_RESET_PITCH, flight=self.flight if entering else None)
+        self.logs.append(log)
+        return log
+
+    def tap(self) -> WireTap:
+        """Keep the packets that enter from cycle 0 on; to be called before."""
+        tap = WireTap(_RESET_PITCH)
+        self.logs.append(tap)
+        return tap
 
     def inside(self, cycle: int) -> bool:
         """True if the injector is inside a packet in the current cycle, between its rows too."""
@@ -219,8 +227,8 @@ class Direction:
         """Replace the row that enters in the current cycle; the receiver is to look at it."""
         now = self._kernel.now
         self._changed[now] = row
-        if self.log:
-            self.log.inject(now, row)
+        for log in self.logs:
+            log.inject(now, row)
         self._receiver.disturb(now + self.flight)
 
     def leaving(self) -> Row | None:

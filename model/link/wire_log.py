@@ -118,7 +118,10 @@ class WireLog:
 
     def _has_row(self, cycle: int) -> bool:
         """Whether there is a row at all in a cycle."""
-        return next(pace for since, pace in reversed(self._paces) if since <= cycle) != 0
+        return self._pace_at(cycle) != 0
+
+    def _pace_at(self, cycle: int) -> int:
+        return next(pace for since, pace in reversed(self._paces) if since <= cycle)
 
     def paces(self, until: int) -> Sequence[tuple[int, int]]:
         """(cycle, pace) of changes below UNTIL: every cycle has a row from then on (1), every fourth (4), none (0)."""

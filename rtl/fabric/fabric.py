@@ -40,8 +40,13 @@ class Fabric(wiring.Component):
         ports: what is behind each numbered port of the signature.
     """
 
-    def __init__(self, parameters: FabricParameters, *, part: bool = False) -> None:
-        """Nodes of a part of a larger fabric get their identities from outside, so that equal parts are identical."""
+    def __init__(
+        self, parameters: FabricParameters, *, part: bool = False, taps: tuple[tuple[int, int], ...] = ()
+    ) -> None:
+        """Nodes of a part of a larger fabric get their identities from outside, so that equal parts are identical.
+
+        TAPS are the directions of links that somebody looks at, see `FabricPorts.taps`.
+        """
         self.parameters = parameters
         self._nodes = [_node(node) for node in parameters.nodes.values()]
         self._links = [tuple(LinkDirection(link.flight) for _direction in range(2)) for link in parameters.links]
@@ -58,7 +63,7 @@ class Fabric(wiring.Component):
         slots = tuple(node_slots + link_slots)
         if list(slots) != sorted(set(slots)):
             raise ValueError("trace slots of a node are not in ascending order")
-        self.ports = FabricPorts.of(parameters, slots, identities=len(self._nodes) if part else 0)
+        self.ports = FabricPorts.of(parameters, slots, identities=len(self._nodes) if part else 0, taps=taps)
         super().__init__(FabricSignature(self.ports))
 
     def elaborate(self, platform: Any) -> Module:
@@ -87,6 +92,8 @@ class Fabric(wiring.Component):
         self._decode_control(m)
         self._connect_hosts(m)
         self._collect_trace(m)
+        for (place, direction), tap in zip(self.ports.taps, self.tap, strict=True):
+            connect(m, self._links[place][direction].entered, flipped(tap))
         return m
 
     def _lasting_reset(self, m: Module, index: int) -> Signal:

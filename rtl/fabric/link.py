@@ -177,7 +177,7 @@ class LinkDirection(wiring.Component):
         flight: cycles from the transmitter's wires to the receiver's.
 
     Members:
-        input, output: the transmitter's and the receiver's wires.
+        input, output: the transmitter's and the receiver's wires. `entered`: what enters of the one.
         up: the link is up.
         inject_valid, inject_args: an INJECT operation and its arguments, args[0] in the lowest bits.
         trace: slots in the order of `LINK_KINDS`.
@@ -194,6 +194,7 @@ class LinkDirection(wiring.Component):
             {
                 "input": In(RowSignature),
                 "output": Out(RowSignature),
+                "entered": Out(RowSignature),
                 "up": In(1),
                 "inject_valid": In(1),
                 "inject_args": In(128),
@@ -213,7 +214,7 @@ class LinkDirection(wiring.Component):
         with m.Elif(up_for != self._flight):
             m.d.sync += up_for.eq(up_for + 1)
         connect(m, flipped(self.input), injector.row)
-        connect(m, injector.changed_row, flight.input)
+        connect(m, injector.changed_row, flight.input, flipped(self.entered))
         connect(m, flight.output, flipped(self.output))
         m.d.comb += [
             injector.up.eq(self.up),

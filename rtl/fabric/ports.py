@@ -38,6 +38,7 @@ class FabricPorts:
         trace: (source, kind) of each trace slot, ascending: the order of records within a cycle.
         open: (node index, port) of each port whose rows are driven from outside.
         identities: nodes, from the first on, whose identity comes from outside.
+        taps: (link index, direction) of each direction of a link that is looked at.
     """
 
     streams: tuple[tuple[int, int], ...]
@@ -45,19 +46,25 @@ class FabricPorts:
     trace: tuple[tuple[int, int], ...]
     open: tuple[tuple[int, int], ...] = ()
     identities: int = 0
+    taps: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(
-        cls, parameters: FabricParameters, trace: tuple[tuple[int, int], ...], *, identities: int = 0
+        cls,
+        parameters: FabricParameters,
+        trace: tuple[tuple[int, int], ...],
+        *,
+        identities: int = 0,
+        taps: tuple[tuple[int, int], ...] = (),
     ) -> FabricPorts:
-        """The ports of a fabric with these nodes and trace slots, and so many identities from outside."""
+        """The ports of a fabric with these nodes, trace slots and taps, and so many identities from outside."""
         adapters = {
             index: node for index, node in enumerate(parameters.nodes.values()) if isinstance(node, AdapterParameters)
         }
         streams = tuple((index, slot) for index, node in adapters.items() for slot in range(slots_of(node)))
         names = list(parameters.nodes)
         open_ports = tuple((names.index(name), port) for name, port in parameters.open_ports)
-        return cls(streams, tuple(adapters), trace, open_ports, identities)
+        return cls(streams, tuple(adapters), trace, open_ports, identities, taps)
 
 
 def dump_ports(ports: FabricPorts) -> str:
@@ -72,7 +79,8 @@ def load_ports(text: str) -> FabricPorts:
     def pairs(name: str) -> tuple[tuple[int, int], ...]:
         return tuple((first, second) for first, second in loaded[name])
 
-    return FabricPorts(pairs("streams"), tuple(loaded["hosts"]), pairs("trace"), pairs("open"), loaded["identities"])
+    hosts, identities = tuple(loaded["hosts"]), loaded["identities"]
+    return FabricPorts(pairs("streams"), hosts, pairs("trace"), pairs("open"), identities, pairs("taps"))
 
 
 class FabricSignature(wiring.Signature):
@@ -88,6 +96,7 @@ class FabricSignature(wiring.Signature):
         polled: the other end of each of these links polled in the cycle before.
         polls: this end polls.
         identity: for each of `FabricPorts.identities`.
+        tap: rows that enter each of `FabricPorts.taps`.
     """
 
     def __init__(self, ports: FabricPorts) -> None:
@@ -103,5 +112,6 @@ class FabricSignature(wiring.Signature):
                 "polled": In(1).array(len(ports.open)),
                 "polls": Out(1).array(len(ports.open)),
                 "identity": In(IdentitySignature()).array(ports.identities),
+                "tap": Out(RowSignature).array(len(ports.taps)),
             }
         )

@@ -223,8 +223,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "counters wrap",
         "registers/counters.py",
-        "counted & ~kept.all()",
-        "counted",
+        "return Mux(too_much, ones, total)",
+        "return total",
         mixed("counters_end", "S"),
         Kind.BUS_READ,
         "S",
