@@ -46,12 +46,14 @@ class PortSum(wiring.Component):
             sums.append(total[:-1])
             carries.append(total[-1])
 
-        # A field is too small if its highest part carries. One of 64 bits goes on in the upper halves.
-        upper = Signal(WORD_BITS + 1)
+        # A field is too small if its highest part carries. One of 64 bits goes on in the upper halves: what becomes of
+        # them with a carry does not wait for it.
+        upper, carried_upper = Signal(WORD_BITS), Signal(WORD_BITS + 1)
         too_large = Signal()
         m.d.comb += [
-            upper.eq(kept_upper + carries[-1]),
-            too_large.eq(beyond | upper[-1]),
+            carried_upper.eq(kept_upper + 1),
+            upper.eq(Mux(carries[-1], carried_upper, kept_upper)),
+            too_large.eq(beyond | (carries[-1] & carried_upper[-1])),
             self.upper.eq(upper | too_large.replicate(WORD_BITS)),
         ]
         overflows = Mux(self.lower_half, too_large, carries[-1])
