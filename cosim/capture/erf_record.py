@@ -7,6 +7,7 @@ from typing import Final
 
 from cosim.capture.wire_packet import Ending, WirePacket
 from wire.crc import vcrc_good
+from wire.headers import GRH, LRH
 from wire.symbols import LINK_PACKET_BYTES
 
 __all__ = ["ERF_DIRECTIONS", "erf_record"]
@@ -35,11 +36,15 @@ _NS: Final = 10**9
 _HALF_NS: Final = _NS // 2
 _PADDING: Final = [bytes(-length % _ALIGNMENT) for length in range(_ALIGNMENT)]
 
+_LINK_PACKET_BYTES: Final = LRH.size_bytes + GRH.size_bytes
+_LINK_PADDING: Final = bytes(_LINK_PACKET_BYTES - LINK_PACKET_BYTES)
+
 
 def erf_record(packet: WirePacket) -> bytes:
     """The record of a packet, a multiple of 8 bytes.
 
-    A link packet of 6 bytes is said to have had 8, the last two zero: Wireshark takes one of 6 for malformed.
+    A link packet of 6 bytes is said to have had 48, all others zero: Wireshark (4.0) looks for an LRH in it, and if
+    FCTBS looks like an LNH of 3 for a GRH behind that, and takes it for malformed where there is none.
     Flags: receive error for what no port takes as good, with data stream error if EBP ended it, with truncated if it
     was cut. A wrong ICRC, which is not the link's to check, is not flagged.
     """
@@ -52,12 +57,11 @@ def erf_record(packet: WirePacket) -> bytes:
         flags |= _RECEIVE_ERROR
         data = data[:_MOST_BYTES]
     length = len(data)
+    if is_link and length == LINK_PACKET_BYTES:
+        data += _LINK_PADDING
+        length = _LINK_PACKET_BYTES
     padding = _PADDING[length % _ALIGNMENT]
-    kind, on_wire = _INFINIBAND, length
-    if is_link:
-        kind = _INFINIBAND_LINK
-        if length == LINK_PACKET_BYTES:
-            on_wire = _ALIGNMENT
+    kind = _INFINIBAND_LINK if is_link else _INFINIBAND
     stamp = _TIME.pack(((time_ns << 32) + _HALF_NS) // _NS)
-    rest = _REST.pack(kind, flags, _HEADER_BYTES + length + len(padding), 0, on_wire)
+    rest = _REST.pack(kind, flags, _HEADER_BYTES + length + len(padding), 0, length)
     return b"".join((stamp, rest, data, padding))
