@@ -28,7 +28,7 @@ INSIDE = {
         ("engines", "hosts", "doors", "analysis"),
         ("stimulus",),
         ("drivers", "scenario"),
-        ("simulators", "harness", "trace", "topology"),
+        ("simulators", "harness", "trace", "topology", "capture"),
     ),
     "rtl": (
         ("fabric",),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolchain.errors import UserError
 
-__all__ = ["OutputError", "atomic_file", "output_directory", "output_file", "write_atomically", "writing"]
+__all__ = ["OutputError", "atomic_file", "is_special", "output_directory", "output_file", "write_atomically", "writing"]
 
 
 class OutputError(UserError):
@@ -47,7 +47,7 @@ def output_file(path: Path) -> Path:
     target = path.resolve()
     if target.is_dir():
         raise OutputError(f"{path}: cannot be written: Is a directory")
-    if not _is_special(target):
+    if not is_special(target):
         with writing(f"{path}"):
             tempfile.TemporaryFile(dir=target.parent).close()
     return path
@@ -63,7 +63,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         OutputError: the directory cannot be written.
     """
     target = path.resolve()
-    if _is_special(target):
+    if is_special(target):
         yield target
         return
     with writing(f"{path}"):
@@ -92,6 +92,6 @@ def write_atomically(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _is_special(path: Path) -> bool:
+def is_special(path: Path) -> bool:
     """Whether there is something other than a file or a directory, such as /dev/null."""
     return path.exists() and not path.is_file() and not path.is_dir()

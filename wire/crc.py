@@ -62,6 +62,8 @@ VCRC_INIT: Final = 0xFFFF
 VCRC_RESIDUE: Final = 0x556F
 """The register after a good packet and its VCRC, before the complement."""
 
+_GOOD_VCRC = VCRC_RESIDUE ^ 0xFFFF
+
 ICRC_WIDTH: Final = 32
 ICRC_BYTES: Final = 4
 
@@ -101,7 +103,7 @@ def vcrc(data: bytes) -> bytes:
 
 def vcrc_good(packet: bytes) -> bool:
     """True if the last two bytes are the VCRC of the bytes before them."""
-    return len(packet) > VCRC_BYTES and vcrc(packet[:-VCRC_BYTES]) == packet[-VCRC_BYTES:]
+    return len(packet) > VCRC_BYTES and bool(_crc16.calc(packet) == _GOOD_VCRC)
 
 
 lpcrc = vcrc

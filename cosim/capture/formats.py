@@ -1,0 +1,135 @@
+"""The formats of captures that are written: what begins a file, and what is around each ERF record in it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cosim.capture.erf_record import ERF_DIRECTIONS, erf_record
+from cosim.capture.wire_packet import WirePacket
+from toolchain.atomic_files import is_special
+from toolchain.errors import UserError
+from toolchain.growing_file import STDOUT
+
+__all__ = ["CaptureFormat", "capture_format"]
+
+_LINKTYPE_ERF: Final = 197
+_MOST_BYTES: Final = 0x10000
+"""Of an ERF record; readers make room for as many."""
+
+_PCAP_NS: Final = 0xA1B23C4D
+_PCAP_HEADER = struct.Struct("<IHHiIII")
+_PCAP_RECORD = struct.Struct("<IIII")
+
+_BLOCK = struct.Struct("<II")
+_SECTION = struct.Struct("<IHHq")
+_INTERFACE = struct.Struct("<HHI")
+_ENHANCED_PACKET = struct.Struct("<IIIIIII")
+_TOTAL = struct.Struct("<I")
+_OPTION = struct.Struct("<HH")
+_SECTION_HEADER_BLOCK: Final = 0x0A0D0D0A
+_INTERFACE_DESCRIPTION_BLOCK: Final = 1
+_ENHANCED_PACKET_BLOCK: Final = 6
+_BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
+_UNKNOWN_LENGTH: Final = -1
+_AROUND_PACKET: Final = _ENHANCED_PACKET.size + _TOTAL.size
+_END_OF_OPTIONS: Final = 0
+_USER_APPLICATION: Final = 4
+_INTERFACE_NAME: Final = 2
+_TIME_RESOLUTION: Final = 9
+_NANOSECONDS: Final = b"\x09"
+
+_NS: Final = 10**9
+
+
+class CaptureFormat(NamedTuple):
+    """How a capture is written.
+
+    Attributes:
+        header: what begins a file, by the names of its directions.
+        record: what a packet becomes.
+        most_directions: how many a file can tell apart; None for any number.
+    """
+
+    header: Callable[[Sequence[str]], bytes]
+    record: Callable[[WirePacket], bytes]
+    most_directions: int | None = None
+
+
+def _no_header(names: Sequence[str]) -> bytes:
+    return b""
+
+
+def _pcap_header(names: Sequence[str]) -> bytes:
+    return _PCAP_HEADER.pack(_PCAP_NS, 2, 4, 0, 0, _MOST_BYTES, _LINKTYPE_ERF)
+
+
+def _pcap_record(packet: WirePacket) -> bytes:
+    record = erf_record(packet)
+    seconds, nanoseconds = divmod(packet.time_ns, _NS)
+    return _PCAP_RECORD.pack(seconds, nanoseconds, len(record), len(record)) + record
+
+
+def _pcapng_header(names: Sequence[str]) -> bytes:
+    """A section, and an interface for each direction of a link.
+
+    Not one for each link, with the direction in a packet's flags: those mean in and out of the host that captures,
+    which nobody is here, whereas Wireshark shows the name of a packet's interface, and filters by it.
+    """
+    section = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _UNKNOWN_LENGTH)
+    header = _block(_SECTION_HEADER_BLOCK, section + _option(_USER_APPLICATION, b"Ironband"))
+    for name in names:
+        options = _option(_INTERFACE_NAME, name.encode()) + _option(_TIME_RESOLUTION, _NANOSECONDS)
+        header += _block(_INTERFACE_DESCRIPTION_BLOCK, _INTERFACE.pack(_LINKTYPE_ERF, 0, _MOST_BYTES) + options)
+    return header
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return _OPTION.pack(code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def _block(kind: int, body_and_options: bytes) -> bytes:
+    body = body_and_options + _OPTION.pack(_END_OF_OPTIONS, 0)
+    total = _BLOCK.size + len(body) + _TOTAL.size
+    return _BLOCK.pack(kind, total) + body + _TOTAL.pack(total)
+
+
+def _pcapng_record(packet: WirePacket) -> bytes:
+    record = erf_record(packet)
+    length, time_ns = len(record), packet.time_ns
+    total = _AROUND_PACKET + length
+    head = _ENHANCED_PACKET.pack(
+        _ENHANCED_PACKET_BLOCK, total, packet.direction, time_ns >> 32, time_ns & 0xFFFF_FFFF, length, length
+    )
+    return b"".join((head, record, _TOTAL.pack(total)))
+
+
+_PCAPNG: Final = CaptureFormat(_pcapng_header, _pcapng_record)
+
+_FORMATS: Final = {
+    ".erf": CaptureFormat(_no_header, erf_record, ERF_DIRECTIONS),
+    ".pcap": CaptureFormat(_pcap_header, _pcap_record, ERF_DIRECTIONS),
+    ".pcapng": _PCAPNG,
+}
+
+
+def capture_format(place: str, directions: int) -> CaptureFormat:
+    """The format of a capture, by the suffix of its name: pcapng for standard output, and for a pipe without suffix.
+
+    Raises:
+        UserError: another suffix, or more directions than the format can tell apart.
+    """
+    path = Path(place)
+    if place == STDOUT or (not path.suffix and is_special(path.resolve())):
+        return _PCAPNG
+    if path.suffix not in _FORMATS:
+        raise UserError(f"{place}: no format of captures by its suffix, allowed {', '.join(_FORMATS)}")
+    found = _FORMATS[path.suffix]
+    if found.most_directions is not None and directions > found.most_directions:
+        raise UserError(
+            f"{place}: {directions} directions of links, {path.suffix} can tell {found.most_directions} apart: "
+            "name fewer links, or take .pcapng"
+        )
+    return found

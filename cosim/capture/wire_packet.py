@@ -1,0 +1,37 @@
+"""What an analyser in a cable sees of one packet."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["Ending", "WirePacket"]
+
+
+class Ending(IntEnum):
+    """How a packet ended."""
+
+    EGP = 0
+    """With the end-good-packet delimiter; its CRCs may be wrong all the same."""
+    EBP = 1
+    """With the end-bad-packet delimiter: its sender has marked it."""
+    CUT = 2
+    """With neither: something else came in its place, or the link went down."""
+
+
+class WirePacket(NamedTuple):
+    """One packet on one direction of a link.
+
+    Attributes:
+        direction: which direction of which link, an index into the names that the capture's writer was given.
+        time_ns: when its SDP or SLP was on the wires; a cycle is 4 ns.
+        is_link: a link packet (begins with SLP), else a data packet (SDP).
+        data: the bytes between the delimiters: LRH to VCRC, or Op to LPCRC; of a cut packet what there was.
+        ending: how it ended.
+    """
+
+    direction: int
+    time_ns: int
+    is_link: bool
+    data: bytes
+    ending: Ending = Ending.EGP

@@ -1,0 +1,58 @@
+"""Writes a capture, packet by packet, for others to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from cosim.capture.formats import CaptureFormat, capture_format
+from cosim.capture.wire_packet import WirePacket
+from toolchain.growing_file import GrowingFile, growing_file
+
+__all__ = ["CaptureWriter", "capture_writer"]
+
+
+class CaptureWriter:
+    """Takes the packets of a capture, in the order in which they stand there; Wireshark likes them by time."""
+
+    def __init__(self, file: GrowingFile, form: CaptureFormat) -> None:
+        self._file = file
+        self._record = form.record
+
+    def write(self, packet: WirePacket) -> None:
+        """Take a packet.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        self._file.add(self._record(packet))
+
+    def flush(self) -> None:
+        """Let readers have all packets so far: before a pause, for example.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        self._file.flush()
+
+    @property
+    def reader_gone(self) -> bool:
+        """The capture is a pipe that nobody reads any more: packets are dropped."""
+        return self._file.reader_gone
+
+
+@contextmanager
+def capture_writer(place: str, directions: Sequence[str]) -> Iterator[CaptureWriter]:
+    """A capture for the block to write: a file whose suffix says its format, a pipe, or `-` for standard output.
+
+    DIRECTIONS are names such as `S[1] -> H2[1]`; a packet's direction is an index into them. A file has the name
+    PLACE.part until the block is left, and, however it is left, whole packets.
+
+    Raises:
+        UserError: no such format, more directions than it has room for, or a place that cannot be written.
+    """
+    form = capture_format(place, len(directions))
+    with growing_file(place) as file:
+        file.add(form.header(directions))
+        file.flush()
+        yield CaptureWriter(file, form)
