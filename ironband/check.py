@@ -10,6 +10,7 @@ import click
 
 from cosim.engines.base import check_waves
 from cosim.scenario.limits import MAX_CYCLES
+from ironband.capture_options import capture_options
 from ironband.common import (
     MTUS,
     PORTS,
@@ -45,8 +46,11 @@ __all__ = ["check"]
 )
 @sim_option
 @waves_option
+@capture_options
 @json_option
-def check(waves: Path | None, json_file: str | None, **given: Any) -> int:
+def check(
+    waves: Path | None, capture: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
+) -> int:
     """Random traffic through one switch: the RTL against the golden model, event by event.
 
     Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors are random and follow from
@@ -64,7 +68,7 @@ def check(waves: Path | None, json_file: str | None, **given: Any) -> int:
         if waves is not None:
             output_directory(waves.parent)
         try:
-            check_experiment(options)
+            fabric = check_experiment(options).topology.fabric
         except ValidationError as error:
             raise click.UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
         except ValueError as error:
@@ -72,12 +76,17 @@ def check(waves: Path | None, json_file: str | None, **given: Any) -> int:
         check_waves(options.sim, waves)
 
         from cosim.experiments.check import check as perform_check
+        from cosim.experiments.link_capture import link_capture
         from ironband.check_report import check_json, print_check
         from ironband.progress import cycle_bar, text_console
 
         console = text_console(json_file)
-        with work_directory() as work_dir, cycle_bar(f"check on {options.sim}", options.cycles, console) as progress:
-            result = perform_check(options, work_dir, progress=progress, waves=waves)
+        with (
+            link_capture(fabric, capture, capture_at) as taps,
+            work_directory() as work_dir,
+            cycle_bar(f"check on {options.sim}", options.cycles, console) as progress,
+        ):
+            result = perform_check(options, work_dir, progress=progress, waves=waves, taps=taps)
         if json_file is not None:
             write_json(json_file, check_json(options, result))
     print_check(console, options, result)

@@ -10,6 +10,7 @@ import click
 
 from cosim.engines.base import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
+from ironband.capture_options import capture_options
 from ironband.common import DIRECTORY, SEED, input_errors, json_option, sim_option, waves_option, write_json
 from toolchain.atomic_files import output_directory
 
@@ -20,6 +21,7 @@ __all__ = ["run"]
 @click.argument("scenario")
 @sim_option
 @waves_option
+@capture_options
 @click.option(
     "--out", type=DIRECTORY, metavar="DIR", help="Where the picture (and the trace) go.  [default: out/SCENARIO]"
 )
@@ -36,6 +38,8 @@ def run(
     scenario: str,
     sim: str,
     waves: Path | None,
+    capture: str | None,
+    capture_at: tuple[str, ...],
     out: Path | None,
     json_file: str | None,
     seed: int | None,
@@ -61,10 +65,12 @@ def run(
         if by == "bus":
             replay += " --bring-up bus"
 
+        from cosim.experiments.link_capture import link_capture
         from ironband.progress import text_console
         from ironband.scenario_run import run_scenario
 
-        results = run_scenario(loaded, by, sim, waves, directory, replay, text_console(json_file))
+        with link_capture(loaded.topology.fabric, capture, capture_at, loaded.symbol_time_ns) as taps:
+            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, text_console(json_file))
         if json_file is not None:
             write_json(json_file, results.json())
     return 0 if results.held else 1

@@ -14,6 +14,7 @@ from cosim.analysis.observer import CycleListener, Observer
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.analysis.story import Story
 from cosim.analysis.tail_drop import TailDrop
+from cosim.engines.base import Taps
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.experiments.managed_experiment import managed_experiment
 from cosim.experiments.perform import perform
@@ -36,6 +37,7 @@ def run_scenario(
     by: Literal["smp", "bus"],
     sim: str,
     waves: Path | None,
+    taps: Taps,
     directory: Path,
     replay: str,
     console: Console,
@@ -77,7 +79,7 @@ def run_scenario(
             observers.append(_TraceWriter(stack.enter_context(partial.open("wb"))))
         progress = stack.enter_context(cycle_bar(f"{scenario.name} on {sim}", experiment.cycles, console))
         work_dir = stack.enter_context(work_directory())
-        comparison = perform(experiment, sim, work_dir, [CycleListener(progress), *observers], waves=waves)
+        comparison = perform(experiment, sim, work_dir, [CycleListener(progress), *observers], waves=waves, taps=taps)
     picture.save(*drawings)
     difference = comparison.difference if comparison else None
     results = RunResults(

@@ -12,6 +12,7 @@ from cosim.engines.base import MODEL
 from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from ironband.capture_options import capture_options
 from ironband.common import FILE, SEED, STDOUT, input_errors, json_option, work_directory, write_json
 from ironband.up_options import (
     ROUTING_ENGINES,
@@ -59,6 +60,7 @@ __all__ = ["up"]
     help="Give out the LIDs of FILE, if it is there, and write to it which ones were given out.",
 )
 @click.option("--seed", type=SEED, help="Draws the cycle in which the Subnet Manager begins.")
+@capture_options
 @json_option
 def up(
     topology: str,
@@ -72,6 +74,8 @@ def up(
     discover: Path | None,
     guid2lid: Path | None,
     seed: int | None,
+    capture: str | None,
+    capture_at: tuple[str, ...],
     json_file: str | None,
 ) -> int:
     """Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.
@@ -106,6 +110,7 @@ def up(
             task = replace(task, failure=link_failure(task, fail, link_down_timeout, apart))
 
         from cosim.analysis.observer import CycleListener
+        from cosim.experiments.link_capture import link_capture
         from cosim.experiments.subnet_bring_up import bring_up_subnet
         from cosim.trace.compare import Names
         from ironband.progress import cycle_counter, text_console
@@ -114,8 +119,12 @@ def up(
         console = text_console(json_file)
         printer = SubnetPrinter(console, made.names)
         printer.head(topology, described, host, apart)
-        with work_directory() as work_dir, cycle_counter(f"up on {task.engine}", console) as progress:
-            result = bring_up_subnet(task, work_dir, [printer, CycleListener(progress)])
+        with (
+            link_capture(task.fabric, capture, capture_at) as taps,
+            work_directory() as work_dir,
+            cycle_counter(f"up on {task.engine}", console) as progress,
+        ):
+            result = bring_up_subnet(task, work_dir, [printer, CycleListener(progress)], taps)
         difference = result.comparison.difference if result.comparison else None
         # After a difference a file would be of half a bring-up, and the replay needs the LIDs that this one had.
         written, errors = write_found(result, discover, guid2lid) if difference is None else ([], [])

@@ -28,7 +28,7 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     with no_garbage_collection():
         component = make()
         bench = _Bench(component, stimulus)
-        taps = RowTaps(len(component.tap), options.on_packet)
+        taps = RowTaps(options.taps)
         simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)

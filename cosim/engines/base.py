@@ -16,11 +16,13 @@ from wire.trace import Record
 __all__ = [
     "ENGINES",
     "MODEL",
+    "NO_TAPS",
     "PART_ENGINES",
     "Engine",
     "EngineError",
     "Run",
     "RunOptions",
+    "Taps",
     "UnknownEngine",
     "WavesUnsupported",
     "check_waves",
@@ -60,6 +62,23 @@ def check_waves(engine: str, waves: Path | None) -> None:
 
 
 @dataclass(frozen=True)
+class Taps:
+    """Where links are looked at, and who looks.
+
+    Attributes:
+        directions: (link, direction) by their places in the fabric's parameters.
+        take: called with the place of a direction among these and each packet that enters the link there, in order of
+            (cycle, place), some time after it has ended.
+    """
+
+    directions: tuple[tuple[int, int], ...] = ()
+    take: Callable[[int, FramedPacket], None] = lambda place, packet: None
+
+
+NO_TAPS: Final = Taps()
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """What is asked of an engine besides the trace.
 
@@ -67,16 +86,14 @@ class RunOptions:
         work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator failed.
         waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
         on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record is yielded.
-        taps: (link, direction) of links that are looked at, by their places in the fabric's parameters.
-        on_packet: called with the place of a tap and each packet that enters the link there, in order of (cycle, tap).
+        taps: where links are looked at.
         progress: called now and then with the cycles simulated so far.
     """
 
     work_dir: Path
     waves: Path | None = None
     on_delivery: Callable[[Delivery], None] | None = None
-    taps: tuple[tuple[int, int], ...] = ()
-    on_packet: Callable[[int, FramedPacket], None] = lambda tap, packet: None
+    taps: Taps = NO_TAPS
     progress: Callable[[int], None] = lambda cycles: None
 
     def deliver(self, deliveries: Iterable[Delivery]) -> None:

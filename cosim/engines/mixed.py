@@ -60,7 +60,7 @@ def simulate(
     part = Part(spec.parameters, rtl)
     keeps_deliveries = options.on_delivery is not None or spec.actor is not None
     leader = _Leader(spec, part, keeps_deliveries)
-    taps = ModelTaps(leader.model.fabric, options.taps, options.on_packet)
+    taps = ModelTaps(leader.model.fabric, options.taps)
     found = windows(
         simulator,
         fabric_design(part.parameters, part=True),

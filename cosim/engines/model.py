@@ -74,7 +74,7 @@ class ModelRun:
 def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the model; see `cosim.engines.base.Engine`."""
     run = ModelRun(spec, Stimulus(spec), options.on_delivery)
-    taps = ModelTaps(run.fabric, options.taps, options.on_packet)
+    taps = ModelTaps(run.fabric, options.taps)
     for count, record in enumerate(run.records(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:
             options.progress(record.cycle)

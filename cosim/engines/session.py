@@ -32,7 +32,7 @@ def simulate(simulator: Simulator, design: Design, spec: RunSpec, options: RunOp
     """
     feed = _StimulusFeed(spec)
     deliveries = options.on_delivery is not None or feed.answers
-    taps = RowTaps(len(design.ports.taps), options.on_packet)
+    taps = RowTaps(options.taps)
     with closing(windows(simulator, design, feed, options, deliveries=deliveries)) as found:
         for window in found:
             options.progress(window.stop)

@@ -7,14 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from cosim.engines import amaranth, compiled_model, mixed, model, session
-from cosim.engines.base import ENGINES, Engine, EngineError, Run, RunOptions, UnknownEngine, check_waves
+from cosim.engines.base import ENGINES, NO_TAPS, Engine, EngineError, Run, RunOptions, Taps, UnknownEngine, check_waves
 from cosim.engines.compiled_design import build_design
 from cosim.engines.part import Part
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec
 from rtl.fabric.fabric import Fabric
 from verilog.design import fabric_design
-from wire.framing import FramedPacket
 from wire.parameters import FabricParameters
 from wire.stimulus import Delivery
 from wire.trace import Record
@@ -27,13 +26,15 @@ class WholeFabricsOnly(EngineError):
 
 
 def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
-    yield from session.simulate(simulator, fabric_design(spec.parameters, taps=options.taps), spec, options)
+    yield from session.simulate(simulator, fabric_design(spec.parameters, taps=options.taps.directions), spec, options)
 
 
 _SIMULATORS: dict[str, Simulator] = {"verilator": "verilator", "icarus": "icarus"}
 _ENGINES: dict[str, Engine] = {
     **{name: partial(_on_simulator, simulator) for name, simulator in _SIMULATORS.items()},
-    "amaranth": lambda spec, options: amaranth.simulate(lambda: Fabric(spec.parameters, taps=options.taps), spec, options),
+    "amaranth": lambda spec, options: amaranth.simulate(
+        lambda: Fabric(spec.parameters, taps=options.taps.directions), spec, options
+    ),
     "model": model.simulate,
 }
 
@@ -46,15 +47,14 @@ def run(
     rtl: Collection[str] | None = None,
     waves: Path | None = None,
     on_delivery: Callable[[Delivery], None] | None = None,
-    taps: tuple[tuple[int, int], ...] = (),
-    on_packet: Callable[[int, FramedPacket], None] = lambda tap, packet: None,
+    taps: Taps = NO_TAPS,
 ) -> Run:
     """Run a specification on an engine.
 
     Args:
         engine: one of ENGINES.
         spec: the fabric and its stimulus.
-        work_dir, waves, on_delivery, taps, on_packet: see `RunOptions`.
+        work_dir, waves, on_delivery, taps: see `RunOptions`.
         rtl: the nodes that the engine simulates, by name, all without it; the others are the golden model.
 
     Returns:
@@ -72,7 +72,7 @@ def run(
     check_waves(engine, waves)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
         simulates = partial(mixed.simulate, _part_simulator(engine, spec.parameters, rtl), rtl)
-    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps, on_packet))
+    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps))
 
 
 def _engine(name: str) -> Engine:

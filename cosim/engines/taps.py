@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
+from cosim.engines.base import Taps
 from model.fabric import Fabric
 from wire.framing import FramedPacket, Framer
 
@@ -12,7 +13,7 @@ __all__ = ["InOrder", "ModelTaps", "RowTaps"]
 
 
 class InOrder:
-    """Hands on the packets of several taps in the order in which they began, and of those that begin together by tap."""
+    """Hands on the packets of several taps in the order in which they began, of one cycle in that of the taps."""
 
     def __init__(self, take: Callable[[int, FramedPacket], None]) -> None:
         self._take = take
@@ -37,9 +38,9 @@ class InOrder:
 class RowTaps:
     """The packets in the rows that enter links."""
 
-    def __init__(self, count: int, take: Callable[[int, FramedPacket], None]) -> None:
-        self._framers = [Framer() for _tap in range(count)]
-        self._in_order = InOrder(take)
+    def __init__(self, taps: Taps) -> None:
+        self._framers = [Framer() for _direction in taps.directions]
+        self._in_order = InOrder(taps.take)
 
     def rows(self, rows: Iterable[Sequence[int]], until: int) -> None:
         """Rows as (cycle, data, tap, K symbols), which with those given before are all in cycles below UNTIL."""
@@ -64,12 +65,10 @@ class RowTaps:
 class ModelTaps:
     """The packets that enter links of the golden model."""
 
-    def __init__(
-        self, fabric: Fabric, taps: Iterable[tuple[int, int]], take: Callable[[int, FramedPacket], None]
-    ) -> None:
+    def __init__(self, fabric: Fabric, taps: Taps) -> None:
         """Before the model runs."""
-        self._taps = [fabric.tap(link, direction) for link, direction in taps]
-        self._in_order = InOrder(take)
+        self._taps = [fabric.tap(link, direction) for link, direction in taps.directions]
+        self._in_order = InOrder(taps.take)
 
     def look(self, until: int) -> None:
         """Hand on what can be known when all cycles below UNTIL are over."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cosim.analysis.observer import CycleListener, Observer
 from cosim.analysis.scoreboard import DeliveryCheck
+from cosim.engines.base import NO_TAPS, Taps
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.experiments.perform import perform
 from cosim.topology.topology import Topology
@@ -71,8 +72,9 @@ def check(
     *,
     progress: Callable[[int], None] = lambda cycle: None,
     waves: Path | None = None,
+    taps: Taps = NO_TAPS,
 ) -> CheckResult:
-    """Run a check. `progress` gets the cycle of each record.
+    """Run a check. `progress` gets the cycle of each record; `taps` look at its links.
 
     Raises:
         ValueError: impossible parameters.
@@ -88,7 +90,8 @@ def check(
             losses.control(control)
             yield control
 
-    comparison = perform(replace(experiment, controls=controls), options.sim, work_dir, observers, waves=waves)
+    experiment = replace(experiment, controls=controls)
+    comparison = perform(experiment, options.sim, work_dir, observers, waves=waves, taps=taps)
     difference = comparison.difference if comparison else None
     faults = [str(fault) for fault in deliveries.faults]
     if deliveries.fault_count > len(faults):

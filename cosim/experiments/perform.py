@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cosim.analysis.observer import Audience, Observer
 from cosim.engines import simulation
-from cosim.engines.base import MODEL
+from cosim.engines.base import MODEL, NO_TAPS, Taps
 from cosim.experiments.experiment import Experiment
 from cosim.stimulus.actors import ActorGroup, Leader, Replay
 from cosim.stimulus.run_spec import Actor, RunSpec
@@ -28,12 +28,13 @@ def perform(
     *,
     rtl: Collection[str] | None = None,
     waves: Path | None = None,
+    taps: Taps = NO_TAPS,
 ) -> Comparison | None:
     """Run an experiment on an engine and compare it with the golden model, record by record.
 
     The stimulus is drawn once, as far as the engine, the model and the observers are apart. `rtl` names the nodes that
-    the engine simulates, all without it. What Subnet Managers do in its run is posted in the golden model, too. On the
-    engine `model` there is nothing to compare, and the result is None.
+    the engine simulates, all without it; `taps` look at its links. What Subnet Managers do in its run is posted in the
+    golden model, too. On the engine `model` there is nothing to compare, and the result is None.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).
@@ -48,7 +49,7 @@ def perform(
     def spec(actor: Actor | None) -> RunSpec:
         return experiment.spec(*next(stimuli), actor)
 
-    comparison, _cycles = run_beside_model(engine, spec, work_dir, audience, carriers, rtl=rtl, waves=waves)
+    comparison, _cycles = run_beside_model(engine, spec, work_dir, audience, carriers, rtl=rtl, waves=waves, taps=taps)
     return comparison
 
 
@@ -61,6 +62,7 @@ def run_beside_model(
     *,
     rtl: Collection[str] | None = None,
     waves: Path | None = None,
+    taps: Taps = NO_TAPS,
     compared: bool = True,
 ) -> tuple[Comparison | None, int]:
     """Run an engine before an audience, compare it with the golden model, and say how many cycles it ran.
@@ -72,7 +74,9 @@ def run_beside_model(
         What the engines raise (cosim.engines.simulation.run).
     """
     first = spec(ActorGroup(carriers) if carriers else None)
-    run = simulation.run(engine, first, work_dir / engine, rtl=rtl, waves=waves, on_delivery=audience.on_delivery)
+    run = simulation.run(
+        engine, first, work_dir / engine, rtl=rtl, waves=waves, on_delivery=audience.on_delivery, taps=taps
+    )
     comparison = None
     with run as records:
         seen = audience.follow(records)

@@ -10,6 +10,7 @@ from typing import Final
 from cosim.analysis.observer import Audience, Observer
 from cosim.doors.door import Door
 from cosim.doors.lab import Lab
+from cosim.engines.base import NO_TAPS, Taps
 from cosim.experiments.perform import run_beside_model
 from cosim.hosts.manager_host import first_controls, link_down_timeouts, manager_start, smp_timeout, smp_window
 from cosim.scenario.limits import MAX_CYCLES
@@ -74,7 +75,9 @@ def make_lab(task: ServeTask, door: Door) -> Lab:
     return Lab(task.fabric, door, task.seed)
 
 
-def serve_fabric(task: ServeTask, door: Door, lab: Lab, work_dir: Path) -> tuple[Comparison | None, int]:
+def serve_fabric(
+    task: ServeTask, door: Door, lab: Lab, work_dir: Path, taps: Taps = NO_TAPS
+) -> tuple[Comparison | None, int]:
     """Simulate until the door ends it, or RTL and golden model differ; what was compared, and how many cycles it took.
 
     Raises:
@@ -85,7 +88,9 @@ def serve_fabric(task: ServeTask, door: Door, lab: Lab, work_dir: Path) -> tuple
         return RunSpec(task.fabric, door.controls(), (), MAX_CYCLES, actor)
 
     audience = Audience([_Looking(door.observe), _Looking(lab.observe)], iter(()))
-    return run_beside_model(task.engine, spec, work_dir, audience, [door], rtl=task.rtl, compared=task.compared)
+    return run_beside_model(
+        task.engine, spec, work_dir, audience, [door], rtl=task.rtl, taps=taps, compared=task.compared
+    )
 
 
 class _Looking(Observer):

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from cosim.analysis.observer import Audience, Observer
+from cosim.engines.base import NO_TAPS, Taps
 from cosim.experiments.perform import run_beside_model
 from cosim.experiments.subnet_task import SubnetTask
 from cosim.hosts.manager_host import ManagerHost
@@ -46,7 +47,9 @@ class SubnetBringUpResult:
     comparison: Comparison | None
 
 
-def bring_up_subnet(task: SubnetTask, work_dir: Path, observers: Sequence[Observer] = ()) -> SubnetBringUpResult:
+def bring_up_subnet(
+    task: SubnetTask, work_dir: Path, observers: Sequence[Observer] = (), taps: Taps = NO_TAPS
+) -> SubnetBringUpResult:
     """Let the Subnet Manager bring the fabric up, and go on until it has dealt with the failure, if there is one.
 
     RTL goes ahead; the same packets are posted in the golden model, and every event of both is compared.
@@ -55,6 +58,7 @@ def bring_up_subnet(task: SubnetTask, work_dir: Path, observers: Sequence[Observ
         task: what and how.
         work_dir: where engines may work.
         observers: follow the run.
+        taps: look at its links.
 
     Raises:
         LidError, TableError: more LIDs than there are, or than a switch has room for.
@@ -76,7 +80,7 @@ def bring_up_subnet(task: SubnetTask, work_dir: Path, observers: Sequence[Observ
         return RunSpec(task.fabric, task.controls, (), MAX_CYCLES, actor)
 
     carrier = host.carrier
-    comparison, cycles = run_beside_model(task.engine, spec, work_dir, audience, [carrier], rtl=task.rtl)
+    comparison, cycles = run_beside_model(task.engine, spec, work_dir, audience, [carrier], rtl=task.rtl, taps=taps)
     return SubnetBringUpResult(
         host.manager, host.complete, carrier.posts, host.events, cycles, count.records, comparison
     )

@@ -18,6 +18,9 @@ from wire.stimulus import Post
 __all__ = ["IDENTITY", "Packet", "UdPackets", "slot_of_vl", "ud_packet"]
 
 _DEST_QP = 0x10
+_FIRST_QP = 0x100
+"""Source QP of flow 0: those of management, 0 and 1, send no data."""
+
 _Q_KEY = 0x1234_5678
 
 IDENTITY = struct.Struct(">II")
@@ -119,7 +122,7 @@ def ud_packet(
         vl=vl,
         sl=sl,
         dest_qp=QP_SMI if vl == VL15 else _DEST_QP,
-        src_qp=QP_SMI if vl == VL15 else flow,
+        src_qp=QP_SMI if vl == VL15 else _FIRST_QP + flow,
         q_key=Q_KEY_SMI if vl == VL15 else _Q_KEY,
         psn=sequence % _PSNS,
         grh={"hop_lmt": 1} if grh else None,
@@ -162,7 +165,7 @@ class UdPackets:
 def _head(slid: int, dlid: int, sl: int, vl: int, flow: int) -> tuple[int, ...]:
     """LRH, BTH and DETH without what differs between packets: PktLen, PadCnt and PSN are 0."""
     packet = build_ud_send(
-        slid=slid, dlid=dlid, vl=vl, sl=sl, dest_qp=_DEST_QP, src_qp=flow, q_key=_Q_KEY, psn=0, payload=b""
+        slid=slid, dlid=dlid, vl=vl, sl=sl, dest_qp=_DEST_QP, src_qp=_FIRST_QP + flow, q_key=_Q_KEY, psn=0, payload=b""
     )
     lrh0, lrh1, *others = _HEAD.unpack(packet.data[:-ICRC_BYTES])
     return lrh0, lrh1 & ~(LRH["pkt_len"].max << _PKT_LEN_SHIFT), *others

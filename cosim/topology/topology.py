@@ -15,6 +15,7 @@ from wire.parameters import (
     FabricParameters,
     SwitchParameters,
     adapter_port_name,
+    node_text,
     port_text,
 )
 from wire.trace import port_source
@@ -28,7 +29,10 @@ __all__ = [
     "named",
     "neighbours",
     "parse_end",
+    "port_named",
 ]
+
+_MANY_NAMES = 20
 
 _END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
 
@@ -67,6 +71,26 @@ def parse_end(text: str) -> tuple[str, int | None]:
     if match is None:
         raise ValueError(f"{text!r}: expected NODE or NODE[PORT]")
     return match[1], int(match[2]) if match[2] else None
+
+
+def port_named(fabric: FabricParameters, text: str) -> Port:
+    """The port that people call `NODE[PORT]` or `HOST`.
+
+    Raises:
+        ValueError: there is none, in a line that says what there is.
+    """
+    name, number = named(fabric.nodes, *parse_end(text))
+    if name not in fabric.nodes:
+        known = list(map(node_text, fabric.nodes))
+        rest = ", ..." if len(known) > _MANY_NAMES else ""
+        raise ValueError(f"{text}: no such node; there are {', '.join(known[:_MANY_NAMES])}{rest}")
+    node = fabric.nodes[name]
+    if number is None and not isinstance(node, AdapterParameters):
+        raise ValueError(f"{name}: is a switch, expected {name}[PORT]")
+    number = 1 if number is None else number
+    if not 1 <= number <= fabric.port_count(node):
+        raise ValueError(f"{text}: expected port 1..{fabric.port_count(node)}")
+    return Port(name, number)
 
 
 def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[str, dict[int, int]]:

@@ -40,9 +40,9 @@ class WireTap(WireLog):
             self._frame_until(sending.w0)
             if self._framer.begun is None and self._is_plain(sending):
                 self._found.append(_whole(sending))
+                self._framed = sending.w0 + sending.end * sending.pitch + 1
             else:
                 self._frame_sending(sending)
-            self._framed = sending.w0 + sending.end * sending.pitch + 1
         self._sent = [sending for sending in self._sent if sending.w0 + sending.end * sending.pitch >= until]
         self._frame_until(min(until, self._sent[0].w0) if self._sent else until)
         self._forget_before(self._framed)
@@ -56,7 +56,7 @@ class WireTap(WireLog):
     def _is_plain(self, sending: Transmission) -> bool:
         """Nothing but the packet's own rows was on the wires, at one pace."""
         first, last = sending.w0, sending.w0 + sending.end * sending.pitch
-        if sending.refused >= 0 or self._injected and any(first <= cycle <= last for cycle in self._injected):
+        if sending.refused >= 0 or (self._injected and any(first <= cycle <= last for cycle in self._injected)):
             return False
         if any(first < epoch <= last for epoch in self._epochs):
             return False
@@ -64,7 +64,7 @@ class WireTap(WireLog):
         return since <= first and pace == sending.pitch
 
     def _frame_sending(self, sending: Transmission) -> None:
-        """Its rows as far as they were on the wires; what was there in place of the others is framed with what follows."""
+        """Its rows as far as they were on the wires; what came in place of the others is framed with what follows."""
         for index in range(sending.end + 1):
             cycle = sending.w0 + index * sending.pitch
             if 0 <= sending.refused <= index or any(sending.w0 < epoch <= cycle for epoch in self._epochs):

@@ -91,12 +91,20 @@ def test_a_packet_is_what_building_it_header_by_header_gives(size):
     data = make.data(slid=3, dlid=5, sl=6, vl=2, flow=77, sequence=0x12345678, size=size)
     made = parse(data)
     built = build_ud_send(
-        slid=3, dlid=5, vl=2, sl=6, dest_qp=0x10, src_qp=77, q_key=0x1234_5678, psn=0x345678, payload=made.payload
+        slid=3,
+        dlid=5,
+        vl=2,
+        sl=6,
+        dest_qp=0x10,
+        src_qp=0x100 + 77,
+        q_key=0x1234_5678,
+        psn=0x345678,
+        payload=made.payload,
     )
     assert made.data == built.data
     assert made.icrc_good
     assert len(made.payload) == size
-    assert (made.header(DETH).src_qp, made.header(BTH).psn) == (77, 0x345678)
+    assert (made.header(DETH).src_qp, made.header(BTH).psn) == (0x100 + 77, 0x345678)
     assert made.payload.startswith((bytes.fromhex("0000004d") + bytes.fromhex("12345678"))[:size])
     assert made.lrh.pkt_len * 4 == len(made.data) > LRH.size_bytes
 

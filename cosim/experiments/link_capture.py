@@ -1,0 +1,90 @@
+"""A capture of what passes links of a fabric while it is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from cosim.capture.wire_packet import Ending, WirePacket
+from cosim.capture.writer import capture_writer
+from cosim.engines.base import NO_TAPS, Taps
+from cosim.topology.topology import port_named
+from toolchain.errors import UserError
+from wire.framing import FramedPacket
+from wire.parameters import FabricParameters, port_text
+from wire.trace import Delimiter
+
+__all__ = ["directions_at", "link_capture"]
+
+_SENDS: Final = ":out"
+_GETS: Final = ":in"
+
+_ENDINGS: Final = {Delimiter.EGP: Ending.EGP, Delimiter.EBP: Ending.EBP, Delimiter.CUT: Ending.CUT}
+
+Direction = tuple[int, int]
+"""(link, direction) by their places in the parameters of a fabric."""
+
+
+class NoSuchLink(UserError):
+    """Where a capture is asked for there is no link."""
+
+
+def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[Direction]:
+    """The directions of the links at these ports, `NODE[PORT]` or `HOST`; all there are without any.
+
+    `PORT:out` is only what the port sends, `PORT:in` what it gets.
+
+    Raises:
+        NoSuchLink: one has none.
+    """
+    both = (0, 1)
+    if not places:
+        return [(link, direction) for link in range(len(fabric.links)) for direction in both]
+    sent_by: dict[tuple[str, int], Direction] = {}
+    for index, link in enumerate(fabric.links):
+        sent_by |= {(link.a, link.a_port): (index, 0), (link.b, link.b_port): (index, 1)}
+    found: dict[Direction, None] = {}
+    for place in places:
+        text = place.removesuffix(_SENDS).removesuffix(_GETS)
+        try:
+            port = port_named(fabric, text)
+        except ValueError as error:
+            raise NoSuchLink(str(error)) from None
+        if port not in sent_by:
+            raise NoSuchLink(f"{text}: has no link")
+        index, sends = sent_by[port]
+        chosen = [sends] if place.endswith(_SENDS) else [1 - sends] if place.endswith(_GETS) else both
+        found |= {(index, direction): None for direction in chosen}
+    return list(found)
+
+
+def _name(fabric: FabricParameters, direction: Direction) -> str:
+    link = fabric.links[direction[0]]
+    ends = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
+    sender, receiver = ends if direction[1] == 0 else reversed(ends)
+    return f"{sender} -> {receiver}"
+
+
+@contextmanager
+def link_capture(
+    fabric: FabricParameters, file: str | None, places: Sequence[str] = (), cycle_ns: float = 4
+) -> Iterator[Taps]:
+    """Taps that write a capture, for the runs of the block; none without a file. PLACES: see `directions_at`.
+
+    Raises:
+        NoSuchLink: at one of the places is none.
+        UserError: as `cosim.capture.writer.capture_writer` does.
+    """
+    if file is None:
+        yield NO_TAPS
+        return
+    directions = directions_at(fabric, places)
+    with capture_writer(file, [_name(fabric, direction) for direction in directions]) as writer:
+        write = writer.write
+
+        def take(place: int, packet: FramedPacket) -> None:
+            cycle, is_link, body, end = packet
+            write(WirePacket(place, round(cycle * cycle_ns), is_link, body, _ENDINGS[end]))
+
+        yield Taps(tuple(directions), take)

@@ -1,0 +1,29 @@
+"""The options that say what is captured while something is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+__all__ = ["capture_options"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_CAPTURE: Final = click.option(
+    "--capture",
+    metavar="FILE|-",
+    help="Write what passes the links to FILE, for Wireshark and `show`: .pcapng, .pcap or .erf.",
+)
+_AT: Final = click.option(
+    "--capture-at",
+    multiple=True,
+    metavar="PORT",
+    help="Only the link at PORT, NODE[PORT] or HOST; only what it sends with PORT:out, gets with PORT:in. Repeatable.",
+)
+
+
+def capture_options(command: _Command) -> _Command:
+    """`--capture` and `--capture-at`, as arguments `capture` and `capture_at`."""
+    return _CAPTURE(_AT(command))
