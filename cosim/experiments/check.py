@@ -90,8 +90,8 @@ def check(
             losses.control(control)
             yield control
 
-    experiment = replace(experiment, controls=controls)
-    comparison = perform(experiment, options.sim, work_dir, observers, waves=waves, taps=taps)
+    watched = replace(experiment, controls=controls)
+    comparison = perform(watched, options.sim, work_dir, observers, waves=waves, taps=taps)
     difference = comparison.difference if comparison else None
     faults = [str(fault) for fault in deliveries.faults]
     if deliveries.fault_count > len(faults):

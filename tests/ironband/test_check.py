@@ -63,9 +63,12 @@ def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
         ),
     ],
 )
-def test_the_check_holds(capsys, sim, cycles, more):
-    assert main(["check", "--sim", sim, "--cycles", str(cycles), *more, "--json", "-"]) == 0
+def test_the_check_holds_and_rtl_and_model_are_captured_alike(capsys, tmp_path, sim, cycles, more):
+    check = ["check", "--cycles", str(cycles), *more, "--json", "-"]
+    assert main([*check, "--sim", sim, "--capture", "rtl.pcapng"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert (results["mismatches"], results["cycles_compared"], results["faults"]) == (0, cycles, [])
     assert results["delivered_packets"] > 20
     assert results["injections_acted"] > 1
+    assert main([*check, "--sim", "model", "--capture", "model.pcapng"]) == 0
+    assert (tmp_path / "rtl.pcapng").read_bytes() == (tmp_path / "model.pcapng").read_bytes()
