@@ -20,6 +20,7 @@ SUBCOMMANDS: Final = {
     "export": "Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.",
     "run": "Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.",
     "serve": "Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.",
+    "show": "Show the packets of CAPTURE: a line each as an analyser does, a ladder, or the times between them.",
     "synth": "Area and clock of a switch on a Lattice ECP5, by Yosys and nextpnr.",
     "tell": "Tell the server of a fabric what to do: cut or restore a link, make errors or traffic, read counters.",
     "up": "Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cosim.capture.erf_record import ERF_DIRECTIONS, erf_record
-from cosim.capture.wire_packet import WirePacket
+from cosim.capture.wire_packet import Direction, WirePacket
 from toolchain.atomic_files import is_special
 from toolchain.errors import UserError
 from toolchain.growing_file import STDOUT
@@ -38,6 +38,7 @@ _AROUND_PACKET: Final = _ENHANCED_PACKET.size + _TOTAL.size
 _END_OF_OPTIONS: Final = 0
 _USER_APPLICATION: Final = 4
 _INTERFACE_NAME: Final = 2
+_SPEED: Final = 8
 _TIME_RESOLUTION: Final = 9
 _NANOSECONDS: Final = b"\x09"
 
@@ -48,21 +49,21 @@ class CaptureFormat(NamedTuple):
     """How a capture is written.
 
     Attributes:
-        header: what begins a file, by the names of its directions.
+        header: what begins a file, by the directions in it.
         record: what a packet becomes.
         most_directions: how many a file can tell apart; None for any number.
     """
 
-    header: Callable[[Sequence[str]], bytes]
+    header: Callable[[Sequence[Direction]], bytes]
     record: Callable[[WirePacket], bytes]
     most_directions: int | None = None
 
 
-def _no_header(names: Sequence[str]) -> bytes:
+def _no_header(directions: Sequence[Direction]) -> bytes:
     return b""
 
 
-def _pcap_header(names: Sequence[str]) -> bytes:
+def _pcap_header(directions: Sequence[Direction]) -> bytes:
     return _PCAP_HEADER.pack(_PCAP_NS, 2, 4, 0, 0, _MOST_BYTES, _LINKTYPE_ERF)
 
 
@@ -72,7 +73,7 @@ def _pcap_record(packet: WirePacket) -> bytes:
     return _PCAP_RECORD.pack(seconds, nanoseconds, len(record), len(record)) + record
 
 
-def _pcapng_header(names: Sequence[str]) -> bytes:
+def _pcapng_header(directions: Sequence[Direction]) -> bytes:
     """A section, and an interface for each direction of a link.
 
     Not one for each link, with the direction in a packet's flags: those mean in and out of the host that captures,
@@ -80,8 +81,10 @@ def _pcapng_header(names: Sequence[str]) -> bytes:
     """
     section = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _UNKNOWN_LENGTH)
     header = _block(_SECTION_HEADER_BLOCK, section + _option(_USER_APPLICATION, b"Ironband"))
-    for name in names:
-        options = _option(_INTERFACE_NAME, name.encode()) + _option(_TIME_RESOLUTION, _NANOSECONDS)
+    for direction in directions:
+        options = _option(_INTERFACE_NAME, direction.name.encode()) + _option(_TIME_RESOLUTION, _NANOSECONDS)
+        if direction.bits_per_s:
+            options += _option(_SPEED, struct.pack("<Q", direction.bits_per_s))
         header += _block(_INTERFACE_DESCRIPTION_BLOCK, _INTERFACE.pack(_LINKTYPE_ERF, 0, _MOST_BYTES) + options)
     return header
 

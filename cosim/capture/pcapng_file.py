@@ -36,6 +36,7 @@ _DATA_AT: Final = {_ENHANCED_PACKET: 28, _OBSOLETE_PACKET: 28, _SIMPLE_PACKET: 1
 _END_OF_OPTIONS: Final = 0
 _NAME: Final = 2
 _FLAGS: Final = 2
+_SPEED: Final = 8
 _RESOLUTION: Final = 9
 _OFFSET: Final = 14
 _ERROR_FLAGS: Final = 0xFFFF_0000
@@ -149,10 +150,12 @@ class PcapngFile:
         """Take an interface; what is wrong with it, in words."""
         if len(block) < _SMALLEST_INTERFACE:
             return f"an interface's description of {len(block)} bytes, allowed {_SMALLEST_INTERFACE} and above"
-        name, clock = "", _Clock()
+        name, speed, clock = "", 0, _Clock()
         for code, value in self._options(block, _SMALLEST_INTERFACE - 4):
             if code == _NAME:
                 name = value.rstrip(b"\0").decode(errors="replace")
+            elif code == _SPEED and len(value) == 8:
+                speed = struct.unpack(f"{self._order}Q", value)[0]
             elif code == _RESOLUTION and value:
                 digits, binary = value[0] & ~_BINARY, bool(value[0] & _BINARY)
                 most = _MOST_BITS if binary else _MOST_DIGITS
@@ -161,7 +164,7 @@ class PcapngFile:
                 clock = clock._replace(digits=digits, binary=binary)
             elif code == _OFFSET and len(value) == 8:
                 clock = clock._replace(offset_s=struct.unpack(f"{self._order}q", value)[0])
-        self.interfaces.append(Interface(struct.unpack_from(f"{self._order}H", block, 8)[0], name))
+        self.interfaces.append(Interface(struct.unpack_from(f"{self._order}H", block, 8)[0], name, speed))
         self._clocks.append(clock)
         return ""
 

@@ -37,6 +37,7 @@ class CaptureReader:
     Attributes:
         directions: what packets' directions are called, as far as they have been seen: the file's name of the
             interface if it has one, else the letter that Wireshark gives to an ERF record's interface.
+        speeds: of the links of the same directions in bits per second, 0 where the file does not say.
         left_out: how many records were no InfiniBand packets.
     """
 
@@ -47,6 +48,7 @@ class CaptureReader:
             CaptureError: it is that of no capture.
         """
         self.directions: list[str] = []
+        self.speeds: list[int] = []
         self.left_out = 0
         self._handle = handle
         self._place = place
@@ -164,6 +166,7 @@ class CaptureReader:
             others = any(what == identity and other != port for what, other in self._numbers)
             letter = _PORT_NAMES[port] if not base or others else ""
             self.directions.append(" ".join(filter(None, (base, letter))))
+            self.speeds.append(known.bits_per_s)
         return number
 
 

@@ -42,10 +42,12 @@ class Interface(NamedTuple):
     Attributes:
         link_type: what its records begin with.
         name: as people call it; empty if the file does not say.
+        bits_per_s: how fast its link is; 0 if the file does not say.
     """
 
     link_type: int
     name: str = ""
+    bits_per_s: int = 0
 
 
 class Records(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from cosim.capture.formats import CaptureFormat, capture_format
-from cosim.capture.wire_packet import WirePacket
+from cosim.capture.wire_packet import Direction, WirePacket
 from toolchain.growing_file import GrowingFile, growing_file
 
 __all__ = ["CaptureWriter", "capture_writer"]
@@ -42,11 +42,11 @@ class CaptureWriter:
 
 
 @contextmanager
-def capture_writer(place: str, directions: Sequence[str]) -> Iterator[CaptureWriter]:
+def capture_writer(place: str, directions: Sequence[Direction]) -> Iterator[CaptureWriter]:
     """A capture for the block to write: a file whose suffix says its format, a pipe, or `-` for standard output.
 
-    DIRECTIONS are names such as `S[1] -> H2[1]`; a packet's direction is an index into them. A file has the name
-    PLACE.part until the block is left, and, however it is left, whole packets.
+    A packet's direction is an index into DIRECTIONS. A file has the name PLACE.part until the block is left, and,
+    however it is left, whole packets.
 
     Raises:
         UserError: no such format, more directions than it has room for, or a place that cannot be written.

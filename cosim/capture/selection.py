@@ -1,0 +1,69 @@
+"""Which packets of a capture are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.capture.chunk import Chunk, PacketFlag
+from cosim.capture.fields import Fields
+
+__all__ = ["ARROW", "Kind", "Selection", "ends"]
+
+Kind = Literal["data", "link"]
+
+ARROW: Final = " -> "
+"""Between the two ends in the name of a direction."""
+
+
+def ends(direction: str) -> tuple[str, str] | None:
+    """From where a direction leads to where, if its name says so."""
+    source, arrow, destination = direction.partition(ARROW)
+    return (source, destination) if arrow else None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What packets must be to be shown; of several values of one kind, one must fit, and none stand for all.
+
+    Attributes:
+        ports: the direction, one of its ends `S[1]`, or the node there `S`.
+        lids: SLID or DLID.
+        opcodes: of the BTH.
+        kinds: data packets or link packets.
+        since_ns: the first time.
+        until_ns: the time before which they start.
+    """
+
+    ports: Sequence[str] = ()
+    lids: Sequence[int] = ()
+    opcodes: Sequence[int] = ()
+    kinds: Sequence[Kind] = ()
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+    def at_ports(self, direction: str) -> bool:
+        """Whether a direction is asked for."""
+        found = ends(direction) or ()
+        return not self.ports or bool({direction, *found, *(end.partition("[")[0] for end in found)} & {*self.ports})
+
+    def of(self, chunk: Chunk, fields: Fields, directions: Sequence[str]) -> NDArray[np.bool_]:
+        """Which packets of a chunk are asked for."""
+        wanted = np.array([self.at_ports(direction) for direction in directions])[chunk.direction]
+        if self.lids:
+            lids = list(self.lids)
+            wanted &= fields.has_lrh & (np.isin(fields.lrh("slid"), lids) | np.isin(fields.lrh("dlid"), lids))
+        if self.opcodes:
+            wanted &= fields.has_bth & np.isin(fields.bth("opcode"), list(self.opcodes))
+        if self.kinds:
+            is_link = chunk.has(PacketFlag.LINK)
+            wanted &= np.isin(is_link, [kind == "link" for kind in self.kinds])
+        if self.since_ns is not None:
+            wanted &= chunk.time_ns >= self.since_ns
+        if self.until_ns is not None:
+            wanted &= chunk.time_ns < self.until_ns
+        return wanted

@@ -1,0 +1,29 @@
+"""A capture read as packets."""
+
+from pathlib import Path
+
+from cosim.capture.chunk import PacketFlag
+from cosim.capture.reader import capture_reader
+from cosim.capture.wire_packet import Ending, WirePacket
+
+__all__ = ["read_packets", "read_with_directions"]
+
+
+def read_packets(path: Path | str) -> list[WirePacket]:
+    return read_with_directions(path)[0]
+
+
+def read_with_directions(path: Path | str) -> tuple[list[WirePacket], list[str]]:
+    """The packets; what was received with errors is in its bytes too."""
+    found = []
+    with capture_reader(str(path)) as capture:
+        for chunk in capture.chunks():
+            for index in range(len(chunk)):
+                flags = PacketFlag(int(chunk.flags[index]))
+                ending = Ending.EBP if flags & PacketFlag.MARKED else Ending.EGP
+                if flags & PacketFlag.CUT:
+                    ending = Ending.CUT
+                direction, time_ns = int(chunk.direction[index]), int(chunk.time_ns[index])
+                is_link = bool(flags & PacketFlag.LINK)
+                found.append(WirePacket(direction, time_ns, is_link, chunk.bytes_of(index), ending))
+        return found, capture.directions
