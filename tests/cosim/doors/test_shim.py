@@ -18,14 +18,18 @@ info[16:20] = b"\\0\\x05\\0\\x05"   # LID and MasterSMLID
 info[32:34] = b"\\0\\0"             # no change of states
 send(device, agent, directed((), PORT_INFO, 2, SET, bytes(info)))
 received(device)
-wait_for(lambda: sysfs("lid") == "0x5")
+assert sysfs("lid") == "0x5"
 """
 """The port has LID 5."""
 
 
 def runs(folder: Path, program: str, topology: str = "star") -> None:
-    ended = served(topology, "--", sys.executable, "-c", PROLOGUE + textwrap.dedent(program), cwd=folder, timeout=60)
+    ended = served(topology, "--", sys.executable, "-c", PROLOGUE + textwrap.dedent(program), cwd=folder)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_what_a_program_hears_that_it_has_set_the_files_say_already(tmp_path):
+    runs(tmp_path, HAS_LID)
 
 
 def test_a_read_with_too_little_room_leaves_the_mad_there(tmp_path):
