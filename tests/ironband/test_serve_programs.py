@@ -205,6 +205,19 @@ def test_opensm_routes_by_any_of_its_engines(tmp_path, engine):
 
 
 @needs_programs
+def test_a_ring_of_two_vls_is_routed_in_layers_and_one_of_one_vl_is_not(tmp_path):
+    layered = {}
+    for vls in ("1", "2"):
+        scripted(
+            tmp_path, ["--vls", vls], "ring_4", {"opensm": "rm -f opensm.log; opensm -o -d 2 -R lash -f opensm.log"}
+        )
+        log = (tmp_path / "opensm.log").read_text()
+        assert "SUBNET UP" in log
+        layered[vls] = "lash tables configured on all switches" in log
+    assert layered == {"1": False, "2": True}
+
+
+@needs_programs
 def test_hosts_have_as_many_lids_as_opensm_gives_them(tmp_path):
     lines = {"opensm": "opensm -o -d 2 -l 7 -f opensm.log", "lids": "ibaddr -L"}
     answers = scripted(tmp_path, [], "fat_tree", lines)
