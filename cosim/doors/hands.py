@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from cosim.doors.descriptors import FEW_SPARE, NoRoom, check_room
 from cosim.doors.lab import Lab, LabError
 from cosim.doors.protocol import CONTROL_SOCKET, DONE, REFUSED
 
@@ -77,6 +78,12 @@ class Hands:
         with suppress(BlockingIOError):
             connection, _address = self._listener.accept()
             connection.setblocking(False)
+            try:
+                check_room(connection.fileno(), FEW_SPARE)
+            except NoRoom as error:
+                self._send(connection, REFUSED, str(error))
+                connection.close()
+                return
             self._connections.add(connection)
             self._selector.register(connection, selectors.EVENT_READ, partial(self._serve, connection))
 
