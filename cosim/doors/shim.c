@@ -69,10 +69,13 @@ static const char *stand_in(const char *path, char *buffer) {
     if (!path || !directory()) return path;
     if (strncmp(path, "/sys/class/infiniband", 21) && strncmp(path, "/dev/infiniband", 15)) return path;
     const char *host = getenv("IRONBAND_HOST");
-    if (!host || !*host || strchr(host, '/')) host = "default";
+    if (!host || !*host) host = "default";
+    int is_name = !strchr(host, '/') && strcmp(host, ".") && strcmp(host, "..");
     int length = snprintf(buffer, PATH_MAX, "%s/hosts/%s", directory(), host), before = errno;
-    if (syscall(SYS_faccessat, AT_FDCWD, buffer, F_OK)) tell(buffer);
+    errno = ENOENT;
+    if (!is_name || syscall(SYS_faccessat, AT_FDCWD, buffer, F_OK)) tell(buffer);
     errno = before;
+    if (!is_name) length = snprintf(buffer, PATH_MAX, "%s/no-host", directory());
     if (length < PATH_MAX) snprintf(buffer + length, PATH_MAX - length, "%s", path);
     return buffer;
 }

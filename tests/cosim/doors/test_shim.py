@@ -263,12 +263,15 @@ def test_a_program_at_another_host_sees_that_hosts_adapter(tmp_path):
 
 
 def test_a_person_is_told_once_where_no_server_or_no_such_host_is(tmp_path):
-    script = "IRONBAND_HOST=H9 ls /sys/class/infiniband /dev/infiniband; IRONBAND_DIR=/gone cat /dev/infiniband/umad0"
+    hosts = "H9", "../hosts/H1", "H1/sys", ".."
+    script = "; ".join(f"IRONBAND_HOST={host} ls /sys/class/infiniband /dev/infiniband" for host in hosts)
+    script += "; IRONBAND_DIR=/gone cat /dev/infiniband/umad0"
     ended = served("star", "--", "sh", "-c", script, cwd=tmp_path)
     ours = [line for line in ended.stderr.splitlines() if line.startswith("ironband: ")]
-    assert [re.sub("ironband: .*(/gone|/hosts)", r"\1", line.partition(";")[0]) for line in ours] == [
-        "/hosts/H9: No such file or directory",
-        "/gone/socket: No such file or directory",
+    assert ended.stdout == ""
+    assert [re.sub("ironband: .*?(/gone/|/hosts/)", "", line.partition(";")[0]) for line in ours] == [
+        *(f"{host}: No such file or directory" for host in hosts),
+        "socket: No such file or directory",
     ]
 
 
