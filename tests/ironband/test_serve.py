@@ -232,6 +232,9 @@ def test_lines_do_what_they_say_or_are_refused(tmp_path):
             ("flow H1 H2 0.5 4096", "BYTES 4096: expected at most the smallest MTU, 2048"),
             ("errors H1 rust 9", "errors of kind 'rust': expected bit_flip"),
             ("errors H1 bit_flip 0.5", "CYCLES 0.5: expected 0, or 1000..1099511627776"),
+            ("errors H1 bit_flip 5000.5", "CYCLES 5000.5: expected 0, or 1000..1099511627776"),
+            ("flow H1 H2 0.5 512 1.5", "SL 1.5: expected a whole number 0..15"),
+            ("flow H1 H2 0.5 99.9", "BYTES 99.9: expected a whole number 8..4096"),
             ("flow H1 H1", "flow H1 H1: expected two hosts"),
             ("stop H1 H2", "stop H1 H2: no such flow; there are: none"),
         ):
