@@ -259,6 +259,19 @@ def test_standard_input_takes_the_same_lines(tmp_path):
     assert last == "ends"
 
 
+def test_a_line_that_does_not_end_is_dropped_and_told_once(tmp_path):
+    lines = "time" + " " * 100_000 + "\ntime\n" + "x" * 5_000 + "\n" + "y" * 50_000
+    ended = subprocess.run(
+        [*COMMAND, "serve", "star"], cwd=tmp_path, input=f"{lines}\nquit\n", capture_output=True, text=True, timeout=300
+    )
+    *_head, first, now, second, third, last = ended.stdout.splitlines()
+    assert now.startswith("cycle ")
+    assert {first, second, third} == {"a line has more than 4096 bytes, which are dropped up to its end"}
+    assert last == "ends"
+    with Server("star", "--at", "place", cwd=tmp_path):
+        assert _tell(tmp_path, "x" * 5_000).stderr.startswith("ironband: a line has more than 4096 bytes")
+
+
 def test_nobody_to_tell_is_an_error_of_a_line(capsys, monkeypatch):
     monkeypatch.delenv("IRONBAND_DIR", raising=False)
     assert "IRONBAND_DIR is not set" in one_line_error(capsys, "tell", "time")
