@@ -27,7 +27,7 @@ ASKED = {
     "ibtracert": f"ibtracert $({LID}) $(IRONBAND_HOST=H4 {LID})",
     "smpquery": "smpquery nodedesc -D 0,1; smpquery portinfo -D 0,1 7; smpquery portinfo -D 0,1 0",
     "perfquery": f"perfquery -x $(IRONBAND_HOST=H4 {LID}) 1",
-    "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo",
+    "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo; sminfo -D 0",
     "ibportstate": "ibportstate -D 0,1 7 query",
     "ibqueryerrors": "ibqueryerrors",
     "saquery": "IRONBAND_HOST=H4 saquery | grep -c NodeDescription; saquery -P 2 -p | grep -c dlid",
@@ -140,8 +140,8 @@ class TestPrograms:
     def test_counters_are_read_in_band(self, said):
         assert re.search(r"PortXmitPkts:\.+[1-9]", said["perfquery"])
 
-    def test_the_subnet_manager_answers_near_and_far(self, said):
-        assert said["sminfo"].count("SMINFO_MASTER") == 2
+    def test_the_subnet_manager_answers_near_and_far_and_its_own_host(self, said):
+        assert said["sminfo"].count("SMINFO_MASTER") == 3
 
     def test_a_port_and_its_peer_are_told(self, said):
         assert re.search(r"LinkState:\.+Active", said["ibportstate"])
