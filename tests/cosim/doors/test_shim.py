@@ -1,6 +1,7 @@
 """The preloaded library and the server together stand in for a kernel: system calls and what they do."""
 
 import re
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -49,6 +50,48 @@ def test_a_read_with_too_little_room_leaves_the_mad_there(tmp_path):
         fails(errno.EAGAIN, os.read, device, 320)
         """,
     )
+
+
+SLOW = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/socket.h>
+#include <unistd.h>
+ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
+    ssize_t (*real)(int, struct msghdr *, int) = dlsym(RTLD_NEXT, "recvmsg"), got = real(fd, message, flags);
+    if (flags & MSG_PEEK) usleep(200000);
+    return got;
+}
+"""
+"""Between a look at what has arrived and its taking there is time for other threads."""
+
+
+def test_threads_that_read_one_device_at_once_get_a_mad_each(tmp_path):
+    (tmp_path / "slow.c").write_text(SLOW)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "slow.so", "slow.c"], cwd=tmp_path, check=True)
+    program = """
+device = opened()
+agent = register(device)
+os.set_blocking(device, True)
+seen = []
+def reads():
+    seen.append(int.from_bytes(os.read(device, HEADER + 256)[HEADER + 12 : HEADER + 16], "big"))
+threads = [threading.Thread(target=reads) for _ in range(2)]
+send(device, agent, directed((), NODE_INFO, 1))
+select.select([device], [], [])
+for thread in threads:
+    thread.start()
+wait_for(lambda: seen)
+time.sleep(0.3)
+send(device, agent, directed((), NODE_INFO, 2))
+for thread in threads:
+    thread.join()
+assert sorted(seen) == [1, 2]
+"""
+    (tmp_path / "reads.py").write_text(f"{PROLOGUE}import threading\n{program}")
+    script = f"LD_PRELOAD=./slow.so:$LD_PRELOAD exec {sys.executable} reads.py"
+    ended = served("star", "--", "sh", "-c", script, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_megabyte_is_asked_for_sized_and_read(tmp_path):
