@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from cosim.engines.base import ENGINES
 from sm.errors import ManagerError
 from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
+from toolchain.temporary_directory import PREFIX, temporary_directory
 from wire.codes import MTU, mtu_bytes
 
 if TYPE_CHECKING:
@@ -114,20 +115,20 @@ def work_directory() -> Iterator[Path]:
     """
     from cosim.simulators.cocotb_results import LOG, SimulationFailed
 
-    with writing(f"directory {tempfile.gettempdir()}"):
-        directory = tempfile.TemporaryDirectory(prefix="ironband-", ignore_cleanup_errors=True)
-    with directory as path:
+    with ExitStack() as held:
+        with writing(f"directory {tempfile.gettempdir()}"):
+            path = held.enter_context(temporary_directory())
         try:
-            yield Path(path)
+            yield path
         except SimulationFailed as failure:
             said = str(failure).partition("\n")[0]
-            logs = sorted(Path(path).rglob(LOG))
+            logs = sorted(path.rglob(LOG))
             raise SimulationFailed(f"{said}; its log is {_kept(logs[0])}" if logs else said) from failure
 
 
 def _kept(log: Path) -> Path:
     """A copy of a log, in the directory for temporary files."""
-    handle, name = tempfile.mkstemp(prefix="ironband-", suffix=".log")
+    handle, name = tempfile.mkstemp(prefix=PREFIX, suffix=".log")
     os.close(handle)
     return Path(shutil.copyfile(log, name))
 

@@ -10,7 +10,7 @@ import click
 from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
-from ironband.common import DIRECTORY, SEED, input_errors, json_option
+from ironband.common import DIRECTORY, SEED, VLS, input_errors, json_option
 from ironband.serve_directory import program_path, server_directory
 from ironband.up_options import (
     lft_size,
@@ -21,7 +21,7 @@ from ironband.up_options import (
     sim_option,
 )
 from sm.lids import MAX_LMC
-from wire.parameters import SwitchParameters, adapter_port
+from wire.parameters import AdapterParameters, SwitchParameters, adapter_port
 
 __all__ = ["serve"]
 
@@ -34,6 +34,7 @@ __all__ = ["serve"]
 @click.option("--alone", is_flag=True, help="RTL without the golden model beside it, which is faster.")
 @click.option("--host", metavar="HOST", help="Where programs are by default.  [default: the first host of the file]")
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
+@click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
 @json_option
@@ -45,6 +46,7 @@ def serve(
     alone: bool,
     host: str | None,
     at: Path | None,
+    vls: int,
     link_down_timeout: int,
     seed: int,
     json_file: str | None,
@@ -58,7 +60,8 @@ def serve(
     with input_errors():
         described = read_topology(find_topology(topology))
         # How many LIDs a host gets, OpenSM's user chooses later.
-        made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, {}, MAX_LMC)))
+        switch = SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, {}, MAX_LMC))
+        made = fabric_of(described, switch, AdapterParameters(vls=vls))
         host, _port = adapter_port(manager_host(made.fabric, host, "--host"))
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
         if command and shutil.which(command[0], path=program_path()) is None:

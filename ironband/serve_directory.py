@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -13,13 +12,12 @@ from pathlib import Path
 import click
 
 from toolchain.atomic_files import writing
+from toolchain.temporary_directory import LOCK, PREFIX, locked, temporary_directory
 
 __all__ = ["PROGRAM_DIRECTORIES", "program_path", "server_directory"]
 
 PROGRAM_DIRECTORIES = "/usr/sbin:/sbin"
 
-_LOCK = ".ironband-serve"
-_PREFIX = "ironband-"
 _DRAWN = "12345678"
 """As many bytes as tempfile draws."""
 
@@ -45,29 +43,29 @@ def server_directory(at: Path | None) -> Iterator[Path]:
     with ExitStack() as held:
         with writing(f"directory {at or tempfile.gettempdir()}"):
             parent = Path(tempfile.gettempdir())
-            length = len(os.fsencode((at or parent / f"{_PREFIX}{_DRAWN}").resolve()))
+            length = len(os.fsencode((at or parent / f"{PREFIX}{_DRAWN}").resolve()))
             if length > _LONGEST:
                 where = f"TMPDIR {parent}" if at is None else f"--at {at}"
                 raise click.UsageError(f"{where}: {length} bytes: expected a name of at most {_LONGEST}")
-            directory = (at or Path(tempfile.mkdtemp(prefix=_PREFIX))).resolve()
-            if directory.exists() and not (directory / _LOCK).exists() and any(directory.iterdir()):
-                raise click.UsageError(f"--at {at}: holds something else: expected a directory for a server alone")
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = held.enter_context((directory / _LOCK).open("w"))
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise click.UsageError(f"--at {at}: a server is running there") from None
-            _clear(directory)
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            if at is None:
+                directory = held.enter_context(temporary_directory()).resolve()
+            else:
+                directory = at.resolve()
+                if directory.exists() and not (directory / LOCK).exists() and any(directory.iterdir()):
+                    raise click.UsageError(f"--at {at}: holds something else: expected a directory for a server alone")
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                try:
+                    held.enter_context(locked(directory))
+                except BlockingIOError:
+                    raise click.UsageError(f"--at {at}: a server is running there") from None
+                held.callback(shutil.rmtree, directory, ignore_errors=True)
+                _clear(directory)
+        yield directory
 
 
 def _clear(directory: Path) -> None:
     for left in directory.iterdir():
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left)
-        elif left.name != _LOCK:
+        elif left.name != LOCK:
             left.unlink()

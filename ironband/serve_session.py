@@ -22,6 +22,7 @@ from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
 from ironband.common import STDOUT, work_directory, write_json
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
+from toolchain.atomic_files import write_atomically
 from toolchain.process import in_foreground
 from wire.parameters import SwitchParameters
 
@@ -154,7 +155,7 @@ class _Session:
         exports = f"export LD_PRELOAD={shlex.quote(str(self._library))}${{LD_PRELOAD:+:$LD_PRELOAD}}\n"
         exports += f'export PATH="$PATH:{PROGRAM_DIRECTORIES}"\n'
         exports += "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self._environment.items())
-        (self._directory / _ENVIRONMENT).write_text(exports)
+        write_atomically(self._directory / _ENVIRONMENT, exports)
         switches = sum(isinstance(node, SwitchParameters) for node in self._task.fabric.nodes.values())
         counted = f"{switches} switch{'es' * (switches != 1)}, {len(self._door.ports)} hosts"
         self._say(f"{self._topology}: {counted}, {len(self._task.fabric.links)} links; served")

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from cosim.doors.descriptors import MANY_SPARE, NoRoom, check_room
 from cosim.doors.device import DeviceError, UmadDevice
 from cosim.doors.host_port import HostPort
 from cosim.doors.mad_layer import Moment
@@ -97,6 +98,12 @@ class Clients:
             accepted, _address = self._listener.accept()
             accepted.setblocking(False)
             connection = _Connection(accepted)
+            try:
+                check_room(accepted.fileno(), MANY_SPARE)
+            except NoRoom as error:
+                self._tell(f"{connection}: refused: {error}")
+                accepted.close()
+                return
             self._connections.add(connection)
             self._selector.register(accepted, selectors.EVENT_READ, lambda events: self._serve(connection, events))
             self.connected()
@@ -124,6 +131,9 @@ class Clients:
             return
         except OSError:
             self._end(connection)
+        except NoRoom as error:
+            self._tell(f"{connection}: its device ends: {error}")
+            self._end(connection)
         except ProtocolError as error:
             self._tell(f"{connection}: what it sent is no request: {error}")
             self._end(connection)
@@ -136,6 +146,7 @@ class Clients:
 
         Raises:
             ProtocolError: it is none at this time.
+            NoRoom: END cannot stay open.
         """
         if (request.operation is Operation.OPEN) is not (connection.port is None):
             raise ProtocolError(f"{request.operation.name} of a device that is {'not ' * (not connection.port)}open")
@@ -146,6 +157,7 @@ class Clients:
                     if self._open(connection, request, end):
                         return True
                 case Operation.WAIT:
+                    check_room(end, MANY_SPARE)
                     self._drop_wait(connection, request.flags)
                     connection.waits[request.flags] = self.now.time + request.argument, end
                     return True
@@ -167,6 +179,7 @@ class Clients:
         Raises:
             DeviceError: there is no such device, or it is in use.
             ProtocolError: the library is of another version.
+            NoRoom: there is too much open already for it to wait.
         """
         version, no_wait, kind = request.flags >> 16, bool(request.flags & 0x100), request.flags & 0xFF
         if version != VERSION or kind not in set(DeviceKind):
@@ -182,6 +195,7 @@ class Clients:
         if kind == DeviceKind.ISSM and port in self._managers:
             if no_wait:
                 raise DeviceError(errno.EAGAIN)
+            check_room(end, MANY_SPARE)
             self._for_manager.append((connection, end, port))
             return True
         connection.port = port

@@ -384,7 +384,10 @@ class Door:
     # What happens.
 
     def _answered(self, mads: MadPort, send: Send, answer: bytes) -> None:
-        """A Set may have changed what is known of the port that it went to."""
+        """A Set may have changed what is known of the port that it went to.
+
+        The host there knows before the program that has set it: who hears that a port is Active finds it so.
+        """
         if send.mad[1] not in SMI_CLASSES or send.mad[3] != MadMethod.SET:
             return
         smp = unpack_smp(answer)
@@ -395,10 +398,14 @@ class Door:
             reached = [end] if end is not None else []
         else:
             reached = [port for port in self._port_at.values() if port.has_lid(send.address.lid)]
+        attribute = SmaAttribute(smp.attribute_id)
+        is_port_info = attribute is SmaAttribute.PORT_INFO
         for port in reached:
-            if smp.attribute_id == SmaAttribute.PORT_INFO and not smp.status:
+            if is_port_info and not smp.status:
                 port.m_key = PORT_INFO["m_key"].read(mad_data(unpack_smp(send.mad)))
-            self._stale[port, SmaAttribute(smp.attribute_id)] = None
+            if len(reached) == 1 and not smp.status and (is_port_info or not smp.attribute_modifier):
+                port.learn(attribute, mad_data(smp))
+            self._stale[port, attribute] = None
 
     def _end_of(self, port: HostPort, path: tuple[int, ...]) -> HostPort | None:
         """The host's port at the end of a directed route."""

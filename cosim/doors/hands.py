@@ -11,12 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from cosim.doors.descriptors import FEW_SPARE, NoRoom, check_room
 from cosim.doors.lab import Lab, LabError
 from cosim.doors.protocol import CONTROL_SOCKET, DONE, REFUSED
 
 __all__ = ["Hands"]
 
 _MOST_BYTES: Final = 1 << 12
+"""Of a line."""
+
+_TOO_LONG: Final = f"a line has more than {_MOST_BYTES} bytes, which are dropped up to its end"
 
 
 class Hands:
@@ -49,11 +53,14 @@ class Hands:
             except OSError:
                 # A terminal that is no longer ours to read.
                 return False
+            was_told = len(rest) > _MOST_BYTES
             *lines, last = bytes(rest + data).split(b"\n")
-            rest[:] = last
-            for line in lines if data else [*lines, last]:
+            for line in (lines if data else [*lines, last])[was_told:]:
                 if line.strip():
                     self._do(line, answer, answer)
+            rest[:] = last[: _MOST_BYTES + 1]
+            if len(rest) > _MOST_BYTES and not (was_told and not lines):
+                answer(_TOO_LONG)
             return bool(data)
 
         def serve(events: int) -> None:
@@ -69,6 +76,8 @@ class Hands:
 
     def _do(self, line: bytes, answer: Callable[[str], None], refuse: Callable[[str], None]) -> None:
         try:
+            if len(line) > _MOST_BYTES:
+                raise LabError(_TOO_LONG)
             self._lab.do(line.decode(errors="replace"), answer)
         except LabError as error:
             refuse(str(error))
@@ -77,12 +86,18 @@ class Hands:
         with suppress(BlockingIOError):
             connection, _address = self._listener.accept()
             connection.setblocking(False)
+            try:
+                check_room(connection.fileno(), FEW_SPARE)
+            except NoRoom as error:
+                self._send(connection, REFUSED, str(error))
+                connection.close()
+                return
             self._connections.add(connection)
             self._selector.register(connection, selectors.EVENT_READ, partial(self._serve, connection))
 
     def _serve(self, connection: socket.socket, _events: int) -> None:
         try:
-            line = connection.recv(_MOST_BYTES)
+            line = connection.recv(_MOST_BYTES + 1)
         except OSError:
             line = b""
         if line:

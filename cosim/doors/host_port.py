@@ -77,7 +77,14 @@ class HostPort:
         # Of several questions the last one's answer is the newest, whichever comes first.
         if smp.transaction_id & 0xFFFF_FFFF != self._asked.get(attribute) or smp.status:
             return
-        data = mad_data(smp)
+        self._know(attribute, mad_data(smp))
+
+    def learn(self, attribute: SmaAttribute, data: bytes) -> None:
+        """Takes from somebody's Set what an attribute is now; questions asked before may have older answers."""
+        self._asked.pop(attribute, None)
+        self._know(attribute, data)
+
+    def _know(self, attribute: SmaAttribute, data: bytes) -> None:
         if self.known.get(attribute) != data:
             self.known[attribute] = data
             self.on_change(self)

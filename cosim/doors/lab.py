@@ -158,15 +158,15 @@ class Lab:
         known = next((one for one in _ROW_KINDS if one == kind), None)
         if known is None:
             raise LabError(f"errors of kind {kind!r}: expected {', '.join(_ROW_KINDS)}")
-        every = _number("CYCLES", cycles, 0, MAX_CYCLES)
+        every = int(cycles) if cycles.isdecimal() else None
+        if every is None or not (every == _NEVER or STEP_CYCLES <= every <= MAX_CYCLES):
+            raise LabError(f"CYCLES {cycles}: expected 0, or {STEP_CYCLES}..{MAX_CYCLES}")
         target = injection_target(link, direction)
         if every == _NEVER:
             self._errors.pop((target, known), None)
             return f"{text}: sends without {known}"
-        if every < STEP_CYCLES:
-            raise LabError(f"CYCLES {cycles}: expected 0, or {STEP_CYCLES}..{MAX_CYCLES}")
-        self._errors[target, known] = int(every)
-        return f"{text}: a {known} in what it sends, once in {int(every):,} cycles on the average"
+        self._errors[target, known] = every
+        return f"{text}: a {known} in what it sends, once in {every:,} cycles on the average"
 
     def _before_step(self, first: int, last: int) -> None:
         """Nodes that come back, and errors of a step: one of a kind at the most."""
@@ -184,8 +184,8 @@ class Lab:
         if start == end:
             raise LabError(f"flow {source} {destination}: expected two hosts")
         rate = _number("RATE", rest[0], 0.0001, 1) if rest else _RATE
-        size = int(_number("BYTES", rest[1], 8, _MOST_BYTES)) if len(rest) > 1 else _BYTES
-        sl = int(_number("SL", rest[2], 0, 15)) if len(rest) > 2 else _SL
+        size = _whole("BYTES", rest[1], 8, _MOST_BYTES) if len(rest) > 1 else _BYTES
+        sl = _whole("SL", rest[2], 0, 15) if len(rest) > 2 else _SL
         limit = min(node.mtu for node in self._fabric.nodes.values())
         if size > limit:
             raise LabError(f"BYTES {size}: expected at most the smallest MTU, {limit}")
@@ -283,6 +283,12 @@ def _number(name: str, text: str, low: float, high: float) -> float:
     if not low <= value <= high:
         raise LabError(f"{name} {text}: expected {low:g}..{high:g}")
     return value
+
+
+def _whole(name: str, text: str, low: int, high: int) -> int:
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise LabError(f"{name} {text}: expected a whole number {low}..{high}")
+    return int(text)
 
 
 def _some(names: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from cosim.doors.mad_layer import Send
 from cosim.doors.user_mad import Address
 from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15
 from wire.headers import BTH, DETH, GRH, LRH
-from wire.mad import MAD_BYTES, MadMethod, MgmtClass
+from wire.mad import MAD_BYTES, RESPONSE_BIT, MadMethod, MgmtClass
 from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
 from wire.mad_text import attribute_of, mad_title, unpack_mad
 from wire.packet import Packet, parse
@@ -55,12 +55,15 @@ def mad_in(port: HostPort, data: bytes) -> tuple[Address, bytes] | None:
 
 def from_itself(port: HostPort, address: Address) -> Address:
     """Where a MAD seems to come from that a port has sent to itself at an address."""
-    return Address(_own_lid(port, address), QP_GSI, address.sl, 0, address.p_key_index)
+    lid = LID_PERMISSIVE if address.lid == LID_PERMISSIVE else _own_lid(port, address)
+    return Address(lid, address.qpn, address.sl, 0, address.p_key_index)
 
 
 def is_for_adapter(mad: bytes) -> bool:
     """Whether an adapter does something with a MAD that its own host has sent to it."""
-    return mad[1] in SMI_CLASSES or (mad[1] == MgmtClass.PERF and mad[3] in (MadMethod.GET, MadMethod.SET))
+    if mad[1] in SMI_CLASSES:
+        return not mad[3] & RESPONSE_BIT
+    return mad[1] == MgmtClass.PERF and mad[3] in (MadMethod.GET, MadMethod.SET)
 
 
 def flight_key(mad: bytes) -> bytes:

@@ -11,6 +11,7 @@
 // A message to the server is a struct request and some bytes. With it goes one end of a socket pair, to which the server
 // sends a struct reply and some bytes. Bytes that are too many for a message are in a memory file that goes along.
 #define _GNU_SOURCE
+#include <asm/ioctls.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <linux/ioctl.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,10 +71,13 @@ static const char *stand_in(const char *path, char *buffer) {
     if (!path || !directory()) return path;
     if (strncmp(path, "/sys/class/infiniband", 21) && strncmp(path, "/dev/infiniband", 15)) return path;
     const char *host = getenv("IRONBAND_HOST");
-    if (!host || !*host || strchr(host, '/')) host = "default";
+    if (!host || !*host) host = "default";
+    int is_name = !strchr(host, '/') && strcmp(host, ".") && strcmp(host, "..");
     int length = snprintf(buffer, PATH_MAX, "%s/hosts/%s", directory(), host), before = errno;
-    if (syscall(SYS_faccessat, AT_FDCWD, buffer, F_OK)) tell(buffer);
+    errno = ENOENT;
+    if (!is_name || syscall(SYS_faccessat, AT_FDCWD, buffer, F_OK)) tell(buffer);
     errno = before;
+    if (!is_name) length = snprintf(buffer, PATH_MAX, "%s/no-host", directory());
     if (length < PATH_MAX) snprintf(buffer + length, PATH_MAX - length, "%s", path);
     return buffer;
 }
@@ -288,7 +293,8 @@ int ioctl(int fd, unsigned long what, ...) {
     va_start(rest, what);
     void *argument = va_arg(rest, void *);
     va_end(rest);
-    if (!is_device(fd)) return real(fd, what, argument);
+    int is_of_files = what == FIONBIO || what == FIOCLEX || what == FIONCLEX;
+    if (is_of_files || !is_device(fd)) return real(fd, what, argument);
     size_t size = _IOC_SIZE(what), in = _IOC_DIR(what) & _IOC_WRITE ? size : 0, out = _IOC_DIR(what) & _IOC_READ ? size : 0;
     return call(fd, (struct request){IOCTL, 0, what}, argument, in, out ? argument : NULL, out);
 }
@@ -322,11 +328,18 @@ static ssize_t receive(int fd, struct arrival *arrival, void *data, size_t size,
     return got;
 }
 
-ssize_t read(int fd, void *data, size_t size) {
-    REAL(read);
-    if (!is_device(fd)) return real(fd, data, size);
+// Between the look at what has arrived and its taking no other thread takes it, nor is a process forked.
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+
+static void begin_taking(void) { pthread_mutex_lock(&taking); }
+
+static void end_taking(void) { pthread_mutex_unlock(&taking); }
+
+__attribute__((constructor)) static void prepare(void) { pthread_atfork(begin_taking, end_taking, end_taking); }
+
+static ssize_t take(int fd, void *data, size_t size) {
     struct arrival arrival;
-    if (receive(fd, &arrival, data, size, MSG_PEEK) < 0) return -1;
+    if (receive(fd, &arrival, data, size, MSG_PEEK | MSG_DONTWAIT) < 0) return -1;
     if (size < arrival.least) {
         errno = EINVAL;
         return -1;
@@ -337,6 +350,21 @@ ssize_t read(int fd, void *data, size_t size) {
     }
     if (receive(fd, &arrival, data, size, MSG_DONTWAIT) < 0) return -1;
     return arrival.total;
+}
+
+ssize_t read(int fd, void *data, size_t size) {
+    REAL(read);
+    if (!is_device(fd)) return real(fd, data, size);
+    for (;;) {
+        begin_taking();
+        ssize_t got = take(fd, data, size);
+        int why = errno;
+        end_taking();
+        errno = why;
+        if (got >= 0 || why != EAGAIN || fcntl(fd, F_GETFL) & O_NONBLOCK) return got;
+        struct arrival arrival;
+        if (recv(fd, &arrival, sizeof arrival, MSG_PEEK) < 0) return -1;
+    }
 }
 
 ssize_t __read_chk(int fd, void *data, size_t size, size_t room) {

@@ -9,6 +9,7 @@ from typing import Final
 
 from cosim.doors.host_port import HostPort
 from cosim.doors.user_mad import ABI_VERSION
+from toolchain.atomic_files import writing
 from wire.codes import LinkWidth, PortPhysicalState, PortState
 from wire.node_info import NODE_INFO, node_description_text
 from wire.port_tables import GUID_INFO
@@ -85,10 +86,18 @@ class HostFiles:
         """Write a file if it says something new; a reader finds the old text or the new one.
 
         Of many new files with one text, such as tables' entries, all are links to the first: no file changes in place.
+
+        Raises:
+            OutputError: it cannot be written, of a full disk most often.
         """
         if self._written.get(name) == text:
             return
         path = self._root / name
+        with writing(f"{path}"):
+            self._replace(name, path, text)
+        self._written[name] = text
+
+    def _replace(self, name: Path, path: Path, text: str) -> None:
         if name not in self._written:
             path.parent.mkdir(parents=True, exist_ok=True)
             first = self._first.setdefault(text, name)
@@ -100,7 +109,6 @@ class HostFiles:
             new = path.with_name(f".{path.name}")
             new.write_text(f"{text}\n")
             new.replace(path)
-        self._written[name] = text
 
 
 def _port(port: HostPort) -> Iterator[tuple[str, str]]:

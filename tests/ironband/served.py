@@ -6,18 +6,29 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from ironband.serve_directory import program_path
 from tests.ironband.command import COMMAND
 
-__all__ = ["TELL", "TWO_SWITCHES", "large_fat_tree", "needs_programs", "scripted", "served"]
+__all__ = ["TELL", "TWO_SWITCHES", "beside", "large_fat_tree", "needs_programs", "scripted", "served", "wait_for"]
 
 TELL: Final = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
+
+WAIT_UNTIL: Final = """wait_until() {
+    for _ in $(seq 3000); do eval "$1" && return; sleep 0.1; done
+    echo "never came: $1"
+    return 1
+}
+"""
+"""A shell's function: what is waited for comes some time, also on a machine that has much else to do."""
 
 PACKAGES = {"opensm": "opensm", "ibnetdiscover": "infiniband-diags"}
 
@@ -69,8 +80,27 @@ needs_programs = pytest.mark.skipif(
 )
 
 
+@contextmanager
+def beside(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A program beside the body of the `with` block; it is killed if it still runs at the end, whatever the cause."""
+    process = subprocess.Popen(command, text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until something holds, which it does some time, also on a machine that has much else to do."""
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def served(
-    *arguments: str, cwd: Path, timeout: float = 300, environment: dict[str, str] | None = None
+    *arguments: str, cwd: Path, timeout: float = 1200, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """What `ironband serve` says and how it ends."""
     return subprocess.run(
@@ -84,14 +114,15 @@ def served(
     )
 
 
-def scripted(
-    cwd: Path, options: list[str], topology: str, lines: dict[str, str], timeout: float = 300
-) -> dict[str, str]:
-    """Serve a topology to shell commands, one after the other; what each says, by its name, and all of it as "all"."""
+def scripted(cwd: Path, options: list[str], topology: str, lines: dict[str, str]) -> dict[str, str]:
+    """Serve a topology to shell commands, one after the other; what each says, by its name, and all of it as "all".
+
+    They may `wait_until CONDITION`.
+    """
     script = "\n".join(
         f"{{ {line}\n}} > {name}.out 2>&1 || echo status $? >> {name}.out" for name, line in lines.items()
     )
-    (cwd / "script").write_text(f"{script}\n")
+    (cwd / "script").write_text(f"{WAIT_UNTIL}{script}\n")
     ended = served(*options, topology, "--", "sh", "script", cwd=cwd)
     assert ended.returncode == 0, ended.stderr
     said = {name: (cwd / f"{name}.out").read_text() for name in lines}

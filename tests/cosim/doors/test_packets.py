@@ -77,7 +77,9 @@ def test_a_mad_is_known_again_after_hops_have_changed_it():
 
 def test_an_adapter_answers_its_own_host_for_its_agents_alone():
     assert is_for_adapter(mad(MadMethod.GET))
-    assert is_for_adapter(mad(MadMethod.GET, mgmt_class=MgmtClass.SUBN_LID_ROUTED))
+    for smi_class in (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE):
+        assert is_for_adapter(mad(MadMethod.GET, mgmt_class=smi_class))
+        assert not is_for_adapter(mad(MadMethod.GET_RESP, mgmt_class=smi_class))
     assert not is_for_adapter(mad(0x81))
     assert not is_for_adapter(mad(MadMethod.GET, mgmt_class=MgmtClass.SUBN_ADM))
 

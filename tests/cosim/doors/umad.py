@@ -69,7 +69,7 @@ def sysfs(name: str) -> str:
 
 
 def wait_for(condition) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
