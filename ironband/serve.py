@@ -10,6 +10,7 @@ import click
 from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from ironband.capture_options import capture_options
 from ironband.common import DIRECTORY, SEED, VLS, input_errors, json_option
 from ironband.serve_directory import program_path, server_directory
 from ironband.up_options import (
@@ -37,6 +38,7 @@ __all__ = ["serve"]
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
+@capture_options
 @json_option
 def serve(
     topology: str,
@@ -49,6 +51,8 @@ def serve(
     vls: int,
     link_down_timeout: int,
     seed: int,
+    capture: str | None,
+    capture_at: tuple[str, ...],
     json_file: str | None,
 ) -> int:
     """Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.
@@ -68,6 +72,7 @@ def serve(
             raise click.UsageError(f"{command[0]}: no such program")
 
         with server_directory(at) as directory:
+            from cosim.experiments.link_capture import link_capture
             from cosim.experiments.serving import ServeTask
             from ironband.serve_session import run_session
 
@@ -80,4 +85,5 @@ def serve(
                 link_down_timeout=link_down_timeout,
                 seed=seed,
             )
-            return run_session(task, topology, described, host, directory, command, json_file)
+            with link_capture(made.fabric, capture, capture_at) as taps:
+                return run_session(task, taps, topology, described, host, directory, command, json_file)

@@ -17,6 +17,7 @@ import click
 from cosim.doors.hands import Hands
 from cosim.doors.lab import LINES
 from cosim.doors.shim import build_shim
+from cosim.engines.base import Taps
 from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
 from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
@@ -36,6 +37,7 @@ _SIGNALLED = 128
 
 def run_session(
     task: ServeTask,
+    taps: Taps,
     topology: str,
     described: TopologyFile,
     host: str,
@@ -50,7 +52,7 @@ def run_session(
     """
     with ExitStack() as stack:
         session = _Session(task, topology, described, host, directory, command, stack, quiet=json_file == STDOUT)
-        cycles, difference = session.run()
+        cycles, difference = session.run(taps)
         if json_file is not None:
             write_json(json_file, session.results(cycles))
     if difference:
@@ -113,13 +115,13 @@ class _Session:
         self._lab = make_lab(task, self._door)
         self._hands = Hands(directory, self._door.selector, self._lab)
 
-    def run(self) -> tuple[int, str]:
+    def run(self, taps: Taps) -> tuple[int, str]:
         """Simulate; the cycles, and how RTL and golden model differ if they do.
 
         Programs see their devices end before they are ended themselves, so that none waits for an answer.
         """
         with closing(self._door), closing(self._hands), work_directory() as work_dir:
-            comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir)
+            comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir, taps)
         if comparison is None or comparison.difference is None:
             return cycles, ""
         # As near as one gets to it again: programs send when they like.

@@ -12,7 +12,7 @@ import click
 from cosim.engines.base import ENGINES, MODEL, PART_ENGINES
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
-from cosim.topology.topology import is_end, named, parse_end
+from cosim.topology.topology import is_end, named, no_such_node, parse_end
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
@@ -69,7 +69,6 @@ ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {"min-hop": min_hop, "up-down
 """Of `--routing`."""
 
 _FAILURE = re.compile(r"(.+)@([0-9]{1,30})")
-_MANY_NAMES = 12
 
 
 def check_distinct(files: Iterable[tuple[str, Path | None]]) -> None:
@@ -188,9 +187,7 @@ def _known(fabric: FabricParameters, text: str, option: str) -> tuple[str, int |
     Raises:
         click.UsageError: there is none.
     """
-    nodes = list(map(node_text, fabric.nodes))
     name, port = named(fabric.nodes, *parse_end(text)) if is_end(text) else ("", None)
     if name not in fabric.nodes:
-        rest = ", ..." if len(nodes) > _MANY_NAMES else ""
-        raise click.UsageError(f"{option} {text}: no such node; there are {', '.join(nodes[:_MANY_NAMES])}{rest}")
+        raise click.UsageError(f"{option} {no_such_node(fabric, text)}")
     return name, port

@@ -12,8 +12,8 @@ from cosim.doors.host_port import HostPort
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.injection import link_error
-from cosim.topology.topology import named, parse_end
-from wire.parameters import AdapterParameters, FabricParameters, adapter_port, node_text, port_text, reset_cycles
+from cosim.topology.topology import Port, no_such_node, port_named
+from wire.parameters import FabricParameters, adapter_port, node_text, port_text, reset_cycles
 from wire.registers import Counter, place_of_address, port_address
 from wire.stimulus import Operation, injection_target
 from wire.trace import Kind, Record, port_of_source
@@ -117,7 +117,7 @@ class Lab:
         """
         names = [name for name in self._nodes if text in (node_text(name), adapter_port(name)[0])]
         if not names:
-            raise self._unknown(text)
+            raise LabError(no_such_node(self._fabric, text))
         self._check_whole(*names)
         indices = [self._nodes.index(name) for name in names]
         if any(reading.node in indices for reading in self._readings):
@@ -221,25 +221,11 @@ class Lab:
             raise LabError(f"{text}: has no link")
         return found
 
-    def _port(self, text: str) -> tuple[str, int]:
+    def _port(self, text: str) -> Port:
         try:
-            name, number = parse_end(text)
+            return port_named(self._fabric, text)
         except ValueError as error:
             raise LabError(str(error)) from None
-        name, number = named(self._nodes, name, number)
-        if name not in self._nodes:
-            raise self._unknown(text)
-        node = self._fabric.nodes[name]
-        if number is None and not isinstance(node, AdapterParameters):
-            raise LabError(f"{name}: is a switch, expected {name}[PORT]")
-        number = 1 if number is None else number
-        ports = self._fabric.port_count(node)
-        if not 1 <= number <= ports:
-            raise LabError(f"{text}: expected port 1..{ports}")
-        return name, number
-
-    def _unknown(self, text: str) -> LabError:
-        return LabError(f"{text}: no such node; there are {_some(map(node_text, self._nodes))}")
 
     def _host(self, text: str) -> HostPort:
         port = next((one for ports in self._door.ports.values() for one in ports if text in (one.host, str(one))), None)

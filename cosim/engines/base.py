@@ -69,10 +69,12 @@ class Taps:
         directions: (link, direction) by their places in the fabric's parameters.
         take: called with the place of a direction among these and each packet that enters the link there, in order of
             (cycle, place), some time after it has ended.
+        pause: called when it may be long until the next is taken.
     """
 
     directions: tuple[tuple[int, int], ...] = ()
     take: Callable[[int, FramedPacket], None] = lambda place, packet: None
+    pause: Callable[[], None] = lambda: None
 
 
 NO_TAPS: Final = Taps()

@@ -16,10 +16,9 @@ from collections.abc import Collection, Generator, Iterator
 from contextlib import closing
 from typing import TypeVar
 
-from cosim.engines.base import EngineError, RunOptions
+from cosim.engines.base import EngineError, RunOptions, Taps
 from cosim.engines.model import ModelRun
 from cosim.engines.part import Part
-from cosim.engines.taps import ModelTaps
 from cosim.engines.windows import windows
 from cosim.harness.stream_files import WIRE_ENTRY, Outbox, write_surroundings
 from cosim.simulators.installed import Simulator
@@ -59,8 +58,7 @@ def simulate(
     """
     part = Part(spec.parameters, rtl)
     keeps_deliveries = options.on_delivery is not None or spec.actor is not None
-    leader = _Leader(spec, part, keeps_deliveries)
-    taps = ModelTaps(leader.model.fabric, options.taps)
+    leader = _Leader(spec, part, keeps_deliveries, options.taps)
     found = windows(
         simulator,
         fabric_design(part.parameters, part=True),
@@ -73,7 +71,6 @@ def simulate(
     with closing(found):
         for window in found:
             options.progress(window.stop)
-            taps.look(window.stop)
             records, deliveries = leader.take(window.stop)
             merged = sorted([*(one for one in records if not part.has(one.source)), *map(part.record, window.records)])
             delivered = list(map(part.delivery, window.deliveries))
@@ -94,34 +91,30 @@ def simulate(
                 raise ShadowMismatch(
                     f"cycle {first.cycle}: {names[first.node]} delivers another packet than its golden model"
                 )
-    taps.end(leader.model.finished)
+    leader.end()
 
 
 class _Leader:
-    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.windows.Feed`).
-
-    Attributes:
-        model: the run of it.
-    """
+    """The golden model of the whole fabric, ahead of the part that it feeds (`cosim.engines.windows.Feed`)."""
 
     answers = False
 
-    def __init__(self, spec: RunSpec, part: Part, keeps_deliveries: bool) -> None:
+    def __init__(self, spec: RunSpec, part: Part, keeps_deliveries: bool, taps: Taps) -> None:
         self._part = part
         self._stimulus = _NotedStimulus(spec)
         self._deliveries: deque[Delivery] = deque()
         on_delivery = self._deliveries.append if keeps_deliveries else None
-        self.model = ModelRun(spec, self._stimulus, on_delivery, posts_ahead=True)
+        self._model = ModelRun(spec, self._stimulus, on_delivery, taps, posts_ahead=True)
         self._records: deque[Record] = deque()
         self._plays: list[WirePlay] = []
         for end in part.ends:
-            inward, outward = self.model.fabric.keep_logs(end.link, end.inward)
+            inward, outward = self._model.fabric.keep_logs(end.link, end.inward)
             self._plays += [WirePlay(inward, end.flight - 1), WirePlay(outward)]
 
     def post(self, outbox: Outbox, cycle: int, wish: int) -> int:
         """Let the model go on, and post what its nodes send to the part and what acts on that."""
-        self._records.extend(self.model.records(wish))
-        end = self.model.finished
+        self._records.extend(self._model.records(wish))
+        end = self._model.finished
         for index, play in enumerate(self._plays):
             outbox.wire(index, play.entries(end))
         # The model draws a control operation when it has given the one before, so one of cycle `end` is there, too.
@@ -137,6 +130,10 @@ class _Leader:
 
     def delivered(self, delivery: Delivery) -> None:
         """The model's deliveries count."""
+
+    def end(self) -> None:
+        """There are no more windows."""
+        self._model.end()
 
     def take(self, stop: int) -> tuple[list[Record], list[Delivery]]:
         """Records and deliveries of cycles below STOP that were not taken before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from cosim.engines import compiled_model
-from cosim.engines.base import RunOptions
+from cosim.engines.base import RunOptions, Taps
 from cosim.engines.taps import ModelTaps
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from wire.stimulus import Delivery
@@ -14,6 +14,8 @@ from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 __all__ = ["ModelRun", "simulate"]
 
 _PROGRESS_RECORDS = 4096
+_LOOK_RECORDS = 1024
+"""After so many the packets that passed meanwhile are taken."""
 
 
 class ModelRun:
@@ -29,6 +31,7 @@ class ModelRun:
         spec: RunSpec,
         stimulus: Stimulus,
         on_delivery: Callable[[Delivery], None] | None,
+        taps: Taps,
         *,
         posts_ahead: bool = False,
     ) -> None:
@@ -45,6 +48,7 @@ class ModelRun:
             () if self._posts_ahead else stimulus.posts_until(spec.cycles),
             self._deliver if self._wanted else None,
         )
+        self._taps = ModelTaps(self.fabric, taps)
 
     def _deliver(self, delivery: Delivery) -> None:
         self._delivered[delivery.cycle, delivery.node] = delivery
@@ -55,11 +59,18 @@ class ModelRun:
             if self._posts_ahead:
                 for post in self._stimulus.posts_until(stop):
                     self.fabric.post(post)
-            for record in self.fabric.run(stop):
+            for count, record in enumerate(self.fabric.run(stop)):
                 if self._wanted and record.kind == Kind.DELIVER:
                     self._report(record)
+                if count % _LOOK_RECORDS == 0:
+                    self._taps.look(record.cycle)
                 yield record
             self.finished = stop
+            self._taps.look(stop)
+
+    def end(self) -> None:
+        """There are no more records."""
+        self._taps.end()
 
     def _report(self, record: Record) -> None:
         """Report the delivery of this record."""
@@ -73,12 +84,10 @@ class ModelRun:
 
 def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the model; see `cosim.engines.base.Engine`."""
-    run = ModelRun(spec, Stimulus(spec), options.on_delivery)
-    taps = ModelTaps(run.fabric, options.taps)
+    run = ModelRun(spec, Stimulus(spec), options.on_delivery, options.taps)
     for count, record in enumerate(run.records(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:
             options.progress(record.cycle)
-            taps.look(record.cycle)
         yield record
+    run.end()
     options.progress(run.finished)
-    taps.end(run.finished)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 from cosim.engines.base import Taps
@@ -15,8 +15,8 @@ __all__ = ["InOrder", "ModelTaps", "RowTaps"]
 class InOrder:
     """Hands on the packets of several taps in the order in which they began, of one cycle in that of the taps."""
 
-    def __init__(self, take: Callable[[int, FramedPacket], None]) -> None:
-        self._take = take
+    def __init__(self, taps: Taps) -> None:
+        self._taps = taps
         self._waiting: list[tuple[int, int, FramedPacket]] = []
 
     def give(self, seen: Iterable[tuple[int, FramedPacket]], begins_from: int) -> None:
@@ -26,9 +26,11 @@ class InOrder:
         waiting.sort(key=itemgetter(0, 1))
         done = 0
         while done < len(waiting) and waiting[done][0] < begins_from:
-            self._take(*waiting[done][1:])
+            self._taps.take(*waiting[done][1:])
             done += 1
-        del waiting[:done]
+        if done:
+            del waiting[:done]
+            self._taps.pause()
 
     def end(self) -> None:
         """No packet follows."""
@@ -40,7 +42,7 @@ class RowTaps:
 
     def __init__(self, taps: Taps) -> None:
         self._framers = [Framer() for _direction in taps.directions]
-        self._in_order = InOrder(taps.take)
+        self._in_order = InOrder(taps)
 
     def rows(self, rows: Iterable[Sequence[int]], until: int) -> None:
         """Rows as (cycle, data, tap, K symbols), which with those given before are all in cycles below UNTIL."""
@@ -68,14 +70,13 @@ class ModelTaps:
     def __init__(self, fabric: Fabric, taps: Taps) -> None:
         """Before the model runs."""
         self._taps = [fabric.tap(link, direction) for link, direction in taps.directions]
-        self._in_order = InOrder(taps.take)
+        self._in_order = InOrder(taps)
 
     def look(self, until: int) -> None:
         """Hand on what can be known when all cycles below UNTIL are over."""
         seen = [(number, packet) for number, tap in enumerate(self._taps) for packet in tap.packets(until)]
         self._in_order.give(seen, min((tap.begins_from() for tap in self._taps), default=until))
 
-    def end(self, until: int) -> None:
+    def end(self) -> None:
         """The run is over: a packet that has not ended is not seen."""
-        self.look(until)
         self._in_order.end()

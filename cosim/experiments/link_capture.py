@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from cosim.capture.wire_packet import Ending, WirePacket
+from cosim.capture.wire_packet import Direction, Ending, WirePacket
 from cosim.capture.writer import capture_writer
 from cosim.engines.base import NO_TAPS, Taps
 from cosim.topology.topology import port_named
@@ -22,7 +22,7 @@ _GETS: Final = ":in"
 
 _ENDINGS: Final = {Delimiter.EGP: Ending.EGP, Delimiter.EBP: Ending.EBP, Delimiter.CUT: Ending.CUT}
 
-Direction = tuple[int, int]
+_Place = tuple[int, int]
 """(link, direction) by their places in the parameters of a fabric."""
 
 
@@ -30,7 +30,7 @@ class NoSuchLink(UserError):
     """Where a capture is asked for there is no link."""
 
 
-def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[Direction]:
+def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[_Place]:
     """The directions of the links at these ports, `NODE[PORT]` or `HOST`; all there are without any.
 
     `PORT:out` is only what the port sends, `PORT:in` what it gets.
@@ -41,10 +41,10 @@ def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[Direc
     both = (0, 1)
     if not places:
         return [(link, direction) for link in range(len(fabric.links)) for direction in both]
-    sent_by: dict[tuple[str, int], Direction] = {}
+    sent_by: dict[tuple[str, int], _Place] = {}
     for index, link in enumerate(fabric.links):
         sent_by |= {(link.a, link.a_port): (index, 0), (link.b, link.b_port): (index, 1)}
-    found: dict[Direction, None] = {}
+    found: dict[_Place, None] = {}
     for place in places:
         text = place.removesuffix(_SENDS).removesuffix(_GETS)
         try:
@@ -59,11 +59,11 @@ def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[Direc
     return list(found)
 
 
-def _name(fabric: FabricParameters, direction: Direction) -> str:
+def _named(fabric: FabricParameters, direction: _Place) -> Direction:
     link = fabric.links[direction[0]]
     ends = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
     sender, receiver = ends if direction[1] == 0 else reversed(ends)
-    return f"{sender} -> {receiver}"
+    return Direction(f"{sender} -> {receiver}")
 
 
 @contextmanager
@@ -80,11 +80,11 @@ def link_capture(
         yield NO_TAPS
         return
     directions = directions_at(fabric, places)
-    with capture_writer(file, [_name(fabric, direction) for direction in directions]) as writer:
+    with capture_writer(file, [_named(fabric, direction) for direction in directions]) as writer:
         write = writer.write
 
         def take(place: int, packet: FramedPacket) -> None:
             cycle, is_link, body, end = packet
             write(WirePacket(place, round(cycle * cycle_ns), is_link, body, _ENDINGS[end]))
 
-        yield Taps(tuple(directions), take)
+        yield Taps(tuple(directions), take, writer.flush)

@@ -28,11 +28,12 @@ __all__ = [
     "is_end",
     "named",
     "neighbours",
+    "no_such_node",
     "parse_end",
     "port_named",
 ]
 
-_MANY_NAMES = 20
+_MANY_NAMES = 12
 
 _END = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})(?:\[([0-9]{1,3})\])?")
 
@@ -73,6 +74,13 @@ def parse_end(text: str) -> tuple[str, int | None]:
     return match[1], int(match[2]) if match[2] else None
 
 
+def no_such_node(fabric: FabricParameters, text: str) -> str:
+    """What is wrong with a text that names none, and the first of many that there are."""
+    known = list(map(node_text, fabric.nodes))
+    rest = ", ..." if len(known) > _MANY_NAMES else ""
+    return f"{text}: no such node; there are {', '.join(known[:_MANY_NAMES])}{rest}"
+
+
 def port_named(fabric: FabricParameters, text: str) -> Port:
     """The port that people call `NODE[PORT]` or `HOST`.
 
@@ -81,9 +89,7 @@ def port_named(fabric: FabricParameters, text: str) -> Port:
     """
     name, number = named(fabric.nodes, *parse_end(text))
     if name not in fabric.nodes:
-        known = list(map(node_text, fabric.nodes))
-        rest = ", ..." if len(known) > _MANY_NAMES else ""
-        raise ValueError(f"{text}: no such node; there are {', '.join(known[:_MANY_NAMES])}{rest}")
+        raise ValueError(no_such_node(fabric, text))
     node = fabric.nodes[name]
     if number is None and not isinstance(node, AdapterParameters):
         raise ValueError(f"{name}: is a switch, expected {name}[PORT]")

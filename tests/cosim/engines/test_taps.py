@@ -26,7 +26,7 @@ def packet(cycle: int) -> FramedPacket:
 
 def test_packets_of_several_taps_come_in_the_order_in_which_they_began() -> None:
     taken: list[tuple[int, int]] = []
-    in_order = InOrder(lambda tap, one: taken.append((tap, one.cycle)))
+    in_order = InOrder(Taps(take=lambda tap, one: taken.append((tap, one.cycle))))
     in_order.give([(0, packet(5)), (1, packet(3))], 4)
     assert taken == [(1, 3)]
     in_order.give([(1, packet(5)), (1, packet(9)), (0, packet(4))], 6)
