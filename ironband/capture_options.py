@@ -7,14 +7,18 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from ironband.common import alone
+
 __all__ = ["capture_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+
 _CAPTURE: Final = click.option(
     "--capture",
     metavar="FILE|-",
-    help="Write what passes the links to FILE, for Wireshark and `show`: .pcapng, .pcap or .erf.",
+    callback=alone,
+    help="Write what passes the links to FILE (.pcapng, .pcap, .erf), or in place of the text to standard output.",
 )
 _AT: Final = click.option(
     "--capture-at",

@@ -80,7 +80,7 @@ def check(
         from ironband.check_report import check_json, print_check
         from ironband.progress import cycle_bar, text_console
 
-        console = text_console(json_file)
+        console = text_console(json_file, capture)
         with (
             link_capture(fabric, capture, capture_at) as taps,
             work_directory() as work_dir,

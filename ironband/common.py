@@ -33,6 +33,7 @@ __all__ = [
     "SEED",
     "STDOUT",
     "VLS",
+    "alone",
     "input_errors",
     "json_option",
     "sim_option",
@@ -57,6 +58,13 @@ def _writable(context: click.Context, parameter: click.Parameter, target: str | 
     if target is not None and target != STDOUT:
         with input_errors():
             output_file(Path(target))
+    return alone(context, parameter, target)
+
+
+def alone(context: click.Context, parameter: click.Parameter, target: str | None) -> str | None:
+    """Standard output takes one file."""
+    if target == STDOUT and STDOUT in (context.params.get("json_file"), context.params.get("capture")):
+        raise click.UsageError("--capture - --json -: expected one of them to be a file")
     return target
 
 

@@ -38,9 +38,9 @@ class Console(console.Console):
         raise
 
 
-def text_console(json_file: str | None) -> Console:
-    """Standard output for lines of any length; nothing goes there if JSON does."""
-    return Console(highlight=False, quiet=json_file == STDOUT, soft_wrap=True)
+def text_console(*files: str | None) -> Console:
+    """Standard output for lines of any length; nothing goes there if one of these files does."""
+    return Console(highlight=False, quiet=STDOUT in files, soft_wrap=True)
 
 
 @contextmanager

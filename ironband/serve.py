@@ -11,7 +11,7 @@ from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
 from ironband.capture_options import capture_options
-from ironband.common import DIRECTORY, SEED, VLS, input_errors, json_option
+from ironband.common import DIRECTORY, SEED, STDOUT, VLS, input_errors, json_option
 from ironband.serve_directory import program_path, server_directory
 from ironband.up_options import (
     lft_size,
@@ -86,4 +86,14 @@ def serve(
                 seed=seed,
             )
             with link_capture(made.fabric, capture, capture_at) as taps:
-                return run_session(task, taps, topology, described, host, directory, command, json_file)
+                return run_session(
+                    task,
+                    taps,
+                    topology,
+                    described,
+                    host,
+                    directory,
+                    command,
+                    json_file,
+                    quiet=STDOUT in (json_file, capture),
+                )

@@ -21,7 +21,7 @@ from cosim.engines.base import Taps
 from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
 from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
-from ironband.common import STDOUT, work_directory, write_json
+from ironband.common import work_directory, write_json
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
 from toolchain.atomic_files import write_atomically
 from toolchain.process import in_foreground
@@ -44,19 +44,21 @@ def run_session(
     directory: Path,
     command: Sequence[str],
     json_file: str | None,
+    *,
+    quiet: bool,
 ) -> int:
-    """Serve until the command has ended, or somebody ends it; the exit status.
+    """Serve until the command has ended, or somebody ends it; the exit status. QUIET: standard output is taken.
 
     Raises:
         What the engines raise, and the library's compilation (cosim.doors.shim.build_shim).
     """
     with ExitStack() as stack:
-        session = _Session(task, topology, described, host, directory, command, stack, quiet=json_file == STDOUT)
+        session = _Session(task, topology, described, host, directory, command, stack, quiet=quiet)
         cycles, difference = session.run(taps)
         if json_file is not None:
             write_json(json_file, session.results(cycles))
     if difference:
-        print(difference, file=sys.stderr if json_file == STDOUT else sys.stdout)
+        print(difference, file=sys.stderr if quiet else sys.stdout)
         return _DIFFER
     return session.status
 

@@ -116,7 +116,7 @@ def up(
         from ironband.progress import cycle_counter, text_console
         from ironband.up_report import SubnetPrinter, SubnetReport, faults, write_found
 
-        console = text_console(json_file)
+        console = text_console(json_file, capture)
         printer = SubnetPrinter(console, made.names)
         printer.head(topology, described, host, apart)
         with (
