@@ -79,11 +79,13 @@ def in_foreground(command: Sequence[str], *, env: Mapping[str, str]) -> Iterator
         OSError: it cannot be run.
     """
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    process = subprocess.Popen(command, env=dict(env), preexec_fn=_die_with_parent)
-    before = _children() - {process.pid}
+    before = _children()
+    process: subprocess.Popen[bytes] | None = None
     try:
+        process = subprocess.Popen(command, env=dict(env), preexec_fn=_die_with_parent)
         yield process
     finally:
+        # It may run already when an interruption keeps us from hearing of it.
         _end_children(process, before)
 
 
@@ -133,24 +135,31 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _children() -> set[int]:
-    """Our children, those included whose own parents have gone."""
+    """Our children, those included whose own parents have gone. One that ends meanwhile may hide others."""
     lists = Path("/proc/self/task").glob("*/children")
     return {int(number) for one in lists for number in one.read_text().split()}
 
 
-def _end_children(process: subprocess.Popen[bytes], spared: set[int]) -> None:
-    """End PROCESS and all that it has left to us: ask, wait a little, then kill. Whose parents end come to us, too."""
+def _children_later() -> set[int]:
+    time.sleep(_LOOK_SECONDS)
+    return _children()
+
+
+def _end_children(process: subprocess.Popen[bytes] | None, spared: set[int]) -> None:
+    """End all children but these: ask, wait a little, then kill. Those whose parents end come to us, too."""
     deadline = time.monotonic() + _GRACE_SECONDS
     asked: set[int] = set()
-    while left := _children() - spared:
+    while left := _children() - spared or _children_later() - spared:
         late = time.monotonic() > deadline
         for child in left if late else left - asked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL if late else signal.SIGTERM)
         asked |= left
-        process.poll()
-        for child in left - {process.pid}:
+        if process is not None:
+            process.poll()
+        for child in left - ({process.pid} if process is not None else set()):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(child, os.WNOHANG)
         time.sleep(_LOOK_SECONDS)
-    process.wait()
+    if process is not None:
+        process.wait()
