@@ -113,9 +113,9 @@ def test_the_crcs_that_tshark_finds_are_where_ours_are_and_right(tmp_path):
         if packet.is_link:
             assert lpcrc == last
         elif vcrc is not None:
-            # Not of raw packets, nor of those whose headers Wireshark does not know, as XRC's.
-            assert (vcrc, icrc) == (last, int.from_bytes(packet.data[-6:-2], "big"))
-            seen += 1
+            # Not of raw packets, nor, or not both, of those whose headers Wireshark does not know, as XRC's.
+            assert (vcrc, icrc) in ((last, int.from_bytes(packet.data[-6:-2], "big")), (last, None))
+            seen += icrc is not None
     assert seen > len(given) // 4
 
 
