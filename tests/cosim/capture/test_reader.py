@@ -2,12 +2,15 @@
 
 import os
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cosim.capture.chunk import PacketFlag
+from cosim.capture.crc_check import check_crcs
+from cosim.capture.fields import Fields
 from cosim.capture.reader import capture_reader
 from cosim.capture.records import CaptureError
 from cosim.capture.wire_packet import Ending, WirePacket
@@ -207,6 +210,21 @@ def test_a_capture_longer_than_what_is_read_at_once_is_read_whole(path):
         assert len(chunks) > 1
         assert sum(map(len, chunks)) == count
         assert all(np.all(chunk.length == len(PACKET)) for chunk in chunks)
+
+
+def test_a_long_capture_takes_no_more_memory_than_a_short_one(path):
+    def most_memory(records: int) -> int:
+        path.write_bytes((erf(DATA_TYPE, PACKET) + erf(LINK_TYPE, LINK)) * records)
+        tracemalloc.start()
+        with capture_reader(str(path)) as capture:
+            for chunk in capture.chunks():
+                check_crcs(chunk, Fields(chunk))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    count = 7_000_000 // len(erf(DATA_TYPE, PACKET))
+    assert most_memory(3 * count) < 1.05 * most_memory(count)
 
 
 def test_a_pipe_is_read_as_it_is_filled(tmp_path):
