@@ -9,10 +9,10 @@ from random import Random
 
 from bench.figures import Measured, Reading
 from bench.settings import Settings
-from cosim.capture.fields import Fields
-from cosim.capture.reader import capture_reader
-from cosim.capture.wire_packet import Direction, WirePacket
-from cosim.capture.writer import capture_writer
+from capture.fields import Fields
+from capture.reader import capture_reader
+from capture.wire_packet import Direction, WirePacket
+from capture.writer import capture_writer
 from wire.flow_control import CREDIT_MODULUS, FlowControlOp, FlowControlPacket
 from wire.packet import build_ud_send
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from cosim.capture.wire_packet import Direction, Ending, WirePacket
-from cosim.capture.writer import capture_writer
+from capture.wire_packet import Direction, Ending, WirePacket
+from capture.writer import capture_writer
 from ironband import main
-from tests.cosim.capture.foreign import INFINIBAND, enhanced, interface, obsolete, pcap, section, simple
-from tests.cosim.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
+from tests.capture.foreign import INFINIBAND, enhanced, interface, obsolete, pcap, section, simple
+from tests.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
 from tests.ironband.command import COMMAND, one_line_error
 from wire.crc import invert_vcrc
 from wire.flow_control import FlowControlOp, FlowControlPacket

@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import MOST_HEADER_BYTES, Chunk
-from cosim.capture.erf_file import ErfFile, looks_like_erf
-from cosim.capture.link_types import Damage, Packets, erf_packets, plain_packets
-from cosim.capture.pcap_file import PCAP_MAGICS, PcapFile
-from cosim.capture.pcapng_file import PCAPNG_MAGIC, PcapngFile
-from cosim.capture.records import ERF, INFINIBAND, CaptureError, Integers, Records, RecordsFile
+from capture.chunk import MOST_HEADER_BYTES, Chunk
+from capture.erf_file import ErfFile, looks_like_erf
+from capture.link_types import Damage, Packets, erf_packets, plain_packets
+from capture.pcap_file import PCAP_MAGICS, PcapFile
+from capture.pcapng_file import PCAPNG_MAGIC, PcapngFile
+from capture.records import ERF, INFINIBAND, CaptureError, Integers, Records, RecordsFile
 
 __all__ = ["STDIN", "CaptureReader", "capture_reader"]
 

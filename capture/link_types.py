@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import PacketFlag
-from cosim.capture.records import NO_TIME, Integers, Records, gathered
+from capture.chunk import PacketFlag
+from capture.records import NO_TIME, Integers, Records, gathered
 from wire.symbols import LINK_PACKET_BYTES
 
 __all__ = ["Damage", "Packets", "erf_packets", "plain_packets"]

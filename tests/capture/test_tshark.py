@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.capture.chunk import PacketFlag
-from cosim.capture.crc_check import Crc, check_crcs
-from cosim.capture.fields import Fields
-from cosim.capture.reader import capture_reader
-from cosim.capture.wire_packet import WirePacket
-from cosim.capture.writer import capture_writer
-from tests.cosim.capture.reading import read_packets, read_with_directions
-from tests.cosim.capture.samples import DIRECTIONS, FORMATS, good_packets
+from capture.chunk import PacketFlag
+from capture.crc_check import Crc, check_crcs
+from capture.fields import Fields
+from capture.reader import capture_reader
+from capture.wire_packet import WirePacket
+from capture.writer import capture_writer
+from tests.capture.reading import read_packets, read_with_directions
+from tests.capture.samples import DIRECTIONS, FORMATS, good_packets
 
 pytestmark = pytest.mark.skipif(
     any(shutil.which(name) is None for name in ("tshark", "editcap", "mergecap")),
@@ -149,8 +149,8 @@ def test_what_mergecap_puts_together_is_read_as_both(tmp_path):
 def test_tshark_follows_a_pipe(tmp_path):
     script = (
         "import sys\n"
-        "from tests.cosim.capture.samples import DIRECTIONS, good_packets\n"
-        "from cosim.capture.writer import capture_writer\n"
+        "from tests.capture.samples import DIRECTIONS, good_packets\n"
+        "from capture.writer import capture_writer\n"
         "with capture_writer('-', DIRECTIONS) as capture:\n"
         "    for packet in good_packets(17, 20):\n"
         "        capture.write(packet)\n"

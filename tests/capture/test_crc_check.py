@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from cosim.capture.chunk import Chunk
-from cosim.capture.crc_check import Crc, Crcs, check_crcs
-from cosim.capture.fields import Fields
-from cosim.capture.reader import capture_reader
-from cosim.capture.wire_packet import Ending, WirePacket
-from cosim.capture.writer import capture_writer
-from tests.cosim.capture.foreign import INFINIBAND, pcap
-from tests.cosim.capture.samples import DIRECTIONS, damaged, good_packets
+from capture.chunk import Chunk
+from capture.crc_check import Crc, Crcs, check_crcs
+from capture.fields import Fields
+from capture.reader import capture_reader
+from capture.wire_packet import Ending, WirePacket
+from capture.writer import capture_writer
+from tests.capture.foreign import INFINIBAND, pcap
+from tests.capture.samples import DIRECTIONS, damaged, good_packets
 from wire.codes import LNH
 from wire.crc import icrc_masked
 from wire.headers import LRH

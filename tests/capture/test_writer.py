@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cosim.capture.wire_packet import Direction, Ending, WirePacket
-from cosim.capture.writer import capture_writer
-from tests.cosim.capture.reading import read_packets, read_with_directions
-from tests.cosim.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
+from capture.wire_packet import Direction, Ending, WirePacket
+from capture.writer import capture_writer
+from tests.capture.reading import read_packets, read_with_directions
+from tests.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
 from toolchain.atomic_files import OutputError
 from toolchain.errors import UserError
 
@@ -110,8 +110,8 @@ def test_a_run_that_ends_early_leaves_a_whole_capture(how, tmp_path):
 
 ENDLESS = """
 import sys
-from cosim.capture.wire_packet import Direction, WirePacket
-from cosim.capture.writer import capture_writer
+from capture.wire_packet import Direction, WirePacket
+from capture.writer import capture_writer
 with capture_writer(sys.argv[1], [Direction("A")]) as capture:
     capture.write(WirePacket(0, 0, False, bytes(3002)))
     capture.flush()

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.capture.chunk import PacketFlag
-from cosim.capture.crc_check import check_crcs
-from cosim.capture.fields import Fields
-from cosim.capture.reader import capture_reader
-from cosim.capture.records import CaptureError
-from cosim.capture.wire_packet import Ending, WirePacket
-from tests.cosim.capture.foreign import (
+from capture.chunk import PacketFlag
+from capture.crc_check import check_crcs
+from capture.fields import Fields
+from capture.reader import capture_reader
+from capture.records import CaptureError
+from capture.wire_packet import Ending, WirePacket
+from tests.capture.foreign import (
     ERF,
     ETHERNET,
     INFINIBAND,
@@ -27,8 +27,8 @@ from tests.cosim.capture.foreign import (
     section,
     simple,
 )
-from tests.cosim.capture.reading import read_packets, read_with_directions
-from tests.cosim.capture.samples import good_packets
+from tests.capture.reading import read_packets, read_with_directions
+from tests.capture.samples import good_packets
 
 PACKET = next(packet.data for packet in good_packets(1, 10) if not packet.is_link)
 LINK = next(packet.data for packet in good_packets(1, 10) if packet.is_link)
