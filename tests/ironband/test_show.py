@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import secrets
+import shlex
 import subprocess
 import threading
 from pathlib import Path
@@ -14,6 +16,7 @@ from capture.writer import capture_writer
 from ironband import main
 from tests.capture.foreign import INFINIBAND, enhanced, interface, obsolete, pcap, section, simple
 from tests.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
+from tests.files import ROOT
 from tests.ironband.command import COMMAND, one_line_error
 from wire.crc import invert_vcrc
 from wire.flow_control import FlowControlOp, FlowControlPacket
@@ -250,3 +253,13 @@ def test_a_capture_is_followed_as_it_comes(tmp_path):
         assert process.wait() == 0
         watchdog.cancel()
     assert lines[1].split()[:1] == [b"7,000"]
+
+
+def test_the_page_shows_what_the_command_prints(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "show.md").read_text()
+    examples = re.findall(r"^\$ ironband (show .*)\n((?:.+\n)+)```", page, re.MULTILINE)
+    assert len(examples) == 3
+    for line, printed in examples:
+        assert main(shlex.split(line)) == 0
+        assert capsys.readouterr().out == printed
