@@ -70,6 +70,11 @@ class Settings:
         return 20_000 if self.quick else 150_000
 
     @property
+    def captured_packets(self) -> int:
+        """Of the capture that is read."""
+        return 50_000 if self.quick else 200_000
+
+    @property
     def memory_cycles(self) -> int:
         """Of the shorter of the runs whose memory is measured."""
         return 15_000 if self.quick else 100_000

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from bench.amaranth_speed import amaranth_ready
 from bench.builds import builds
 from bench.calibration import Calibration, Speed
+from bench.captures import captures
 from bench.figures import FIGURES, Figure, LoopKind, Measured, Reading, Target
 from bench.latency import latency
 from bench.management import MANAGEMENT_FIGURES, management
@@ -56,6 +57,7 @@ _TIMED = (
     _Step("speed", SPEED_FIGURES, speed),
     _Step("routes", ("routes_648_s",), routes),
     _Step("bring-up of 216 hosts", ("up_216_s",), up),
+    _Step("captures", ("capture_packets_per_s",), captures),
     _Step("build of a tree", ("build_tree_s",), build_tree),
     _Step("36 ports", WIDE_FIGURES, wide),
 )

@@ -61,7 +61,7 @@ def show(capture: str, view: str, bin_ns: int, gbps: float, json_file: str | Non
     one has to fit: --port S --port H1 --lid 3 shows what is at S or at H1, and from LID 3 or to it.
     """
     with input_errors():
-        from cosim.capture.selection import Selection
+        from capture.selection import Selection
         from ironband.show_report import report_capture
 
         return report_capture(capture, view, Selection(**asked), bin_ns, round(gbps * 1e9), json_file)

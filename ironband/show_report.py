@@ -6,15 +6,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cosim.capture.crc_check import check_crcs
-from cosim.capture.fields import Fields
-from cosim.capture.intervals import IntervalTable
-from cosim.capture.reader import CaptureReader, capture_reader
-from cosim.capture.selection import Selection
-from cosim.capture.timeline import Gaps, Timeline
-from cosim.capture.told_packet import told_packets
-from cosim.capture.totals import Totals
-from cosim.capture.views import AnalyserView, Ladder, View
+from capture.crc_check import check_crcs
+from capture.fields import Fields
+from capture.intervals import IntervalTable
+from capture.reader import CaptureReader, capture_reader
+from capture.selection import Selection
+from capture.timeline import Gaps, Timeline
+from capture.told_packet import told_packets
+from capture.totals import Totals
+from capture.views import AnalyserView, Ladder, View
 from ironband.common import write_json
 from toolchain.errors import UserError
 

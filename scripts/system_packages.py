@@ -87,6 +87,7 @@ NEEDS = [
     Need("opensm", _command("opensm"), required=False),
     Need("infiniband-diags", _command("ibnetdiscover"), required=False),
     Need("ibsim-utils", _command("ibsim"), required=False),
+    Need("tshark", _command("tshark"), required=False),
 ]
 
 

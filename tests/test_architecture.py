@@ -13,12 +13,18 @@ FLOORS = (
     ("bench",),
     ("cosim",),
     ("verilog",),
-    ("rtl", "model", "sm"),
+    ("rtl", "model", "sm", "capture"),
     ("wire", "toolchain"),
 )
 """From the top. A room imports only rooms of floors below its own."""
 
-NARROWER = {"rtl": {"wire"}, "model": {"wire"}, "sm": {"wire"}, "verilog": {"rtl", "wire", "toolchain"}}
+NARROWER = {
+    "rtl": {"wire"},
+    "model": {"wire"},
+    "sm": {"wire"},
+    "capture": {"wire", "toolchain"},
+    "verilog": {"rtl", "wire", "toolchain"},
+}
 """What the rooms with less than all that is below them may import."""
 
 INSIDE = {
@@ -28,7 +34,7 @@ INSIDE = {
         ("engines", "hosts", "doors", "analysis"),
         ("stimulus",),
         ("drivers", "scenario"),
-        ("simulators", "harness", "trace", "topology", "capture"),
+        ("simulators", "harness", "trace", "topology"),
     ),
     "rtl": (
         ("fabric",),

@@ -29,6 +29,7 @@ class GrowingFile:
 
     Attributes:
         reader_gone: it is a pipe that nobody reads any more; what is added is dropped.
+        failed: it could not be written, or it is a pipe that ends within a record; what is added is dropped.
     """
 
     def __init__(self, handle: int, place: str, *, is_pipe: bool) -> None:
@@ -39,7 +40,7 @@ class GrowingFile:
         self._waiting = bytearray()
         self._written = 0
         self._flushed_at = time.monotonic()
-        self._failed = False
+        self.failed = False
 
     def add(self, record: bytes) -> None:
         """Take a whole record.
@@ -57,20 +58,22 @@ class GrowingFile:
         Raises:
             OutputError: the file cannot be written.
         """
-        # What is interrupted here leaves a pipe with part of a record, after which nothing may follow, and a file
-        # in which the same bytes are written to the same place again.
-        if not self._failed and self._waiting:
-            self._failed = True
-            try:
-                with writing(self._place):
-                    self._write(bytes(self._waiting))
-            except OutputError:
-                raise
-            except BaseException:
-                self._failed = self._is_pipe
-                raise
-            self._failed = False
         self._flushed_at = time.monotonic()
+        if self.failed:
+            self._waiting.clear()
+        if not self._waiting:
+            return
+        try:
+            with writing(self._place):
+                self._write(bytes(self._waiting))
+        except OutputError:
+            self.failed = True
+            raise
+        except BaseException:
+            # An interruption. Of a file the same bytes are written to the same place again; a pipe may have got part
+            # of a record, after which nothing may follow.
+            self.failed = self._is_pipe
+            raise
 
     def _write(self, data: bytes) -> None:
         done = 0
@@ -86,17 +89,16 @@ class GrowingFile:
             self.reader_gone = True
         self._written, self._waiting = self._written + len(data), bytearray()
 
-    def finish(self) -> bool:
-        """Write what is left, and cut off what is no whole record; whether the file is whole.
+    def finish(self) -> None:
+        """Write what is left, and cut off what is no whole record.
 
         Raises:
             OutputError: the file cannot be written.
         """
         self.flush()
-        if not self._is_pipe and not self._failed:
+        if not self._is_pipe and not self.failed:
             with writing(self._place):
                 os.ftruncate(self._handle, self._written)
-        return not self._failed
 
 
 @contextmanager
@@ -126,17 +128,16 @@ def growing_file(place: str) -> Iterator[GrowingFile]:
     part = target.with_name(target.name + PART)
     handle = _open_alone(part, place)
     file = GrowingFile(handle, place, is_pipe=False)
-    whole = False
     try:
         try:
             yield file
         finally:
-            whole = file.finish()
-            if whole:
+            file.finish()
+            if not file.failed:
                 with writing(place):
                     part.replace(target)
     finally:
-        if not whole:
+        if file.failed:
             part.unlink(missing_ok=True)
         os.close(handle)
 

@@ -19,7 +19,7 @@ from cosim.engines.simulation import run
 from cosim.trace.compare import Names, compare
 from ironband import main as ironband
 
-PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "verilog", "cosim", "ironband")
+PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "capture", "verilog", "cosim", "ironband")
 _ENGINE = "icarus"
 
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "verilog", "cosim", "ironband")
+PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "capture", "verilog", "cosim", "ironband")
 COMPARISON = Path(__file__).with_name("comparison.py")
 
 CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "41")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import Chunk, PacketFlag
-from cosim.capture.records import Integers, gathered
+from capture.chunk import Chunk, PacketFlag
+from capture.records import Integers, gathered
 from wire.codes import LNH
 from wire.crc import VCRC_BYTES
 from wire.flow_control import FLOW_CONTROL

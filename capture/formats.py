@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cosim.capture.erf_record import ERF_DIRECTIONS, erf_record
-from cosim.capture.wire_packet import Direction, WirePacket
+from capture.erf_record import ERF_DIRECTIONS, erf_record
+from capture.wire_packet import Direction, WirePacket
 from toolchain.atomic_files import is_special
 from toolchain.errors import UserError
 from toolchain.growing_file import STDOUT

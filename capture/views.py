@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
-from cosim.capture.selection import ends
-from cosim.capture.told_packet import ToldPacket
+from capture.selection import ends
+from capture.told_packet import ToldPacket
 from toolchain.errors import UserError
 
 __all__ = ["AnalyserView", "Ladder", "View"]

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from cosim.capture.chunk import Chunk
-from cosim.capture.records import Integers
+from capture.chunk import Chunk
+from capture.records import Integers
 
 __all__ = ["BITS_PER_S", "UNKNOWN", "Gaps", "Timeline"]
 

@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import MOST_HEADER_BYTES, Chunk
-from cosim.capture.erf_file import ErfFile, looks_like_erf
-from cosim.capture.link_types import Packets, erf_packets, plain_packets
-from cosim.capture.pcap_file import PCAP_MAGICS, PcapFile
-from cosim.capture.pcapng_file import PCAPNG_MAGIC, PcapngFile
-from cosim.capture.records import ERF, INFINIBAND, CaptureError, Integers, Records, RecordsFile
+from capture.chunk import MOST_HEADER_BYTES, Chunk
+from capture.erf_file import ErfFile, looks_like_erf
+from capture.link_types import Damage, Packets, erf_packets, plain_packets
+from capture.pcap_file import PCAP_MAGICS, PcapFile
+from capture.pcapng_file import PCAPNG_MAGIC, PcapngFile
+from capture.records import ERF, INFINIBAND, CaptureError, Integers, Records, RecordsFile
 
 __all__ = ["STDIN", "CaptureReader", "capture_reader"]
 
@@ -56,7 +56,7 @@ class CaptureReader:
         self._table = np.zeros(0, np.int64)
         self._found = 0
         self._used = 0
-        """Bytes of the file that were cut into records."""
+        """Bytes of the file before those that are pending."""
         self._pending = b""
         while len(self._pending) < _BEGINNING_BYTES and (more := self._read()):
             self._pending += more
@@ -92,7 +92,7 @@ class CaptureReader:
             self._pending += read
             more = bool(read)
         if self._pending:
-            raise self._damaged(f"the file ends {len(self._pending)} bytes into a record")
+            raise self._damaged(0, f"the file ends {len(self._pending)} bytes into a record")
         if self.left_out and not self._found:
             raise CaptureError(f"{self._place}: no InfiniBand packet among {self.left_out} records")
 
@@ -104,23 +104,25 @@ class CaptureReader:
         while consumed and at < len(stretch):
             records, consumed, damage = self._file.cut(stretch[at:])
             chunk, wrong = self._chunk(data, records._replace(start=records.start + at))
-            at += consumed
-            self._used += consumed
             if len(chunk):
                 self._found += len(chunk)
                 yield chunk
-            if wrong or damage:
-                raise self._damaged(wrong or damage)
+            if wrong is not None:
+                raise self._damaged(wrong.start, wrong.what)
+            at += consumed
+            if damage:
+                raise self._damaged(at, damage)
+        self._used += at
         self._pending = self._pending[at:]
 
-    def _damaged(self, how: str) -> CaptureError:
-        return CaptureError(f"{self._place}: byte {self._used}, after {self._found} packets: {how}")
+    def _damaged(self, at: int, how: str) -> CaptureError:
+        return CaptureError(f"{self._place}: byte {self._used + at}, after {self._found} packets: {how}")
 
-    def _chunk(self, data: NDArray[np.uint8], records: Records) -> tuple[Chunk, str]:
-        """The packets of some records; and what is wrong with what follows them, in words."""
+    def _chunk(self, data: NDArray[np.uint8], records: Records) -> tuple[Chunk, Damage | None]:
+        """The packets of some records, and what is wrong with what follows them."""
         link_types = np.array([interface.link_type for interface in self._file.interfaces], np.int64)
         kind = link_types[records.interface] if len(link_types) else records.interface
-        wrong = ""
+        wrong: Damage | None = None
         parts: list[Packets] = []
         for link_type in np.unique(kind).tolist():
             index = np.flatnonzero(kind == link_type)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from cosim.capture.chunk import Chunk, PacketFlag
-from cosim.capture.crc_check import Crc, Crcs
+from capture.chunk import Chunk, PacketFlag
+from capture.crc_check import Crc, Crcs
 
 __all__ = ["Totals"]
 

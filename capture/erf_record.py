@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from cosim.capture.wire_packet import Ending, WirePacket
+from capture.wire_packet import Ending, WirePacket
 from wire.crc import vcrc_good
 from wire.headers import GRH, LRH
 from wire.symbols import LINK_PACKET_BYTES

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from cosim.capture.chunk import PacketFlag
-from cosim.capture.reader import capture_reader
-from cosim.capture.wire_packet import Ending, WirePacket
+from capture.chunk import PacketFlag
+from capture.reader import capture_reader
+from capture.wire_packet import Ending, WirePacket
 
 __all__ = ["read_packets", "read_with_directions"]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from cosim.capture.records import ERF, NO_TIME, Cut, Integers, Interface, Records, gathered
+from capture.records import ERF, NO_TIME, Cut, Integers, Interface, Records, gathered
 
 __all__ = ["PCAP_MAGICS", "PcapFile"]
 

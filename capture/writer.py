@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cosim.capture.formats import CaptureFormat, capture_format
-from cosim.capture.wire_packet import Direction, WirePacket
+from capture.formats import CaptureFormat, capture_format
+from capture.wire_packet import Direction, WirePacket
 from toolchain.growing_file import GrowingFile, growing_file
 
 __all__ = ["CaptureWriter", "capture_writer"]

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import PacketFlag
-from cosim.capture.records import NO_TIME, Integers, Records, gathered
+from capture.chunk import PacketFlag
+from capture.records import NO_TIME, Integers, Records, gathered
 from wire.symbols import LINK_PACKET_BYTES
 
-__all__ = ["Packets", "erf_packets", "plain_packets"]
+__all__ = ["Damage", "Packets", "erf_packets", "plain_packets"]
 
 _ERF_HEADER_BYTES: Final = 16
 _EXTENSION_BYTES: Final = 8
@@ -45,6 +45,13 @@ class Packets(NamedTuple):
     port: Integers
 
 
+class Damage(NamedTuple):
+    """A record that cannot be right: where it begins, and what is wrong, in words."""
+
+    start: int
+    what: str
+
+
 def plain_packets(records: Records) -> Packets:
     """Of records that begin with the LRH: all are data packets."""
     count = len(records.start)
@@ -54,8 +61,8 @@ def plain_packets(records: Records) -> Packets:
     return Packets(np.arange(count), records.start, records.captured, time_ns, flags, np.zeros(count, np.int64))
 
 
-def erf_packets(data: NDArray[np.uint8], records: Records) -> tuple[Packets, str]:
-    """Of ERF records, up to one that has no room for its header, and what is wrong with that.
+def erf_packets(data: NDArray[np.uint8], records: Records) -> tuple[Packets, Damage | None]:
+    """Of ERF records, up to one that has no room for its header.
 
     DATA has some bytes more than the records.
     """
@@ -68,7 +75,7 @@ def erf_packets(data: NDArray[np.uint8], records: Records) -> tuple[Packets, str
     if wrong.any():
         count = int(np.argmax(wrong))
         good, _ = erf_packets(data, records.at(slice(count)))
-        return good, f"{captured[count]} bytes, too few for an ERF record"
+        return good, Damage(int(start[count]), f"{captured[count]} bytes, too few for an ERF record")
     kind = data[start + 8] & ~np.uint8(_MORE)
     is_link = kind == _INFINIBAND_LINK
     found = np.flatnonzero((kind == _INFINIBAND) | is_link)
@@ -87,7 +94,7 @@ def erf_packets(data: NDArray[np.uint8], records: Records) -> tuple[Packets, str
     place = start + header
     length = np.where(is_link, _without_padding(data, place, length), length)
     time_ns = np.where(records.time_ns[found] == NO_TIME, _time_ns(data, start), records.time_ns[found])
-    return Packets(found, place, length, time_ns, flags, said & _PORT), ""
+    return Packets(found, place, length, time_ns, flags, said & _PORT), None
 
 
 def _headers(data: NDArray[np.uint8], start: Integers, captured: Integers) -> tuple[Integers, NDArray[np.bool_]]:

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from cosim.capture.wire_packet import Direction, Ending, WirePacket
+from capture.wire_packet import Direction, Ending, WirePacket
 from cosim.scenario.scenario_file import load_scenario
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from wire.codes import VL15

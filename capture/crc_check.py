@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import Chunk, PacketFlag
-from cosim.capture.fields import Fields
-from cosim.capture.records import Integers
+from capture.chunk import Chunk, PacketFlag
+from capture.fields import Fields
+from capture.records import Integers
 from wire.codes import LNH
 from wire.crc import (
     ICRC_BYTES,

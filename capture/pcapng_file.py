@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.records import NO_TIME, Cut, Integers, Interface, Records, gathered
+from capture.records import NO_TIME, Cut, Integers, Interface, Records, gathered
 
 __all__ = ["PCAPNG_MAGIC", "PcapngFile"]
 

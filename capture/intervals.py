@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from cosim.capture.records import Integers
-from cosim.capture.timeline import UNKNOWN
+from capture.records import Integers
+from capture.timeline import UNKNOWN
 
 __all__ = ["IntervalTable"]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from cosim.capture.records import ERF, NO_TIME, Cut, Interface, Records
+from capture.records import ERF, NO_TIME, Cut, Interface, Records
 
 __all__ = ["ErfFile", "looks_like_erf"]
 

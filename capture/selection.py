@@ -9,8 +9,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.chunk import Chunk, PacketFlag
-from cosim.capture.fields import Fields
+from capture.chunk import Chunk, PacketFlag
+from capture.fields import Fields
 
 __all__ = ["ARROW", "Kind", "Selection", "ends"]
 

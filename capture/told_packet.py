@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from cosim.capture.chunk import Chunk, PacketFlag
-from cosim.capture.crc_check import Crc, Crcs
-from cosim.capture.fields import Fields
-from cosim.capture.timeline import UNKNOWN, Gaps
+from capture.chunk import Chunk, PacketFlag
+from capture.crc_check import Crc, Crcs
+from capture.fields import Fields
+from capture.timeline import UNKNOWN, Gaps
 from wire.codes import LNH
 from wire.flow_control import FlowControlOp
 from wire.opcodes import Opcode

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.capture.records import Integers
+from capture.records import Integers
 from wire.headers import BTH, GRH, LRH
 
 __all__ = ["MOST_HEADER_BYTES", "Chunk", "PacketFlag"]
