@@ -68,7 +68,7 @@ def check(
         if waves is not None:
             output_directory(waves.parent)
         try:
-            fabric = check_experiment(options).topology.fabric
+            topology = check_experiment(options).topology
         except ValidationError as error:
             raise click.UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
         except ValueError as error:
@@ -82,7 +82,7 @@ def check(
 
         console = text_console(json_file, capture)
         with (
-            link_capture(fabric, capture, capture_at) as taps,
+            link_capture(topology.fabric, topology.widths, capture, capture_at) as taps,
             work_directory() as work_dir,
             cycle_bar(f"check on {options.sim}", options.cycles, console) as progress,
         ):

@@ -69,7 +69,8 @@ def run(
         from ironband.progress import text_console
         from ironband.scenario_run import run_scenario
 
-        with link_capture(loaded.topology.fabric, capture, capture_at, loaded.symbol_time_ns) as taps:
+        topology = loaded.topology
+        with link_capture(topology.fabric, topology.widths, capture, capture_at, loaded.symbol_time_ns) as taps:
             results = run_scenario(loaded, by, sim, waves, taps, directory, replay, text_console(json_file, capture))
         if json_file is not None:
             write_json(json_file, results.json())

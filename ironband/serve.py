@@ -85,7 +85,7 @@ def serve(
                 link_down_timeout=link_down_timeout,
                 seed=seed,
             )
-            with link_capture(made.fabric, capture, capture_at) as taps:
+            with link_capture(made.fabric, made.widths, capture, capture_at) as taps:
                 return run_session(
                     task,
                     taps,

@@ -120,7 +120,7 @@ def up(
         printer = SubnetPrinter(console, made.names)
         printer.head(topology, described, host, apart)
         with (
-            link_capture(task.fabric, capture, capture_at) as taps,
+            link_capture(task.fabric, task.widths, capture, capture_at) as taps,
             work_directory() as work_dir,
             cycle_counter(f"up on {task.engine}", console) as progress,
         ):

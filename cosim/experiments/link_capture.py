@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from cosim.capture.wire_packet import Direction, Ending, WirePacket
-from cosim.capture.writer import capture_writer
+from capture.wire_packet import Direction, Ending, WirePacket
+from capture.writer import capture_writer
 from cosim.engines.base import NO_TAPS, Taps
 from cosim.topology.topology import port_named
 from toolchain.errors import UserError
+from wire.codes import LinkWidth
 from wire.framing import FramedPacket
 from wire.parameters import FabricParameters, port_text
+from wire.symbols import LANES
 from wire.trace import Delimiter
 
 __all__ = ["directions_at", "link_capture"]
@@ -21,6 +23,9 @@ _SENDS: Final = ":out"
 _GETS: Final = ":in"
 
 _ENDINGS: Final = {Delimiter.EGP: Ending.EGP, Delimiter.EBP: Ending.EBP, Delimiter.CUT: Ending.CUT}
+
+_BITS_PER_SYMBOL: Final = 10
+_NS: Final = 10**9
 
 _Place = tuple[int, int]
 """(link, direction) by their places in the parameters of a fabric."""
@@ -59,28 +64,35 @@ def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[_Plac
     return list(found)
 
 
-def _named(fabric: FabricParameters, direction: _Place) -> Direction:
-    link = fabric.links[direction[0]]
+def _described(fabric: FabricParameters, widths: Sequence[int], cycle_ns: float, place: _Place) -> Direction:
+    link = fabric.links[place[0]]
     ends = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
-    sender, receiver = ends if direction[1] == 0 else reversed(ends)
-    return Direction(f"{sender} -> {receiver}")
+    sender, receiver = ends if place[1] == 0 else reversed(ends)
+    lanes = LANES if widths[place[0]] == LinkWidth.X4 else 1
+    return Direction(f"{sender} -> {receiver}", round(lanes * _BITS_PER_SYMBOL * _NS / cycle_ns))
 
 
 @contextmanager
 def link_capture(
-    fabric: FabricParameters, file: str | None, places: Sequence[str] = (), cycle_ns: float = 4
+    fabric: FabricParameters,
+    widths: Sequence[int],
+    file: str | None,
+    places: Sequence[str] = (),
+    cycle_ns: float = 4,
 ) -> Iterator[Taps]:
     """Taps that write a capture, for the runs of the block; none without a file. PLACES: see `directions_at`.
 
+    The capture says what rates links of these widths have; what changes them meanwhile it cannot.
+
     Raises:
         NoSuchLink: at one of the places is none.
-        UserError: as `cosim.capture.writer.capture_writer` does.
+        UserError: as `capture.writer.capture_writer` does.
     """
     if file is None:
         yield NO_TAPS
         return
     directions = directions_at(fabric, places)
-    with capture_writer(file, [_named(fabric, direction) for direction in directions]) as writer:
+    with capture_writer(file, [_described(fabric, widths, cycle_ns, one) for one in directions]) as writer:
         write = writer.write
 
         def take(place: int, packet: FramedPacket) -> None:

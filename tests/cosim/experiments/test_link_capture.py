@@ -1,14 +1,22 @@
 """Which directions of links a capture is of."""
 
+from pathlib import Path
+
 import pytest
 
+from capture.reader import capture_reader
 from cosim.experiments.link_capture import NoSuchLink, directions_at, link_capture
+from wire.codes import LinkWidth
+from wire.framing import FramedPacket
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.trace import Delimiter
 
 FABRIC = FabricParameters(
     {"S": SwitchParameters(ports=4), "A": AdapterParameters(), "B.1": AdapterParameters(), "B.2": AdapterParameters()},
     (LinkParameters("S", 1, "A", 1), LinkParameters("B.2", 1, "S", 3)),
 )
+
+WIDTHS = (LinkWidth.X4, LinkWidth.X1)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +47,22 @@ def test_a_port_names_the_directions_of_its_link(places: list[str], directions: 
     ],
 )
 def test_where_there_is_no_link_none_is_captured(place: str, message: str) -> None:
-    with pytest.raises(NoSuchLink) as caught, link_capture(FABRIC, "a.pcapng", [place]):
+    with pytest.raises(NoSuchLink) as caught, link_capture(FABRIC, WIDTHS, "a.pcapng", [place]):
         pass
     assert str(caught.value) == message
 
 
 def test_without_a_file_nobody_looks() -> None:
-    with link_capture(FABRIC, None) as taps:
+    with link_capture(FABRIC, WIDTHS, None) as taps:
         assert taps.directions == ()
+
+
+def test_a_capture_names_both_ends_of_a_link_and_its_rate(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.pcapng")
+    with link_capture(FABRIC, WIDTHS, path, ["A", "B[2]:out"]) as taps:
+        assert taps.directions == ((0, 0), (0, 1), (1, 0))
+        taps.take(2, FramedPacket(25, True, bytes(6), Delimiter.EBP))
+    with capture_reader(path) as capture:
+        (chunk,) = capture.chunks()
+    assert (chunk.time_ns[0], capture.directions) == (100, ["B[2] -> S[3]"])
+    assert capture.speeds == [25 * 10**8]
