@@ -106,7 +106,8 @@ class PortCounters(wiring.Component):
         kept, kept_above = lower.read_port(domain="comb"), upper.read_port(domain="comb")
         value, above = Signal(DATA_BITS), Signal(DATA_BITS)
         m.d.comb += [kept.addr.eq(at), kept_above.addr.eq(at[:_WIDE_BITS])]
-        m.d.comb += Cat(value, above).eq(_total(m, at, Cat(kept.data, Mux(is_wide, kept_above.data, 0)), waiting))
+        totals = _total(m, at, kept.data, kept_above.data, waiting)
+        m.d.comb += [signal.eq(total) for signal, total in zip((value, above), totals, strict=True)]
 
         # What is written: that, or what a write sets; the upper half takes the lower one from EXTENDED_LOW.
         extended_low = Signal(DATA_BITS)
@@ -156,18 +157,24 @@ def _is_one_of(offset: Value, registers: Iterable[int]) -> Value:
     return Cat(offset == register for register in registers).any()
 
 
-def _total(m: Module, at: Value, kept: Value, waiting: Sequence[Signal]) -> Value:
-    """The counter at this place, KEPT and what waits together, or all ones of its width if that is more."""
+def _total(m: Module, at: Value, kept: Value, kept_above: Value, waiting: Sequence[Signal]) -> tuple[Value, Value]:
+    """The counter at this place, what is kept of both halves and what waits together, or all ones if that is more.
+
+    What becomes of the upper half with a carry does not wait for it.
+    """
     bits = [2 * DATA_BITS if counter in HIGH_OF_COUNTER else _WIDTHS[counter] for counter in _PLACES]
-    total = Signal(2 * DATA_BITS + 1)
-    m.d.comb += total.eq(kept + Array(waiting)[at])
-    ones: Value = Const(0, 2 * DATA_BITS)
+    total, carried_above = Signal(DATA_BITS + 1), Signal(DATA_BITS + 1)
+    m.d.comb += [total.eq(kept + Array(waiting)[at]), carried_above.eq(kept_above + 1)]
+    carry = total[-1]
+    ones: Value = Const(0, DATA_BITS)
     too_much: Value = Const(0)
     for width in sorted(set(bits)):
         places = [place for place, one in enumerate(bits) if one == width]
         longest = max(width, *(len(waiting[place]) for place in places)) + 1
+        beyond = total[width:longest].any() if width <= DATA_BITS else carry & carried_above[-1]
         over = Signal(name=f"over_{width}")
-        m.d.comb += over.eq(Cat(at == place for place in places).any() & total[width:longest].any())
-        ones |= Mux(over, (1 << width) - 1, 0)
+        m.d.comb += over.eq(Cat(at == place for place in places).any() & beyond)
+        ones |= Mux(over, (1 << min(width, DATA_BITS)) - 1, 0)
         too_much |= over
-    return Mux(too_much, ones, total)[: 2 * DATA_BITS]
+    above = Mux(carry, carried_above, kept_above) | too_much.replicate(DATA_BITS)
+    return Mux(too_much, ones, total)[:DATA_BITS], above[:DATA_BITS]

@@ -223,8 +223,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "counters wrap",
         "registers/counters.py",
-        "return Mux(too_much, ones, total)",
-        "return total",
+        "Mux(too_much, ones, total)",
+        "total",
         mixed("counters_end", "S"),
         Kind.BUS_READ,
         "S",
