@@ -11,6 +11,7 @@ from amaranth.sim import Simulator
 
 from cosim.engines.base import RunOptions
 from cosim.harness.top import CYCLE_NS
+from cosim.simulators.amaranth_engine import QuickEngine
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
 from toolchain.garbage import no_garbage_collection
@@ -27,7 +28,7 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     with no_garbage_collection():
         component = make()
         bench = _Bench(component, stimulus)
-        simulator = Simulator(component)
+        simulator = Simulator(component, engine=QuickEngine)
     simulator.add_clock(CYCLE_NS * 1e-9)
     simulator.add_testbench(bench.play)
     with ExitStack() as stack:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
+from cosim.simulators.amaranth_engine import QuickEngine
 from rtl.adapter.mad_check import MadCheck
 from wire.codes import Q_KEY_GSI, VL15
 from wire.mad import MadMethod, MgmtClass
@@ -47,7 +48,7 @@ def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
             ctx.set(dut.row, {})
             await ctx.tick()
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

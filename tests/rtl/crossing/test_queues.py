@@ -8,6 +8,7 @@ import pytest
 from amaranth.lib import data
 from amaranth.sim import Simulator
 
+from cosim.simulators.amaranth_engine import QuickEngine
 from rtl.crossing.queues import PacketQueues, packet_layout
 
 QUEUES = 6
@@ -88,7 +89,7 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
                 taken = reference.take(cycle, take)
             await ctx.tick()
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
+from cosim.simulators.amaranth_engine import QuickEngine
 from rtl.link.crc import IcrcCheck, VcrcCheck
 from wire.packet import build_ud_send
 from wire.symbols import Row, frame_data_packet, frame_link_packet
@@ -42,7 +43,7 @@ def verdicts(dut: VcrcCheck | IcrcCheck, rows: Sequence[Row], gap: int = 0) -> l
             for _ in range(gap):
                 await ctx.tick()
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(drive)
     simulator.run()

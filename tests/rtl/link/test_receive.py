@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
+from cosim.simulators.amaranth_engine import QuickEngine
 from rtl.link.receive import Receiver
 from wire.symbols import Control, Row
 
@@ -56,7 +57,7 @@ def follow(rows: Sequence[Row | None], disabled: Sequence[int] = ()) -> list[dic
                 events["index"] = ctx.get(dut.received.index)
             found.append(events)
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(drive)
     simulator.run()
