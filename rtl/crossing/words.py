@@ -170,7 +170,7 @@ class HostReceive(wiring.Component):
         fingerprint = Signal(FINGERPRINT_WIDTH)
         first_cycle = Mux(words.first, cycle, start)
         before = Mux(words.first, Const(FINGERPRINT_INIT, FINGERPRINT_WIDTH), fingerprint)
-        after = fingerprint_step(before, lanes_of(words.data))
+        after = fingerprint_step(m, before, lanes_of(words.data))
         m.d.sync += cycle.eq(cycle + 1)
         with m.If(words.valid):
             m.d.sync += [start.eq(first_cycle), fingerprint.eq(after)]

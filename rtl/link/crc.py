@@ -32,31 +32,37 @@ def lanes_of(row_data: Value) -> list[Value]:
     return [row_data[8 * lane : 8 * lane + 8] for lane in reversed(range(LANES))]
 
 
-def _step(poly_reflected: int, width: int, state: Value, taken: list[Value]) -> Value:
-    word = Cat(*taken)
-    masks = crc_step_masks(poly_reflected, width, len(word))
-    return Cat(((state & of_state).xor() ^ (word & of_data).xor()) for of_state, of_data in masks)
+def _step(m: Module, poly_reflected: int, width: int, state: Value, taken: list[Value]) -> Signal:
+    # One signal for all that is read, of which each bit of the result masks its own: it is put together once.
+    read = Signal(width + sum(map(len, taken)))
+    after = Signal(width)
+    masks = crc_step_masks(poly_reflected, width, len(read) - width)
+    m.d.comb += [
+        read.eq(Cat(state, *taken)),
+        after.eq(Cat((read & (of_state | of_data << width)).xor() for of_state, of_data in masks)),
+    ]
+    return after
 
 
-def vcrc_step(state: Value, taken: list[Value]) -> Value:
+def vcrc_step(m: Module, state: Value, taken: list[Value]) -> Signal:
     """The 16-bit VCRC (or LPCRC) register after these bytes, first byte on the wire first.
 
     The register starts from `wire.crc.VCRC_INIT`; its complement, low byte first, is the VCRC.
     """
-    return _step(VCRC_POLY_REFLECTED, VCRC_WIDTH, state, taken)
+    return _step(m, VCRC_POLY_REFLECTED, VCRC_WIDTH, state, taken)
 
 
-def icrc_step(state: Value, taken: list[Value]) -> Value:
+def icrc_step(m: Module, state: Value, taken: list[Value]) -> Signal:
     """The 32-bit ICRC register after these bytes, first byte on the wire first."""
-    return _step(ICRC_POLY_REFLECTED, ICRC_WIDTH, state, taken)
+    return _step(m, ICRC_POLY_REFLECTED, ICRC_WIDTH, state, taken)
 
 
-def fingerprint_step(state: Value, taken: list[Value]) -> Value:
+def fingerprint_step(m: Module, state: Value, taken: list[Value]) -> Signal:
     """The 32-bit register of the trace's fingerprint after these bytes.
 
     It starts from `wire.crc.FINGERPRINT_INIT`; its complement is the fingerprint.
     """
-    return _step(FINGERPRINT_POLY_REFLECTED, FINGERPRINT_WIDTH, state, taken)
+    return _step(m, FINGERPRINT_POLY_REFLECTED, FINGERPRINT_WIDTH, state, taken)
 
 
 class VcrcCheck(wiring.Component):
@@ -77,11 +83,13 @@ class VcrcCheck(wiring.Component):
         m = Module()
         lanes = lanes_of(self.row.data)
         state = Signal(VCRC_WIDTH)
-        first = vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes[1:])
+        first = vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes[1:])
+        following = vcrc_step(m, state, lanes)
+        closing = vcrc_step(m, state, lanes[:3])
         with m.If(self.row.valid):
             m.d.sync += [
-                state.eq(Mux(self.row.k[LANES - 1], first, vcrc_step(state, lanes))),
-                self.good.eq(vcrc_step(state, lanes[:3]) == VCRC_RESIDUE),
+                state.eq(Mux(self.row.k[LANES - 1], first, following)),
+                self.good.eq(closing == VCRC_RESIDUE),
             ]
         return m
 
@@ -132,11 +140,13 @@ class IcrcCheck(wiring.Component):
 
         lanes = lanes_of(self.row.data | ones)
         state = Signal(ICRC_WIDTH)
-        first = icrc_step(Const(ICRC_INIT, ICRC_WIDTH), lanes[1:])
+        first = icrc_step(m, Const(ICRC_INIT, ICRC_WIDTH), lanes[1:])
+        following = icrc_step(m, state, lanes)
+        closing = icrc_step(m, state, lanes[:1])
         with m.If(self.row.valid):
             m.d.sync += [
                 lnh.eq(has_grh),
-                state.eq(Mux(is_first, first, icrc_step(state, lanes))),
-                self.good.eq(icrc_step(state, lanes[:1]) == ICRC_RESIDUE),
+                state.eq(Mux(is_first, first, following)),
+                self.good.eq(closing == ICRC_RESIDUE),
             ]
         return m

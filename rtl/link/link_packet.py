@@ -138,7 +138,7 @@ class FlowControlSender(wiring.Component):
             ]
 
         word = self.fields.as_value()
-        lpcrc = ~vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes_of(word))
+        lpcrc = ~vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes_of(word))
         with m.If(self.first):
             m.d.comb += self.data.eq(Cat(word[8:], Const(Control.SLP, 8)))
         with m.Else():

@@ -205,15 +205,14 @@ class Transmitter(wiring.Component):
         vl = Mux(is_vl15, VL15, send.slot)
         head = Cat(send.data[:20], vl[:4], Const(Control.SDP, 8))
         crc = Signal(VCRC_WIDTH)
-        closing = vcrc_step(crc, lanes_of(send.data)[:1])
+        first = vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:])
+        following = vcrc_step(m, crc, lanes_of(send.data))
+        closing = vcrc_step(m, crc, lanes_of(send.data)[:1])
         vcrc = Mux(send.bad, closing, ~closing)
         delimiter = Mux(send.bad, Control.EBP, Control.EGP)
         end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], send.data[24:])
         with m.If(send.valid):
-            with m.If(send.first):
-                m.d.sync += crc.eq(vcrc_step(Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:]))
-            with m.Else():
-                m.d.sync += crc.eq(vcrc_step(crc, lanes_of(send.data)))
+            m.d.sync += crc.eq(Mux(send.first, first, following))
         return head, end
 
     def _report(self, m: Module, refused: Value, flow_control: FlowControlSender, link_passes: Value) -> None:

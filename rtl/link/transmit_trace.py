@@ -44,7 +44,7 @@ class TransmitTrace(wiring.Component):
         start = Signal.like(cycle)
         lrh = Signal(32)
         state = Mux(row.first, Const(FINGERPRINT_INIT, FINGERPRINT_WIDTH), fingerprint)
-        m.d.comb += fingerprint_after.eq(fingerprint_step(state, lanes_of(self.data)))
+        m.d.comb += fingerprint_after.eq(fingerprint_step(m, state, lanes_of(self.data)))
         with m.If(row.valid):
             m.d.sync += fingerprint.eq(fingerprint_after)
             with m.If(row.first):

@@ -116,10 +116,10 @@ class _Icrc(wiring.Component):
                 with m.Case(index):
                     m.d.comb += ones.eq(Mux(has_grh, with_grh.get(index, 0), local.get(index, 0)))
         before = Mux(first, Const(ICRC_INIT, ICRC_WIDTH), state)
+        # As many bits as the register has enter it at once: only their sum counts.
+        following = icrc_step(m, before ^ Cat(lanes_of(self.word | ones)), [Const(0, ICRC_WIDTH)])
         with m.If(self.take):
-            # As many bits as the register has enter it at once: only their sum counts.
-            taken = before ^ Cat(lanes_of(self.word | ones))
-            m.d.sync += [state.eq(icrc_step(taken, [Const(0, ICRC_WIDTH)])), grh_behind.eq(has_grh)]
+            m.d.sync += [state.eq(following), grh_behind.eq(has_grh)]
         m.d.comb += [self.good.eq(state == ICRC_RESIDUE), self.ends.eq(~Cat(lanes_of(state)))]
         return m
 
