@@ -104,14 +104,14 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
     ]
     found = [] if waves else _take_precompiled(directory, compiled)
     missing = [partial(_module_archive, module) for module in found if find(_MODULE, _module_key(module)) is None]
-    if find(_LIBRARY, _library_key(waves)) is None:
-        missing.append(partial(library, waves))
+    parts = (False, True) if waves else (False,)
+    missing += [partial(library, part) for part in parts if find(_LIBRARY, _library_key(part)) is None]
     with in_parallel(missing) as made:
         _verilator(directory, "Vtop", top, options, ["public.vlt", *compiled])
         units = _write_units(directory, "Vtop", [_MAIN.name])
         _make(directory, _RULES_FILE, _OBJECTS)
         made()
-    _write_rules(directory, "Vtop", units, [*map(_module_archive, found), library(waves)], top)
+    _write_rules(directory, "Vtop", units, [*map(_module_archive, found), *map(library, parts)], top)
     _make(directory, _RULES_FILE, _EXECUTABLE)
     _remove_intermediates(directory)
 
@@ -150,7 +150,7 @@ def _library_key(waves: bool) -> dict[str, object]:
 
 
 def library(waves: bool = False) -> Path:
-    """The archive of Verilator's own library, as designs with or without waves need it, compiled if nobody has yet.
+    """The archive of Verilator's own library, or of what designs with waves need besides, compiled if nobody has yet.
 
     Raises:
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
@@ -160,8 +160,7 @@ def library(waves: bool = False) -> Path:
         (directory / "library.v").write_text(_LIBRARY_VERILOG)
         options = ["--vpi", "--timing", "-CFLAGS", _CXX_FLAGS, *(_WAVES if waves else [])]
         _verilator(directory, "Vlibrary", "nothing", options, ["library.v"])
-        parts = [*_LIBRARY_UNITS, *([_WAVES_UNIT] if waves else [])]
-        _write_rules(directory, "Vlibrary", [f"{part}.o" for part in parts])
+        _write_rules(directory, "Vlibrary", [f"{part}.o" for part in ([_WAVES_UNIT] if waves else _LIBRARY_UNITS)])
         _make(directory, _RULES_FILE, _ARCHIVE)
         _remove_intermediates(directory, keep=_ARCHIVE)
 

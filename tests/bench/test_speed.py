@@ -6,6 +6,8 @@ import pytest
 
 from bench.settings import Settings
 from bench.speed import speed
+from cosim.experiments.experiment import scenario_experiment
+from tests.cosim.loads import jam_under_load
 
 
 def test_the_golden_model_alone_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +22,9 @@ def test_the_golden_model_alone_is_timed(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 def test_the_rtl_is_timed_each_way_and_does_the_same_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Settings, "speed_cycles", 3_000)
+    # On a fabric that other tests build, too.
+    load = scenario_experiment(jam_under_load(3_000, size=(0, 256), rate=1.0))
+    monkeypatch.setattr("bench.speed.speed_load", lambda settings, cycles: load)
     asked = ["cosim_cycles_per_s", "bare_cycles_per_s", "cosim_ratio", "compare_ratio"]
     measured = speed(Settings(ports=2, quick=True), asked, tmp_path)
     assert set(measured.readings) == set(asked)

@@ -47,7 +47,8 @@ ASKED = {
     params=[
         pytest.param(["--rtl", "none"], id="model"),
         pytest.param(["--rtl", "all"], id="rtl", marks=pytest.mark.slow),
-        pytest.param(["--rtl", "SW1,H2"], id="mixed", marks=pytest.mark.slow),
+        # That a mixed fabric does the same, tests/cosim/engines/test_mixed.py shows on each run.
+        pytest.param(["--rtl", "SW1,H2"], id="mixed", marks=(pytest.mark.slow, pytest.mark.deep)),
     ],
 )
 def said(request, tmp_path_factory):

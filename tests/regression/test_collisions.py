@@ -34,7 +34,7 @@ def short_packets(seed: int, start: int, cycles: int) -> Iterator[Post]:
     """Of two hosts to the third: the second's packet ends around the cycle in which the first's has left."""
     choose = random.Random(seed)
     sequence = 0
-    for cycle in range(start, cycles, 40):
+    for cycle in range(start, cycles, 30):
         size = choose.choice((20, 40, 60))
         later = choose.randrange(size // 4, size // 4 + 10)
         for source, bytes_, delay in ((0, size, 0), (1, choose.choice((0, 4)), later)):
@@ -49,8 +49,8 @@ def test_what_a_memory_returns_of_a_word_that_is_being_written_is_nobodys_busine
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     up = bus_bring_up(TOPOLOGY, {})
-    cycles = up.start + 2_500
-    spec = RunSpec(STAR, list(up.controls), list(short_packets(seed, up.start, cycles - 500)), cycles)
+    cycles = up.start + 1_500
+    spec = RunSpec(STAR, list(up.controls), list(short_packets(seed, up.start, cycles - 300)), cycles)
     design, promising = with_rubbish(fabric_design(STAR))
     assert promising > 10
     seen: list[Record] = []

@@ -12,9 +12,8 @@ from verilog.design import fabric_design
 
 pytestmark = pytest.mark.slow
 
-SIMULATORS = ["verilator", "icarus"]
-LONG = {"packets_and_credits", "errors_on_links"}
-"""Random campaigns: what they say on Verilator they say on Icarus in `make deep`."""
+ON_BOTH = {"port_states", "port_from_initialize_to_armed"}
+"""Tests that show that cocotb drives Icarus, too: what others say on Verilator they say on Icarus in `make deep`."""
 
 PAIR_TESTS = "tests.regression.cocotb_pair"
 STAR_TESTS = "tests.regression.cocotb_star"
@@ -27,27 +26,25 @@ def seed() -> int:
     return chosen
 
 
-@pytest.mark.parametrize(
-    ("testcase", "simulator"),
-    [
-        pytest.param(
-            testcase, simulator, marks=[pytest.mark.deep] if simulator == "icarus" and testcase in LONG else []
-        )
-        for testcase in cocotb_tests(PAIR_TESTS)
-        for simulator in SIMULATORS
-    ],
-)
+def on_simulators(test_module: str) -> pytest.MarkDecorator:
+    """The tests of a module, each on every simulator."""
+    cases = []
+    for testcase in cocotb_tests(test_module):
+        marks = () if testcase in ON_BOTH else (pytest.mark.deep,)
+        cases += [pytest.param(testcase, "verilator"), pytest.param(testcase, "icarus", marks=marks)]
+    return pytest.mark.parametrize(("testcase", "simulator"), cases)
+
+
+@on_simulators(PAIR_TESTS)
 def test_pair(testcase: str, simulator: str, tmp_path: Path) -> None:
     run_cocotb(simulator, fabric_design(PAIR), PAIR, PAIR_TESTS, testcase, tmp_path, seed=seed())
 
 
-@pytest.mark.parametrize("simulator", SIMULATORS)
-@pytest.mark.parametrize("testcase", cocotb_tests(STAR_TESTS))
+@on_simulators(STAR_TESTS)
 def test_star(testcase: str, simulator: str, tmp_path: Path) -> None:
     run_cocotb(simulator, fabric_design(STAR), STAR, STAR_TESTS, testcase, tmp_path, seed=seed())
 
 
-@pytest.mark.parametrize("simulator", SIMULATORS)
-@pytest.mark.parametrize("testcase", cocotb_tests(OPEN_PORT_TESTS))
+@on_simulators(OPEN_PORT_TESTS)
 def test_open_port(testcase: str, simulator: str, tmp_path: Path) -> None:
     run_cocotb(simulator, fabric_design(OPEN), OPEN, OPEN_PORT_TESTS, testcase, tmp_path, seed=seed())

@@ -79,7 +79,9 @@ class Host:
         return found
 
 
-@pytest.mark.parametrize("engine", ["verilator", "icarus", pytest.param("amaranth", marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "engine", ["verilator", *(pytest.param(engine, marks=pytest.mark.deep) for engine in ("icarus", "amaranth"))]
+)
 def test_every_node_on_a_directed_route_says_what_it_is(engine: str, tmp_path: Path) -> None:
     host = Host()
     # The others are slow: they are asked for the farthest node only.

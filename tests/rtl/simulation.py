@@ -7,6 +7,7 @@ from typing import Any
 
 from amaranth.sim import Simulator
 
+from tests.rtl.quick_engine import QuickEngine
 from toolchain.garbage import no_garbage_collection
 
 TestBench = Callable[[Any], Coroutine[Any, Any, None]]
@@ -18,7 +19,7 @@ class Simulation:
     def __init__(self, design: Any) -> None:
         self._bench: TestBench | None = None
         with no_garbage_collection():
-            self._simulator = Simulator(design)
+            self._simulator = Simulator(design, engine=QuickEngine)
         self._simulator.add_clock(1e-6)
         self._simulator.add_testbench(self._drive)
 

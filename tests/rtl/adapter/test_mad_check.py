@@ -7,6 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from rtl.adapter.mad_check import MadCheck
+from tests.rtl.quick_engine import QuickEngine
 from wire.codes import Q_KEY_GSI, VL15
 from wire.mad import MadMethod, MgmtClass
 from wire.mad_packet import gmp_packet, smp_packet
@@ -47,7 +48,7 @@ def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
             ctx.set(dut.row, {})
             await ctx.tick()
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

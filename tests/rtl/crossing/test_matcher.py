@@ -9,6 +9,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from rtl.crossing.matcher import Matcher
+from tests.rtl.quick_engine import QuickEngine
 
 
 @dataclass
@@ -105,7 +106,7 @@ async def packet_goes(ctx: Any, dut: Matcher) -> None:
 
 
 def simulate(dut: Matcher, bench: Any) -> None:
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

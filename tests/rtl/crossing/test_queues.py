@@ -9,6 +9,7 @@ from amaranth.lib import data
 from amaranth.sim import Simulator
 
 from rtl.crossing.queues import PacketQueues, packet_layout
+from tests.rtl.quick_engine import QuickEngine
 
 QUEUES = 6
 BLOCKS = 32
@@ -88,7 +89,7 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
                 taken = reference.take(cycle, take)
             await ctx.tick()
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

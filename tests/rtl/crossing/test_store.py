@@ -9,6 +9,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from rtl.crossing.store import PacketStore
+from tests.rtl.quick_engine import QuickEngine
 from wire.packet import blocks_of_words
 
 POOLS = (20, 6)
@@ -278,7 +279,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                         idle = rng.choice((0, 0, 0, 1, 5, 40, 80))
             await ctx.tick()
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

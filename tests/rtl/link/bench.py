@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from amaranth.sim import Simulator
 
 from rtl.link.port import PORT_KINDS, LinkPort
+from tests.rtl.quick_engine import QuickEngine
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp, FlowControlPacket
 from wire.packet import Packet, build_ud_send
@@ -61,7 +62,7 @@ class _Simulation:
     def __init__(self, kind: str, vls: int, mtu: int) -> None:
         self.dut = LinkPort(kind, vls, mtu)
         self._drive: Callable[[Any], Awaitable[None]] | None = None
-        self._simulator = Simulator(self.dut)
+        self._simulator = Simulator(self.dut, engine=QuickEngine)
         self._simulator.add_clock(1e-6)
 
         async def drive(ctx: Any) -> None:

@@ -35,11 +35,13 @@ def changed(files, name, old, new):
 @pytest.mark.parametrize(
     "parameters",
     [
-        SMALL_FIFO,
-        SwitchParameters(ports=4, vls=4, mtu=512, buffer_blocks=20),
-        SwitchParameters(ports=8, vls=1, mtu=256, buffer_blocks=8, readers=1),
+        pytest.param(SMALL_FIFO, id="2 ports, fifo"),
+        pytest.param(SwitchParameters(ports=4, vls=4, mtu=512, buffer_blocks=20), id="4 ports, 4 VLs"),
+        # More of the same.
+        pytest.param(
+            SwitchParameters(ports=8, vls=1, mtu=256, buffer_blocks=8, readers=1), id="8 ports", marks=pytest.mark.deep
+        ),
     ],
-    ids=["2 ports, fifo", "4 ports, 4 VLs", "8 ports"],
 )
 def test_packets_cross_between_all_ports_of_an_exported_switch(parameters, bench):
     run = bench(exported(parameters))

@@ -1,0 +1,338 @@
+"""An engine of Amaranth's simulator that evaluates only what may have changed.
+
+Amaranth evaluates all combinational statements of a module when one of its inputs changes, and all others at every
+clock edge. Here statements are evaluated apart where they drive different signals, those of a clock domain only if
+something that they read or drive has changed, and a signal knows who reads it. Most of a design is idle most of the
+time, so it runs several times as fast, and does the same. Statements that differ only in the signals that they name
+are compiled once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from amaranth.hdl._ast import SignalSet, _StatementList
+from amaranth.hdl._mem import MemoryInstance
+from amaranth.hdl._xfrm import LHSMaskCollector
+from amaranth.sim._pyrtl import (
+    _FragmentCompiler,
+    _LHSValueCompiler,
+    _PythonEmitter,
+    _RHSValueCompiler,
+    _StatementCompiler,
+    _ValueCompiler,
+)
+from amaranth.sim.pysim import PySimEngine, _PyEngineState, _PyMemoryChange, _PyMemoryState, _PySignalState, _run_wakers
+
+__all__ = ["QuickEngine"]
+
+_Evaluation = Callable[[], None]
+_Waiting = set[_Evaluation]
+
+_COMB = "comb"
+_WHOLE = re.compile(r"\((0x[0-9a-f]+) & slots\[(\d+)\]\.curr\)")
+_NAMED = re.compile(r"\bslots\[(\d+)\]|\bnext_(\d+)\b")
+
+
+class _Signal(_PySignalState):
+    """A signal that has its readers evaluated when it changes.
+
+    Attributes:
+        readers: of each set of evaluations that wait for something, those to be added to it.
+    """
+
+    curr: int
+    next: int
+
+    def __init__(self, signal: Any, pending: set[Any]) -> None:
+        self.readers: list[tuple[_Waiting, _Waiting]] = []
+        super().__init__(signal, pending)
+
+    def commit(self) -> bool:
+        if self.curr == self.next:
+            return False
+        for waiting, readers in self.readers:
+            waiting.update(readers)
+        if self.wakers:
+            _run_wakers(self.wakers, self.curr, self.next)
+        self.curr = self.next
+        return True
+
+    def add_reader(self, waiting: _Waiting, evaluation: _Evaluation) -> None:
+        """Have an evaluation added to those waiting when this signal changes."""
+        for known, readers in self.readers:
+            if known is waiting:
+                readers.add(evaluation)
+                return
+        self.readers.append((waiting, {evaluation}))
+
+
+class _Memory(_PyMemoryState):
+    """A memory that changes only where something else is written."""
+
+    def write(self, addr: int, value: int, mask: int | None = None) -> None:
+        if mask != 0:
+            super().write(addr, value, mask)
+
+    def commit(self) -> bool:
+        if all(self.data[addr] == value for addr, value in self.write_queue.items()):
+            self.write_queue.clear()
+            return False
+        return bool(super().commit())
+
+
+class _State(_PyEngineState):
+    """The state of a simulation, which takes down what memories' processes name and are woken by.
+
+    Attributes:
+        named: signals that were asked for, None if nobody takes them down.
+        wakers: (signal, process, polarity of an edge or None of any change).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.named: list[_Signal] | None = None
+        self.wakers: list[tuple[Any, Any, int | None]] = []
+
+    def get_signal(self, signal: Any) -> int:
+        index = self.signals.get(signal)
+        if index is None:
+            index = self.signals[signal] = len(self.slots)
+            self.slots.append(_Signal(signal, self.pending))
+        if self.named is not None:
+            self.named.append(self.slots[index])
+        return int(index)
+
+    def get_memory(self, memory: Any) -> int:
+        if memory not in self.memories:
+            self.memories[memory] = len(self.slots)
+            self.slots.append(_Memory(memory, self.pending))
+        return int(self.memories[memory])
+
+    def add_signal_waker(self, signal: Any, waker: Any) -> None:
+        if self.named is None:
+            super().add_signal_waker(signal, waker)
+        else:
+            # What it is bound to says whom it wakes, and whether at an edge.
+            bound = dict(zip(waker.__code__.co_freevars, waker.__closure__, strict=True))
+            polarity = bound["polarity"].cell_contents if "polarity" in bound else None
+            self.wakers.append((signal, bound["process"].cell_contents, polarity))
+
+    def add_memory_waker(self, memory: Any, waker: Any) -> None:
+        if self.named is None:
+            super().add_memory_waker(memory, waker)
+
+
+class _Reads(_RHSValueCompiler):
+    def on_Operator(self, value: Any) -> str:
+        if value.operator == "r^":
+            (operand,) = value.operands
+            return f"(({(1 << len(operand)) - 1:#x} & {self(operand)}).bit_count() & 1)"
+        return str(super().on_Operator(value))
+
+
+class QuickEngine(PySimEngine):
+    """For `amaranth.sim.Simulator(design, engine=QuickEngine)`."""
+
+    def __init__(self, design: Any) -> None:
+        self._design = design
+        self._state = _State()
+        self._processes: set[Any] = set()
+        self._testbenches: list[Any] = []
+        self._delta_cycles = 0
+        self._vcd_writers: list[Any] = []
+        self._active_triggers: set[Any] = set()
+        self._ready: _Waiting = set()
+        self._edges: list[_Waiting] = []
+        self._at_edge: dict[tuple[int, int], _Waiting] = {}
+        self._first: list[tuple[_Waiting, _Evaluation]] = []
+        self._add(design.fragment)
+        self._wait()
+
+    def _add(self, fragment: Any) -> None:
+        for inside, _name, _source in fragment.subfragments:
+            self._add(inside)
+        if isinstance(fragment, MemoryInstance):
+            self._add_memory(fragment)
+            return
+        for name, statements in fragment.statements.items():
+            for together in _apart(statements):
+                self._add_statements(_StatementList(together), None if name == _COMB else fragment.domains[name])
+
+    def _add_memory(self, fragment: Any) -> None:
+        """Amaranth compiles it."""
+        state = self._state
+        named: list[_Signal] = []
+        state.named, state.wakers = named, []
+        _FragmentCompiler(state)(fragment)
+        state.named = None
+        for signal, process, polarity in state.wakers:
+            if polarity is None:
+                waiting, signals = self._ready, [state.slots[state.get_signal(signal)]]
+            else:
+                waiting, signals = self._edge(signal, polarity), named
+            self._have_wait(waiting, process.run, signals)
+            state.add_memory_waker(fragment._data, _memory_waker(waiting, process.run))
+
+    def _add_statements(self, statements: Any, domain: Any) -> None:
+        """Add statements of a clock domain, or combinational ones."""
+        state, emitter, inputs = self._state, _PythonEmitter(), SignalSet()
+        collector = LHSMaskCollector()
+        collector.visit_stmt(statements)
+        driven = [(signal, state.get_signal(signal), mask) for signal, mask in collector.masks()]
+        compiler = _StatementCompiler(state, emitter)
+        compiler.rhs = _Reads(state, emitter, mode="curr", inputs=inputs)
+        compiler.lhs = _LHSValueCompiler(state, emitter, rhs=compiler.rhs)
+        emitter._level = 2
+        for signal, index, _mask in driven:
+            state.slots[index].is_comb = domain is None
+            emitter.append(f"next_{index} = {signal.init if domain is None else f'slots[{index}].next'}")
+        compiler(statements)
+        if domain is not None and domain.rst is not None:
+            emitter.append(f"if {compiler.rhs(domain.rst)}:")
+            with emitter.indent():
+                emitter.append("pass")
+                for signal, index, _mask in driven:
+                    if not signal.reset_less:
+                        emitter.append(f"next_{index} = {signal.init}")
+        for signal, index, mask in driven:
+            width = len(signal)
+            if mask == (1 << width) - 1:
+                emitter.append(f"if slots[{index}].next != next_{index}:")
+                with emitter.indent():
+                    emitter.append(f"slots[{index}].next = next_{index}; pending.add(slots[{index}])")
+            else:
+                if signal.shape().signed and mask >> (width - 1) & 1:
+                    mask |= -1 << width
+                emitter.append(f"slots[{index}].update(next_{index}, {mask})")
+        run = self._compiled(emitter.flush())
+        reads = [state.slots[state.get_signal(signal)] for signal in inputs]
+        if domain is None:
+            self._have_wait(self._ready, run, reads)
+            return
+        drives = [state.slots[index] for _signal, index, _mask in driven]
+        self._have_wait(self._edge(domain.clk, int(domain.clk_edge == "pos")), run, reads + drives)
+        if domain.async_reset and domain.rst is not None:
+            self._have_wait(self._edge(domain.rst, 1), run, reads + drives)
+
+    def _compiled(self, code: str) -> _Evaluation:
+        slots = self._state.slots
+
+        def without_mask(found: re.Match[str]) -> str:
+            signal = slots[int(found[2])].signal
+            is_whole = int(found[1], 16) == (1 << len(signal)) - 1 and not signal.shape().signed
+            return f"slots[{found[2]}].curr" if is_whole else found[0]
+
+        places: dict[str, int] = {}
+
+        def named(found: re.Match[str]) -> str:
+            place = places.setdefault(found[1] or found[2], len(places))
+            return f"s{place}" if found[1] else f"n{place}"
+
+        text = _NAMED.sub(named, _WHOLE.sub(without_mask, code))
+        evaluation: _Evaluation = _maker(text, len(places))(
+            self._state.pending, *(slots[int(index)] for index in places)
+        )
+        return evaluation
+
+    def _have_wait(self, waiting: _Waiting, run: _Evaluation, signals: Sequence[_Signal]) -> None:
+        """Have an evaluation wait at first, and when one of these signals changes."""
+        self._first.append((waiting, run))
+        for signal in signals:
+            signal.add_reader(waiting, run)
+
+    def _edge(self, signal: Any, polarity: int) -> _Waiting:
+        """Those that wait for an edge of a clock."""
+        place = self._state.get_signal(signal), polarity
+        if place not in self._at_edge:
+            waiting: _Waiting = set()
+            self._at_edge[place] = waiting
+
+            def waker(curr: int, next: int) -> bool:
+                if next == polarity:
+                    self._edges.append(waiting)
+                return True
+
+            self._state.add_signal_waker(signal, waker)
+        return self._at_edge[place]
+
+    def _wait(self) -> None:
+        """Have all evaluations wait that do so at first."""
+        for waiting in (self._ready, *self._at_edge.values()):
+            waiting.clear()
+        self._edges.clear()
+        for waiting, run in self._first:
+            waiting.add(run)
+
+    def reset(self) -> None:
+        """Go back to the state at power-up."""
+        super().reset()
+        self._wait()
+
+    def step_design(self) -> None:
+        """Delta cycles, until nothing changes any more."""
+        ready = self._ready
+        converged = False
+        while not converged:
+            for trigger_state in self._active_triggers:
+                trigger_state.run()
+            self._active_triggers.clear()
+            for waiting in self._edges:
+                ready.update(waiting)
+                waiting.clear()
+            self._edges.clear()
+            runs = list(ready)
+            ready.clear()
+            for run in runs:
+                run()
+            for process in self._processes:
+                if process.runnable:
+                    process.runnable = False
+                    process.run()
+            changed: set[Any] | None = set() if self._vcd_writers else None
+            converged = self._state.commit(changed)
+            for vcd_writer in self._vcd_writers:
+                now = self._now_plus_deltas(vcd_writer.fs_per_delta)
+                for change in changed or ():
+                    if isinstance(change, _PyMemoryChange):
+                        vcd_writer.update_memory(now, change.state.memory, change.addr)
+                    else:
+                        vcd_writer.update_signal(now, change.signal)
+            self._delta_cycles += 1
+
+
+def _apart(statements: Sequence[Any]) -> Iterator[list[Any]]:
+    """Statements in groups, those together that drive the same signal, in their order."""
+    groups: dict[int, tuple[list[int], set[int]]] = {}
+    group_of: dict[int, int] = {}
+    for place, statement in enumerate(statements):
+        places, driven = [place], {id(signal) for signal in statement._lhs_signals()}
+        for group in {group_of[signal] for signal in driven if signal in group_of}:
+            others, also_driven = groups.pop(group)
+            places += others
+            driven |= also_driven
+        groups[place] = places, driven
+        group_of |= dict.fromkeys(driven, place)
+    for places, _driven in groups.values():
+        yield [statements[place] for place in sorted(places)]
+
+
+def _memory_waker(waiting: _Waiting, run: _Evaluation) -> Callable[[], bool]:
+    def waker() -> bool:
+        waiting.add(run)
+        return True
+
+    return waker
+
+
+@cache
+def _maker(code: str, slots: int) -> Callable[..., _Evaluation]:
+    """What makes an evaluation of the signals that it names."""
+    head = f"def make(pending{''.join(f', s{place}' for place in range(slots))}):\n    def run():\n"
+    scope: dict[str, Any] = {**_ValueCompiler.helpers, **_StatementCompiler.helpers}
+    exec(f"{head}{code}    return run\n", scope)
+    make: Callable[..., _Evaluation] = scope["make"]
+    return make
