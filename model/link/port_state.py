@@ -28,6 +28,7 @@ class PortStateMachine:
         self._changed = changed
         self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on
         self._deferred_from = 0
+        self._entered_at = -1  # the cycle since which the state is visible
         self._down_by_write = False
         self._active_kept = False  # Active was written in Armed, before ActiveEnable
         # What happened in the cycle being looked at.
@@ -74,6 +75,8 @@ class PortStateMachine:
 
     def evaluate(self, _: None) -> None:
         """The state visible in the current cycle, from what was visible in the one before."""
+        if self._entered_at == self._kernel.now:
+            return  # there were several reasons to look
         self._down_by_write = False
         new = self._next()
         self._written = None
@@ -123,5 +126,6 @@ class PortStateMachine:
         if new == PortState.ACTIVE_DEFER:
             self._start_timeout()
         status.state = new
+        self._entered_at = kernel.now
         kernel.record((kernel.now, status.source, Kind.STATE, new, 0, 0, 0, 0))
         self._changed(old, self._down_by_write)

@@ -79,6 +79,28 @@ def test_one_end_written_down_takes_the_other_down_by_remote_init(star, ready):
     assert bench.states(1, since=ready) == [(1012, DOWN), (1013, INITIALIZE)]
 
 
+def test_a_timeout_that_ran_out_after_the_link_had_come_back_changes_nothing_when_the_other_end_begins_anew(
+    star, ready
+):
+    """In that cycle the port is looked at for both."""
+    for late in (-1, 0, 1):
+        bench = star(2)
+        deferred = ready + 2
+        bench.write_port(1, 1, PortRegister.LINK_DOWN_TIMEOUT, 500)
+        bench.link(ready, 0, False)
+        bench.link(ready + 20, 0, True)
+        # Written down, the other end's Op 1 shows ten cycles after its Down does.
+        bench.write_port(0, 1, PortRegister.STATE, DOWN, deferred + 500 + late - 12)
+        bench.run(ready + 1000)
+        down = deferred + 500 + late
+        assert bench.states(1, since=ready) == [
+            (deferred, DEFER),
+            (ready + 22, ACTIVE),
+            (down, DOWN),
+            (down + 1, INITIALIZE),
+        ]
+
+
 def test_an_armed_port_whose_other_end_is_not_armed_yet_stays_armed(star, ready):
     bench = star(2, bring_up=False)
     bench.write_port(0, 1, PortRegister.STATE, ARMED, 50)
