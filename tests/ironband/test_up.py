@@ -390,7 +390,7 @@ def test_the_results_say_which_link_was_cut(capsys):
 def differing(monkeypatch):
     """RTL differs from the model in the first record, before anything is found."""
 
-    def differ(task, work_dir, observers):
+    def differ(task, work_dir, observers, taps):
         result = bring_up_subnet(replace(task, engine="model", rtl=None), work_dir)
         record = Record(1, 0x101, Kind.ROW, 0, 0, 0)
         difference = Difference(1, 0x101, Kind.ROW, None, record, (), ())
