@@ -89,13 +89,15 @@ class PortCounters(wiring.Component):
         ]
 
         # Turns: of the counter that was read, else of all, once each since something was counted.
-        read, turn, at = Signal(places), Signal(places), Signal(places)
+        # Whose it is is a register: much looks at it.
+        turn, following, at = Signal(places), Signal(places), Signal(places)
         left = Signal(range(len(places) + 1))
         adds, is_wide = Signal(), Signal()
-        m.d.comb += [at.eq(Mux(reads, read, turn)), adds.eq((reads | (left != 0)) & ~sets), is_wide.eq(at < _WIDE)]
-        m.d.sync += read.eq(number)
+        m.d.comb += [adds.eq((reads | (left != 0)) & ~sets), is_wide.eq(at < _WIDE), following.eq(turn)]
         with m.If(adds & ~reads):
-            m.d.sync += [turn.eq(Mux(turn == places[-1], 0, turn + 1)), left.eq(left - 1)]
+            m.d.comb += following.eq(Mux(turn == places[-1], 0, turn + 1))
+            m.d.sync += left.eq(left - 1)
+        m.d.sync += [turn.eq(following), at.eq(Mux(place.any() & reg.read, number, following))]
         with m.If(self.counts.as_value().any()):
             m.d.sync += left.eq(len(places))
 
@@ -104,10 +106,10 @@ class PortCounters(wiring.Component):
         lower, upper = (Memory(shape=DATA_BITS, depth=depth, init=[]) for depth in (len(places), _WIDE))
         m.submodules.lower, m.submodules.upper = lower, upper
         kept, kept_above = lower.read_port(domain="comb"), upper.read_port(domain="comb")
-        value, above = Signal(DATA_BITS), Signal(DATA_BITS)
+        value, above, exceeds = Signal(DATA_BITS), Signal(DATA_BITS), Signal()
         m.d.comb += [kept.addr.eq(at), kept_above.addr.eq(at[:_WIDE_BITS])]
         totals = _total(m, at, kept.data, kept_above.data, waiting)
-        m.d.comb += [signal.eq(total) for signal, total in zip((value, above), totals, strict=True)]
+        m.d.comb += [signal.eq(total) for signal, total in zip((value, above, exceeds), totals, strict=True)]
 
         # What is written: that, or what a write sets; the upper half takes the lower one from EXTENDED_LOW.
         extended_low = Signal(DATA_BITS)
@@ -125,7 +127,7 @@ class PortCounters(wiring.Component):
 
         # What is read. Of 64 bits the register of 32 shows all ones if they are more.
         m.d.comb += self.value.eq(
-            Mux(reads & ~reads_high, value | (is_wide & above.any()).replicate(DATA_BITS), 0)
+            Mux(reads & ~reads_high, value | (is_wide & exceeds).replicate(DATA_BITS), 0)
             | Mux(reads_high, above, 0)
             | Mux(reads_low, extended_low, 0)
         )
@@ -157,10 +159,12 @@ def _is_one_of(offset: Value, registers: Iterable[int]) -> Value:
     return Cat(offset == register for register in registers).any()
 
 
-def _total(m: Module, at: Value, kept: Value, kept_above: Value, waiting: Sequence[Signal]) -> tuple[Value, Value]:
-    """The counter at this place, what is kept of both halves and what waits together, or all ones if that is more.
+def _total(
+    m: Module, at: Value, kept: Value, kept_above: Value, waiting: Sequence[Signal]
+) -> tuple[Value, Value, Value]:
+    """The counter at this place: what is kept of both halves and what waits together, or all ones if that is more.
 
-    What becomes of the upper half with a carry does not wait for it.
+    And whether its upper half is not 0. What becomes of that with a carry does not wait for it.
     """
     bits = [2 * DATA_BITS if counter in HIGH_OF_COUNTER else _WIDTHS[counter] for counter in _PLACES]
     total, carried_above = Signal(DATA_BITS + 1), Signal(DATA_BITS + 1)
@@ -177,4 +181,4 @@ def _total(m: Module, at: Value, kept: Value, kept_above: Value, waiting: Sequen
         ones |= Mux(over, (1 << min(width, DATA_BITS)) - 1, 0)
         too_much |= over
     above = Mux(carry, carried_above, kept_above) | too_much.replicate(DATA_BITS)
-    return Mux(too_much, ones, total)[:DATA_BITS], above[:DATA_BITS]
+    return Mux(too_much, ones, total)[:DATA_BITS], above[:DATA_BITS], carry | kept_above.any()
