@@ -16,6 +16,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _CAPTURE: Final = click.option(
     "--capture",
+    "capture_file",
     metavar="FILE|-",
     callback=alone,
     help="Write what passes the links to FILE (.pcapng, .pcap, .erf), or in place of the text to standard output.",
@@ -29,5 +30,5 @@ _AT: Final = click.option(
 
 
 def capture_options(command: _Command) -> _Command:
-    """`--capture` and `--capture-at`, as arguments `capture` and `capture_at`."""
+    """`--capture` and `--capture-at`, as arguments `capture_file` and `capture_at`."""
     return _CAPTURE(_AT(command))

@@ -49,7 +49,7 @@ __all__ = ["check"]
 @capture_options
 @json_option
 def check(
-    waves: Path | None, capture: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
+    waves: Path | None, capture_file: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
 ) -> int:
     """Random traffic through one switch: the RTL against the golden model, event by event.
 
@@ -80,9 +80,9 @@ def check(
         from ironband.check_report import check_json, print_check
         from ironband.progress import cycle_bar, text_console
 
-        console = text_console(json_file, capture)
+        console = text_console(json_file, capture_file)
         with (
-            link_capture(topology.fabric, topology.widths, capture, capture_at) as taps,
+            link_capture(topology.fabric, topology.widths, capture_file, capture_at) as taps,
             work_directory() as work_dir,
             cycle_bar(f"check on {options.sim}", options.cycles, console) as progress,
         ):

@@ -63,7 +63,7 @@ def _writable(context: click.Context, parameter: click.Parameter, target: str | 
 
 def alone(context: click.Context, parameter: click.Parameter, target: str | None) -> str | None:
     """Standard output takes one file."""
-    if target == STDOUT and STDOUT in (context.params.get("json_file"), context.params.get("capture")):
+    if target == STDOUT and STDOUT in (context.params.get("json_file"), context.params.get("capture_file")):
         raise click.UsageError("--capture - --json -: expected one of them to be a file")
     return target
 

@@ -38,7 +38,7 @@ def run(
     scenario: str,
     sim: str,
     waves: Path | None,
-    capture: str | None,
+    capture_file: str | None,
     capture_at: tuple[str, ...],
     out: Path | None,
     json_file: str | None,
@@ -70,8 +70,10 @@ def run(
         from ironband.scenario_run import run_scenario
 
         topology = loaded.topology
-        with link_capture(topology.fabric, topology.widths, capture, capture_at, loaded.symbol_time_ns) as taps:
-            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, text_console(json_file, capture))
+        with link_capture(topology.fabric, topology.widths, capture_file, capture_at, loaded.symbol_time_ns) as taps:
+            results = run_scenario(
+                loaded, by, sim, waves, taps, directory, replay, text_console(json_file, capture_file)
+            )
         if json_file is not None:
             write_json(json_file, results.json())
     return 0 if results.held else 1

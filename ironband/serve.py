@@ -51,7 +51,7 @@ def serve(
     vls: int,
     link_down_timeout: int,
     seed: int,
-    capture: str | None,
+    capture_file: str | None,
     capture_at: tuple[str, ...],
     json_file: str | None,
 ) -> int:
@@ -85,7 +85,7 @@ def serve(
                 link_down_timeout=link_down_timeout,
                 seed=seed,
             )
-            with link_capture(made.fabric, made.widths, capture, capture_at) as taps:
+            with link_capture(made.fabric, made.widths, capture_file, capture_at) as taps:
                 return run_session(
                     task,
                     taps,
@@ -95,5 +95,5 @@ def serve(
                     directory,
                     command,
                     json_file,
-                    quiet=STDOUT in (json_file, capture),
+                    quiet=STDOUT in (json_file, capture_file),
                 )

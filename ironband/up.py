@@ -74,7 +74,7 @@ def up(
     discover: Path | None,
     guid2lid: Path | None,
     seed: int | None,
-    capture: str | None,
+    capture_file: str | None,
     capture_at: tuple[str, ...],
     json_file: str | None,
 ) -> int:
@@ -116,11 +116,11 @@ def up(
         from ironband.progress import cycle_counter, text_console
         from ironband.up_report import SubnetPrinter, SubnetReport, faults, write_found
 
-        console = text_console(json_file, capture)
+        console = text_console(json_file, capture_file)
         printer = SubnetPrinter(console, made.names)
         printer.head(topology, described, host, apart)
         with (
-            link_capture(task.fabric, task.widths, capture, capture_at) as taps,
+            link_capture(task.fabric, task.widths, capture_file, capture_at) as taps,
             work_directory() as work_dir,
             cycle_counter(f"up on {task.engine}", console) as progress,
         ):
