@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from capture.wire_packet import Ending, WirePacket
+from capture.wire_packet import WirePacket
 from wire.crc import vcrc_good
 from wire.headers import GRH, LRH
 from wire.symbols import LINK_PACKET_BYTES
+from wire.trace import Delimiter
 
 __all__ = ["ERF_DIRECTIONS", "erf_record"]
 
@@ -50,8 +51,8 @@ def erf_record(packet: WirePacket) -> bytes:
     """
     direction, time_ns, is_link, data, ending = packet
     flags = _VARIABLE_LENGTH | direction & ERF_DIRECTIONS - 1
-    if ending is not Ending.EGP:
-        flags |= _RECEIVE_ERROR | (_MARKED if ending is Ending.EBP else _TRUNCATED)
+    if ending is not Delimiter.EGP:
+        flags |= _RECEIVE_ERROR | (_MARKED if ending is Delimiter.EBP else _TRUNCATED)
         data = data[:_MOST_BYTES]
     elif not vcrc_good(data):
         flags |= _RECEIVE_ERROR

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["Direction", "Ending", "WirePacket"]
+from wire.trace import Delimiter
+
+__all__ = ["Direction", "WirePacket"]
 
 
 class Direction(NamedTuple):
@@ -20,17 +21,6 @@ class Direction(NamedTuple):
     bits_per_s: int = 0
 
 
-class Ending(IntEnum):
-    """How a packet ended."""
-
-    EGP = 0
-    """With the end-good-packet delimiter; its CRCs may be wrong all the same."""
-    EBP = 1
-    """With the end-bad-packet delimiter: its sender has marked it."""
-    CUT = 2
-    """With neither: something else came in its place, or the link went down."""
-
-
 class WirePacket(NamedTuple):
     """One packet on one direction of a link.
 
@@ -39,11 +29,11 @@ class WirePacket(NamedTuple):
         time_ns: when its SDP or SLP was on the wires; a cycle is 4 ns.
         is_link: a link packet (begins with SLP), else a data packet (SDP).
         data: the bytes between the delimiters: LRH to VCRC, or Op to LPCRC; of a cut packet what there was.
-        ending: how it ended.
+        ending: its end delimiter, which says nothing of its CRCs; CUT: something else came in its place, or nothing.
     """
 
     direction: int
     time_ns: int
     is_link: bool
     data: bytes
-    ending: Ending = Ending.EGP
+    ending: Delimiter = Delimiter.EGP

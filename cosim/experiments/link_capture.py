@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from capture.wire_packet import Direction, Ending, WirePacket
+from capture.wire_packet import Direction, WirePacket
 from capture.writer import capture_writer
 from cosim.engines.base import NO_TAPS, Taps
 from cosim.topology.topology import port_named
@@ -15,14 +15,11 @@ from wire.codes import LinkWidth
 from wire.framing import FramedPacket
 from wire.parameters import FabricParameters, port_text
 from wire.symbols import LANES
-from wire.trace import Delimiter
 
 __all__ = ["directions_at", "link_capture"]
 
-_SENDS: Final = ":out"
-_GETS: Final = ":in"
-
-_ENDINGS: Final = {Delimiter.EGP: Ending.EGP, Delimiter.EBP: Ending.EBP, Delimiter.CUT: Ending.CUT}
+_WAYS: Final = ("", "out", "in")
+"""Of a link seen from a port: both, what it sends, what it gets."""
 
 _BITS_PER_SYMBOL: Final = 10
 _NS: Final = 10**9
@@ -51,7 +48,9 @@ def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[_Plac
         sent_by |= {(link.a, link.a_port): (index, 0), (link.b, link.b_port): (index, 1)}
     found: dict[_Place, None] = {}
     for place in places:
-        text = place.removesuffix(_SENDS).removesuffix(_GETS)
+        text, sign, way = place.partition(":")
+        if way not in _WAYS or (sign and not way):
+            raise NoSuchLink(f"{place}: expected PORT, PORT:out or PORT:in")
         try:
             port = port_named(fabric, text)
         except ValueError as error:
@@ -59,7 +58,7 @@ def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[_Plac
         if port not in sent_by:
             raise NoSuchLink(f"{text}: has no link")
         index, sends = sent_by[port]
-        chosen = [sends] if place.endswith(_SENDS) else [1 - sends] if place.endswith(_GETS) else both
+        chosen = {"": both, "out": (sends,), "in": (1 - sends,)}[way]
         found |= {(index, direction): None for direction in chosen}
     return list(found)
 
@@ -89,6 +88,8 @@ def link_capture(
         UserError: as `capture.writer.capture_writer` does.
     """
     if file is None:
+        if places:
+            raise UserError(f"--capture-at {places[0]}: nothing is captured without --capture")
         yield NO_TAPS
         return
     directions = directions_at(fabric, places)
@@ -97,6 +98,6 @@ def link_capture(
 
         def take(place: int, packet: FramedPacket) -> None:
             cycle, is_link, body, end = packet
-            write(WirePacket(place, round(cycle * cycle_ns), is_link, body, _ENDINGS[end]))
+            write(WirePacket(place, round(cycle * cycle_ns), is_link, body, end))
 
         yield Taps(tuple(directions), take, writer.flush)

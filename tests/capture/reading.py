@@ -4,7 +4,8 @@ from pathlib import Path
 
 from capture.chunk import PacketFlag
 from capture.reader import capture_reader
-from capture.wire_packet import Ending, WirePacket
+from capture.wire_packet import WirePacket
+from wire.trace import Delimiter
 
 __all__ = ["read_packets", "read_with_directions"]
 
@@ -20,9 +21,9 @@ def read_with_directions(path: Path | str) -> tuple[list[WirePacket], list[str]]
         for chunk in capture.chunks():
             for index in range(len(chunk)):
                 flags = PacketFlag(int(chunk.flags[index]))
-                ending = Ending.EBP if flags & PacketFlag.MARKED else Ending.EGP
+                ending = Delimiter.EBP if flags & PacketFlag.MARKED else Delimiter.EGP
                 if flags & PacketFlag.CUT:
-                    ending = Ending.CUT
+                    ending = Delimiter.CUT
                 direction, time_ns = int(chunk.direction[index]), int(chunk.time_ns[index])
                 is_link = bool(flags & PacketFlag.LINK)
                 found.append(WirePacket(direction, time_ns, is_link, chunk.bytes_of(index), ending))

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from capture.wire_packet import Direction, Ending, WirePacket
+from capture.wire_packet import Direction, WirePacket
 from cosim.scenario.scenario_file import load_scenario
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from wire.codes import VL15
@@ -15,6 +15,7 @@ from wire.packet import build
 from wire.pma import PmaAttribute, perf_request
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
+from wire.trace import Delimiter
 
 __all__ = ["DIRECTIONS", "FORMATS", "damaged", "good_packets"]
 
@@ -110,5 +111,5 @@ def damaged(packet: WirePacket, how: int, random: Random) -> WirePacket:
     if how == 3:
         # What came in its place came in a row: four bytes, the first row has three.
         data = data[: 3 + 4 * random.randrange((len(data) + 1) // 4)]
-    ending = (Ending.EBP, Ending.EGP, Ending.EBP, Ending.CUT)[how]
+    ending = (Delimiter.EBP, Delimiter.EGP, Delimiter.EBP, Delimiter.CUT)[how]
     return packet._replace(data=data, ending=ending)

@@ -10,13 +10,14 @@ from capture.chunk import Chunk
 from capture.crc_check import Crc, Crcs, check_crcs
 from capture.fields import Fields
 from capture.reader import capture_reader
-from capture.wire_packet import Ending, WirePacket
+from capture.wire_packet import WirePacket
 from capture.writer import capture_writer
 from tests.capture.foreign import INFINIBAND, pcap
 from tests.capture.samples import DIRECTIONS, damaged, good_packets
 from wire.codes import LNH
 from wire.crc import icrc_masked
 from wire.headers import LRH
+from wire.trace import Delimiter
 
 
 def shift_register(data: bytes) -> int:
@@ -32,7 +33,7 @@ def shift_register(data: bytes) -> int:
 def expected(packet: WirePacket) -> tuple[Crc, Crc]:
     """By other means than those of the check."""
     data = packet.data
-    if packet.ending is Ending.CUT:
+    if packet.ending is Delimiter.CUT:
         return Crc.ABSENT, Crc.ABSENT
     link = int.from_bytes(data[-2:], "little") ^ shift_register(data[:-2])
     first = {0: Crc.RIGHT, 0xFFFF: Crc.INVERTED}.get(link, Crc.WRONG)

@@ -13,7 +13,7 @@ from capture.crc_check import check_crcs
 from capture.fields import Fields
 from capture.reader import capture_reader
 from capture.records import CaptureError
-from capture.wire_packet import Ending, WirePacket
+from capture.wire_packet import WirePacket
 from tests.capture.foreign import (
     ERF,
     ETHERNET,
@@ -29,6 +29,7 @@ from tests.capture.foreign import (
 )
 from tests.capture.reading import read_packets, read_with_directions
 from tests.capture.samples import good_packets
+from wire.trace import Delimiter
 
 PACKET = next(packet.data for packet in good_packets(1, 10) if not packet.is_link)
 LINK = next(packet.data for packet in good_packets(1, 10) if packet.is_link)
@@ -60,7 +61,7 @@ def test_erf_records_follow_each_other_with_extensions_ports_and_flags(path):
             WirePacket(1, 2_000_000_000, False, PACKET),
             WirePacket(2, 3_000_000_000, True, LINK),
             WirePacket(2, 3_000_000_000, True, LINK),
-            WirePacket(3, 0, False, PACKET[:7], Ending.CUT),
+            WirePacket(3, 0, False, PACKET[:7], Delimiter.CUT),
         ],
         ["A", "B", "C", "D"],
     )

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capture.wire_packet import Direction, Ending, WirePacket
+from capture.wire_packet import Direction, WirePacket
 from capture.writer import capture_writer
 from tests.capture.reading import read_packets, read_with_directions
 from tests.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
 from toolchain.atomic_files import OutputError
 from toolchain.errors import UserError
+from wire.trace import Delimiter
 
 each_format = pytest.mark.parametrize("suffix", FORMATS)
 
@@ -31,7 +32,7 @@ packets = st.builds(
     st.integers(0, 1 << 61),
     st.booleans(),
     rows.filter(lambda data: data[-1] != 0),
-    st.sampled_from(Ending),
+    st.sampled_from(Delimiter),
 )
 
 

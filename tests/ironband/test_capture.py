@@ -80,6 +80,7 @@ def test_wireshark_reads_how_opensm_brings_a_fabric_up(tmp_path):
         (["--capture", "no/jam.erf", "--capture-at", "A"], "no/jam.erf: cannot be written: No such file or directory"),
         (["--capture", "jam.pcap", "--capture-at", "C"], "C: no such node; there are S, A, B"),
         (["--capture", "jam.pcap", "--capture-at", "S"], "S: is a switch, expected S[PORT]"),
+        (["--capture-at", "A"], "--capture-at A: nothing is captured without --capture"),
         (["--capture", "-", "--json", "-"], "--capture - --json -: expected one of them to be a file"),
         (["--capture", "/dev/full"], "/dev/full: cannot be written: No space left on device"),
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.wire_packet import Direction, Ending, WirePacket
+from capture.wire_packet import Direction, WirePacket
 from capture.writer import capture_writer
 from ironband import main
 from tests.capture.foreign import INFINIBAND, enhanced, interface, obsolete, pcap, section, simple
@@ -21,6 +21,7 @@ from tests.ironband.command import COMMAND, one_line_error
 from wire.crc import invert_vcrc
 from wire.flow_control import FlowControlOp, FlowControlPacket
 from wire.packet import build_ud_send
+from wire.trace import Delimiter
 
 FC = FlowControlPacket(FlowControlOp.NORMAL, 1404, 0, 2262).encode()
 
@@ -34,8 +35,8 @@ SHORT = [
     WirePacket(1, 1_004, False, ud(12)),
     WirePacket(0, 1_576, True, FC[:-1] + b"\0"),
     WirePacket(1, 3_076, False, ud(13)),
-    WirePacket(0, 3_080, False, ud(1, 2, 1)[:-2] + invert_vcrc(ud(1, 2, 1)[-2:]), Ending.EBP),
-    WirePacket(1, 5_148, False, ud(14)[:23], Ending.CUT),
+    WirePacket(0, 3_080, False, ud(1, 2, 1)[:-2] + invert_vcrc(ud(1, 2, 1)[-2:]), Delimiter.EBP),
+    WirePacket(1, 5_148, False, ud(14)[:23], Delimiter.CUT),
 ]
 
 

@@ -43,7 +43,10 @@ def test_a_port_names_the_directions_of_its_link(places: list[str], directions: 
         ("S[5]", "S[5]: expected port 1..4"),
         ("S[2]:in", "S[2]: has no link"),
         ("B", "B: has no link"),
-        ("A:up", "'A:up': expected NODE or NODE[PORT]"),
+        ("A:up", "A:up: expected PORT, PORT:out or PORT:in"),
+        ("A:", "A:: expected PORT, PORT:out or PORT:in"),
+        ("A:in:out", "A:in:out: expected PORT, PORT:out or PORT:in"),
+        ("[1]", "'[1]': expected NODE or NODE[PORT]"),
     ],
 )
 def test_where_there_is_no_link_none_is_captured(place: str, message: str) -> None:
