@@ -40,6 +40,9 @@ _NS_PER_METRE = 5.0
 
 SLS = 16
 
+MOST_MESSAGE_BYTES = 1 << 31
+"""IBTA vol 1, 9.7.2."""
+
 EventName = Literal[
     "manage", "post", "send", "stall", "receive", "release", "credit", "deliver", "drop", "error", "state"
 ]
@@ -154,6 +157,8 @@ class Flow(Table):
     """One SL, or several of which each packet has a random one."""
     size: int | tuple[int, int] = 256
     """Payload bytes, or [least, most] of a uniform choice."""
+    operation: Literal["send", "rdma_write"] = "send"
+    """UD SEND Only packets, or those of one UC RDMA WRITE."""
     count: int | None = Field(default=None, ge=1, lt=1 << 24)
     rate: float | None = Field(default=None, gt=0, le=1)
     """Fraction of the time that the source's link is kept busy; without it all packets are ready at once."""
@@ -184,6 +189,18 @@ class Flow(Table):
     def _some_end(self) -> Flow:
         if self.count is None and self.rate is None:
             raise ValueError("neither count nor rate given: expected one or both")
+        return self
+
+    @model_validator(mode="after")
+    def _one_message(self) -> Flow:
+        if self.operation == "rdma_write":
+            if self.count is None or self.destination == ANY_HOST or not isinstance(self.sl, int):
+                raise ValueError("rdma_write is one message to one host: expected a count, one host and one SL")
+            mtus = [mtu_bytes(mtu) for mtu in MTU]
+            if self.size not in mtus:
+                raise ValueError(f"size {self.size} of an rdma_write, expected a path's MTU: {mtus}")
+            if self.count * self.sizes[1] > MOST_MESSAGE_BYTES:
+                raise ValueError(f"{self.count} packets of {self.size} bytes, expected at most 2^31 bytes in a message")
         return self
 
     @property

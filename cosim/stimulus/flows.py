@@ -16,7 +16,7 @@ from random import Random
 
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ANY_HOST, Flow
-from cosim.stimulus.packet import Packet, UdPackets
+from cosim.stimulus.packet import Packet, RdmaWritePackets, UdPackets
 from cosim.topology.topology import Port, Topology
 from wire.parameters import node_text
 
@@ -105,7 +105,7 @@ def _packets(
     scenario: Scenario, topology: Topology, number: int, flow: Flow, source: str, start: int, random: Random
 ) -> Iterator[Packet]:
     """The packets of a flow from one host; its streams are numbered from `number` on."""
-    make = UdPackets(random)
+    make = RdmaWritePackets(random, flow.count or 0) if flow.operation == "rdma_write" else UdPackets(random)
     pace = topology.pace(Port(source, 1))
     destinations = scenario.destinations_of(flow, source)
     sls = flow.sls

@@ -9,19 +9,22 @@ from random import Random
 from typing import NamedTuple
 
 from cosim.topology.topology import Topology
-from wire.codes import Q_KEY_SMI, QP_SMI, VL15
+from wire.codes import P_KEY_DEFAULT, Q_KEY_SMI, QP_SMI, VL15
 from wire.crc import ICRC_BYTES
-from wire.headers import BTH, DETH, LRH
-from wire.packet import WORD_BYTES, blocks_of_words, build_ud_send, rows_of_words
+from wire.headers import BTH, LRH, RETH
+from wire.opcodes import Opcode, extended_headers
+from wire.packet import WORD_BYTES, blocks_of_words, build, build_ud_send, rows_of_words
+from wire.packet import Packet as BuiltPacket
 from wire.stimulus import Post
 
-__all__ = ["IDENTITY", "Packet", "UdPackets", "slot_of_vl", "ud_packet"]
+__all__ = ["IDENTITY", "Packet", "RdmaWritePackets", "UdPackets", "slot_of_vl", "ud_packet"]
 
 _DEST_QP = 0x10
 _FIRST_QP = 0x100
-"""Source QP of flow 0: those of management, 0 and 1, send no data."""
+"""QP of flow 0, at its source or, where packets do not name that, at its destination: QPs 0 and 1 are management's."""
 
 _Q_KEY = 0x1234_5678
+_R_KEY = 0x1234_5678
 
 IDENTITY = struct.Struct(">II")
 """Flow and sequence, at the start of a payload."""
@@ -31,9 +34,6 @@ _PSNS = 1 << 24
 _POOL_BYTES = 1 << 16
 """Neighbouring packets differ all over, and it takes little memory."""
 
-_HEAD_WORDS = (LRH.size_bytes + BTH.size_bytes + DETH.size_bytes) // WORD_BYTES
-_FIXED_WORDS = _HEAD_WORDS + ICRC_BYTES // WORD_BYTES
-_HEAD = struct.Struct(f">{_HEAD_WORDS}I")
 _PKT_LEN_SHIFT = 16
 """Place of LRH.PktLen in word 1 of a packet."""
 _PAD_CNT_SHIFT = 20
@@ -69,9 +69,9 @@ class Packet(NamedTuple):
 
     @property
     def payload_bytes(self) -> int:
-        """Payload of a UD packet without GRH, without padding."""
+        """Payload of a packet without GRH, without padding."""
         pad_cnt = BTH["pad_cnt"].read(self.data, LRH.size_bytes)
-        return len(self.data) - _FIXED_WORDS * WORD_BYTES - pad_cnt
+        return len(self.data) - _overhead_bytes(self.data[LRH.size_bytes]) - pad_cnt
 
     @property
     def pkt_len(self) -> int:
@@ -131,41 +131,124 @@ def ud_packet(
     return packet.data
 
 
-class UdPackets:
-    """Makes UD SEND Only packets by the thousand: headers are made once and patched, payloads are cut from a pool of
-    random bytes. A packet of 2 KiB takes a few µs; `ud_packet`, field by field, takes ten times as long.
+class Payloads:
+    """Payloads by the thousand, cut from a pool of random bytes.
 
-    No two are identical: the payload begins with flow and sequence.
-
-    A payload too short for both begins with as much of them as there is room for; source QP and PSN hold the same.
+    No two are identical: a payload begins with flow and sequence, as much of them as there is room for.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._pool = random.randbytes(_POOL_BYTES)
 
-    def data(self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int) -> bytes:
-        """LRH..ICRC of a packet with `size` payload bytes."""
-        lrh0, lrh1, bth0, bth1, bth2, deth0, deth1 = _head(slid, dlid, sl, vl, flow)
-        pad_cnt = -size % WORD_BYTES
-        lrh1 |= (_FIXED_WORDS + (size + pad_cnt) // WORD_BYTES) << _PKT_LEN_SHIFT
+    def payload(self, flow: int, sequence: int, size: int) -> bytes:
+        """Of `size` bytes."""
+        identity = IDENTITY.pack(flow, sequence)
+        if size <= len(identity):
+            return identity[:size]
+        first = self._random.randrange(_POOL_BYTES - size)
+        return identity + self._pool[first : first + size - len(identity)]
+
+
+class Head(NamedTuple):
+    """The headers of packets that differ in nothing else but PktLen, PadCnt and PSN, which are 0 here.
+
+    A packet of 2 KiB made of one takes a few µs; field by field it takes ten times as long.
+
+    Attributes:
+        words: LRH, BTH and what follows that.
+        layout: packs them.
+    """
+
+    words: tuple[int, ...]
+    layout: struct.Struct
+
+    @classmethod
+    def of(cls, packet: BuiltPacket) -> Head:
+        """That of a packet without a GRH, with its PSN 0."""
+        size = sum(header.layout.size_bytes for header in packet.headers)
+        layout = struct.Struct(f">{size // WORD_BYTES}I")
+        lrh0, lrh1, bth0, *others = layout.unpack_from(packet.data)
+        lrh1 &= ~(LRH["pkt_len"].max << _PKT_LEN_SHIFT)
+        bth0 &= ~(BTH["pad_cnt"].max << _PAD_CNT_SHIFT)
+        return cls((lrh0, lrh1, bth0, *others), layout)
+
+    def packet(self, sequence: int, payload: bytes) -> bytes:
+        """LRH..ICRC."""
+        (lrh0, lrh1, bth0, bth1, bth2, *others), layout = self
+        pad_cnt = -len(payload) % WORD_BYTES
+        payload += bytes(pad_cnt)
+        lrh1 |= (layout.size + len(payload) + ICRC_BYTES) // WORD_BYTES << _PKT_LEN_SHIFT
         bth0 |= pad_cnt << _PAD_CNT_SHIFT
         bth2 |= sequence % _PSNS
-        payload = IDENTITY.pack(flow, sequence)
-        if size > len(payload):
-            first = self._random.randrange(_POOL_BYTES - size)
-            payload += self._pool[first : first + size - len(payload)]
-        payload = payload[:size] + bytes(pad_cnt)
-        masked = _HEAD.pack(lrh0 | _VL_ONES, lrh1, bth0, bth1 | _VARIANT_ONES, bth2, deth0, deth1)
+        masked = layout.pack(lrh0 | _VL_ONES, lrh1, bth0, bth1 | _VARIANT_ONES, bth2, *others)
         icrc = zlib.crc32(payload, zlib.crc32(masked)).to_bytes(ICRC_BYTES, "little")
-        return _HEAD.pack(lrh0, lrh1, bth0, bth1, bth2, deth0, deth1) + payload + icrc
+        return layout.pack(lrh0, lrh1, bth0, bth1, bth2, *others) + payload + icrc
+
+
+class UdPackets:
+    """Makes UD SEND Only packets by the thousand; source QP and PSN hold flow and sequence, and so do payloads."""
+
+    def __init__(self, random: Random) -> None:
+        self._payloads = Payloads(random)
+
+    def data(self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int) -> bytes:
+        """LRH..ICRC of a packet with `size` payload bytes."""
+        return _ud_head(slid, dlid, sl, vl, flow).packet(sequence, self._payloads.payload(flow, sequence, size))
 
 
 @cache
-def _head(slid: int, dlid: int, sl: int, vl: int, flow: int) -> tuple[int, ...]:
-    """LRH, BTH and DETH without what differs between packets: PktLen, PadCnt and PSN are 0."""
-    packet = build_ud_send(
-        slid=slid, dlid=dlid, vl=vl, sl=sl, dest_qp=_DEST_QP, src_qp=_FIRST_QP + flow, q_key=_Q_KEY, psn=0, payload=b""
+def _ud_head(slid: int, dlid: int, sl: int, vl: int, flow: int) -> Head:
+    return Head.of(
+        build_ud_send(
+            slid=slid,
+            dlid=dlid,
+            vl=vl,
+            sl=sl,
+            dest_qp=_DEST_QP,
+            src_qp=_FIRST_QP + flow,
+            q_key=_Q_KEY,
+            psn=0,
+            payload=b"",
+        )
     )
-    lrh0, lrh1, *others = _HEAD.unpack(packet.data[:-ICRC_BYTES])
-    return lrh0, lrh1 & ~(LRH["pkt_len"].max << _PKT_LEN_SHIFT), *others
+
+
+class RdmaWritePackets:
+    """Makes the packets of one UC RDMA WRITE, which nobody acknowledges.
+
+    All hold as much payload, the path MTU; PSNs are the sequence. The destination's QP tells the flow.
+    """
+
+    def __init__(self, random: Random, count: int) -> None:
+        """COUNT packets are the whole message."""
+        self._payloads = Payloads(random)
+        self._count = count
+
+    def data(self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int) -> bytes:
+        """LRH..ICRC of a packet with `size` payload bytes."""
+        if self._count == 1:
+            opcode = Opcode.UC_RDMA_WRITE_ONLY
+        elif sequence == 0:
+            opcode = Opcode.UC_RDMA_WRITE_FIRST
+        else:
+            last = sequence == self._count - 1
+            opcode = Opcode.UC_RDMA_WRITE_LAST if last else Opcode.UC_RDMA_WRITE_MIDDLE
+        head = _rdma_write_head(slid, dlid, sl, vl, flow, opcode, self._count * size)
+        return head.packet(sequence, self._payloads.payload(flow, sequence, size))
+
+
+@cache
+def _rdma_write_head(slid: int, dlid: int, sl: int, vl: int, flow: int, opcode: Opcode, dma_len: int) -> Head:
+    lrh = {"vl": vl, "sl": sl, "slid": slid, "dlid": dlid}
+    bth = {"opcode": opcode, "p_key": P_KEY_DEFAULT, "dest_qp": _FIRST_QP + flow}
+    if RETH not in extended_headers(opcode):
+        return Head.of(build(lrh=lrh, bth=bth))
+    return Head.of(build(lrh=lrh, bth=bth, reth={"r_key": _R_KEY, "dma_len": dma_len}))
+
+
+@cache
+def _overhead_bytes(opcode: int) -> int:
+    """All of a packet without a GRH but payload and padding, LRH..ICRC."""
+    extended = sum(layout.size_bytes for layout in extended_headers(opcode))
+    return LRH.size_bytes + BTH.size_bytes + extended + ICRC_BYTES

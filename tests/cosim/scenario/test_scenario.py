@@ -129,6 +129,16 @@ def test_a_file_is_a_scenario_by_the_name_of_the_file(tmp_path):
         ("rate = 0.5", "rate = 1\nsl = 16", "two.toml: flows[0].sl: 16: expected 0..15, or a list of them"),
         ("rate = 0.5", "rate = 1\nsl = []", "two.toml: flows[0].sl: []: expected 0..15, or a list of them"),
         ("rate = 0.5", "rate = 1\nsl = [1, 1]", "two.toml: flows[0].sl: [1, 1]: expected SLs that differ"),
+        (
+            "rate = 0.5",
+            "rate = 1\noperation = 'rdma_write'",
+            "two.toml: flows[0]: rdma_write is one message to one host: expected a count, one host and one SL",
+        ),
+        (
+            "rate = 0.5",
+            "count = 1\noperation = 'rdma_write'",
+            "two.toml: flows[0]: size (0, 2048) of an rdma_write, expected a path's MTU: [256, 512, 1024, 2048, 4096]",
+        ),
         ('from = "A"', 'from = "**"', "two.toml: flows[0].from: no host '**'; there are A, B"),
     ],
 )

@@ -9,8 +9,9 @@ import pytest
 from cosim.scenario.tables import Flow
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_packets, scenario_streams
-from cosim.stimulus.packet import UdPackets
-from wire.headers import BTH, DETH, LRH
+from cosim.stimulus.packet import RdmaWritePackets, UdPackets
+from wire.headers import BTH, DETH, LRH, RETH
+from wire.opcodes import Opcode
 from wire.packet import build_ud_send, parse
 
 
@@ -107,6 +108,20 @@ def test_a_packet_is_what_building_it_header_by_header_gives(size):
     assert (made.header(DETH).src_qp, made.header(BTH).psn) == (0x100 + 77, 0x345678)
     assert made.payload.startswith((bytes.fromhex("0000004d") + bytes.fromhex("12345678"))[:size])
     assert made.lrh.pkt_len * 4 == len(made.data) > LRH.size_bytes
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_an_rdma_write_is_one_message_of_whole_mtus(count):
+    make = RdmaWritePackets(Random(count), count)
+    made = [parse(make.data(slid=3, dlid=5, sl=6, vl=2, flow=7, sequence=number, size=2048)) for number in range(count)]
+    names = [Opcode(packet.header(BTH).opcode).name.removeprefix("UC_RDMA_WRITE_") for packet in made]
+    assert names == (["ONLY"] if count == 1 else ["FIRST", *["MIDDLE"] * (count - 2), "LAST"])
+    assert made[0].header(RETH).dma_len == count * 2048
+    assert not any(packet.has(RETH) for packet in made[1:])
+    assert [packet.header(BTH).psn for packet in made] == list(range(count))
+    assert {packet.header(BTH).dest_qp for packet in made} == {0x107}
+    assert all(packet.icrc_good and len(packet.payload) == 2048 for packet in made)
+    assert len({packet.data for packet in made}) == count
 
 
 def test_no_two_packets_of_a_stream_are_alike():
