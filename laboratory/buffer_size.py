@@ -8,13 +8,14 @@ when one of its own has left. How many packets a host has sent more than have le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from capture.records import Integers
 from laboratory.stretch import Stretch
+from laboratory.thinned import Thinned
 from wire.codes import VL15
 
 __all__ = ["BufferSize", "Sender"]
@@ -41,6 +42,7 @@ class Sender:
         before: packets begun before the other began.
         last_before_ns: the start of the last of them.
         waits: packets that waited for credits while the other sent, too.
+        sent: points (ns, packets sent), thinned.
     """
 
     direction: int
@@ -52,6 +54,7 @@ class Sender:
     before: int = 0
     last_before_ns: int = 0
     waits: int = 0
+    sent: Thinned = field(default_factory=Thinned)
     _sum_number: int = 0
     _sum_ns: int = 0
     _first_wait: tuple[int, int] = (0, 0)
@@ -125,10 +128,12 @@ class BufferSize:
         known = self.senders.setdefault(vl, [])
         for direction in data.direction[np.sort(np.unique(data.direction, return_index=True)[1])].tolist():
             if all(sender.direction != direction for sender in known):
-                first = int(np.flatnonzero(data.direction == direction)[0])
+                mine = data.where(data.direction == direction)
+                # A message's first packet may be a little longer.
+                length, blocks = int(np.median(mine.length)), int(np.median(mine.blocks))
                 rate = self._speeds[direction] or _BITS_PER_S
-                pace = (int(data.length[first]) + _DELIMITERS) * _BITS_PER_SYMBOL * _NS / rate
-                known.append(Sender(direction, int(data.blocks[first]), pace, first_ns=int(data.time_ns[first])))
+                pace = (length + _DELIMITERS) * _BITS_PER_SYMBOL * _NS / rate
+                known.append(Sender(direction, blocks, pace, first_ns=int(mine.time_ns[0])))
         met_ns = known[1].first_ns if len(known) > 1 else None
         for sender in known:
             other_last = max((one.last_ns for one in known if one is not sender), default=0)
@@ -143,6 +148,7 @@ class BufferSize:
             return
         number = sender.packets + 1 + np.arange(len(time_ns))
         interval = np.diff(time_ns, prepend=sender.last_ns if sender.packets else time_ns[0])
+        sender.sent.add(time_ns, number)
         early = time_ns < met_ns if met_ns is not None else np.full(len(time_ns), True)
         if early.any():
             sender.before, sender.last_before_ns = int(number[early][-1]), int(time_ns[early][-1])

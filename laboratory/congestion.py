@@ -15,7 +15,7 @@ from wire.codes import VL15
 __all__ = ["Congestion", "FlowMarks"]
 
 _FIRST_WINDOW_NS: Final = 1_000
-_MOST_WINDOWS: Final = 512
+_MOST_WINDOWS: Final = 128
 _BITS: Final = 8
 
 
@@ -24,13 +24,15 @@ class FlowMarks:
     """One flow.
 
     Attributes:
-        packets: how many there were.
+        packets: how many there were, and
+        bytes: how many bytes, LRH to VCRC.
         fecn: those that met congestion.
         becn: those that tell that packets of the other way did.
         bytes_in: bytes by the number of the window.
     """
 
     packets: int = 0
+    bytes: int = 0
     fecn: int = 0
     becn: int = 0
     bytes_in: Counter[int] = field(default_factory=Counter)
@@ -65,6 +67,7 @@ class Congestion:
             of_it = np.flatnonzero(flow == one)
             marks = self.flows.setdefault(FlowKey(one >> 32, one >> 16 & 0xFFFF, one & 0xFFFF), FlowMarks())
             marks.packets += len(of_it)
+            marks.bytes += int(data.length[of_it].sum())
             marks.fecn += int(data.fecn[of_it].sum())
             marks.becn += int(data.becn[of_it].sum())
             bytes_in = np.bincount(window[of_it], weights=data.length[of_it])

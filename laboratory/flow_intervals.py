@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ class FlowIntervals:
         begins = np.flatnonzero(np.diff(sequence)) + 1
         bounds = [0, *begins.tolist(), len(flows)]
         current, length, first = self._turn.get(direction, (flows[0], 0, True))
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in pairwise(bounds):
             if flows[begin] != current:
                 if not first:
                     turns[length] += 1

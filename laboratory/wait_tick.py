@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from capture.reader import CaptureReader
 from capture.records import Integers
+from capture.selection import ends
 from laboratory.stretch import Stretch
 from wire.codes import VL15
 
@@ -53,24 +55,34 @@ class WaitTick:
         waited_cycles: how long, in all.
     """
 
-    def __init__(self, speeds: list[int], direction: int) -> None:
-        """SPEEDS are those of the capture's directions, which grows as they are seen."""
+    def __init__(self, capture: CaptureReader, port: str = "") -> None:
+        """PORT is the one that sends, or the name of its direction; without, that of the first data packet's."""
         self.waits = 0
         self.waited_cycles = 0
-        self._speeds = speeds
-        self._direction = direction
+        self._capture = capture
+        self._port = port
+        self._direction: int | None = None
         self._end: int | None = None
         self._counts = [np.zeros(cycles + 1, np.int64) for cycles in range(1, MOST_CYCLES + 1)]
         """Of each tick: how the number of whole ticks changes with the cycle at which they begin."""
 
     @property
+    def place(self) -> str:
+        """The direction that is looked at; what was asked for, if there is none."""
+        return self._port if self._direction is None else self._capture.directions[self._direction]
+
+    @property
     def cycle_ns(self) -> float:
-        """What a row takes on the link."""
-        return _BITS_PER_ROW * _NS / (self._speeds[self._direction] or _BITS_PER_S)
+        """What a row takes on the link, which is a 4X link."""
+        speed = 0 if self._direction is None else self._capture.speeds[self._direction]
+        return _BITS_PER_ROW * _NS / (speed or _BITS_PER_S)
 
     def follow(self, stretch: Stretch) -> None:
         """Take the next packets."""
-        data = stretch.where(stretch.is_data & (stretch.vl != VL15) & (stretch.direction == self._direction))
+        data = stretch.where(stretch.is_data & (stretch.vl != VL15))
+        if self._direction is None:
+            self._direction = next(filter(self._asked_for, data.direction.tolist()), None)
+        data = data.where(data.direction == (-1 if self._direction is None else self._direction))
         if not len(data):
             return
         start = np.rint(data.time_ns / self.cycle_ns).astype(np.int64)
@@ -82,6 +94,10 @@ class WaitTick:
         self._end = int(end[-1])
         waiting = start > begin
         self._wait(begin[waiting], start[waiting])
+
+    def _asked_for(self, direction: int) -> bool:
+        name = self._capture.directions[direction]
+        return self._port in ("", name, *(ends(name) or ())[:1])
 
     def _wait(self, begin: Integers, end: Integers) -> None:
         length = end - begin

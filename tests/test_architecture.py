@@ -12,7 +12,7 @@ FLOORS = (
     ("ironband",),
     ("bench",),
     ("cosim",),
-    ("verilog",),
+    ("verilog", "laboratory"),
     ("rtl", "model", "sm", "capture"),
     ("wire", "toolchain"),
 )
@@ -24,6 +24,7 @@ NARROWER = {
     "sm": {"wire"},
     "capture": {"wire", "toolchain"},
     "verilog": {"rtl", "wire", "toolchain"},
+    "laboratory": {"capture", "wire", "toolchain"},
 }
 """What the rooms with less than all that is below them may import."""
 

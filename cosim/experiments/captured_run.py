@@ -1,0 +1,59 @@
+"""A scenario run for what is captured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cosim.analysis.counter_readings import CounterReadings
+from cosim.analysis.observer import CycleListener
+from cosim.analysis.scoreboard import DeliveryCheck
+from cosim.experiments.experiment import scenario_experiment
+from cosim.experiments.link_capture import link_capture
+from cosim.experiments.perform import perform
+from cosim.scenario.scenario import Scenario
+from cosim.topology.topology import Port
+from cosim.trace.compare import Comparison
+from wire.registers import Counter
+
+__all__ = ["CapturedRun", "captured_run"]
+
+
+class CapturedRun(NamedTuple):
+    """What a run gave besides its capture.
+
+    Attributes:
+        counters: of every port at the end.
+        comparison: with the golden model; None if that ran alone.
+        missing: packets that were not delivered as they should.
+    """
+
+    counters: Mapping[Port, Mapping[Counter, int]]
+    comparison: Comparison | None
+    missing: int
+
+
+def captured_run(
+    scenario: Scenario,
+    sim: str,
+    file: str,
+    places: Sequence[str],
+    work_dir: Path,
+    progress: Callable[[int], None],
+) -> CapturedRun:
+    """Run a scenario, brought up by register writes, and capture at some places (cosim.experiments.link_capture).
+
+    Raises:
+        UserError: the capture cannot be written.
+        What the engines raise (cosim.engines.simulation.run).
+    """
+    experiment = scenario_experiment(scenario)
+    topology = experiment.topology
+    deliveries = DeliveryCheck(topology)
+    counters = CounterReadings(topology, experiment.end)
+    observers = [CycleListener(progress), deliveries, counters]
+    with link_capture(topology.fabric, topology.widths, file, places, scenario.symbol_time_ns) as taps:
+        comparison = perform(experiment, sim, work_dir, observers, taps=taps)
+    missing = deliveries.under_way + deliveries.lost + deliveries.fault_count
+    return CapturedRun(counters.values, comparison, missing)
