@@ -87,7 +87,7 @@ def buffer_figure(size: BufferSize, directions: Sequence[str]) -> Figure:
         at = end / 2
         arrow = {"arrowstyle": "<->", "color": STALL, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", (at, at / pace + held), (at, at / pace), arrowprops=arrow)
-        axes.annotate(f"{held:.1f} packets ", (at, at / pace + held / 2), color=STALL, ha="right", va="center")
+        axes.annotate(f"  {held:.1f} packets", (at, at / pace), color=STALL, ha="left", va="top")
         axes.set_xlim(left=-20)
         axes.set_ylim(bottom=-2)
         axes.set_title(f"VL {vl}", **PANEL_TITLE)
@@ -139,7 +139,7 @@ def congestion_figure(marks: Congestion, directions: Sequence[str]) -> Figure:
         )
     axes.set_ylim(bottom=0)
     axes.set_xlabel("µs")
-    axes.set_ylabel(f"Gbit/s of packets, in windows of {marks.window_ns / _US:,.0f} µs")
-    axes.legend(**_LEFT | {"loc": "upper right", "bbox_to_anchor": (1, 1)})
+    axes.set_ylabel(f"Gbit/s of packets,\nin windows of {marks.window_ns / _US:,.0f} µs")
+    axes.legend(**_RIGHT)
     freeze_layout(figure)
     return figure

@@ -125,15 +125,17 @@ def tick_scenario(packets: int, tick: int) -> Scenario:
 
 
 def congestion_scenario(packets: int) -> Scenario:
-    """H1, H2 and H3 send PACKETS each to R, and H1 as many to V, for which nobody else has any.
+    """H1 sends PACKETS to R and as many to V, for which nobody else has any, and gives each flow half of its link.
 
-    H1 would give each of its flows half of its link.
+    H2 and H3 come later with a quarter as many each for R, and go before H1 is done.
     """
+    quarter = packets // 4
+    later = _START + 2 * quarter * _ROWS
     flows = [
         rdma_write("H1", "R", packets, rate=0.5),
         rdma_write("H1", "V", packets, rate=0.5),
-        rdma_write("H2", "R", packets),
-        rdma_write("H3", "R", packets),
+        rdma_write("H2", "R", quarter, start=later),
+        rdma_write("H3", "R", quarter, start=later),
     ]
-    cycles = _START + _duration(len(flows) * packets)
+    cycles = _START + _duration(4 * packets)
     return _scenario("congestion", ["H1", "H2", "H3", "V", "R"], flows, cycles, switch={"buffer_blocks": 132})
