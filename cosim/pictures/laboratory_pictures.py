@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +15,14 @@ from laboratory.congestion import Congestion
 from laboratory.credit_trace import Lane
 from laboratory.wait_tick import TickFit, WaitTick
 
-__all__ = ["buffer_figure", "congestion_figure", "credit_figure", "tick_figure"]
+__all__ = [
+    "IntervalPanel",
+    "buffer_figure",
+    "congestion_figure",
+    "credit_figure",
+    "interval_figure",
+    "tick_figure",
+]
 
 _US: Final = 1000
 _LEFT: Final[dict[str, Any]] = LEGEND | {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": 1}
@@ -60,6 +67,47 @@ def credit_figure(place: str, sender: Lane, receiver: Lane | None) -> Figure:
         if len(times[shown]) > 1:
             zoom.set_xlim(times[shown][0] / _US, times[shown][-1] / _US)
             zoom.set_ylim(limit[shown][0] - 2, limit[shown][-1] + 1)
+    freeze_layout(figure)
+    return figure
+
+
+class IntervalPanel(NamedTuple):
+    """Intervals of one flow at one place.
+
+    Attributes:
+        title: what they are.
+        counts: how many there are of 0 µs, 1 µs and so on; the last are all longer ones.
+        published: the same of a laboratory, if there are any.
+    """
+
+    title: str
+    counts: Sequence[int]
+    published: Sequence[int] | None
+
+
+def interval_figure(panels: Sequence[IntervalPanel]) -> Figure:
+    """Bars of intervals by microseconds, ours beside published ones."""
+    rows = (len(panels) + 1) // 2
+    figure = Figure(figsize=(11, 1.2 + 3.4 * rows), layout="constrained")
+    figure.suptitle("Times between the packets of a flow", x=0.01, ha="left", fontsize=15, fontweight="bold")
+    for number, panel in enumerate(panels):
+        axes = figure.add_subplot(rows, min(2, len(panels)), number + 1)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color=GRID, linewidth=0.6, axis="y")
+        axes.set_axisbelow(True)
+        classes = np.arange(len(panel.counts))
+        series = [("here", panel.counts, COLOURS[0])]
+        if panel.published is not None:
+            series.append(("published", panel.published, COLOURS[1]))
+        width = 0.8 / len(series)
+        for place, (label, counts, colour) in enumerate(series):
+            share = np.array(counts) / max(sum(counts), 1)
+            axes.bar(classes + (place - (len(series) - 1) / 2) * width, share, width, color=colour, label=label)
+        axes.set_xticks(classes, [*map(str, classes[:-1]), "more"])
+        axes.set_xlabel("µs from packet to packet")
+        axes.set_ylabel("share")
+        axes.set_title(panel.title, **PANEL_TITLE)
+        axes.legend(**_LEFT | {"loc": "upper right", "bbox_to_anchor": (1, 1)})
     freeze_layout(figure)
     return figure
 

@@ -52,6 +52,17 @@ def credits(**asked: Any) -> int:
 
 @measure.command()
 @_options
+@_packets(65_536, "Of each flow; as many as the published tables have.")
+def intervals(**asked: Any) -> int:
+    """Time one flow, and two to one receiver, as the link has it and as the hosts' own clocks do."""
+    with input_errors():
+        from ironband.measure.intervals import measure_intervals
+
+        return measure_intervals(**asked)
+
+
+@measure.command()
+@_options
 @_packets(300, "That each of the two hosts sends on each VL; more than four times what the buffer holds.")
 @click.option("--vls", type=VLS, default=1, help="Data VLs, measured one after the other.")
 @click.option("--buffer-blocks", type=_BLOCKS, default=512, help="Input buffer of each VL, which is not told.")
