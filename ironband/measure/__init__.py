@@ -76,7 +76,7 @@ def buffer(**asked: Any) -> int:
 
 @measure.command()
 @_options
-@_packets(2048, "That each of the two hosts sends.")
+@_packets(16_384, "That each of the two hosts sends; few may leave two neighbours to choose from.")
 @click.option("--tick", type=click.IntRange(1, 256), default=32, help="Of PortXmitWait in cycles, which is not told.")
 @click.option("--xmit-wait", type=click.IntRange(0), help="With --from: by how much the counter has gone up.")
 @click.option("--port", metavar="NAME", help="With --from: whose packets are looked at.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from capture.published_intervals import PUBLISHED, SHORT_US, total_variation
+
 from cosim.pictures.laboratory_pictures import IntervalPanel, interval_figure
 from cosim.scenario.laboratory import flow_scenario
 from ironband.measure.laboratory import Asked, Laboratory, NothingToMeasure
