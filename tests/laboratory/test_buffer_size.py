@@ -62,7 +62,7 @@ def test_a_buffer_and_a_time_that_nobody_chose_are_found(tmp_path):
     random = Random(seed)
     for _ in range(20):
         room, later_ns = random.randint(1, 60), random.randint(50_000, 150_000)
-        sends = ideal_switch(room, later_ns, 4 * room + 60, random.randint(20, 600))
+        sends = ideal_switch(room, later_ns, 4 * room + 60 + later_ns // PACE, random.randint(20, 600))
         found = held(tmp_path, sends, random, vl=random.randrange(8))
         assert [round(packets) for packets in found.values()] == [room, room], (room, later_ns, found)
 

@@ -31,7 +31,7 @@ def test_what_is_found_does_not_depend_on_how_a_capture_is_cut_up(tmp_path):
     seed = secrets.randbits(32)
     print(f"seed {seed}")
     random = Random(seed)
-    time_ns, packets = 0, []
+    time_ns, packets = 0, [rdma_write(0, 0, size=16)]
     for _ in range(500):
         time_ns += random.choice((300, 2_076, 50_000))
         packets.append(rdma_write(random.randrange(2), time_ns, slid=random.randint(1, 3), size=16))
