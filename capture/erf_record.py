@@ -33,6 +33,7 @@ _MARKED: Final = 0x20
 """Of a data stream error, which did not arise on this wire: what EBP says."""
 
 _MOST_BYTES: Final = 0xFFFF // _ALIGNMENT * _ALIGNMENT - _HEADER_BYTES
+_MOST_LOST: Final = 0xFFFF
 _NS: Final = 10**9
 _HALF_NS: Final = _NS // 2
 _PADDING: Final = [bytes(-length % _ALIGNMENT) for length in range(_ALIGNMENT)]
@@ -47,9 +48,9 @@ def erf_record(packet: WirePacket) -> bytes:
     A link packet of 6 bytes is said to have had 48, all others zero: Wireshark (4.0) looks for an LRH in it, and if
     FCTBS looks like an LNH of 3 for a GRH behind that, and takes it for malformed where there is none.
     Flags: receive error for what no port takes as good, with data stream error if EBP ended it, with truncated if it
-    was cut. A wrong ICRC, which is not the link's to check, is not flagged.
+    was cut. A wrong ICRC, which is not the link's to check, is not flagged. The loss counter is of what a host missed.
     """
-    direction, time_ns, is_link, data, ending = packet
+    direction, time_ns, is_link, data, ending, _way, lost = packet
     flags = _VARIABLE_LENGTH | direction & ERF_DIRECTIONS - 1
     if ending is not Delimiter.EGP:
         flags |= _RECEIVE_ERROR | (_MARKED if ending is Delimiter.EBP else _TRUNCATED)
@@ -64,5 +65,5 @@ def erf_record(packet: WirePacket) -> bytes:
     padding = _PADDING[length % _ALIGNMENT]
     kind = _INFINIBAND_LINK if is_link else _INFINIBAND
     stamp = _TIME.pack(((time_ns << 32) + _HALF_NS) // _NS)
-    rest = _REST.pack(kind, flags, _HEADER_BYTES + length + len(padding), 0, length)
+    rest = _REST.pack(kind, flags, _HEADER_BYTES + length + len(padding), min(lost, _MOST_LOST), length)
     return b"".join((stamp, rest, data, padding))

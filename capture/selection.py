@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from capture.chunk import Chunk, PacketFlag
 from capture.fields import Fields
 
-__all__ = ["ARROW", "Kind", "Selection", "ends"]
+__all__ = ["ARROW", "HOST", "Kind", "Selection", "ends"]
 
 Kind = Literal["data", "link"]
 
 ARROW: Final = " -> "
 """Between the two ends in the name of a direction."""
+
+HOST: Final = " host"
+"""Behind the port in the name of what a host captured."""
 
 
 def ends(direction: str) -> tuple[str, str] | None:
@@ -48,7 +51,7 @@ class Selection:
 
     def at_ports(self, direction: str) -> bool:
         """Whether a direction is asked for."""
-        found = ends(direction) or ()
+        found = ends(direction) or (direction.removesuffix(HOST),)
         return not self.ports or bool({direction, *found, *(end.partition("[")[0] for end in found)} & {*self.ports})
 
     def of(self, chunk: Chunk, fields: Fields, directions: Sequence[str]) -> NDArray[np.bool_]:

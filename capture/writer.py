@@ -18,6 +18,7 @@ class CaptureWriter:
     def __init__(self, file: GrowingFile, form: CaptureFormat) -> None:
         self._file = file
         self._record = form.record
+        self._statistics = form.statistics
 
     def write(self, packet: WirePacket) -> None:
         """Take a packet.
@@ -26,6 +27,14 @@ class CaptureWriter:
             OutputError: the file cannot be written.
         """
         self._file.add(self._record(packet))
+
+    def end_host(self, direction: int, time_ns: int, captured: int, lost: int) -> None:
+        """Say how many packets a host captured and missed up to its last one, if the format has a place for it.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        self._file.add(self._statistics(direction, time_ns, captured, lost))
 
     def flush(self) -> None:
         """Let readers have all packets so far: before a pause, for example.
@@ -51,7 +60,7 @@ def capture_writer(place: str, directions: Sequence[Direction]) -> Iterator[Capt
     Raises:
         UserError: no such format, more directions than it has room for, or a place that cannot be written.
     """
-    form = capture_format(place, len(directions))
+    form = capture_format(place, directions)
     with growing_file(place) as file:
         file.add(form.header(directions))
         file.flush()

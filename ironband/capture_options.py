@@ -25,7 +25,8 @@ _AT: Final = click.option(
     "--capture-at",
     multiple=True,
     metavar="PORT",
-    help="Only the link at PORT, NODE[PORT] or HOST; only what it sends with PORT:out, gets with PORT:in. Repeatable.",
+    help="Only the link at PORT, NODE[PORT] or HOST; only what it sends with PORT:out, gets with PORT:in; what its "
+    "host captures with PORT:host. Repeatable.",
 )
 
 

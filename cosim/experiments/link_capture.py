@@ -1,27 +1,33 @@
-"""A capture of what passes links of a fabric while it is simulated."""
+"""A capture of what passes links of a fabric while it is simulated, as seen in their cables or by hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
-from capture.wire_packet import Direction, WirePacket
-from capture.writer import capture_writer
+from capture.host_clock import TICK_NS
+from capture.host_view import HostView
+from capture.selection import ARROW, HOST
+from capture.time_order import TimeOrder
+from capture.wire_packet import Direction, Way, WirePacket
+from capture.writer import CaptureWriter, capture_writer
 from cosim.engines.base import NO_TAPS, Taps
-from cosim.topology.topology import port_named
+from cosim.topology.topology import Port, port_named
 from toolchain.errors import UserError
 from wire.codes import LinkWidth
 from wire.framing import FramedPacket
-from wire.parameters import FabricParameters, port_text
+from wire.parameters import AdapterParameters, FabricParameters, port_text
 from wire.symbols import LANES
 
-__all__ = ["directions_at", "link_capture"]
+__all__ = ["directions_at", "hosts_at", "link_capture"]
 
-_WAYS: Final = ("", "out", "in")
-"""Of a link seen from a port: both, what it sends, what it gets."""
+_OF_HOST: Final = "host"
+_WAYS: Final = ("", "out", "in", _OF_HOST)
+"""Of a link seen from a port: both, what it sends, what it gets; or what its host captures."""
 
 _BITS_PER_SYMBOL: Final = 10
+_DELIMITERS: Final = 2
 _NS: Final = 10**9
 
 _Place = tuple[int, int]
@@ -32,10 +38,38 @@ class NoSuchLink(UserError):
     """Where a capture is asked for there is no link."""
 
 
+class _Asked(NamedTuple):
+    """Where a capture is asked for: a port, its link, and which direction of that the port sends."""
+
+    port: Port
+    way: str
+    link: int
+    sends: int
+
+
+def _asked(fabric: FabricParameters, places: Sequence[str]) -> Iterator[_Asked]:
+    sent_by: dict[tuple[str, int], _Place] = {}
+    for index, link in enumerate(fabric.links):
+        sent_by |= {(link.a, link.a_port): (index, 0), (link.b, link.b_port): (index, 1)}
+    for place in places:
+        text, sign, way = place.partition(":")
+        if way not in _WAYS or (sign and not way):
+            raise NoSuchLink(f"{place}: expected PORT, PORT:out, PORT:in or PORT:host")
+        try:
+            port = port_named(fabric, text)
+        except ValueError as error:
+            raise NoSuchLink(str(error)) from None
+        if port not in sent_by:
+            raise NoSuchLink(f"{text}: has no link")
+        if way == _OF_HOST and not isinstance(fabric.nodes[port.node], AdapterParameters):
+            raise NoSuchLink(f"{place}: {text} is a switch's port, expected an adapter's")
+        yield _Asked(port, way, *sent_by[port])
+
+
 def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[_Place]:
     """The directions of the links at these ports, `NODE[PORT]` or `HOST`; all there are without any.
 
-    `PORT:out` is only what the port sends, `PORT:in` what it gets.
+    `PORT:out` is only what the port sends, `PORT:in` what it gets; of `PORT:host` none is looked at in the cable.
 
     Raises:
         NoSuchLink: one has none.
@@ -43,32 +77,35 @@ def directions_at(fabric: FabricParameters, places: Sequence[str]) -> list[_Plac
     both = (0, 1)
     if not places:
         return [(link, direction) for link in range(len(fabric.links)) for direction in both]
-    sent_by: dict[tuple[str, int], _Place] = {}
-    for index, link in enumerate(fabric.links):
-        sent_by |= {(link.a, link.a_port): (index, 0), (link.b, link.b_port): (index, 1)}
     found: dict[_Place, None] = {}
-    for place in places:
-        text, sign, way = place.partition(":")
-        if way not in _WAYS or (sign and not way):
-            raise NoSuchLink(f"{place}: expected PORT, PORT:out or PORT:in")
-        try:
-            port = port_named(fabric, text)
-        except ValueError as error:
-            raise NoSuchLink(str(error)) from None
-        if port not in sent_by:
-            raise NoSuchLink(f"{text}: has no link")
-        index, sends = sent_by[port]
-        chosen = {"": both, "out": (sends,), "in": (1 - sends,)}[way]
+    for _port, way, index, sends in _asked(fabric, places):
+        chosen = {"": both, "out": (sends,), "in": (1 - sends,), _OF_HOST: ()}[way]
         found |= {(index, direction): None for direction in chosen}
     return list(found)
+
+
+def hosts_at(fabric: FabricParameters, places: Sequence[str]) -> dict[Port, _Place]:
+    """The adapters' ports of which what their host captures is asked for, `PORT:host`; and what each sends.
+
+    Raises:
+        NoSuchLink: one has no link, or is no adapter's.
+    """
+    return {port: (link, sends) for port, way, link, sends in _asked(fabric, places) if way == _OF_HOST}
+
+
+def _symbols_per_cycle(width: int) -> int:
+    return LANES if width == LinkWidth.X4 else 1
+
+
+def _bits_per_s(width: int, cycle_ns: float) -> int:
+    return round(_symbols_per_cycle(width) * _BITS_PER_SYMBOL * _NS / cycle_ns)
 
 
 def _described(fabric: FabricParameters, widths: Sequence[int], cycle_ns: float, place: _Place) -> Direction:
     link = fabric.links[place[0]]
     ends = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
     sender, receiver = ends if place[1] == 0 else reversed(ends)
-    lanes = LANES if widths[place[0]] == LinkWidth.X4 else 1
-    return Direction(f"{sender} -> {receiver}", round(lanes * _BITS_PER_SYMBOL * _NS / cycle_ns))
+    return Direction(f"{sender}{ARROW}{receiver}", _bits_per_s(widths[place[0]], cycle_ns))
 
 
 @contextmanager
@@ -92,12 +129,67 @@ def link_capture(
             raise UserError(f"--capture-at {places[0]}: nothing is captured without --capture")
         yield NO_TAPS
         return
-    directions = directions_at(fabric, places)
-    with capture_writer(file, [_described(fabric, widths, cycle_ns, one) for one in directions]) as writer:
-        write = writer.write
+    links, hosts = directions_at(fabric, places), hosts_at(fabric, places)
+    directions = [_described(fabric, widths, cycle_ns, one) for one in links]
+    directions += [
+        Direction(f"{port_text(*port)}{HOST}", _bits_per_s(widths[link], cycle_ns), is_host=True)
+        for port, (link, _sends) in hosts.items()
+    ]
+    with capture_writer(file, directions) as writer:
+        if not hosts:
+            yield Taps(tuple(links), _in_cables(writer, cycle_ns), writer.flush)
+            return
+        views = [HostView(number, port_text(*port)) for number, port in enumerate(hosts, len(links))]
+        taps = {place: _Tap(number, []) for number, place in enumerate(links)}
+        for view, (link, sends) in zip(views, hosts.values(), strict=True):
+            for way, direction in ((Way.OUT, sends), (Way.IN, 1 - sends)):
+                taps.setdefault((link, direction), _Tap(None, [])).hosts.append((view, way))
+        order = TimeOrder(writer.write)
+        symbols_ns = [cycle_ns / _symbols_per_cycle(widths[link]) for link, _direction in taps]
+        try:
+            yield Taps(tuple(taps), _with_hosts(list(taps.values()), symbols_ns, order, cycle_ns), writer.flush)
+        finally:
+            order.end()
+            for view in views:
+                writer.end_host(view.direction, view.last_ns, view.clock.captured, view.clock.lost)
 
-        def take(place: int, packet: FramedPacket) -> None:
-            cycle, is_link, body, end = packet
-            write(WirePacket(place, round(cycle * cycle_ns), is_link, body, end))
 
-        yield Taps(tuple(directions), take, writer.flush)
+_Take = Callable[[int, FramedPacket], None]
+
+
+class _Tap(NamedTuple):
+    """A direction of a link that is looked at: its number in the capture if its cable is, and which hosts see it."""
+
+    number: int | None
+    hosts: list[tuple[HostView, Way]]
+
+
+def _in_cables(writer: CaptureWriter, cycle_ns: float) -> _Take:
+    write = writer.write
+
+    def take(place: int, packet: FramedPacket) -> None:
+        cycle, is_link, body, end = packet
+        write(WirePacket(place, round(cycle * cycle_ns), is_link, body, end))
+
+    return take
+
+
+def _with_hosts(taps: Sequence[_Tap], symbols_ns: Sequence[float], order: TimeOrder, cycle_ns: float) -> _Take:
+    """A host's packets have later stamps than those in the cables, by less than a tick earlier ones at most."""
+
+    def take(place: int, packet: FramedPacket) -> None:
+        cycle, is_link, body, end = packet
+        number, hosts = taps[place]
+        time_ns = cycle * cycle_ns
+        order.until(round(time_ns) - TICK_NS)
+        if number is not None:
+            order.add(WirePacket(number, round(time_ns), is_link, body, end))
+        if is_link:
+            return
+        passed_ns = time_ns + (len(body) + _DELIMITERS) * symbols_ns[place]
+        for host, way in hosts:
+            seen = host.see(way, passed_ns, body, end)
+            if seen is not None:
+                order.add(seen)
+
+    return take

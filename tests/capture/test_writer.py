@@ -33,6 +33,8 @@ packets = st.builds(
     st.booleans(),
     rows.filter(lambda data: data[-1] != 0),
     st.sampled_from(Delimiter),
+    way=st.none(),
+    lost=st.just(0),
 )
 
 

@@ -43,9 +43,9 @@ def test_a_port_names_the_directions_of_its_link(places: list[str], directions: 
         ("S[5]", "S[5]: expected port 1..4"),
         ("S[2]:in", "S[2]: has no link"),
         ("B", "B: has no link"),
-        ("A:up", "A:up: expected PORT, PORT:out or PORT:in"),
-        ("A:", "A:: expected PORT, PORT:out or PORT:in"),
-        ("A:in:out", "A:in:out: expected PORT, PORT:out or PORT:in"),
+        ("A:up", "A:up: expected PORT, PORT:out, PORT:in or PORT:host"),
+        ("A:", "A:: expected PORT, PORT:out, PORT:in or PORT:host"),
+        ("A:in:out", "A:in:out: expected PORT, PORT:out, PORT:in or PORT:host"),
         ("[1]", "'[1]': expected NODE or NODE[PORT]"),
     ],
 )
