@@ -11,7 +11,7 @@ from wire.headers import GRH, LRH
 from wire.symbols import LINK_PACKET_BYTES
 from wire.trace import Delimiter
 
-__all__ = ["ERF_DIRECTIONS", "erf_record"]
+__all__ = ["ERF_DIRECTIONS", "WHOLE", "erf_record"]
 
 ERF_DIRECTIONS: Final = 4
 """An ERF record has two bits for its interface."""
@@ -32,7 +32,8 @@ _RECEIVE_ERROR: Final = 0x10
 _MARKED: Final = 0x20
 """Of a data stream error, which did not arise on this wire: what EBP says."""
 
-_MOST_BYTES: Final = 0xFFFF // _ALIGNMENT * _ALIGNMENT - _HEADER_BYTES
+WHOLE: Final = 0xFFFF // _ALIGNMENT * _ALIGNMENT - _HEADER_BYTES
+"""As many bytes of a packet as a record has room for."""
 _MOST_LOST: Final = 0xFFFF
 _NS: Final = 10**9
 _HALF_NS: Final = _NS // 2
@@ -42,8 +43,8 @@ _LINK_PACKET_BYTES: Final = LRH.size_bytes + GRH.size_bytes
 _LINK_PADDING: Final = bytes(_LINK_PACKET_BYTES - LINK_PACKET_BYTES)
 
 
-def erf_record(packet: WirePacket) -> bytes:
-    """The record of a packet, a multiple of 8 bytes.
+def erf_record(packet: WirePacket, keep_bytes: int = WHOLE) -> bytes:
+    """The record of a packet, a multiple of 8 bytes, with no more than so many bytes of a data packet.
 
     A link packet of 6 bytes is said to have had 48, all others zero: Wireshark (4.0) looks for an LRH in it, and if
     FCTBS looks like an LNH of 3 for a GRH behind that, and takes it for malformed where there is none.
@@ -54,16 +55,18 @@ def erf_record(packet: WirePacket) -> bytes:
     flags = _VARIABLE_LENGTH | direction & ERF_DIRECTIONS - 1
     if ending is not Delimiter.EGP:
         flags |= _RECEIVE_ERROR | (_MARKED if ending is Delimiter.EBP else _TRUNCATED)
-        data = data[:_MOST_BYTES]
+        data = data[:WHOLE]
     elif not vcrc_good(data):
         flags |= _RECEIVE_ERROR
-        data = data[:_MOST_BYTES]
+        data = data[:WHOLE]
     length = len(data)
     if is_link and length == LINK_PACKET_BYTES:
         data += _LINK_PADDING
         length = _LINK_PACKET_BYTES
-    padding = _PADDING[length % _ALIGNMENT]
+    elif length > keep_bytes:
+        data = data[:keep_bytes]
+    padding = _PADDING[len(data) % _ALIGNMENT]
     kind = _INFINIBAND_LINK if is_link else _INFINIBAND
     stamp = _TIME.pack(((time_ns << 32) + _HALF_NS) // _NS)
-    rest = _REST.pack(kind, flags, _HEADER_BYTES + length + len(padding), min(lost, _MOST_LOST), length)
+    rest = _REST.pack(kind, flags, _HEADER_BYTES + len(data) + len(padding), min(lost, _MOST_LOST), length)
     return b"".join((stamp, rest, data, padding))

@@ -61,14 +61,14 @@ class CaptureFormat(NamedTuple):
 
     Attributes:
         header: what begins a file, by the directions in it.
-        record: what a packet becomes.
+        record: what a packet becomes, of which so many bytes are kept.
         most_directions: how many a file can tell apart; None for any number.
         statistics: what becomes of a direction's number, the time of its last packet, and how many packets its host
             captured and missed.
     """
 
     header: Callable[[Sequence[Direction]], bytes]
-    record: Callable[[WirePacket], bytes]
+    record: Callable[[WirePacket, int], bytes]
     most_directions: int | None = None
     statistics: Callable[[int, int, int, int], bytes] = lambda direction, time_ns, captured, lost: b""
 
@@ -81,8 +81,8 @@ def _pcap_header(magic: int, directions: Sequence[Direction]) -> bytes:
     return _PCAP_HEADER.pack(magic, 2, 4, 0, 0, _MOST_BYTES, _LINKTYPE_ERF)
 
 
-def _pcap_record(unit_ns: int, packet: WirePacket) -> bytes:
-    record = erf_record(packet)
+def _pcap_record(unit_ns: int, packet: WirePacket, keep_bytes: int) -> bytes:
+    record = erf_record(packet, keep_bytes)
     seconds, nanoseconds = divmod(packet.time_ns, _NS)
     return _PCAP_RECORD.pack(seconds, nanoseconds // unit_ns, len(record), len(record)) + record
 
@@ -114,8 +114,8 @@ def _block(kind: int, body_and_options: bytes) -> bytes:
     return _BLOCK.pack(kind, total) + body + _TOTAL.pack(total)
 
 
-def _pcapng_record(packet: WirePacket) -> bytes:
-    record = erf_record(packet)
+def _pcapng_record(packet: WirePacket, keep_bytes: int) -> bytes:
+    record = erf_record(packet, keep_bytes)
     length, stamp, options = len(record), packet.time_ns, b""
     if packet.way is not None:
         stamp //= _TICK_NS

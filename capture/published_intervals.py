@@ -14,17 +14,18 @@ import numpy as np
 
 from capture.records import Integers
 
-__all__ = ["PUBLISHED", "SHORT_US", "interval_classes", "total_variation"]
+__all__ = ["PUBLISHED", "PUBLISHED_PACKETS", "SHORT_US", "interval_classes", "total_variation"]
 
 SHORT_US: Final = 13
 """Intervals of 0 to 12 us have a class each; all that are longer have the next one."""
 
-_INTERVALS: Final = 65_535
+PUBLISHED_PACKETS: Final = 65_536
+"""Of each flow."""
 
 
 def _table(*counts: int) -> tuple[int, ...]:
     """Of counts from 0 us on. What is in none of them is longer: pauses of 312 to 336 us."""
-    return (*counts, *(0,) * (SHORT_US - len(counts)), _INTERVALS - sum(counts))
+    return (*counts, *(0,) * (SHORT_US - len(counts)), PUBLISHED_PACKETS - 1 - sum(counts))
 
 
 PUBLISHED: Final = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from capture.erf_record import WHOLE
 from capture.formats import CaptureFormat, capture_format
 from capture.wire_packet import Direction, WirePacket
 from toolchain.growing_file import GrowingFile, growing_file
@@ -15,8 +16,9 @@ __all__ = ["CaptureWriter", "capture_writer"]
 class CaptureWriter:
     """Takes the packets of a capture, in the order in which they stand there; Wireshark likes them by time."""
 
-    def __init__(self, file: GrowingFile, form: CaptureFormat) -> None:
+    def __init__(self, file: GrowingFile, form: CaptureFormat, keep_bytes: int) -> None:
         self._file = file
+        self._keep_bytes = keep_bytes
         self._record = form.record
         self._statistics = form.statistics
 
@@ -26,7 +28,7 @@ class CaptureWriter:
         Raises:
             OutputError: the file cannot be written.
         """
-        self._file.add(self._record(packet))
+        self._file.add(self._record(packet, self._keep_bytes))
 
     def end_host(self, direction: int, time_ns: int, captured: int, lost: int) -> None:
         """Say how many packets a host captured and missed up to its last one, if the format has a place for it.
@@ -51,11 +53,11 @@ class CaptureWriter:
 
 
 @contextmanager
-def capture_writer(place: str, directions: Sequence[Direction]) -> Iterator[CaptureWriter]:
+def capture_writer(place: str, directions: Sequence[Direction], keep_bytes: int = WHOLE) -> Iterator[CaptureWriter]:
     """A capture for the block to write: a file whose suffix says its format, a pipe, or `-` for standard output.
 
-    A packet's direction is an index into DIRECTIONS. A file has the name PLACE.part until the block is left, and,
-    however it is left, whole packets.
+    A packet's direction is an index into DIRECTIONS. Of data packets KEEP_BYTES are kept, a multiple of 8. A file has
+    the name PLACE.part until the block is left, and, however it is left, whole records.
 
     Raises:
         UserError: no such format, more directions than it has room for, or a place that cannot be written.
@@ -64,4 +66,4 @@ def capture_writer(place: str, directions: Sequence[Direction]) -> Iterator[Capt
     with growing_file(place) as file:
         file.add(form.header(directions))
         file.flush()
-        yield CaptureWriter(file, form)
+        yield CaptureWriter(file, form, keep_bytes)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from capture.erf_record import WHOLE
 from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.observer import CycleListener
 from cosim.analysis.scoreboard import DeliveryCheck
@@ -41,6 +42,7 @@ def captured_run(
     places: Sequence[str],
     work_dir: Path,
     progress: Callable[[int], None],
+    keep_bytes: int = WHOLE,
 ) -> CapturedRun:
     """Run a scenario, brought up by register writes, and capture at some places (cosim.experiments.link_capture).
 
@@ -53,7 +55,7 @@ def captured_run(
     deliveries = DeliveryCheck(topology)
     counters = CounterReadings(topology, experiment.end)
     observers = [CycleListener(progress), deliveries, counters]
-    with link_capture(topology.fabric, topology.widths, file, places, scenario.symbol_time_ns) as taps:
+    with link_capture(topology.fabric, topology.widths, file, places, scenario.symbol_time_ns, keep_bytes) as taps:
         comparison = perform(experiment, sim, work_dir, observers, taps=taps)
     missing = deliveries.under_way + deliveries.lost + deliveries.fault_count
     return CapturedRun(counters.values, comparison, missing)

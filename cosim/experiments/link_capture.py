@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from capture.erf_record import WHOLE
 from capture.host_clock import TICK_NS
 from capture.host_view import HostView
 from capture.selection import ARROW, HOST
@@ -115,10 +116,12 @@ def link_capture(
     file: str | None,
     places: Sequence[str] = (),
     cycle_ns: float = 4,
+    keep_bytes: int = WHOLE,
 ) -> Iterator[Taps]:
     """Taps that write a capture, for the runs of the block; none without a file. PLACES: see `directions_at`.
 
-    The capture says what rates links of these widths have; what changes them meanwhile it cannot.
+    Of data packets KEEP_BYTES are kept. The capture says what rates links of these widths have; what changes them
+    meanwhile it cannot.
 
     Raises:
         NoSuchLink: at one of the places is none.
@@ -135,7 +138,7 @@ def link_capture(
         Direction(f"{port_text(*port)}{HOST}", _bits_per_s(widths[link], cycle_ns), is_host=True)
         for port, (link, _sends) in hosts.items()
     ]
-    with capture_writer(file, directions) as writer:
+    with capture_writer(file, directions, keep_bytes) as writer:
         if not hosts:
             yield Taps(tuple(links), _in_cables(writer, cycle_ns), writer.flush)
             return

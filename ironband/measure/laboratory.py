@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from matplotlib.figure import Figure
 
+from capture.erf_record import WHOLE
 from capture.reader import CaptureReader, capture_reader
 from cosim.experiments.captured_run import CapturedRun, captured_run
 from cosim.pictures.drawing import drawing_style, save_figure
@@ -78,10 +79,12 @@ class Laboratory:
         self._differs = ""
 
     @contextmanager
-    def capture(self, scenario: Scenario, places: Sequence[str], keep_as: str = "") -> Iterator[Reading]:
+    def capture(
+        self, scenario: Scenario, places: Sequence[str], keep_as: str = "", keep_bytes: int = WHOLE
+    ) -> Iterator[Reading]:
         """The capture to measure in: the given one, or one of a scenario, captured at some places.
 
-        KEEP_AS is put before the suffix of the file that is kept.
+        KEEP_AS is put before the suffix of the file that is kept, and KEEP_BYTES of each data packet are in it.
 
         Raises:
             UserError: it cannot be read, or not be written.
@@ -98,7 +101,7 @@ class Laboratory:
             if asked.keep is not None:
                 file = asked.keep.with_stem(asked.keep.stem + keep_as)
             with cycle_bar(f"{scenario.name} on {asked.sim}", scenario.cycles, self.console) as progress:
-                run = captured_run(scenario, asked.sim, str(file), places, work_dir, progress)
+                run = captured_run(scenario, asked.sim, str(file), places, work_dir, progress, keep_bytes)
             if run.missing:
                 raise NothingToMeasure(f"{scenario.name}: {run.missing} packets were not delivered as they should")
             if run.comparison is not None and run.comparison.difference is not None:
