@@ -67,6 +67,11 @@ class WaitTick:
         """Of each tick: how the number of whole ticks changes with the cycle at which they begin."""
 
     @property
+    def found(self) -> bool:
+        """Whether there is a packet of the port."""
+        return self._direction is not None
+
+    @property
     def place(self) -> str:
         """The direction that is looked at; what was asked for, if there is none."""
         return self._port if self._direction is None else self._capture.directions[self._direction]

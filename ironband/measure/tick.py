@@ -35,8 +35,10 @@ def measure_tick(packets: int, tick: int, xmit_wait: int | None, port: str | Non
         waits = WaitTick(reading.capture, port or "")
         reading.read(waits)
         count = reading.run.counters[_SENDER][Counter.XMIT_WAIT] if reading.run is not None else xmit_wait or 0
+        if not waits.found:
+            raise NothingToMeasure(f"{reading.place}: no data packets of {port or 'a port'}")
         if not waits.waits:
-            raise NothingToMeasure(f"{reading.place}: {waits.place or 'nobody'} never waits between two packets")
+            raise NothingToMeasure(f"{reading.place}: {waits.place} never waits between two packets")
         if not count:
             raise NothingToMeasure("PortXmitWait did not count: its tick is longer than any wait")
         best = waits.best(count)
