@@ -94,19 +94,33 @@ def hosts_at(fabric: FabricParameters, places: Sequence[str]) -> dict[Port, _Pla
     return {port: (link, sends) for port, way, link, sends in _asked(fabric, places) if way == _OF_HOST}
 
 
-def _symbols_per_cycle(width: int) -> int:
-    return LANES if width == LinkWidth.X4 else 1
+def _symbol_ns(width: int, cycle_ns: float) -> float:
+    return cycle_ns / LANES if width == LinkWidth.X4 else cycle_ns
 
 
-def _bits_per_s(width: int, cycle_ns: float) -> int:
-    return round(_symbols_per_cycle(width) * _BITS_PER_SYMBOL * _NS / cycle_ns)
+def _rate(width: int, cycle_ns: float) -> int:
+    return round(_BITS_PER_SYMBOL * _NS / _symbol_ns(width, cycle_ns))
 
 
-def _described(fabric: FabricParameters, widths: Sequence[int], cycle_ns: float, place: _Place) -> Direction:
+def _cable(fabric: FabricParameters, widths: Sequence[int], cycle_ns: float, place: _Place) -> Direction:
     link = fabric.links[place[0]]
     ends = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
     sender, receiver = ends if place[1] == 0 else reversed(ends)
-    return Direction(f"{sender}{ARROW}{receiver}", _bits_per_s(widths[place[0]], cycle_ns))
+    return Direction(f"{sender}{ARROW}{receiver}", _rate(widths[place[0]], cycle_ns))
+
+
+class _Tap(NamedTuple):
+    """A direction of a link that is looked at.
+
+    Attributes:
+        number: its own in the capture, if it is seen in the cable.
+        symbol_ns: how long a symbol takes.
+        hosts: those who see its packets, and which way they go.
+    """
+
+    number: int | None
+    symbol_ns: float
+    hosts: list[tuple[HostView, Way]]
 
 
 @contextmanager
@@ -133,24 +147,24 @@ def link_capture(
         yield NO_TAPS
         return
     links, hosts = directions_at(fabric, places), hosts_at(fabric, places)
-    directions = [_described(fabric, widths, cycle_ns, one) for one in links]
+    directions = [_cable(fabric, widths, cycle_ns, one) for one in links]
     directions += [
-        Direction(f"{port_text(*port)}{HOST}", _bits_per_s(widths[link], cycle_ns), is_host=True)
+        Direction(f"{port_text(*port)}{HOST}", _rate(widths[link], cycle_ns), is_host=True)
         for port, (link, _sends) in hosts.items()
     ]
-    with capture_writer(file, directions, keep_bytes) as writer:
+    views = [HostView(number, port_text(*port)) for number, port in enumerate(hosts, len(links))]
+    taps = {place: _Tap(number, _symbol_ns(widths[place[0]], cycle_ns), []) for number, place in enumerate(links)}
+    for view, (link, sends) in zip(views, hosts.values(), strict=True):
+        for way, direction in ((Way.OUT, sends), (Way.IN, 1 - sends)):
+            tap = taps.setdefault((link, direction), _Tap(None, _symbol_ns(widths[link], cycle_ns), []))
+            tap.hosts.append((view, way))
+    with capture_writer(file, directions) as writer:
         if not hosts:
-            yield Taps(tuple(links), _in_cables(writer, cycle_ns), writer.flush)
+            yield Taps(tuple(taps), _in_cables(writer, cycle_ns), writer.flush)
             return
-        views = [HostView(number, port_text(*port)) for number, port in enumerate(hosts, len(links))]
-        taps = {place: _Tap(number, []) for number, place in enumerate(links)}
-        for view, (link, sends) in zip(views, hosts.values(), strict=True):
-            for way, direction in ((Way.OUT, sends), (Way.IN, 1 - sends)):
-                taps.setdefault((link, direction), _Tap(None, [])).hosts.append((view, way))
         order = TimeOrder(writer.write)
-        symbols_ns = [cycle_ns / _symbols_per_cycle(widths[link]) for link, _direction in taps]
         try:
-            yield Taps(tuple(taps), _with_hosts(list(taps.values()), symbols_ns, order, cycle_ns), writer.flush)
+            yield Taps(tuple(taps), _with_hosts(list(taps.values()), order, cycle_ns), writer.flush)
         finally:
             order.end()
             for view in views:
@@ -158,13 +172,6 @@ def link_capture(
 
 
 _Take = Callable[[int, FramedPacket], None]
-
-
-class _Tap(NamedTuple):
-    """A direction of a link that is looked at: its number in the capture if its cable is, and which hosts see it."""
-
-    number: int | None
-    hosts: list[tuple[HostView, Way]]
 
 
 def _in_cables(writer: CaptureWriter, cycle_ns: float) -> _Take:
@@ -177,22 +184,21 @@ def _in_cables(writer: CaptureWriter, cycle_ns: float) -> _Take:
     return take
 
 
-def _with_hosts(taps: Sequence[_Tap], symbols_ns: Sequence[float], order: TimeOrder, cycle_ns: float) -> _Take:
-    """A host's packets have later stamps than those in the cables, by less than a tick earlier ones at most."""
+def _with_hosts(taps: Sequence[_Tap], order: TimeOrder, cycle_ns: float) -> _Take:
+    """Stamps of hosts are later than the packets, or as they are rounded down less than a tick earlier."""
 
     def take(place: int, packet: FramedPacket) -> None:
         cycle, is_link, body, end = packet
-        number, hosts = taps[place]
+        number, symbol_ns, hosts = taps[place]
         time_ns = cycle * cycle_ns
         order.until(round(time_ns) - TICK_NS)
         if number is not None:
             order.add(WirePacket(number, round(time_ns), is_link, body, end))
-        if is_link:
-            return
-        passed_ns = time_ns + (len(body) + _DELIMITERS) * symbols_ns[place]
-        for host, way in hosts:
-            seen = host.see(way, passed_ns, body, end)
-            if seen is not None:
-                order.add(seen)
+        if not is_link:
+            passed_ns = time_ns + (len(body) + _DELIMITERS) * symbol_ns
+            for host, way in hosts:
+                seen = host.see(way, passed_ns, body, end)
+                if seen is not None:
+                    order.add(seen)
 
     return take

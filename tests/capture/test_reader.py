@@ -193,6 +193,18 @@ def test_packets_of_other_links_are_left_out_of_a_pcapng_file(path):
     assert times(path) == [2_000]
 
 
+@both_orders
+def test_statistics_of_an_interface_are_no_packets(order, path):
+    counts = struct.pack(f"{order}IIIHHQHH", 0, 0, 9, 5, 8, 13, 0, 0)
+    path.write_bytes(
+        section(order)
+        + interface(INFINIBAND, (), order)
+        + block(5, counts, order)
+        + enhanced(0, 9, PACKET, order=order)
+    )
+    assert times(path) == [9_000]
+
+
 def test_a_file_of_no_packets_is_none(path):
     for content in (section(), section() + interface(ERF), pcap(ERF, [])):
         path.write_bytes(content)

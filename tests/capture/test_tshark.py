@@ -12,7 +12,7 @@ from capture.chunk import PacketFlag
 from capture.crc_check import Crc, check_crcs
 from capture.fields import Fields
 from capture.reader import capture_reader
-from capture.wire_packet import WirePacket
+from capture.wire_packet import Direction, Way, WirePacket
 from capture.writer import capture_writer
 from tests.capture.reading import read_packets, read_with_directions
 from tests.capture.samples import DIRECTIONS, FORMATS, good_packets
@@ -144,6 +144,50 @@ def test_what_mergecap_puts_together_is_read_as_both(tmp_path):
 
     assert bare(merged) == bare(given)
     assert len(directions) == 2 * len(DIRECTIONS)
+
+
+@pytest.fixture
+def host_and_link(tmp_path) -> tuple[Path, list[WirePacket]]:
+    """What is seen on a link, and what the host at one of its ends captures of it, which loses some."""
+    place = tmp_path / "host.pcapng"
+    host = len(DIRECTIONS)
+    given = []
+    for number, packet in enumerate(good_packets(18, 120)):
+        given.append(packet)
+        if not packet.is_link:
+            way, lost = Way(1 + number % 2), number % 5
+            stamp = packet._replace(direction=host, time_ns=packet.time_ns // 1_000 * 1_000)
+            given.append(stamp._replace(way=way, lost=lost))
+    with capture_writer(str(place), [*DIRECTIONS, Direction("H2[1] host", is_host=True)]) as capture:
+        for packet in given:
+            capture.write(packet)
+        capture.end_host(host, 0, 80, 20)
+    return place, given
+
+
+def test_tshark_dissects_what_a_host_captured_and_tells_sent_from_received_and_what_was_lost(host_and_link):
+    place, given = host_and_link
+    names = ("_ws.malformed", "frame.interface_name", "frame.packet_flags_direction", "erf.lctr", "frame.time_epoch")
+    rows = tshark("-r", place, "-T", "fields", *(part for name in names for part in ("-e", name))).splitlines()
+    for row, packet in zip(rows, given, strict=True):
+        malformed, interface, way, lost, time = row.split("\t")
+        assert malformed == ""
+        assert (interface == "H2[1] host") == (packet.way is not None)
+        assert int(way or "0", 0) == (packet.way or 0)
+        assert int(lost) == packet.lost
+        assert round(float(time) * 10**9) == packet.time_ns
+
+
+@pytest.mark.parametrize(
+    "command", ["editcap {ours} {theirs}", "mergecap -a -w {theirs} {ours}", "tshark -r {ours} -F pcapng -w {theirs}"]
+)
+def test_what_a_host_captured_is_the_same_in_the_files_of_wiresharks_programs(command, host_and_link, tmp_path):
+    place, given = host_and_link
+    other = tmp_path / "theirs.pcapng"
+    run(*(word.format(ours=place, theirs=other) for word in command.split()))
+    theirs, ours = read_with_directions(other), read_with_directions(place)
+    assert theirs == ours
+    assert len(theirs[0]) == len(given)
 
 
 def test_tshark_follows_a_pipe(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capture.wire_packet import Direction, WirePacket
+from capture.wire_packet import Direction, Way, WirePacket
 from capture.writer import capture_writer
 from tests.capture.reading import read_packets, read_with_directions
 from tests.capture.samples import DIRECTIONS, FORMATS, damaged, good_packets
@@ -221,3 +221,28 @@ def test_a_pcapng_file_tells_any_number_of_directions_apart(tmp_path):
         for packet in given:
             capture.write(packet)
     assert read_with_directions(path) == (given, links)
+
+
+HOSTS = [Direction("A[1] host", is_host=True), Direction("B[1] host", is_host=True)]
+
+
+@each_format
+def test_what_a_host_captured_is_read_in_whole_microseconds(suffix, tmp_path):
+    path = tmp_path / f"host{suffix}"
+    seen = [WirePacket(number % 2, 7_000 * number, False, bytes(34), way=Way.OUT, lost=number) for number in range(4)]
+    with capture_writer(str(path), HOSTS) as capture:
+        for packet in seen:
+            capture.write(packet)
+        capture.end_host(0, 21_000, 4, 6)
+    packets, directions = read_with_directions(path)
+    assert packets == [packet._replace(way=None, lost=0) for packet in seen]
+    assert directions == (["A[1] host", "B[1] host"] if suffix == ".pcapng" else ["A", "B"])
+
+
+def test_a_pcap_file_of_hosts_alone_counts_microseconds(tmp_path):
+    magics = []
+    for directions in (HOSTS, [*HOSTS, *DIRECTIONS]):
+        with capture_writer(str(tmp_path / "host.pcap"), directions):
+            pass
+        magics.append((tmp_path / "host.pcap").read_bytes()[:4][::-1].hex())
+    assert magics == ["a1b2c3d4", "a1b23c4d"]

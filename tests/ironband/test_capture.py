@@ -61,6 +61,28 @@ def test_only_what_a_port_sends_is_captured_on_request(tmp_path):
     assert {packet.direction for packet in read_packets(tmp_path / "jam.erf")} == {0}
 
 
+@needs_tshark
+@pytest.mark.parametrize("suffix", ["pcapng", "pcap", "erf"])
+def test_a_host_captures_its_own_data_packets_with_its_own_clock(tmp_path, suffix):
+    path = tmp_path / f"jam.{suffix}"
+    at = [word for place in ("A", "A:host", "B:host") for word in ("--capture-at", place)]
+    assert main([*JAM, "--capture", path.name, *at]) == 0
+    assert tshark(path, "-Y", "_ws.malformed") == []
+    fields = ("frame.interface_name", "frame.packet_flags_direction", "frame.time_epoch", "infiniband.bth.psn")
+    rows = tshark(path, "-T", "fields", *(word for field in fields for word in ("-e", field)))
+    if suffix == "pcapng":
+        hosts = {"A[1] host": ("0x00000002", []), "B[1] host": ("0x00000001", [])}
+        for interface, way, time, psn in (row.split("\t") for row in rows):
+            if interface in hosts:
+                assert way == hosts[interface][0]
+                assert time.endswith("000")
+                hosts[interface][1].append(psn)
+        assert [psns for _way, psns in hosts.values()] == [["0", "1", "2", "3", "4"]] * 2
+    packets, _directions = read_with_directions(path)
+    assert len(rows) == len(packets)
+    assert [packet.time_ns for packet in packets] == sorted(packet.time_ns for packet in packets)
+
+
 @needs_programs
 @needs_tshark
 def test_wireshark_reads_how_opensm_brings_a_fabric_up(tmp_path):

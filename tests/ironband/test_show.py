@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.wire_packet import Direction, WirePacket
+from capture.wire_packet import Direction, Way, WirePacket
 from capture.writer import capture_writer
 from ironband import main
 from tests.capture.foreign import INFINIBAND, enhanced, interface, obsolete, pcap, section, simple
@@ -263,3 +263,14 @@ def test_the_page_shows_what_the_command_prints(capsys, monkeypatch):
     for line, printed in examples:
         assert main(shlex.split(line)) == 0
         assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("port", ["A", "A[1]", "A[1] host"])
+def test_what_a_host_captured_is_found_by_its_port(capsys, tmp_path, port):
+    place = str(tmp_path / "host.pcapng")
+    hosts = [Direction("A[1] host", is_host=True), Direction("B[1] host", is_host=True)]
+    with capture_writer(place, hosts) as writer:
+        writer.write(WirePacket(0, 5_000, False, ud(12), way=Way.OUT))
+        writer.write(WirePacket(1, 9_000, False, ud(12), way=Way.IN))
+    (_heading, row) = shown(capsys, place, "--port", port)
+    assert row[:4] == ["5,000", "A[1]", "host", "UD_SEND_ONLY"]
