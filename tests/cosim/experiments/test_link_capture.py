@@ -137,3 +137,19 @@ def test_a_host_that_cannot_keep_up_counts_what_it_lost_and_repeats_itself_to_th
     assert struct.unpack_from("<4xQ4xQ", content, len(content) - 32) == (count, count - there)
     assert there < count
     assert captured("again.pcapng") == content
+
+
+def test_of_an_interrupted_run_a_host_has_all_packets_that_it_captured_and_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+
+    def run() -> None:
+        with link_capture(FABRIC, WIDTHS, str(path), ["A:host"]) as taps:
+            for number in range(100):
+                taps.take(1, FramedPacket(number, False, DATA, Delimiter.EGP))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert [packet.data for packet in read_packets(path)] == [DATA] * 100
+    content = path.read_bytes()
+    assert struct.unpack_from("<4xQ4xQ", content, len(content) - 32) == (100, 0)
