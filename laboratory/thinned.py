@@ -26,13 +26,17 @@ class Thinned:
 
     def add(self, time_ns: Integers, value: Integers) -> None:
         """Take more points, later ones."""
-        self._times.append(time_ns[self._skip :: self._every])
-        self._values.append(value[self._skip :: self._every])
-        self._kept += len(self._times[-1])
+        times, values = time_ns[self._skip :: self._every], value[self._skip :: self._every]
         self._skip = (self._skip - len(time_ns)) % self._every
+        if not len(times):
+            return
+        # Copies, that do not hold on to all the others.
+        self._times.append(times.copy())
+        self._values.append(values.copy())
+        self._kept += len(times)
         if self._kept > _MOST:
             times, values = self.points()
-            self._times, self._values = [times[::2]], [values[::2]]
+            self._times, self._values = [times[::2].copy()], [values[::2].copy()]
             self._skip += self._every if self._kept % 2 else 0
             self._every *= 2
             self._kept = len(self._times[0])
