@@ -1,4 +1,4 @@
-"""How fast captures are read."""
+"""How fast captures are read and measured."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from random import Random
 
 from bench.figures import Measured, Reading
 from bench.settings import Settings
-from capture.fields import Fields
 from capture.reader import capture_reader
 from capture.wire_packet import Direction, WirePacket
 from capture.writer import capture_writer
+from laboratory.buffer_size import BufferSize
+from laboratory.congestion import Congestion
+from laboratory.credit_trace import CreditTrace
+from laboratory.flow_intervals import FlowIntervals
+from laboratory.stretch import stretches
+from laboratory.wait_tick import WaitTick
 from wire.flow_control import CREDIT_MODULUS, FlowControlOp, FlowControlPacket
 from wire.packet import build_ud_send
 
 __all__ = ["captures"]
 
 _PAYLOAD = 256
+_BLOCKS = 5
 _INTERVAL_NS = 300
 _DISTINCT = 1_000
 """Packets are drawn once, and repeated."""
 
-_LRH = ("vl", "sl", "dlid", "slid", "pkt_len")
-_BTH = ("opcode", "dest_qp", "psn")
-_FLOW_CONTROL = ("op", "fctbs", "vl", "fccl")
-
 
 def captures(settings: Settings, asked: Collection[str], work_dir: Path) -> Measured:
-    """`capture_packets_per_s`: from the file to the header fields of each packet; every other one is flow control."""
+    """`capture_packets_per_s`: read, and followed by all of the laboratory's measurements."""
     place = str(work_dir / "link.pcapng")
     with capture_writer(place, [Direction("S[1] -> H[1]"), Direction("H[1] -> S[1]")]) as capture:
         for packet in _packets(settings):
@@ -50,8 +52,9 @@ def _packets(settings: Settings) -> Iterator[WirePacket]:
     drawn = []
     for number in range(_DISTINCT):
         if number % 2:
-            fctbs, fccl = random.randrange(CREDIT_MODULUS), random.randrange(CREDIT_MODULUS)
-            drawn.append(FlowControlPacket(FlowControlOp.NORMAL, fctbs, 0, fccl).encode())
+            # Room for a packet more each time.
+            fccl = 512 + number // 2 * _BLOCKS
+            drawn.append(FlowControlPacket(FlowControlOp.NORMAL, 0, 0, fccl % CREDIT_MODULUS).encode())
         else:
             payload = random.randbytes(_PAYLOAD)
             sent = build_ud_send(slid=1, dlid=2, dest_qp=16, src_qp=16, q_key=1, psn=number, payload=payload)
@@ -64,10 +67,15 @@ def _packets(settings: Settings) -> Iterator[WirePacket]:
 def _read(place: str) -> int:
     packets = 0
     with capture_reader(place) as capture:
-        for chunk in capture.chunks():
-            fields = Fields(chunk)
-            for read, names in ((fields.lrh, _LRH), (fields.bth, _BTH), (fields.flow_control, _FLOW_CONTROL)):
-                for name in names:
-                    read(name)
-            packets += len(chunk)
+        measurements = (
+            CreditTrace(),
+            FlowIntervals(),
+            BufferSize(capture.speeds),
+            WaitTick(capture),
+            Congestion(),
+        )
+        for stretch in stretches(capture):
+            for measurement in measurements:
+                measurement.follow(stretch)
+            packets += len(stretch)
     return packets
