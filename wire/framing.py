@@ -29,8 +29,8 @@ class FramedPacket(NamedTuple):
         cycle: of its first row.
         is_link: it began with SLP, else with SDP.
         body: the bytes between the delimiters, up to VCRC or LPCRC if it is whole.
-        end: its end delimiter. CUT: there was none where it should have ended, or the wires fell silent, or the
-            next packet began.
+        end: its end delimiter. CUT: there was none where it should have ended, or the wires fell silent, the next
+            packet began or there was another control symbol.
     """
 
     cycle: int
@@ -43,7 +43,7 @@ class Framer:
     """Frames the rows of one direction of a link, those of idle data too where a packet has not ended.
 
     A data packet should end with the row that its PktLen says, a link packet with row 1; nothing of one that does not
-    is taken behind that row. Control symbols elsewhere are taken as data: its CRCs are wrong then.
+    is taken behind that row. One with a control symbol inside is cut before that row, as it is by the port that gets it.
 
     Attributes:
         begun: the cycle of the first row of the packet that has not ended; None between packets.
@@ -71,8 +71,11 @@ class Framer:
         if self.begun is None:
             return found
         words = self._words
+        ends = k == _K_LAST and data & 0xFF in _ENDS
+        if k and not ends:
+            return self._end(Delimiter.CUT)
         words.append(data)
-        if k == _K_LAST and data & 0xFF in _ENDS:
+        if ends:
             return self._end(_ENDS[data & 0xFF])
         if len(words) == 2 and not self._is_link:
             self._last = _PKT_LEN.read(data.to_bytes(LANES, "big"), _SECOND_ROW)

@@ -80,6 +80,10 @@ def test_what_begins_with_no_start_delimiter_is_no_packet() -> None:
     assert framed([Row(ROWS[0].data, 0), *ROWS[1:], Row(Control.EGP << 24, 8), *idle(3)]) == []
 
 
-def test_a_control_symbol_inside_is_taken_as_data() -> None:
-    damaged = [*ROWS[:3], Row(ROWS[3].data, 0b0100), *ROWS[4:]]
-    assert framed(damaged) == [FramedPacket(0, False, DATA, Delimiter.EGP)]
+def test_a_control_symbol_inside_cuts_a_packet() -> None:
+    for inside in (Row(ROWS[3].data, 0b0100), Row(Control.EGP, 0b0011), Row(Control.SDP << 24, 0b1001)):
+        (packet,) = framed([*ROWS[:3], inside, *ROWS[4:]])
+        assert packet == FramedPacket(0, False, DATA[:11], Delimiter.CUT)
+    first, second = frame_link_packet(FLOW_CONTROL)
+    (packet,) = framed([first, Row(second.data, 0b0101)])
+    assert packet == FramedPacket(0, True, FLOW_CONTROL[:3], Delimiter.CUT)
