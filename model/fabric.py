@@ -1,11 +1,11 @@
 """A fabric of switches and adapters: the golden model's public interface."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
-from wire.stimulus import Control, Delivery, Injection, Operation, Post
+from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post
 from wire.trace import LINK_SOURCE, Kind, Record, link_source, port_of_source, port_source
 
 from .adapter import Adapter
@@ -19,6 +19,9 @@ from .parts import parts_of
 from .switch import Switch
 
 __all__ = ["Fabric", "WireLog", "WireTap"]
+
+_PLAYED_AHEAD = 4
+"""Cycles before its first row in which a packet is put on a link, as a port's own is when it is granted."""
 
 _ANSWER_LATENCY = 2
 """Cycles from what a bus read shows to its record."""
@@ -157,6 +160,26 @@ class Fabric:
     def tap(self, link: int, direction: int) -> WireTap:
         """Keep the packets that enter a link in a direction from cycle 0 on. Call it before `run`."""
         return self._cable(link).directions[direction].tap()
+
+    def play(self, since: Mapping[tuple[int, int], int], plays: Iterable[Play]) -> None:
+        """Put packets on directions of links, in the order of their cycles, in place of those of the ports there.
+
+        Call it before `run`. SINCE says of each (link, direction) from which cycle on its port's own packets, which
+        begin then or later, are seen by taps and by nobody else.
+        """
+        for (link, direction), cycle in since.items():
+            self._cable(link).directions[direction].played_from = cycle
+        self._plays = iter(plays)
+        self._next_play()
+
+    def _next_play(self) -> None:
+        play = next(self._plays, None)
+        if play is not None:
+            self.kernel.at(max(self.kernel.now, play.packet.cycle - _PLAYED_AHEAD), DECIDE, self._play, play)
+
+    def _play(self, play: Play) -> None:
+        self._cable(play.link).directions[play.direction].play(play.packet)
+        self._next_play()
 
     # Control operations.
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from .framing import FramedPacket
+
 __all__ = [
     "ROW_MAX",
     "Control",
     "Delivery",
     "Injection",
     "Operation",
+    "Play",
     "Post",
     "Trigger",
     "injected_link",
@@ -67,6 +70,19 @@ class Post(NamedTuple):
     def words(self) -> tuple[int, ...]:
         """The packet's 32-bit words, first byte highest."""
         return struct.unpack(f">{len(self.data) // _WORD_BYTES}I", self.data)
+
+
+class Play(NamedTuple):
+    """A packet put on a direction (0 from a to b, 1 back) of the link with this index, in place of its sender's."""
+
+    link: int
+    direction: int
+    packet: FramedPacket
+
+    @property
+    def cycle(self) -> int:
+        """Of its first row."""
+        return self.packet.cycle
 
 
 class Trigger(IntEnum):

@@ -48,6 +48,8 @@ class ModelRun:
             () if self._posts_ahead else stimulus.posts_until(spec.cycles),
             self._deliver if self._wanted else None,
         )
+        if spec.played:
+            self.fabric.play(spec.played, spec.plays)
         self._taps = ModelTaps(self.fabric, taps)
 
     def _deliver(self, delivery: Delivery) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from wire.codes import MTU, max_pkt_len
 from wire.packet import WORD_BYTES, blocks_of_words
 from wire.parameters import AdapterParameters, FabricParameters, slots_of
-from wire.stimulus import Control, Delivery, Operation, Post
+from wire.stimulus import Control, Delivery, Operation, Play, Post
 
 __all__ = ["Actor", "RunSpec", "Stimulus"]
 
@@ -53,6 +53,8 @@ class RunSpec:
         posts: ascending by cycle.
         cycles: every record of a cycle below this is produced, then the run ends.
         actor: posts packets too, and may end the run before. It is for one run.
+        plays: packets put on links in place of those of the ports there, ascending by cycle; only the golden model does.
+        played: the (link, direction) of each of them, and from which cycle on it is played.
     """
 
     parameters: FabricParameters
@@ -60,6 +62,8 @@ class RunSpec:
     posts: Iterable[Post]
     cycles: int
     actor: Actor | None = None
+    plays: Iterable[Play] = ()
+    played: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse an empty run."""

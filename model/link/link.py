@@ -11,12 +11,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 
+from wire.framing import FramedPacket
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control
 from wire.trace_layout import Inject
 
-from ..kernel import DECIDE, UPDATE, Kernel
+from ..kernel import DECIDE, NEVER, UPDATE, Kernel
 from ..packet import LinkTransmission, Row, Transmission, idle
+from .playing import PlayedRows, played
 from .wire_log import WireLog
 from .wire_tap import WireTap
 
@@ -61,6 +63,7 @@ class Direction:
         in_flight: packets, in order, that have not fully arrived.
         stale: the injector is inside a packet whose end row was refused.
         logs: what is kept of it for somebody outside.
+        played_from: what the sender puts on the wires from this cycle on, only taps see.
         injector: at its entry.
     """
 
@@ -75,17 +78,24 @@ class Direction:
         self.in_flight: deque[Transmission] = deque()
         self.stale = False
         self.logs: list[WireLog] = []
+        self.played_from = NEVER
         self.injector = Injector(self, kernel, source)
         self._kernel = kernel
         self._receiver = receiver
         self._polling_changed = polling_changed
         self._changed: dict[int, Row] = {}  # injected rows by the cycle in which they enter
         self._pitches: deque[tuple[int, int]] = deque([(0, _RESET_PITCH)])
+        self._played: Transmission | None = None
 
     # What the sender does.
 
     def send(self, sending: Transmission) -> None:
         """A packet will be on the wires from its cycle w0 on."""
+        if sending.w0 >= self.played_from:
+            for log in self.logs:
+                if isinstance(log, WireTap):
+                    log.send(sending)
+            return
         in_flight = self.in_flight
         if len(in_flight) >= _REMEMBERED:
             self._forget()
@@ -100,6 +110,8 @@ class Direction:
 
     def refuse(self, sending: Transmission, row: int) -> None:
         """Rows from this one on will be idle rows."""
+        if sending.w0 >= self.played_from:
+            return
         if row:
             self._receiver.disturb(sending.w0 + row * sending.pitch + self.flight)
             self._end_passes(sending)
@@ -109,6 +121,8 @@ class Direction:
 
     def ended_early(self, sending: Transmission) -> None:
         """The end row is on the wires, sooner than was planned."""
+        if sending.w0 >= self.played_from:
+            return
         if sending.whole:
             self._receiver.expect_end(sending)
         if self.stale or sending.refused > 0:
@@ -185,6 +199,22 @@ class Direction:
         self.injector.link_changed(up)
         for log in self.logs:
             log.set_up(now, up)
+
+    # Who plays in place of the sender.
+
+    def play(self, packet: FramedPacket) -> None:
+        """A packet will be on the wires from its cycle on, the current one or one ahead, in place of the sender's."""
+        sending, before = played(packet, self._pitches[-1][1]), self._played
+        if isinstance(before, PlayedRows) and before.breaks and before.w0 + before.end * before.pitch >= sending.w0:
+            before.end -= 1
+        self._played = sending
+        if len(self.in_flight) >= _REMEMBERED:
+            self._forget()
+        self.in_flight.append(sending)
+        for log in self.logs:
+            if not isinstance(log, WireTap):
+                log.send(sending)
+        self._receiver.expect(sending)
 
     # What is on the wires.
 
