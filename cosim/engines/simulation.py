@@ -7,7 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from cosim.engines import amaranth, compiled_model, mixed, model, session
-from cosim.engines.base import ENGINES, MODEL, NO_TAPS, Engine, EngineError, Run, RunOptions, Taps, UnknownEngine, check_waves
+from cosim.engines.base import (
+    ENGINES,
+    MODEL,
+    NO_TAPS,
+    Engine,
+    EngineError,
+    Run,
+    RunOptions,
+    Taps,
+    UnknownEngine,
+    check_waves,
+)
 from cosim.engines.compiled_design import build_design
 from cosim.engines.part import Part
 from cosim.simulators.installed import Simulator
@@ -73,7 +84,9 @@ def run(
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
         simulates = partial(mixed.simulate, _part_simulator(engine, spec.parameters, rtl), rtl)
     elif spec.played and engine != MODEL:
-        raise WholeFabricsOnly(f"{engine}: packets are played by the golden model: expected some nodes that are not RTL")
+        raise WholeFabricsOnly(
+            f"{engine}: packets are played by the golden model: expected some nodes that are not RTL"
+        )
     return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps))
 
 

@@ -53,7 +53,7 @@ class RunSpec:
         posts: ascending by cycle.
         cycles: every record of a cycle below this is produced, then the run ends.
         actor: posts packets too, and may end the run before. It is for one run.
-        plays: packets put on links in place of those of the ports there, ascending by cycle; only the golden model does.
+        plays: packets put on links in place of those of the ports there, ascending by cycle: by the golden model only.
         played: the (link, direction) of each of them, and from which cycle on it is played.
     """
 

@@ -1,0 +1,195 @@
+"""A capture played into a fabric: what ports make of its packets, and whether they send back what it has."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from capture.captured_packets import captured_packets
+from cosim.analysis.observer import Audience, CycleListener
+from cosim.analysis.reception import Received, Receptions
+from cosim.engines.base import MODEL, Taps
+from cosim.experiments.perform import run_beside_model
+from cosim.experiments.play_fabric import CannotPlay, Entry
+from cosim.experiments.play_plan import PlayPlan
+from cosim.experiments.play_stimulus import PlayStimulus
+from cosim.stimulus.run_spec import Actor, RunSpec
+from cosim.topology.topology import Port
+from cosim.trace.compare import Comparison
+from wire.framing import FramedPacket
+from wire.trace import Delimiter
+
+__all__ = ["PlayResult", "SentBack", "play"]
+
+
+class SentBack(NamedTuple):
+    """What a port sent on a link that is played into.
+
+    Attributes:
+        place: link and direction.
+        packet: as it was on the wires.
+        same: whether the capture has it there; None if that was not looked at.
+    """
+
+    place: tuple[int, int]
+    packet: FramedPacket
+    same: bool | None
+
+
+@dataclass(frozen=True)
+class PlayResult:
+    """What came of it.
+
+    Attributes:
+        stimulus: what was played, and what was left out.
+        verdicts: how many packets of which kind met which verdict, by port.
+        same: of compared directions, by number, how many packets were as captured.
+        differences: of compared directions that part from the capture, the first packet of either: captured, sent.
+        comparison: of RTL with the golden model; None on the model.
+        cycles: length of the run.
+    """
+
+    stimulus: PlayStimulus
+    verdicts: Counter[tuple[Port, str, str]]
+    same: dict[int, int]
+    differences: dict[int, tuple[FramedPacket | None, FramedPacket | None]]
+    comparison: Comparison | None
+    cycles: int
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences and (self.comparison is None or self.comparison.difference is None)
+
+
+def play(
+    plan: PlayPlan,
+    engine: str,
+    work_dir: Path,
+    *,
+    received: Callable[[Received], None] = lambda one: None,
+    sent: Callable[[SentBack], None] = lambda one: None,
+    progress: Callable[[int], None] = lambda cycle: None,
+    waves: Path | None = None,
+) -> PlayResult:
+    """Play a capture.
+
+    `received` gets each packet that is played when it is known what its port makes of it, `sent` each packet that ports
+    send back; each in their order.
+
+    Raises:
+        CannotPlay: the engine cannot.
+        What the engines raise (cosim.engines.simulation.run).
+    """
+    topology = plan.topology
+    ports = {entry.port: entry.posted for entry in plan.entries}
+    receptions = Receptions(topology, ports.items(), received)
+
+    def expect(entry: Entry, packet: FramedPacket) -> None:
+        receptions.expect(Received(entry.port, packet, entry.number))
+
+    stimulus = PlayStimulus(plan, expect)
+    returned = _Returned(plan, stimulus, sent)
+    audience = Audience([receptions, CycleListener(progress)], iter(()))
+    carriers = [manager.carrier for manager in plan.into.experiment.managers(audience.manage)]
+    stimuli = iter((stimulus, PlayStimulus(plan)))
+
+    def spec(actor: Actor | None) -> RunSpec:
+        return next(stimuli).spec(actor)
+
+    taps = Taps(returned.places, returned.take)
+    comparison, cycles = run_beside_model(
+        engine, spec, work_dir, audience, carriers, rtl=_rtl(plan, engine), waves=waves, taps=taps
+    )
+    returned.finish()
+    return PlayResult(stimulus, receptions.verdicts, returned.same, returned.differences, comparison, cycles)
+
+
+def _rtl(plan: PlayPlan, engine: str) -> list[str] | None:
+    """The nodes that are RTL: those that are played into."""
+    if engine == MODEL or not plan.played:
+        return None
+    nodes = [name for name in plan.topology.fabric.nodes if any(entry.port.node == name for entry in plan.entries)]
+    for entry in plan.entries:
+        far = plan.topology.far_end(entry.port)
+        if not entry.posted and far is not None and far.node in nodes:
+            raise CannotPlay(f"--sim {engine}: {far} and {entry.port}, both played into, have a link: play into one")
+    return nodes
+
+
+class _Returned:
+    """Packets that ports send back, beside those of the capture.
+
+    Attributes:
+        places: where they are looked for, as (link, direction).
+        same, differences: as in `PlayResult`.
+    """
+
+    def __init__(self, plan: PlayPlan, stimulus: PlayStimulus, sent: Callable[[SentBack], None]) -> None:
+        self.places = tuple(
+            dict.fromkeys([*((link, 1 - way) for link, way in map(plan.place, plan.entries)), *plan.compared.values()])
+        )
+        self.same = dict.fromkeys(plan.compared, 0)
+        self.differences: dict[int, tuple[FramedPacket | None, FramedPacket | None]] = {}
+        self._sent = sent
+        self._plan = plan
+        self._stimulus = stimulus
+        self._numbers = {place: number for number, place in plan.compared.items()}
+        self._captured = self._compared()
+        self._next = next(self._captured, None)
+        self._waiting: dict[int, deque[FramedPacket]] = {number: deque() for number in plan.compared}
+        self._last = plan.cycle(plan.survey.last_ns)
+
+    def _compared(self) -> Iterator[tuple[int, FramedPacket]]:
+        plan = self._plan
+        if plan.compared:
+            for packet in captured_packets(plan.capture, plan.survey.packets):
+                if packet.direction in plan.compared:
+                    cycle = plan.cycle(packet.time_ns)
+                    yield packet.direction, FramedPacket(cycle, packet.is_link, packet.data, packet.ending)
+
+    def take(self, tap: int, packet: FramedPacket) -> None:
+        """A port has sent this."""
+        place = self.places[tap]
+        number = self._numbers.get(place)
+        if number is None or number in self.differences or place in self._stimulus.repaired:
+            self._sent(SentBack(place, packet, None))
+            return
+        self._read_until(packet.cycle)
+        waiting = self._waiting[number]
+        wanted = waiting.popleft() if waiting else None
+        if wanted is None and packet.cycle > self._last:
+            # It may not have ended before the capture did.
+            self._sent(SentBack(place, packet, None))
+            return
+        same = wanted is not None and _comparable(wanted) == _comparable(packet)
+        if same:
+            self.same[number] += 1
+        else:
+            self.differences[number] = wanted, packet
+        self._sent(SentBack(place, packet, same))
+
+    def finish(self) -> None:
+        """What the capture has besides was not sent."""
+        self._read_until(None)
+        for number, waiting in self._waiting.items():
+            left = number not in self.differences and self._plan.compared[number] not in self._stimulus.repaired
+            if waiting and left:
+                self.differences[number] = waiting[0], None
+
+    def _read_until(self, cycle: int | None) -> None:
+        while self._next is not None and (cycle is None or self._next[1].cycle <= cycle):
+            number, packet = self._next
+            if number not in self.differences:
+                self._waiting[number].append(packet)
+            self._next = next(self._captured, None)
+
+
+def _comparable(packet: FramedPacket) -> FramedPacket:
+    """A capture does not tell zeros at the end of a link packet that was cut from those that fill its record."""
+    if packet.is_link and packet.end is Delimiter.CUT:
+        return packet._replace(body=packet.body.rstrip(b"\0"))
+    return packet

@@ -1,0 +1,181 @@
+"""Which packets of a capture enter which ports of a fabric, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from capture.selection import ends
+from capture.survey import Survey
+from cosim.experiments.play_fabric import SDR_CYCLE_NS, CannotPlay, Entry, Into, default_fabric
+from cosim.scenario.limits import MAX_CYCLES
+from cosim.topology.topology import Port, Topology, port_named
+from wire.parameters import AdapterParameters, SwitchParameters
+
+__all__ = ["PlayPlan", "plan_play"]
+
+_SDR_GBPS: Final = 10
+_DRAIN_CYCLES: Final = 20_000
+"""From the last packet of a capture to the end of the run."""
+
+
+@dataclass(frozen=True)
+class PlayPlan:
+    """All that is to be known to play a capture.
+
+    Attributes:
+        capture: its file.
+        survey: what is in it.
+        into: the fabric.
+        entries: what is played into it.
+        compared: directions of the capture that ports which are played into send: by number, their places
+            (link, direction) in the fabric.
+        keeps_times: times of the capture are those of a run of this fabric; else its first packet is in cycle `start`.
+        start: the cycle in which the first packet comes.
+        cycles: length of the run.
+    """
+
+    capture: str
+    survey: Survey
+    into: Into
+    entries: tuple[Entry, ...]
+    compared: Mapping[int, tuple[int, int]]
+    keeps_times: bool
+    start: int
+    cycles: int
+
+    @property
+    def topology(self) -> Topology:
+        """The fabric as it is configured."""
+        return self.into.experiment.topology
+
+    def cycle(self, time_ns: int) -> int:
+        """When a packet of the capture comes."""
+        if self.keeps_times:
+            return round(time_ns / self.into.cycle_ns)
+        return self.start + round((time_ns - self.survey.first_ns) / self.into.cycle_ns)
+
+    def place(self, entry: Entry) -> tuple[int, int]:
+        """Link and direction on which an entry's packets come."""
+        return _towards(self.topology, entry.port)
+
+    @property
+    def played(self) -> dict[tuple[int, int], int]:
+        """Directions of links whose packets are the capture's, and from which cycle on."""
+        return {self.place(entry): self.start for entry in self.entries if not entry.posted}
+
+
+def _towards(topology: Topology, port: Port) -> tuple[int, int]:
+    found = topology.link_at(port)
+    if found is None:
+        raise CannotPlay(f"{port}: has no link")
+    return found[0], 1 - found[1]
+
+
+def chosen_directions(surveyed: Survey) -> list[int]:
+    """The directions that are played where nothing says which: of the two of a link one, the first of those that lead
+    to the node with the most ports in the capture."""
+    named = {number: found for number, one in enumerate(surveyed.directions) if (found := ends(one.name))}
+    ports = {end for pair in named.values() for end in pair}
+    sizes = {end: sum(other.partition("[")[0] == end.partition("[")[0] for other in ports) for end in ports}
+    chosen: list[int] = []
+    for number in range(len(surveyed.directions)):
+        back = next((other for other, pair in named.items() if pair[::-1] == named.get(number)), None)
+        if back is None:
+            chosen.append(number)
+            continue
+        mine, other = sizes[named[number][1]], sizes[named[back][1]]
+        if mine > other or (mine == other and number < back):
+            chosen.append(number)
+    return chosen
+
+
+def plan_play(
+    capture: str,
+    surveyed: Survey,
+    given: Into | None,
+    at: Mapping[str, str],
+    keeps_times: bool | None,
+    gbps: float | None,
+) -> PlayPlan:
+    """What is played where.
+
+    Args:
+        capture: the file.
+        surveyed: what is in it.
+        given: the fabric; None for a default one.
+        at: the port that each direction enters, by their names; without any those that the directions' names tell.
+        keeps_times: whether the capture's times are cycles of a run of this fabric; None to see whether they can be.
+        gbps: rate of a link of four lanes, which says how long a cycle is; None for the fabric's own.
+
+    Raises:
+        CannotPlay: a direction or a port that is not there, or packets that cannot come from where they would have to.
+    """
+    for name in at:
+        if name not in surveyed.numbers:
+            raise CannotPlay(f"--at {name}: no such direction; {capture} has {', '.join(surveyed.numbers)}")
+    cycle_ns = None if gbps is None else SDR_CYCLE_NS * _SDR_GBPS / gbps
+    if given is None:
+        if at:
+            raise CannotPlay("--at: the ports of the default fabric follow from the capture: expected --into, too")
+        into = default_fabric(surveyed, chosen_directions(surveyed), cycle_ns or SDR_CYCLE_NS)
+        entries = into.entries
+    else:
+        into = replace(given, cycle_ns=cycle_ns or given.cycle_ns)
+        entries = _entries(surveyed, into, at)
+    experiment = into.experiment
+    first, last = (round(time / into.cycle_ns) for time in (surveyed.first_ns, surveyed.last_ns))
+    if keeps_times is None:
+        keeps_times = given is not None and first < experiment.end
+    start = first if keeps_times else experiment.start
+    end = start + last - first + _DRAIN_CYCLES
+    if end >= MAX_CYCLES:
+        raise CannotPlay(f"{capture}: it ends in cycle {end}: expected less than {MAX_CYCLES}")
+    plan = PlayPlan(capture, surveyed, into, entries, {}, keeps_times, start, min(end, experiment.cycles))
+    return replace(plan, compared=_compared(plan) if keeps_times and given is not None else {})
+
+
+def _entries(surveyed: Survey, into: Into, at: Mapping[str, str]) -> tuple[Entry, ...]:
+    fabric = into.experiment.topology.fabric
+    found = []
+    for number, direction in enumerate(surveyed.directions):
+        text = at.get(direction.name) if at else (ends(direction.name) or ("", ""))[1]
+        if not text:
+            continue
+        try:
+            port = port_named(fabric, text)
+        except ValueError as error:
+            if at:
+                raise CannotPlay(f"--at {direction.name}={error}") from None
+            continue
+        _towards(into.experiment.topology, port)
+        found.append(Entry(number, None, port, not direction.link_packets))
+    if not at:
+        into_switches = [one for one in found if isinstance(fabric.nodes[one.port.node], SwitchParameters)]
+        found = into_switches or found
+    if not found:
+        known = ", ".join(repr(name) for name in surveyed.numbers)
+        raise CannotPlay(f"no direction's name tells a port of {into.name}: expected --at NAME=PORT, of {known}")
+    for entry in found:
+        far = into.experiment.topology.far_end(entry.port)
+        name = surveyed.directions[entry.number].name
+        if any(other is not entry and other.port == entry.port for other in found):
+            raise CannotPlay(f"--at {name}={entry.port}: another direction enters this port")
+        if entry.posted and (far is None or not isinstance(fabric.nodes[far.node], AdapterParameters)):
+            raise CannotPlay(f"{name}: there is no flow control in it, so a host has to send it: {entry.port} has none")
+    return tuple(found)
+
+
+def _compared(plan: PlayPlan) -> dict[int, tuple[int, int]]:
+    receivers = {entry.port.node for entry in plan.entries}
+    found = {}
+    for number, direction in enumerate(plan.survey.directions):
+        try:
+            port = port_named(plan.topology.fabric, (ends(direction.name) or ("", ""))[0])
+        except ValueError:
+            continue
+        place = plan.topology.link_at(port)
+        if place is not None and port.node in receivers:
+            found[number] = place
+    return found
