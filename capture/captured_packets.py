@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
 import numpy as np
 
-from capture.chunk import Chunk, PacketFlag
+from capture.chunk import MOST_HEADER_BYTES, Chunk, PacketFlag
 from capture.fields import Fields
 from capture.reader import capture_reader
 from capture.wire_packet import WirePacket
@@ -17,7 +17,7 @@ from wire.crc import ICRC_BYTES, VCRC_BYTES, icrc, invert_vcrc, vcrc, vcrc_good
 from wire.headers import LRH
 from wire.trace import Delimiter
 
-__all__ = ["captured_packets", "whole_packets"]
+__all__ = ["captured_packets", "chunk_of", "whole_packets"]
 
 _ROW_BYTES: Final = 4
 _LEAST_BYTES: Final = MIN_PKT_LEN_IBA * _ROW_BYTES
@@ -71,3 +71,21 @@ def _icrc(body: bytes) -> bytes:
         return icrc(body)
     except ValueError:  # too short for its headers
         return bytes(ICRC_BYTES)
+
+
+_FLAGS: Final = {Delimiter.EGP: 0, Delimiter.EBP: int(PacketFlag.MARKED), Delimiter.CUT: int(PacketFlag.CUT)}
+
+
+def chunk_of(packets: Sequence[WirePacket]) -> Chunk:
+    """Packets as columns, to be told like a capture's."""
+    lengths = np.array([len(packet.data) for packet in packets], np.int64)
+    data = b"".join(packet.data for packet in packets) + bytes(MOST_HEADER_BYTES)
+    flags = [_FLAGS[packet.ending] | packet.is_link * PacketFlag.LINK for packet in packets]
+    return Chunk(
+        np.frombuffer(data, np.uint8),
+        np.array([packet.time_ns for packet in packets], np.int64),
+        np.array([packet.direction for packet in packets], np.int64),
+        np.array(flags, np.int64),
+        np.cumsum(lengths) - lengths,
+        lengths,
+    )

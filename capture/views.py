@@ -9,7 +9,7 @@ from capture.selection import ends
 from capture.told_packet import ToldPacket
 from toolchain.errors import UserError
 
-__all__ = ["AnalyserView", "Ladder", "View"]
+__all__ = ["AnalyserView", "Ladder", "View", "in_words"]
 
 _SHOWN_TIME: Final = 15
 
@@ -80,13 +80,13 @@ class Ladder:
                     f"{directions[packet.direction]} too (--port chooses)"
                 )
             if source == self._left:
-                arrow = f"-- {_words(packet)} ".ljust(_RUNG - 1, "-") + ">"
+                arrow = f"-- {in_words(packet)} ".ljust(_RUNG - 1, "-") + ">"
             else:
-                arrow = "<" + f" {_words(packet)} --".rjust(_RUNG - 1, "-")
+                arrow = "<" + f" {in_words(packet)} --".rjust(_RUNG - 1, "-")
             yield f"{packet.time_ns:>{_SHOWN_TIME},}  |{arrow}|"
 
 
-def _words(packet: ToldPacket) -> str:
+def in_words(packet: ToldPacket) -> str:
     """A packet in few words."""
     words = [packet.kind]
     if packet.vl is not None:

@@ -43,7 +43,7 @@ class Framer:
     """Frames the rows of one direction of a link, those of idle data too where a packet has not ended.
 
     A data packet should end with the row that its PktLen says, a link packet with row 1; nothing of one that does not
-    is taken behind that row. One with a control symbol inside is cut before that row, as it is by the port that gets it.
+    is taken behind that row. One with a control symbol inside is cut before that row: so does the port that gets it.
 
     Attributes:
         begun: the cycle of the first row of the packet that has not ended; None between packets.

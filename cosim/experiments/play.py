@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from capture.captured_packets import captured_packets
 from cosim.analysis.observer import Audience, CycleListener
@@ -17,10 +17,14 @@ from cosim.experiments.play_fabric import CannotPlay, Entry
 from cosim.experiments.play_plan import PlayPlan
 from cosim.experiments.play_stimulus import PlayStimulus
 from cosim.stimulus.run_spec import Actor, RunSpec
-from cosim.topology.topology import Port
+from cosim.topology.topology import Port, Topology
 from cosim.trace.compare import Comparison
+from wire.codes import max_pkt_len, mtu_code
 from wire.framing import FramedPacket
+from wire.packet import rows_of_words
 from wire.trace import Delimiter
+
+_PIPELINE: Final = 32
 
 __all__ = ["PlayResult", "SentBack", "play"]
 
@@ -134,6 +138,7 @@ class _Returned:
         )
         self.same = dict.fromkeys(plan.compared, 0)
         self.differences: dict[int, tuple[FramedPacket | None, FramedPacket | None]] = {}
+        self._over: set[int] = set()
         self._sent = sent
         self._plan = plan
         self._stimulus = stimulus
@@ -142,6 +147,8 @@ class _Returned:
         self._next = next(self._captured, None)
         self._waiting: dict[int, deque[FramedPacket]] = {number: deque() for number in plan.compared}
         self._last = plan.cycle(plan.survey.last_ns)
+        # A packet that had not ended then is not in the capture, and what ports made of it so far is.
+        self._judged_until = self._last - max(_longest(plan.topology, entry.port) for entry in plan.entries)
 
     def _compared(self) -> Iterator[tuple[int, FramedPacket]]:
         plan = self._plan
@@ -155,7 +162,7 @@ class _Returned:
         """A port has sent this."""
         place = self.places[tap]
         number = self._numbers.get(place)
-        if number is None or number in self.differences or place in self._stimulus.repaired:
+        if number is None or number in self._over or place in self._stimulus.repaired:
             self._sent(SentBack(place, packet, None))
             return
         self._read_until(packet.cycle)
@@ -169,23 +176,33 @@ class _Returned:
         if same:
             self.same[number] += 1
         else:
-            self.differences[number] = wanted, packet
-        self._sent(SentBack(place, packet, same))
+            self._differ(number, wanted, packet)
+        self._sent(SentBack(place, packet, same or (False if number in self.differences else None)))
 
     def finish(self) -> None:
         """What the capture has besides was not sent."""
         self._read_until(None)
         for number, waiting in self._waiting.items():
-            left = number not in self.differences and self._plan.compared[number] not in self._stimulus.repaired
-            if waiting and left:
-                self.differences[number] = waiting[0], None
+            if waiting and number not in self._over and self._plan.compared[number] not in self._stimulus.repaired:
+                self._differ(number, waiting[0], None)
+
+    def _differ(self, number: int, wanted: FramedPacket | None, packet: FramedPacket | None) -> None:
+        """The first difference of a direction; none if it may come of what the capture lacks."""
+        self._over.add(number)
+        if min(one.cycle for one in (wanted, packet) if one is not None) < self._judged_until:
+            self.differences[number] = wanted, packet
 
     def _read_until(self, cycle: int | None) -> None:
         while self._next is not None and (cycle is None or self._next[1].cycle <= cycle):
             number, packet = self._next
-            if number not in self.differences:
+            if number not in self._over:
                 self._waiting[number].append(packet)
             self._next = next(self._captured, None)
+
+
+def _longest(topology: Topology, port: Port) -> int:
+    """Cycles that a packet to a port can take, and a little more for what the port does then."""
+    return topology.pace(port) * rows_of_words(max_pkt_len(mtu_code(topology.mtu(port)))) + _PIPELINE
 
 
 def _comparable(packet: FramedPacket) -> FramedPacket:

@@ -1,8 +1,7 @@
-"""Packets put on a link by somebody else than its sender: what a capture has of them, as rows (pipeline.md, 2 and 3.1)."""
+"""Packets put on a link by somebody else than its sender: what a capture has of them, as rows."""
 
 from typing import Final
 
-from wire.codes import VL15
 from wire.crc import LPCRC_BYTES, VCRC_BYTES, invert_vcrc, lpcrc_good
 from wire.flow_control import FLOW_CONTROL
 from wire.framing import FramedPacket
