@@ -168,8 +168,8 @@ class _Returned:
         self._read_until(packet.cycle)
         waiting = self._waiting[number]
         wanted = waiting.popleft() if waiting else None
-        if wanted is None and packet.cycle > self._last:
-            # It may not have ended before the capture did.
+        if wanted is None and not self._plan.start <= packet.cycle <= self._last:
+            # It began before the capture did, or may have ended after it.
             self._sent(SentBack(place, packet, None))
             return
         same = wanted is not None and _comparable(wanted) == _comparable(packet)
