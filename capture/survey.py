@@ -113,6 +113,11 @@ class Survey:
     damage: CaptureError | None
 
     @property
+    def is_of_links(self) -> bool:
+        """There are link packets in it; hosts see none."""
+        return any(one.link_packets for one in self.directions)
+
+    @property
     def numbers(self) -> Mapping[str, int]:
         """Of directions, by name."""
         return {one.name: number for number, one in enumerate(self.directions)}

@@ -15,7 +15,7 @@ from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.topology.topology import Port, Topology
-from cosim.topology.topology_file import find_topology
+from cosim.topology.topology_file import find_topology, packaged_topologies
 from toolchain.errors import UserError
 from wire.codes import MTU, LinkWidth, max_pkt_len, mtu_bytes
 from wire.flow_control import CREDIT_WINDOW
@@ -73,9 +73,14 @@ def given_fabric(name: str, by_bus: bool) -> Into:
     """The fabric of a scenario or of a topology file, brought up as `run` does it.
 
     Raises:
-        ScenarioError, TopologyError: there is none, or it is wrong.
+        CannotPlay: there is none.
+        ScenarioError, TopologyError: it is wrong.
     """
-    if name in packaged_scenarios() or Path(name).suffix == ".toml":
+    scenarios, topologies = packaged_scenarios(), packaged_topologies()
+    if name not in {*scenarios, *topologies} and not Path(name).is_file():
+        known = ", ".join([*scenarios, *topologies])
+        raise CannotPlay(f"--into {name}: no such file, and Ironband comes with: {known}")
+    if name in scenarios or Path(name).suffix == ".toml":
         scenario = load_scenario(name)
     else:
         # As a scenario without traffic and without end.
@@ -95,8 +100,8 @@ def default_fabric(surveyed: Survey, numbers: Iterable[int], cycle_ns: float) ->
     directions = {number: surveyed.directions[number] for number in numbers}
     wanted: list[tuple[int, int | None, SurveyedDirection]] = []
     for number, direction in directions.items():
-        posted = not direction.link_packets
-        wanted += [(number, slid, direction) for slid in (sorted(direction.slids) if posted else [None])]
+        slids: list[int | None] = [] if surveyed.is_of_links else [*sorted(direction.slids)]
+        wanted += [(number, slid, direction) for slid in slids or [None]]
     known: dict[int, int] = {}
     for port, (_number, slid, direction) in enumerate(wanted, 1):
         known |= {lid: port for lid in ([slid] if slid else sorted(direction.slids)) if lid not in known}
@@ -125,8 +130,8 @@ def default_fabric(surveyed: Survey, numbers: Iterable[int], cycle_ns: float) ->
     up = bus_bring_up(topology)
     experiment = Experiment(topology, up.start, MAX_CYCLES, MAX_CYCLES, lambda: iter(()), lambda: iter(up.controls))
     entries = tuple(
-        Entry(number, slid, Port(_SWITCH, port), not direction.link_packets)
-        for port, (number, slid, direction) in enumerate(wanted, 1)
+        Entry(number, slid, Port(_SWITCH, port), not surveyed.is_of_links)
+        for port, (number, slid, _direction) in enumerate(wanted, 1)
     )
     return Into("", experiment, cycle_ns, entries)
 

@@ -137,45 +137,49 @@ def plan_play(
 
 
 def _entries(surveyed: Survey, into: Into, at: Mapping[str, str]) -> tuple[Entry, ...]:
-    fabric = into.experiment.topology.fabric
+    topology = into.experiment.topology
+    fabric = topology.fabric
     found = []
     for number, direction in enumerate(surveyed.directions):
-        text = at.get(direction.name) if at else (ends(direction.name) or ("", ""))[1]
-        if not text:
-            continue
-        try:
-            port = port_named(fabric, text)
-        except ValueError as error:
-            if at:
+        if at and direction.name in at:
+            try:
+                port = port_named(fabric, at[direction.name])
+            except ValueError as error:
                 raise CannotPlay(f"--at {direction.name}={error}") from None
-            continue
-        _towards(into.experiment.topology, port)
-        found.append(Entry(number, None, port, not direction.link_packets))
+            _towards(topology, port)
+        else:
+            link = _link_named(topology, direction.name)
+            if at or link is None:
+                continue
+            port = link[1]
+        found.append(Entry(number, None, port, not surveyed.is_of_links))
     if not at:
         into_switches = [one for one in found if isinstance(fabric.nodes[one.port.node], SwitchParameters)]
         found = into_switches or found
     if not found:
         known = ", ".join(repr(name) for name in surveyed.numbers)
-        raise CannotPlay(f"no direction's name tells a port of {into.name}: expected --at NAME=PORT, of {known}")
+        raise CannotPlay(f"no direction is named after a link of {into.name}: expected --at NAME=PORT, of {known}")
     for entry in found:
-        far = into.experiment.topology.far_end(entry.port)
+        far = topology.far_end(entry.port)
         name = surveyed.directions[entry.number].name
         if any(other is not entry and other.port == entry.port for other in found):
             raise CannotPlay(f"--at {name}={entry.port}: another direction enters this port")
         if entry.posted and (far is None or not isinstance(fabric.nodes[far.node], AdapterParameters)):
-            raise CannotPlay(f"{name}: there is no flow control in it, so a host has to send it: {entry.port} has none")
+            raise CannotPlay(f"{name}: a capture without flow control is sent by hosts, and {entry.port} has none")
     return tuple(found)
 
 
 def _compared(plan: PlayPlan) -> dict[int, tuple[int, int]]:
     receivers = {entry.port.node for entry in plan.entries}
-    found = {}
-    for number, direction in enumerate(plan.survey.directions):
-        try:
-            port = port_named(plan.topology.fabric, (ends(direction.name) or ("", ""))[0])
-        except ValueError:
-            continue
-        place = plan.topology.link_at(port)
-        if place is not None and port.node in receivers:
-            found[number] = place
-    return found
+    links = ((number, _link_named(plan.topology, one.name)) for number, one in enumerate(plan.survey.directions))
+    found = {number: plan.topology.link_at(link[0]) for number, link in links if link and link[0].node in receivers}
+    return {number: place for number, place in found.items() if place is not None}
+
+
+def _link_named(topology: Topology, direction: str) -> tuple[Port, Port] | None:
+    """From which port to which a direction of a capture leads in a fabric, by its name."""
+    try:
+        source, destination = (port_named(topology.fabric, text) for text in ends(direction) or ())
+    except ValueError:
+        return None
+    return (source, destination) if topology.far_end(source) == destination else None

@@ -87,13 +87,17 @@ class PlayStimulus:
 
     def _packets(self, posted: bool) -> Iterator[tuple[Entry, int, WirePacket]]:
         """What is put on links, or posted, with its cycles, which do not go back."""
-        entries = {(entry.number, entry.slid): entry for entry in self._plan.entries if entry.posted is posted}
+        entries: dict[int, dict[int | None, Entry]] = {}
+        for entry in self._plan.entries:
+            if entry.posted is posted:
+                entries.setdefault(entry.number, {})[entry.slid] = entry
         cycle = 0
         for packet in captured_packets(self._plan.capture, self._plan.survey.packets):
-            entry = entries.get((packet.direction, None))
-            if entry is None and len(packet.data) >= LRH.size_bytes:
-                entry = entries.get((packet.direction, LRH["slid"].read(packet.data)))
-            if entry is not None:
+            ways = entries.get(packet.direction)
+            if ways is not None:
+                slid = LRH["slid"].read(packet.data) if len(packet.data) >= LRH.size_bytes else None
+                # Those of no SLID that is a port's come from the first.
+                entry = ways.get(slid) or next(iter(ways.values()))
                 cycle = max(cycle, self._plan.cycle(packet.time_ns))
                 yield entry, cycle, packet
 
