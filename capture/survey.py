@@ -11,12 +11,11 @@ import numpy as np
 from capture.chunk import Chunk, PacketFlag
 from capture.fields import Fields
 from capture.reader import capture_reader
-from capture.records import CaptureError, Integers
+from capture.records import CaptureError
 from capture.selection import ARROW, ends
 from wire.codes import VL15, is_unicast_lid
 from wire.crc import LPCRC_BYTES, lpcrc_good
-from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
-from wire.packet import BLOCK_BYTES, WORD_BYTES
+from wire.flow_control import FLOW_CONTROL, FlowControlOp
 from wire.symbols import LINK_PACKET_BYTES
 
 __all__ = ["Credits", "Survey", "SurveyedDirection", "survey"]
@@ -28,7 +27,7 @@ class Credits(NamedTuple):
     """What the first good flow control packet of a VL says.
 
     Attributes:
-        sent: FCTBS as it was when the capture began.
+        sent: FCTBS; 0 where the link begins with it.
         limit: FCCL.
     """
 
@@ -47,7 +46,7 @@ class SurveyedDirection:
         slids, dlids: unicast LIDs of its good data packets.
         vls: one more than the highest data VL.
         longest: PktLen of the longest packet, in words.
-        credits: by VL; of a link that was up already.
+        credits: by VL.
     """
 
     name: str = ""
@@ -59,8 +58,6 @@ class SurveyedDirection:
     vls: int = 1
     longest: int = 0
     credits: dict[int, Credits] = field(default_factory=dict)
-    _blocks: dict[int, int] = field(default_factory=dict)
-    """Sent on each VL before its first flow control packet."""
 
     def add(self, chunk: Chunk) -> None:
         """Packets of this direction."""
@@ -75,24 +72,15 @@ class SurveyedDirection:
         used = vl[good & (vl != VL15)]
         self.vls = max(self.vls, int(used.max(initial=0)) + 1)
         self.longest = max(self.longest, int(words[good].max(initial=0)))
-        self._find_credits(chunk, fields, np.where(good, vl, VL15), -(-(words * WORD_BYTES + 2) // BLOCK_BYTES))
-
-    def _find_credits(self, chunk: Chunk, fields: Fields, vl: Integers, blocks: Integers) -> None:
-        whole = fields.has_flow_control & (chunk.length == LINK_PACKET_BYTES)
         link_vl = fields.flow_control("vl")
-        for one in np.unique(link_vl[whole]).tolist():
-            for index in np.flatnonzero(whole & (link_vl == one)).tolist() if one not in self.credits else ():
-                body = chunk.bytes_of(index)
-                if not lpcrc_good(body) or one == VL15:
-                    continue
+        whole = fields.has_flow_control & (chunk.length == LINK_PACKET_BYTES) & (link_vl != VL15)
+        for one in set(np.unique(link_vl[whole]).tolist()) - self.credits.keys():
+            bodies = map(chunk.bytes_of, np.flatnonzero(whole & (link_vl == one)).tolist())
+            body = next(filter(lpcrc_good, bodies), None)
+            if body is not None:
                 said = FLOW_CONTROL.unpack(body[:-LPCRC_BYTES])
-                before = self._blocks.get(one, 0) + int(blocks[:index][vl[:index] == one].sum())
-                begins = said.op == FlowControlOp.INIT
-                self.credits[one] = Credits(0 if begins else (said.fctbs - before) % CREDIT_MODULUS, said.fccl)
+                self.credits[one] = Credits(0 if said.op == FlowControlOp.INIT else said.fctbs, said.fccl)
                 self.vls = max(self.vls, one + 1)
-                break
-        for one in np.unique(vl[vl != VL15]).tolist():
-            self._blocks[one] = self._blocks.get(one, 0) + int(blocks[vl == one].sum())
 
 
 @dataclass(frozen=True)

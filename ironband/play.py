@@ -99,9 +99,7 @@ def play(
             work_directory() as work_dir,
             cycle_bar(f"play on {sim}", plan.cycles, console) as progress,
         ):
-            result = perform_play(
-                plan, sim, work_dir, received=report.received, sent=report.sent, progress=progress, waves=waves
-            )
+            result = perform_play(plan, sim, work_dir, tell=report.tell, progress=progress, waves=waves)
         report.tail(console, result)
         if json_file is not None:
             write_json(json_file, report.json(result))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
-from typing import Any, Final, Generic, TypeVar
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,60 +16,38 @@ from capture.timeline import UNKNOWN, Gaps
 from capture.told_packet import ToldPacket, told_packets
 from capture.views import in_words
 from capture.wire_packet import WirePacket
-from cosim.analysis.reception import NOT_RECEIVED, Received
-from cosim.experiments.play import PlayResult, SentBack
+from cosim.analysis.reception import Told
+from cosim.experiments.play import PlayResult
 from cosim.experiments.play_plan import PlayPlan
 from cosim.trace.compare import Names
 from ironband.progress import Console
 from wire.framing import FramedPacket
-from wire.trace import LinkResult, Verdict, link_source
+from wire.trace import link_source
 
 __all__ = ["PlayReport"]
 
-_T = TypeVar("_T")
 _RESULT: Final = 22
-
-
-class _Ends(Generic[_T]):
-    """The first of many, and the last."""
-
-    def __init__(self, most: int) -> None:
-        self.count = 0
-        self._most = most
-        self._first: list[_T] = []
-        self._last: deque[_T] = deque(maxlen=most)
-
-    def add(self, one: _T) -> None:
-        self.count += 1
-        if len(self._first) < self._most:
-            self._first.append(one)
-        else:
-            self._last.append(one)
-
-    def kept(self) -> list[_T]:
-        return [*self._first, *self._last]
 
 
 class PlayReport:
     """Follows a play."""
 
     def __init__(self, plan: PlayPlan, sim: str, lines: int, replay: str) -> None:
-        """Of all packets LINES at the beginning and LINES at the end are told."""
+        """Of all packets the first LINES are told, and the last."""
         self._plan = plan
         self._sim = sim
         self._lines = lines
         self._replay = replay
         self._names = Names(plan.topology.fabric)
-        self._received: _Ends[Received] = _Ends(lines)
-        self._sent: _Ends[SentBack] = _Ends(lines)
+        self._count = 0
+        self._first: defaultdict[str, list[Told]] = defaultdict(list)
+        self._last: defaultdict[str, deque[Told]] = defaultdict(lambda: deque(maxlen=lines))
 
-    def received(self, one: Received) -> None:
-        """A packet was played."""
-        self._received.add(one)
-
-    def sent(self, one: SentBack) -> None:
-        """A port has sent one."""
-        self._sent.add(one)
+    def tell(self, one: Told) -> None:
+        """A packet was played, or sent back; those of one direction come in order."""
+        self._count += 1
+        first = self._first[one.direction]
+        (first if len(first) < self._lines else self._last[one.direction]).append(one)
 
     def head(self, console: Console) -> None:
         """What is played where."""
@@ -102,7 +81,7 @@ class PlayReport:
         def total(name: str, value: str) -> None:
             line(f"{name:<{_RESULT}}{value}")
 
-        total("packets played", f"{self._received.count:,}")
+        total("packets played", f"{sum(result.verdicts.values()):,}")
         for (port, kind, verdict), count in sorted(result.verdicts.items()):
             line(f"  {f'{port} {kind} {verdict}':<{_RESULT + 8}}{count:,}")
         stimulus = result.stimulus
@@ -113,7 +92,7 @@ class PlayReport:
         ):
             if count:
                 line(f"  {name:<{_RESULT + 8}}{count:,}")
-        total("packets sent back", f"{self._sent.count:,}")
+        total("packets sent back", f"{self._count - sum(result.verdicts.values()):,}")
         for number, count in result.same.items():
             line(f"  {self._plan.survey.directions[number].name}: {count:,} as captured")
         total("cycles", f"{result.cycles:,}")
@@ -144,12 +123,12 @@ class PlayReport:
             "packets_read": plan.survey.packets,
             "damage": None if plan.survey.damage is None else str(plan.survey.damage),
             "entries": {directions[entry.number].name: str(entry.port) for entry in plan.entries},
-            "packets_played": self._received.count,
+            "packets_played": sum(result.verdicts.values()),
             "received": ports,
             "packets_moved": stimulus.moved,
             "initial_left_out": stimulus.initial,
             "packets_not_sent": stimulus.not_sent,
-            "packets_sent_back": self._sent.count,
+            "packets_sent_back": self._count - sum(result.verdicts.values()),
             "as_captured": {directions[number].name: count for number, count in result.same.items()},
             "not_as_captured": list(self._differences(result)),
             "records_compared": comparison.records if comparison else 0,
@@ -168,34 +147,26 @@ class PlayReport:
         return told_packets(chunk, fields, check_crcs(chunk, fields), Gaps(unknown, unknown))
 
     def _packets(self) -> Iterator[str]:
-        """Those played and those sent back, by time."""
-        rows: list[tuple[FramedPacket, str, str]] = []
-        for one in self._received.kept():
-            far = self._plan.topology.far_end(one.port)
-            rows.append((one.packet, f"{far} -> {one.port}", _fate(one)))
-        for back in self._sent.kept():
-            what = {True: "sent, as captured", False: "sent, not as captured", None: "sent"}[back.same]
-            rows.append((back.packet, self._place(back.place), what))
-        rows.sort(key=lambda row: row[0].cycle)
-        left_out = self._received.count + self._sent.count - 2 * self._lines
-        width = max((len(row[1]) for row in rows), default=0)
+        """Those that are told, by time."""
+        kept = sorted(chain(*self._first.values(), *self._last.values()), key=lambda one: one.packet.cycle)
+        left_out = max(0, self._count - 2 * self._lines)
+        if left_out:
+            kept = [*kept[: self._lines], *kept[-self._lines :]]
+        width = max((len(one.direction) for one in kept), default=0)
         yield (
             f"{'time ns':>15}  {'direction':{width}}  {'packet':25} {'bytes':>5} {'VL':>2} {'SLID':>5} {'DLID':>5}"
             f" {'FCTBS':>5} {'FCCL':>4}  what became of it"
         )
-        for index, (told, (_packet, direction, fate)) in enumerate(
-            zip(self._told([row[0] for row in rows]), rows, strict=True)
-        ):
-            if left_out > 0 and self._lines <= index < len(rows) - self._lines:
-                if index == self._lines:
-                    yield f"{'...':>15}  {left_out:,} packets more"
-                continue
-            numbers = ("" if number is None else str(number) for number in (told.vl, told.slid, told.dlid))
-            vl, slid, dlid = numbers
-            fctbs, fccl = ("" if number is None else str(number) for number in (told.fctbs, told.fccl))
+        for index, (one, told) in enumerate(zip(kept, self._told([one.packet for one in kept]), strict=True)):
+            if index == self._lines and left_out:
+                yield f"{'...':>15}  {left_out:,} packets more"
+            vl, slid, dlid, fctbs, fccl = (
+                "" if number is None else str(number)
+                for number in (told.vl, told.slid, told.dlid, told.fctbs, told.fccl)
+            )
             yield (
-                f"{told.time_ns:>15,}  {direction:{width}}  {told.kind:25} {told.length:>5} {vl:>2} {slid:>5} {dlid:>5}"
-                f" {fctbs:>5} {fccl:>4}  {fate}{f' ({told.flaws})' if told.flaws else ''}"
+                f"{told.time_ns:>15,}  {one.direction:{width}}  {told.kind:25} {told.length:>5} {vl:>2} {slid:>5}"
+                f" {dlid:>5} {fctbs:>5} {fccl:>4}  {one.text}{f' ({told.flaws})' if told.flaws else ''}"
             )
 
     def _differences(self, result: PlayResult) -> Iterator[str]:
@@ -212,13 +183,3 @@ class PlayReport:
     def _report(self, result: PlayResult) -> str:
         difference = result.comparison.difference if result.comparison else None
         return difference.report(self._names, self._replay, seen_by=self._sim) if difference else ""
-
-
-def _fate(one: Received) -> str:
-    """What became of a packet that was played."""
-    if one.verdict == NOT_RECEIVED:
-        return NOT_RECEIVED
-    good = Verdict.GOOD.name if not one.packet.is_link else LinkResult.GOOD.name
-    if one.verdict != good:
-        return "; ".join((f"refused, {one.verdict}", *one.ways))
-    return "taken" if one.packet.is_link else "; ".join(("accepted", *one.ways))

@@ -16,7 +16,7 @@ from wire.parameters import node_text, port_text
 from wire.trace import AGENT_PORT, Kind, LinkResult, Record, Verdict, port_of_source
 from wire.trace_layout import Deliver, RxData, RxFcp, Scrap, TxData, TxDiscard
 
-__all__ = ["NOT_RECEIVED", "Received", "Receptions"]
+__all__ = ["Receptions", "Told"]
 
 _LATENCY: Final = 3
 """From a packet's row 0 at the port, the least to what becomes of it being in the trace (docs/pipeline.md, 3.2)."""
@@ -26,26 +26,29 @@ _MULTICAST_CYCLES: Final = 1 << 16
 
 _DLID: Final = 0xFFFF
 
-NOT_RECEIVED: Final = "not received"
+_NOT_RECEIVED: Final = "not received"
 
 
 @dataclass(slots=True)
-class Received:
-    """A packet, and what becomes of it.
+class Told:
+    """A packet on a link, and what becomes of it.
 
     Attributes:
-        port: the port that gets it.
+        direction: of the link, by its ends.
         packet: as it is on the wires.
-        told: a number that says more of it to who gave it.
-        verdict: a name of Verdict or LinkResult; NOT_RECEIVED if the port does not even see it.
-        ways: what became of it then, in words; of multicast several.
+        fate: what the port at its end makes of it, or who sends it says of it.
+        ways: what becomes of it then; of multicast several.
     """
 
-    port: Port
+    direction: str
     packet: FramedPacket
-    told: int
-    verdict: str = NOT_RECEIVED
+    fate: str = _NOT_RECEIVED
     ways: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All that became of it."""
+        return "; ".join((self.fate, *self.ways))
 
 
 class Receptions(Observer):
@@ -55,9 +58,7 @@ class Receptions(Observer):
         verdicts: of each port, by kind of packet ("data", "flow control") and name.
     """
 
-    def __init__(
-        self, topology: Topology, ports: Iterable[tuple[Port, bool]], done: Callable[[Received], None]
-    ) -> None:
+    def __init__(self, topology: Topology, ports: Iterable[tuple[Port, bool]], done: Callable[[Told], None]) -> None:
         """Of these ports; the packets of some come when they are given, of others when their host sends them (True).
 
         `done` is called with each packet whose port it is known to have reached, or not to have, in the order in which
@@ -66,13 +67,14 @@ class Receptions(Observer):
         self.verdicts: Counter[tuple[Port, str, str]] = Counter()
         self._done = done
         self._ports = {topology.source(port): (port, topology.flight(port), sent) for port, sent in ports}
-        self._waiting: dict[Port, deque[Received]] = {port: deque() for port, _flight, _sent in self._ports.values()}
+        self._waiting: dict[Port, deque[Told]] = {port: deque() for port, _flight, _sent in self._ports.values()}
+        self._directions = {port: f"{topology.far_end(port)} -> {port}" for port in self._waiting}
         self._names = list(topology.fabric.nodes)
-        self._inside: dict[tuple[int, int], deque[Received]] = {}
+        self._inside: dict[tuple[int, int], deque[Told]] = {}
 
-    def expect(self, one: Received) -> None:
-        """This packet comes next at its port, or is given to the host there."""
-        self._waiting[one.port].append(one)
+    def expect(self, port: Port, packet: FramedPacket) -> None:
+        """This packet comes next at a port, or is given to the host there."""
+        self._waiting[port].append(Told(self._directions[port], packet))
 
     def observe(self, record: Record) -> None:
         """Follow one record."""
@@ -96,35 +98,38 @@ class Receptions(Observer):
 
     def finish(self) -> None:
         """What is left has not been received."""
-        for waiting in self._waiting.values():
-            while waiting:
-                self._tell(waiting.popleft())
+        for port, waiting in self._waiting.items():
+            for one in waiting:
+                self._tell(port, one, _NOT_RECEIVED)
 
     def _received(self, record: Record, is_link: bool, verdict: str) -> None:
         port, flight, sent = self._ports[record.source]
         one = self._sent(record, port) if sent else self._arrived(record.cycle - flight - _LATENCY, port, is_link)
         if one is None:
             return
-        one.verdict = verdict
-        self._tell(one)
+        if verdict == Verdict.GOOD.name:
+            one.fate = "taken" if is_link else "accepted"
+        else:
+            one.fate = f"refused, {verdict}"
+        self._tell(port, one, verdict)
         if not is_link and RxData.blocks.read(record):
             inside = self._inside.setdefault(port_of_source(record.source), deque())
             inside.append(one)
 
-    def _arrived(self, began_by: int, port: Port, is_link: bool) -> Received | None:
+    def _arrived(self, began_by: int, port: Port, is_link: bool) -> Told | None:
         """The last of its kind that came in time; those before it, and others that came so early, were not received."""
         waiting, found = self._waiting[port], None
-        came: list[Received] = []
+        came: list[Told] = []
         while waiting and waiting[0].packet.cycle <= began_by:
             came.append(waiting.popleft())
             if came[-1].packet.is_link == is_link:
                 found = came[-1]
         for one in came:
             if one is not found:
-                self._tell(one)
+                self._tell(port, one, _NOT_RECEIVED)
         return found
 
-    def _sent(self, record: Record, port: Port) -> Received | None:
+    def _sent(self, record: Record, port: Port) -> Told | None:
         """The first that a host has to send with such a header."""
         waiting = self._waiting[port]
         wanted = RxData.pkt_len.read(record), RxData.dlid.read(record), RxData.sl.read(record)
@@ -137,9 +142,8 @@ class Receptions(Observer):
                 return one
         return None
 
-    def _tell(self, one: Received) -> None:
-        kind = "flow control" if one.packet.is_link else "data"
-        self.verdicts[one.port, kind, one.verdict] += 1
+    def _tell(self, port: Port, one: Told, verdict: str) -> None:
+        self.verdicts[port, "flow control" if one.packet.is_link else "data", verdict] += 1
         self._done(one)
 
     def _goes_on(self, record: Record, index: int | None, pkt_len: int, way: str, dlid: int | None = None) -> None:

@@ -6,41 +6,27 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from capture.captured_packets import captured_packets
 from cosim.analysis.observer import Audience, CycleListener
-from cosim.analysis.reception import Received, Receptions
+from cosim.analysis.reception import Receptions, Told
 from cosim.engines.base import MODEL, Taps
 from cosim.experiments.perform import run_beside_model
-from cosim.experiments.play_fabric import CannotPlay, Entry
+from cosim.experiments.play_fabric import CannotPlay
 from cosim.experiments.play_plan import PlayPlan
 from cosim.experiments.play_stimulus import PlayStimulus
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.topology.topology import Port, Topology
-from cosim.trace.compare import Comparison
+from cosim.trace.compare import Comparison, Names
 from wire.codes import max_pkt_len, mtu_code
 from wire.framing import FramedPacket
 from wire.packet import rows_of_words
-from wire.trace import Delimiter
+from wire.trace import Delimiter, link_source
+
+__all__ = ["PlayResult", "play"]
 
 _PIPELINE: Final = 32
-
-__all__ = ["PlayResult", "SentBack", "play"]
-
-
-class SentBack(NamedTuple):
-    """What a port sent on a link that is played into.
-
-    Attributes:
-        place: link and direction.
-        packet: as it was on the wires.
-        same: whether the capture has it there; None if that was not looked at.
-    """
-
-    place: tuple[int, int]
-    packet: FramedPacket
-    same: bool | None
 
 
 @dataclass(frozen=True)
@@ -74,15 +60,14 @@ def play(
     engine: str,
     work_dir: Path,
     *,
-    received: Callable[[Received], None] = lambda one: None,
-    sent: Callable[[SentBack], None] = lambda one: None,
+    tell: Callable[[Told], None] = lambda one: None,
     progress: Callable[[int], None] = lambda cycle: None,
     waves: Path | None = None,
 ) -> PlayResult:
     """Play a capture.
 
-    `received` gets each packet that is played when it is known what its port makes of it, `sent` each packet that ports
-    send back; each in their order.
+    `tell` gets each packet that is played when it is known what its port makes of it, and each packet that ports send
+    back.
 
     Raises:
         CannotPlay: the engine cannot.
@@ -90,13 +75,9 @@ def play(
     """
     topology = plan.topology
     ports = {entry.port: entry.posted for entry in plan.entries}
-    receptions = Receptions(topology, ports.items(), received)
-
-    def expect(entry: Entry, packet: FramedPacket) -> None:
-        receptions.expect(Received(entry.port, packet, entry.number))
-
-    stimulus = PlayStimulus(plan, expect)
-    returned = _Returned(plan, stimulus, sent)
+    receptions = Receptions(topology, ports.items(), tell)
+    stimulus = PlayStimulus(plan, receptions.expect)
+    returned = _Returned(plan, stimulus, tell)
     audience = Audience([receptions, CycleListener(progress)], iter(()))
     carriers = [manager.carrier for manager in plan.into.experiment.managers(audience.manage)]
     stimuli = iter((stimulus, PlayStimulus(plan)))
@@ -132,14 +113,16 @@ class _Returned:
         same, differences: as in `PlayResult`.
     """
 
-    def __init__(self, plan: PlayPlan, stimulus: PlayStimulus, sent: Callable[[SentBack], None]) -> None:
+    def __init__(self, plan: PlayPlan, stimulus: PlayStimulus, tell: Callable[[Told], None]) -> None:
         self.places = tuple(
             dict.fromkeys([*((link, 1 - way) for link, way in map(plan.place, plan.entries)), *plan.compared.values()])
         )
         self.same = dict.fromkeys(plan.compared, 0)
         self.differences: dict[int, tuple[FramedPacket | None, FramedPacket | None]] = {}
         self._over: set[int] = set()
-        self._sent = sent
+        names = Names(plan.topology.fabric)
+        self._names = [names.place(link_source(*place)) for place in self.places]
+        self._tell = tell
         self._plan = plan
         self._stimulus = stimulus
         self._numbers = {place: number for number, place in plan.compared.items()}
@@ -162,22 +145,19 @@ class _Returned:
         """A port has sent this."""
         place = self.places[tap]
         number = self._numbers.get(place)
-        if number is None or number in self._over or place in self._stimulus.repaired:
-            self._sent(SentBack(place, packet, None))
-            return
-        self._read_until(packet.cycle)
-        waiting = self._waiting[number]
-        wanted = waiting.popleft() if waiting else None
-        if wanted is None and not self._plan.start <= packet.cycle <= self._last:
-            # It began before the capture did, or may have ended after it.
-            self._sent(SentBack(place, packet, None))
-            return
-        same = wanted is not None and _comparable(wanted) == _comparable(packet)
-        if same:
-            self.same[number] += 1
-        else:
-            self._differ(number, wanted, packet)
-        self._sent(SentBack(place, packet, same or (False if number in self.differences else None)))
+        fate = "sent"
+        if number is not None and number not in self._over and place not in self._stimulus.repaired:
+            self._read_until(packet.cycle)
+            waiting = self._waiting[number]
+            wanted = waiting.popleft() if waiting else None
+            if wanted is not None and _comparable(wanted) == _comparable(packet):
+                self.same[number] += 1
+                fate = "sent, as captured"
+            elif wanted is not None or self._plan.start <= packet.cycle <= self._last:
+                # Others began before the capture did, or may have ended after it.
+                self._differ(number, wanted, packet)
+                fate = "sent, not as captured"
+        self._tell(Told(self._names[tap], packet, fate))
 
     def finish(self) -> None:
         """What the capture has besides was not sent."""

@@ -73,22 +73,10 @@ def _towards(topology: Topology, port: Port) -> tuple[int, int]:
     return found[0], 1 - found[1]
 
 
-def chosen_directions(surveyed: Survey) -> list[int]:
-    """The directions that are played where nothing says which: of the two of a link one, the first of those that lead
-    to the node with the most ports in the capture."""
-    named = {number: found for number, one in enumerate(surveyed.directions) if (found := ends(one.name))}
-    ports = {end for pair in named.values() for end in pair}
-    sizes = {end: sum(other.partition("[")[0] == end.partition("[")[0] for other in ports) for end in ports}
-    chosen: list[int] = []
-    for number in range(len(surveyed.directions)):
-        back = next((other for other, pair in named.items() if pair[::-1] == named.get(number)), None)
-        if back is None:
-            chosen.append(number)
-            continue
-        mine, other = sizes[named[number][1]], sizes[named[back][1]]
-        if mine > other or (mine == other and number < back):
-            chosen.append(number)
-    return chosen
+def _chosen(surveyed: Survey) -> list[int]:
+    """The directions that are played where nothing says which: of the two of a link the first."""
+    known = surveyed.directions
+    return [number for number in range(len(known)) if surveyed.back(number) not in known[:number]]
 
 
 def plan_play(
@@ -119,7 +107,7 @@ def plan_play(
     if given is None:
         if at:
             raise CannotPlay("--at: the ports of the default fabric follow from the capture: expected --into, too")
-        into = default_fabric(surveyed, chosen_directions(surveyed), cycle_ns or SDR_CYCLE_NS)
+        into = default_fabric(surveyed, _chosen(surveyed), cycle_ns or SDR_CYCLE_NS)
         entries = into.entries
     else:
         into = replace(given, cycle_ns=cycle_ns or given.cycle_ns)

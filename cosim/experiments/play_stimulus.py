@@ -13,6 +13,7 @@ from cosim.experiments.play_fabric import Entry
 from cosim.experiments.play_plan import PlayPlan
 from cosim.stimulus.packet import slot_of_vl
 from cosim.stimulus.run_spec import Actor, RunSpec
+from cosim.topology.topology import Port
 from wire.codes import VL15
 from wire.crc import LPCRC_BYTES, VCRC_BYTES, lpcrc, lpcrc_good, vcrc_good
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp
@@ -26,8 +27,8 @@ from wire.trace import Delimiter
 
 __all__ = ["Listener", "PlayStimulus"]
 
-Listener = Callable[[Entry, FramedPacket], None]
-"""Takes each packet that is played, before what becomes of it is in the trace, and where it enters."""
+Listener = Callable[[Port, FramedPacket], None]
+"""Takes each packet that is played, and the port that is to get it, before what becomes of it is in the trace."""
 
 _SILENCE: Final = 16
 """Cycles in which a port's own last flow control packet is over, before another's packets come in their place."""
@@ -45,7 +46,7 @@ class PlayStimulus:
         repaired: directions of links on which the fabric's own errors are not repeated.
     """
 
-    def __init__(self, plan: PlayPlan, listener: Listener = lambda entry, packet: None) -> None:
+    def __init__(self, plan: PlayPlan, listener: Listener = lambda port, packet: None) -> None:
         self.moved = 0
         self.initial = 0
         self.not_sent = 0
@@ -130,7 +131,7 @@ class PlayStimulus:
             yield self._play(*heapq.heappop(waiting)[2:])
 
     def _play(self, entry: Entry, packet: FramedPacket) -> Play:
-        self._listener(entry, packet)
+        self._listener(entry.port, packet)
         return Play(*self._places[entry], packet)
 
     def _recounted(self, entry: Entry, body: bytes) -> bytes:
@@ -171,5 +172,5 @@ class PlayStimulus:
                 continue
             vl = LRH["vl"].read(data)
             slot = slot_of_vl(vl if vl == VL15 else vl % adapter.vls, adapter.vls)
-            self._listener(entry, FramedPacket(cycle, False, packet.data, packet.ending))
+            self._listener(entry.port, FramedPacket(cycle, False, packet.data, packet.ending))
             yield Post(cycle, topology.index[host], slot, data)

@@ -128,7 +128,7 @@ def test_a_link_that_was_up_already_goes_on_with_credits_counted_anew(capsys):
     assert told["received"] == {"S[1]": everything, "S[2]": everything}
     lines = printed(capsys, "link.erf", "--lines", "100")
     fctbs = [int(line.split()[9]) for line in lines if "H1[1] -> S[1]  normal" in line]
-    assert fctbs == [2 * 1, *(2 * n for n in (5, 9, 13, 17, 21))]
+    assert fctbs == [0, 8, 16, 24, 32, 40]
     # What they answer each other goes on, by the credits that the capture gives.
     assert sum("accepted; sent on by S[" in line for line in lines) == 48
 

@@ -10,7 +10,7 @@ import pytest
 from capture.survey import survey
 from capture.wire_packet import Direction, WirePacket
 from capture.writer import capture_writer
-from cosim.analysis.reception import Received
+from cosim.analysis.reception import Told
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.experiments.link_capture import link_capture
@@ -41,11 +41,11 @@ def capture_of(experiment: Experiment, path: Path, *places: str) -> list[Record]
 
 
 def played(
-    experiment: Experiment, path: Path, engine: str = "model", received: Callable[[Received], None] = lambda one: None
+    experiment: Experiment, path: Path, engine: str = "model", tell: Callable[[Told], None] = lambda one: None
 ) -> PlayResult:
     plan = plan_play(str(path), survey(str(path)), Into("it", experiment), {}, None, None)
     assert plan.keeps_times
-    return play(plan, engine, path.parent, received=received)
+    return play(plan, engine, path.parent, tell=tell)
 
 
 def alone(experiment: Experiment, *names: str) -> Experiment:
@@ -132,15 +132,19 @@ def test_each_packet_is_told_with_what_became_of_it(tmp_path):
     experiment = scenario_experiment(load_scenario("error-burst"))
     path = tmp_path / "run.pcapng"
     records = capture_of(experiment, path, "A:out")
-    told: list[Received] = []
-    played(experiment, path, received=told.append)
-    data = [one for one in told if not one.packet.is_link]
+    told: list[Told] = []
+    played(experiment, path, tell=told.append)
+    there = [one for one in told if one.direction == "A[1] -> S[1]"]
     verdicts = [Verdict(RxData.verdict.read(one)).name for one in records if one[1:3] == (1, Kind.RX_DATA)]
-    assert [one.verdict for one in data] == verdicts
-    ways = {"GOOD": ["sent on by S[2]"], "PHYSICAL": ["sent on by S[2], marked bad"]}
-    ways["REMOTE"] = ways["PHYSICAL"]
-    assert [one.ways for one in data] == [ways[name] for name in verdicts]
-    assert {one.verdict for one in told if one.packet.is_link} == {"GOOD"}
+    bad = "sent on by S[2], marked bad"
+    texts = {
+        "GOOD": "accepted; sent on by S[2]",
+        "PHYSICAL": f"refused, PHYSICAL; {bad}",
+        "REMOTE": f"refused, REMOTE; {bad}",
+    }
+    assert [one.text for one in there if not one.packet.is_link] == [texts[name] for name in verdicts]
+    assert {one.text for one in there if one.packet.is_link} == {"taken"}
+    assert {one.text for one in told if one.direction == "S[1] -> A[1]"} == {"sent"}
 
 
 def drop_first_data(packets: list[WirePacket], names: list[str]) -> None:
