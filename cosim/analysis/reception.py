@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from cosim.analysis.observer import Observer
 from cosim.topology.topology import Port, Topology
-from wire.codes import VL15, is_multicast_lid
+from wire.codes import VL15
 from wire.framing import FramedPacket
 from wire.headers import LRH
 from wire.parameters import node_text, port_text
@@ -20,9 +20,6 @@ __all__ = ["Receptions", "Told"]
 
 _LATENCY: Final = 3
 """From a packet's row 0 at the port, the least to what becomes of it being in the trace (docs/pipeline.md, 3.2)."""
-
-_MULTICAST_CYCLES: Final = 1 << 16
-"""After which no further copy of a packet is expected."""
 
 _DLID: Final = 0xFFFF
 
@@ -37,18 +34,18 @@ class Told:
         direction: of the link, by its ends.
         packet: as it is on the wires.
         fate: what the port at its end makes of it, or who sends it says of it.
-        ways: what becomes of it then; of multicast several.
+        way: what becomes of it then.
     """
 
     direction: str
     packet: FramedPacket
     fate: str = _NOT_RECEIVED
-    ways: list[str] = field(default_factory=list)
+    way: str = ""
 
     @property
     def text(self) -> str:
         """All that became of it."""
-        return "; ".join((self.fate, *self.ways))
+        return "; ".join(filter(None, (self.fate, self.way)))
 
 
 class Receptions(Observer):
@@ -153,14 +150,9 @@ class Receptions(Observer):
         name = self._names[node]
         told = way.format(node_text(name) if index is None else port_text(name, port))
         for inside in (self._inside[key] for key in places if key in self._inside):
-            while inside and inside[0].ways and inside[0].packet.cycle < record.cycle - _MULTICAST_CYCLES:
-                inside.popleft()
             for place, one in enumerate(inside):
                 body = one.packet.body
-                to = LRH["dlid"].read(body)
-                if LRH["pkt_len"].read(body) != pkt_len or dlid not in (None, to) or told in one.ways:
-                    continue
-                one.ways.append(told)
-                if not is_multicast_lid(to):
+                if LRH["pkt_len"].read(body) == pkt_len and dlid in (None, LRH["dlid"].read(body)):
+                    one.way = told
                     del inside[place]
-                return
+                    return

@@ -1,6 +1,8 @@
 """`ironband play`: what it prints, and what it says of captures and fabrics that do not fit."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from wire.crc import lpcrc, vcrc
 from wire.flow_control import FLOW_CONTROL
 from wire.packet import build_ud_send
 
+ROOT = Path(__file__).parents[2]
 JAM = ["run", "jam", "--sim", "model", "--bring-up", "bus", "--capture", "jam.pcapng"]
 INTO = ["--into", "jam", "--bring-up", "bus"]
 
@@ -71,9 +74,7 @@ def test_what_is_said_for_machines(capsys):
 def test_the_first_difference_is_told_and_is_status_1(capsys):
     assert main([*JAM, "--capture-at", "A"]) == 0
     Path("small.toml").write_text(
-        Path(__file__)
-        .parents[2]
-        .joinpath("cosim/scenario/packaged/jam.toml")
+        ROOT.joinpath("cosim/scenario/packaged/jam.toml")
         .read_text()
         .replace("buffer_blocks = 15", "buffer_blocks = 14")
     )
@@ -223,3 +224,11 @@ def test_what_cannot_be_played_is_one_line(capsys, arguments, message):
     Path("empty.pcap").write_bytes(pcap(INFINIBAND, []))
     Path("host.pcap").write_bytes(pcap(INFINIBAND, [(0, 0, None, data(1, 2))]))
     assert one_line_error(capsys, "play", *arguments).startswith(message)
+
+
+def test_the_page_shows_what_the_command_prints(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "play.md").read_text()
+    ((line, shown),) = re.findall(r"^\$ ironband (play .*)\n((?:.*\n)+?)```", page, re.MULTILINE)
+    assert main(shlex.split(line)) == 0
+    assert capsys.readouterr().out == shown
