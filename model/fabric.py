@@ -165,7 +165,7 @@ class Fabric:
         """Put packets on directions of links, in the order of their cycles, in place of those of the ports there.
 
         Call it before `run`. SINCE says of each (link, direction) from which cycle on its port's own packets, which
-        begin then or later, are seen by taps and by nobody else.
+        begin then or later, are not on the link; taps see these, and not those that are.
         """
         for (link, direction), cycle in since.items():
             self._cable(link).directions[direction].played_from = cycle

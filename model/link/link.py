@@ -63,7 +63,7 @@ class Direction:
         in_flight: packets, in order, that have not fully arrived.
         stale: the injector is inside a packet whose end row was refused.
         logs: what is kept of it for somebody outside.
-        played_from: what the sender puts on the wires from this cycle on, only taps see.
+        played_from: packets that the sender puts on the wires from this cycle on only logs of the sender get.
         injector: at its entry.
     """
 
@@ -93,7 +93,7 @@ class Direction:
         """A packet will be on the wires from its cycle w0 on."""
         if sending.w0 >= self.played_from:
             for log in self.logs:
-                if isinstance(log, WireTap):
+                if log.of_sender:
                     log.send(sending)
             return
         in_flight = self.in_flight
@@ -212,7 +212,7 @@ class Direction:
             self._forget()
         self.in_flight.append(sending)
         for log in self.logs:
-            if not isinstance(log, WireTap):
+            if not log.of_sender:
                 log.send(sending)
         self._receiver.expect(sending)
 

@@ -17,6 +17,9 @@ class WireLog:
     errors injected.
     What is not given as a row is idle data, at the pace of the sender's width. Each of the methods gives what has not
     been given yet; it is certain only for cycles that are over.
+
+    Attributes:
+        of_sender: where packets are played in place of the sender's, it is the sender's that are kept.
     """
 
     def __init__(self, pitch: int, *, flight: int | None) -> None:
@@ -24,6 +27,7 @@ class WireLog:
 
         What gets across in a cycle is certain only when that is over at the receiver.
         """
+        self.of_sender = flight is None
         self._flight = flight
         self._pitch = pitch
         self._up = True

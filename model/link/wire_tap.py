@@ -28,6 +28,7 @@ class WireTap(WireLog):
 
     def __init__(self, pitch: int) -> None:
         super().__init__(pitch, flight=_AT_ENTRY)
+        self.of_sender = True
         self._framer = Framer()
         self._found: list[FramedPacket] = []
         self._framed = 0  # cycles below are framed

@@ -4,13 +4,16 @@ import random
 
 import pytest
 
+from model.fabric import Fabric
 from model.link.playing import PlayedRows, played
 from model.packet import DataTransmission, LinkTransmission
 from wire.crc import invert_vcrc, lpcrc, vcrc
 from wire.framing import FramedPacket, Framer
 from wire.packet import build_ud_send
+from wire.stimulus import Play
 from wire.symbols import Control, Row, frame_data_packet, frame_link_packet, idle_row
-from wire.trace import Delimiter
+from wire.trace import Delimiter, Kind, Verdict
+from wire.trace_layout import RxData
 
 DATA = build_ud_send(slid=1, dlid=2, vl=3, sl=3, dest_qp=5, src_qp=6, q_key=7, payload=bytes(range(40))).data
 GOOD = DATA + vcrc(DATA)
@@ -78,3 +81,64 @@ def test_of_a_row_that_was_not_captured_whole_the_rest_is_zeros():
         assert found.body == GOOD[:length] + bytes(-(length + 2) % 4)
         found = seen_again(FramedPacket(0, False, GOOD[:length], Delimiter.CUT))
         assert found.body == GOOD[:length] + bytes(-(length + 1) % 4)
+
+
+TO_HOST, TO_SWITCH = 0, 1
+"""Directions of a host's link."""
+
+
+def with_plays(bench, packets, since, direction=TO_SWITCH):
+    """Packets in place of those that host 1 sends, or that its switch does."""
+    controls = sorted(bench.controls, key=lambda control: control.cycle)
+    bench.fabric = Fabric(bench.parameters, controls, sorted(bench.posts, key=lambda post: post.cycle))
+    bench.fabric.play({(0, direction): since}, [Play(0, direction, packet) for packet in packets])
+    return bench
+
+
+def data(payload: int = 64) -> bytes:
+    body = build_ud_send(slid=1, dlid=2, dest_qp=5, src_qp=6, q_key=0, payload=bytes(payload)).data
+    return body + vcrc(body)
+
+
+def test_a_port_gets_what_is_played_and_a_tap_sees_what_the_port_there_sends(star, ready):
+    bench = star(2)
+    bench.post(ready, 1, 2, payload=20)
+    bench.post(ready + 400, 1, 2, payload=20)
+    since = ready + 300
+    packets = [FramedPacket(since + 20 + 100 * n, False, data(16 * n), Delimiter.EGP) for n in range(3)]
+    with_plays(bench, packets, since)
+    tap = bench.fabric.tap(0, TO_SWITCH)
+    bench.run(ready + 2000)
+    received = [(record.cycle - 4 - (record.b & 0xFFFF), record.b & 0xFFFF) for record in bench.of(Kind.RX_DATA, 0, 1)]
+    assert received[1:] == [(packet.cycle - 1, len(packet.body) // 4) for packet in packets]
+    own = [packet for packet in tap.packets(ready + 2000) if not packet.is_link and packet.cycle >= ready]
+    assert [len(packet.body) for packet in own] == [len(data(20))] * 2
+    assert own[0].cycle < since < own[1].cycle
+    assert own[0].cycle == received[0][0] + 1
+    # Host 2 gets the first of its own, and what was played.
+    assert len(bench.of(Kind.DELIVER, 2)) == 4
+
+
+def test_a_packet_that_begins_where_one_was_cut_is_whole_on_the_wires(star, ready):
+    cut = FramedPacket(ready, False, data()[:23], Delimiter.CUT)
+    follows = FramedPacket(ready + 6, False, data(), Delimiter.EGP)
+    bench = with_plays(star(2), [cut, follows], ready)
+    log, _other = bench.fabric.keep_logs(0, TO_SWITCH)
+    bench.run(ready + 500)
+    rows = [row for row in log.rows(ready + 500) if row[0] >= ready]
+    assert [cycle for cycle, _data, _k in rows] == list(range(ready, ready + 6 + 25))
+    framer = Framer()
+    framed = [found for row in rows if (found := framer.take(*row)) is not None]
+    assert framed == [cut, follows]
+    # As on any link: the port that was in the middle of a packet does not take the start of another for one.
+    (verdict,) = (RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1))
+    assert verdict == Verdict.PHYSICAL
+
+
+def test_packets_played_on_a_link_that_is_down_are_gone(star, ready):
+    bench = star(2)
+    bench.link(ready + 10, 0, False)
+    packets = [FramedPacket(ready + n, False, data(), Delimiter.EGP) for n in (0, 100)]
+    with_plays(bench, packets, ready).run(ready + 500)
+    (record,) = bench.of(Kind.RX_DATA, 0, 1)
+    assert RxData.delimiter.read(record) == Delimiter.CUT
