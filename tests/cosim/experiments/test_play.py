@@ -1,6 +1,7 @@
 """A capture of a run, played into the same fabric: the same verdicts and credits; and other captures."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from cosim.experiments.perform import perform
 from cosim.experiments.play import PlayResult, play
 from cosim.experiments.play_fabric import CannotPlay, Into
 from cosim.experiments.play_plan import plan_play
-from cosim.scenario.scenario_file import load_scenario
+from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from tests.capture.reading import read_with_directions
 from tests.cosim.recorder import Recorder
 from wire.crc import lpcrc
@@ -239,6 +240,32 @@ def test_switches_all_of_whose_links_were_captured_each_do_the_same_alone(tmp_pa
     # Twelve directions lead to other nodes from switches.
     assert len(result.same) == 12
     assert all(count > 1 for count in result.same.values())
+
+
+BETWEEN_SWITCHES = """
+cycles = 6_000
+switches = {S = {ports = 2, mtu = 256, buffer_blocks = 15}, T = {ports = 2, mtu = 256, buffer_blocks = 15}}
+hosts = {A = {mtu = 256}, B = {mtu = 256}}
+links = [{ends = ["A", "S[1]"]}, {ends = ["T[1]", "S[2]"], width = "1X", flight_cycles = 40}, {ends = ["T[2]", "B"]}]
+flows = [{from = "A", to = "B", size = 256, rate = 0.2, count = 12}, {from = "B", to = "A", size = 100, rate = 0.1}]
+errors = [{kind = "bit_flip", from = "S[2]", at = 800, row = 20, bit = 3}, {kind = "ebp", from = "S[2]", at = 2_000}]
+"""
+
+
+def test_errors_between_switches_are_played_back_once(tmp_path):
+    """Behind them there is no telling what the switch before has sent: that direction is not compared."""
+    experiment = scenario_experiment(parse_scenario(BETWEEN_SWITCHES, "between"))
+    path = tmp_path / "run.pcapng"
+    records = capture_of(experiment, path)
+    result = played(alone(experiment), path)
+    assert result.differences == {}
+    names = [one.name for one in survey(str(path)).directions]
+    same = {names[number]: count for number, count in result.same.items()}
+    assert same.keys() == {"S[1] -> A[1]", "S[2] -> T[1]", "T[1] -> S[2]", "T[2] -> B[1]"}
+    assert [name for name, count in same.items() if count < 10] == ["S[2] -> T[1]"]
+    refused = Counter({key[2]: count for key, count in result.verdicts.items() if key[2] != "GOOD"})
+    assert refused == Counter({"PHYSICAL": 1, "REMOTE": 1})
+    assert sum(one.kind == Kind.RX_DATA and RxData.verdict.read(one) == Verdict.PHYSICAL for one in records) == 1
 
 
 @pytest.mark.slow
