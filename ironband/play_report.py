@@ -94,7 +94,8 @@ class PlayReport:
                 line(f"  {name:<{_RESULT + 8}}{count:,}")
         total("packets sent back", f"{self._count - sum(result.verdicts.values()):,}")
         for number, count in result.same.items():
-            line(f"  {self._plan.survey.directions[number].name}: {count:,} as captured")
+            direction = self._plan.survey.directions[number]
+            line(f"  {direction.name}: {count:,} of {direction.data_packets + direction.link_packets:,} as captured")
         total("cycles", f"{result.cycles:,}")
         if result.comparison is not None:
             total("events compared", f"{result.comparison.records:,}")

@@ -16,8 +16,11 @@ from wire.parameters import AdapterParameters, SwitchParameters
 __all__ = ["PlayPlan", "plan_play"]
 
 _SDR_GBPS: Final = 10
+_LAST_CYCLES: Final = 5_000
+"""For the last packet of a capture, and what is sent back at once."""
+
 _DRAIN_CYCLES: Final = 20_000
-"""From the last packet of a capture to the end of the run."""
+"""For all that the capture has brought into a fabric to leave it, unless the run that it is of ends before."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +120,11 @@ def plan_play(
     if keeps_times is None:
         keeps_times = given is not None and first < experiment.end
     start = first if keeps_times else experiment.start
-    end = start + last - first + _DRAIN_CYCLES
+    last += start - first
+    end = min(last + _DRAIN_CYCLES, max(last + _LAST_CYCLES, experiment.cycles))
     if end >= MAX_CYCLES:
         raise CannotPlay(f"{capture}: it ends in cycle {end}: expected less than {MAX_CYCLES}")
-    plan = PlayPlan(capture, surveyed, into, entries, {}, keeps_times, start, min(end, experiment.cycles))
+    plan = PlayPlan(capture, surveyed, into, entries, {}, keeps_times, start, end)
     return replace(plan, compared=_compared(plan) if keeps_times and given is not None else {})
 
 

@@ -52,7 +52,7 @@ def test_a_jam_played_back_is_told_packet_by_packet(capsys):
     data_lines = [line.split("  ")[-1].strip() for line in lines if "UD_SEND_ONLY" in line]
     assert data_lines == ["accepted; sent on by S[2]"] * 5
     assert sum(line.endswith("sent, as captured") for line in lines) == 8
-    assert "  S[1] -> A[1]: 8 as captured" in lines
+    assert "  S[1] -> A[1]: 8 of 8 as captured" in lines
     few = printed(capsys, "jam.pcapng", *INTO, "--lines", "2")
     assert few[5:7] + few[8:10] == lines[5:7] + lines[-10:-8]
     assert few[7].split() == ["...", "12", "packets", "more"]
