@@ -97,6 +97,14 @@ def test_a_subnet_manager_s_work_is_played_back_into_its_fabric(capsys):
     assert told["as_captured"] == {"SW1[1] -> H1[1]": 28, "SW1[2] -> H2[1]": 8}
 
 
+@pytest.mark.parametrize("arguments", [[], [*INTO, "--times", "shifted"]])
+def test_a_run_s_capture_goes_into_a_fabric_that_is_up_when_its_link_is(capsys, arguments):
+    assert main([*JAM, "--capture-at", "A"]) == 0
+    told = results(capsys, "jam.pcapng", *arguments)
+    assert (told["times_kept"], told["as_captured"], told["initial_left_out"]) == (False, {}, 1)
+    assert told["received"] == {"S[1]": {"data": {"GOOD": 5}, "flow_control": {"GOOD": 2}}}
+
+
 def test_a_host_s_own_capture_is_sent_by_hosts_of_its_lids(capsys):
     """Without VCRCs and flow control, both ways in one, since 1970, faster than a link is."""
     records = [(1_700_000_000, 10 * n, None, data(*((7, 9) if n % 3 else (9, 7)), vl=n % 2)) for n in range(30)]
