@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Literal
@@ -9,8 +10,8 @@ from typing import Literal
 import click
 
 from cosim.engines.base import ENGINES, MODEL, check_waves
-from ironband.common import input_errors, json_option, waves_option, work_directory, write_json
-from toolchain.atomic_files import output_directory
+from ironband.common import STDOUT, input_errors, json_option, waves_option, work_directory, write_json
+from toolchain.atomic_files import is_special, output_directory
 
 __all__ = ["play"]
 
@@ -74,6 +75,10 @@ def play(
     CAPTURE is an ERF, pcap or pcapng file of InfiniBand. Exit status 1 if ports do not send back what the capture of a
     run of the same fabric has, or if RTL and golden model differ.
     """
+    if gbps is not None and math.isnan(gbps):
+        raise click.UsageError("Invalid value for '--gbps': nan is not in the range 0.1<=x<=10000.")
+    if capture == STDOUT or is_special(Path(capture)):
+        raise click.UsageError(f"{capture}: a pipe, and a capture is read more than once: expected a file")
     with input_errors():
         if waves is not None:
             output_directory(waves.parent)

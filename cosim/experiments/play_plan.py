@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -77,9 +78,20 @@ def _towards(topology: Topology, port: Port) -> tuple[int, int]:
 
 
 def _chosen(surveyed: Survey) -> list[int]:
-    """The directions that are played where nothing says which: of the two of a link the first."""
+    """The directions that are played where nothing says which: of a link's that to the node with more ports."""
     known = surveyed.directions
-    return [number for number in range(len(known)) if surveyed.back(number) not in known[:number]]
+    ports = {end for one in known for end in ends(one.name) or ()}
+    sizes = Counter(_node(end) for end in ports)
+
+    def rank(number: int) -> tuple[int, int]:
+        return sizes[_node((ends(known[number].name) or ("", ""))[1])], -number
+
+    backs = {number: surveyed.back(number) for number in range(len(known))}
+    return [number for number, back in backs.items() if back is None or rank(number) > rank(known.index(back))]
+
+
+def _node(end: str) -> str:
+    return end.partition("[")[0]
 
 
 def plan_play(
@@ -108,8 +120,9 @@ def plan_play(
             raise CannotPlay(f"--at {name}: no such direction; {capture} has {', '.join(surveyed.numbers)}")
     cycle_ns = None if gbps is None else SDR_CYCLE_NS * _SDR_GBPS / gbps
     if given is None:
-        if at:
-            raise CannotPlay("--at: the ports of the default fabric follow from the capture: expected --into, too")
+        if at or keeps_times:
+            option = "--at" if at else "--times kept"
+            raise CannotPlay(f"{option}: the default fabric is made for the capture: expected --into, too")
         into = default_fabric(surveyed, _chosen(surveyed), cycle_ns or SDR_CYCLE_NS)
         entries = into.entries
     else:

@@ -1,8 +1,10 @@
 """`ironband play`: what it prints, and what it says of captures and fabrics that do not fit."""
 
 import json
+import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,11 @@ from wire.packet import build_ud_send
 ROOT = Path(__file__).parents[2]
 JAM = ["run", "jam", "--sim", "model", "--bring-up", "bus", "--capture", "jam.pcapng"]
 INTO = ["--into", "jam", "--bring-up", "bus"]
+
+
+def jam_at_host_a() -> None:
+    """What `JAM` captures with `--capture-at A`."""
+    shutil.copy(ROOT / "docs" / "link.pcapng", "jam.pcapng")
 
 
 def printed(capsys, *arguments: str, status: int = 0) -> list[str]:
@@ -42,7 +49,7 @@ def credits(fctbs: int, fccl: int) -> bytes:
 
 
 def test_a_jam_played_back_is_told_packet_by_packet(capsys):
-    assert main([*JAM, "--capture-at", "A"]) == 0
+    jam_at_host_a()
     lines = printed(capsys, "jam.pcapng", *INTO)
     assert lines[:3] == [
         "jam.pcapng into jam, times as they stand",
@@ -72,7 +79,7 @@ def test_what_is_said_for_machines(capsys):
 
 
 def test_the_first_difference_is_told_and_is_status_1(capsys):
-    assert main([*JAM, "--capture-at", "A"]) == 0
+    jam_at_host_a()
     Path("small.toml").write_text(
         ROOT.joinpath("cosim/scenario/packaged/jam.toml")
         .read_text()
@@ -99,10 +106,16 @@ def test_a_subnet_manager_s_work_is_played_back_into_its_fabric(capsys):
 
 @pytest.mark.parametrize("arguments", [[], [*INTO, "--times", "shifted"]])
 def test_a_run_s_capture_goes_into_a_fabric_that_is_up_when_its_link_is(capsys, arguments):
-    assert main([*JAM, "--capture-at", "A"]) == 0
+    jam_at_host_a()
     told = results(capsys, "jam.pcapng", *arguments)
     assert (told["times_kept"], told["as_captured"], told["initial_left_out"]) == (False, {}, 1)
     assert told["received"] == {"S[1]": {"data": {"GOOD": 5}, "flow_control": {"GOOD": 2}}}
+
+
+def test_of_the_directions_of_a_link_that_to_the_switch_is_played(capsys):
+    assert main(JAM) == 0
+    told = results(capsys, "jam.pcapng")
+    assert told["entries"] == {"A[1] -> S[1]": "S[1]", "B[1] -> S[2]": "S[2]"}
 
 
 def test_a_host_s_own_capture_is_sent_by_hosts_of_its_lids(capsys):
@@ -165,7 +178,7 @@ def test_packets_too_dense_for_the_link_come_as_soon_as_they_can(capsys):
 
 
 def test_a_damaged_capture_is_played_up_to_there(capsys):
-    assert main([*JAM, "--capture-at", "A"]) == 0
+    jam_at_host_a()
     whole = Path("jam.pcapng").read_bytes()
     Path("cut.pcapng").write_bytes(whole[:-9])
     capsys.readouterr()
@@ -207,7 +220,7 @@ def test_a_damaged_capture_is_played_up_to_there(capsys):
         ),
         (
             ["jam.pcapng", "--at", "A[1] -> S[1]=S[1]"],
-            "--at: the ports of the default fabric follow from the capture: ",
+            "--at: the default fabric is made for the capture: expected --into, too",
         ),
         (["jam.pcapng", "--at", "S[1]"], "Invalid value for '--at': 'S[1]': expected NAME=PORT, each NAME once"),
         (["host.pcap", "--into", "head-of-line", "--at", "A=VOQ[7]"], "--at A=VOQ[7]: expected port 1..6"),
@@ -219,13 +232,20 @@ def test_a_damaged_capture_is_played_up_to_there(capsys):
             ["jam.pcapng", *INTO, "--sim", "amaranth"],
             "amaranth simulates whole fabrics only: expected verilator or icarus where some nodes are RTL",
         ),
+        (
+            ["jam.pcapng", "--times", "kept"],
+            "--times kept: the default fabric is made for the capture: expected --into",
+        ),
+        (["-"], "-: a pipe, and a capture is read more than once: expected a file"),
+        (["pipe"], "pipe: a pipe, and a capture is read more than once: expected a file"),
+        (["jam.pcapng", "--gbps", "nan"], "Invalid value for '--gbps': nan is not in the range 0.1<=x<=10000."),
         (["jam.pcapng", "--waves", "a.fst"], "waves a.fst: the model has no wires to record"),
     ],
 )
 def test_what_cannot_be_played_is_one_line(capsys, arguments, message):
     if arguments[0] == "jam.pcapng":
-        assert main([*JAM, "--capture-at", "A"]) == 0
-        capsys.readouterr()
+        jam_at_host_a()
+    os.mkfifo("pipe")
     Path("text.pcap").write_text("hello, hello, hello")
     Path("ethernet.pcap").write_bytes(pcap(ETHERNET, [(0, 0, None, bytes(60))]))
     Path("ethernet.pcapng").write_bytes(section() + interface(ETHERNET) + enhanced(0, 0, bytes(60)))
