@@ -14,14 +14,14 @@ static bool set_signal(std::string assignment) {
     const size_t equals = assignment.find('=');
     std::string name = assignment.substr(0, equals);
     std::string digits = assignment.substr(equals + 1);
-    const vpiHandle signal = vpi_handle_by_name(name.data(), nullptr);
+    const vpiHandle signal = vpi_handle_by_name(&name[0], nullptr);
     if (!signal) {
         fprintf(stderr, "no public signal %s\n", name.c_str());
         return false;
     }
     s_vpi_value value = {};
     value.format = vpiHexStrVal;
-    value.value.str = digits.data();
+    value.value.str = &digits[0];
     vpi_put_value(signal, &value, nullptr, vpiNoDelay);
     return true;
 }

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import cocotb_tools.config
@@ -31,7 +32,9 @@ _WARNINGS_OFF = (
     *("CASEINCOMPLETE", "UNSIGNED", "ASCRANGE", "INITIALDLY"),
 )
 _FLAGS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in _WARNINGS_OFF)]
-_CXX_FLAGS = "-std=gnu++20 -fcoroutines"
+_CXX_FLAGS = "-std=gnu++14 -fcoroutines"
+"""Coroutines are of C++20, whose standard library takes g++ twice as long to read as that of C++14, in which it has
+them too; and nothing else here is younger."""
 _ALIAS_QUERIES = ("sccvn-max-alias-queries-per-access=50", "dse-max-alias-queries-per-store=32")
 """Verilator's functions write thousands of members of one structure: g++ spends a quarter of its time on asking which
 may be the same. With fewer questions, and without -O2, programs are built in three quarters of the time and no slower.
@@ -203,18 +206,16 @@ def _write_units(directory: Path, prefix: str, more: Sequence[str] = ()) -> list
     return units
 
 
-def _groups(directory: Path, names: Sequence[str]) -> Iterator[list[str]]:
-    group: list[str] = []
-    size = 0
-    for name in names:
-        more = (directory / name).stat().st_size
-        if group and size + more > _UNIT_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(name)
-        size += more
-    if group:
-        yield group
+def _groups(directory: Path, names: Sequence[str]) -> list[list[str]]:
+    """Files in their order, in groups of like sizes."""
+    sizes = [(directory / name).stat().st_size for name in names]
+    total = max(sum(sizes), 1)
+    count = max(round(total / _UNIT_BYTES), 1)
+    groups: list[list[str]] = [[] for _ in range(count)]
+    for name, size, end in zip(names, sizes, accumulate(sizes), strict=True):
+        # By where its middle is.
+        groups[min(int((end - size / 2) * count / total), count - 1)].append(name)
+    return [group for group in groups if group]
 
 
 def _write_rules(
