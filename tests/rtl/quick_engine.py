@@ -5,6 +5,9 @@ clock edge. Here statements are evaluated apart where they drive different signa
 something that they read or drive has changed, and a signal knows who reads it. Most of a design is idle most of the
 time, so it runs several times as fast, and does the same. Statements that differ only in the signals that they name
 are compiled once.
+
+Combinational statements are evaluated in the order in which they depend on each other, each when all that it reads has
+its value, and a signal that is nothing but another one is that one. What is between is never seen: there are no waves.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from amaranth.hdl._ast import SignalSet, _StatementList
+from amaranth.hdl._ast import Assign, Signal, SignalDict, SignalSet, _StatementList
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.sim._pyrtl import (
@@ -25,7 +28,7 @@ from amaranth.sim._pyrtl import (
     _StatementCompiler,
     _ValueCompiler,
 )
-from amaranth.sim.pysim import PySimEngine, _PyEngineState, _PyMemoryChange, _PyMemoryState, _PySignalState, _run_wakers
+from amaranth.sim.pysim import PySimEngine, _PyEngineState, _PyMemoryState, _PySignalState, _run_wakers
 
 __all__ = ["QuickEngine"]
 
@@ -60,6 +63,14 @@ class _Signal(_PySignalState):
             _run_wakers(self.wakers, self.curr, self.next)
         self.curr = self.next
         return True
+
+    def settle(self, value: int) -> None:
+        """Have another value at once, as what combinational statements drive."""
+        for waiting, readers in self.readers:
+            waiting.update(readers)
+        if self.wakers:
+            _run_wakers(self.wakers, self.curr, value)
+        self.curr = self.next = value
 
     def add_reader(self, waiting: _Waiting, evaluation: _Evaluation) -> None:
         """Have an evaluation added to those waiting when this signal changes."""
@@ -143,13 +154,19 @@ class QuickEngine(PySimEngine):
         self._processes: set[Any] = set()
         self._testbenches: list[Any] = []
         self._delta_cycles = 0
-        self._vcd_writers: list[Any] = []
         self._active_triggers: set[Any] = set()
-        self._ready: _Waiting = set()
+        self._combinational: list[tuple[_Evaluation, Sequence[_Signal], Sequence[_Signal]]] = []
+        self._levels: list[_Waiting] = []
         self._edges: list[_Waiting] = []
         self._at_edge: dict[tuple[int, int], _Waiting] = {}
         self._first: list[tuple[_Waiting, _Evaluation]] = []
+        self._copies = SignalDict(_copies(design.fragment))
+        for signal, original in self._copies.items():
+            while original in self._copies:
+                original = self._copies[original]
+            self._state.signals[signal] = self._state.get_signal(original)
         self._add(design.fragment)
+        self._put_in_order()
         self._wait()
 
     def _add(self, fragment: Any) -> None:
@@ -160,6 +177,8 @@ class QuickEngine(PySimEngine):
             return
         for name, statements in fragment.statements.items():
             for together in _apart(statements):
+                if name == _COMB and _copied(together) is not None:
+                    continue
                 self._add_statements(_StatementList(together), None if name == _COMB else fragment.domains[name])
 
     def _add_memory(self, fragment: Any) -> None:
@@ -169,13 +188,22 @@ class QuickEngine(PySimEngine):
         state.named, state.wakers = named, []
         _FragmentCompiler(state)(fragment)
         state.named = None
+        memory = state.slots[state.get_memory(fragment._data)]
+        driven = [
+            signal for port in fragment._read_ports if port._domain == _COMB for signal in port._data._lhs_signals()
+        ]
+        at_once: dict[Any, list[_Signal]] = {}
         for signal, process, polarity in state.wakers:
             if polarity is None:
-                waiting, signals = self._ready, [state.slots[state.get_signal(signal)]]
+                at_once.setdefault(process, []).append(state.slots[state.get_signal(signal)])
             else:
-                waiting, signals = self._edge(signal, polarity), named
-            self._have_wait(waiting, process.run, signals)
-            state.add_memory_waker(fragment._data, _memory_waker(waiting, process.run))
+                waiting = self._edge(signal, polarity)
+                self._have_wait(waiting, process.run, named)
+                memory.add_waker(_memory_waker(waiting, process.run))
+        for process, read in at_once.items():
+            self._combinational.append(
+                (process.run, [*read, memory], [state.slots[state.get_signal(signal)] for signal in driven])
+            )
 
     def _add_statements(self, statements: Any, domain: Any) -> None:
         """Add statements of a clock domain, or combinational ones."""
@@ -199,21 +227,24 @@ class QuickEngine(PySimEngine):
                     if not signal.reset_less:
                         emitter.append(f"next_{index} = {signal.init}")
         for signal, index, mask in driven:
-            width = len(signal)
-            if mask == (1 << width) - 1:
-                emitter.append(f"if slots[{index}].next != next_{index}:")
-                with emitter.indent():
-                    emitter.append(f"slots[{index}].next = next_{index}; pending.add(slots[{index}])")
-            else:
+            width, new = len(signal), f"next_{index}"
+            if mask != (1 << width) - 1:
                 if signal.shape().signed and mask >> (width - 1) & 1:
                     mask |= -1 << width
-                emitter.append(f"slots[{index}].update(next_{index}, {mask})")
+                new = f"slots[{index}].{'curr' if domain is None else 'next'} & {~mask} | {new} & {mask}"
+                emitter.append(f"next_{index} = {new}")
+            emitter.append(f"if slots[{index}].{'curr' if domain is None else 'next'} != next_{index}:")
+            with emitter.indent():
+                if domain is None:
+                    emitter.append(f"slots[{index}].settle(next_{index})")
+                else:
+                    emitter.append(f"slots[{index}].next = next_{index}; pending.add(slots[{index}])")
         run = self._compiled(emitter.flush())
         reads = [state.slots[state.get_signal(signal)] for signal in inputs]
-        if domain is None:
-            self._have_wait(self._ready, run, reads)
-            return
         drives = [state.slots[index] for _signal, index, _mask in driven]
+        if domain is None:
+            self._combinational.append((run, reads, drives))
+            return
         self._have_wait(self._edge(domain.clk, int(domain.clk_edge == "pos")), run, reads + drives)
         if domain.async_reset and domain.rst is not None:
             self._have_wait(self._edge(domain.rst, 1), run, reads + drives)
@@ -238,6 +269,34 @@ class QuickEngine(PySimEngine):
         )
         return evaluation
 
+    def _put_in_order(self) -> None:
+        """Give combinational evaluations levels: each has a higher one than those that drive what it reads.
+
+        Where they drive each other, bit by bit, somebody's is too low; it is evaluated again.
+        """
+        drivers: dict[Any, list[int]] = {}
+        for number, (_run, _reads, drives) in enumerate(self._combinational):
+            for signal in drives:
+                drivers.setdefault(signal, []).append(number)
+        levels: dict[int, int] = {}
+
+        def level_of(number: int) -> int:
+            if number not in levels:
+                levels[number] = 0
+                before = {driver for signal in self._combinational[number][1] for driver in drivers.get(signal, ())}
+                levels[number] = 1 + max(map(level_of, before - {number}), default=-1)
+            return levels[number]
+
+        for number in range(len(self._combinational)):
+            level_of(number)
+        self._levels += [set() for _ in range(1 + max(levels.values(), default=-1))]
+        for number, (run, reads, _drives) in enumerate(self._combinational):
+            waiting = self._levels[levels[number]]
+            self._have_wait(waiting, run, [signal for signal in reads if isinstance(signal, _Signal)])
+            for memory in reads:
+                if isinstance(memory, _Memory):
+                    memory.add_waker(_memory_waker(waiting, run))
+
     def _have_wait(self, waiting: _Waiting, run: _Evaluation, signals: Sequence[_Signal]) -> None:
         """Have an evaluation wait at first, and when one of these signals changes."""
         self._first.append((waiting, run))
@@ -261,7 +320,7 @@ class QuickEngine(PySimEngine):
 
     def _wait(self) -> None:
         """Have all evaluations wait that do so at first."""
-        for waiting in (self._ready, *self._at_edge.values()):
+        for waiting in (*self._levels, *self._at_edge.values()):
             waiting.clear()
         self._edges.clear()
         for waiting, run in self._first:
@@ -273,35 +332,67 @@ class QuickEngine(PySimEngine):
         self._wait()
 
     def step_design(self) -> None:
-        """Delta cycles, until nothing changes any more."""
-        ready = self._ready
-        converged = False
-        while not converged:
-            for trigger_state in self._active_triggers:
+        """Evaluate until nothing changes any more."""
+        state, edges, triggers = self._state, self._edges, self._active_triggers
+        while True:
+            for trigger_state in triggers:
                 trigger_state.run()
-            self._active_triggers.clear()
-            for waiting in self._edges:
-                ready.update(waiting)
+            triggers.clear()
+            runs = [run for waiting in edges for run in waiting]
+            for waiting in edges:
                 waiting.clear()
-            self._edges.clear()
-            runs = list(ready)
-            ready.clear()
+            edges.clear()
             for run in runs:
                 run()
             for process in self._processes:
                 if process.runnable:
                     process.runnable = False
                     process.run()
-            changed: set[Any] | None = set() if self._vcd_writers else None
-            converged = self._state.commit(changed)
-            for vcd_writer in self._vcd_writers:
-                now = self._now_plus_deltas(vcd_writer.fs_per_delta)
-                for change in changed or ():
-                    if isinstance(change, _PyMemoryChange):
-                        vcd_writer.update_memory(now, change.state.memory, change.addr)
-                    else:
-                        vcd_writer.update_signal(now, change.signal)
-            self._delta_cycles += 1
+            state.commit()
+            self._settle()
+            if not edges and not triggers:
+                return
+
+    def _settle(self) -> None:
+        """Evaluate what is combinational, until nothing of it waits."""
+        pending = self._state.pending
+        again = True
+        while again:
+            again = False
+            for waiting in self._levels:
+                while waiting:
+                    again = True
+                    runs = list(waiting)
+                    waiting.clear()
+                    for run in runs:
+                        run()
+                    if pending:
+                        self._state.commit()
+
+    def write_vcd(self, **_options: Any) -> Any:
+        """There are no waves."""
+        raise NotImplementedError("waves: expected Amaranth's own engine")
+
+
+def _copies(fragment: Any) -> Iterator[tuple[Signal, Signal]]:
+    """(signal, original) where a signal is nothing but another one, in a fragment and all in it."""
+    for inside, _name, _source in fragment.subfragments:
+        yield from _copies(inside)
+    if not isinstance(fragment, MemoryInstance):
+        for together in _apart(fragment.statements.get(_COMB, ())):
+            if (copied := _copied(together)) is not None:
+                yield copied
+
+
+def _copied(together: Sequence[Any]) -> tuple[Signal, Signal] | None:
+    """(signal, original) if combinational statements that drive the same are only that."""
+    (statement, *more) = together
+    if more or not isinstance(statement, Assign):
+        return None
+    copy, original = statement.lhs, statement.rhs
+    if isinstance(copy, Signal) and isinstance(original, Signal) and copy.shape() == original.shape():
+        return copy, original
+    return None
 
 
 def _apart(statements: Sequence[Any]) -> Iterator[list[Any]]:

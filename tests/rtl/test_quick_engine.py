@@ -13,7 +13,7 @@ from tests.rtl.quick_engine import QuickEngine
 
 CYCLES = 600
 INPUTS = ("d", "address", "enable", "choice", "restart")
-OUTPUTS = ("total", "parity", "stored", "seen", "parts", "slow", "kept", "late")
+OUTPUTS = ("total", "parity", "stored", "seen", "parts", "slow", "kept", "late", "around")
 
 
 class Slow(wiring.Component):
@@ -31,7 +31,8 @@ class Slow(wiring.Component):
 
 
 class Various(wiring.Component):
-    """A little of everything: signs, parts of signals, choices, memories, resets and an edge that falls."""
+    """A little of everything: signs, parts of signals, choices, memories, resets, an edge that falls, and bits that
+    depend on others of their signals."""
 
     d: In(8)
     address: In(3)
@@ -46,6 +47,7 @@ class Various(wiring.Component):
     slow: Out(8)
     kept: Out(8)
     late: Out(8)
+    around: Out(12)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,6 +78,11 @@ class Various(wiring.Component):
             self.kept.eq(kept),
             self.parts.eq(0xA5A5),
         ]
+        # Signals of which bits depend on each other's, and on their own; and copies of copies.
+        there, back, copy, again = Signal(4), Signal(4), Signal(4), Signal(4)
+        m.d.comb += [again.eq(copy), copy.eq(back), self.around.eq(Cat(there, again, back))]
+        m.d.comb += there.eq(Cat(self.d[0], back[0], self.d[2] ^ there[1], back[2]))
+        m.d.comb += [back[bit].eq(there[bit] ^ self.choice[bit % 3]) for bit in reversed(range(4))]
         with m.If(self.enable):
             m.d.sync += self.total.eq(self.total - self.d.as_signed())
             m.d.comb += self.parts.bit_select(self.choice, 4).eq(self.d)
