@@ -74,6 +74,8 @@ class _Sender:
     busy_until: int = -1
     """Cycle of the last row of the packet sent last."""
     waiting: deque[_Waiting] = field(default_factory=deque)
+    flows: Counter[str] = field(default_factory=Counter)
+    """How many of each flow are waiting."""
 
     @property
     def credits(self) -> int:
@@ -81,11 +83,20 @@ class _Sender:
         left = (self.credit_limit - self.sent_blocks) % CREDIT_MODULUS
         return left if left <= CREDIT_WINDOW else 0
 
+    def waits(self, label: str, blocks: int) -> None:
+        """One more packet waits."""
+        self.waiting.append(_Waiting(label, blocks))
+        self.flows[_flow(label)] += 1
+
     def leaves(self, label: str | None) -> None:
         """A packet waits no longer, most often the first."""
         for place, one in enumerate(self.waiting):
             if one.label == label:
                 del self.waiting[place]
+                flow = _flow(one.label)
+                self.flows[flow] -= 1
+                if not self.flows[flow]:
+                    del self.flows[flow]
                 return
 
 
@@ -207,9 +218,10 @@ class Story(Observer):
         def happen(cycle: int) -> None:
             for packet, label in zip(packets, labels, strict=True):
                 sender = self._senders[place, packet.slot]
-                sender.waiting.append(_Waiting(label, packet.blocks))
+                sender.waits(label, packet.blocks)
             each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
-            text = f"host has {self._listed(labels)} to send, {each}"
+            listed = self._listed(labels[0], labels[-1], len(labels), len({packet.flow for packet in packets}))
+            text = f"host has {listed} to send, {each}"
             event = Event(cycle, place, "post", text)
             vls = {packet.slot for packet in packets}
             if len(vls) == 1:
@@ -257,7 +269,9 @@ class Story(Observer):
             return
         sender.stalled_from = cycle
         need = _plural(sender.waiting[0].blocks, "block")
-        text = f"stalls with {self._listed([one.label for one in sender.waiting])} waiting: the next needs {need}"
+        first, last = sender.waiting[0].label, sender.waiting[-1].label
+        listed = self._listed(first, last, len(sender.waiting), len(sender.flows))
+        text = f"stalls with {listed} waiting: the next needs {need}"
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
     def _released(self, cycle: int, out: Port, source: Port, label: str | None, words: int) -> None:
@@ -299,7 +313,7 @@ class Story(Observer):
             text = f"receives {self._name(label)}: buffer holds {self._fill_text(port)}"
             self._event(Event(cycle, port, "receive", text, label, vl, buffer_blocks=self._filled[port]))
             if label is not None:
-                self._senders[out, out_vl].waiting.append(_Waiting(label, taken))
+                self._senders[out, out_vl].waits(label, taken)
                 self._look_for_stall(cycle, out, out_vl)
 
         self._at(accepted, happen)
@@ -404,21 +418,18 @@ class Story(Observer):
         """What the reader calls a packet: its number alone if there is only one flow."""
         if label is None:
             return "a packet"
-        flow, sequence = label.split("/")
         if len(self._flow_names) <= 1:
-            return f"packet {sequence}"
-        return f"{self._flow_names[int(flow)]} {sequence}"
+            return f"packet {_sequence(label)}"
+        return f"{self._flow_names[int(_flow(label))]} {_sequence(label)}"
 
-    def _listed(self, labels: list[str]) -> str:
-        """Several packets: `packets 3 and 4`, `packets 0 to 4`."""
-        if len(labels) == 1:
-            return self._name(labels[0])
-        joint = "and" if len(labels) == 2 else "to"
-        if len({label.split("/")[0] for label in labels}) > 1:
-            return f"{len(labels):,} packets"
-        first, last = labels[0].split("/")[1], labels[-1].split("/")[1]
-        name = "packets" if len(self._flow_names) <= 1 else self._flow_names[int(labels[0].split("/")[0])]
-        return f"{name} {first} {joint} {last}"
+    def _listed(self, first: str, last: str, packets: int, flows: int) -> str:
+        """So many packets of so many flows: `packets 3 and 4`, `packets 0 to 4`."""
+        if packets == 1:
+            return self._name(first)
+        if flows > 1:
+            return f"{packets:,} packets"
+        name = "packets" if len(self._flow_names) <= 1 else self._flow_names[int(_flow(first))]
+        return f"{name} {_sequence(first)} {'and' if packets == 2 else 'to'} {_sequence(last)}"
 
     def _arrived(self, record: Record, port: Port) -> str | None:
         """The packet whose last row is on the wires two cycles before its verdict is in the trace (section 3.2)."""
@@ -438,6 +449,14 @@ class Story(Observer):
 
 def _with_credits(event: Event, sender: _Sender) -> Event:
     return replace(event, credit_blocks=sender.credits, credit_packets=sender.credits // max(1, sender.need))
+
+
+def _flow(label: str) -> str:
+    return label.partition("/")[0]
+
+
+def _sequence(label: str) -> str:
+    return label.partition("/")[2]
 
 
 def _plural(number: int, noun: str) -> str:

@@ -64,10 +64,10 @@ def test_what_is_marked_bad_stays_so_and_what_is_only_said_to_be_wrong_is_cut(tm
     def one(flags: int, data: bytes = WHOLE) -> WirePacket:
         return read(tmp_path, pcap(ERF, [(0, 0, None, erf(21, data, flags=flags))]))
 
-    assert one(0x04)[3:] == (WHOLE, Delimiter.EGP)
-    assert one(0x34, DATA)[3:] == (DATA + invert_vcrc(vcrc(DATA)), Delimiter.EBP)
-    assert one(0x1C, WHOLE[:31])[3:] == (WHOLE[:31], Delimiter.CUT)
+    assert one(0x04)[3:5] == (WHOLE, Delimiter.EGP)
+    assert one(0x34, DATA)[3:5] == (DATA + invert_vcrc(vcrc(DATA)), Delimiter.EBP)
+    assert one(0x1C, WHOLE[:31])[3:5] == (WHOLE[:31], Delimiter.CUT)
     wrong = DATA + b"\x00\x00"
-    assert one(0x14, wrong)[3:] == (wrong, Delimiter.EGP)
+    assert one(0x14, wrong)[3:5] == (wrong, Delimiter.EGP)
     # All its rows but the last.
-    assert one(0x14)[3:] == (WHOLE[:-3], Delimiter.CUT)
+    assert one(0x14)[3:5] == (WHOLE[:-3], Delimiter.CUT)
