@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from ironband.common import (
     QUEUEINGS,
     SEED,
     VLS,
+    NumberRange,
     input_errors,
     json_option,
     sim_option,
@@ -40,7 +40,7 @@ __all__ = ["check"]
 @click.option("--errors/--no-errors", default=True, help="Inject errors.")
 @click.option(
     "--load",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     default=0.7,
     help="Share of its time that a link is asked to carry.",
 )
@@ -56,8 +56,6 @@ def check(
     Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors are random and follow from
     the seed. Exit status 1 at the first difference, or if a host got what it should not.
     """
-    if math.isnan(given["load"]):
-        raise click.UsageError("Invalid value for '--load': nan is not in the range 0<x<=1.")
 
     from pydantic import ValidationError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -33,6 +34,7 @@ __all__ = [
     "SEED",
     "STDOUT",
     "VLS",
+    "NumberRange",
     "alone",
     "input_errors",
     "json_option",
@@ -44,6 +46,19 @@ __all__ = [
 ]
 
 STDOUT = "-"
+
+
+class NumberRange(click.FloatRange):
+    """Numbers of a range; click's own lets in what is no number, as that is neither too small nor too large."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """A number in the range."""
+        number = super().convert(value, parameter, context)
+        if math.isnan(number):
+            self.fail(f"{number} is not in the range {self._describe_range()}.", parameter, context)
+        return number
+
+
 SEED: Final = click.IntRange(0, (1 << 64) - 1)
 PORTS: Final = click.IntRange(2, 64)
 VLS: Final = click.Choice((1, 2, 4, 8))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 import click
 
 from cosim.engines.base import ENGINES, MODEL, check_waves
-from ironband.common import STDOUT, input_errors, json_option, waves_option, work_directory, write_json
+from ironband.common import STDOUT, NumberRange, input_errors, json_option, waves_option, work_directory, write_json
 from toolchain.atomic_files import is_special, output_directory
 
 __all__ = ["play"]
@@ -53,7 +52,7 @@ def _ports(context: click.Context, parameter: click.Parameter, texts: tuple[str,
     default="auto",
     help="Keep the capture's times, as those of a run of this fabric, or begin when the fabric is up.",
 )
-@click.option("--gbps", type=click.FloatRange(0.1, 10_000), help="Rate of a 4X link.  [default: the scenario's, or 10]")
+@click.option("--gbps", type=NumberRange(0.1, 10_000), help="Rate of a 4X link.  [default: the scenario's, or 10]")
 @click.option("--sim", type=click.Choice(ENGINES), default=MODEL, help="What simulates the nodes that are played into.")
 @click.option("--lines", type=click.IntRange(0, 10_000), default=20, help="Packets told, of the first and of the last.")
 @waves_option
@@ -75,8 +74,6 @@ def play(
     CAPTURE is an ERF, pcap or pcapng file of InfiniBand. Exit status 1 if ports do not send back what the capture of a
     run of the same fabric has, or if RTL and golden model differ.
     """
-    if gbps is not None and math.isnan(gbps):
-        raise click.UsageError("Invalid value for '--gbps': nan is not in the range 0.1<=x<=10000.")
     if capture == STDOUT or is_special(Path(capture)):
         raise click.UsageError(f"{capture}: a pipe, and a capture is read more than once: expected a file")
     with input_errors():

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ironband.common import input_errors, json_option
+from ironband.common import NumberRange, input_errors, json_option
 from wire.opcodes import Opcode
 
 __all__ = ["show"]
@@ -49,7 +49,7 @@ def _opcode(text: str) -> int:
 @click.option("--bin", "bin_ns", type=click.IntRange(1, 10**9), metavar="NS", default=1000, help="Of --view intervals.")
 @click.option(
     "--gbps",
-    type=click.FloatRange(0.1, 10_000),
+    type=NumberRange(0.1, 10_000),
     default=10.0,
     help="Rate of links of which the capture does not say it; 10 is 4X at SDR. Idle times depend on it.",
 )

@@ -13,6 +13,7 @@ from ironband.common import (
     PORTS,
     QUEUEINGS,
     VLS,
+    NumberRange,
     input_errors,
     json_option,
     switch_parameters,
@@ -45,7 +46,7 @@ _MAX_SEED = (1 << 31) - 1
 )
 @click.option("--device", type=click.Choice(tuple(DEVICES)), default="LFE5U-85", help="The FPGA.")
 @click.option("--speed", type=click.Choice(SPEED_GRADES), default="8", help="Its speed grade; 8 is fastest.")
-@click.option("--freq", type=click.FloatRange(1, 1000), default=62.5, metavar="MHZ", help="The clock to reach.")
+@click.option("--freq", type=NumberRange(1, 1000), default=62.5, metavar="MHZ", help="The clock to reach.")
 @click.option("--seed", type=click.IntRange(0, _MAX_SEED), default=2, help="Of the placement.")
 @click.option("--only-area", is_flag=True, help="Do not place and route: no clock, but much faster.")
 @click.option(

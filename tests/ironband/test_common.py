@@ -5,6 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from cosim.simulators.cocotb_results import SimulationFailed
 from ironband import main
 from tests.ironband.command import one_line_error
@@ -13,6 +15,14 @@ from tests.ironband.command import one_line_error
 def test_results_that_cannot_be_written_end_a_run_before_it_begins(capsys):
     assert "nowhere/x.json: cannot be written" in one_line_error(capsys, "run", "jam", "--json", "nowhere/x.json")
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["show x --gbps nan", "play x --gbps nan", "check --load nan", "synth --freq nan"],
+)
+def test_what_is_no_number_is_in_no_range(capsys, line):
+    assert "nan is not in the range" in one_line_error(capsys, *line.split())
 
 
 def test_a_device_or_a_link_stays_one(capsys):
