@@ -51,9 +51,8 @@ BUS_READ_CYCLES = 4
 WRITE_SHOWS = 2
 """Cycles until a register write is visible (section 10)."""
 
-_FCP_CYCLES_1X = 8
-_FCP_CYCLES_4X = 2
-_ONE_VL15_PACKET_1X = 4 * 96
+_FCP_ROWS = 2
+_VL15_PACKET_ROWS = 96
 _PIPELINE = 32
 """Cycles, with room to spare, from a port's new state to its flow control packet on the wire and from the
 wire to the other port's registers (sections 5 to 8)."""
@@ -86,9 +85,10 @@ def initial_exchange(topology: Topology, port: Port) -> int:
     """Cycles in which both ends of a link surely have each other's flow control packets of all VLs.
 
     Counted from a change of state of both ends that makes every VL due: the flight, a VL15 packet that was
-    first, and one flow control packet a VL at the slower width.
+    first, and one flow control packet a VL, at the link's width.
     """
-    return topology.flight(port) + _PIPELINE + _ONE_VL15_PACKET_1X + _FCP_CYCLES_1X * (topology.vls(port) + 1)
+    rows = _VL15_PACKET_ROWS + _FCP_ROWS * (topology.vls(port) + 1)
+    return topology.flight(port) + _PIPELINE + topology.pace(port) * rows
 
 
 def write_states(topology: Topology, cycle: int, state: PortState) -> list[Control]:
@@ -116,7 +116,7 @@ def bus_bring_up(
     """
     ports = topology.linked_ports()
     # The first flow control packets cross at 4X: a width that changes under them would cut them short.
-    first = max((topology.flight(port) + _PIPELINE + _FCP_CYCLES_4X * topology.vls(port) for port in ports), default=0)
+    first = max((topology.flight(port) + _PIPELINE + _FCP_ROWS * topology.vls(port) for port in ports), default=0)
     writes = (*_nodes(topology), *_ports(topology))
     controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)

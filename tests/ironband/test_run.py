@@ -12,10 +12,10 @@ from wire.trace import RECORD
 
 FIRST_LINES = """\
 The traffic jam
-2 links Active, traffic may start at cycle 1,127 (4,508 ns).
+2 links Active, traffic may start at cycle 883 (3,532 ns).
 
       cycle             ns  place    credits left  event
-      1,127          4,508  A[1]      15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes
+        883          3,532  A[1]      15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes
 """
 """Brought up by register writes."""
 
