@@ -14,6 +14,7 @@ from capture.reader import CaptureReader
 from capture.records import Integers
 from capture.selection import ends
 from wire.crc import VCRC_BYTES
+from wire.flow_control import FlowControlOp
 from wire.packet import BLOCK_BYTES, WORD_BYTES
 
 __all__ = ["Stretch", "other_way", "stretches"]
@@ -30,8 +31,11 @@ class Stretch:
     Attributes:
         time_ns: when it started.
         direction: index into the capture's directions.
-        is_data: a data packet that has an LRH.
-        is_credit: a flow control packet; only then FCTBS and FCCL mean anything.
+        is_damaged: a data packet that was cut, or received with errors and not marked bad before: what its LRH says may
+            be wrong.
+        is_data: a data packet that has an LRH, and was not cut.
+        is_credit: a good flow control packet; only then FCTBS and FCCL mean anything.
+        is_initial: one of a link that comes up: counting begins anew.
         vl: its VL, of either kind.
         blocks: of credit that a data packet takes.
         length: bytes of a data packet, LRH to VCRC.
@@ -45,8 +49,10 @@ class Stretch:
 
     time_ns: Integers
     direction: Integers
+    is_damaged: Flags
     is_data: Flags
     is_credit: Flags
+    is_initial: Flags
     vl: Integers
     blocks: Integers
     length: Integers
@@ -67,20 +73,25 @@ class Stretch:
 
 
 def stretches(capture: CaptureReader) -> Iterator[Stretch]:
-    """All of a capture, but for packets that were cut: nobody knows what they were.
+    """All of a capture.
 
     Raises:
         CaptureError: it is damaged.
     """
-    for whole in capture.chunks():
-        chunk = whole.where(~whole.has(PacketFlag.CUT))
+    for chunk in capture.chunks():
         fields = Fields(chunk)
+        is_cut = chunk.has(PacketFlag.CUT)
+        is_broken = is_cut | chunk.has(PacketFlag.BAD) & ~chunk.has(PacketFlag.MARKED)
+        op = fields.flow_control("op")
+        is_credit = fields.has_flow_control & ~is_broken & (op <= FlowControlOp.INIT)
         length = fields.lrh("pkt_len") * WORD_BYTES + VCRC_BYTES
         yield Stretch(
             chunk.time_ns,
             chunk.direction,
-            fields.has_lrh,
-            fields.has_flow_control,
+            is_broken & ~chunk.has(PacketFlag.LINK),
+            fields.has_lrh & ~is_cut,
+            is_credit,
+            is_credit & (op == FlowControlOp.INIT),
             np.where(fields.has_flow_control, fields.flow_control("vl"), fields.lrh("vl")),
             (length + BLOCK_BYTES - 1) // BLOCK_BYTES,
             length,

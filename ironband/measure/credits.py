@@ -44,6 +44,10 @@ def measure_credits(packets: int, buffer_blocks: int, **asked: Any) -> int:
 
 def _print(laboratory: Laboratory, place: str, lane: Lane) -> None:
     counted = "each block counted" if not lane.miscounted else f"{lane.miscounted:,} times NOT as many as were sent"
+    if lane.unjudged:
+        counted += f"; {lane.unjudged:,} times not to be told, for damaged packets"
+    if lane.restarts:
+        counted += f"; the link came up again, {lane.restarts:,} times"
     laboratory.print(place)
     laboratory.print(
         f"  {lane.packets:,} packets of {lane.blocks:,} blocks; FCTBS goes from {lane.fctbs[0]:,} to "
@@ -71,6 +75,8 @@ def _json(direction: str, vl: int, lane: Lane) -> dict[str, Any]:
         "blocks": lane.blocks,
         "flow_control_packets": lane.told,
         "miscounted": lane.miscounted,
+        "unjudged": lane.unjudged,
+        "restarts": lane.restarts,
         "fctbs": lane.fctbs,
         "fccl": lane.fccl,
         "idle_period_ns": lane.period_ns,

@@ -32,8 +32,10 @@ def rdma_write(
     return WirePacket(direction, time_ns, False, packet.wire)
 
 
-def flow_control(direction: int, time_ns: int, fctbs: int, fccl: int, vl: int = 0) -> WirePacket:
-    packet = FlowControlPacket(FlowControlOp.NORMAL, fctbs % 4096, vl, fccl % 4096)
+def flow_control(
+    direction: int, time_ns: int, fctbs: int, fccl: int, vl: int = 0, op: FlowControlOp = FlowControlOp.NORMAL
+) -> WirePacket:
+    packet = FlowControlPacket(op, fctbs % 4096, vl, fccl % 4096)
     return WirePacket(direction, time_ns, True, packet.encode())
 
 

@@ -7,7 +7,10 @@ import pytest
 
 from laboratory.credit_trace import CreditTrace
 from tests.laboratory.captures import flow_control, follow, rdma_write, write
+from wire.flow_control import FlowControlOp
+from wire.trace import Delimiter
 
+INIT = FlowControlOp.INIT
 BLOCKS = 33
 
 
@@ -44,6 +47,37 @@ def test_room_that_a_receiver_takes_back_is_a_step_back(tmp_path):
     assert lane.fccl == [512, 511]
 
 
+def test_a_link_that_comes_up_again_counts_from_the_beginning(tmp_path):
+    before = [flow_control(0, 0, 0, 512, op=INIT), rdma_write(0, 100), flow_control(0, 9_000, BLOCKS, 545)]
+    again = [flow_control(0, 90_000 + 100 * number, 0, 512, op=INIT) for number in range(3)]
+    after = [rdma_write(0, 100_000), flow_control(0, 110_000, BLOCKS, 513)]
+    lane = trace(tmp_path, [*before, rdma_write(0, 10_000), *again, *after]).lanes[0, 0]
+    assert (lane.restarts, lane.miscounted, lane.fctbs) == (1, 0, [0, 2 * BLOCKS])
+    assert [(step.blocks, step.count) for step in lane.steps()] == [(1, 1), (33, 1)]
+    assert lane.fccl == [512, 546]
+    assert lane.period_ns == 100
+
+
+@pytest.mark.parametrize("damage", [{"ending": Delimiter.CUT}, {"data": bytes(2074)}])
+def test_with_a_damaged_packet_on_the_link_nobody_can_say_what_was_counted(tmp_path, damage):
+    broken = rdma_write(0, 100, vl=1)._replace(**damage)
+    packets = [flow_control(0, 0, 0, 9), flow_control(0, 8, 0, 9, vl=1), broken]
+    packets += [flow_control(0, 9_000, BLOCKS, 9), flow_control(0, 9_008, BLOCKS, 9, vl=1)]
+    packets += [flow_control(0, 10_000, BLOCKS, 9), flow_control(0, 10_008, BLOCKS + 1, 9, vl=1)]
+    lanes = trace(tmp_path, packets).lanes
+    assert [(lanes[0, vl].unjudged, lanes[0, vl].miscounted, lanes[0, vl].packets) for vl in (0, 1)] == [
+        (1, 0, 0),
+        (1, 1, 0),
+    ]
+
+
+def test_a_damaged_flow_control_packet_says_nothing(tmp_path):
+    wrong = flow_control(0, 500, 7, 99)
+    wrong = wrong._replace(data=wrong.data[:-1] + bytes([wrong.data[-1] ^ 1]))
+    lane = trace(tmp_path, [flow_control(0, 0, 0, 9), wrong, flow_control(0, 900, 0, 9)]).lanes[0, 0]
+    assert (lane.told, lane.miscounted, lane.fccl) == (2, 0, [9, 9])
+
+
 def test_the_idle_period_is_that_between_flow_control_packets_without_news(tmp_path):
     packets = [flow_control(1, 48_488 * 4 * number, 0, 512) for number in range(5)]
     packets += [flow_control(1, 1_000_000 + 576 * number, 0, 513 + number) for number in range(9)]
@@ -75,17 +109,16 @@ def test_what_is_found_does_not_depend_on_how_a_capture_is_cut_up(tmp_path):
         else:
             limit[lane] = limit.get(lane, 0) + random.choice((0, 1, 33))
             wrong = random.random() < 0.05
+            if random.random() < 0.05:
+                packets.append(rdma_write(lane[0], time_ns - 50)._replace(ending=Delimiter.CUT))
             packets.append(flow_control(lane[0], time_ns, sent.get(lane, 0) + wrong, limit[lane], vl=lane[1]))
     whole, pieces = trace(tmp_path, packets), trace(tmp_path, packets, random)
     assert whole.lanes.keys() == pieces.lanes.keys()
     for key, lane in whole.lanes.items():
         other = pieces.lanes[key]
-        assert (lane.packets, lane.blocks, lane.told, lane.miscounted) == (
-            other.packets,
-            other.blocks,
-            other.told,
-            other.miscounted,
-        )
+        for name in ("packets", "blocks", "told", "miscounted", "unjudged"):
+            assert getattr(lane, name) == getattr(other, name), name
         assert (lane.fctbs, lane.fccl, lane.period_ns) == (other.fctbs, other.fccl, other.period_ns)
         assert list(lane.steps()) == list(other.steps())
     assert any(lane.miscounted for lane in whole.lanes.values())
+    assert any(lane.unjudged for lane in whole.lanes.values())
