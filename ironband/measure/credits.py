@@ -45,9 +45,9 @@ def measure_credits(packets: int, buffer_blocks: int, **asked: Any) -> int:
 def _print(laboratory: Laboratory, place: str, lane: Lane) -> None:
     counted = "each block counted" if not lane.miscounted else f"{lane.miscounted:,} times NOT as many as were sent"
     if lane.unjudged:
-        counted += f"; {lane.unjudged:,} times not to be told, for damaged packets"
+        counted += f"; not judged, for damaged packets: {lane.unjudged:,}"
     if lane.restarts:
-        counted += f"; the link came up again, {lane.restarts:,} times"
+        counted += f"; the link came up again: {lane.restarts:,}"
     laboratory.print(place)
     laboratory.print(
         f"  {lane.packets:,} packets of {lane.blocks:,} blocks; FCTBS goes from {lane.fctbs[0]:,} to "
