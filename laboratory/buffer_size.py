@@ -8,7 +8,7 @@ when one of its own has left. How many packets a host has sent more than have le
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ _BITS_PER_S: Final = 10_000_000_000
 
 @dataclass
 class Sender:
-    """What one host has sent on a VL.
+    """What one host has sent on a VL; times are those since the capture's first data packet.
 
     Attributes:
         direction: its link, an index into the capture's directions.
@@ -100,13 +100,15 @@ class BufferSize:
     def __init__(self, speeds: list[int]) -> None:
         """SPEEDS are those of the capture's directions, which grows as they are seen."""
         self._speeds = speeds
+        self._begin_ns: int | None = None
         self.senders: dict[int, list[Sender]] = {}
 
     def packets_held(self, vl: int) -> dict[int, float]:
         """Packets that the switch holds on a VL of what comes by a link, by direction; no others than two that met.
 
         When the later sender begins, a packet of the earlier one may be on its way through the switch. When it has
-        left, one of the later sender's leaves, and from then on they take turns.
+        left, one of the later sender's leaves, and from then on they take turns. Two of which one then would have sent
+        less than has left did not wait for each other.
         """
         known = self.senders.get(vl, [])
         if len(known) != 2:
@@ -114,11 +116,17 @@ class BufferSize:
         earlier, later = known
         on_its_way = max(float(later.first_ns), earlier.last_before_ns + earlier.pace_ns)
         held = {earlier.direction: earlier.held(on_its_way), later.direction: later.held(on_its_way + later.pace_ns)}
+        if any(packets is not None and round(packets) < 1 for packets in held.values()):
+            return {}
         return {direction: packets for direction, packets in held.items() if packets is not None}
 
     def follow(self, stretch: Stretch) -> None:
         """Take the next packets."""
         data = stretch.where(stretch.is_data & (stretch.vl != VL15))
+        if self._begin_ns is None and len(data):
+            self._begin_ns = int(data.time_ns.min())
+        # Not since 1970: a float has 53 bits.
+        data = replace(data, time_ns=data.time_ns - (self._begin_ns or 0))
         for vl in np.unique(data.vl).tolist():
             of_vl = data.where(data.vl == vl)
             order = np.argsort(of_vl.time_ns, kind="stable")

@@ -56,12 +56,14 @@ class WaitTick:
     """
 
     def __init__(self, capture: CaptureReader, port: str = "") -> None:
-        """PORT is the one that sends, or the name of its direction; without, that of the first data packet's."""
+        """PORT is the one that sends, `NODE[PORT]` or `HOST`, or the name of its direction; without, that of the first
+        data packet's."""
         self.waits = 0
         self.waited_cycles = 0
         self._capture = capture
         self._port = port
         self._direction: int | None = None
+        self._begin_ns: int | None = None
         self._end: int | None = None
         self._counts = [np.zeros(cycles + 1, np.int64) for cycles in range(1, MOST_CYCLES + 1)]
         """Of each tick: how the number of whole ticks changes with the cycle at which they begin."""
@@ -90,7 +92,10 @@ class WaitTick:
         data = data.where(data.direction == (-1 if self._direction is None else self._direction))
         if not len(data):
             return
-        start = np.rint(data.time_ns / self.cycle_ns).astype(np.int64)
+        # Not since 1970: a quotient has 53 bits.
+        if self._begin_ns is None:
+            self._begin_ns = int(data.time_ns[0])
+        start = np.rint((data.time_ns - self._begin_ns) / self.cycle_ns).astype(np.int64)
         end = start + (data.length + _DELIMITERS + _ROW_BYTES - 1) // _ROW_BYTES
         if self._end is not None:
             begin = np.insert(end[:-1], 0, self._end)
@@ -102,7 +107,8 @@ class WaitTick:
 
     def _asked_for(self, direction: int) -> bool:
         name = self._capture.directions[direction]
-        return self._port in ("", name, *(ends(name) or ())[:1])
+        source, _destination = ends(name) or (name, "")
+        return self._port in ("", name, source) or f"{self._port}[1]" == source
 
     def _wait(self, begin: Integers, end: Integers) -> None:
         length = end - begin

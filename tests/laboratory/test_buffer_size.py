@@ -43,8 +43,8 @@ def ideal_switch(room: int, later_ns: int, packets: int, news_ns: int) -> list[t
     return sorted((start, host) for host in (0, 1) for start in sent[host])
 
 
-def held(tmp_path, sends, random: Random | None = None, vl: int = 0) -> dict[int, float]:
-    packets = [rdma_write(2 * host, start, vl=vl) for start, host in sends]
+def held(tmp_path, sends, random: Random | None = None, vl: int = 0, since_ns: int = 0) -> dict[int, float]:
+    packets = [rdma_write(2 * host, since_ns + start, vl=vl) for start, host in sends]
     place = write(tmp_path / "c.pcapng", packets)
     return follow(place, lambda capture: BufferSize(capture.speeds), random).packets_held(vl)
 
@@ -65,6 +65,18 @@ def test_a_buffer_and_a_time_that_nobody_chose_are_found(tmp_path):
         sends = ideal_switch(room, later_ns, 4 * room + 60 + later_ns // PACE, random.randint(20, 600))
         found = held(tmp_path, sends, random, vl=random.randrange(8))
         assert [round(packets) for packets in found.values()] == [room, room], (room, later_ns, found)
+
+
+def test_stamps_since_1970_are_not_rounded(tmp_path):
+    sends = ideal_switch(15, later_ns=100_003, packets=200, news_ns=300)
+    assert held(tmp_path, sends, since_ns=1_700_000_000_123_456_789) == held(tmp_path, sends)
+
+
+def test_senders_that_wait_for_others_than_each_other_tell_nothing(tmp_path):
+    # The later one waits for somebody, and less often than the earlier one.
+    sends = [(number * 4_152, 0) for number in range(400)] + [(200_000 + number * 6_228, 1) for number in range(100)]
+    slow = sends + [(900_000 + number * 9_000, 1) for number in range(60)]
+    assert held(tmp_path, sorted(slow)) == {}
 
 
 def test_hosts_that_never_wait_tell_nothing(tmp_path):

@@ -32,8 +32,10 @@ def counted(starts: list[int], tick: int, phase: int) -> int:
     return count
 
 
-def waits_of(tmp_path, starts: list[int], random: Random | None = None, port: str = "") -> WaitTick:
-    place = write(tmp_path / "c.pcapng", [rdma_write(0, start * CYCLE_NS, size=SIZE) for start in starts])
+def waits_of(
+    tmp_path, starts: list[int], random: Random | None = None, port: str = "", since_ns: int = 0
+) -> WaitTick:
+    place = write(tmp_path / "c.pcapng", [rdma_write(0, since_ns + start * CYCLE_NS, size=SIZE) for start in starts])
     return follow(place, lambda capture: WaitTick(capture, port), random)
 
 
@@ -43,6 +45,14 @@ def test_the_tick_is_found(tmp_path, tick):
     waits = waits_of(tmp_path, starts)
     for phase in {0, tick // 2, tick - 1}:
         assert [fit.cycles for fit in waits.best(counted(starts, tick, phase))] == [tick]
+
+
+def test_stamps_since_1970_are_not_rounded(tmp_path):
+    starts = sends(Random(7), 1_000, 2_000)
+    waits = waits_of(tmp_path, starts, since_ns=1_700_000_000_123_456_789)
+    assert waits.waits == sum(after - before > ROWS for before, after in pairwise(starts))
+    assert waits.waited_cycles == sum(after - before - ROWS for before, after in pairwise(starts))
+    assert [fit.cycles for fit in waits.best(counted(starts, 32, 5))] == [32]
 
 
 def test_a_tick_that_nobody_chose_is_found(tmp_path):
@@ -71,7 +81,7 @@ def test_a_port_that_never_waits_has_no_tick(tmp_path):
     assert waits_of(tmp_path, [ROWS * number for number in range(20)]).waits == 0
 
 
-@pytest.mark.parametrize("port", ["A[1]", "A[1] -> S[1]"])
+@pytest.mark.parametrize("port", ["A", "A[1]", "A[1] -> S[1]"])
 def test_a_port_is_chosen_by_its_name(tmp_path, port):
     assert waits_of(tmp_path, [0, 1000, 2000], port=port).waits == 2
     assert waits_of(tmp_path, [0, 1000, 2000], port="B[1]").waits == 0
