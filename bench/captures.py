@@ -70,7 +70,7 @@ def _read(place: str) -> int:
         measurements = (
             CreditTrace(),
             FlowIntervals(),
-            BufferSize(capture.speeds),
+            BufferSize(capture),
             WaitTick(capture),
             Congestion(),
         )

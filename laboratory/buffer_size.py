@@ -13,7 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from capture.reader import CaptureReader
 from capture.records import Integers
+from capture.selection import HOST
 from laboratory.stretch import Stretch
 from laboratory.thinned import Thinned
 from wire.codes import VL15
@@ -97,9 +99,9 @@ class BufferSize:
         senders: by VL, the one that began earlier first.
     """
 
-    def __init__(self, speeds: list[int]) -> None:
-        """SPEEDS are those of the capture's directions, which grows as they are seen."""
-        self._speeds = speeds
+    def __init__(self, capture: CaptureReader) -> None:
+        """What hosts themselves captured is left out: it is not on a link."""
+        self._capture = capture
         self._begin_ns: int | None = None
         self.senders: dict[int, list[Sender]] = {}
 
@@ -107,8 +109,8 @@ class BufferSize:
         """Packets that the switch holds on a VL of what comes by a link, by direction; no others than two that met.
 
         When the later sender begins, a packet of the earlier one may be on its way through the switch. When it has
-        left, one of the later sender's leaves, and from then on they take turns. Two of which one then would have sent
-        less than has left did not wait for each other.
+        left, one of the later sender's leaves, and from then on they take turns. If one never waited, or would have
+        sent less than has left, they did not wait for each other.
         """
         known = self.senders.get(vl, [])
         if len(known) != 2:
@@ -116,13 +118,13 @@ class BufferSize:
         earlier, later = known
         on_its_way = max(float(later.first_ns), earlier.last_before_ns + earlier.pace_ns)
         held = {earlier.direction: earlier.held(on_its_way), later.direction: later.held(on_its_way + later.pace_ns)}
-        if any(packets is not None and round(packets) < 1 for packets in held.values()):
-            return {}
-        return {direction: packets for direction, packets in held.items() if packets is not None}
+        found = {direction: packets for direction, packets in held.items() if packets is not None and round(packets)}
+        return found if len(found) == 2 and min(found.values()) > 0 else {}
 
     def follow(self, stretch: Stretch) -> None:
         """Take the next packets."""
-        data = stretch.where(stretch.is_data & (stretch.vl != VL15))
+        of_hosts = [number for number, name in enumerate(self._capture.directions) if name.endswith(HOST)]
+        data = stretch.where(stretch.is_data & (stretch.vl != VL15) & ~np.isin(stretch.direction, of_hosts))
         if self._begin_ns is None and len(data):
             self._begin_ns = int(data.time_ns.min())
         # Not since 1970: a float has 53 bits.
@@ -139,7 +141,7 @@ class BufferSize:
                 mine = data.where(data.direction == direction)
                 # A message's first packet may be a little longer.
                 length, blocks = int(np.median(mine.length)), int(np.median(mine.blocks))
-                rate = self._speeds[direction] or _BITS_PER_S
+                rate = self._capture.speeds[direction] or _BITS_PER_S
                 pace = (length + _DELIMITERS) * _BITS_PER_SYMBOL * _NS / rate
                 known.append(Sender(direction, blocks, pace, first_ns=int(mine.time_ns[0])))
         met_ns = known[1].first_ns if len(known) > 1 else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import ends
+from capture.selection import HOST, ends
 from laboratory.stretch import Stretch
 from wire.codes import VL15
 
@@ -57,7 +57,7 @@ class WaitTick:
 
     def __init__(self, capture: CaptureReader, port: str = "") -> None:
         """PORT is the one that sends, `NODE[PORT]` or `HOST`, or the name of its direction; without, that of the first
-        data packet's."""
+        data packet on a link."""
         self.waits = 0
         self.waited_cycles = 0
         self._capture = capture
@@ -108,7 +108,9 @@ class WaitTick:
     def _asked_for(self, direction: int) -> bool:
         name = self._capture.directions[direction]
         source, _destination = ends(name) or (name, "")
-        return self._port in ("", name, source) or f"{self._port}[1]" == source
+        if not self._port:
+            return not name.endswith(HOST)
+        return self._port in (name, source) or f"{self._port}[1]" == source
 
     def _wait(self, begin: Integers, end: Integers) -> None:
         length = end - begin

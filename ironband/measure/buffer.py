@@ -27,7 +27,7 @@ def measure_buffer(packets: int, vls: int, buffer_blocks: int, **asked: Any) -> 
     """
     laboratory = Laboratory("buffer", Asked(**asked))
     with laboratory.capture(buffer_scenario(packets, vls, buffer_blocks), ["A:out", "B:out"]) as reading:
-        size = BufferSize(reading.capture.speeds)
+        size = BufferSize(reading.capture)
         reading.read(size)
         directions = reading.capture.directions
     measured = [

@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
+from capture.wire_packet import Direction, Way
 from laboratory.buffer_size import BufferSize
-from tests.laboratory.captures import follow, rdma_write, write
+from tests.laboratory.captures import LINKS, follow, rdma_write, write
 
 PACE = 2_076
 
@@ -46,7 +47,7 @@ def ideal_switch(room: int, later_ns: int, packets: int, news_ns: int) -> list[t
 def held(tmp_path, sends, random: Random | None = None, vl: int = 0, since_ns: int = 0) -> dict[int, float]:
     packets = [rdma_write(2 * host, since_ns + start, vl=vl) for start, host in sends]
     place = write(tmp_path / "c.pcapng", packets)
-    return follow(place, lambda capture: BufferSize(capture.speeds), random).packets_held(vl)
+    return follow(place, BufferSize, random).packets_held(vl)
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 15, 62, 124])
@@ -77,6 +78,20 @@ def test_senders_that_wait_for_others_than_each_other_tell_nothing(tmp_path):
     sends = [(number * 4_152, 0) for number in range(400)] + [(200_000 + number * 6_228, 1) for number in range(100)]
     slow = sends + [(900_000 + number * 9_000, 1) for number in range(60)]
     assert held(tmp_path, sorted(slow)) == {}
+
+
+def test_where_only_one_waits_nothing_is_told(tmp_path):
+    sends = [(number * PACE, 0) for number in range(300)] + [(100_000 + number * 4_152, 1) for number in range(120)]
+    assert held(tmp_path, sorted(sends)) == {}
+
+
+def test_what_a_host_captured_itself_is_on_no_link(tmp_path):
+    directions = [*LINKS, Direction("A[1] host", is_host=True)]
+    sends = ideal_switch(3, later_ns=100_003, packets=100, news_ns=300)
+    packets = [rdma_write(3, start // 1_000 * 1_000)._replace(way=Way.OUT) for start, host in sends if not host]
+    packets = sorted([*packets, *(rdma_write(2 * host, start) for start, host in sends)], key=lambda one: one.time_ns)
+    found = follow(write(tmp_path / "c.pcapng", packets, directions), BufferSize).packets_held(0)
+    assert [round(number) for number in found.values()] == [3, 3]
 
 
 def test_hosts_that_never_wait_tell_nothing(tmp_path):

@@ -32,9 +32,7 @@ def counted(starts: list[int], tick: int, phase: int) -> int:
     return count
 
 
-def waits_of(
-    tmp_path, starts: list[int], random: Random | None = None, port: str = "", since_ns: int = 0
-) -> WaitTick:
+def waits_of(tmp_path, starts: list[int], random: Random | None = None, port: str = "", since_ns: int = 0) -> WaitTick:
     place = write(tmp_path / "c.pcapng", [rdma_write(0, since_ns + start * CYCLE_NS, size=SIZE) for start in starts])
     return follow(place, lambda capture: WaitTick(capture, port), random)
 
