@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from toolchain.atomic_files import atomic_file
+from toolchain.atomic_files import atomic_file, writing
 
 __all__ = ["COLOURS", "GRID", "INK", "LEGEND", "PANEL_TITLE", "STALL", "drawing_style", "freeze_layout", "save_figure"]
 
@@ -61,7 +61,7 @@ def save_figure(figure: Figure, paths: Sequence[Path]) -> None:
     for path in paths:
         # Without a date the same run gives the same file.
         metadata = {"Date": None} if path.suffix == ".svg" else {}
-        with atomic_file(path) as temporary:
+        with atomic_file(path) as temporary, writing(f"{path}"):
             figure.savefig(temporary, dpi=_DPI, metadata=metadata, facecolor="white")
 
 

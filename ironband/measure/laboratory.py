@@ -108,7 +108,7 @@ class Laboratory:
                 names = Names(scenario.fabric)
                 self._differs = run.comparison.difference.report(names, scenario.name, seen_by=asked.sim)
             with capture_reader(str(file)) as reader:
-                yield Reading(str(file), reader, run)
+                yield Reading(scenario.name if asked.keep is None else str(file), reader, run)
 
     def print(self, text: str = "") -> None:
         """Say something that was found."""
@@ -136,7 +136,7 @@ class Reading(NamedTuple):
     """A capture to measure in.
 
     Attributes:
-        place: its name.
+        place: its name; of a simulation of which no capture is kept, the scenario's.
         capture: its reader.
         run: what else the simulation gave, if there was one.
     """

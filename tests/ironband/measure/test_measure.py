@@ -1,11 +1,13 @@
 """`ironband measure`: what is configured is found again, from captures alone, and nothing else is believed."""
 
+import errno
 import json
 import secrets
 from pathlib import Path
 from random import Random
 
 import pytest
+from matplotlib.figure import Figure
 
 from ironband import main
 from tests.capture.foreign import INFINIBAND, pcap
@@ -157,6 +159,21 @@ def test_a_capture_that_is_cut_off_is_one_line(tmp_path, capsys):
     kept.write_bytes(kept.read_bytes()[:-7])
     text = one_line_error(capsys, "measure", "congestion", "--from", str(kept), "--out", str(tmp_path))
     assert "the file ends" in text
+
+
+def test_a_simulation_that_has_nothing_to_measure_is_called_by_its_name(tmp_path, capsys):
+    text = one_line_error(capsys, "measure", "buffer", "--sim", "model", "--packets", "16", "--out", str(tmp_path))
+    assert text == "buffer: no two senders that waited for each other on a VL (--packets: more than the buffer holds)"
+
+
+def test_a_picture_that_finds_the_disk_full_is_one_line(tmp_path, capsys, monkeypatch):
+    def savefig(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    text = one_line_error(capsys, "measure", "congestion", "--sim", "model", "--packets", "16", "--out", str(tmp_path))
+    assert text == f"{tmp_path / 'congestion.svg'}: cannot be written: No space left on device"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.deep
