@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from capture.selection import ends
+from capture.selection import HOST, ends
 from capture.survey import Survey
 from cosim.experiments.play_fabric import SDR_CYCLE_NS, CannotPlay, Entry, Into, default_fabric
 from cosim.scenario.limits import MAX_CYCLES
@@ -78,7 +78,10 @@ def _towards(topology: Topology, port: Port) -> tuple[int, int]:
 
 
 def _chosen(surveyed: Survey) -> list[int]:
-    """The directions that are played where nothing says which: of a link's that to the node with more ports."""
+    """The directions that are played where nothing says which: of a link's that to the node with more ports.
+
+    What a host captured itself passed its link as well: it is played only if nothing else was captured.
+    """
     known = surveyed.directions
     ports = {end for one in known for end in ends(one.name) or ()}
     sizes = Counter(_node(end) for end in ports)
@@ -86,7 +89,8 @@ def _chosen(surveyed: Survey) -> list[int]:
     def rank(number: int) -> tuple[int, int]:
         return sizes[_node((ends(known[number].name) or ("", ""))[1])], -number
 
-    backs = {number: surveyed.back(number) for number in range(len(known))}
+    cables = [number for number, one in enumerate(known) if not (surveyed.is_of_links and one.name.endswith(HOST))]
+    backs = {number: surveyed.back(number) for number in cables}
     return [number for number, back in backs.items() if back is None or rank(number) > rank(known.index(back))]
 
 

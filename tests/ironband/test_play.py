@@ -118,6 +118,14 @@ def test_of_the_directions_of_a_link_that_to_the_switch_is_played(capsys):
     assert told["entries"] == {"A[1] -> S[1]": "S[1]", "B[1] -> S[2]": "S[2]"}
 
 
+def test_what_a_host_captured_of_a_link_that_was_captured_too_is_not_played(capsys):
+    places = ["--capture-at", "A", "--capture-at", "A:host", "--capture", "both.pcapng"]
+    assert main(["run", "jam", "--sim", "model", "--bring-up", "bus", *places]) == 0
+    found = results(capsys, "both.pcapng")
+    assert found["entries"] == {"A[1] -> S[1]": "S[1]"}
+    assert found["received"]["S[1]"]["data"] == {"GOOD": 5}
+
+
 def test_a_host_s_own_capture_is_sent_by_hosts_of_its_lids(capsys):
     """Without VCRCs and flow control, both ways in one, since 1970, faster than a link is."""
     records = [(1_700_000_000, 10 * n, None, data(*((7, 9) if n % 3 else (9, 7)), vl=n % 2)) for n in range(30)]
