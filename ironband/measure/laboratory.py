@@ -18,7 +18,7 @@ from cosim.trace.compare import Names
 from ironband.common import work_directory, write_json
 from ironband.progress import Console, cycle_bar, text_console
 from laboratory.stretch import Stretch, stretches
-from toolchain.atomic_files import output_directory, output_file
+from toolchain.atomic_files import is_special, output_directory, output_file
 from toolchain.errors import UserError
 
 __all__ = ["Asked", "Laboratory", "NothingToMeasure"]
@@ -75,6 +75,8 @@ class Laboratory:
                 raise UserError(f"--capture {asked.keep}: nothing is captured with --from {asked.given}")
             if asked.keep.suffix != _SUFFIX:
                 raise UserError(f"--capture {asked.keep}: expected {_SUFFIX}, which has room for all that is captured")
+            if is_special(asked.keep):
+                raise UserError(f"--capture {asked.keep}: a pipe, and what is captured is read: expected a file")
             output_file(asked.keep)
         self._differs = ""
 

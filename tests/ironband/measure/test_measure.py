@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import secrets
 from pathlib import Path
 from random import Random
@@ -159,6 +160,13 @@ def test_a_capture_that_is_cut_off_is_one_line(tmp_path, capsys):
     kept.write_bytes(kept.read_bytes()[:-7])
     text = one_line_error(capsys, "measure", "congestion", "--from", str(kept), "--out", str(tmp_path))
     assert "the file ends" in text
+
+
+def test_a_capture_that_is_read_again_is_kept_in_no_pipe(tmp_path, capsys):
+    pipe = tmp_path / "pipe.pcapng"
+    os.mkfifo(pipe)
+    text = one_line_error(capsys, "measure", "credits", "--capture", str(pipe), "--out", str(tmp_path))
+    assert text == f"--capture {pipe}: a pipe, and what is captured is read: expected a file"
 
 
 def test_a_simulation_that_has_nothing_to_measure_is_called_by_its_name(tmp_path, capsys):
