@@ -15,12 +15,13 @@ from capture.wire_packet import WirePacket
 from wire.codes import LNH, MIN_PKT_LEN_IBA
 from wire.crc import ICRC_BYTES, VCRC_BYTES, icrc, invert_vcrc, vcrc, vcrc_good
 from wire.headers import LRH
+from wire.packet import WORD_BYTES
+from wire.symbols import LANES
 from wire.trace import Delimiter
 
 __all__ = ["captured_packets", "chunk_of", "whole_packets"]
 
-_ROW_BYTES: Final = 4
-_LEAST_BYTES: Final = MIN_PKT_LEN_IBA * _ROW_BYTES
+_LEAST_BYTES: Final = MIN_PKT_LEN_IBA * WORD_BYTES
 
 
 def captured_packets(place: str, count: int) -> Iterator[WirePacket]:
@@ -50,7 +51,7 @@ def whole_packets(chunk: Chunk) -> Iterator[WirePacket]:
         if ending is not Delimiter.CUT and missing > 0 and (flags & PacketFlag.SHORT or missing == VCRC_BYTES):
             body = _completed(body, missing, ending is Delimiter.EBP)
         if flags & PacketFlag.BAD and ending is Delimiter.EGP and vcrc_good(body):
-            body, ending = body[: 1 - _ROW_BYTES], Delimiter.CUT
+            body, ending = body[: 1 - LANES], Delimiter.CUT
         yield WirePacket(direction, time_ns, bool(flags & PacketFlag.LINK), body, ending)
 
 

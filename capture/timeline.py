@@ -10,7 +10,7 @@ import numpy as np
 from capture.chunk import Chunk
 from capture.records import Integers
 
-__all__ = ["BITS_PER_S", "UNKNOWN", "Gaps", "Timeline"]
+__all__ = ["BITS_PER_S", "BITS_PER_SYMBOL", "DELIMITERS", "UNKNOWN", "Gaps", "Timeline"]
 
 BITS_PER_S: Final = 10_000_000_000
 """Of a 4X link at SDR."""
@@ -18,8 +18,12 @@ BITS_PER_S: Final = 10_000_000_000
 UNKNOWN: Final = -(1 << 62)
 """What is before the first packet of a direction."""
 
-_BITS_PER_BYTE: Final = 10
-_DELIMITERS: Final = 2
+BITS_PER_SYMBOL: Final = 10
+"""Of a byte or a control symbol, by 8b/10b."""
+
+DELIMITERS: Final = 2
+"""Symbols around the bytes of a packet."""
+
 _NS: Final = 10**9
 
 
@@ -51,8 +55,8 @@ class Timeline:
         for direction in np.unique(chunk.direction).tolist():
             of_it = np.flatnonzero(chunk.direction == direction)
             start = chunk.time_ns[of_it]
-            symbols = chunk.length[of_it] + _DELIMITERS
-            end = start + np.rint(symbols * (_BITS_PER_BYTE * _NS / (speeds[direction] or self._bits_per_s))).astype(
+            symbols = chunk.length[of_it] + DELIMITERS
+            end = start + np.rint(symbols * (BITS_PER_SYMBOL * _NS / (speeds[direction] or self._bits_per_s))).astype(
                 np.int64
             )
             interval[of_it[1:]] = np.diff(start)

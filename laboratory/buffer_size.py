@@ -16,19 +16,16 @@ import numpy as np
 from capture.reader import CaptureReader
 from capture.records import Integers
 from capture.selection import HOST
+from capture.timeline import BITS_PER_S, BITS_PER_SYMBOL, DELIMITERS
 from laboratory.stretch import Stretch
 from laboratory.thinned import Thinned
 from wire.codes import VL15
 
 __all__ = ["BufferSize", "Sender"]
 
-_BITS_PER_SYMBOL: Final = 10
-_DELIMITERS: Final = 2
 _NS: Final = 10**9
 _SLOWER: Final = 1.5
 """An interval so much longer than a packet takes is one of waiting for credits."""
-
-_BITS_PER_S: Final = 10_000_000_000
 
 
 @dataclass
@@ -141,8 +138,8 @@ class BufferSize:
                 mine = data.where(data.direction == direction)
                 # A message's first packet may be a little longer.
                 length, blocks = int(np.median(mine.length)), int(np.median(mine.blocks))
-                rate = self._capture.speeds[direction] or _BITS_PER_S
-                pace = (length + _DELIMITERS) * _BITS_PER_SYMBOL * _NS / rate
+                rate = self._capture.speeds[direction] or BITS_PER_S
+                pace = (length + DELIMITERS) * BITS_PER_SYMBOL * _NS / rate
                 known.append(Sender(direction, blocks, pace, first_ns=int(mine.time_ns[0])))
         met_ns = known[1].first_ns if len(known) > 1 else None
         for sender in known:

@@ -14,19 +14,17 @@ import numpy as np
 from capture.reader import CaptureReader
 from capture.records import Integers
 from capture.selection import HOST, ends
+from capture.timeline import BITS_PER_S, BITS_PER_SYMBOL, DELIMITERS
 from laboratory.stretch import Stretch
 from wire.codes import VL15
+from wire.symbols import LANES
 
 __all__ = ["MOST_CYCLES", "TickFit", "WaitTick"]
 
 MOST_CYCLES: Final = 256
 """The longest tick: PortSamplesControl.Tick counts from 1 to 256 cycles."""
 
-_BITS_PER_ROW: Final = 40
-_DELIMITERS: Final = 2
-_ROW_BYTES: Final = 4
 _NS: Final = 10**9
-_BITS_PER_S: Final = 10_000_000_000
 
 
 class TickFit(NamedTuple):
@@ -82,7 +80,7 @@ class WaitTick:
     def cycle_ns(self) -> float:
         """What a row takes on the link, which is a 4X link."""
         speed = 0 if self._direction is None else self._capture.speeds[self._direction]
-        return _BITS_PER_ROW * _NS / (speed or _BITS_PER_S)
+        return LANES * BITS_PER_SYMBOL * _NS / (speed or BITS_PER_S)
 
     def follow(self, stretch: Stretch) -> None:
         """Take the next packets."""
@@ -96,7 +94,7 @@ class WaitTick:
         if self._begin_ns is None:
             self._begin_ns = int(data.time_ns[0])
         start = np.rint((data.time_ns - self._begin_ns) / self.cycle_ns).astype(np.int64)
-        end = start + (data.length + _DELIMITERS + _ROW_BYTES - 1) // _ROW_BYTES
+        end = start + (data.length + DELIMITERS + LANES - 1) // LANES
         if self._end is not None:
             begin = np.insert(end[:-1], 0, self._end)
         else:

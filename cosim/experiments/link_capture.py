@@ -11,6 +11,7 @@ from capture.host_clock import TICK_NS
 from capture.host_view import HostView
 from capture.selection import ARROW, HOST
 from capture.time_order import TimeOrder
+from capture.timeline import BITS_PER_SYMBOL, DELIMITERS
 from capture.wire_packet import Direction, Way, WirePacket
 from capture.writer import CaptureWriter, capture_writer
 from cosim.engines.base import NO_TAPS, Taps
@@ -27,8 +28,6 @@ _OF_HOST: Final = "host"
 _WAYS: Final = ("", "out", "in", _OF_HOST)
 """Of a link seen from a port: both, what it sends, what it gets; or what its host captures."""
 
-_BITS_PER_SYMBOL: Final = 10
-_DELIMITERS: Final = 2
 _NS: Final = 10**9
 
 _Place = tuple[int, int]
@@ -99,7 +98,7 @@ def _symbol_ns(width: int, cycle_ns: float) -> float:
 
 
 def _rate(width: int, cycle_ns: float) -> int:
-    return round(_BITS_PER_SYMBOL * _NS / _symbol_ns(width, cycle_ns))
+    return round(BITS_PER_SYMBOL * _NS / _symbol_ns(width, cycle_ns))
 
 
 def _cable(fabric: FabricParameters, widths: Sequence[int], cycle_ns: float, place: _Place) -> Direction:
@@ -195,7 +194,7 @@ def _with_hosts(taps: Sequence[_Tap], order: TimeOrder, cycle_ns: float) -> _Tak
         if number is not None:
             order.add(WirePacket(number, round(time_ns), is_link, body, end))
         if not is_link:
-            passed_ns = time_ns + (len(body) + _DELIMITERS) * symbol_ns
+            passed_ns = time_ns + (len(body) + DELIMITERS) * symbol_ns
             for host, way in hosts:
                 seen = host.see(way, passed_ns, body, end)
                 if seen is not None:

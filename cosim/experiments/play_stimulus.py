@@ -8,6 +8,7 @@ from itertools import count
 from typing import Final
 
 from capture.captured_packets import captured_packets
+from capture.timeline import DELIMITERS
 from capture.wire_packet import WirePacket
 from cosim.experiments.play_fabric import Entry
 from cosim.experiments.play_plan import PlayPlan
@@ -33,7 +34,6 @@ Listener = Callable[[Port, FramedPacket], None]
 _SILENCE: Final = 16
 """Cycles in which a port's own last flow control packet is over, before another's packets come in their place."""
 _SHORTEST_POST: Final = 5
-_DELIMITERS: Final = 2
 
 
 class PlayStimulus:
@@ -121,7 +121,7 @@ class PlayStimulus:
                 pace = self._plan.topology.pace(entry.port)
                 due = -(-max(cycle, free[entry]) // pace) * pace
                 cut = packet.ending is Delimiter.CUT
-                free[entry] = due + pace * (-(-(len(data) + _DELIMITERS) // LANES) + cut)
+                free[entry] = due + pace * (-(-(len(data) + DELIMITERS) // LANES) + cut)
                 self.moved += due - cycle >= pace
             framed = FramedPacket(due, packet.is_link, data, packet.ending)
             heapq.heappush(waiting, (due, next(order), entry, framed))
