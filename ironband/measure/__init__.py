@@ -63,7 +63,7 @@ def intervals(**asked: Any) -> int:
 
 @measure.command()
 @_options
-@_packets(300, "That each of the two hosts sends on each VL; more than four times what the buffer holds.")
+@_packets(300, "That each of two hosts sends on each VL: 40, and four times what the buffer holds.")
 @click.option("--vls", type=VLS, default=1, help="Data VLs, measured one after the other.")
 @click.option("--buffer-blocks", type=_BLOCKS, default=512, help="Input buffer of each VL, which is not told.")
 def buffer(**asked: Any) -> int:

@@ -37,8 +37,8 @@ def measure_buffer(packets: int, vls: int, buffer_blocks: int, **asked: Any) -> 
         if (number := size.packets_held(vl).get(sender.direction)) is not None
     ]
     if not measured:
-        reason = "no two senders that waited for each other on a VL"
-        raise NothingToMeasure(f"{reading.place}: {reason} (--packets: more than the buffer holds)")
+        reason = f"{reading.place}: no two senders that waited for each other on a VL"
+        raise NothingToMeasure(reason if reading.run is None else f"{reason}: expected more --packets than {packets}")
     for vl, sender, number in measured:
         laboratory.print(f"{directions[sender.direction]}, VL {vl}")
         laboratory.print(
