@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,15 +24,24 @@ __all__ = [
     "tick_figure",
 ]
 
+_Flow = TypeVar("_Flow")
+
 _US: Final = 1000
 _LEFT: Final[dict[str, Any]] = LEGEND | {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": 1}
 _RIGHT: Final[dict[str, Any]] = LEGEND | {"loc": "lower right", "bbox_to_anchor": (1, 0.02), "ncols": 1}
 _ZOOM_STEPS: Final = 24
+_MOST_FLOWS: Final = 12
 _SENT: Final[tuple[dict[str, Any], ...]] = (
     {"linestyle": "none", "marker": "o", "markersize": 5, "markerfacecolor": "none"},
     {"linestyle": "none", "marker": ".", "markersize": 4},
 )
 """Of the earlier sender and the later one, which may send in step."""
+
+
+def _largest(flows: Sequence[_Flow], size: Callable[[_Flow], int]) -> list[_Flow]:
+    """As many as a picture has room for, in their order."""
+    places = sorted(range(len(flows)), key=lambda place: -size(flows[place]))
+    return [flows[place] for place in sorted(places[:_MOST_FLOWS])]
 
 
 def _figure(title: str, panels: int, height: float) -> tuple[Figure, list[Axes]]:
@@ -86,7 +95,8 @@ class IntervalPanel(NamedTuple):
 
 
 def interval_figure(panels: Sequence[IntervalPanel]) -> Figure:
-    """Bars of intervals by microseconds, ours beside published ones."""
+    """Bars of intervals by microseconds, ours beside published ones; of many flows those with the most."""
+    panels = _largest(panels, lambda panel: sum(panel.counts))
     rows = (len(panels) + 1) // 2
     figure = Figure(figsize=(11, 1.2 + 3.4 * rows), layout="constrained")
     figure.suptitle("Times between the packets of a flow", x=0.01, ha="left", fontsize=15, fontweight="bold")
@@ -173,9 +183,9 @@ def tick_figure(waits: WaitTick, count: int, best: Sequence[TickFit]) -> Figure:
 
 
 def congestion_figure(marks: Congestion, directions: Sequence[str]) -> Figure:
-    """Rates of flows over time."""
+    """Rates of flows over time; of many those with the most packets."""
     figure, (axes,) = _figure("Rates of flows", 1, 5.4)
-    for number, (key, flow) in enumerate(marks.flows.items()):
+    for number, (key, flow) in enumerate(_largest(list(marks.flows.items()), lambda item: item[1].packets)):
         times, rates = marks.gbps(key)
         share = f", FECN on {flow.fecn / flow.packets:.0%}" if flow.fecn else ""
         axes.step(
