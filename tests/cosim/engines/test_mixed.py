@@ -83,16 +83,22 @@ def test_random_traffic_and_errors_do_the_same(engine: str, rtl: tuple[str, ...]
 
     Of the switch's links one leads to RTL and two lead out, so all is seen that a switch alone could show.
     """
-    options = CheckOptions(ports=3, vls=2, cycles=cycles, seed=random.randrange(1 << 32), sim=engine)
-    print(f"{options.command}, but only {rtl} are RTL")
-    experiment = check_experiment(options)
-    seen = Recorder()
     expected: list[Delivery] = []
+    for _draw in range(10):
+        # In one of thirty, links are down so much that hosts hardly get anything.
+        options = CheckOptions(ports=3, vls=2, cycles=cycles, seed=random.randrange(1 << 32), sim=engine)
+        print(f"{options.command}, but only {rtl} are RTL")
+        experiment = check_experiment(options)
+        expected.clear()
+        with run("model", experiment.spec(), tmp_path / "model", on_delivery=expected.append) as model:
+            records = list(model)
+        if len(expected) > cycles / 200:
+            break
+    seen = Recorder()
     comparison = perform(experiment, engine, tmp_path, [seen], rtl=rtl)
     difference = comparison.difference
     assert difference is None, difference.report(Names(experiment.topology.fabric), options.command)
-    with run("model", experiment.spec(), tmp_path / "model", on_delivery=expected.append) as model:
-        assert list(model) == seen.records
+    assert seen.records == records
     assert seen.deliveries == expected
     assert len(expected) > cycles / 200
 
