@@ -18,6 +18,7 @@ SUBCOMMANDS: Final = {
     "check": "Random traffic through one switch: the RTL against the golden model, event by event.",
     "curves": "Measure throughput and latency over offered load, with virtual output queues and with FIFOs.",
     "export": "Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.",
+    "measure": "Measure credits, times and buffers of a simulated fabric, or of any other, from captures alone.",
     "play": "Send the packets of CAPTURE into a fabric and tell what each port makes of them, and what it sends back.",
     "run": "Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.",
     "serve": "Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.",

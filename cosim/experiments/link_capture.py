@@ -157,7 +157,7 @@ def link_capture(
         for way, direction in ((Way.OUT, sends), (Way.IN, 1 - sends)):
             tap = taps.setdefault((link, direction), _Tap(None, _symbol_ns(widths[link], cycle_ns), []))
             tap.hosts.append((view, way))
-    with capture_writer(file, directions) as writer:
+    with capture_writer(file, directions, keep_bytes) as writer:
         if not hosts:
             yield Taps(tuple(taps), _in_cables(writer, cycle_ns), writer.flush)
             return

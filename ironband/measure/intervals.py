@@ -22,6 +22,7 @@ _HEADERS: Final = 64
 
 _SENDER_LID: Final = 1
 _OF_SENDERS: Final = {1: "one flow", 2: "one of two flows"}
+_HOSTS: Final = {1: "1 host sends", 2: "2 hosts send each"}
 _AT: Final = {"H1[1] host": "at its sender", "R[1] host": "at its receiver"}
 
 
@@ -52,7 +53,7 @@ def measure_intervals(packets: int, **asked: Any) -> int:
         with laboratory.capture(flow_scenario(packets, senders), _PLACES, f"-{senders}", _HEADERS) as reading:
             intervals = FlowIntervals()
             reading.read(intervals)
-            title = reading.place if told else f"{senders} to send {packets:,} packets each"
+            title = reading.place if told else f"{_HOSTS[senders]} {packets:,} packets"
             found = sorted(_seen(intervals, reading.capture.directions, title, 0 if told else senders))
             if not found:
                 raise NothingToMeasure(f"{reading.place}: no two data packets of a flow")
