@@ -115,7 +115,7 @@ class BufferSize:
         earlier, later = known
         on_its_way = max(float(later.first_ns), earlier.last_before_ns + earlier.pace_ns)
         held = {earlier.direction: earlier.held(on_its_way), later.direction: later.held(on_its_way + later.pace_ns)}
-        found = {direction: packets for direction, packets in held.items() if packets is not None and round(packets)}
+        found = {direction: packets for direction, packets in held.items() if packets is not None}
         return found if len(found) == 2 and min(found.values()) > 0 else {}
 
     def follow(self, stretch: Stretch) -> None:
