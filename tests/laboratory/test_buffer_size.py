@@ -74,10 +74,12 @@ def test_stamps_since_1970_are_not_rounded(tmp_path):
 
 
 def test_senders_that_wait_for_others_than_each_other_tell_nothing(tmp_path):
-    # The later one waits for somebody, and less often than the earlier one.
-    sends = [(number * 4_152, 0) for number in range(400)] + [(200_000 + number * 6_228, 1) for number in range(100)]
-    slow = sends + [(900_000 + number * 9_000, 1) for number in range(60)]
-    assert held(tmp_path, sorted(slow)) == {}
+    # The earlier one is done with waiting before the later one has sent much: at their pace more would have left.
+    earlier = [(number * 2_076, 0) for number in range(97)] + [(203_400 + number * 4_152, 0) for number in range(100)]
+    later = [(200_000 + number * 9_000, 1) for number in range(20)] + [
+        (380_000 + number * 4_152, 1) for number in range(60)
+    ]
+    assert held(tmp_path, sorted(earlier + later)) == {}
 
 
 def test_where_only_one_waits_nothing_is_told(tmp_path):
