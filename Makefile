@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # Arguments for pytest, for example: make test PYTEST_ARGS="-k crc"
 PYTEST_ARGS ?=
+# One more than processors: tests wait for simulators, servers and each other's builds.
+WORKERS := $(shell echo $$(( $$(nproc) + 1 )))
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 .PHONY: demo test deep lint setup lock clean system
@@ -23,7 +25,7 @@ demo: setup
 # Lint says what it finds while the tests run, which seldom keep every core busy.
 test: setup
 	@($(LINT)) & lint=$$!; \
-	$(BIN)/pytest -n auto --dist worksteal $(PYTEST_ARGS); tests=$$?; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 	wait $$lint && exit $$tests
 
 deep: setup
