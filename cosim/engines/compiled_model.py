@@ -27,15 +27,12 @@ _KIND = "model"
 _PACKAGE = "ironband_model"
 _SETTINGS = "[mypy]\nignore_missing_imports = True\nfollow_imports = silent\n"
 _SETUP = """\
-import sysconfig
-sysconfig.get_config_vars()["CFLAGS"] = "-fwrapv -DNDEBUG"
 from setuptools import setup
 from mypyc.build import mypycify
 modules = mypycify({names}, opt_level="1", debug_level="0", separate={libraries})
 setup(name={package!r}, ext_modules=modules, script_args=["build_ext", "--inplace", "--parallel={jobs}"])
 """
-"""The C compiler takes twice the time for -O3, and the model is no faster. A third of its time goes into what Python
-itself was compiled with: debug information, and warnings that nobody reads."""
+"""The C compiler takes twice the time for -O3, and the model is no faster."""
 
 _SETUP_FILE = "setup.py"
 _LIBRARIES = 4
