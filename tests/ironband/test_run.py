@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cosim.scenario.find_scenario import packaged_scenarios
+from cosim.simulators import installed
 from ironband import main
 from tests.ironband.command import LOOPED, one_line_error
 from wire.trace import RECORD
@@ -198,6 +199,7 @@ def test_what_is_no_scenario_is_one_line_and_status_2(capsys, text, message):
 
 def test_a_missing_simulator_is_one_line_and_status_2(capsys, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda tool, path=None: None)
+    installed.versions.cache_clear()  # a test in this process may have run Icarus
     assert "iverilog is missing" in one_line_error(capsys, "run", "jam", "--sim", "icarus")
 
 
