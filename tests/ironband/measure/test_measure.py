@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import secrets
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 
 from ironband import main
 from tests.capture.foreign import INFINIBAND, pcap
+from tests.files import ROOT
 from tests.ironband.command import one_line_error
 
 ALL = ("credits", "intervals", "buffer", "tick", "congestion")
@@ -182,6 +184,16 @@ def test_a_picture_that_finds_the_disk_full_is_one_line(tmp_path, capsys, monkey
     text = one_line_error(capsys, "measure", "congestion", "--sim", "model", "--packets", "16", "--out", str(tmp_path))
     assert text == f"{tmp_path / 'congestion.svg'}: cannot be written: No space left on device"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("what", ["credits", "buffer", "tick", "congestion"])
+def test_the_page_shows_what_the_command_prints(what, tmp_path, monkeypatch, capsys):
+    """On every engine the same; here on the fastest."""
+    page = (ROOT / "docs" / f"measure-{what}.md").read_text()
+    (printed,) = re.findall(rf"^\$ ironband measure {what}\n((?:.+\n)+)```", page, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", what, "--sim", "model"]) == 0
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.deep
