@@ -3,7 +3,7 @@
 Two hosts send to a third as fast as they can, the second beginning later. First both send at the pace of their links,
 and what the third cannot get meanwhile stays in the switch; then its buffers are full, and a host may send a packet
 when one of its own has left. How many packets a host has sent more than have left is what the buffer holds
-(shared/EXPERIMENTS 4). Only the packets that hosts send are looked at, on their links.
+(EXPERIMENTS 4). Only the packets that hosts send are looked at, on their links.
 """
 
 from __future__ import annotations

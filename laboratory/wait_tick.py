@@ -2,7 +2,7 @@
 
 The counter counts ticks in which a port had a packet to send and sent no part of one from beginning to end. Where a
 port always has packets to send, it waits whenever none is on its link; so each possible tick and each cycle at which
-ticks may begin makes a number out of a capture, and the counter says which tick it was (shared/EXPERIMENTS 5).
+ticks may begin makes a number out of a capture, and the counter says which tick it was (EXPERIMENTS 5).
 """
 
 from __future__ import annotations

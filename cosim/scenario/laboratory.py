@@ -34,7 +34,7 @@ _SHARE_OF_FLOW_CONTROL: Final = 1.01
 """Flow control packets take less than a hundredth of a link."""
 
 IDLE_PERIOD: Final = 48_488
-"""Cycles, the idle period of the link in shared/EXPERIMENTS 2."""
+"""Cycles, the idle period of the link in EXPERIMENTS 2."""
 
 _TRACED_PACKETS: Final = 26
 _ONE_BLOCK_BYTES: Final = 28
