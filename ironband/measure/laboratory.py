@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
+import click
+from click.core import ParameterSource
 from matplotlib.figure import Figure
 
 from capture.erf_record import WHOLE
@@ -25,6 +28,7 @@ __all__ = ["Asked", "Laboratory", "NothingToMeasure"]
 
 _OUT: Final = Path("out/measure")
 _SUFFIX: Final = ".pcapng"
+_TYPED: Final = ParameterSource.COMMANDLINE
 
 
 class NothingToMeasure(UserError):
@@ -108,7 +112,7 @@ class Laboratory:
                 raise NothingToMeasure(f"{scenario.name}: {run.missing} packets were not delivered as they should")
             if run.comparison is not None and run.comparison.difference is not None:
                 names = Names(scenario.fabric)
-                self._differs = run.comparison.difference.report(names, scenario.name, seen_by=asked.sim)
+                self._differs = run.comparison.difference.report(names, _command(), seen_by=asked.sim)
             with capture_reader(str(file)) as reader:
                 yield Reading(scenario.name if asked.keep is None else str(file), reader, run)
 
@@ -132,6 +136,14 @@ class Laboratory:
         for path in paths:
             self.print(f"wrote {path}")
         return 0 if held and not self._differs else 1
+
+
+def _command() -> str:
+    """The line that a user typed."""
+    context = click.get_current_context()
+    typed = [one for one in context.command.params if context.get_parameter_source(one.name or "") is _TYPED]
+    options = [word for one in typed for word in (one.opts[0], str(context.params[one.name or ""]))]
+    return shlex.join([*context.command_path.split(), *options])
 
 
 class Reading(NamedTuple):

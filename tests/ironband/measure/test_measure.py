@@ -7,10 +7,12 @@ import re
 import secrets
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from matplotlib.figure import Figure
 
+from cosim.experiments.captured_run import CapturedRun, captured_run
 from ironband import main
 from tests.capture.foreign import INFINIBAND, pcap
 from tests.files import ROOT
@@ -184,6 +186,21 @@ def test_a_picture_that_finds_the_disk_full_is_one_line(tmp_path, capsys, monkey
     text = one_line_error(capsys, "measure", "congestion", "--sim", "model", "--packets", "16", "--out", str(tmp_path))
     assert text == f"{tmp_path / 'congestion.svg'}: cannot be written: No space left on device"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_difference_from_the_golden_model_is_told_with_the_line_that_repeats_it(tmp_path, monkeypatch, capsys):
+    def differs(*arguments: object) -> CapturedRun:
+        told = SimpleNamespace(report=lambda names, replay, **_: f"replay: {replay}")
+        return captured_run(*arguments)._replace(comparison=SimpleNamespace(difference=told))
+
+    monkeypatch.setattr("ironband.measure.laboratory.captured_run", differs)
+    line = ["measure", "congestion", "--sim", "model", "--out", str(tmp_path), "--packets", "16"]
+    assert main(line) == 1
+    (replay,) = [text for text in capsys.readouterr().out.splitlines() if text.startswith("replay: ")]
+    command, *words = replay.removeprefix("replay: ").split()
+    assert command == "ironband"
+    assert words[:2] == line[:2]
+    assert sorted(words) == sorted(line)
 
 
 @pytest.mark.parametrize("what", ["credits", "buffer", "tick", "congestion"])
