@@ -7,12 +7,10 @@ at the host that received them, which in the second case captured the other flow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-
-from capture.records import Integers
 
 __all__ = ["PUBLISHED", "PUBLISHED_PACKETS", "SHORT_US", "interval_classes", "total_variation"]
 
@@ -37,13 +35,13 @@ PUBLISHED: Final = {
 """How many intervals there are of each class."""
 
 
-def interval_classes(stamps_ns: Integers) -> Integers:
-    """How many intervals of each class there are between packets with these stamps."""
-    classes: Integers = np.bincount(np.minimum(np.diff(stamps_ns) // 1_000, SHORT_US), minlength=SHORT_US + 1)
-    return classes
+def interval_classes(microseconds: Mapping[int, int]) -> list[int]:
+    """How many intervals of each class there are, of how many of each length in whole microseconds."""
+    short = [microseconds.get(length, 0) for length in range(SHORT_US)]
+    return [*short, sum(microseconds.values()) - sum(short)]
 
 
-def total_variation(counts: Sequence[int] | Integers, published: Sequence[int]) -> float:
+def total_variation(counts: Sequence[int], published: Sequence[int]) -> float:
     """How far two tables are from each other: the share of intervals that would have to be of another class, 0 to 1."""
     ours, theirs = np.asarray(counts, float), np.asarray(published, float)
     return float(np.abs(ours / ours.sum() - theirs / theirs.sum()).sum() / 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from capture.published_intervals import PUBLISHED, PUBLISHED_PACKETS, SHORT_US, total_variation
+from capture.published_intervals import PUBLISHED, PUBLISHED_PACKETS, SHORT_US, interval_classes, total_variation
 from cosim.pictures.laboratory_pictures import IntervalPanel, interval_figure
 from cosim.scenario.laboratory import flow_scenario
 from ironband.measure.laboratory import Asked, Laboratory, NothingToMeasure
@@ -95,9 +95,10 @@ def _print(laboratory: Laboratory, title: str, found: Sequence[_Seen]) -> None:
     if not shown:
         return
     laboratory.print(f"  {'':>8}" + "".join(f"{one.place:>16}{'published':>11}" for one in shown))
+    tables = [(interval_classes(one.times.microseconds), PUBLISHED[one.published]) for one in shown]
     for class_us in range(SHORT_US + 1):
         label = f"{class_us} µs" if class_us < SHORT_US else "longer"
-        cells = (f"{_classes(one.times)[class_us]:>16,}{PUBLISHED[one.published][class_us]:>11,}" for one in shown)
+        cells = (f"{counts[class_us]:>16,}{published[class_us]:>11,}" for counts, published in tables)
         laboratory.print(f"  {label:>8}" + "".join(cells))
 
 
@@ -108,19 +109,13 @@ def _print_turns(laboratory: Laboratory, intervals: FlowIntervals, directions: S
             laboratory.print(f"  {directions[direction]}: flows take turns, packets in a row: {said}")
 
 
-def _classes(times: FlowTimes) -> list[int]:
-    """How many intervals there are of each class of a published table."""
-    short = [times.microseconds[class_us] for class_us in range(SHORT_US)]
-    return [*short, times.microseconds.total() - sum(short)]
-
-
 def _variation(one: _Seen) -> float:
-    return total_variation(_classes(one.times), PUBLISHED[one.published])
+    return total_variation(interval_classes(one.times.microseconds), PUBLISHED[one.published])
 
 
 def _panel(one: _Seen) -> IntervalPanel:
     title = one.published or f"{one.place}, LID {one.key.slid} to {one.key.dlid}"
-    return IntervalPanel(title, _classes(one.times), PUBLISHED.get(one.published))
+    return IntervalPanel(title, interval_classes(one.times.microseconds), PUBLISHED.get(one.published))
 
 
 def _json(one: _Seen) -> dict[str, Any]:
