@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from capture.chunk import Chunk, PacketFlag
 from capture.fields import Fields
 
-__all__ = ["ARROW", "HOST", "Kind", "Selection", "ends"]
+__all__ = ["ARROW", "HOST", "Kind", "Selection", "ends", "is_of_host", "opposite"]
 
 Kind = Literal["data", "link"]
 
@@ -27,6 +27,17 @@ def ends(direction: str) -> tuple[str, str] | None:
     """From where a direction leads to where, if its name says so."""
     source, arrow, destination = direction.partition(ARROW)
     return (source, destination) if arrow else None
+
+
+def opposite(direction: str) -> str | None:
+    """The name of the other direction of the same link, if this one says its ends."""
+    found = ends(direction)
+    return ARROW.join(reversed(found)) if found else None
+
+
+def is_of_host(direction: str) -> bool:
+    """Whether it is what a host captured, and not a direction of a link."""
+    return direction.endswith(HOST)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from capture.chunk import Chunk, PacketFlag
 from capture.fields import Fields
 from capture.reader import capture_reader
 from capture.records import CaptureError
-from capture.selection import ARROW, ends
+from capture.selection import opposite
 from wire.codes import VL15, is_unicast_lid
 from wire.crc import LPCRC_BYTES, lpcrc_good
 from wire.flow_control import FLOW_CONTROL, FlowControlOp
@@ -112,8 +112,7 @@ class Survey:
 
     def back(self, number: int) -> SurveyedDirection | None:
         """The other direction of the same link, if names tell it."""
-        found = ends(self.directions[number].name)
-        other = self.numbers.get(ARROW.join(reversed(found))) if found else None
+        other = self.numbers.get(opposite(self.directions[number].name) or "")
         return None if other is None else self.directions[other]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import HOST
+from capture.selection import is_of_host
 from capture.timeline import BITS_PER_S, BITS_PER_SYMBOL, DELIMITERS
 from laboratory.stretch import Stretch
 from laboratory.thinned import Thinned
@@ -120,7 +120,7 @@ class BufferSize:
 
     def follow(self, stretch: Stretch) -> None:
         """Take the next packets."""
-        of_hosts = [number for number, name in enumerate(self._capture.directions) if name.endswith(HOST)]
+        of_hosts = [number for number, name in enumerate(self._capture.directions) if is_of_host(name)]
         data = stretch.where(stretch.is_data & (stretch.vl != VL15) & ~np.isin(stretch.direction, of_hosts))
         if self._begin_ns is None and len(data):
             self._begin_ns = int(data.time_ns.min())

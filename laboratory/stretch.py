@@ -12,7 +12,7 @@ from capture.chunk import PacketFlag
 from capture.fields import Fields
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import ends
+from capture.selection import opposite
 from wire.crc import VCRC_BYTES
 from wire.flow_control import FlowControlOp
 from wire.packet import BLOCK_BYTES, WORD_BYTES
@@ -106,8 +106,7 @@ def stretches(capture: CaptureReader) -> Iterator[Stretch]:
 
 def other_way(directions: list[str], direction: int) -> int | None:
     """The other direction of the same link: by its name; without names, the other of two."""
-    found = ends(directions[direction])
-    if found is None:
+    name = opposite(directions[direction])
+    if name is None:
         return 1 - direction if len(directions) == 2 else None
-    name = f"{found[1]} -> {found[0]}"
     return directions.index(name) if name in directions else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import HOST, ends
+from capture.selection import ends, is_of_host
 from capture.timeline import BITS_PER_S, BITS_PER_SYMBOL, DELIMITERS
 from laboratory.stretch import Stretch
 from wire.codes import VL15
@@ -107,7 +107,7 @@ class WaitTick:
         name = self._capture.directions[direction]
         source, _destination = ends(name) or (name, "")
         if not self._port:
-            return not name.endswith(HOST)
+            return not is_of_host(name)
         return self._port in (name, source) or f"{self._port}[1]" == source
 
     def _wait(self, begin: Integers, end: Integers) -> None:

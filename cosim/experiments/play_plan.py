@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from capture.selection import HOST, ends
+from capture.selection import ends, is_of_host
 from capture.survey import Survey
 from cosim.experiments.play_fabric import SDR_CYCLE_NS, CannotPlay, Entry, Into, default_fabric
 from cosim.scenario.limits import MAX_CYCLES
@@ -89,7 +89,7 @@ def _chosen(surveyed: Survey) -> list[int]:
     def rank(number: int) -> tuple[int, int]:
         return sizes[_node((ends(known[number].name) or ("", ""))[1])], -number
 
-    cables = [number for number, one in enumerate(known) if not (surveyed.is_of_links and one.name.endswith(HOST))]
+    cables = [number for number, one in enumerate(known) if not (surveyed.is_of_links and is_of_host(one.name))]
     backs = {number: surveyed.back(number) for number in cables}
     return [number for number, back in backs.items() if back is None or rank(number) > rank(known.index(back))]
 

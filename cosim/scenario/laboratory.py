@@ -9,7 +9,6 @@ from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Flow, Host, Link, PortSettings, Switch
 
 __all__ = [
-    "IDLE_PERIOD",
     "buffer_scenario",
     "congestion_scenario",
     "credit_scenario",
@@ -33,7 +32,7 @@ _SPARE: Final = 4_000
 _SHARE_OF_FLOW_CONTROL: Final = 1.01
 """Flow control packets take less than a hundredth of a link."""
 
-IDLE_PERIOD: Final = 48_488
+_IDLE_PERIOD: Final = 48_488
 """Cycles, the idle period of the link in EXPERIMENTS 2."""
 
 _TRACED_PACKETS: Final = 26
@@ -86,11 +85,11 @@ def credit_scenario(packets: int, buffer_blocks: int = 512) -> Scenario:
     Before each is time for flow control packets without news. Every change of room is announced at once.
     """
     burst = {"from": "A", "to": "B", "size": _ONE_BLOCK_BYTES, "count": packets}
-    first = 2 * IDLE_PERIOD + _START
-    second = first + 4 * _TRACED_PACKETS * _ROWS + 2 * IDLE_PERIOD
-    end = second + packets * 4 * 16 + IDLE_PERIOD + _SPARE
+    first = 2 * _IDLE_PERIOD + _START
+    second = first + 4 * _TRACED_PACKETS * _ROWS + 2 * _IDLE_PERIOD
+    end = second + packets * 4 * 16 + _IDLE_PERIOD + _SPARE
     flows = [rdma_write("A", "B", _TRACED_PACKETS, start=first), Flow.model_validate({**burst, "start": second})]
-    settings = PortSettings(at="*", fcp_threshold=0, fcp_period=IDLE_PERIOD)
+    settings = PortSettings(at="*", fcp_threshold=0, fcp_period=_IDLE_PERIOD)
     switch = {"buffer_blocks": buffer_blocks}
     return _scenario("credits", ["A", "B"], flows, end, switch=switch, narrow=["B"], ports=[settings])
 
