@@ -112,7 +112,8 @@ class Survey:
 
     def back(self, number: int) -> SurveyedDirection | None:
         """The other direction of the same link, if names tell it."""
-        other = self.numbers.get(opposite(self.directions[number].name) or "")
+        name = opposite(self.directions[number].name)
+        other = None if name is None else self.numbers.get(name)
         return None if other is None else self.directions[other]
 
 
