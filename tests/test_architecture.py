@@ -12,8 +12,8 @@ FLOORS = (
     ("ironband",),
     ("bench",),
     ("cosim",),
-    ("verilog", "laboratory"),
-    ("rtl", "model", "sm", "capture"),
+    ("verilog",),
+    ("rtl", "model", "sm", "verbs", "capture"),
     ("wire", "toolchain"),
 )
 """From the top. A room imports only rooms of floors below its own."""
@@ -22,6 +22,7 @@ NARROWER = {
     "rtl": {"wire"},
     "model": {"wire"},
     "sm": {"wire"},
+    "verbs": {"wire"},
     "capture": {"wire", "toolchain"},
     "verilog": {"rtl", "wire", "toolchain"},
     "laboratory": {"capture", "wire", "toolchain"},

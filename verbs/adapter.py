@@ -1,0 +1,200 @@
+"""A channel adapter's transport: what it owns, and the one interface to whatever carries its packets.
+
+It does no input or output. A back end hands in what arrives (`receive`), asks for what is to be sent, one packet at a
+time and only as it has room for it (`poll`), and when it wants to be asked again (`wake`). Time is an integer count of
+cycles, and only the back end says what it is. What it does follows from these calls alone.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Final
+
+from verbs.address import AddressHandle, AddressVector
+from verbs.arrival import check_path, takes
+from verbs.completions import AsyncEvent, AsyncEventType, CompletionQueue
+from verbs.frame import Outgoing
+from verbs.pair_state import PairState
+from verbs.port import Port, p_keys_match
+from verbs.queue_pair import QpCapabilities, QueuePair
+from verbs.receive_queue import ReceiveQueue, SharedReceiveQueue
+from verbs.regions import KeyTable, ProtectionDomain
+from verbs.states import QpType
+from wire.headers import LRH
+from wire.opcodes import is_request
+from wire.packet import Packet, parse
+
+__all__ = ["CYCLE_NS", "FIRST_QP", "Adapter"]
+
+CYCLE_NS: Final = 4
+"""Nanoseconds of a cycle, unless the back end says otherwise: SDR."""
+
+FIRST_QP: Final = 2
+"""0 and 1 are QP0 and QP1."""
+
+
+class Adapter:
+    """One adapter.
+
+    Attributes:
+        keys: all memory that may be reached.
+        dropped: packets that were for nobody, or not as they should be.
+        on_event: gets each asynchronous event.
+    """
+
+    def __init__(self, ports: Sequence[Port], *, cycle_ns: int = CYCLE_NS) -> None:
+        self.ports = tuple(ports)
+        self.keys = KeyTable()
+        self.now = 0
+        self.dropped = 0
+        self.on_event: Callable[[AsyncEvent], None] = lambda event: None
+        self._cycle_ns = cycle_ns
+        self._pairs: dict[int, QueuePair] = {}
+        self._numbers = count(FIRST_QP)
+        self._domains = count(1)
+        self._ready: tuple[deque[QueuePair], ...] = tuple(deque() for _ in ports)
+        """By port, the queue pairs that may have something to send, each of them once."""
+        self._is_ready: set[int] = set()
+        self._timers: list[tuple[int, int]] = []
+        """Cycle and number of queue pairs that want to be woken; some not any more."""
+
+    # What consumers call.
+
+    def allocate_pd(self) -> ProtectionDomain:
+        """A protection domain."""
+        return ProtectionDomain(next(self._domains))
+
+    def create_cq(self, depth: int) -> CompletionQueue:
+        """A completion queue."""
+        queue = CompletionQueue(depth)
+        queue.on_overrun = lambda: self._report(AsyncEvent(AsyncEventType.CQ_ERR, queue))
+        return queue
+
+    def create_srq(self, pd: ProtectionDomain, max_wr: int, max_sge: int) -> SharedReceiveQueue:
+        """A shared receive queue."""
+        queue = SharedReceiveQueue(pd, max_wr, max_sge)
+        queue.on_limit = lambda: self._report(AsyncEvent(AsyncEventType.SRQ_LIMIT_REACHED, queue))
+        return queue
+
+    def create_ah(self, pd: ProtectionDomain, vector: AddressVector) -> AddressHandle:
+        """An address handle.
+
+        Raises:
+            ValueError: a port or a GID that the adapter does not have.
+        """
+        if not 1 <= vector.port <= len(self.ports):
+            raise ValueError(f"address handle for port {vector.port}: allowed 1..{len(self.ports)}")
+        gids = self.ports[vector.port - 1].gids
+        if vector.route is not None and not 0 <= vector.route.sgid_index < len(gids):
+            raise ValueError(f"address handle with SGID index {vector.route.sgid_index}: port has {len(gids)} GIDs")
+        return AddressHandle(pd, vector)
+
+    def create_qp(
+        self,
+        kind: QpType,
+        pd: ProtectionDomain,
+        send_cq: CompletionQueue,
+        recv_cq: CompletionQueue,
+        *,
+        srq: SharedReceiveQueue | None = None,
+        capabilities: QpCapabilities | None = None,
+    ) -> QueuePair:
+        """A queue pair, in RESET."""
+        sizes = capabilities or QpCapabilities()
+        receives = srq or ReceiveQueue(sizes.max_recv_wr, sizes.max_recv_sge)
+        number = next(self._numbers)
+        pair = PairState(
+            number, kind, pd, send_cq, recv_cq, receives, self.keys, self.ports, self._cycle_ns, self._report
+        )
+        queue_pair = self._pairs[number] = QueuePair(pair, sizes, self._changed)
+        return queue_pair
+
+    def destroy_qp(self, queue_pair: QueuePair) -> None:
+        """Ends a queue pair; what comes for it is dropped."""
+        del self._pairs[queue_pair.number]
+
+    # What the back end calls.
+
+    def receive(self, data: bytes, now: int, port: int = 1) -> None:
+        """Takes a packet, LRH to ICRC, that the link layer found good."""
+        self._pass_time(now)
+        try:
+            packet = parse(data)
+        except ValueError:
+            self.dropped += 1
+            return
+        if not self._deliver(packet, port):
+            self.dropped += 1
+
+    def poll(self, now: int, port: int = 1) -> Outgoing | None:
+        """Lets time pass to cycle `now`, and gives a packet to be sent by a port; None if there is none."""
+        self._pass_time(now)
+        ready = self._ready[port - 1]
+        while ready:
+            queue_pair = ready.popleft()
+            self._is_ready.discard(queue_pair.number)
+            if queue_pair.number not in self._pairs:
+                continue
+            outgoing = queue_pair.next_packet(now)
+            if outgoing is None:
+                self._watch(queue_pair)
+                continue
+            self._changed(queue_pair)
+            if not self.ports[port - 1].has_lid(LRH["dlid"].read(outgoing.data)):
+                return outgoing
+            # No switch sends a packet back to where it came from.
+            self._deliver(parse(outgoing.data), port)
+        return None
+
+    @property
+    def wake(self) -> int | None:
+        """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
+        if self._is_ready:
+            return self.now
+        while self._timers and not self._is_due(*self._timers[0]):
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def _deliver(self, packet: Packet, number: int) -> bool:
+        """Hands a packet to its queue pair, if its headers are as they should be (IBTA vol 1, 9.6.1)."""
+        bth, port = packet.bth, self.ports[number - 1]
+        if bth is None or bth.t_ver:
+            return False
+        queue_pair = self._pairs.get(bth.dest_qp)
+        if queue_pair is None or queue_pair.pair.attributes.port != number or not takes(queue_pair.pair, packet):
+            return False
+        if not p_keys_match(bth.p_key, port.p_key(queue_pair.pair.attributes.p_key_index)):
+            port.count_p_key_violation()
+            return False
+        if not check_path(queue_pair.pair, port, packet):
+            return False
+        queue_pair.receive(packet, self.now, is_request=is_request(bth.opcode))
+        return True
+
+    def _pass_time(self, now: int) -> None:
+        self.now = now
+        while self._timers and self._timers[0][0] <= now:
+            when, number = heapq.heappop(self._timers)
+            if self._is_due(when, number):
+                self._pairs[number].expire(now)
+
+    def _is_due(self, when: int, number: int) -> bool:
+        queue_pair = self._pairs.get(number)
+        return queue_pair is not None and queue_pair.wake == when
+
+    def _changed(self, queue_pair: QueuePair) -> None:
+        number = queue_pair.number
+        if number not in self._is_ready:
+            self._is_ready.add(number)
+            self._ready[queue_pair.pair.attributes.port - 1].append(queue_pair)
+
+    def _watch(self, queue_pair: QueuePair) -> None:
+        """Remembers when to wake a queue pair that has nothing to send."""
+        if queue_pair.wake is not None:
+            heapq.heappush(self._timers, (queue_pair.wake, queue_pair.number))
+
+    def _report(self, event: AsyncEvent) -> None:
+        self.on_event(event)

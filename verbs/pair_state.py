@@ -1,0 +1,88 @@
+"""What the two halves of a queue pair share: identity, attributes, state, queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from verbs.completions import (
+    COMPLETED_AS,
+    AsyncEvent,
+    AsyncEventType,
+    CompletionOpcode,
+    CompletionQueue,
+    CompletionStatus,
+    WorkCompletion,
+)
+from verbs.frame import Envelope
+from verbs.port import Port
+from verbs.receive_queue import ReceiveQueue
+from verbs.regions import KeyTable, ProtectionDomain, ProtectionError
+from verbs.states import QpAttributes, QpState, QpType
+from verbs.work import ReceiveRequest, SendOpcode, SendRequest
+
+__all__ = ["PairState"]
+
+
+@dataclass(slots=True)
+class PairState:
+    """A queue pair as its requester and its responder see it.
+
+    Attributes:
+        fail: takes the queue pair to SQE or ERR, and flushes what the state flushes.
+        report: tells of an asynchronous event.
+    """
+
+    number: int
+    kind: QpType
+    pd: ProtectionDomain
+    send_cq: CompletionQueue
+    recv_cq: CompletionQueue
+    receives: ReceiveQueue
+    keys: KeyTable
+    ports: Sequence[Port]
+    cycle_ns: int
+    report: Callable[[AsyncEvent], None]
+    state: QpState = QpState.RESET
+    attributes: QpAttributes = field(default_factory=QpAttributes)
+    fail: Callable[[QpState], None] = lambda state: None
+
+    @property
+    def port(self) -> Port:
+        """The port that the queue pair uses."""
+        return self.ports[self.attributes.port - 1]
+
+    @property
+    def envelope(self) -> Envelope:
+        """What packets to the peer have in common."""
+        attributes = self.attributes
+        return Envelope(self.port, attributes.path, attributes.p_key_index, attributes.dest_qp)
+
+    def tell(self, event: AsyncEventType) -> None:
+        """Reports an event of this queue pair."""
+        self.report(AsyncEvent(event, self.number))
+
+    def complete_send(self, request: SendRequest, status: CompletionStatus = CompletionStatus.SUCCESS) -> None:
+        """Tells that a request of the send queue has ended, if it wanted that or has failed."""
+        if request.signaled or status:
+            opcode = COMPLETED_AS[request.opcode]
+            self.send_cq.add(WorkCompletion(request.wr_id, status, opcode, self.number, request.length))
+
+    def complete_receive(self, request: ReceiveRequest, status: CompletionStatus) -> None:
+        """Tells that a receive request has failed."""
+        self.recv_cq.add(WorkCompletion(request.wr_id, status, CompletionOpcode.RECV, self.number))
+
+    def perform_local(self, request: SendRequest) -> CompletionStatus:
+        """Does what a work request asks for without a packet."""
+        try:
+            if request.opcode is SendOpcode.LOCAL_INV:
+                self.keys.invalidate(request.r_key, self.pd, self.number)
+            elif request.binding is not None:
+                window, new_key, region_key, va, length, access = request.binding
+                self.keys.bind(
+                    window, region_key, va, length, access, pd=self.pd, qp_number=self.number, new_key=new_key
+                )
+        except ProtectionError:
+            binds = request.opcode is SendOpcode.BIND_MW
+            return CompletionStatus.MW_BIND_ERR if binds else CompletionStatus.LOC_QP_OP_ERR
+        return CompletionStatus.SUCCESS

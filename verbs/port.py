@@ -1,0 +1,57 @@
+"""A port of an adapter as its transport knows it: what the Subnet Manager has set, and what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wire.codes import P_KEY_DEFAULT
+
+__all__ = ["Port", "p_keys_match"]
+
+_MEMBERSHIP = 0x8000
+_P_KEY_BASE = 0x7FFF
+_COUNTER_MAX = 0xFFFF
+
+
+def p_keys_match(one: int, other: int) -> bool:
+    """True if both are of one partition and at least one is a full member's (IBTA vol 1, 10.9.3)."""
+    return bool((one ^ other) & _P_KEY_BASE == 0 and one & _P_KEY_BASE and (one | other) & _MEMBERSHIP)
+
+
+@dataclass(slots=True)
+class Port:
+    """One port. Who carries the adapter keeps it as PortInfo, GUIDInfo and P_KeyTable are.
+
+    Attributes:
+        mtu: bytes of payload that may be sent, NeighborMTU.
+        p_key_violations: packets with a wrong P_Key, as PortInfo.P_KeyViolations counts them.
+        q_key_violations: likewise.
+    """
+
+    lid: int
+    gids: list[int] = field(default_factory=list)
+    p_keys: list[int] = field(default_factory=lambda: [P_KEY_DEFAULT])
+    lmc: int = 0
+    mtu: int = 2048
+    p_key_violations: int = 0
+    q_key_violations: int = 0
+
+    def has_lid(self, lid: int) -> bool:
+        """True for each LID that the port has by its LMC."""
+        return lid >> self.lmc == self.lid >> self.lmc
+
+    def path_bits(self, lid: int) -> int:
+        """Which of the port's LIDs it is."""
+        return lid & ((1 << self.lmc) - 1)
+
+    def p_key(self, index: int) -> int:
+        """An entry of the P_Key table; 0, which matches nothing, where it has none."""
+        return self.p_keys[index] if index < len(self.p_keys) else 0
+
+    def count_p_key_violation(self) -> None:
+        """Counts a packet whose P_Key is not the queue pair's."""
+        self.p_key_violations = min(self.p_key_violations + 1, _COUNTER_MAX)
+
+    def count_q_key_violation(self) -> None:
+        """Counts a packet whose Q_Key is not the queue pair's."""
+        self.q_key_violations = min(self.q_key_violations + 1, _COUNTER_MAX)

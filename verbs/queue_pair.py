@@ -1,0 +1,273 @@
+"""Queue pairs: posted to, modified, carried (IBTA vol 1, 10.2.4 and 10.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, Unpack
+
+from verbs.completions import AsyncEventType, CompletionStatus
+from verbs.frame import Outgoing
+from verbs.pair_state import PairState
+from verbs.rc_requester import RcRequester
+from verbs.rc_responder import RcResponder
+from verbs.receive_queue import QueueFullError
+from verbs.states import QpAttributes, QpChanges, QpState, QpType, check_ranges, check_transition
+from verbs.uc import UcResponder, uc_packet
+from verbs.ud import UdResponder, ud_packet
+from verbs.unacknowledged import UnacknowledgedSender
+from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES, ReceiveRequest, SendOpcode, SendRequest
+from wire.codes import MTU, mtu_bytes
+from wire.packet import Packet
+
+__all__ = ["PostError", "QpCapabilities", "QueuePair"]
+
+_SENDS: Final = frozenset({SendOpcode.SEND, SendOpcode.SEND_WITH_IMM})
+_WRITES: Final = frozenset({SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM})
+_LOCAL: Final = frozenset({SendOpcode.LOCAL_INV, SendOpcode.BIND_MW})
+
+_OPCODES: Final = {
+    QpType.RC: frozenset(SendOpcode),
+    QpType.UC: _SENDS | _WRITES | _LOCAL,
+    QpType.UD: _SENDS,
+}
+
+_RECEIVING: Final = (QpState.RTR, QpState.RTS, QpState.SQD, QpState.SQE)
+_TAKING_SENDS: Final = (QpState.RTS, QpState.SQD, QpState.SQE, QpState.ERR)
+
+
+class PostError(ValueError):
+    """A work request that a queue pair does not take, now or ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class QpCapabilities:
+    """Sizes of the queues of a queue pair."""
+
+    max_send_wr: int = 128
+    max_recv_wr: int = 128
+    max_send_sge: int = 16
+    max_recv_sge: int = 16
+    max_inline_data: int = 256
+
+
+class _Sender(Protocol):
+    def start(self) -> None: ...
+    def post(self, request: SendRequest) -> None: ...
+    def receive(self, packet: Packet, now: int) -> None: ...
+    def next_packet(self, now: int) -> Outgoing | None: ...
+    def expire(self, now: int) -> None: ...
+    def flush(self) -> None: ...
+    def clear(self) -> None: ...
+    @property
+    def wake(self) -> int | None: ...
+    @property
+    def posted(self) -> int: ...
+    @property
+    def is_drained(self) -> bool: ...
+
+
+class _Responder(Protocol):
+    def start(self) -> None: ...
+    def receive(self, packet: Packet) -> None: ...
+    def next_packet(self) -> Outgoing | None: ...
+    def flush(self) -> None: ...
+    def clear(self) -> None: ...
+
+
+def _halves(pair: PairState) -> tuple[_Sender, _Responder]:
+    match pair.kind:
+        case QpType.RC:
+            return RcRequester(pair), RcResponder(pair)
+        case QpType.UC:
+            return UnacknowledgedSender(pair, uc_packet), UcResponder(pair)
+        case QpType.UD:
+            return UnacknowledgedSender(pair, ud_packet), UdResponder(pair)
+
+
+class QueuePair:
+    """A queue pair.
+
+    Attributes:
+        pair: what it shares with its two halves; for who looks, not for who posts.
+    """
+
+    def __init__(self, pair: PairState, capabilities: QpCapabilities, changed: Callable[[QueuePair], None]) -> None:
+        """`changed` is called whenever there may be something to send, or another time to wake."""
+        self.pair = pair
+        self.capabilities = capabilities
+        self._changed = changed
+        self._sender, self._responder = _halves(pair)
+        self._answered_last = False
+        self._is_drained = False
+        self._has_heard = False
+        pair.fail = self._fail
+
+    @property
+    def number(self) -> int:
+        """QPN."""
+        return self.pair.number
+
+    @property
+    def state(self) -> QpState:
+        """The state it is in."""
+        return self.pair.state
+
+    # What the consumer calls.
+
+    def modify(self, to: QpState | None = None, **changes: Unpack[QpChanges]) -> None:
+        """Goes to a state, or stays, and sets attributes.
+
+        Raises:
+            TransitionError: the standard has no such transition, or it requires or allows other attributes.
+        """
+        pair, before = self.pair, self.pair.state
+        after = before if to is None else to
+        check_transition(pair.kind, before, after, changes)
+        check_ranges(changes)
+        self._check_values(changes)
+        if after is QpState.RESET:
+            pair.attributes = QpAttributes()
+            self._sender.clear()
+            self._responder.clear()
+            if not pair.receives.is_shared:
+                pair.receives.clear()
+        for name, value in changes.items():
+            setattr(pair.attributes, name, value)
+        pair.state = after
+        if (before, after) == (QpState.INIT, QpState.RTR):
+            self._responder.start()
+            self._has_heard = False
+        elif (before, after) == (QpState.RTR, QpState.RTS):
+            self._sender.start()
+        elif after is QpState.SQD:
+            self._is_drained = before is QpState.SQD and self._is_drained
+        elif after is QpState.ERR and before is not QpState.ERR:
+            self._flush()
+            self._responder.clear()
+        self._changed(self)
+
+    def _check_values(self, changes: QpChanges) -> None:
+        pair = self.pair
+        number = changes.get("port", pair.attributes.port)
+        if not 1 <= number <= len(pair.ports):
+            raise PostError(f"port {number}: allowed 1..{len(pair.ports)}")
+        port = pair.ports[number - 1]
+        index = changes.get("p_key_index", 0)
+        if not 0 <= index < len(port.p_keys):
+            raise PostError(f"p_key_index {index}: allowed 0..{len(port.p_keys) - 1}")
+        mtu = changes.get("path_mtu", port.mtu)
+        if mtu not in map(mtu_bytes, MTU) or mtu > port.mtu:
+            raise PostError(f"path_mtu {mtu}: allowed 256, 512, 1024, 2048, 4096, up to the port's {port.mtu}")
+
+    def post_send(self, request: SendRequest) -> None:
+        """Adds a request to the send queue.
+
+        Raises:
+            PostError: the queue pair is not ready to send, or is of a type that does not have such requests, or the
+                request is longer than a message may be.
+            QueueFullError: the send queue is full.
+        """
+        pair, limits = self.pair, self.capabilities
+        opcode, text = request.opcode, f"{request.opcode.name} on {pair.kind.name} queue pair {pair.number:#x}"
+        if opcode not in _OPCODES[pair.kind]:
+            raise PostError(f"{text}: allowed {', '.join(sorted(allowed.name for allowed in _OPCODES[pair.kind]))}")
+        if pair.state not in _TAKING_SENDS:
+            raise PostError(f"{text}: it is in {pair.state.name}, allowed {', '.join(s.name for s in _TAKING_SENDS)}")
+        longest = pair.port.mtu if pair.kind is QpType.UD else MAX_MESSAGE_BYTES
+        if request.length > longest:
+            raise PostError(f"{text}: {request.length} bytes, allowed up to {longest}")
+        if opcode.is_atomic and request.length != ATOMIC_BYTES:
+            raise PostError(f"{text}: {request.length} bytes, allowed {ATOMIC_BYTES}")
+        if len(request.pieces) > limits.max_send_sge:
+            raise PostError(f"{text}: {len(request.pieces)} pieces, allowed up to {limits.max_send_sge}")
+        if request.inline is not None and (opcode.brings_data_back or request.length > limits.max_inline_data):
+            raise PostError(f"{text}: {request.length} bytes inline, allowed up to {limits.max_inline_data}, not read")
+        if self._sender.posted >= limits.max_send_wr:
+            raise QueueFullError(f"{text}: its send queue is full with {limits.max_send_wr} requests")
+        if pair.state in (QpState.SQE, QpState.ERR):
+            pair.complete_send(request, CompletionStatus.WR_FLUSH_ERR)
+            return
+        self._sender.post(request)
+        self._changed(self)
+
+    def post_receive(self, request: ReceiveRequest) -> None:
+        """Adds a request to the receive queue.
+
+        Raises:
+            PostError: the queue pair is in RESET, or takes from a shared receive queue.
+            QueueFullError: the receive queue is full.
+            ValueError: it has more pieces than the queue takes.
+        """
+        pair = self.pair
+        if pair.receives.is_shared:
+            raise PostError(f"receive request at queue pair {pair.number:#x}: it has a shared receive queue")
+        if pair.state is QpState.RESET:
+            raise PostError(f"receive request at queue pair {pair.number:#x}: it is in RESET")
+        if pair.state is QpState.ERR:
+            pair.complete_receive(request, CompletionStatus.WR_FLUSH_ERR)
+        else:
+            pair.receives.post(request)
+
+    # What the adapter calls.
+
+    @property
+    def wake(self) -> int | None:
+        """The cycle in which to call `expire`; None if nothing is waited for."""
+        return self._sender.wake
+
+    def expire(self, now: int) -> None:
+        """Lets time pass to `now`."""
+        self._sender.expire(now)
+        self._changed(self)
+
+    def receive(self, packet: Packet, now: int, *, is_request: bool) -> None:
+        """Takes a packet whose headers are in order."""
+        if self.pair.state not in _RECEIVING:
+            return
+        if is_request:
+            if self.pair.state is QpState.RTR and not self._has_heard:
+                self._has_heard = True
+                self.pair.tell(AsyncEventType.COMM_EST)
+            self._responder.receive(packet)
+        elif self.pair.state is not QpState.RTR:
+            self._sender.receive(packet, now)
+        self._check_drained()
+        self._changed(self)
+
+    def next_packet(self, now: int) -> Outgoing | None:
+        """The next packet to be sent; answers and requests take turns if there are both."""
+        packet = None if self._answered_last else self._responder.next_packet()
+        self._answered_last = packet is not None
+        if packet is None and self.pair.state in (QpState.RTS, QpState.SQD):
+            packet = self._sender.next_packet(now)
+            self._check_drained()
+        if packet is None:
+            packet = self._responder.next_packet()
+        return packet
+
+    def _check_drained(self) -> None:
+        if self.pair.state is QpState.SQD and not self._is_drained and self._sender.is_drained:
+            self._is_drained = True
+            if self.pair.attributes.sqd_notify:
+                self.pair.tell(AsyncEventType.SQ_DRAINED)
+
+    def _fail(self, state: QpState) -> None:
+        if self.pair.state is QpState.ERR:
+            return
+        self.pair.state = state
+        if state is QpState.ERR:
+            self._flush()
+        else:
+            self._sender.flush()
+        self._changed(self)
+
+    def _flush(self) -> None:
+        pair = self.pair
+        self._sender.flush()
+        self._responder.flush()
+        if pair.receives.is_shared:
+            pair.tell(AsyncEventType.QP_LAST_WQE_REACHED)
+            return
+        while (request := pair.receives.take()) is not None:
+            pair.complete_receive(request, CompletionStatus.WR_FLUSH_ERR)

@@ -1,0 +1,419 @@
+"""The requester of RC: requests sent, acknowledged, sent again (IBTA vol 1, 9.7.3, 9.7.5 and 9.7.7)."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from verbs.aeth import (
+    CREDITS,
+    NO_CREDIT_COUNT,
+    AckKind,
+    NakCode,
+    ack_kind,
+    ack_timeout_cycles,
+    ack_value,
+    rnr_timer_cycles,
+)
+from verbs.completions import CompletionStatus
+from verbs.frame import Outgoing
+from verbs.memory import MemoryFaultError
+from verbs.pair_state import PairState
+from verbs.psn import PSN_MASK, PSN_WINDOW, psn_add, psn_after
+from verbs.regions import ProtectionError
+from verbs.segments import packets_of, segment
+from verbs.states import QpState
+from verbs.work import SendOpcode, SendRequest, scatter
+from wire.headers import AETH, ATOMIC_ACK_ETH, BTH
+from wire.opcodes import Operation, Service
+from wire.packet import Packet
+
+__all__ = ["ACK_INTERVAL", "RcRequester"]
+
+ACK_INTERVAL: Final = 16
+"""Within a message every packet of that number asks for an ACK: a time-out then covers few packets, and a long
+message that loses one is not sent again from its beginning."""
+
+_ENDLESS: Final = 7
+"""As RNR retry count: without end (IBTA vol 1, 9.7.5.2.8)."""
+
+_LAST_OF_READ: Final = (Operation.RDMA_READ_RESPONSE_LAST, Operation.RDMA_READ_RESPONSE_ONLY)
+
+_NAK_STATUS: Final = {
+    NakCode.INVALID_REQUEST: CompletionStatus.REM_INV_REQ_ERR,
+    NakCode.REMOTE_ACCESS_ERROR: CompletionStatus.REM_ACCESS_ERR,
+    NakCode.REMOTE_OPERATIONAL_ERROR: CompletionStatus.REM_OP_ERR,
+}
+
+
+@dataclass(slots=True)
+class _Work:
+    """A request of the send queue on its way.
+
+    Attributes:
+        first_psn, packets: the PSNs that it takes; no packets: none were given to it yet.
+        ssn: its number among the queue's messages.
+        answered: READ responses, or the atomic's answer, that have come.
+        done: what asks for no packet has been performed.
+        error: what it ends with as soon as all before it has ended.
+    """
+
+    request: SendRequest
+    first_psn: int = 0
+    packets: int = 0
+    ssn: int = 0
+    answered: int = 0
+    done: bool = False
+    error: CompletionStatus = CompletionStatus.SUCCESS
+
+    @property
+    def end_psn(self) -> int:
+        return psn_add(self.first_psn, self.packets)
+
+    @property
+    def awaits_data(self) -> bool:
+        return self.request.opcode.brings_data_back and self.answered < self.packets
+
+
+class RcRequester:
+    """Sends what was posted, in order, and again from where a NAK, a gap or a time-out says."""
+
+    def __init__(self, pair: PairState) -> None:
+        self._pair = pair
+        self._works: deque[_Work] = deque()
+        self._current = 0
+        """Index of the work from which the next packet comes."""
+        self._psn = 0
+        """PSN of the next packet to be sent, be it for the first time or again."""
+        self._unacknowledged = 0
+        """The oldest PSN that is."""
+        self._sent = 0
+        """The PSN after the last one that was ever sent."""
+        self._unused = 0
+        """The next PSN for a work that has none."""
+        self._ssn = 0
+        self._limit: int | None = 0
+        """LSN: messages up to this SSN find a receive request posted; None if the peer does not count them."""
+        self._outstanding_reads = 0
+        """READs and atomics begun and not done."""
+        self._retries = 0
+        self._rnr_retries = 0
+        self._recovering = False
+        """A gap in responses was seen, and what is missing is being asked for again."""
+        self._deadline: int | None = None
+        self._rnr_until: int | None = None
+
+    def start(self) -> None:
+        """Begins anew with the first PSN that the attributes give."""
+        psn = self._pair.attributes.sq_psn
+        self._psn = self._unacknowledged = self._sent = self._unused = psn
+        self._current = self._ssn = self._outstanding_reads = 0
+        self._limit = 0
+        self._recovering = False
+        self._deadline = self._rnr_until = None
+        self._renew_retries()
+
+    def post(self, request: SendRequest) -> None:
+        """Adds a request."""
+        self._works.append(_Work(request))
+
+    @property
+    def wake(self) -> int | None:
+        """The cycle in which to call `expire`."""
+        return self._deadline if self._rnr_until is None else self._rnr_until
+
+    @property
+    def posted(self) -> int:
+        """Requests that have not ended."""
+        return len(self._works)
+
+    @property
+    def is_drained(self) -> bool:
+        """True if nothing that was begun has not ended."""
+        return not self._works or not (self._works[0].packets or self._works[0].done)
+
+    def flush(self) -> None:
+        """Ends all requests, as in an error state."""
+        while self._works:
+            self._pair.complete_send(self._works.popleft().request, CompletionStatus.WR_FLUSH_ERR)
+        self._deadline = self._rnr_until = None
+
+    def clear(self) -> None:
+        """Forgets all requests."""
+        self._works.clear()
+        self._deadline = self._rnr_until = None
+
+    # Sending.
+
+    def next_packet(self, now: int) -> Outgoing | None:
+        """The next packet that may be sent now."""
+        if self._rnr_until is not None:
+            return None
+        while self._current < len(self._works) and self._pair.state in (QpState.RTS, QpState.SQD):
+            work = self._works[self._current]
+            if work.error:
+                return None
+            if not work.packets:
+                if not self._may_begin(work):
+                    return None
+                if work.request.opcode.is_local:
+                    self._perform(work)
+                    continue
+                self._begin(work)
+            elif not (self._has_credit(work) or self._psn == work.first_psn or self._is_let_in(work)):
+                return None
+            return self._send(work, now)
+        return None
+
+    def _may_begin(self, work: _Work) -> bool:
+        request, attributes = work.request, self._pair.attributes
+        if self._pair.state is QpState.SQD or (request.fence and self._outstanding_reads):
+            return False
+        if request.opcode.is_local:
+            return True
+        if request.opcode.brings_data_back and self._outstanding_reads >= attributes.max_rd_atomic:
+            return False
+        count = packets_of(request.length, attributes.path_mtu)
+        if psn_after(self._unused, self._unacknowledged) + count > PSN_WINDOW:
+            return False
+        if not request.opcode.takes_a_receive or self._limit is None:
+            return True
+        # A message that is one beyond the credits may begin (IBTA vol 1, 9.7.7.2.5).
+        return psn_after(psn_add(self._limit, 1), psn_add(self._ssn, 1)) < PSN_WINDOW
+
+    def _has_credit(self, work: _Work) -> bool:
+        if self._limit is None or not work.request.opcode.takes_a_receive:
+            return True
+        return psn_after(self._limit, work.ssn) < PSN_WINDOW
+
+    def _is_let_in(self, work: _Work) -> bool:
+        """The one packet that went without a credit has been acknowledged: the message has its receive request."""
+        return 0 < psn_after(self._unacknowledged, work.first_psn) <= work.packets
+
+    def _begin(self, work: _Work) -> None:
+        opcode = work.request.opcode
+        self._ssn = psn_add(self._ssn, 1)
+        work.ssn = self._ssn
+        work.first_psn = self._unused
+        work.packets = 1 if opcode.is_atomic else packets_of(work.request.length, self._pair.attributes.path_mtu)
+        self._unused = psn_add(self._unused, work.packets)
+        if opcode.brings_data_back:
+            self._outstanding_reads += 1
+        if not opcode.takes_a_receive and self._limit is not None:
+            # It has a number as every message, and takes no receive request for it.
+            self._limit = psn_add(self._limit, 1)
+
+    def _perform(self, work: _Work) -> None:
+        work.error = self._pair.perform_local(work.request)
+        work.done = not work.error
+        self._current += work.done
+        self._retire()
+
+    def _send(self, work: _Work, now: int) -> Outgoing | None:
+        pair, mtu = self._pair, self._pair.attributes.path_mtu
+        index = psn_after(self._psn, work.first_psn)
+        try:
+            operation, extended, payload = segment(work.request, index, work.packets, mtu, pair.keys, pair.pd)
+        except (ProtectionError, MemoryFaultError):
+            work.error = CompletionStatus.LOC_PROT_ERR
+            self._retire()
+            return None
+        takes = work.packets - index if operation is Operation.RDMA_READ_REQUEST else 1
+        ends = index + takes == work.packets
+        ack_req = ends or index % ACK_INTERVAL == ACK_INTERVAL - 1 or (index == 0 and not self._has_credit(work))
+        packet = pair.envelope.packet(
+            Service.RC << 5 | operation,
+            self._psn,
+            extended,
+            payload,
+            ack_req=ack_req,
+            solicited=ends and work.request.solicited,
+        )
+        self._psn = psn_add(self._psn, takes)
+        if psn_after(self._psn, self._unacknowledged) > psn_after(self._sent, self._unacknowledged):
+            self._sent = self._psn
+        if ends:
+            self._current += 1
+        if ack_req and self._deadline is None:
+            self._set_timer(now)
+        return packet
+
+    # Answers.
+
+    def receive(self, packet: Packet, now: int) -> None:
+        """Takes an acknowledge, a READ response or an atomic's answer."""
+        bth = packet.header(BTH)
+        ahead = psn_after(bth.psn, self._unacknowledged)
+        answer = packet.header(AETH) if packet.has(AETH) else None
+        kind = ack_kind(answer.syndrome) if answer is not None else AckKind.ACK
+        if ahead >= psn_after(self._sent, self._unacknowledged):
+            if ahead == PSN_MASK and kind is AckKind.ACK and answer is not None:
+                self._take_credits(answer.syndrome, answer.msn)
+            return
+        operation = Operation(bth.opcode & 0x1F)
+        if kind is None or (operation is not Operation.ACKNOWLEDGE and kind is not AckKind.ACK):
+            return
+        if operation is Operation.ACKNOWLEDGE and kind is AckKind.ACK:
+            arrived = self._acknowledged(psn_add(bth.psn, 1), now)
+        else:
+            arrived = self._acknowledged(bth.psn, now)
+        if answer is not None and kind is AckKind.ACK:
+            self._take_credits(answer.syndrome, answer.msn)
+        if self._pair.state is QpState.ERR:
+            return
+        if not arrived:
+            self._missed_answer(now)
+        elif operation is not Operation.ACKNOWLEDGE:
+            self._take_data(packet, operation, now)
+        elif answer is not None and kind is AckKind.RNR_NAK:
+            self._not_ready(ack_value(answer.syndrome), now)
+        elif answer is not None and kind is AckKind.NAK:
+            self._refused(ack_value(answer.syndrome), now)
+
+    def _acknowledged(self, psn: int, now: int) -> bool:
+        """Everything before `psn` has arrived there; False if an answer with data before it has not come here."""
+        start, complete = self._unacknowledged, True
+        for work in self._works:
+            if work.done:
+                continue
+            if work.awaits_data:
+                missing = psn_add(work.first_psn, work.answered)
+                if psn_after(missing, start) < psn_after(psn, start):
+                    psn, complete = missing, False
+                break
+            if not work.packets or psn_after(psn, start) <= psn_after(work.end_psn, start):
+                break
+        if psn != start:
+            is_behind = psn_after(self._psn, start) < psn_after(psn, start)
+            self._unacknowledged = psn
+            self._renew_retries()
+            self._recovering = False
+            self._deadline = None
+            self._rnr_until = None
+            self._retire()
+            if is_behind:
+                self._go_to(psn)
+            if self._works and psn != self._sent:
+                self._set_timer(now)
+        return complete
+
+    def _retire(self) -> None:
+        """Ends the oldest works, as far as they are done."""
+        while self._works:
+            work = self._works[0]
+            if work.error:
+                self._fail(work.error)
+                return
+            if not work.done and not self._is_answered(work):
+                return
+            self._works.popleft()
+            self._current = max(0, self._current - 1)
+            if work.request.opcode.brings_data_back:
+                self._outstanding_reads -= 1
+            self._pair.complete_send(work.request)
+
+    def _is_answered(self, work: _Work) -> bool:
+        if not work.packets or work.awaits_data:
+            return False
+        # The oldest work begins at the oldest PSN, or before it.
+        return self._unacknowledged == work.end_psn or psn_after(self._unacknowledged, work.end_psn) < PSN_WINDOW
+
+    def _take_credits(self, syndrome: int, msn: int) -> None:
+        code = ack_value(syndrome)
+        if code == NO_CREDIT_COUNT or self._limit is None:
+            self._limit = None
+            return
+        limit = psn_add(msn, CREDITS[code])
+        if psn_after(limit, self._limit) < PSN_WINDOW:
+            self._limit = limit
+
+    def _take_data(self, packet: Packet, operation: Operation, now: int) -> None:
+        """Takes the answer to the oldest READ or atomic."""
+        pair, work = self._pair, self._works[0]
+        request, at = work.request, work.answered * self._pair.attributes.path_mtu
+        if request.opcode is SendOpcode.RDMA_READ:
+            last = work.answered + 1 == work.packets
+            data = packet.payload
+            expected = min(pair.attributes.path_mtu, request.length - at)
+            fits = operation is not Operation.ATOMIC_ACKNOWLEDGE and (operation in _LAST_OF_READ) == last
+            fits = fits and len(data) == expected
+        else:
+            fits = request.opcode.is_atomic and operation is Operation.ATOMIC_ACKNOWLEDGE
+            data = packet.header(ATOMIC_ACK_ETH).orig_rem_dt.to_bytes(8, "little") if fits else b""
+        if not fits:
+            self._fail(CompletionStatus.BAD_RESP_ERR)
+            return
+        try:
+            scatter(pair.keys, pair.pd, request.pieces, at, data)
+        except (ProtectionError, MemoryFaultError):
+            self._fail(CompletionStatus.LOC_PROT_ERR)
+            return
+        work.answered += 1
+        self._acknowledged(psn_add(self._unacknowledged, 1), now)
+
+    def _missed_answer(self, now: int) -> None:
+        """An answer came that follows one that did not: a NAK that is implied (IBTA vol 1, 9.7.5.2.4)."""
+        if not self._recovering:
+            self._try_again(now)
+            self._recovering = True
+
+    def _not_ready(self, timer_code: int, now: int) -> None:
+        if self._rnr_until is not None:
+            return
+        if self._pair.attributes.rnr_retry != _ENDLESS:
+            if not self._rnr_retries:
+                self._fail(CompletionStatus.RNR_RETRY_EXC_ERR)
+                return
+            self._rnr_retries -= 1
+        self._go_to(self._unacknowledged)
+        self._deadline = None
+        self._rnr_until = now + rnr_timer_cycles(timer_code, self._pair.cycle_ns)
+
+    def _refused(self, code: int, now: int) -> None:
+        if code == NakCode.PSN_SEQUENCE_ERROR:
+            self._try_again(now)
+        else:
+            status = next((status for nak, status in _NAK_STATUS.items() if nak == code), CompletionStatus.BAD_RESP_ERR)
+            self._fail(status)
+
+    # Time, and sending again.
+
+    def expire(self, now: int) -> None:
+        """Lets time pass to `now`."""
+        if self._rnr_until is not None and self._rnr_until <= now:
+            self._rnr_until = None
+        if self._deadline is not None and self._deadline <= now:
+            self._recovering = False
+            self._try_again(now)
+
+    def _set_timer(self, now: int) -> None:
+        cycles = ack_timeout_cycles(self._pair.attributes.timeout, self._pair.cycle_ns)
+        self._deadline = None if cycles is None else now + cycles
+
+    def _try_again(self, now: int) -> None:
+        """Sends again from the oldest PSN that is not acknowledged, if that is still allowed."""
+        if not self._retries:
+            self._fail(CompletionStatus.RETRY_EXC_ERR)
+            return
+        self._retries -= 1
+        self._go_to(self._unacknowledged)
+        self._set_timer(now)
+
+    def _renew_retries(self) -> None:
+        self._retries = self._pair.attributes.retry_cnt
+        self._rnr_retries = self._pair.attributes.rnr_retry
+
+    def _go_to(self, psn: int) -> None:
+        """The next packet to be sent is that of `psn`."""
+        self._psn = psn
+        for index, work in enumerate(self._works):
+            if not work.done and (not work.packets or psn_after(psn, work.first_psn) < work.packets):
+                self._current = index
+                return
+        self._current = len(self._works)
+
+    def _fail(self, status: CompletionStatus) -> None:
+        """The oldest work ends with an error, and the queue pair with it."""
+        self._pair.complete_send(self._works.popleft().request, status)
+        self._pair.fail(QpState.ERR)

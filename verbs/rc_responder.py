@@ -1,0 +1,297 @@
+"""The responder of RC: requests carried out once, in order, and answered (IBTA vol 1, 9.7.4 and 9.7.5.1)."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, credit_code, syndrome
+from verbs.completions import AsyncEventType, CompletionStatus
+from verbs.frame import Outgoing, aeth_bytes
+from verbs.incoming import IncomingMessage, ReceiverNotReadyError, RefusedRequestError
+from verbs.memory import MemoryFaultError
+from verbs.pair_state import PairState
+from verbs.psn import PSN_WINDOW, psn_add, psn_after
+from verbs.regions import Access, ProtectionError
+from verbs.segments import packets_of
+from verbs.states import QpState
+from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES
+from wire.headers import ATOMIC_ACK_ETH, ATOMIC_ETH, BTH, RETH
+from wire.opcodes import Operation, Service
+from wire.packet import Packet
+
+__all__ = ["RcResponder"]
+
+_UINT64 = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class _Acknowledge:
+    """An ACK of all up to `psn`, or a NAK of it, which its syndrome says; an ACK's credits are those of its sending."""
+
+    psn: int
+    msn: int
+    nak: int | None = None
+
+
+@dataclass(slots=True)
+class _ReadAnswer:
+    """What a READ still has to be answered with.
+
+    Attributes:
+        index, count: the next response, of how many.
+        is_repeat: it answers a duplicate.
+    """
+
+    psn: int
+    msn: int
+    va: int
+    length: int
+    r_key: int
+    count: int
+    is_repeat: bool
+    index: int = 0
+
+    @property
+    def next_psn(self) -> int:
+        return psn_add(self.psn, self.index)
+
+    @property
+    def end_psn(self) -> int:
+        return psn_add(self.psn, self.count)
+
+
+@dataclass(slots=True)
+class _AtomicAnswer:
+    psn: int
+    msn: int
+    original: int
+    is_repeat: bool
+
+
+class RcResponder:
+    """Carries out what is expected, answers duplicates, and says what is missing."""
+
+    def __init__(self, pair: PairState) -> None:
+        self._pair = pair
+        self._message = IncomingMessage(pair)
+        self._expected = 0
+        self._msn = 0
+        """Messages completed."""
+        self._has_refused = False
+        """A NAK of the expected PSN was sent: nothing else is until that comes."""
+        self._answers: deque[_Acknowledge | _ReadAnswer | _AtomicAnswer] = deque()
+        """What is to be sent, in the order of PSNs but for duplicates."""
+        self._atomics: deque[tuple[int, int]] = deque()
+        """PSN and result of the latest atomics, for duplicates."""
+
+    def start(self) -> None:
+        """Begins anew with the first PSN that the attributes give."""
+        self.clear()
+        self._expected = self._pair.attributes.rq_psn
+        self._msn = 0
+
+    def clear(self) -> None:
+        """Forgets what it was doing."""
+        self._message.clear()
+        self._answers.clear()
+        self._atomics.clear()
+        self._has_refused = False
+
+    def flush(self) -> None:
+        """Ends the receive request of a message that will not end. Answers that are due are still sent."""
+        self._message.end(CompletionStatus.WR_FLUSH_ERR)
+
+    # Requests.
+
+    def receive(self, packet: Packet) -> None:
+        """Takes a request."""
+        psn = packet.header(BTH).psn
+        behind = psn_after(self._expected, psn)
+        if behind == 0:
+            self._carry_out(packet)
+        elif behind <= PSN_WINDOW:
+            self._repeat(packet, psn, behind)
+        elif not self._has_refused:
+            self._refuse(AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR)
+
+    def _carry_out(self, packet: Packet) -> None:
+        bth = packet.header(BTH)
+        operation = Operation(bth.opcode & 0x1F)
+        self._has_refused = False
+        try:
+            if operation is Operation.RDMA_READ_REQUEST:
+                self._read(packet)
+            elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
+                self._atomic(packet, operation)
+            else:
+                ends = self._message.accept(packet, operation)
+                self._expected = psn_add(self._expected, 1)
+                self._msn = psn_add(self._msn, ends)
+                if bth.ack_req:
+                    self._acknowledge()
+        except ReceiverNotReadyError:
+            self._refuse(AckKind.RNR_NAK, self._pair.attributes.min_rnr_timer)
+        except RefusedRequestError as refused:
+            self._give_up(refused)
+
+    def _read(self, packet: Packet) -> None:
+        pair, reth = self._pair, packet.header(RETH)
+        self._check_resources()
+        if reth.dma_len > MAX_MESSAGE_BYTES or packet.payload:
+            raise RefusedRequestError.invalid()
+        if reth.dma_len:
+            self._check_access(reth.r_key, reth.va, reth.dma_len, Access.REMOTE_READ)
+        count = packets_of(reth.dma_len, pair.attributes.path_mtu)
+        # The message counts as completed from here on (IBTA vol 1, 9.7.7.1).
+        self._msn = psn_add(self._msn, 1)
+        answer = _ReadAnswer(self._expected, self._msn, reth.va, reth.dma_len, reth.r_key, count, False)
+        self._answers.append(answer)
+        self._expected = answer.end_psn
+
+    def _atomic(self, packet: Packet, operation: Operation) -> None:
+        pair, eth = self._pair, packet.header(ATOMIC_ETH)
+        self._check_resources()
+        if eth.va % ATOMIC_BYTES or packet.payload:
+            raise RefusedRequestError.invalid()
+        self._check_access(eth.r_key, eth.va, ATOMIC_BYTES, Access.REMOTE_ATOMIC)
+        place = pair.keys.remote(eth.r_key, eth.va, ATOMIC_BYTES, pair.pd, pair.number, Access.REMOTE_ATOMIC)
+        try:
+            original = int.from_bytes(place.read(ATOMIC_BYTES), "little")
+            result = original + eth.swap_dt & _UINT64
+            if operation is Operation.CMP_SWAP:
+                result = eth.swap_dt if original == eth.cmp_dt else original
+            place.write(result.to_bytes(ATOMIC_BYTES, "little"))
+        except MemoryFaultError as error:
+            event = AsyncEventType.QP_FATAL
+            raise RefusedRequestError(NakCode.REMOTE_OPERATIONAL_ERROR, event=event) from error
+        self._msn = psn_add(self._msn, 1)
+        self._answers.append(_AtomicAnswer(self._expected, self._msn, original, False))
+        self._atomics.append((self._expected, original))
+        while len(self._atomics) > pair.attributes.max_dest_rd_atomic:
+            self._atomics.popleft()
+        self._expected = psn_add(self._expected, 1)
+
+    def _check_resources(self) -> None:
+        """Neither in the middle of a message nor with more READs and atomics than were agreed upon."""
+        held = sum(not isinstance(answer, _Acknowledge) and not answer.is_repeat for answer in self._answers)
+        if self._message.in_progress or held >= self._pair.attributes.max_dest_rd_atomic:
+            raise RefusedRequestError.invalid()
+
+    def _check_access(self, r_key: int, va: int, length: int, access: Access) -> None:
+        pair = self._pair
+        if not pair.attributes.access & access:
+            raise RefusedRequestError.access()
+        try:
+            pair.keys.remote(r_key, va, length, pair.pd, pair.number, access)
+        except ProtectionError as error:
+            raise RefusedRequestError.access() from error
+
+    # Duplicates.
+
+    def _repeat(self, packet: Packet, psn: int, behind: int) -> None:
+        operation = Operation(packet.header(BTH).opcode & 0x1F)
+        if operation is Operation.RDMA_READ_REQUEST:
+            self._read_again(packet, psn, behind)
+        elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
+            is_due = any(isinstance(answer, _AtomicAnswer) and answer.psn == psn for answer in self._answers)
+            original = next((result for number, result in self._atomics if number == psn), None)
+            if original is not None and not is_due:
+                self._answers.append(_AtomicAnswer(psn, self._msn, original, True))
+        else:
+            self._acknowledge()
+
+    def _read_again(self, packet: Packet, psn: int, behind: int) -> None:
+        """A READ is carried out again from where its requester lacks answers (IBTA vol 1, 9.7.5.1.4)."""
+        pair, reth = self._pair, packet.header(RETH)
+        count = packets_of(reth.dma_len, pair.attributes.path_mtu)
+        if count > behind:
+            return
+        again = _ReadAnswer(psn, self._msn, reth.va, reth.dma_len, reth.r_key, count, True)
+        repeats = 0
+        for index, answer in enumerate(self._answers):
+            if not isinstance(answer, _ReadAnswer):
+                continue
+            if answer.end_psn == again.end_psn:
+                if psn_after(psn, answer.next_psn) >= PSN_WINDOW:
+                    again.is_repeat = answer.is_repeat
+                    self._answers[index] = again
+                return
+            repeats += answer.is_repeat
+        if repeats < pair.attributes.max_dest_rd_atomic:
+            self._answers.append(again)
+
+    # Answers.
+
+    def _acknowledge(self) -> None:
+        """All up to the last expected packet; what was to be said of fewer need not be said any more."""
+        last = self._answers[-1] if self._answers else None
+        if isinstance(last, _Acknowledge) and last.nak is None:
+            self._answers.pop()
+        self._answers.append(_Acknowledge(psn_add(self._expected, -1), self._msn))
+
+    def _refuse(self, kind: AckKind, value: int) -> None:
+        self._has_refused = True
+        self._answers.append(_Acknowledge(self._expected, self._msn, syndrome(kind, value)))
+
+    def _give_up(self, refused: RefusedRequestError) -> None:
+        """The requester is told, and nothing more is taken."""
+        self._refuse(AckKind.NAK, refused.nak)
+        if refused.status is not None:
+            self._message.end(refused.status)
+        if refused.event is not None:
+            self._pair.tell(refused.event)
+        self._pair.fail(QpState.ERR)
+
+    def next_packet(self) -> Outgoing | None:
+        """The next answer."""
+        while self._answers:
+            answer = self._answers[0]
+            if isinstance(answer, _ReadAnswer):
+                packet = self._read_response(answer)
+                if packet is not None:
+                    return packet
+                continue
+            self._answers.popleft()
+            if isinstance(answer, _AtomicAnswer):
+                result = ATOMIC_ACK_ETH.pack(orig_rem_dt=answer.original)
+                return self._packet(Operation.ATOMIC_ACKNOWLEDGE, answer.psn, self._aeth(answer.msn) + result)
+            aeth = self._aeth(answer.msn) if answer.nak is None else aeth_bytes(answer.nak, answer.msn)
+            return self._packet(Operation.ACKNOWLEDGE, answer.psn, aeth)
+        return None
+
+    def _read_response(self, answer: _ReadAnswer) -> Outgoing | None:
+        """The next response to a READ; None if its memory cannot be read any more."""
+        pair, at = self._pair, answer.index * self._pair.attributes.path_mtu
+        size, psn = min(pair.attributes.path_mtu, answer.length - at), answer.next_psn
+        data = b""
+        try:
+            if size:
+                access = Access.REMOTE_READ
+                data = pair.keys.remote(answer.r_key, answer.va + at, size, pair.pd, pair.number, access).read(size)
+        except (ProtectionError, MemoryFaultError):
+            self._answers.clear()
+            if not answer.is_repeat:
+                nak = syndrome(AckKind.NAK, NakCode.REMOTE_OPERATIONAL_ERROR)
+                self._answers.append(_Acknowledge(psn, answer.msn, nak))
+                pair.tell(AsyncEventType.QP_FATAL)
+                pair.fail(QpState.ERR)
+            return None
+        first, last = answer.index == 0, answer.index == answer.count - 1
+        answer.index += 1
+        if last:
+            self._answers.popleft()
+        if first:
+            operation = Operation.RDMA_READ_RESPONSE_ONLY if last else Operation.RDMA_READ_RESPONSE_FIRST
+        else:
+            operation = Operation.RDMA_READ_RESPONSE_LAST if last else Operation.RDMA_READ_RESPONSE_MIDDLE
+        return self._packet(operation, psn, self._aeth(answer.msn) if first or last else b"", data)
+
+    def _aeth(self, msn: int) -> bytes:
+        """An ACK with the credits that there are now."""
+        receives = self._pair.receives
+        code = NO_CREDIT_COUNT if receives.is_shared else credit_code(len(receives))
+        return aeth_bytes(syndrome(AckKind.ACK, code), msn)
+
+    def _packet(self, operation: Operation, psn: int, extended: bytes, payload: bytes = b"") -> Outgoing:
+        return self._pair.envelope.packet(Service.RC << 5 | operation, psn, extended, payload)

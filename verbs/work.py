@@ -1,0 +1,178 @@
+"""Work requests: what a consumer posts to queue pairs (IBTA vol 1, 10.8 and 11.4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from verbs.address import AddressHandle
+from verbs.regions import Access, KeyTable, MemoryWindow, ProtectionDomain
+
+__all__ = [
+    "ATOMIC_BYTES",
+    "MAX_MESSAGE_BYTES",
+    "ReceiveRequest",
+    "ScatterGather",
+    "SendOpcode",
+    "SendRequest",
+    "WindowBinding",
+    "gather",
+    "length_of",
+    "scatter",
+]
+
+MAX_MESSAGE_BYTES: Final = 1 << 31
+"""Of a message of RC or UC (IBTA vol 1, 9.7.1)."""
+
+ATOMIC_BYTES: Final = 8
+
+
+class SendOpcode(IntEnum):
+    """What a work request of a send queue asks for; the numbers are those of the verbs that programs know."""
+
+    RDMA_WRITE = 0
+    RDMA_WRITE_WITH_IMM = 1
+    SEND = 2
+    SEND_WITH_IMM = 3
+    RDMA_READ = 4
+    ATOMIC_CMP_AND_SWP = 5
+    ATOMIC_FETCH_AND_ADD = 6
+    LOCAL_INV = 7
+    BIND_MW = 8
+    SEND_WITH_INV = 9
+
+    @property
+    def is_send(self) -> bool:
+        """A message that goes where the receiver says."""
+        return self in (SendOpcode.SEND, SendOpcode.SEND_WITH_IMM, SendOpcode.SEND_WITH_INV)
+
+    @property
+    def is_write(self) -> bool:
+        """A message that goes where the sender says."""
+        return self in (SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM)
+
+    @property
+    def is_atomic(self) -> bool:
+        """Compare and swap, fetch and add."""
+        return self in (SendOpcode.ATOMIC_CMP_AND_SWP, SendOpcode.ATOMIC_FETCH_AND_ADD)
+
+    @property
+    def brings_data_back(self) -> bool:
+        """Takes of the peer's resources for READs and atomics, and is answered by other than an ACK."""
+        return self is SendOpcode.RDMA_READ or self.is_atomic
+
+    @property
+    def is_local(self) -> bool:
+        """Nothing goes over the wire for it."""
+        return self in (SendOpcode.LOCAL_INV, SendOpcode.BIND_MW)
+
+    @property
+    def takes_a_receive(self) -> bool:
+        """Consumes a receive request at the peer."""
+        return self.is_send or self is SendOpcode.RDMA_WRITE_WITH_IMM
+
+
+class ScatterGather(NamedTuple):
+    """A piece of local memory; of length 0 it is none, and its key is not looked at."""
+
+    va: int
+    length: int
+    l_key: int
+
+
+class WindowBinding(NamedTuple):
+    """What BIND_MW binds a window to."""
+
+    window: MemoryWindow
+    new_key: int
+    region_key: int
+    va: int
+    length: int
+    access: Access
+
+
+@dataclass(slots=True)
+class SendRequest:
+    """A work request of a send queue.
+
+    Attributes:
+        inline: the data of the message itself, as it was when it was posted, instead of `pieces`.
+        imm: immediate data, the 32-bit number that is in ImmDt.
+        r_key: for what goes to or comes from remote memory, or what SEND_WITH_INV and LOCAL_INV invalidate.
+        compare_add: compared with (CmpSwap) or added (FetchAdd).
+        fence: waits until all READs and atomics before it are done.
+    """
+
+    wr_id: int
+    opcode: SendOpcode
+    pieces: Sequence[ScatterGather] = ()
+    inline: bytes | None = None
+    signaled: bool = True
+    solicited: bool = False
+    fence: bool = False
+    imm: int = 0
+    remote_va: int = 0
+    r_key: int = 0
+    compare_add: int = 0
+    swap: int = 0
+    handle: AddressHandle | None = None
+    remote_qp: int = 0
+    remote_q_key: int = 0
+    binding: WindowBinding | None = None
+    length: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
+
+
+class ReceiveRequest(NamedTuple):
+    """A work request of a receive queue."""
+
+    wr_id: int
+    pieces: Sequence[ScatterGather] = ()
+
+
+def length_of(pieces: Sequence[ScatterGather]) -> int:
+    """Bytes that all pieces have together."""
+    return sum(piece.length for piece in pieces)
+
+
+def _parts(pieces: Sequence[ScatterGather], offset: int, length: int) -> Iterator[ScatterGather]:
+    """The pieces, or parts of them, that hold `length` bytes from `offset` on; fewer if they end before."""
+    for va, size, l_key in pieces:
+        if not length:
+            return
+        if offset < size:
+            part = min(size - offset, length)
+            yield ScatterGather(va + offset, part, l_key)
+            length -= part
+            offset = 0
+        else:
+            offset -= size
+
+
+def gather(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather], offset: int, length: int) -> bytes:
+    """`length` bytes of what the pieces hold, from `offset` on.
+
+    Raises:
+        ProtectionError: a key does not allow it.
+        MemoryFaultError: memory is not there any more.
+    """
+    return b"".join(
+        keys.local(l_key, va, size, pd, Access.NONE).read(size) for va, size, l_key in _parts(pieces, offset, length)
+    )
+
+
+def scatter(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather], offset: int, data: bytes) -> None:
+    """Stores data in the pieces, from `offset` on.
+
+    Raises:
+        ProtectionError: a key does not allow it.
+        MemoryFaultError: memory is not there any more.
+    """
+    at = 0
+    for va, size, l_key in _parts(pieces, offset, len(data)):
+        keys.local(l_key, va, size, pd, Access.LOCAL_WRITE).write(data[at : at + size])
+        at += size
