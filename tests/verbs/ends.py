@@ -164,9 +164,9 @@ class Wire:
         self._order = count()
         self._flying: list[tuple[int, int, int, bytes]] = []
 
-    def run(self, until: int = 1 << 40) -> None:
+    def run(self, until: int | None = None) -> None:
         """Lets time pass until nothing happens any more, or to a cycle."""
-        while (when := self._next()) is not None and when <= until:
+        while (when := self._next()) is not None and (until is None or when <= until):
             self.now = max(self.now, when)
             while self._flying and self._flying[0][0] <= self.now:
                 _when, _order, side, data = heapq.heappop(self._flying)
@@ -177,6 +177,8 @@ class Wire:
                     self._send(side, outgoing.data)
             # A packet takes its time on the wire.
             self.now += 1
+        if until is not None:
+            self.now = max(self.now, until)
 
     def _send(self, side: int, data: bytes) -> None:
         for delay in self._fate(len(self.log), side, data):

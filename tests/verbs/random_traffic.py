@@ -1,0 +1,289 @@
+"""Random operations between two ends of a connection, over a wire that loses, repeats and delays packets.
+
+An end is an engine of `verbs` or the second reading; what must be in memory and among completions afterwards is
+worked out here, by carrying out the operations one after the other.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tests.verbs.ends import LATENCY, MEMORY_BASE, MEMORY_BYTES, End, Fate, Transport, Wire, bring_up, make_end
+from tests.verbs.naive_rc import NaiveRc, Operation
+from verbs.address import AddressVector
+from verbs.completions import CompletionFlag, CompletionStatus
+from verbs.work import ScatterGather, SendOpcode, SendRequest
+
+MTU = 256
+LONGEST = 6 * MTU
+SLOTS = 12
+"""Receive requests go round through so many places."""
+
+# Of the memory of each end, by what it is for: nothing else touches it.
+SOURCE = 0x0000, 0x3000
+"""What is sent and written from here, and read by the peer."""
+RESULTS = 0x3000, 0x6000
+"""What READs and atomics bring."""
+WRITTEN = 0x6000, 0x9000
+"""What the peer writes, without a fence."""
+SHARED = 0x9000, 0xA000
+"""What the peer writes and reads, with fences."""
+CELLS = 0xA000, 0xA040
+"""What the peer's atomics work on."""
+RECEIVED = 0xB000
+
+OPCODES = {
+    "send": SendOpcode.SEND,
+    "send_imm": SendOpcode.SEND_WITH_IMM,
+    "write": SendOpcode.RDMA_WRITE,
+    "write_imm": SendOpcode.RDMA_WRITE_WITH_IMM,
+    "read": SendOpcode.RDMA_READ,
+    "swap": SendOpcode.ATOMIC_CMP_AND_SWP,
+    "add": SendOpcode.ATOMIC_FETCH_AND_ADD,
+}
+
+
+class Talker(Protocol):
+    """An end as this test uses it."""
+
+    r_key: int
+
+    @property
+    def transport(self) -> Transport: ...
+    def post(self, operation: Operation) -> None: ...
+    def post_receive(self, number: int, offset: int, length: int) -> None: ...
+    def sends(self) -> list[tuple[int, str]]: ...
+    def receives(self) -> list[tuple[int, str, int, int]]: ...
+    def contents(self) -> bytearray: ...
+
+
+class EngineTalker:
+    """An engine of `verbs`."""
+
+    def __init__(self, lid: int, peer_lid: int, peer_qp: int, psn: int, contents: bytes) -> None:
+        self.end: End = make_end(lid)
+        self.end.put(0, contents)
+        self.r_key = self.end.region.key
+        self.qp = self.end.qp.number
+        path = AddressVector(peer_lid)
+        bring_up(self.end, path, peer_qp, psn, path_mtu=MTU, timeout=8)
+        self._sends: list[tuple[int, str]] = []
+        self._receives: list[tuple[int, str, int, int]] = []
+
+    @property
+    def transport(self) -> Transport:
+        return self.end.adapter
+
+    def post(self, operation: Operation) -> None:
+        # In several pieces, as a work request may be.
+        cut = operation.length // 3 if operation.length > 8 else 0
+        pieces = [self.end.piece(operation.local, cut), self.end.piece(operation.local + cut, operation.length - cut)]
+        self.end.qp.post_send(
+            SendRequest(
+                operation.number,
+                OPCODES[operation.kind],
+                pieces,
+                imm=operation.imm,
+                remote_va=operation.remote,
+                r_key=operation.r_key,
+                compare_add=operation.compare_add,
+                swap=operation.swap,
+                fence=operation.fence,
+            )
+        )
+
+    def post_receive(self, number: int, offset: int, length: int) -> None:
+        self.end.receive(offset, length, number)
+
+    def sends(self) -> list[tuple[int, str]]:
+        self._sends += [(entry.wr_id, entry.status.name) for entry in self.end.sent()]
+        return self._sends
+
+    def receives(self) -> list[tuple[int, str, int, int]]:
+        for entry in self.end.received():
+            assert bool(entry.flags & CompletionFlag.WITH_IMM) or not entry.imm
+            length = 0 if entry.status is not CompletionStatus.SUCCESS else entry.byte_len
+            self._receives.append((entry.wr_id, entry.status.name, length, entry.imm))
+        return self._receives
+
+    def contents(self) -> bytearray:
+        return self.end.memory.bytes
+
+
+class NaiveTalker:
+    """The second reading."""
+
+    qp = 0x77
+
+    def __init__(self, lid: int, peer_lid: int, peer_qp: int, psn: int, contents: bytes) -> None:
+        self.r_key = 0xABC0 + lid
+        memory = bytearray(contents)
+        self.end = NaiveRc(lid, peer_lid, self.qp, peer_qp, memory, MEMORY_BASE, self.r_key, psn, MTU)
+
+    @property
+    def transport(self) -> Transport:
+        return self.end
+
+    def post(self, operation: Operation) -> None:
+        self.end.post(operation)
+
+    def post_receive(self, number: int, offset: int, length: int) -> None:
+        self.end.post_receive(number, offset, length)
+
+    def sends(self) -> list[tuple[int, str]]:
+        return self.end.sends
+
+    def receives(self) -> list[tuple[int, str, int, int]]:
+        return self.end.receives
+
+    def contents(self) -> bytearray:
+        return self.end.memory
+
+
+TALKERS = {"engine": EngineTalker, "naive": NaiveTalker}
+QPS = {"engine": 2, "naive": NaiveTalker.qp}
+
+
+def fate_of(draw: random.Random, lost: float, repeated: float, jitter: int) -> Fate:
+    """Loses and repeats packets, and lets them overtake each other by up to `jitter` cycles."""
+
+    def fate(number: int, side: int, data: bytes) -> Iterator[int]:
+        if draw.random() >= lost:
+            yield LATENCY + draw.randrange(jitter)
+        if draw.random() < repeated:
+            yield LATENCY + draw.randrange(4 * jitter)
+
+    return fate
+
+
+def drawn_operation(draw: random.Random, number: int, r_key: int) -> Operation:
+    """An operation of one end."""
+    kind = draw.choice([*OPCODES, "send", "write", "read"])
+    length = draw.choice([0, 1, MTU, 2 * MTU, draw.randrange(LONGEST), draw.randrange(MTU)])
+    imm = draw.getrandbits(32) if kind.endswith("_imm") else 0
+
+    def within(area: tuple[int, int], size: int) -> int:
+        return draw.randrange(area[0], area[1] - size + 1)
+
+    if kind in ("swap", "add"):
+        cell = CELLS[0] + 8 * draw.randrange((CELLS[1] - CELLS[0]) // 8)
+        small = draw.randrange(3)
+        return Operation(
+            number, kind, within(RESULTS, 8), 8, MEMORY_BASE + cell, r_key, 0, draw.randrange(3), small
+        )
+    shared = draw.random() < 0.3
+    if kind == "read":
+        remote = within(SHARED if shared else SOURCE, length)
+        return Operation(number, kind, within(RESULTS, length), length, MEMORY_BASE + remote, r_key)
+    local = within(SOURCE, length)
+    if kind.startswith("write"):
+        remote = within(SHARED if shared else WRITTEN, length)
+        return Operation(number, kind, local, length, MEMORY_BASE + remote, r_key, imm, fence=shared)
+    return Operation(number, kind, local, length, imm=imm)
+
+
+@dataclass
+class Oracle:
+    """What one end's operations do, one after the other."""
+
+    mine: bytearray
+    theirs: bytearray
+    sends: list[tuple[int, str]] = field(default_factory=list)
+    receives: list[tuple[int, str, int, int]] = field(default_factory=list)
+    """At the peer."""
+
+    def carry_out(self, operation: Operation) -> None:
+        self.sends.append((operation.number, "SUCCESS"))
+        at, remote, size = operation.local, operation.remote - MEMORY_BASE, operation.length
+        if operation.kind == "read":
+            self.mine[at : at + size] = self.theirs[remote : remote + size]
+            return
+        if operation.kind in ("swap", "add"):
+            old = int.from_bytes(self.theirs[remote : remote + 8], "little")
+            if operation.kind == "add":
+                new = (old + operation.compare_add) % (1 << 64)
+            else:
+                new = operation.swap if old == operation.compare_add else old
+            self.theirs[remote : remote + 8] = new.to_bytes(8, "little")
+            self.mine[at : at + 8] = old.to_bytes(8, "little")
+            return
+        number = len(self.receives)
+        if operation.kind.startswith("send"):
+            remote = slot(number)
+        self.theirs[remote : remote + size] = self.mine[at : at + size]
+        if operation.kind != "write":
+            self.receives.append((number, "SUCCESS", size, operation.imm))
+
+
+def slot(number: int) -> int:
+    return RECEIVED + number % SLOTS * LONGEST
+
+
+class Conversation:
+    """Two ends that talk; `packets` counts what they sent."""
+
+    def __init__(self, kinds: tuple[str, str], draw: random.Random, fate: Fate, receives: int) -> None:
+        contents = [draw.randbytes(MEMORY_BYTES) for _ in range(2)]
+        psn = draw.choice([0, 1, (1 << 23) - 50, (1 << 24) - 50, draw.randrange(1 << 24)])
+        qps = [QPS[kind] for kind in kinds]
+        self.talkers: list[Talker] = [
+            TALKERS[kinds[side]](side + 1, 2 - side, qps[1 - side], psn, contents[side]) for side in range(2)
+        ]
+        memories = [bytearray(memory) for memory in contents]
+        self.oracles = [Oracle(memories[0], memories[1]), Oracle(memories[1], memories[0])]
+        self.wire = Wire(self.talkers[0].transport, self.talkers[1].transport, fate)
+        self._draw = draw
+        self._posted_receives = [0, 0]
+        self._at_once = receives
+        self._numbers = [0, 0]
+
+    @property
+    def packets(self) -> int:
+        return len(self.wire.log)
+
+    def go_on(self, operations: int) -> None:
+        """Posts operations at both ends, and receive requests as they are needed, until all have ended."""
+        for side in range(2):
+            for _ in range(operations):
+                operation = drawn_operation(self._draw, self._numbers[side], self.talkers[1 - side].r_key)
+                self._numbers[side] += 1
+                self.oracles[side].carry_out(operation)
+                self.talkers[side].post(operation)
+        while not self._has_ended():
+            assert self.wire.now < 1 << 40, "nothing comes to an end"
+            for side, talker in enumerate(self.talkers):
+                wanted = len(self.oracles[1 - side].receives)
+                held = self._posted_receives[side] - len(talker.receives())
+                while held < self._at_once and self._posted_receives[side] < wanted:
+                    number = self._posted_receives[side]
+                    talker.post_receive(number, slot(number), LONGEST)
+                    self._posted_receives[side] += 1
+                    held += 1
+            self.wire.run(self.wire.now + self._draw.randrange(1, 4000))
+
+    def _has_ended(self) -> bool:
+        return all(
+            len(talker.sends()) >= number and len(talker.receives()) >= len(self.oracles[1 - side].receives)
+            for side, (talker, number) in enumerate(zip(self.talkers, self._numbers, strict=True))
+        )
+
+    def differences(self) -> list[str]:
+        """What is not as the operations, one after the other, would have it."""
+        found = []
+        for side, talker in enumerate(self.talkers):
+            mine, peer = self.oracles[side], self.oracles[1 - side]
+            if talker.sends() != mine.sends:
+                found.append(f"side {side}: {_first_difference(talker.sends(), mine.sends)} of send completions")
+            if talker.receives() != peer.receives:
+                found.append(f"side {side}: {_first_difference(talker.receives(), peer.receives)} of receives")
+            if talker.contents() != mine.mine:
+                found.append(f"side {side}: byte {_first_difference(talker.contents(), mine.mine)} of memory")
+        return found
+
+
+def _first_difference(one: object, other: object) -> str:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((f"{i}: {a!r}, expected {b!r}" for i, (a, b) in pairs if a != b), f"{len(one)}, not {len(other)}")

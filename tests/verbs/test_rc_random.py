@@ -1,0 +1,35 @@
+"""RC: whatever is lost, repeated or late, each operation is carried out once and in order."""
+
+import os
+import random
+
+import pytest
+
+from tests.verbs.random_traffic import Conversation, fate_of
+
+PAIRINGS = [(one, other) for one in ("engine", "naive") for other in ("engine", "naive")]
+
+
+def converse(kinds: tuple[str, str], seed: int, packets: int) -> None:
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    sent = 0
+    while sent < packets:
+        lost, repeated = draw.choice([0, 0.01, 0.05]), draw.choice([0, 0.02])
+        fate = fate_of(draw, lost, repeated, draw.choice([1, 1, 300]))
+        talk = Conversation(kinds, draw, fate, receives=draw.choice([1, 3, 12]))
+        for _ in range(3):
+            talk.go_on(draw.randrange(1, 40))
+            assert not talk.differences(), f"seed {seed} after {sent} packets: {talk.differences()}"
+        sent += talk.packets
+
+
+@pytest.mark.parametrize("kinds", PAIRINGS, ids="-".join)
+def test_memory_and_completions_are_those_of_the_operations_in_order(kinds: tuple[str, str]) -> None:
+    converse(kinds, 14, 2_000)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("kinds", PAIRINGS, ids="-".join)
+def test_a_hundred_thousand_packets_make_no_difference(kinds: tuple[str, str]) -> None:
+    converse(kinds, int(os.environ.get("IRONBAND_SEED", random.SystemRandom().randrange(1 << 32))), 100_000)
