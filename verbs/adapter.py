@@ -14,7 +14,7 @@ from itertools import count
 from typing import Final
 
 from verbs.address import AddressHandle, AddressVector
-from verbs.arrival import check_path, takes
+from verbs.arrival import check_path, operation_of, read_packet, takes
 from verbs.completions import AsyncEvent, AsyncEventType, CompletionQueue
 from verbs.frame import Outgoing
 from verbs.pair_state import PairState
@@ -104,7 +104,7 @@ class Adapter:
     ) -> QueuePair:
         """A queue pair, in RESET."""
         sizes = capabilities or QpCapabilities()
-        receives = srq or ReceiveQueue(sizes.max_recv_wr, sizes.max_recv_sge)
+        receives = ReceiveQueue(sizes.max_recv_wr, sizes.max_recv_sge) if srq is None else srq
         number = next(self._numbers)
         pair = PairState(
             number, kind, pd, send_cq, recv_cq, receives, self.keys, self.ports, self._cycle_ns, self._report
@@ -121,12 +121,8 @@ class Adapter:
     def receive(self, data: bytes, now: int, port: int = 1) -> None:
         """Takes a packet, LRH to ICRC, that the link layer found good."""
         self._pass_time(now)
-        try:
-            packet = parse(data)
-        except ValueError:
-            self.dropped += 1
-            return
-        if not self._deliver(packet, port):
+        packet = read_packet(data)
+        if packet is None or not self._deliver(packet, port):
             self.dropped += 1
 
     def poll(self, now: int, port: int = 1) -> Outgoing | None:
@@ -171,7 +167,7 @@ class Adapter:
             return False
         if not check_path(queue_pair.pair, port, packet):
             return False
-        queue_pair.receive(packet, self.now, is_request=is_request(bth.opcode))
+        queue_pair.receive(packet, self.now, is_request=operation_of(packet) is None or is_request(bth.opcode))
         return True
 
     def _pass_time(self, now: int) -> None:

@@ -107,6 +107,11 @@ class IncomingMessage:
         """True between the first and the last packet of a message."""
         return self._kind is not _Kind.NOTHING
 
+    @property
+    def holds_request(self) -> bool:
+        """True if a receive request was taken and not completed."""
+        return self._request is not None
+
     def abandon(self) -> None:
         """Forgets the message; the next one gets its receive request (UC: IBTA vol 1, 9.8.2.2)."""
         self._kind = _Kind.NOTHING
@@ -122,7 +127,7 @@ class IncomingMessage:
             self._pair.complete_receive(self._request, status)
         self.clear()
 
-    def accept(self, packet: Packet, operation: Operation) -> bool:
+    def accept(self, packet: Packet, operation: Operation | None) -> bool:
         """Carries out what the packet asks for; True if that ends the message.
 
         Nothing is changed if it cannot be.
@@ -131,7 +136,7 @@ class IncomingMessage:
             RefusedRequestError: it never can.
             ReceiverNotReadyError: it needs a receive request.
         """
-        part = _PARTS.get(operation)
+        part = _PARTS.get(operation) if operation is not None else None
         if part is None or part.begins == self.in_progress or not (part.begins or part.kind is self._kind):
             raise RefusedRequestError.invalid()
         if not payload_rule(packet.header(BTH).opcode).allows(len(packet.payload), self._pair.attributes.path_mtu):

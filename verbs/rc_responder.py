@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, credit_code, syndrome
+from verbs.arrival import operation_of
 from verbs.completions import AsyncEventType, CompletionStatus
 from verbs.frame import Outgoing, aeth_bytes
 from verbs.incoming import IncomingMessage, ReceiverNotReadyError, RefusedRequestError
@@ -116,8 +117,7 @@ class RcResponder:
             self._refuse(AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR)
 
     def _carry_out(self, packet: Packet) -> None:
-        bth = packet.header(BTH)
-        operation = Operation(bth.opcode & 0x1F)
+        operation = operation_of(packet)
         self._has_refused = False
         try:
             if operation is Operation.RDMA_READ_REQUEST:
@@ -128,7 +128,7 @@ class RcResponder:
                 ends = self._message.accept(packet, operation)
                 self._expected = psn_add(self._expected, 1)
                 self._msn = psn_add(self._msn, ends)
-                if bth.ack_req:
+                if packet.header(BTH).ack_req:
                     self._acknowledge()
         except ReceiverNotReadyError:
             self._refuse(AckKind.RNR_NAK, self._pair.attributes.min_rnr_timer)
@@ -190,7 +190,7 @@ class RcResponder:
     # Duplicates.
 
     def _repeat(self, packet: Packet, psn: int, behind: int) -> None:
-        operation = Operation(packet.header(BTH).opcode & 0x1F)
+        operation = operation_of(packet)
         if operation is Operation.RDMA_READ_REQUEST:
             self._read_again(packet, psn, behind)
         elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
@@ -288,9 +288,9 @@ class RcResponder:
         return self._packet(operation, psn, self._aeth(answer.msn) if first or last else b"", data)
 
     def _aeth(self, msn: int) -> bytes:
-        """An ACK with the credits that there are now."""
+        """An ACK with the credits that there are now: of messages that are not complete, also the one under way."""
         receives = self._pair.receives
-        code = NO_CREDIT_COUNT if receives.is_shared else credit_code(len(receives))
+        code = NO_CREDIT_COUNT if receives.is_shared else credit_code(len(receives) + self._message.holds_request)
         return aeth_bytes(syndrome(AckKind.ACK, code), msn)
 
     def _packet(self, operation: Operation, psn: int, extended: bytes, payload: bytes = b"") -> Outgoing:

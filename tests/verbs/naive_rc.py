@@ -308,9 +308,7 @@ class NaiveRc:
 
     def may(self, reth_or_atomic: object, length: int) -> bool:
         va, r_key = reth_or_atomic.va, reth_or_atomic.r_key
-        return not length or (
-            r_key == self.r_key and self.base <= va and va + length <= self.base + len(self.memory)
-        )
+        return not length or (r_key == self.r_key and self.base <= va and va + length <= self.base + len(self.memory))
 
     def asked_now(self, packet: Packet) -> None:
         opcode = packet.bth.opcode
@@ -407,9 +405,7 @@ class NaiveRc:
 
     def tell_atomic(self, psn: int) -> None:
         aeth = {"syndrome": NO_CREDITS, "msn": self.msn % WRAP}
-        self.answers.append(
-            self.packet(0x12, psn, aeth=aeth, atomic_ack_eth={"orig_rem_dt": self.atomics[psn]})
-        )
+        self.answers.append(self.packet(0x12, psn, aeth=aeth, atomic_ack_eth={"orig_rem_dt": self.atomics[psn]}))
 
     def asked_again(self, packet: Packet, psn: int) -> None:
         opcode = packet.bth.opcode

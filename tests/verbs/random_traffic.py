@@ -15,7 +15,7 @@ from tests.verbs.ends import LATENCY, MEMORY_BASE, MEMORY_BYTES, End, Fate, Tran
 from tests.verbs.naive_rc import NaiveRc, Operation
 from verbs.address import AddressVector
 from verbs.completions import CompletionFlag, CompletionStatus
-from verbs.work import ScatterGather, SendOpcode, SendRequest
+from verbs.work import SendOpcode, SendRequest
 
 MTU = 256
 LONGEST = 6 * MTU
@@ -171,9 +171,7 @@ def drawn_operation(draw: random.Random, number: int, r_key: int) -> Operation:
     if kind in ("swap", "add"):
         cell = CELLS[0] + 8 * draw.randrange((CELLS[1] - CELLS[0]) // 8)
         small = draw.randrange(3)
-        return Operation(
-            number, kind, within(RESULTS, 8), 8, MEMORY_BASE + cell, r_key, 0, draw.randrange(3), small
-        )
+        return Operation(number, kind, within(RESULTS, 8), 8, MEMORY_BASE + cell, r_key, 0, draw.randrange(3), small)
     shared = draw.random() < 0.3
     if kind == "read":
         remote = within(SHARED if shared else SOURCE, length)
