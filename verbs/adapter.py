@@ -59,7 +59,9 @@ class Adapter:
         """By port, the queue pairs that may have something to send, each of them once."""
         self._is_ready: set[int] = set()
         self._timers: list[tuple[int, int]] = []
-        """Cycle and number of queue pairs that want to be woken; some not any more."""
+        """Cycle and number of queue pairs that want to be woken, then or later."""
+        self._timer_of: dict[int, int] = {}
+        """For these queue pairs, the one of their timers that counts."""
 
     # What consumers call.
 
@@ -148,11 +150,7 @@ class Adapter:
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        if self._is_ready:
-            return self.now
-        while self._timers and not self._is_due(*self._timers[0]):
-            heapq.heappop(self._timers)
-        return self._timers[0][0] if self._timers else None
+        return self.now if self._is_ready else self._next_timer()
 
     def _deliver(self, packet: Packet, number: int) -> bool:
         """Hands a packet to its queue pair, if its headers are as they should be (IBTA vol 1, 9.6.1)."""
@@ -172,14 +170,24 @@ class Adapter:
 
     def _pass_time(self, now: int) -> None:
         self.now = now
-        while self._timers and self._timers[0][0] <= now:
-            when, number = heapq.heappop(self._timers)
-            if self._is_due(when, number):
-                self._pairs[number].expire(now)
+        while (when := self._next_timer()) is not None and when <= now:
+            _when, number = heapq.heappop(self._timers)
+            del self._timer_of[number]
+            self._pairs[number].expire(now)
 
-    def _is_due(self, when: int, number: int) -> bool:
-        queue_pair = self._pairs.get(number)
-        return queue_pair is not None and queue_pair.wake == when
+    def _next_timer(self) -> int | None:
+        """The cycle in which the first queue pair wants to be woken."""
+        while self._timers:
+            when, number = self._timers[0]
+            queue_pair = self._pairs.get(number)
+            if self._timer_of.get(number) == when and queue_pair is not None and queue_pair.wake == when:
+                return when
+            heapq.heappop(self._timers)
+            if self._timer_of.get(number) == when:
+                del self._timer_of[number]
+                if queue_pair is not None:
+                    self._watch(queue_pair)
+        return None
 
     def _changed(self, queue_pair: QueuePair) -> None:
         number = queue_pair.number
@@ -188,9 +196,14 @@ class Adapter:
             self._ready[queue_pair.pair.attributes.port - 1].append(queue_pair)
 
     def _watch(self, queue_pair: QueuePair) -> None:
-        """Remembers when to wake a queue pair that has nothing to send."""
-        if queue_pair.wake is not None:
-            heapq.heappush(self._timers, (queue_pair.wake, queue_pair.number))
+        """Remembers when to wake a queue pair that has nothing to send.
+
+        Time-outs are put off with every answer, so one that is remembered stays until its time, and is looked at then.
+        """
+        number, when = queue_pair.number, queue_pair.wake
+        if when is not None and self._timer_of.get(number, when + 1) > when:
+            self._timer_of[number] = when
+            heapq.heappush(self._timers, (when, number))
 
     def _report(self, event: AsyncEvent) -> None:
         self.on_event(event)

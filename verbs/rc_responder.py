@@ -81,6 +81,8 @@ class RcResponder:
         """Messages completed."""
         self._has_refused = False
         """A NAK of the expected PSN was sent: nothing else is until that comes."""
+        self._has_seen_congestion = False
+        """A request had FECN set: the next answer says so by BECN (IBTA vol 1, A10.2.1)."""
         self._answers: deque[_Acknowledge | _ReadAnswer | _AtomicAnswer] = deque()
         """What is to be sent, in the order of PSNs but for duplicates."""
         self._atomics: deque[tuple[int, int]] = deque()
@@ -97,7 +99,7 @@ class RcResponder:
         self._message.clear()
         self._answers.clear()
         self._atomics.clear()
-        self._has_refused = False
+        self._has_refused = self._has_seen_congestion = False
 
     def flush(self) -> None:
         """Ends the receive request of a message that will not end. Answers that are due are still sent."""
@@ -108,6 +110,7 @@ class RcResponder:
     def receive(self, packet: Packet) -> None:
         """Takes a request."""
         psn = packet.header(BTH).psn
+        self._has_seen_congestion |= bool(packet.header(BTH).fecn)
         behind = psn_after(self._expected, psn)
         if behind == 0:
             self._carry_out(packet)
@@ -294,4 +297,5 @@ class RcResponder:
         return aeth_bytes(syndrome(AckKind.ACK, code), msn)
 
     def _packet(self, operation: Operation, psn: int, extended: bytes, payload: bytes = b"") -> Outgoing:
-        return self._pair.envelope.packet(Service.RC << 5 | operation, psn, extended, payload)
+        becn, self._has_seen_congestion = self._has_seen_congestion, False
+        return self._pair.envelope.packet(Service.RC << 5 | operation, psn, extended, payload, becn=becn)

@@ -8,7 +8,7 @@ from verbs.completions import CompletionFlag, CompletionOpcode, CompletionStatus
 from verbs.queue_pair import PostError
 from verbs.receive_queue import QueueFullError
 from verbs.work import MAX_MESSAGE_BYTES, ReceiveRequest, ScatterGather, SendOpcode, SendRequest
-from wire.headers import AETH, IETH, IMM_DT
+from wire.headers import AETH, BTH, IETH, IMM_DT, LRH
 from wire.opcodes import Opcode
 
 SUCCESS = CompletionStatus.SUCCESS
@@ -214,3 +214,14 @@ def test_sending_with_invalidate_names_a_key_in_the_last_packet() -> None:
     [received] = b.received()
     assert (received.flags, received.imm) == (CompletionFlag.WITH_INV, window.key)
     assert window.region is None
+
+
+def test_congestion_that_a_request_has_seen_is_told_by_the_next_answer() -> None:
+    a, b = connected()
+    wire = wire_between(a, b)
+    for congested in (1, 0):
+        b.receive(0, 64)
+        a.send(0, 8)
+        b.adapter.receive(BTH["fecn"].write(a.adapter.poll(wire.now).data, congested, LRH.size_bytes), wire.now)
+        wire.run()
+    assert [packet.bth.becn for packet in wire.packets(1)] == [1, 0]
