@@ -137,8 +137,8 @@ class Adapter:
             if queue_pair.number not in self._pairs:
                 continue
             outgoing = queue_pair.next_packet(now)
+            self._watch(queue_pair)
             if outgoing is None:
-                self._watch(queue_pair)
                 continue
             self._changed(queue_pair)
             if not self.ports[port - 1].has_lid(LRH["dlid"].read(outgoing.data)):
@@ -196,7 +196,7 @@ class Adapter:
             self._ready[queue_pair.pair.attributes.port - 1].append(queue_pair)
 
     def _watch(self, queue_pair: QueuePair) -> None:
-        """Remembers when to wake a queue pair that has nothing to send.
+        """Remembers when to wake a queue pair.
 
         Time-outs are put off with every answer, so one that is remembered stays until its time, and is looked at then.
         """

@@ -6,22 +6,15 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from verbs.aeth import (
-    CREDITS,
-    NO_CREDIT_COUNT,
-    AckKind,
-    NakCode,
-    ack_kind,
-    ack_timeout_cycles,
-    ack_value,
-    rnr_timer_cycles,
-)
+from verbs.aeth import AckKind, NakCode, ack_kind, ack_value
 from verbs.completions import CompletionStatus
+from verbs.end_to_end_credits import EndToEndCredits
 from verbs.frame import Outgoing
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
 from verbs.psn import PSN_MASK, PSN_WINDOW, psn_add, psn_after
 from verbs.regions import ProtectionError
+from verbs.retries import Retries
 from verbs.segments import packets_of, segment
 from verbs.states import QpState
 from verbs.work import SendOpcode, SendRequest, scatter
@@ -34,9 +27,6 @@ __all__ = ["ACK_INTERVAL", "RcRequester"]
 ACK_INTERVAL: Final = 16
 """Within a message every packet of that number asks for an ACK: a time-out then covers few packets, and a long
 message that loses one is not sent again from its beginning."""
-
-_ENDLESS: Final = 7
-"""As RNR retry count: without end (IBTA vol 1, 9.7.5.2.8)."""
 
 _LAST_OF_READ: Final = (Operation.RDMA_READ_RESPONSE_LAST, Operation.RDMA_READ_RESPONSE_ONLY)
 
@@ -92,27 +82,21 @@ class RcRequester:
         """The PSN after the last one that was ever sent."""
         self._unused = 0
         """The next PSN for a work that has none."""
-        self._ssn = 0
-        self._limit: int | None = 0
-        """LSN: messages up to this SSN find a receive request posted; None if the peer does not count them."""
         self._outstanding_reads = 0
         """READs and atomics begun and not done."""
-        self._retries = 0
-        self._rnr_retries = 0
+        self._credits = EndToEndCredits()
+        self._retries = Retries(pair)
         self._recovering = False
         """A gap in responses was seen, and what is missing is being asked for again."""
-        self._deadline: int | None = None
-        self._rnr_until: int | None = None
 
     def start(self) -> None:
         """Begins anew with the first PSN that the attributes give."""
         psn = self._pair.attributes.sq_psn
         self._psn = self._unacknowledged = self._sent = self._unused = psn
-        self._current = self._ssn = self._outstanding_reads = 0
-        self._limit = 0
+        self._current = self._outstanding_reads = 0
+        self._credits = EndToEndCredits()
         self._recovering = False
-        self._deadline = self._rnr_until = None
-        self._renew_retries()
+        self._retries.renew()
 
     def post(self, request: SendRequest) -> None:
         """Adds a request."""
@@ -121,7 +105,7 @@ class RcRequester:
     @property
     def wake(self) -> int | None:
         """The cycle in which to call `expire`."""
-        return self._deadline if self._rnr_until is None else self._rnr_until
+        return self._retries.wake
 
     @property
     def posted(self) -> int:
@@ -137,18 +121,18 @@ class RcRequester:
         """Ends all requests, as in an error state."""
         while self._works:
             self._pair.complete_send(self._works.popleft().request, CompletionStatus.WR_FLUSH_ERR)
-        self._deadline = self._rnr_until = None
+        self._retries.stop()
 
     def clear(self) -> None:
         """Forgets all requests."""
         self._works.clear()
-        self._deadline = self._rnr_until = None
+        self._retries.stop()
 
     # Sending.
 
     def next_packet(self, now: int) -> Outgoing | None:
         """The next packet that may be sent now."""
-        if self._rnr_until is not None:
+        if self._retries.waits_for_receiver:
             return None
         while self._current < len(self._works) and self._pair.state in (QpState.RTS, QpState.SQD):
             work = self._works[self._current]
@@ -177,15 +161,10 @@ class RcRequester:
         count = packets_of(request.length, attributes.path_mtu)
         if psn_after(self._unused, self._unacknowledged) + count > PSN_WINDOW:
             return False
-        if not request.opcode.takes_a_receive or self._limit is None:
-            return True
-        # A message that is one beyond the credits may begin (IBTA vol 1, 9.7.7.2.5).
-        return psn_after(psn_add(self._limit, 1), psn_add(self._ssn, 1)) < PSN_WINDOW
+        return not request.opcode.takes_a_receive or self._credits.next_may_begin()
 
     def _has_credit(self, work: _Work) -> bool:
-        if self._limit is None or not work.request.opcode.takes_a_receive:
-            return True
-        return psn_after(self._limit, work.ssn) < PSN_WINDOW
+        return not work.request.opcode.takes_a_receive or self._credits.covers(work.ssn)
 
     def _is_let_in(self, work: _Work) -> bool:
         """The one packet that went without a credit has been acknowledged: the message has its receive request."""
@@ -193,16 +172,12 @@ class RcRequester:
 
     def _begin(self, work: _Work) -> None:
         opcode = work.request.opcode
-        self._ssn = psn_add(self._ssn, 1)
-        work.ssn = self._ssn
+        work.ssn = self._credits.number(takes_a_receive=opcode.takes_a_receive)
         work.first_psn = self._unused
         work.packets = 1 if opcode.is_atomic else packets_of(work.request.length, self._pair.attributes.path_mtu)
         self._unused = psn_add(self._unused, work.packets)
         if opcode.brings_data_back:
             self._outstanding_reads += 1
-        if not opcode.takes_a_receive and self._limit is not None:
-            # It has a number as every message, and takes no receive request for it.
-            self._limit = psn_add(self._limit, 1)
 
     def _perform(self, work: _Work) -> None:
         work.error = self._pair.perform_local(work.request)
@@ -235,8 +210,8 @@ class RcRequester:
             self._sent = self._psn
         if ends:
             self._current += 1
-        if ack_req and self._deadline is None:
-            self._set_timer(now)
+        if ack_req:
+            self._retries.start_timeout(now)
         return packet
 
     # Answers.
@@ -249,7 +224,7 @@ class RcRequester:
         kind = ack_kind(answer.syndrome) if answer is not None else AckKind.ACK
         if ahead >= psn_after(self._sent, self._unacknowledged):
             if ahead == PSN_MASK and kind is AckKind.ACK and answer is not None:
-                self._take_credits(answer.syndrome, answer.msn)
+                self._credits.take(ack_value(answer.syndrome), answer.msn)
             return
         operation = Operation(bth.opcode & 0x1F)
         if kind is None or (operation is not Operation.ACKNOWLEDGE and kind is not AckKind.ACK):
@@ -259,7 +234,7 @@ class RcRequester:
         else:
             arrived = self._acknowledged(bth.psn, now)
         if answer is not None and kind is AckKind.ACK:
-            self._take_credits(answer.syndrome, answer.msn)
+            self._credits.take(ack_value(answer.syndrome), answer.msn)
         if self._pair.state is QpState.ERR:
             return
         if not arrived:
@@ -287,15 +262,13 @@ class RcRequester:
         if psn != start:
             is_behind = psn_after(self._psn, start) < psn_after(psn, start)
             self._unacknowledged = psn
-            self._renew_retries()
+            self._retries.renew()
             self._recovering = False
-            self._deadline = None
-            self._rnr_until = None
             self._retire()
             if is_behind:
                 self._go_to(psn)
             if self._works and psn != self._sent:
-                self._set_timer(now)
+                self._retries.start_timeout(now)
         return complete
 
     def _retire(self) -> None:
@@ -318,15 +291,6 @@ class RcRequester:
             return False
         # The oldest work begins at the oldest PSN, or before it.
         return self._unacknowledged == work.end_psn or psn_after(self._unacknowledged, work.end_psn) < PSN_WINDOW
-
-    def _take_credits(self, syndrome: int, msn: int) -> None:
-        code = ack_value(syndrome)
-        if code == NO_CREDIT_COUNT or self._limit is None:
-            self._limit = None
-            return
-        limit = psn_add(msn, CREDITS[code])
-        if psn_after(limit, self._limit) < PSN_WINDOW:
-            self._limit = limit
 
     def _take_data(self, packet: Packet, operation: Operation, now: int) -> None:
         """Takes the answer to the oldest READ or atomic."""
@@ -359,16 +323,12 @@ class RcRequester:
             self._recovering = True
 
     def _not_ready(self, timer_code: int, now: int) -> None:
-        if self._rnr_until is not None:
+        if self._retries.waits_for_receiver:
             return
-        if self._pair.attributes.rnr_retry != _ENDLESS:
-            if not self._rnr_retries:
-                self._fail(CompletionStatus.RNR_RETRY_EXC_ERR)
-                return
-            self._rnr_retries -= 1
-        self._go_to(self._unacknowledged)
-        self._deadline = None
-        self._rnr_until = now + rnr_timer_cycles(timer_code, self._pair.cycle_ns)
+        if self._retries.wait_for_receiver(timer_code, now):
+            self._go_to(self._unacknowledged)
+        else:
+            self._fail(CompletionStatus.RNR_RETRY_EXC_ERR)
 
     def _refused(self, code: int, now: int) -> None:
         if code == NakCode.PSN_SEQUENCE_ERROR:
@@ -381,28 +341,19 @@ class RcRequester:
 
     def expire(self, now: int) -> None:
         """Lets time pass to `now`."""
-        if self._rnr_until is not None and self._rnr_until <= now:
-            self._rnr_until = None
-        if self._deadline is not None and self._deadline <= now:
+        if self._retries.expire(now):
             self._recovering = False
             self._try_again(now)
 
-    def _set_timer(self, now: int) -> None:
-        cycles = ack_timeout_cycles(self._pair.attributes.timeout, self._pair.cycle_ns)
-        self._deadline = None if cycles is None else now + cycles
-
     def _try_again(self, now: int) -> None:
         """Sends again from the oldest PSN that is not acknowledged, if that is still allowed."""
-        if not self._retries:
+        if self._retries.waits_for_receiver:
+            return  # and then it is sent again from there anyway
+        if self._retries.spend():
+            self._go_to(self._unacknowledged)
+            self._retries.start_timeout(now, anew=True)
+        else:
             self._fail(CompletionStatus.RETRY_EXC_ERR)
-            return
-        self._retries -= 1
-        self._go_to(self._unacknowledged)
-        self._set_timer(now)
-
-    def _renew_retries(self) -> None:
-        self._retries = self._pair.attributes.retry_cnt
-        self._rnr_retries = self._pair.attributes.rnr_retry
 
     def _go_to(self, psn: int) -> None:
         """The next packet to be sent is that of `psn`."""

@@ -273,8 +273,10 @@ class RcResponder:
                 access = Access.REMOTE_READ
                 data = pair.keys.remote(answer.r_key, answer.va + at, size, pair.pd, pair.number, access).read(size)
         except (ProtectionError, MemoryFaultError):
-            self._answers.clear()
-            if not answer.is_repeat:
+            if answer.is_repeat:
+                self._answers.popleft()
+            else:
+                self._answers.clear()
                 nak = syndrome(AckKind.NAK, NakCode.REMOTE_OPERATIONAL_ERROR)
                 self._answers.append(_Acknowledge(psn, answer.msn, nak))
                 pair.tell(AsyncEventType.QP_FATAL)
