@@ -63,7 +63,8 @@ class UdResponder:
         """Takes a datagram.
 
         The first 40 bytes of the memory are for the GRH, and stay as they were if there is none. One that does not fit
-        is lost, its receive request completed with an error.
+        is lost, and its receive request completed with an error; the queue pair goes on, since anybody who knows its
+        Q_Key may send such.
         """
         pair, deth = self._pair, packet.header(DETH)
         if deth.q_key != pair.attributes.q_key:
@@ -86,7 +87,8 @@ class UdResponder:
                 status = CompletionStatus.LOC_PROT_ERR
         if status:
             pair.complete_receive(request, status)
-            pair.fail(QpState.ERR)
+            if status is not CompletionStatus.LOC_LEN_ERR:
+                pair.fail(QpState.ERR)
             return
         imm = 0
         if packet.has(IMM_DT):

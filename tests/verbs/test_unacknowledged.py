@@ -108,13 +108,14 @@ def test_a_datagram_without_a_receive_request_is_lost() -> None:
     assert (received.imm, received.flags) == (1, CompletionFlag.WITH_IMM)
 
 
-def test_a_datagram_that_does_not_fit_is_a_length_error() -> None:
+def test_a_datagram_that_does_not_fit_is_a_length_error_and_the_next_one_is_received() -> None:
     a, b = connected(QpType.UD)
-    b.receive(0, 47)
     handle = a.adapter.create_ah(a.pd, AddressVector(2))
-    a.send(0, 8, handle=handle, remote_qp=b.qp.number, remote_q_key=0x11)
+    for room in (47, 48):
+        b.receive(0, room)
+        a.send(0, 8, handle=handle, remote_qp=b.qp.number, remote_q_key=0x11)
     wire_between(a, b).run()
-    assert [entry.status for entry in b.received()] == [CompletionStatus.LOC_LEN_ERR]
+    assert [entry.status for entry in b.received()] == [CompletionStatus.LOC_LEN_ERR, SUCCESS]
 
 
 def test_a_datagram_to_the_own_queue_pair_arrives() -> None:
