@@ -25,7 +25,7 @@ from verbs.regions import KeyTable, ProtectionDomain
 from verbs.states import QpType
 from wire.headers import LRH
 from wire.opcodes import is_request
-from wire.packet import Packet, parse
+from wire.packet import Packet
 
 __all__ = ["CYCLE_NS", "FIRST_QP", "Adapter"]
 
@@ -123,9 +123,7 @@ class Adapter:
     def receive(self, data: bytes, now: int, port: int = 1) -> None:
         """Takes a packet, LRH to ICRC, that the link layer found good."""
         self._pass_time(now)
-        packet = read_packet(data)
-        if packet is None or not self._deliver(packet, port):
-            self.dropped += 1
+        self._take_in(data, port)
 
     def poll(self, now: int, port: int = 1) -> Outgoing | None:
         """Lets time pass to cycle `now`, and gives a packet to be sent by a port; None if there is none."""
@@ -144,13 +142,18 @@ class Adapter:
             if not self.ports[port - 1].has_lid(LRH["dlid"].read(outgoing.data)):
                 return outgoing
             # No switch sends a packet back to where it came from.
-            self._deliver(parse(outgoing.data), port)
+            self._take_in(outgoing.data, port)
         return None
 
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
         return self.now if self._is_ready else self._next_timer()
+
+    def _take_in(self, data: bytes, port: int) -> None:
+        packet = read_packet(data)
+        if packet is None or not self._deliver(packet, port):
+            self.dropped += 1
 
     def _deliver(self, packet: Packet, number: int) -> bool:
         """Hands a packet to its queue pair, if its headers are as they should be (IBTA vol 1, 9.6.1)."""

@@ -290,7 +290,7 @@ class RcRequester:
         if not work.packets or work.awaits_data:
             return False
         # The oldest work begins at the oldest PSN, or before it.
-        return self._unacknowledged == work.end_psn or psn_after(self._unacknowledged, work.end_psn) < PSN_WINDOW
+        return psn_after(self._unacknowledged, work.end_psn) < PSN_WINDOW
 
     def _take_data(self, packet: Packet, operation: Operation, now: int) -> None:
         """Takes the answer to the oldest READ or atomic."""

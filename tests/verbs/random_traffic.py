@@ -22,6 +22,9 @@ LONGEST = 6 * MTU
 SLOTS = 12
 """Receive requests go round through so many places."""
 
+TOO_SHORT = 10
+"""Bytes of a receive request that does not suffice."""
+
 # Of the memory of each end, by what it is for: nothing else touches it.
 SOURCE = 0x0000, 0x3000
 """What is sent and written from here, and read by the peer."""
@@ -183,6 +186,24 @@ def drawn_operation(draw: random.Random, number: int, r_key: int) -> Operation:
     return Operation(number, kind, local, length, imm=imm)
 
 
+def bad_operation(draw: random.Random, number: int, r_key: int) -> tuple[Operation, str, str]:
+    """An operation that is refused, what it ends with, and what the next receive request of its peer ends with."""
+    local, size, cell = SOURCE[0], draw.randrange(TOO_SHORT + 1, LONGEST), MEMORY_BASE + CELLS[0]
+    kind, at, key = draw.choice(["write", "write_imm", "read", "add", "swap"]), cell, r_key
+    match draw.choice(["long", "key", "range", "odd"]):
+        case "long":
+            return Operation(number, "send", local, size), "REM_INV_REQ_ERR", "LOC_LEN_ERR"
+        case "key":
+            key ^= 1 << draw.randrange(32)
+        case "range":
+            at = draw.choice([MEMORY_BASE - 8, MEMORY_BASE + MEMORY_BYTES, (1 << 64) - 8])
+        case "odd":
+            odd = Operation(number, "add", RESULTS[0], 8, cell + draw.randrange(1, 8), r_key)
+            return odd, "REM_INV_REQ_ERR", "WR_FLUSH_ERR"
+    size = 8 if kind in ("add", "swap") else size
+    return Operation(number, kind, local, size, at, key), "REM_ACCESS_ERR", "WR_FLUSH_ERR"
+
+
 @dataclass
 class Oracle:
     """What one end's operations do, one after the other."""
@@ -261,6 +282,34 @@ class Conversation:
                     self._posted_receives[side] += 1
                     held += 1
             self.wire.run(self.wire.now + self._draw.randrange(1, 4000))
+
+    def end_badly(self, side: int) -> None:
+        """Posts operations at one end of which one cannot be carried out, and receive requests for all of them.
+
+        The wire has to be a good one: if what refuses it is lost, its requester learns only that nobody answers.
+        """
+        mine, peer = self.talkers[side], self.talkers[1 - side]
+        oracle = self.oracles[side]
+        good = self._draw.randrange(6)
+        operations = [
+            drawn_operation(self._draw, self._numbers[side] + number, peer.r_key) for number in range(good + 3)
+        ]
+        for operation in operations[:good]:
+            oracle.carry_out(operation)
+        operations[good], status, their_status = bad_operation(self._draw, operations[good].number, peer.r_key)
+        oracle.sends.append((operations[good].number, status))
+        oracle.sends += [(operation.number, "WR_FLUSH_ERR") for operation in operations[good + 1 :]]
+        first = self._posted_receives[1 - side]
+        wanted = len(oracle.receives)
+        for number in range(first, wanted):
+            peer.post_receive(number, slot(number), LONGEST)
+        for number, expected in ((wanted, their_status), (wanted + 1, "WR_FLUSH_ERR")):
+            peer.post_receive(number, slot(number), TOO_SHORT)
+            oracle.receives.append((number, expected, 0, 0))
+        self._numbers[side] += len(operations)
+        for operation in operations:
+            mine.post(operation)
+        self.wire.run()
 
     def _has_ended(self) -> bool:
         return all(

@@ -68,12 +68,13 @@ def test_a_right_that_is_not_given_is_a_remote_access_error(opcode: SendOpcode, 
     assert statuses(a) == [CompletionStatus.REM_ACCESS_ERR]
 
 
-def test_random_wrong_keys_ranges_and_rights_are_all_refused() -> None:
-    seed = 5
+@pytest.mark.parametrize(("seed", "count"), [(5, 300), pytest.param(None, 100_000, marks=pytest.mark.deep)])
+def test_random_wrong_keys_and_ranges_are_all_refused(seed: int | None, count: int) -> None:
+    seed = random.SystemRandom().getrandbits(32) if seed is None else seed
     print(f"seed {seed}")
     draw = random.Random(seed)
-    secret = random.Random(1).randbytes(MEMORY_BYTES)
-    for _ in range(300):
+    secret = draw.randbytes(MEMORY_BYTES)
+    for _ in range(count):
         a, b = connected()
         b.put(0, secret)
         opcode = draw.choice([WRITE, READ, ADD])

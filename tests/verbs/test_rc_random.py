@@ -29,6 +29,21 @@ def test_memory_and_completions_are_those_of_the_operations_in_order(kinds: tupl
     converse(kinds, 14, 2_000)
 
 
+def refuse(kinds: tuple[str, str], seed: int, times: int) -> None:
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    for _ in range(times):
+        talk = Conversation(kinds, draw, fate_of(draw, 0, 0, 1), receives=3)
+        talk.go_on(draw.randrange(4))
+        talk.end_badly(draw.randrange(2))
+        assert not talk.differences(), f"seed {seed}: {talk.differences()}"
+
+
+@pytest.mark.parametrize("kinds", PAIRINGS, ids="-".join)
+def test_what_cannot_be_carried_out_ends_as_the_standard_says_and_the_rest_is_flushed(kinds: tuple[str, str]) -> None:
+    refuse(kinds, 41, 40)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("kinds", PAIRINGS, ids="-".join)
 def test_a_hundred_thousand_packets_make_no_difference(kinds: tuple[str, str]) -> None:
