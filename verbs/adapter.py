@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from typing import Final
 
@@ -125,24 +125,36 @@ class Adapter:
         self._pass_time(now)
         self._take_in(data, port)
 
-    def poll(self, now: int, port: int = 1) -> Outgoing | None:
-        """Lets time pass to cycle `now`, and gives a packet to be sent by a port; None if there is none."""
+    def poll(self, now: int, port: int = 1, *, blocked: Collection[int] = ()) -> Outgoing | None:
+        """Lets time pass to cycle `now`, and gives a packet to be sent by a port; None if there is none.
+
+        There is none either if all that there is has an SL in `blocked`, for which the port has no room.
+        """
         self._pass_time(now)
-        ready = self._ready[port - 1]
-        while ready:
+        ready, waiting = self._ready[port - 1], []
+        found = None
+        while ready and found is None:
             queue_pair = ready.popleft()
+            if blocked and queue_pair.sl in blocked:
+                waiting.append(queue_pair)
+                continue
             self._is_ready.discard(queue_pair.number)
-            if queue_pair.number not in self._pairs:
-                continue
-            outgoing = queue_pair.next_packet(now)
-            self._watch(queue_pair)
-            if outgoing is None:
-                continue
-            self._changed(queue_pair)
-            if not self.ports[port - 1].has_lid(LRH["dlid"].read(outgoing.data)):
-                return outgoing
-            # No switch sends a packet back to where it came from.
-            self._take_in(outgoing.data, port)
+            if queue_pair.number in self._pairs:
+                found = self._packet_of(queue_pair, port)
+        ready.extendleft(reversed(waiting))
+        return found
+
+    def _packet_of(self, queue_pair: QueuePair, port: int) -> Outgoing | None:
+        """The next packet of a queue pair, if it has one for others."""
+        outgoing = queue_pair.next_packet(self.now)
+        self._watch(queue_pair)
+        if outgoing is None:
+            return None
+        self._changed(queue_pair)
+        if not self.ports[port - 1].has_lid(LRH["dlid"].read(outgoing.data)):
+            return outgoing
+        # No switch sends a packet back to where it came from.
+        self._take_in(outgoing.data, port)
         return None
 
     @property

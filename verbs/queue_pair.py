@@ -65,6 +65,8 @@ class _Sender(Protocol):
     def posted(self) -> int: ...
     @property
     def is_drained(self) -> bool: ...
+    @property
+    def sl(self) -> int: ...
 
 
 class _Responder(Protocol):
@@ -210,6 +212,11 @@ class QueuePair:
             pair.receives.post(request)
 
     # What the adapter calls.
+
+    @property
+    def sl(self) -> int:
+        """SL of the next packet."""
+        return self._sender.sl
 
     @property
     def wake(self) -> int | None:

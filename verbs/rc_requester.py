@@ -113,6 +113,11 @@ class RcRequester:
         return len(self._works)
 
     @property
+    def sl(self) -> int:
+        """SL of the next packet."""
+        return self._pair.attributes.path.sl
+
+    @property
     def is_drained(self) -> bool:
         """True if nothing that was begun has not ended."""
         return not self._works or not (self._works[0].packets or self._works[0].done)

@@ -48,6 +48,12 @@ class UnacknowledgedSender:
         return len(self._works)
 
     @property
+    def sl(self) -> int:
+        """SL of the next packet."""
+        handle = self._works[0].handle if self._works else None
+        return self._pair.attributes.path.sl if handle is None else handle.vector.sl
+
+    @property
     def is_drained(self) -> bool:
         """True between messages."""
         return self._index == 0

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.verbs.ends import ALL_ACCESS, MEMORY_BASE, MEMORY_BYTES, End, connected, wire_between
+from tests.verbs.ends import ALL_ACCESS, MEMORY_BASE, MEMORY_BYTES, End, bring_up, connected, wire_between
+from verbs.address import AddressVector
 from verbs.completions import AsyncEventType, CompletionOpcode, CompletionStatus
 from verbs.regions import Access
 from verbs.states import QpState
@@ -227,9 +228,6 @@ def test_after_reset_a_queue_pair_begins_anew() -> None:
     a.qp.modify(QpState.ERR)
     a.qp.modify(QpState.RESET)
     assert statuses(a) == [FLUSHED]
-    from tests.verbs.ends import bring_up
-    from verbs.address import AddressVector
-
     bring_up(a, AddressVector(2), b.qp.number)
     b.receive(0, 64)
     a.send(0, 8)

@@ -165,24 +165,6 @@ def test_only_the_last_packet_of_a_solicited_message_is_solicited() -> None:
     assert told == [2]
 
 
-def test_a_message_to_the_own_port_comes_back_inside_the_adapter() -> None:
-    a, _b = connected()
-    pair = a.adapter.create_qp(a.qp.pair.kind, a.pd, a.send_cq, a.recv_cq)
-    other = a.adapter.create_qp(a.qp.pair.kind, a.pd, a.send_cq, a.recv_cq)
-    from tests.verbs.ends import End, bring_up
-    from verbs.address import AddressVector
-
-    for one, peer in ((pair, other), (other, pair)):
-        end = End(a.adapter, a.pd, a.memory, a.region, a.send_cq, a.recv_cq, one)
-        bring_up(end, AddressVector(1), peer.number)
-    other.post_receive(ReceiveRequest(5, [a.piece(512, 512)]))
-    a.put(0, b"to myself" * 40)
-    pair.post_send(SendRequest(4, SendOpcode.SEND, [a.piece(0, 360)]))
-    assert a.adapter.poll(0) is None
-    assert a.get(512, 360) == b"to myself" * 40
-    assert [entry.wr_id for entry in a.sent()] == [4]
-
-
 def test_what_a_send_queue_does_not_take_is_refused_when_it_is_posted() -> None:
     a, b = connected()
     key = a.region.key
