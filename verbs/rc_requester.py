@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from verbs.aeth import AckKind, NakCode, ack_kind, ack_value
@@ -16,6 +15,7 @@ from verbs.psn import PSN_MASK, PSN_WINDOW, psn_add, psn_after
 from verbs.regions import ProtectionError
 from verbs.retries import Retries
 from verbs.segments import packets_of, segment
+from verbs.send_work import SendWork
 from verbs.states import QpState
 from verbs.work import SendOpcode, SendRequest, scatter
 from wire.headers import AETH, ATOMIC_ACK_ETH, BTH
@@ -37,41 +37,12 @@ _NAK_STATUS: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Work:
-    """A request of the send queue on its way.
-
-    Attributes:
-        first_psn, packets: the PSNs that it takes; no packets: none were given to it yet.
-        ssn: its number among the queue's messages.
-        answered: READ responses, or the atomic's answer, that have come.
-        done: what asks for no packet has been performed.
-        error: what it ends with as soon as all before it has ended.
-    """
-
-    request: SendRequest
-    first_psn: int = 0
-    packets: int = 0
-    ssn: int = 0
-    answered: int = 0
-    done: bool = False
-    error: CompletionStatus = CompletionStatus.SUCCESS
-
-    @property
-    def end_psn(self) -> int:
-        return psn_add(self.first_psn, self.packets)
-
-    @property
-    def awaits_data(self) -> bool:
-        return self.request.opcode.brings_data_back and self.answered < self.packets
-
-
 class RcRequester:
     """Sends what was posted, in order, and again from where a NAK, a gap or a time-out says."""
 
     def __init__(self, pair: PairState) -> None:
         self._pair = pair
-        self._works: deque[_Work] = deque()
+        self._works: deque[SendWork] = deque()
         self._current = 0
         """Index of the work from which the next packet comes."""
         self._psn = 0
@@ -100,7 +71,7 @@ class RcRequester:
 
     def post(self, request: SendRequest) -> None:
         """Adds a request."""
-        self._works.append(_Work(request))
+        self._works.append(SendWork(request))
 
     @property
     def wake(self) -> int | None:
@@ -155,7 +126,7 @@ class RcRequester:
             return self._send(work, now)
         return None
 
-    def _may_begin(self, work: _Work) -> bool:
+    def _may_begin(self, work: SendWork) -> bool:
         request, attributes = work.request, self._pair.attributes
         if self._pair.state is QpState.SQD or (request.fence and self._outstanding_reads):
             return False
@@ -168,14 +139,14 @@ class RcRequester:
             return False
         return not request.opcode.takes_a_receive or self._credits.next_may_begin()
 
-    def _has_credit(self, work: _Work) -> bool:
+    def _has_credit(self, work: SendWork) -> bool:
         return not work.request.opcode.takes_a_receive or self._credits.covers(work.ssn)
 
-    def _is_let_in(self, work: _Work) -> bool:
+    def _is_let_in(self, work: SendWork) -> bool:
         """The one packet that went without a credit has been acknowledged: the message has its receive request."""
         return 0 < psn_after(self._unacknowledged, work.first_psn) <= work.packets
 
-    def _begin(self, work: _Work) -> None:
+    def _begin(self, work: SendWork) -> None:
         opcode = work.request.opcode
         work.ssn = self._credits.number(takes_a_receive=opcode.takes_a_receive)
         work.first_psn = self._unused
@@ -184,13 +155,13 @@ class RcRequester:
         if opcode.brings_data_back:
             self._outstanding_reads += 1
 
-    def _perform(self, work: _Work) -> None:
+    def _perform(self, work: SendWork) -> None:
         work.error = self._pair.perform_local(work.request)
         work.done = not work.error
         self._current += work.done
         self._retire()
 
-    def _send(self, work: _Work, now: int) -> Outgoing | None:
+    def _send(self, work: SendWork, now: int) -> Outgoing | None:
         pair, mtu = self._pair, self._pair.attributes.path_mtu
         index = psn_after(self._psn, work.first_psn)
         try:
@@ -291,7 +262,7 @@ class RcRequester:
                 self._outstanding_reads -= 1
             self._pair.complete_send(work.request)
 
-    def _is_answered(self, work: _Work) -> bool:
+    def _is_answered(self, work: SendWork) -> bool:
         if not work.packets or work.awaits_data:
             return False
         # The oldest work begins at the oldest PSN, or before it.
