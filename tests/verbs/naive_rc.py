@@ -2,7 +2,7 @@
 with `verbs`.
 
 Sequence numbers are kept whole and cut to 24 bits on the wire. The responder makes every answer at once, an ACK for
-each packet that asks for one; the requester keeps every message that it was ever given. Neither counts credits.
+each packet that asks for one; the requester keeps every message that it was ever given, and heeds no credits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from wire.packet import Packet, build, parse
 WRAP = 1 << 24
 HALF = 1 << 23
 NO_CREDITS = 0x1F
+CREDITS = 0, 1, 2, 3, 4, 6, 8, 12, 16
+"""Of the first codes."""
 RNR = 0x20
 NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATION = 0x60, 0x61, 0x62, 0x63
 RNR_CODE = 1
@@ -78,6 +80,8 @@ class NaiveRc:
     reads: int = 4
     timeout: int = 1 << 18
     retry_cnt: int = 7
+    counts: bool = False
+    """Whether its ACKs tell credits."""
     sends: list[tuple[int, str]] = field(default_factory=list)
     """Completions: number and status."""
     receives: list[tuple[int, str, int, int]] = field(default_factory=list)
@@ -391,7 +395,12 @@ class NaiveRc:
                 self.filling = None
         self.expected += 1
         if packet.bth.ack_req:
-            self.say(NO_CREDITS, self.expected - 1)
+            self.say(self.positive(), self.expected - 1)
+
+    def positive(self) -> int:
+        """The syndrome of an ACK: how many receive requests there are for messages that are not complete."""
+        count = len(self.posted) + (self.filling is not None)
+        return max(code for code, many in enumerate(CREDITS) if many <= count) if self.counts else NO_CREDITS
 
     def respond(self, first: int, reth: object) -> None:
         count = max(1, (reth.dma_len + self.mtu - 1) // self.mtu)
@@ -400,11 +409,11 @@ class NaiveRc:
             data = bytes(self.memory[at : at + min(self.mtu, reth.dma_len - index * self.mtu)]) if reth.dma_len else b""
             begins, ends = index == 0, index == count - 1
             opcode = 0x10 if begins and ends else 0x0D if begins else 0x0F if ends else 0x0E
-            aeth = {"aeth": {"syndrome": NO_CREDITS, "msn": self.msn % WRAP}} if begins or ends else {}
+            aeth = {"aeth": {"syndrome": self.positive(), "msn": self.msn % WRAP}} if begins or ends else {}
             self.answers.append(self.packet(opcode, first + index, data, **aeth))
 
     def tell_atomic(self, psn: int) -> None:
-        aeth = {"syndrome": NO_CREDITS, "msn": self.msn % WRAP}
+        aeth = {"syndrome": self.positive(), "msn": self.msn % WRAP}
         self.answers.append(self.packet(0x12, psn, aeth=aeth, atomic_ack_eth={"orig_rem_dt": self.atomics[psn]}))
 
     def asked_again(self, packet: Packet, psn: int) -> None:
@@ -415,4 +424,4 @@ class NaiveRc:
             if psn in self.atomics:
                 self.tell_atomic(psn)
         else:
-            self.say(NO_CREDITS, self.expected - 1)
+            self.say(self.positive(), self.expected - 1)

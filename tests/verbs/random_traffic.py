@@ -125,6 +125,7 @@ class NaiveTalker:
         self.r_key = 0xABC0 + lid
         memory = bytearray(contents)
         self.end = NaiveRc(lid, peer_lid, self.qp, peer_qp, memory, MEMORY_BASE, self.r_key, psn, MTU)
+        self.end.counts = contents[0] % 2 == 0
 
     @property
     def transport(self) -> Transport:
