@@ -70,4 +70,4 @@ def check_path(pair: PairState, port: Port, packet: Packet) -> bool:
         return False
     if grh is None or path.route is None:
         return True
-    return grh.sgid == path.route.dgid and grh.dgid == port.gids[path.route.sgid_index]
+    return grh.sgid == path.route.dgid and grh.dgid == port.gid(path.route.sgid_index)

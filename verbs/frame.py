@@ -101,7 +101,7 @@ class Envelope:
                     flow_label=route.flow_label,
                     pay_len=pay_len,
                     hop_lmt=route.hop_limit,
-                    sgid=self.port.gids[route.sgid_index],
+                    sgid=self.port.gid(route.sgid_index),
                     dgid=route.dgid,
                 ),
                 LNH.IBA_GLOBAL,

@@ -48,6 +48,10 @@ class Port:
         """An entry of the P_Key table; 0, which matches nothing, where it has none."""
         return self.p_keys[index] if index < len(self.p_keys) else 0
 
+    def gid(self, index: int) -> int:
+        """An entry of the GID table; 0, which is nobody's, where it has none."""
+        return self.gids[index] if index < len(self.gids) else 0
+
     def count_p_key_violation(self) -> None:
         """Counts a packet whose P_Key is not the queue pair's."""
         self.p_key_violations = min(self.p_key_violations + 1, _COUNTER_MAX)

@@ -12,7 +12,7 @@ from verbs.pair_state import PairState
 from verbs.rc_requester import RcRequester
 from verbs.rc_responder import RcResponder
 from verbs.receive_queue import QueueFullError
-from verbs.states import QpAttributes, QpChanges, QpState, QpType, check_ranges, check_transition
+from verbs.states import QpAttributes, QpChanges, QpState, QpType, TransitionError, check_ranges, check_transition
 from verbs.uc import UcResponder, uc_packet
 from verbs.ud import UdResponder, ud_packet
 from verbs.unacknowledged import UnacknowledgedSender
@@ -153,14 +153,17 @@ class QueuePair:
         pair = self.pair
         number = changes.get("port", pair.attributes.port)
         if not 1 <= number <= len(pair.ports):
-            raise PostError(f"port {number}: allowed 1..{len(pair.ports)}")
+            raise TransitionError(f"port {number}: allowed 1..{len(pair.ports)}")
         port = pair.ports[number - 1]
+        route = changes["path"].route if "path" in changes else None
+        if route is not None and not 0 <= route.sgid_index < len(port.gids):
+            raise TransitionError(f"path with SGID index {route.sgid_index}: port {number} has {len(port.gids)} GIDs")
         index = changes.get("p_key_index", 0)
         if not 0 <= index < len(port.p_keys):
-            raise PostError(f"p_key_index {index}: allowed 0..{len(port.p_keys) - 1}")
+            raise TransitionError(f"p_key_index {index}: allowed 0..{len(port.p_keys) - 1}")
         mtu = changes.get("path_mtu", port.mtu)
         if mtu not in map(mtu_bytes, MTU) or mtu > port.mtu:
-            raise PostError(f"path_mtu {mtu}: allowed 256, 512, 1024, 2048, 4096, up to the port's {port.mtu}")
+            raise TransitionError(f"path_mtu {mtu}: allowed 256, 512, 1024, 2048, 4096, up to the port's {port.mtu}")
 
     def post_send(self, request: SendRequest) -> None:
         """Adds a request to the send queue.

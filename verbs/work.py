@@ -93,6 +93,18 @@ class WindowBinding(NamedTuple):
     access: Access
 
 
+_WIDTHS: Final = (
+    ("imm", 32),
+    ("remote_va", 64),
+    ("r_key", 32),
+    ("compare_add", 64),
+    ("swap", 64),
+    ("remote_qp", 24),
+    ("remote_q_key", 32),
+)
+"""Bits that the fields of headers have for them."""
+
+
 @dataclass(slots=True)
 class SendRequest:
     """A work request of a send queue.
@@ -124,6 +136,14 @@ class SendRequest:
     length: int = field(init=False)
 
     def __post_init__(self) -> None:
+        """Check what goes into headers.
+
+        Raises:
+            ValueError: a value that does not fit.
+        """
+        for name, width in _WIDTHS:
+            if not 0 <= getattr(self, name) < 1 << width:
+                raise ValueError(f"work request: {name} {getattr(self, name):#x} does not fit {width} bits")
         self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
 
 

@@ -97,6 +97,12 @@ def test_a_handle_for_a_port_or_a_gid_that_there_is_not_is_refused() -> None:
     end = make_end(1)
     with pytest.raises(ValueError, match=r"port 2: allowed 1\.\.1"):
         end.adapter.create_ah(end.pd, AddressVector(2, port=2))
+    with pytest.raises(ValueError, match="dlid: value 0x10000 does not fit 16 bits"):
+        AddressVector(0x10000)
+    with pytest.raises(ValueError, match=r"src_path_bits 128: allowed 0\.\.127"):
+        AddressVector(2, src_path_bits=128)
+    with pytest.raises(ValueError, match="hop_lmt: value 0x100 does not fit"):
+        GlobalRoute(1, hop_limit=256)
     with pytest.raises(ValueError, match="SGID index 1: port has 1 GIDs"):
         end.adapter.create_ah(end.pd, AddressVector(2, route=GlobalRoute(1, sgid_index=1)))
 

@@ -1,5 +1,6 @@
 """Which packets a queue pair looks at: P_Keys, Q_Keys, GRH, addresses (IBTA vol 1, 9.6.1)."""
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from verbs.address import AddressVector, GlobalRoute
 from verbs.completions import CompletionFlag
 from verbs.port import p_keys_match
 from verbs.states import QpType
+from verbs.work import SendOpcode
 from wire.headers import BTH, GRH, LRH
 from wire.packet import parse
 
@@ -178,3 +180,41 @@ def test_a_datagram_lies_behind_40_bytes_for_its_grh(with_grh: bool) -> None:
     assert b.get(40, 8) == b"datagram"
     assert bool(received.flags & CompletionFlag.GRH) is with_grh
     assert b.get(0, 40) == (parse(wire.log[0][1]).data[8:48] if with_grh else b"?" * 40)
+
+
+def garble(end: End, draw: random.Random) -> None:
+    """From now on some packets come to this end with bytes changed or missing."""
+    take = end.adapter.receive
+
+    def receive(data: bytes, now: int) -> None:
+        if draw.random() < 0.3:
+            changed = bytearray(data)
+            for _ in range(draw.randrange(1, 4)):
+                changed[draw.randrange(len(data))] = draw.getrandbits(8)
+            data = bytes(changed[: draw.choice([len(data), draw.randrange(len(data))])])
+        take(data, now)
+
+    end.adapter.receive = receive  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("kind", QpType)
+def test_packets_with_random_bytes_changed_do_no_harm(kind: QpType) -> None:
+    seed = 8
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    dropped = 0
+    for _ in range(20):
+        a, b = connected(kind, retry_cnt=1, rnr_retry=1)
+        for _ in range(4):
+            b.receive(0, 1024)
+            post(a, b)
+            if kind is not QpType.UD:
+                a.send(0, 600, SendOpcode.RDMA_WRITE_WITH_IMM, to=(b, 0))
+            if kind is QpType.RC:
+                a.send(0, 600, SendOpcode.RDMA_READ, to=(b, 0))
+                a.send(0, 8, SendOpcode.ATOMIC_FETCH_AND_ADD, to=(b, 0))
+        for end in (a, b):
+            garble(end, draw)
+        wire_between(a, b).run(1 << 26)
+        dropped += a.adapter.dropped + b.adapter.dropped
+    assert dropped

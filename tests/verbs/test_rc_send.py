@@ -170,6 +170,8 @@ def test_what_a_send_queue_does_not_take_is_refused_when_it_is_posted() -> None:
     key = a.region.key
     with pytest.raises(PostError, match=r"2147483649 bytes, allowed up to 2147483648"):
         a.qp.post_send(SendRequest(0, SendOpcode.SEND, [ScatterGather(0, MAX_MESSAGE_BYTES + 1, key)]))
+    with pytest.raises(ValueError, match="remote_qp 0x1000000 does not fit 24 bits"):
+        SendRequest(0, SendOpcode.SEND, remote_qp=1 << 24)
     with pytest.raises(PostError, match="17 pieces, allowed up to 16"):
         a.qp.post_send(SendRequest(0, SendOpcode.SEND, [a.piece(0, 1)] * 17))
     with pytest.raises(PostError, match="4 bytes, allowed 8"):
