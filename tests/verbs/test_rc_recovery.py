@@ -11,6 +11,7 @@ from verbs.states import QpState
 from verbs.work import SendOpcode
 from wire.headers import AETH, RETH
 from wire.opcodes import Opcode
+from wire.packet import parse
 
 SUCCESS = CompletionStatus.SUCCESS
 READ, ADD = SendOpcode.RDMA_READ, SendOpcode.ATOMIC_FETCH_AND_ADD
@@ -248,6 +249,22 @@ def test_everything_twice_is_carried_out_once() -> None:
     assert [entry.status for entry in a.sent()] == [SUCCESS] * 8
     assert int.from_bytes(b.get(3000, 8), "little") == 1
     assert a.get(4096, 1000) == b.get(0, 1000)
+
+
+def test_what_is_acknowledged_while_it_is_sent_again_is_not_sent_again() -> None:
+    a, b = connected(timeout=1)
+    for _ in range(4):
+        a.send(0, 8, SendOpcode.RDMA_WRITE, to=(b, 0))
+    for _ in range(4):
+        b.adapter.receive(a.adapter.poll(0).data, 1)
+    assert b.adapter.poll(1) is not None  # the ACK is lost
+    now = 1 + (4096 << 1) // 4
+    b.adapter.receive(a.adapter.poll(now).data, now)
+    a.adapter.receive(b.adapter.poll(now).data, now)
+    assert [entry.status for entry in a.sent()] == [SUCCESS] * 4
+    a.send(0, 8, SendOpcode.RDMA_WRITE, to=(b, 0))
+    assert parse(a.adapter.poll(now).data).bth.psn == 4
+    assert a.adapter.poll(now) is None
 
 
 def test_an_ack_of_what_was_never_sent_is_ignored() -> None:

@@ -85,7 +85,9 @@ def test_a_request_that_is_not_signaled_is_completed_only_if_it_fails() -> None:
     a, b = connected()
     b.receive(0, 64)
     a.send(0, 8, signaled=False)
-    wire_between(a, b).run()
+    wire = wire_between(a, b)
+    wire.run()
+    assert [packet.bth.ack_req for packet in wire.packets(0)] == [1]
     assert not a.sent()
     assert b.received()
 
