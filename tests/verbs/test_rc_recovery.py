@@ -61,6 +61,16 @@ def test_a_lost_request_is_told_by_one_nak_and_sent_again_with_what_followed() -
     assert [packet.bth.psn for packet in wire.packets(0)] == [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
 
 
+def test_each_gap_is_told() -> None:
+    a, b = connected(shared=True)
+    wire = losing(a, b, (0, 2), (0, 7))
+    for _ in range(2):
+        messages(a, b, 3)
+        wire.run()
+    assert [psn for _kind, _code, psn in naks(wire)] == [1, 4]
+    assert wire.now < TIMEOUT_CYCLES
+
+
 def test_the_last_request_lost_is_sent_again_after_the_local_ack_timeout() -> None:
     a, b = connected(timeout=TIMEOUT)
     messages(a, b, 1)
