@@ -20,6 +20,7 @@ __all__ = [
     "Operation",
     "Play",
     "Post",
+    "Taking",
     "Trigger",
     "injected_link",
     "injection_target",
@@ -146,3 +147,12 @@ class Delivery(NamedTuple):
     slot: int
     data: bytes
     """LRH..ICRC."""
+
+
+class Taking(NamedTuple):
+    """An adapter has begun to take a packet that its host had posted: there is room for another one."""
+
+    cycle: int
+    """As the SEND record's stamp."""
+    node: int
+    slot: int

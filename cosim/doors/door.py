@@ -31,8 +31,8 @@ from wire.parameters import AdapterParameters, FabricParameters, adapter_port
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, unpack_smp
-from wire.stimulus import Control, Delivery, Operation, Post
-from wire.trace import AGENT_PORT, Kind, Record, port_of_source
+from wire.stimulus import Control, Delivery, Operation, Post, Taking
+from wire.trace import Kind, Record, port_of_source
 from wire.trace_layout import State
 
 __all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door", "NoAgent"]
@@ -215,15 +215,16 @@ class Door:
             self._flights.pop(flight_key(mad), None)
             self._arrive(port, address, mad)
 
+    def taken(self, taking: Taking) -> None:
+        """There is room for another packet of a host."""
+        self._ready_at[taking.node] -= 1
+
     def observe(self, record: Record) -> None:
-        """An adapter has taken a packet; or a port's state has changed, of which the host there hears.
+        """A port's state has changed, of which the host there hears.
 
         A port that waits for its link to come back (ActiveDefer) waits for nothing but time: it goes on.
         """
-        if record.kind == Kind.SEND:
-            node, behind = port_of_source(record.source)
-            self._ready_at[node] -= behind != AGENT_PORT
-        elif record.kind == Kind.STATE:
+        if record.kind == Kind.STATE:
             if State.state.read(record) == PortState.ACTIVE_DEFER:
                 self._deferring.add(record.source)
             else:

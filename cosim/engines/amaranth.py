@@ -17,7 +17,7 @@ from toolchain.atomic_files import atomic_file
 from toolchain.garbage import no_garbage_collection
 from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post
-from wire.trace import Record, words_of_payload
+from wire.trace import Kind, Record, words_of_payload
 
 __all__ = ["simulate"]
 
@@ -121,7 +121,10 @@ class _Bench:
             slot = (valid & -valid).bit_length() - 1
             valid &= valid - 1
             payload = context.get(self._component.trace[slot])
-            self.records.append(Record(self.cycle, *ports.trace[slot], *words_of_payload(payload)))
+            record = Record(self.cycle, *ports.trace[slot], *words_of_payload(payload))
+            self.records.append(record)
+            if record.kind == Kind.SEND:
+                self._stimulus.sent(record)
 
 
 class _Stream:

@@ -131,6 +131,9 @@ class _Leader:
     def delivered(self, delivery: Delivery) -> None:
         """The model's deliveries count."""
 
+    def sent(self, record: Record) -> None:
+        """So does what is taken there."""
+
     def end(self) -> None:
         """There are no more windows."""
         self._model.end()

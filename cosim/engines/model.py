@@ -40,6 +40,7 @@ class ModelRun:
         self._stimulus = stimulus
         self._on_delivery = on_delivery
         self._posts_ahead = posts_ahead or stimulus.answers
+        self._answers = stimulus.answers
         self._wanted = stimulus.answers or on_delivery is not None
         self._delivered: dict[tuple[int, int], Delivery] = {}
         self.fabric = compiled_model.fabric_class()(
@@ -64,6 +65,8 @@ class ModelRun:
             for count, record in enumerate(self.fabric.run(stop)):
                 if self._wanted and record.kind == Kind.DELIVER:
                     self._report(record)
+                elif self._answers and record.kind == Kind.SEND:
+                    self._stimulus.sent(record)
                 if count % _LOOK_RECORDS == 0:
                     self._taps.look(record.cycle)
                 yield record

@@ -33,7 +33,7 @@ from cosim.simulators.installed import Simulator
 from toolchain.atomic_files import atomic_file
 from verilog.design import Design
 from wire.stimulus import Delivery
-from wire.trace import Record
+from wire.trace import Kind, Record
 
 __all__ = ["Feed", "Window", "windows"]
 
@@ -59,6 +59,10 @@ class Feed(Protocol):
 
     def delivered(self, delivery: Delivery) -> None:
         """Takes a delivered packet, in order of (cycle, node)."""
+        ...
+
+    def sent(self, record: Record) -> None:
+        """Takes a SEND record, if what is posted depends on such."""
         ...
 
 
@@ -145,7 +149,13 @@ def _windows(
             if tapped:
                 taps = taps or TapReader(run_dir / TAP_FILE)
             # Drawn before the simulator writes on: what is there now is exactly the finished windows'.
-            finished = Window(stop, trace.new(), deliveries.new() if deliveries else [], taps.new() if taps else ())
+            records: Iterable[Record] = trace.new()
+            if feed.answers:
+                records = list(records)
+                for record in records:
+                    if record.kind == Kind.SEND:
+                        feed.sent(record)
+            finished = Window(stop, records, deliveries.new() if deliveries else [], taps.new() if taps else ())
             for reader in (trace, deliveries, taps):
                 if reader is not None:
                     reader.forget()

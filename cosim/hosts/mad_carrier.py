@@ -9,7 +9,7 @@ from cosim.stimulus.actors import Shared, drawn_until
 from sm.mad_client import MadClient
 from wire.mad_packet import smp_of, smp_packet
 from wire.packet import parse
-from wire.stimulus import Delivery, Post
+from wire.stimulus import Delivery, Post, Taking
 
 __all__ = ["REACTION_CYCLES", "MadCarrier"]
 
@@ -72,6 +72,9 @@ class MadCarrier:
         if mad is not None and self._started and self._end is None:
             self._mads.received(mad, delivery.cycle)
             self._act(delivery.cycle)
+
+    def taken(self, taking: Taking) -> None:
+        """A Subnet Manager does not wait for room: no more SMPs are in the fabric than it holds."""
 
     def _pass_time(self, cycle: int) -> None:
         """Lets the Subnet Manager do all that it is to do up to this cycle, unless something is delivered."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from cosim.stimulus.run_spec import Actor
-from wire.stimulus import Control, Delivery, Post
+from wire.stimulus import Control, Delivery, Post, Taking
 
 __all__ = ["ActorGroup", "Leader", "Replay", "Shared", "drawn_until"]
 
@@ -64,6 +64,9 @@ class Replay:
     def delivered(self, delivery: Delivery) -> None:
         """The other run's deliveries count."""
 
+    def taken(self, taking: Taking) -> None:
+        """So does what is taken there."""
+
 
 class ActorGroup:
     """Several actors as one; the run ends when all of them have ended it."""
@@ -84,6 +87,11 @@ class ActorGroup:
         """All of them get it."""
         for actor in self._actors:
             actor.delivered(delivery)
+
+    def taken(self, taking: Taking) -> None:
+        """All of them hear it."""
+        for actor in self._actors:
+            actor.taken(taking)
 
 
 def drawn_until(queue: deque[Post], cycle: int) -> Iterator[Post]:

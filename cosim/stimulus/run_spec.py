@@ -10,7 +10,9 @@ from typing import Generic, Protocol, TypeVar
 from wire.codes import MTU, max_pkt_len
 from wire.packet import WORD_BYTES, blocks_of_words
 from wire.parameters import AdapterParameters, FabricParameters, slots_of
-from wire.stimulus import Control, Delivery, Operation, Play, Post
+from wire.stimulus import Control, Delivery, Operation, Play, Post, Taking
+from wire.trace import AGENT_PORT, Record, port_of_source
+from wire.trace_layout import Send
 
 __all__ = ["Actor", "RunSpec", "Stimulus"]
 
@@ -40,6 +42,13 @@ class Actor(Protocol):
 
     def delivered(self, delivery: Delivery) -> None:
         """Takes a delivered packet, in order of (cycle, node)."""
+        ...
+
+    def taken(self, taking: Taking) -> None:
+        """Hears that an adapter takes one of its host's packets, in order of (cycle, node).
+
+        What is delivered in a step and what is taken in it need not be told in their common order.
+        """
         ...
 
 
@@ -108,6 +117,12 @@ class Stimulus:
         """Gives the actor a delivered packet, in order of (cycle, node)."""
         if self._actor is not None:
             self._actor.delivered(delivery)
+
+    def sent(self, record: Record) -> None:
+        """Tells the actor of a SEND record, unless an agent's packet was taken."""
+        node, port = port_of_source(record.source)
+        if self._actor is not None and port != AGENT_PORT:
+            self._actor.taken(Taking(record.cycle, node, Send.slot.read(record)))
 
 
 class _Ahead(Generic[_Entry]):

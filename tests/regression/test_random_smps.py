@@ -34,7 +34,7 @@ from wire.registers import (
 )
 from wire.sma import PORT_MODIFIER, SmaAttribute
 from wire.smp import smp_request, unpack_smp
-from wire.stimulus import Control, Delivery, Operation, Post
+from wire.stimulus import Control, Delivery, Operation, Post, Taking
 from wire.switch_info import SWITCH_INFO
 from wire.trace import Kind, Record, port_of_source
 
@@ -239,6 +239,9 @@ class Attack:
 
     def delivered(self, delivery: Delivery) -> None:
         self.given.append(delivery)
+
+    def taken(self, taking: Taking) -> None:
+        """It posts when it likes."""
 
     def sees(self, record: Record) -> None:
         self.follower.sees(record)

@@ -14,7 +14,7 @@ from cosim.trace.compare import compare
 from tests.cosim.drivers.echo import PARAMETERS
 from tests.cosim.engines.echo_engines import HARDWARE, SIMULATORS, on, random_spec
 from wire.packet import WORD_BYTES
-from wire.stimulus import Control, Delivery, Operation, Post
+from wire.stimulus import Control, Delivery, Operation, Post, Taking
 from wire.trace import Kind, port_of_source
 
 SEED = random.randrange(1 << 32)
@@ -36,6 +36,7 @@ class Ponger:
         self.end: int | None = None
         self.left = deliveries
         self.reaction = reaction
+        self.takings: list[Taking] = []
 
     def until(self, finished: int) -> int:
         reach = finished + self.reaction - 1
@@ -55,6 +56,10 @@ class Ponger:
         if self.left == 0:
             self.end = cycle
         self.posts.append(Post.of_words(cycle, delivery.node, 0, tuple(word + 1 for word in words_of(delivery))))
+
+    def taken(self, taking: Taking) -> None:
+        assert taking.cycle < self.reach
+        self.takings.append(taking)
 
 
 def result(engine: Engine, spec: RunSpec, work_dir: Path) -> tuple[list, list[Delivery]]:
@@ -93,13 +98,17 @@ def test_stimulus_acts_in_its_cycle(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", HARDWARE)
 @pytest.mark.parametrize("reaction", [2, 100, 1000])
 def test_an_actor_answers_in_the_same_cycle_on_every_engine(name: str, reaction: int, tmp_path: Path) -> None:
-    spec = RunSpec(PARAMETERS, [], [], 10**9, Ponger(reaction, 20))
-    records, deliveries = result(on(name), spec, tmp_path)
+    ponger = Ponger(reaction, 20)
+    records, deliveries = result(on(name), RunSpec(PARAMETERS, [], [], 10**9, ponger), tmp_path)
     # The last of five words is delivered six cycles after the post, the first is taken one after it.
     times = [11 + (6 + reaction) * turn for turn in range(20)]
     assert [(delivery.cycle, delivery.node) for delivery in deliveries] == [(t, 1 - i % 2) for i, t in enumerate(times)]
     assert words_of(deliveries[-1]) == (20, 21, 22, 23, 24)
     assert [record.cycle for record in records if record.kind == Kind.SEND] == [time - 5 for time in times]
+    # It hears of each before it is asked how far the fabric may run after it.
+    assert [(one.cycle, one.node, one.slot) for one in ponger.takings] == [
+        (t - 5, i % 2, 0) for i, t in enumerate(times)
+    ]
 
 
 @pytest.mark.parametrize("name", HARDWARE)

@@ -23,6 +23,9 @@ class Leading:
     def delivered(self, delivery) -> None:
         pass
 
+    def taken(self, taking) -> None:
+        pass
+
 
 def test_every_run_gets_every_entry_once_and_none_is_kept():
     shared: Shared[Post] = Shared()
