@@ -1,0 +1,179 @@
+"""Transports of hosts in a fabric: what their adapters have to send becomes posts, and what is delivered is theirs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from verbs.adapter import Adapter
+from wire.packet import WORD_BYTES
+from wire.stimulus import Delivery, Post, Taking
+
+__all__ = ["REACTION_CYCLES", "VerbsHosts", "VerbsPort"]
+
+REACTION_CYCLES: Final = 250
+"""From the last word of a packet, or a doorbell, to the cycle in which the adapter offers what it sends: 1 us at SDR.
+
+It is also how far a simulation may run without asking its adapters.
+"""
+
+_AHEAD_WORDS: Final = 2 * REACTION_CYCLES
+"""What waits in a slot, at least, so that a link is not idle before the adapter hears that there is room again."""
+
+_SLS: Final = 16
+_VL_BITS: Final = 4
+_LVER: Final = 0x0F
+
+
+@dataclass(eq=False, slots=True)
+class VerbsPort:
+    """A port of an adapter that has a transport.
+
+    Attributes:
+        node: index of the fabric's node that the port is.
+        adapter: the transport.
+        number: the port's, in its adapter.
+        vls: data VLs of the node.
+        vl: the VL of a service level; packets of one that has none are dropped.
+    """
+
+    node: int
+    adapter: Adapter
+    number: int
+    vls: int
+    vl: Callable[[int], int]
+    _waiting: list[deque[int]] = field(init=False)
+    """By slot, words of the packets that were posted and not taken."""
+    _words: list[int] = field(init=False)
+    """By slot, their sum."""
+
+    def __post_init__(self) -> None:
+        """Nothing waits."""
+        self._waiting = [deque() for _vl in range(self.vls)]
+        self._words = [0] * self.vls
+
+    def blocked(self) -> Collection[int]:
+        """SLs for which there is no room."""
+        full = {vl for vl, words in enumerate(self._words) if words >= _AHEAD_WORDS}
+        return [sl for sl in range(_SLS) if self.vl(sl) in full] if full else ()
+
+    def posted(self, vl: int, words: int) -> None:
+        """A packet waits."""
+        self._waiting[vl].append(words)
+        self._words[vl] += words
+
+    def taken(self, slot: int) -> None:
+        """One waits no more; not all that are taken need be the transport's."""
+        if slot < self.vls and self._waiting[slot]:
+            self._words[slot] -= self._waiting[slot].popleft()
+
+
+class VerbsHosts:
+    """The transports of all hosts that have one.
+
+    What they do follows from deliveries, takings and their cycles alone, so every engine that has the same gets the
+    same posts.
+
+    Attributes:
+        skipped: cycles that have passed for transports, but not in the fabric.
+        sent: packets that were posted.
+        active: the last cycle in which something was posted, taken or delivered.
+    """
+
+    def __init__(self, post: Callable[[Post], None]) -> None:
+        """POST takes what is posted, ascending by cycle."""
+        self.skipped = 0
+        self.sent = 0
+        self.active = 0
+        self._post = post
+        self._ports: dict[int, VerbsPort] = {}
+        self._adapters: dict[Adapter, list[VerbsPort]] = {}
+        self._events: list[tuple[int, int, int, Delivery | Taking]] = []
+        self._now = 0
+        self._earliest = 0
+
+    def add(self, port: VerbsPort) -> None:
+        """One more port."""
+        self._ports[port.node] = port
+        self._adapters.setdefault(port.adapter, []).append(port)
+
+    def delivered(self, delivery: Delivery) -> bool:
+        """Takes a delivered packet of a data VL; whether it is for a host that has a transport."""
+        port = self._ports.get(delivery.node)
+        if port is None or delivery.slot >= port.vls:
+            return False
+        self._events.append((delivery.cycle, 0, delivery.node, delivery))
+        return True
+
+    def taken(self, taking: Taking) -> None:
+        """Hears that an adapter takes a packet of its host."""
+        if taking.node in self._ports:
+            self._events.append((taking.cycle, 1, taking.node, taking))
+
+    def pass_time(self, finished: int) -> None:
+        """Lets transports do all that they do below cycle FINISHED, and at its beginning what consumers have posted.
+
+        What they post because of that is for FINISHED + 1 at the earliest.
+        """
+        self._earliest = finished + 1
+        events = sorted(self._events, key=lambda event: event[:3])
+        self._events.clear()
+        for cycle, _kind, node, event in events:
+            self._expire(cycle)
+            port = self._ports[node]
+            self._now = self.active = cycle
+            if isinstance(event, Delivery):
+                port.adapter.receive(event.data, cycle + self.skipped, port.number)
+            else:
+                port.taken(event.slot)
+            self._send(port.adapter)
+        self._expire(finished)
+        self._now = finished
+        for adapter in self._adapters:
+            if adapter.wake is not None and adapter.wake <= finished + self.skipped:
+                self._send(adapter)
+
+    def skip_to(self, wake: int) -> None:
+        """Lets time pass for transports, and not for the fabric, up to one of their timers."""
+        self.skipped += max(0, wake - self._now)
+
+    @property
+    def wake(self) -> int | None:
+        """The fabric's cycle in which something is due, if nothing is delivered or taken before; None if never.
+
+        What waits for room is not due.
+        """
+        due = (adapter.wake for adapter in self._adapters)
+        now = self._now + self.skipped
+        return min((wake - self.skipped for wake in due if wake is not None and wake > now), default=None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is something to be sent that waits for room, or was posted since time was last passed."""
+        now = self._now + self.skipped
+        return any(adapter.wake is not None and adapter.wake <= now for adapter in self._adapters)
+
+    def _expire(self, cycle: int) -> None:
+        """Timers that end before a cycle."""
+        while (wake := self.wake) is not None and wake < cycle:
+            self._now = wake
+            for adapter in self._adapters:
+                if adapter.wake is not None and adapter.wake <= wake + self.skipped:
+                    self._send(adapter)
+
+    def _send(self, adapter: Adapter) -> None:
+        """Posts what an adapter has to send and has room for."""
+        now = self._now + self.skipped
+        cycle = max(self._now + REACTION_CYCLES, self._earliest)
+        for port in self._adapters[adapter]:
+            while (outgoing := adapter.poll(now, port.number, blocked=port.blocked())) is not None:
+                vl = port.vl(outgoing.sl)
+                if vl >= port.vls:
+                    continue
+                data = outgoing.data
+                port.posted(vl, len(data) // WORD_BYTES)
+                self.sent += 1
+                self.active = self._now
+                self._post(Post(cycle, port.node, vl, bytes([vl << _VL_BITS | data[0] & _LVER]) + data[1:]))
