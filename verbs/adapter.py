@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from typing import Final
 
 from verbs.address import AddressHandle, AddressVector
 from verbs.arrival import check_path, operation_of, read_packet, takes
-from verbs.completions import AsyncEvent, AsyncEventType, CompletionQueue
+from verbs.completions import AsyncEvent, AsyncEventType, CompletionEntries, CompletionQueue
 from verbs.frame import Outgoing
+from verbs.limits import AdapterLimits
 from verbs.pair_state import PairState
 from verbs.port import Port, p_keys_match
-from verbs.queue_pair import QpCapabilities, QueuePair
-from verbs.receive_queue import ReceiveQueue, SharedReceiveQueue
-from verbs.regions import KeyTable, ProtectionDomain
-from verbs.states import QpType
+from verbs.queue_pair import QpCapabilities, QueuePair, name_of
+from verbs.receive_queue import PostedReceives, ReceiveQueue, SharedReceiveQueue
+from verbs.regions import InUseError, KeyTable, ProtectionDomain
+from verbs.states import QpState, QpType
 from wire.headers import LRH
 from wire.opcodes import is_request
 from wire.packet import Packet
@@ -40,21 +41,27 @@ class Adapter:
     """One adapter.
 
     Attributes:
+        limits: how much of everything there may be.
         keys: all memory that may be reached.
         dropped: packets that were for nobody, or not as they should be.
         on_event: gets each asynchronous event.
     """
 
-    def __init__(self, ports: Sequence[Port], *, cycle_ns: int = CYCLE_NS) -> None:
+    def __init__(self, ports: Sequence[Port], *, cycle_ns: int = CYCLE_NS, limits: AdapterLimits | None = None) -> None:
         self.ports = tuple(ports)
-        self.keys = KeyTable()
+        self.limits = AdapterLimits() if limits is None else limits
+        self.keys = KeyTable(self.limits)
         self.now = 0
         self.dropped = 0
         self.on_event: Callable[[AsyncEvent], None] = lambda event: None
         self._cycle_ns = cycle_ns
         self._pairs: dict[int, QueuePair] = {}
         self._numbers = count(FIRST_QP)
-        self._domains = count(1)
+        self._domain_numbers = count(1)
+        self._domains: dict[ProtectionDomain, None] = {}
+        self._completion_queues: dict[CompletionQueue, None] = {}
+        self._shared_queues: dict[SharedReceiveQueue, None] = {}
+        self._handles: dict[AddressHandle, None] = {}
         self._ready: tuple[deque[QueuePair], ...] = tuple(deque() for _ in ports)
         """By port, the queue pairs that may have something to send, each of them once."""
         self._is_ready: set[int] = set()
@@ -66,33 +73,133 @@ class Adapter:
     # What consumers call.
 
     def allocate_pd(self) -> ProtectionDomain:
-        """A protection domain."""
-        return ProtectionDomain(next(self._domains))
+        """A protection domain.
 
-    def create_cq(self, depth: int) -> CompletionQueue:
-        """A completion queue."""
-        queue = CompletionQueue(depth)
-        queue.on_overrun = lambda: self._report(AsyncEvent(AsyncEventType.CQ_ERR, queue))
+        Raises:
+            LimitError: one more than there may be.
+        """
+        self.limits.check(max_pd=len(self._domains) + 1)
+        domain = ProtectionDomain(next(self._domain_numbers))
+        self._domains[domain] = None
+        return domain
+
+    def deallocate_pd(self, pd: ProtectionDomain) -> None:
+        """Ends a protection domain.
+
+        Raises:
+            InUseError: something is in it (IBTA vol 1, 11.2.1.6).
+        """
+        InUseError.check(f"protection domain {pd.number}", self._users_of(pd))
+        del self._domains[pd]
+
+    def _users_of(self, pd: ProtectionDomain) -> Iterator[str]:
+        yield from (name_of(queue_pair) for queue_pair in self._pairs.values() if queue_pair.pair.pd is pd)
+        yield from self.keys.users_of(pd)
+        yield from ("a shared receive queue" for queue in self._shared_queues if queue.pd is pd)
+        yield from ("an address handle" for handle in self._handles if handle.pd is pd)
+
+    def create_cq(self, depth: int, entries: CompletionEntries | None = None) -> CompletionQueue:
+        """A completion queue, whose entries are kept in `entries` if given.
+
+        Raises:
+            LimitError: longer than it may be, or one more than there may be.
+        """
+        self.limits.check(max_cqe=depth, max_cq=len(self._completion_queues) + 1)
+        queue = CompletionQueue(depth, entries)
+        queue.on_overrun = lambda: self._overrun(queue)
+        self._completion_queues[queue] = None
         return queue
 
-    def create_srq(self, pd: ProtectionDomain, max_wr: int, max_sge: int) -> SharedReceiveQueue:
-        """A shared receive queue."""
-        queue = SharedReceiveQueue(pd, max_wr, max_sge)
+    def resize_cq(self, queue: CompletionQueue, depth: int, entries: CompletionEntries | None = None) -> None:
+        """See `CompletionQueue.resize`.
+
+        Raises:
+            LimitError: longer than it may be.
+            ValueError: shorter than what it holds.
+        """
+        self.limits.check(max_cqe=depth)
+        queue.resize(depth, entries)
+
+    def destroy_cq(self, queue: CompletionQueue) -> None:
+        """Ends a completion queue.
+
+        Raises:
+            InUseError: a queue pair completes into it (IBTA vol 1, 11.2.6.4).
+        """
+        users = (queue_pair for queue_pair in self._pairs.values() if queue_pair.completes_into(queue))
+        InUseError.check("completion queue", map(name_of, users))
+        del self._completion_queues[queue]
+
+    def _overrun(self, queue: CompletionQueue) -> None:
+        """A completion was lost: no queue pair that completes there can go on (IBTA vol 1, 11.6.3.1)."""
+        self._report(AsyncEvent(AsyncEventType.CQ_ERR, queue))
+        for queue_pair in self._pairs.values():
+            pair = queue_pair.pair
+            if queue_pair.completes_into(queue) and pair.state not in (QpState.RESET, QpState.ERR):
+                pair.tell(AsyncEventType.QP_FATAL)
+                pair.fail(QpState.ERR)
+
+    def create_srq(
+        self, pd: ProtectionDomain, max_wr: int, max_sge: int, posted: PostedReceives | None = None
+    ) -> SharedReceiveQueue:
+        """A shared receive queue, whose requests are kept in `posted` if given.
+
+        Raises:
+            LimitError: longer than it may be, or one more than there may be.
+        """
+        self.limits.check(max_srq_wr=max_wr, max_srq_sge=max_sge, max_srq=len(self._shared_queues) + 1)
+        queue = SharedReceiveQueue(pd, max_wr, max_sge, posted)
         queue.on_limit = lambda: self._report(AsyncEvent(AsyncEventType.SRQ_LIMIT_REACHED, queue))
+        self._shared_queues[queue] = None
         return queue
+
+    def modify_srq(
+        self,
+        queue: SharedReceiveQueue,
+        *,
+        max_wr: int | None = None,
+        limit: int | None = None,
+        posted: PostedReceives | None = None,
+    ) -> None:
+        """See `SharedReceiveQueue.modify`.
+
+        Raises:
+            LimitError: longer than it may be.
+            ValueError: shorter than what is posted, or a limit above its length.
+        """
+        self.limits.check(max_srq_wr=max_wr or 0)
+        queue.modify(max_wr=max_wr, limit=limit, posted=posted)
+
+    def destroy_srq(self, queue: SharedReceiveQueue) -> None:
+        """Ends a shared receive queue.
+
+        Raises:
+            InUseError: a queue pair takes from it (IBTA vol 1, 11.2.3.5).
+        """
+        users = (queue_pair for queue_pair in self._pairs.values() if queue_pair.pair.receives is queue)
+        InUseError.check("shared receive queue", map(name_of, users))
+        del self._shared_queues[queue]
 
     def create_ah(self, pd: ProtectionDomain, vector: AddressVector) -> AddressHandle:
         """An address handle.
 
         Raises:
+            LimitError: one more than there may be.
             ValueError: a port or a GID that the adapter does not have.
         """
+        self.limits.check(max_ah=len(self._handles) + 1)
         if not 1 <= vector.port <= len(self.ports):
             raise ValueError(f"address handle for port {vector.port}: allowed 1..{len(self.ports)}")
         gids = self.ports[vector.port - 1].gids
         if vector.route is not None and not 0 <= vector.route.sgid_index < len(gids):
             raise ValueError(f"address handle with SGID index {vector.route.sgid_index}: port has {len(gids)} GIDs")
-        return AddressHandle(pd, vector)
+        handle = AddressHandle(pd, vector)
+        self._handles[handle] = None
+        return handle
+
+    def destroy_ah(self, handle: AddressHandle) -> None:
+        """Ends an address handle. Requests that name it and were posted go where it said."""
+        del self._handles[handle]
 
     def create_qp(
         self,
@@ -103,10 +210,18 @@ class Adapter:
         *,
         srq: SharedReceiveQueue | None = None,
         capabilities: QpCapabilities | None = None,
+        posted: PostedReceives | None = None,
     ) -> QueuePair:
-        """A queue pair, in RESET."""
+        """A queue pair, in RESET. It takes from `srq` if given, and keeps its receive requests in `posted` if given.
+
+        Raises:
+            LimitError: longer queues, or requests of more pieces, than there may be; one more than there may be.
+        """
         sizes = capabilities or QpCapabilities()
-        receives = ReceiveQueue(sizes.max_recv_wr, sizes.max_recv_sge) if srq is None else srq
+        self.limits.check(max_qp=len(self._pairs) + 1, max_inline_data=sizes.max_inline_data)
+        self.limits.check(max_qp_wr=max(sizes.max_send_wr, sizes.max_recv_wr))
+        self.limits.check(max_sge=max(sizes.max_send_sge, sizes.max_recv_sge))
+        receives = ReceiveQueue(sizes.max_recv_wr, sizes.max_recv_sge, posted) if srq is None else srq
         number = next(self._numbers)
         pair = PairState(
             number, kind, pd, send_cq, recv_cq, receives, self.keys, self.ports, self._cycle_ns, self._report
@@ -115,8 +230,9 @@ class Adapter:
         return queue_pair
 
     def destroy_qp(self, queue_pair: QueuePair) -> None:
-        """Ends a queue pair; what comes for it is dropped."""
+        """Ends a queue pair; what comes for it is dropped, and windows that are bound at it are not any more."""
         del self._pairs[queue_pair.number]
+        self.keys.unbind_all(queue_pair.number)
 
     # What the back end calls.
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from typing import Protocol
 
 from verbs.work import SendOpcode
 
@@ -13,6 +14,7 @@ __all__ = [
     "COMPLETED_AS",
     "AsyncEvent",
     "AsyncEventType",
+    "CompletionEntries",
     "CompletionFlag",
     "CompletionOpcode",
     "CompletionQueue",
@@ -120,6 +122,17 @@ class AsyncEvent:
     source: object
 
 
+class CompletionEntries(Protocol):
+    """Where a completion queue keeps its entries: here, or in a ring that a program polls by itself."""
+
+    def __len__(self) -> int: ...
+    def append(self, completion: WorkCompletion, /) -> None:
+        """Adds an entry, for which there is room."""
+
+    def popleft(self) -> WorkCompletion:
+        """Takes the oldest entry, which there is."""
+
+
 class CompletionQueue:
     """A completion queue of `depth` entries, which can tell when it gets one.
 
@@ -128,14 +141,14 @@ class CompletionQueue:
         on_overrun: called when an entry finds no room. The queue is of no use from then on.
     """
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, entries: CompletionEntries | None = None) -> None:
         if depth < 1:
             raise ValueError(f"completion queue of {depth} entries, allowed 1 and above")
         self.depth = depth
         self.overrun = False
         self.on_completion: Callable[[], None] = lambda: None
         self.on_overrun: Callable[[], None] = lambda: None
-        self._entries: deque[WorkCompletion] = deque()
+        self._entries: CompletionEntries = deque[WorkCompletion]() if entries is None else entries
         self._armed = False
         self._solicited_only = False
 
@@ -147,6 +160,19 @@ class CompletionQueue:
         """Takes up to `count` entries, the oldest first."""
         return [self._entries.popleft() for _ in range(min(count, len(self._entries)))]
 
+    def resize(self, depth: int, entries: CompletionEntries | None = None) -> None:
+        """Makes room for `depth` entries; what is there stays. `entries`, if given, have it already.
+
+        Raises:
+            ValueError: fewer than 1, or than there are.
+        """
+        held = len(self._entries)
+        if depth < max(1, held):
+            raise ValueError(f"completion queue of {depth} entries: it holds {held}, allowed {max(1, held)} and above")
+        self.depth = depth
+        if entries is not None:
+            self._entries = entries
+
     def request_notification(self, *, solicited_only: bool = False) -> None:
         """Asks to be told of the next entry that is added, or of the next solicited or unsuccessful one.
 
@@ -157,7 +183,7 @@ class CompletionQueue:
 
     def add(self, completion: WorkCompletion, *, solicited: bool = False) -> None:
         """Adds an entry."""
-        if len(self._entries) == self.depth or self.overrun:
+        if self.overrun or len(self._entries) >= self.depth:
             if not self.overrun:
                 self.overrun = True
                 self.on_overrun()

@@ -29,6 +29,7 @@ class PairState:
     """A queue pair as its requester and its responder see it.
 
     Attributes:
+        on_send_ended: called with each request of the send queue when it has ended, also if nothing is completed.
         fail: takes the queue pair to SQE or ERR, and flushes what the state flushes.
         report: tells of an asynchronous event.
     """
@@ -46,6 +47,7 @@ class PairState:
     state: QpState = QpState.RESET
     attributes: QpAttributes = field(default_factory=QpAttributes)
     fail: Callable[[QpState], None] = lambda state: None
+    on_send_ended: Callable[[SendRequest], None] = lambda request: None
 
     @property
     def port(self) -> Port:
@@ -64,6 +66,7 @@ class PairState:
 
     def complete_send(self, request: SendRequest, status: CompletionStatus = CompletionStatus.SUCCESS) -> None:
         """Tells that a request of the send queue has ended, if it wanted that or has failed."""
+        self.on_send_ended(request)
         if request.signaled or status:
             opcode = COMPLETED_AS[request.opcode]
             self.send_cq.add(WorkCompletion(request.wr_id, status, opcode, self.number, request.length))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, Unpack
 
-from verbs.completions import AsyncEventType, CompletionStatus
+from verbs.completions import AsyncEventType, CompletionQueue, CompletionStatus
 from verbs.frame import Outgoing
 from verbs.pair_state import PairState
 from verbs.rc_requester import RcRequester
@@ -20,7 +20,7 @@ from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES, ReceiveRequest, SendOpco
 from wire.codes import MTU, mtu_bytes
 from wire.packet import Packet
 
-__all__ = ["PostError", "QpCapabilities", "QueuePair"]
+__all__ = ["PostError", "QpCapabilities", "QueuePair", "name_of"]
 
 _SENDS: Final = frozenset({SendOpcode.SEND, SendOpcode.SEND_WITH_IMM})
 _WRITES: Final = frozenset({SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM})
@@ -64,12 +64,16 @@ class _Sender(Protocol):
     @property
     def posted(self) -> int: ...
     @property
+    def psn(self) -> int: ...
+    @property
     def is_drained(self) -> bool: ...
     @property
     def sl(self) -> int: ...
 
 
 class _Responder(Protocol):
+    @property
+    def expected(self) -> int: ...
     def start(self) -> None: ...
     def receive(self, packet: Packet) -> None: ...
     def next_packet(self) -> Outgoing | None: ...
@@ -85,6 +89,11 @@ def _halves(pair: PairState) -> tuple[_Sender, _Responder]:
             return UnacknowledgedSender(pair, uc_packet), UcResponder(pair)
         case QpType.UD:
             return UnacknowledgedSender(pair, ud_packet), UdResponder(pair)
+
+
+def name_of(queue_pair: QueuePair) -> str:
+    """As errors call it."""
+    return f"queue pair {queue_pair.number:#x}"
 
 
 class QueuePair:
@@ -115,7 +124,15 @@ class QueuePair:
         """The state it is in."""
         return self.pair.state
 
+    def completes_into(self, queue: CompletionQueue) -> bool:
+        """True if one of its work queues does."""
+        return self.pair.send_cq is queue or self.pair.recv_cq is queue
+
     # What the consumer calls.
+
+    def query(self) -> QpAttributes:
+        """Its attributes as they are now: the PSNs are the next ones that it sends and expects."""
+        return replace(self.pair.attributes, sq_psn=self._sender.psn, rq_psn=self._responder.expected)
 
     def modify(self, to: QpState | None = None, **changes: Unpack[QpChanges]) -> None:
         """Goes to a state, or stays, and sets attributes.

@@ -84,6 +84,11 @@ class RcRequester:
         return len(self._works)
 
     @property
+    def psn(self) -> int:
+        """PSN of the next packet."""
+        return self._psn
+
+    @property
     def sl(self) -> int:
         """SL of the next packet."""
         return self._pair.attributes.path.sl

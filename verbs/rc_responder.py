@@ -88,6 +88,11 @@ class RcResponder:
         self._atomics: deque[tuple[int, int]] = deque()
         """PSN and result of the latest atomics, for duplicates."""
 
+    @property
+    def expected(self) -> int:
+        """PSN of the next packet."""
+        return self._expected
+
     def start(self) -> None:
         """Begins anew with the first PSN that the attributes give."""
         self.clear()

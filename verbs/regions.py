@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Final, NamedTuple
 
+from verbs.limits import AdapterLimits
 from verbs.memory import Memory
 
 __all__ = [
     "Access",
+    "InUseError",
     "KeyTable",
     "MemoryRegion",
     "MemoryWindow",
@@ -37,6 +40,25 @@ REMOTE_CHANGES: Final = Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 class ProtectionError(Exception):
     """A key, a range or a right that does not allow an access."""
+
+
+class InUseError(ValueError):
+    """Something that cannot go while others use it."""
+
+    @classmethod
+    def check(cls, what: str, users: Iterable[str]) -> None:
+        """Refuses to let go what has users.
+
+        Raises:
+            InUseError: naming it and them.
+        """
+        if named := list(users):
+            more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+            raise cls(f"{what} is used by {', '.join(named[:_NAMED])}{more}")
+
+
+_NAMED: Final = 3
+"""So many users are named, others counted."""
 
 
 @dataclass(eq=False, slots=True)
@@ -143,8 +165,10 @@ class KeyTable:
     """The keys of an adapter: index in the upper 24 bits, a variant in the lower 8, which consumers choose
     for windows of type 2 (IBTA vol 1, 10.6.3.3)."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: AdapterLimits) -> None:
+        self._limits = limits
         self._keyed: dict[int, MemoryRegion | MemoryWindow] = {}
+        self._regions = 0
         self._next = 1
 
     def register(
@@ -153,30 +177,89 @@ class KeyTable:
         """A region of `length` bytes of `memory` from `address` on, called `iova` on, their address if not given.
 
         Raises:
+            LimitError: longer than regions may be, or one more than there may be.
             ValueError: remote write or atomic access without local write access (IBTA vol 1, 10.6.3.1).
         """
-        if access & REMOTE_CHANGES and not access & Access.LOCAL_WRITE:
-            raise ValueError(f"access {access!r}: remote write and atomic access need LOCAL_WRITE")
-        if length < 1:
-            raise ValueError(f"length {length}: allowed 1 and above")
+        self._limits.check(max_mr_size=length, max_mr=self._regions + 1)
+        self._check_region(length, access)
         if iova is None:
             iova = 0 if access & Access.ZERO_BASED else address
         region = MemoryRegion(pd, memory, address, length, iova, access, self._new_key())
         self._keyed[region.key] = region
+        self._regions += 1
         return region
+
+    @staticmethod
+    def _check_region(length: int, access: Access) -> None:
+        if access & REMOTE_CHANGES and not access & Access.LOCAL_WRITE:
+            raise ValueError(f"access {access!r}: remote write and atomic access need LOCAL_WRITE")
+        if length < 1:
+            raise ValueError(f"length {length}: allowed 1 and above")
+
+    def reregister(
+        self,
+        region: MemoryRegion,
+        *,
+        pd: ProtectionDomain | None = None,
+        place: tuple[Place, int, int] | None = None,
+        access: Access | None = None,
+    ) -> None:
+        """Changes a region's domain, its place, length and iova, its rights, or several; its key stays.
+
+        Raises:
+            InUseError: a window is bound to it (IBTA vol 1, 11.2.8.4).
+            LimitError, ValueError: as for `register`.
+        """
+        self._check_free(region)
+        length, rights = region.length if place is None else place[1], region.access if access is None else access
+        self._limits.check(max_mr_size=length)
+        self._check_region(length, rights)
+        region.access = rights
+        if pd is not None:
+            region.pd = pd
+        if place is not None:
+            (region.memory, region.address), region.length, region.iova = place
 
     def deregister(self, region: MemoryRegion) -> None:
         """Ends a region.
 
         Raises:
-            ValueError: a window is bound to it (IBTA vol 1, 10.6.7.2).
+            InUseError: a window is bound to it (IBTA vol 1, 10.6.7.2).
         """
-        if region.windows:
-            raise ValueError(f"region {region.key:#x}: {region.windows} windows are bound to it, allowed 0")
+        self._check_free(region)
         del self._keyed[region.key]
+        self._regions -= 1
+
+    def _check_free(self, region: MemoryRegion) -> None:
+        if region.windows:
+            bound = (window.key for window in self._windows() if window.region is region)
+            InUseError.check(f"region {region.key:#x}", (f"window {key:#x}" for key in bound))
+
+    def _windows(self) -> Iterator[MemoryWindow]:
+        return (keyed for keyed in self._keyed.values() if isinstance(keyed, MemoryWindow))
+
+    def users_of(self, pd: ProtectionDomain) -> Iterator[str]:
+        """Names of the regions and windows of a domain."""
+        for keyed in self._keyed.values():
+            if keyed.pd is pd:
+                yield f"{'region' if isinstance(keyed, MemoryRegion) else 'window'} {keyed.key:#x}"
+
+    def unbind_all(self, qp_number: int) -> None:
+        """Unbinds the windows of type 2 that belong to a queue pair, which ends."""
+        for window in self._windows():
+            if window.type == 2 and window.qp_number == qp_number:
+                self._unbind(window)
 
     def allocate_window(self, pd: ProtectionDomain, window_type: int) -> MemoryWindow:
-        """A window that is not bound to anything yet."""
+        """A window that is not bound to anything yet.
+
+        Raises:
+            LimitError: one more than there may be.
+            ValueError: a type that there is not.
+        """
+        if window_type not in (1, 2):
+            raise ValueError(f"window of type {window_type}: allowed 1, 2")
+        self._limits.check(max_mw=len(self._keyed) - self._regions + 1)
         window = MemoryWindow(pd, window_type, self._new_key())
         self._keyed[window.key] = window
         return window

@@ -40,6 +40,11 @@ class UcResponder:
         self._message = IncomingMessage(pair)
         self._expected = 0
 
+    @property
+    def expected(self) -> int:
+        """PSN of the next packet."""
+        return self._expected
+
     def start(self) -> None:
         """Begins anew with the first PSN that the attributes give."""
         self.clear()

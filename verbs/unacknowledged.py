@@ -48,6 +48,11 @@ class UnacknowledgedSender:
         return len(self._works)
 
     @property
+    def psn(self) -> int:
+        """PSN of the next packet."""
+        return self._psn
+
+    @property
     def sl(self) -> int:
         """SL of the next packet."""
         handle = self._works[0].handle if self._works else None
