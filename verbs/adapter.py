@@ -14,7 +14,8 @@ from itertools import count
 from typing import Final
 
 from verbs.address import AddressHandle, AddressVector
-from verbs.arrival import check_path, operation_of, read_packet, takes
+from verbs.arrival import check_path, takes
+from verbs.arrived import Arrived, read_packet
 from verbs.completions import AsyncEvent, AsyncEventType, CompletionEntries, CompletionQueue
 from verbs.frame import Outgoing
 from verbs.limits import AdapterLimits
@@ -24,9 +25,6 @@ from verbs.queue_pair import QpCapabilities, QueuePair, name_of
 from verbs.receive_queue import PostedReceives, ReceiveQueue, SharedReceiveQueue
 from verbs.regions import InUseError, KeyTable, ProtectionDomain
 from verbs.states import QpState, QpType
-from wire.headers import LRH
-from wire.opcodes import is_request
-from wire.packet import Packet
 
 __all__ = ["CYCLE_NS", "FIRST_QP", "Adapter"]
 
@@ -267,7 +265,7 @@ class Adapter:
         if outgoing is None:
             return None
         self._changed(queue_pair)
-        if not self.ports[port - 1].has_lid(LRH["dlid"].read(outgoing.data)):
+        if not self.ports[port - 1].has_lid(outgoing.dlid):
             return outgoing
         # No switch sends a packet back to where it came from.
         self._take_in(outgoing.data, port)
@@ -283,20 +281,20 @@ class Adapter:
         if packet is None or not self._deliver(packet, port):
             self.dropped += 1
 
-    def _deliver(self, packet: Packet, number: int) -> bool:
+    def _deliver(self, packet: Arrived, number: int) -> bool:
         """Hands a packet to its queue pair, if its headers are as they should be (IBTA vol 1, 9.6.1)."""
-        bth, port = packet.bth, self.ports[number - 1]
-        if bth is None or bth.t_ver:
+        port = self.ports[number - 1]
+        if packet.t_ver:
             return False
-        queue_pair = self._pairs.get(bth.dest_qp)
+        queue_pair = self._pairs.get(packet.dest_qp)
         if queue_pair is None or queue_pair.pair.attributes.port != number or not takes(queue_pair.pair, packet):
             return False
-        if not p_keys_match(bth.p_key, port.p_key(queue_pair.pair.attributes.p_key_index)):
+        if not p_keys_match(packet.p_key, port.p_key(queue_pair.pair.attributes.p_key_index)):
             port.count_p_key_violation()
             return False
         if not check_path(queue_pair.pair, port, packet):
             return False
-        queue_pair.receive(packet, self.now, is_request=operation_of(packet) is None or is_request(bth.opcode))
+        queue_pair.receive(packet, self.now)
         return True
 
     def _pass_time(self, now: int) -> None:

@@ -1,8 +1,4 @@
-"""Packets of the transport put together: LRH, GRH, BTH, whatever the opcode calls for, payload, ICRC.
-
-What fields mean and where they are is `wire`'s; that they are put in place as numbers here, without a record of
-each header, is because an adapter does it for each packet.
-"""
+"""Packets of the transport put together: LRH, GRH, BTH, whatever the opcode calls for, payload, ICRC."""
 
 from __future__ import annotations
 
@@ -10,37 +6,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from verbs.address import AddressVector
+from verbs.fields import bth_bytes, lrh_bytes
 from verbs.port import Port
 from wire.codes import LNH
-from wire.crc import ICRC_BYTES, icrc
-from wire.headers import AETH, BTH, GRH, LRH
-from wire.layout import Layout
+from wire.crc import ICRC_BYTES, icrc_of_parts
+from wire.headers import BTH, GRH, LRH
 from wire.packet import WORD_BYTES
 
-__all__ = ["Envelope", "Outgoing", "aeth_bytes"]
+__all__ = ["Envelope", "Outgoing"]
 
+_LRH_BYTES: Final = LRH.size_bytes
+_BTH_BYTES: Final = BTH.size_bytes
+_GRH_BYTES: Final = GRH.size_bytes
 
-def _shift(layout: Layout, name: str) -> int:
-    """Where a field begins in the big-endian number of its header."""
-    return layout.size_bytes * 8 - layout[name].end_bits
-
-
-_SL: Final = _shift(LRH, "sl")
-_LNH: Final = _shift(LRH, "lnh")
-_DLID: Final = _shift(LRH, "dlid")
-_PKT_LEN: Final = _shift(LRH, "pkt_len")
-
-_OPCODE: Final = _shift(BTH, "opcode")
-_SE: Final = _shift(BTH, "se")
-_MIG_REQ: Final = 1 << _shift(BTH, "mig_req")
+_SOLICITED: Final = 7
+_MIG_REQ: Final = 1 << 6
 """Set in all packets of a path that is not about to migrate (IBTA vol 1, 17.2.8.1)."""
-_PAD_CNT: Final = _shift(BTH, "pad_cnt")
-_P_KEY: Final = _shift(BTH, "p_key")
-_BECN: Final = _shift(BTH, "becn")
-_DEST_QP: Final = _shift(BTH, "dest_qp")
-_ACK_REQ: Final = _shift(BTH, "ack_req")
+_PAD_CNT: Final = 4
+"""Where these are in byte 1 of a BTH."""
 
-_SYNDROME: Final = _shift(AETH, "syndrome")
+_PADDING: Final = (b"", bytes(1), bytes(2), bytes(3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +34,7 @@ class Outgoing:
 
     data: bytes
     sl: int
-
-
-def aeth_bytes(syndrome: int, msn: int) -> bytes:
-    """An AETH."""
-    return (syndrome << _SYNDROME | msn).to_bytes(AETH.size_bytes, "big")
+    dlid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,52 +58,25 @@ class Envelope:
         becn: bool = False,
     ) -> Outgoing:
         """A packet with these headers after the BTH and this payload."""
-        vector = self.vector
+        vector, port = self.vector, self.port
         pad_cnt = -len(payload) % WORD_BYTES
-        bth = (
-            opcode << _OPCODE
-            | solicited << _SE
-            | _MIG_REQ
-            | pad_cnt << _PAD_CNT
-            | self.port.p_key(self.p_key_index) << _P_KEY
-            | becn << _BECN
-            | self.dest_qp << _DEST_QP
-            | ack_req << _ACK_REQ
-            | psn
-        )
-        pay_len = BTH.size_bytes + len(extended) + len(payload) + pad_cnt + ICRC_BYTES
-        size = LRH.size_bytes + pay_len
-        network, lnh = b"", LNH.IBA_LOCAL
-        if vector.route is not None:
-            route = vector.route
-            network, lnh = (
-                GRH.pack(
-                    t_class=route.traffic_class,
-                    flow_label=route.flow_label,
-                    pay_len=pay_len,
-                    hop_lmt=route.hop_limit,
-                    sgid=self.port.gid(route.sgid_index),
-                    dgid=route.dgid,
-                ),
-                LNH.IBA_GLOBAL,
+        flags = solicited << _SOLICITED | _MIG_REQ | pad_cnt << _PAD_CNT
+        bth = bth_bytes(opcode, flags, port.p_key(self.p_key_index), self.dest_qp, psn, becn=becn, ack_req=ack_req)
+        pay_len = _BTH_BYTES + len(extended) + len(payload) + pad_cnt + ICRC_BYTES
+        slid, route = port.lid | vector.src_path_bits, vector.route
+        if route is None:
+            words = (_LRH_BYTES + pay_len) // WORD_BYTES
+            head = lrh_bytes(vector.sl, LNH.IBA_LOCAL, vector.dlid, words, slid) + bth
+        else:
+            words = (_LRH_BYTES + _GRH_BYTES + pay_len) // WORD_BYTES
+            network = GRH.pack(
+                t_class=route.traffic_class,
+                flow_label=route.flow_label,
+                pay_len=pay_len,
+                hop_lmt=route.hop_limit,
+                sgid=port.gid(route.sgid_index),
+                dgid=route.dgid,
             )
-            size += GRH.size_bytes
-        lrh = (
-            vector.sl << _SL
-            | lnh << _LNH
-            | vector.dlid << _DLID
-            | size // WORD_BYTES << _PKT_LEN
-            | self.port.lid
-            | vector.src_path_bits
-        )
-        data = b"".join(
-            (
-                lrh.to_bytes(LRH.size_bytes, "big"),
-                network,
-                bth.to_bytes(BTH.size_bytes, "big"),
-                extended,
-                payload,
-                bytes(pad_cnt),
-            )
-        )
-        return Outgoing(data + icrc(data), vector.sl)
+            head = lrh_bytes(vector.sl, LNH.IBA_GLOBAL, vector.dlid, words, slid) + network + bth
+        body = extended + payload + _PADDING[pad_cnt]
+        return Outgoing(head + body + icrc_of_parts(head, body), vector.sl, vector.dlid)

@@ -6,14 +6,13 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from verbs.aeth import NakCode
+from verbs.arrived import Arrived
 from verbs.completions import AsyncEventType, CompletionFlag, CompletionOpcode, CompletionStatus, WorkCompletion
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
 from verbs.regions import Access, ProtectionError
 from verbs.work import MAX_MESSAGE_BYTES, ReceiveRequest, length_of, scatter
-from wire.headers import BTH, IETH, IMM_DT, RETH
-from wire.opcodes import Operation, payload_rule
-from wire.packet import Packet
+from wire.opcodes import Operation
 
 __all__ = ["IncomingMessage", "ReceiverNotReadyError", "RefusedRequestError", "begins_message"]
 
@@ -82,9 +81,9 @@ _PARTS: Final = {
 }
 
 
-def begins_message(operation: Operation) -> bool:
+def begins_message(operation: Operation | None) -> bool:
     """True for the first and for the only packet of a message."""
-    part = _PARTS.get(operation)
+    part = None if operation is None else _PARTS.get(operation)
     return part is not None and part.begins
 
 
@@ -127,7 +126,7 @@ class IncomingMessage:
             self._pair.complete_receive(self._request, status)
         self.clear()
 
-    def accept(self, packet: Packet, operation: Operation | None) -> bool:
+    def accept(self, packet: Arrived, operation: Operation | None) -> bool:
         """Carries out what the packet asks for; True if that ends the message.
 
         Nothing is changed if it cannot be.
@@ -139,7 +138,7 @@ class IncomingMessage:
         part = _PARTS.get(operation) if operation is not None else None
         if part is None or part.begins == self.in_progress or not (part.begins or part.kind is self._kind):
             raise RefusedRequestError.invalid()
-        if not payload_rule(packet.header(BTH).opcode).allows(len(packet.payload), self._pair.attributes.path_mtu):
+        if not packet.payload_rule.allows(len(packet.payload), self._pair.attributes.path_mtu):
             raise RefusedRequestError.invalid()
         if part.kind is _Kind.SEND:
             self._store_sent(packet, part)
@@ -158,7 +157,7 @@ class IncomingMessage:
             raise ReceiverNotReadyError
         return self._request
 
-    def _store_sent(self, packet: Packet, part: _Part) -> None:
+    def _store_sent(self, packet: Arrived, part: _Part) -> None:
         request, pair = self._take_request(), self._pair
         at = 0 if part.begins else self._bytes
         end = at + len(packet.payload)
@@ -171,16 +170,16 @@ class IncomingMessage:
             raise RefusedRequestError(NakCode.REMOTE_OPERATIONAL_ERROR, status=status) from error
         if part.invalidates:
             try:
-                pair.keys.invalidate(packet.header(IETH).r_key, pair.pd, pair.number)
+                pair.keys.invalidate(packet.invalidated_key, pair.pd, pair.number)
             except ProtectionError as error:
                 raise RefusedRequestError.access() from error
         self._bytes = end
 
-    def _store_written(self, packet: Packet, part: _Part) -> None:
+    def _store_written(self, packet: Arrived, part: _Part) -> None:
         pair, size = self._pair, len(packet.payload)
         va, r_key, total, at = self._va, self._r_key, self._total, self._bytes
         if part.begins:
-            reth, at = packet.header(RETH), 0
+            reth, at = packet.reth(), 0
             va, r_key, total = reth.va, reth.r_key, reth.dma_len
         if total > MAX_MESSAGE_BYTES or (at + size != total if part.ends else at + size >= total):
             raise RefusedRequestError.invalid()
@@ -202,12 +201,12 @@ class IncomingMessage:
                 raise RefusedRequestError(NakCode.REMOTE_OPERATIONAL_ERROR, event=event) from error
         self._va, self._r_key, self._total, self._bytes = va, r_key, total, at + size
 
-    def _complete(self, packet: Packet, part: _Part, request: ReceiveRequest) -> None:
+    def _complete(self, packet: Arrived, part: _Part, request: ReceiveRequest) -> None:
         sends, flags, imm = part.kind is _Kind.SEND, CompletionFlag.NONE, 0
         if part.imm:
-            flags, imm = CompletionFlag.WITH_IMM, packet.header(IMM_DT).imm_dt
+            flags, imm = CompletionFlag.WITH_IMM, packet.imm
         elif part.invalidates:
-            flags, imm = CompletionFlag.WITH_INV, packet.header(IETH).r_key
+            flags, imm = CompletionFlag.WITH_INV, packet.invalidated_key
         completion = WorkCompletion(
             request.wr_id,
             CompletionStatus.SUCCESS,
@@ -217,7 +216,7 @@ class IncomingMessage:
             imm,
             flags,
             src_qp=self._pair.attributes.dest_qp,
-            slid=packet.lrh.slid,
-            sl=packet.lrh.sl,
+            slid=packet.slid,
+            sl=packet.sl,
         )
-        self._pair.recv_cq.add(completion, solicited=bool(packet.header(BTH).se))
+        self._pair.recv_cq.add(completion, solicited=packet.solicited)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Unpack
 
+from verbs.arrived import Arrived
 from verbs.completions import AsyncEventType, CompletionQueue, CompletionStatus
 from verbs.frame import Outgoing
 from verbs.pair_state import PairState
@@ -18,7 +19,6 @@ from verbs.ud import UdResponder, ud_packet
 from verbs.unacknowledged import UnacknowledgedSender
 from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES, ReceiveRequest, SendOpcode, SendRequest
 from wire.codes import MTU, mtu_bytes
-from wire.packet import Packet
 
 __all__ = ["PostError", "QpCapabilities", "QueuePair", "name_of"]
 
@@ -54,7 +54,7 @@ class QpCapabilities:
 class _Sender(Protocol):
     def start(self) -> None: ...
     def post(self, request: SendRequest) -> None: ...
-    def receive(self, packet: Packet, now: int) -> None: ...
+    def receive(self, packet: Arrived, now: int) -> None: ...
     def next_packet(self, now: int) -> Outgoing | None: ...
     def expire(self, now: int) -> None: ...
     def flush(self) -> None: ...
@@ -75,7 +75,7 @@ class _Responder(Protocol):
     @property
     def expected(self) -> int: ...
     def start(self) -> None: ...
-    def receive(self, packet: Packet) -> None: ...
+    def receive(self, packet: Arrived) -> None: ...
     def next_packet(self) -> Outgoing | None: ...
     def flush(self) -> None: ...
     def clear(self) -> None: ...
@@ -248,11 +248,11 @@ class QueuePair:
         self._sender.expire(now)
         self._changed(self)
 
-    def receive(self, packet: Packet, now: int, *, is_request: bool) -> None:
+    def receive(self, packet: Arrived, now: int) -> None:
         """Takes a packet whose headers are in order."""
         if self.pair.state not in _RECEIVING:
             return
-        if is_request:
+        if packet.is_request:
             if self.pair.state is QpState.RTR and not self._has_heard:
                 self._has_heard = True
                 self.pair.tell(AsyncEventType.COMM_EST)

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Final
 
 from verbs.aeth import AckKind, NakCode, ack_kind, ack_value
+from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.end_to_end_credits import EndToEndCredits
 from verbs.frame import Outgoing
@@ -18,9 +19,7 @@ from verbs.segments import packets_of, segment
 from verbs.send_work import SendWork
 from verbs.states import QpState
 from verbs.work import SendOpcode, SendRequest, scatter
-from wire.headers import AETH, ATOMIC_ACK_ETH, BTH
 from wire.opcodes import Operation, Service
-from wire.packet import Packet
 
 __all__ = ["ACK_INTERVAL", "RcRequester"]
 
@@ -197,35 +196,34 @@ class RcRequester:
 
     # Answers.
 
-    def receive(self, packet: Packet, now: int) -> None:
+    def receive(self, packet: Arrived, now: int) -> None:
         """Takes an acknowledge, a READ response or an atomic's answer."""
-        bth = packet.header(BTH)
-        ahead = psn_after(bth.psn, self._unacknowledged)
-        answer = packet.header(AETH) if packet.has(AETH) else None
-        kind = ack_kind(answer.syndrome) if answer is not None else AckKind.ACK
+        psn, operation = packet.psn, packet.operation
+        ahead = psn_after(psn, self._unacknowledged)
+        aeth = packet.aeth if packet.has_aeth else None
+        kind = AckKind.ACK if aeth is None else ack_kind(aeth >> 24)
         if ahead >= psn_after(self._sent, self._unacknowledged):
-            if ahead == PSN_MASK and kind is AckKind.ACK and answer is not None:
-                self._credits.take(ack_value(answer.syndrome), answer.msn)
+            if ahead == PSN_MASK and kind is AckKind.ACK and aeth is not None:
+                self._credits.take(ack_value(aeth >> 24), aeth & PSN_MASK)
             return
-        operation = Operation(bth.opcode & 0x1F)
         if kind is None or (operation is not Operation.ACKNOWLEDGE and kind is not AckKind.ACK):
             return
         if operation is Operation.ACKNOWLEDGE and kind is AckKind.ACK:
-            arrived = self._acknowledged(psn_add(bth.psn, 1), now)
+            arrived = self._acknowledged(psn_add(psn, 1), now)
         else:
-            arrived = self._acknowledged(bth.psn, now)
-        if answer is not None and kind is AckKind.ACK:
-            self._credits.take(ack_value(answer.syndrome), answer.msn)
+            arrived = self._acknowledged(psn, now)
+        if aeth is not None and kind is AckKind.ACK:
+            self._credits.take(ack_value(aeth >> 24), aeth & PSN_MASK)
         if self._pair.state is QpState.ERR:
             return
         if not arrived:
             self._missed_answer(now)
         elif operation is not Operation.ACKNOWLEDGE:
             self._take_data(packet, operation, now)
-        elif answer is not None and kind is AckKind.RNR_NAK:
-            self._not_ready(ack_value(answer.syndrome), now)
-        elif answer is not None and kind is AckKind.NAK:
-            self._refused(ack_value(answer.syndrome), now)
+        elif aeth is not None and kind is AckKind.RNR_NAK:
+            self._not_ready(ack_value(aeth >> 24), now)
+        elif aeth is not None and kind is AckKind.NAK:
+            self._refused(ack_value(aeth >> 24), now)
 
     def _acknowledged(self, psn: int, now: int) -> bool:
         """Everything before `psn` has arrived there; False if an answer with data before it has not come here."""
@@ -273,7 +271,7 @@ class RcRequester:
         # The oldest work begins at the oldest PSN, or before it.
         return psn_after(self._unacknowledged, work.end_psn) < PSN_WINDOW
 
-    def _take_data(self, packet: Packet, operation: Operation, now: int) -> None:
+    def _take_data(self, packet: Arrived, operation: Operation | None, now: int) -> None:
         """Takes the answer to the oldest READ or atomic."""
         pair, work = self._pair, self._works[0]
         request, at = work.request, work.answered * self._pair.attributes.path_mtu
@@ -285,7 +283,7 @@ class RcRequester:
             fits = fits and len(data) == expected
         else:
             fits = request.opcode.is_atomic and operation is Operation.ATOMIC_ACKNOWLEDGE
-            data = packet.header(ATOMIC_ACK_ETH).orig_rem_dt.to_bytes(8, "little") if fits else b""
+            data = packet.original.to_bytes(8, "little") if fits else b""
         if not fits:
             self._fail(CompletionStatus.BAD_RESP_ERR)
             return

@@ -6,9 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 
 from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, credit_code, syndrome
-from verbs.arrival import operation_of
+from verbs.arrived import Arrived
 from verbs.completions import AsyncEventType, CompletionStatus
-from verbs.frame import Outgoing, aeth_bytes
+from verbs.fields import aeth_bytes, atomic_ack_bytes
+from verbs.frame import Outgoing
 from verbs.incoming import IncomingMessage, ReceiverNotReadyError, RefusedRequestError
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
@@ -17,9 +18,7 @@ from verbs.regions import Access, ProtectionError
 from verbs.segments import packets_of
 from verbs.states import QpState
 from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES
-from wire.headers import ATOMIC_ACK_ETH, ATOMIC_ETH, BTH, RETH
 from wire.opcodes import Operation, Service
-from wire.packet import Packet
 
 __all__ = ["RcResponder"]
 
@@ -112,10 +111,10 @@ class RcResponder:
 
     # Requests.
 
-    def receive(self, packet: Packet) -> None:
+    def receive(self, packet: Arrived) -> None:
         """Takes a request."""
-        psn = packet.header(BTH).psn
-        self._has_seen_congestion |= bool(packet.header(BTH).fecn)
+        psn = packet.psn
+        self._has_seen_congestion |= packet.fecn
         behind = psn_after(self._expected, psn)
         if behind == 0:
             self._carry_out(packet)
@@ -124,8 +123,8 @@ class RcResponder:
         elif not self._has_refused:
             self._refuse(AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR)
 
-    def _carry_out(self, packet: Packet) -> None:
-        operation = operation_of(packet)
+    def _carry_out(self, packet: Arrived) -> None:
+        operation = packet.operation
         self._has_refused = False
         try:
             if operation is Operation.RDMA_READ_REQUEST:
@@ -136,15 +135,15 @@ class RcResponder:
                 ends = self._message.accept(packet, operation)
                 self._expected = psn_add(self._expected, 1)
                 self._msn = psn_add(self._msn, ends)
-                if packet.header(BTH).ack_req:
+                if packet.ack_req:
                     self._acknowledge()
         except ReceiverNotReadyError:
             self._refuse(AckKind.RNR_NAK, self._pair.attributes.min_rnr_timer)
         except RefusedRequestError as refused:
             self._give_up(refused)
 
-    def _read(self, packet: Packet) -> None:
-        pair, reth = self._pair, packet.header(RETH)
+    def _read(self, packet: Arrived) -> None:
+        pair, reth = self._pair, packet.reth()
         self._check_resources()
         if reth.dma_len > MAX_MESSAGE_BYTES or packet.payload:
             raise RefusedRequestError.invalid()
@@ -157,8 +156,8 @@ class RcResponder:
         self._answers.append(answer)
         self._expected = answer.end_psn
 
-    def _atomic(self, packet: Packet, operation: Operation) -> None:
-        pair, eth = self._pair, packet.header(ATOMIC_ETH)
+    def _atomic(self, packet: Arrived, operation: Operation) -> None:
+        pair, eth = self._pair, packet.atomic()
         self._check_resources()
         if eth.va % ATOMIC_BYTES or packet.payload:
             raise RefusedRequestError.invalid()
@@ -197,8 +196,8 @@ class RcResponder:
 
     # Duplicates.
 
-    def _repeat(self, packet: Packet, psn: int, behind: int) -> None:
-        operation = operation_of(packet)
+    def _repeat(self, packet: Arrived, psn: int, behind: int) -> None:
+        operation = packet.operation
         if operation is Operation.RDMA_READ_REQUEST:
             self._read_again(packet, psn, behind)
         elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
@@ -209,9 +208,9 @@ class RcResponder:
         else:
             self._acknowledge()
 
-    def _read_again(self, packet: Packet, psn: int, behind: int) -> None:
+    def _read_again(self, packet: Arrived, psn: int, behind: int) -> None:
         """A READ is carried out again from where its requester lacks answers (IBTA vol 1, 9.7.5.1.4)."""
-        pair, reth = self._pair, packet.header(RETH)
+        pair, reth = self._pair, packet.reth()
         count = packets_of(reth.dma_len, pair.attributes.path_mtu)
         if count > behind:
             return
@@ -262,7 +261,7 @@ class RcResponder:
                 continue
             self._answers.popleft()
             if isinstance(answer, _AtomicAnswer):
-                result = ATOMIC_ACK_ETH.pack(orig_rem_dt=answer.original)
+                result = atomic_ack_bytes(answer.original)
                 return self._packet(Operation.ATOMIC_ACKNOWLEDGE, answer.psn, self._aeth(answer.msn) + result)
             aeth = self._aeth(answer.msn) if answer.nak is None else aeth_bytes(answer.nak, answer.msn)
             return self._packet(Operation.ACKNOWLEDGE, answer.psn, aeth)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from verbs.fields import atomic_bytes, number32_bytes, reth_bytes
 from verbs.regions import KeyTable, ProtectionDomain
 from verbs.work import SendOpcode, SendRequest, gather
-from wire.headers import ATOMIC_ETH, IETH, IMM_DT, RETH
 from wire.opcodes import Operation
 
 __all__ = ["Segment", "packets_of", "segment"]
@@ -59,16 +59,12 @@ def segment(
     """
     opcode, at = request.opcode, index * path_mtu
     if opcode is SendOpcode.RDMA_READ:
-        header = RETH.pack(va=request.remote_va + at, r_key=request.r_key, dma_len=request.length - at)
+        header = reth_bytes(request.remote_va + at, request.r_key, request.length - at)
         return Segment(Operation.RDMA_READ_REQUEST, header, b"")
     if opcode.is_atomic:
         swaps = opcode is SendOpcode.ATOMIC_CMP_AND_SWP
-        header = ATOMIC_ETH.pack(
-            va=request.remote_va,
-            r_key=request.r_key,
-            swap_dt=request.swap if swaps else request.compare_add,
-            cmp_dt=request.compare_add if swaps else 0,
-        )
+        swap_dt, cmp_dt = (request.swap, request.compare_add) if swaps else (request.compare_add, 0)
+        header = atomic_bytes(request.remote_va, request.r_key, swap_dt, cmp_dt)
         return Segment(Operation.CMP_SWAP if swaps else Operation.FETCH_ADD, header, b"")
     begins, ends = index == 0, index == count - 1
     kind = _OPERATIONS[opcode]
@@ -76,11 +72,11 @@ def segment(
     operation = (alone if begins else among)[not ends]
     header = b""
     if begins and opcode.is_write:
-        header = RETH.pack(va=request.remote_va, r_key=request.r_key, dma_len=request.length)
+        header = reth_bytes(request.remote_va, request.r_key, request.length)
     if ends and opcode in _WITH_IMM:
-        header += IMM_DT.pack(imm_dt=request.imm)
+        header += number32_bytes(request.imm)
     elif ends and opcode is SendOpcode.SEND_WITH_INV:
-        header = IETH.pack(r_key=request.r_key)
+        header = number32_bytes(request.r_key)
     size = min(path_mtu, request.length - at)
     if request.inline is not None:
         return Segment(operation, header, request.inline[at : at + size])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.frame import Outgoing
 from verbs.incoming import IncomingMessage, ReceiverNotReadyError, RefusedRequestError, begins_message
@@ -10,9 +11,7 @@ from verbs.psn import psn_add
 from verbs.segments import packets_of, segment
 from verbs.states import QpState
 from verbs.work import SendRequest
-from wire.headers import BTH
-from wire.opcodes import Operation, Service
-from wire.packet import Packet
+from wire.opcodes import Service
 
 __all__ = ["UcResponder", "uc_packet"]
 
@@ -62,17 +61,16 @@ class UcResponder:
         """Nothing is answered."""
         return None
 
-    def receive(self, packet: Packet) -> None:
+    def receive(self, packet: Arrived) -> None:
         """Takes a packet.
 
         After a gap what is left of a message is dropped, and the next one is taken from its first packet on, whatever
         its PSN (IBTA vol 1, 9.8.2.2.2). A message that is refused is dropped likewise, and nobody is told.
         """
-        bth = packet.header(BTH)
-        operation = Operation(bth.opcode & 0x1F)
-        if bth.psn != self._expected or begins_message(operation):
+        operation = packet.operation
+        if packet.psn != self._expected or begins_message(operation):
             self._message.abandon()
-        self._expected = psn_add(bth.psn, 1)
+        self._expected = psn_add(packet.psn, 1)
         if not (begins_message(operation) or self._message.in_progress):
             return
         try:

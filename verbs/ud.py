@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from verbs.arrived import Arrived
 from verbs.completions import CompletionFlag, CompletionOpcode, CompletionStatus, WorkCompletion
+from verbs.fields import deth_bytes
 from verbs.frame import Envelope, Outgoing
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
@@ -12,9 +14,8 @@ from verbs.regions import ProtectionError
 from verbs.segments import segment
 from verbs.states import QpState
 from verbs.work import SendRequest, length_of, scatter
-from wire.headers import BTH, DETH, GRH, IMM_DT
+from wire.headers import GRH
 from wire.opcodes import Service
-from wire.packet import Packet
 
 __all__ = ["UdResponder", "ud_packet"]
 
@@ -35,7 +36,7 @@ def ud_packet(pair: PairState, request: SendRequest, index: int, psn: int) -> tu
     q_key = pair.attributes.q_key if request.remote_q_key & _OWN_Q_KEY else request.remote_q_key
     operation, extended, payload = segment(request, 0, 1, pair.port.mtu, pair.keys, pair.pd)
     envelope = Envelope(pair.port, handle.vector, pair.attributes.p_key_index, request.remote_qp)
-    deth = DETH.pack(q_key=q_key, src_qp=pair.number)
+    deth = deth_bytes(q_key, pair.number)
     opcode = Service.UD << 5 | operation
     return envelope.packet(opcode, psn, deth + extended, payload, solicited=request.solicited), True
 
@@ -64,15 +65,16 @@ class UdResponder:
         """Nothing is answered."""
         return None
 
-    def receive(self, packet: Packet) -> None:
+    def receive(self, packet: Arrived) -> None:
         """Takes a datagram.
 
         The first 40 bytes of the memory are for the GRH, and stay as they were if there is none. One that does not fit
         is lost, and its receive request completed with an error; the queue pair goes on, since anybody who knows its
         Q_Key may send such.
         """
-        pair, deth = self._pair, packet.header(DETH)
-        if deth.q_key != pair.attributes.q_key:
+        pair = self._pair
+        q_key, src_qp = packet.deth()
+        if q_key != pair.attributes.q_key:
             pair.port.count_q_key_violation()
             return
         request = pair.receives.take()
@@ -96,10 +98,9 @@ class UdResponder:
                 pair.fail(QpState.ERR)
             return
         imm = 0
-        if packet.has(IMM_DT):
+        if packet.has_imm:
             flags |= CompletionFlag.WITH_IMM
-            imm = packet.header(IMM_DT).imm_dt
-        lrh, bth = packet.lrh, packet.header(BTH)
+            imm = packet.imm
         completion = WorkCompletion(
             request.wr_id,
             CompletionStatus.SUCCESS,
@@ -108,10 +109,10 @@ class UdResponder:
             total,
             imm,
             flags,
-            src_qp=deth.src_qp,
+            src_qp=src_qp,
             p_key_index=pair.attributes.p_key_index,
-            slid=lrh.slid,
-            sl=lrh.sl,
-            dlid_path_bits=pair.port.path_bits(lrh.dlid),
+            slid=packet.slid,
+            sl=packet.sl,
+            dlid_path_bits=pair.port.path_bits(packet.dlid),
         )
-        pair.recv_cq.add(completion, solicited=bool(bth.se))
+        pair.recv_cq.add(completion, solicited=packet.solicited)

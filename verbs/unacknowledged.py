@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.frame import Outgoing
 from verbs.memory import MemoryFaultError
@@ -13,7 +14,6 @@ from verbs.psn import psn_add
 from verbs.regions import ProtectionError
 from verbs.states import QpState
 from verbs.work import SendRequest
-from wire.packet import Packet
 
 __all__ = ["PacketOf", "UnacknowledgedSender"]
 
@@ -81,7 +81,7 @@ class UnacknowledgedSender:
     def expire(self, now: int) -> None:
         """Nothing depends on time."""
 
-    def receive(self, packet: Packet, now: int) -> None:
+    def receive(self, packet: Arrived, now: int) -> None:
         """Nothing is answered."""
 
     def next_packet(self, now: int) -> Outgoing | None:

@@ -41,6 +41,7 @@ __all__ = [
     "icrc",
     "icrc_good",
     "icrc_masked",
+    "icrc_of_parts",
     "invert_vcrc",
     "lpcrc",
     "lpcrc_good",
@@ -188,6 +189,15 @@ def icrc(packet: bytes) -> bytes:
         ValueError: a raw packet, or one too short for its headers.
     """
     return zlib.crc32(icrc_masked(packet)).to_bytes(ICRC_BYTES, "little")
+
+
+def icrc_of_parts(headers: bytes, rest: bytes) -> bytes:
+    """The ICRC of a packet in two parts, LRH to BTH and what follows up to the last payload or pad byte.
+
+    Raises:
+        ValueError: a raw packet, or headers cut short.
+    """
+    return zlib.crc32(rest, zlib.crc32(icrc_masked(headers))).to_bytes(ICRC_BYTES, "little")
 
 
 def icrc_good(packet: bytes) -> bool:
