@@ -8,7 +8,7 @@ import pytest
 from tests.verbs.ends import LATENCY, End, bring_up, connected, make_end, wire_between
 from verbs.address import AddressVector, GlobalRoute
 from verbs.completions import CompletionFlag
-from verbs.port import p_keys_match
+from verbs.port import Port, p_keys_match
 from verbs.states import QpType
 from verbs.work import SendOpcode
 from wire.headers import BTH, GRH, LRH
@@ -218,3 +218,32 @@ def test_packets_with_random_bytes_changed_do_no_harm(kind: QpType) -> None:
         wire_between(a, b).run(1 << 26)
         dropped += a.adapter.dropped + b.adapter.dropped
     assert dropped
+
+
+def test_a_packet_that_comes_by_another_port_than_its_queue_pairs_is_dropped() -> None:
+    a, b = connected()
+    b.adapter.ports = (*b.adapter.ports, Port(2))
+    b.qp.pair.ports = b.adapter.ports
+    b.receive(0, 64)
+    a.send(0, 8)
+    data = a.adapter.poll(0).data
+    b.adapter.receive(data, 1, port=2)
+    assert not b.received()
+    b.adapter.receive(data, 1, port=1)
+    assert len(b.received()) == 1
+
+
+def test_a_datagram_for_a_gid_that_the_port_does_not_have_is_dropped() -> None:
+    a, b = connected(QpType.UD)
+    for dgid, arrives in ((b.adapter.ports[0].gids[0] ^ 1, 0), (b.adapter.ports[0].gids[0], 1)):
+        b.receive(0, 64)
+        handle = a.adapter.create_ah(a.pd, AddressVector(2, route=GlobalRoute(dgid)))
+        a.send(0, 8, handle=handle, remote_qp=b.qp.number, remote_q_key=0x11)
+        b.adapter.receive(a.adapter.poll(0).data, 1)
+        assert len(b.received()) == arrives
+
+
+def test_a_port_has_all_lids_that_its_lmc_gives_it() -> None:
+    port = Port(8, lmc=2)
+    assert [lid for lid in range(32) if port.has_lid(lid)] == [8, 9, 10, 11]
+    assert [port.path_bits(lid) for lid in (8, 11)] == [0, 3]

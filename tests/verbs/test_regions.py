@@ -6,7 +6,7 @@ from tests.verbs.ends import ALL_ACCESS, MEMORY_BASE, End, connected, make_end, 
 from verbs.completions import CompletionOpcode, CompletionStatus
 from verbs.memory import BufferMemory, MemoryFaultError
 from verbs.regions import Access, MemoryWindow, ProtectionError
-from verbs.work import SendOpcode, SendRequest, WindowBinding
+from verbs.work import ScatterGather, SendOpcode, SendRequest, WindowBinding
 
 SUCCESS = CompletionStatus.SUCCESS
 
@@ -121,3 +121,31 @@ def test_memory_says_what_it_has() -> None:
     for address in (0xFF, 0x10D):
         with pytest.raises(MemoryFaultError, match=r"allowed 0x100\.\.0x110"):
             memory.read(address, 4)
+
+
+def test_memory_of_another_domain_is_not_reached_by_its_l_key() -> None:
+    a, b = connected()
+    other = a.adapter.keys.register(a.adapter.allocate_pd(), a.memory, MEMORY_BASE, 64, ALL_ACCESS)
+    a.qp.post_send(SendRequest(0, SendOpcode.SEND, [ScatterGather(MEMORY_BASE, 8, other.key)]))
+    wire_between(a, b).run()
+    assert [entry.status for entry in a.sent()] == [CompletionStatus.LOC_PROT_ERR]
+
+
+def test_a_window_of_another_queue_pair_is_not_invalidated() -> None:
+    _a, b = connected()
+    window = b.adapter.keys.allocate_window(b.pd, 2)
+    where = {"pd": b.pd, "qp_number": b.qp.number + 1, "new_key": window.key}
+    b.adapter.keys.bind(window, b.region.key, MEMORY_BASE, 64, Access.REMOTE_WRITE, **where)
+    b.qp.post_send(SendRequest(0, SendOpcode.LOCAL_INV, r_key=window.key))
+    b.adapter.poll(0)
+    assert [entry.status for entry in b.sent()] == [CompletionStatus.LOC_QP_OP_ERR]
+    assert window.region is b.region
+
+
+def test_a_window_of_type_2_that_is_bound_is_not_bound_again() -> None:
+    _a, b = connected()
+    window = b.adapter.keys.allocate_window(b.pd, 2)
+    bind(b, window, MEMORY_BASE, 64, Access.REMOTE_WRITE)
+    bind(b, window, MEMORY_BASE, 32, Access.REMOTE_WRITE, key=1)
+    assert [entry.status for entry in b.sent()] == [SUCCESS, CompletionStatus.MW_BIND_ERR]
+    assert window.length == 64

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.verbs.ends import ALL_ACCESS, connected, make_end, wire_between
+from tests.verbs.ends import ALL_ACCESS, bring_up, connected, make_end, wire_between
 from verbs.address import AddressVector
 from verbs.completions import AsyncEventType, CompletionStatus
 from verbs.queue_pair import PostError
@@ -175,3 +175,28 @@ def test_after_an_error_of_its_send_queue_a_queue_pair_still_receives_and_can_co
     a.qp.modify(RTS)
     a.qp.post_send(SendRequest(4, SendOpcode.SEND, [a.piece(0, 8)], handle=handle))
     assert a.adapter.poll(0) is not None
+
+
+def test_each_time_that_a_send_queue_is_drained_is_told() -> None:
+    a, _b = connected()
+    for times in (1, 2):
+        a.qp.modify(SQD, sqd_notify=True)
+        a.adapter.poll(0)
+        a.qp.modify(SQD, timeout=5)
+        a.adapter.poll(0)
+        assert [event.type for event in a.events] == [AsyncEventType.SQ_DRAINED] * times
+        a.qp.modify(RTS)
+
+
+def test_reset_forgets_what_was_posted() -> None:
+    a, b = connected()
+    b.receive(0, 64, wr_id=1)
+    b.send(0, 64, wr_id=2)
+    b.qp.modify(RESET)
+    assert b.qp.query().dest_qp == 0
+    bring_up(b, AddressVector(1), a.qp.number)
+    b.receive(0, 64, wr_id=3)
+    a.send(0, 8)
+    wire_between(a, b).run()
+    assert [entry.wr_id for entry in b.received()] == [3]
+    assert not b.sent()

@@ -145,3 +145,13 @@ def test_a_uc_receive_request_with_a_wrong_key_ends_with_a_protection_error() ->
     wire_between(a, b).run()
     assert [entry.status for entry in b.received()] == [CompletionStatus.LOC_PROT_ERR]
     assert b.qp.state is QpState.ERR
+
+
+def test_a_uc_message_that_begins_in_the_middle_of_another_is_taken() -> None:
+    a, b = connected(QpType.UC)
+    b.receive(0, 1024, wr_id=6)
+    for psn, opcode in enumerate((Opcode.UC_SEND_FIRST, Opcode.UC_SEND_ONLY)):
+        payload = bytes(256) if opcode is Opcode.UC_SEND_FIRST else b"only"
+        b.adapter.receive(a.qp.pair.envelope.packet(opcode, psn, b"", payload).data, psn)
+    assert [(entry.wr_id, entry.byte_len) for entry in b.received()] == [(6, 4)]
+    assert b.get(0, 4) == b"only"
