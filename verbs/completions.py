@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Protocol
 
+from verbs.receive_queue import SharedReceiveQueue
 from verbs.work import SendOpcode
 
 __all__ = [
@@ -114,14 +115,6 @@ class AsyncEventType(IntEnum):
     QP_LAST_WQE_REACHED = 16
 
 
-@dataclass(frozen=True, slots=True)
-class AsyncEvent:
-    """An event and whose it is: a completion queue, a queue pair's number or a shared receive queue."""
-
-    type: AsyncEventType
-    source: object
-
-
 class CompletionEntries(Protocol):
     """Where a completion queue keeps its entries: here, or in a ring that a program polls by itself."""
 
@@ -192,3 +185,11 @@ class CompletionQueue:
         if self._armed and (not self._solicited_only or solicited or completion.status):
             self._armed = False
             self.on_completion()
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncEvent:
+    """An event and whose it is: a completion queue, a queue pair's number or a shared receive queue."""
+
+    type: AsyncEventType
+    source: int | CompletionQueue | SharedReceiveQueue
