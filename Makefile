@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 WORKERS := $(shell echo $$(( $$(nproc) + 1 )))
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-.PHONY: demo test deep lint setup lock clean system
+.PHONY: demo test deep lint setup lock clean system compiled
 
 demo: setup
 	$(BIN)/ironband run jam
@@ -34,7 +34,11 @@ deep: setup
 lint: setup
 	$(LINT)
 
-setup: system $(STAMP)
+setup: system compiled
+
+# Asks every time too: sources change.
+compiled: | $(STAMP)
+	@$(BIN)/python -m toolchain.compiled verbs
 
 # Asks the system every time: it takes a fraction of a second, and packages come and go without us.
 system:

@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+import verbs.adapter  # noqa: F401 - before `cosim`, which would have it compiled: tests run it as it stands
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background ignores interrupts, and so would the programs that tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -88,7 +88,7 @@ def _place(kind: str, key: Mapping[str, object]) -> Path:
 
 def _is_used(build: Path) -> bool:
     """Whether there is such a build; from now on it counts as used today."""
-    with suppress(PermissionError):
+    with suppress(OSError):
         try:
             os.utime(build)
         except (FileNotFoundError, NotADirectoryError):

@@ -195,5 +195,23 @@ class Wire:
         return [parse(data) for sender, data in self.log if side in (None, sender)]
 
 
+@dataclass
+class Through:
+    """A transport that gets packets as something else hands them on."""
+
+    transport: Transport
+    change: Callable[[bytes], bytes]
+
+    def receive(self, data: bytes, now: int) -> None:
+        self.transport.receive(self.change(data), now)
+
+    def poll(self, now: int) -> Outgoing | None:
+        return self.transport.poll(now)
+
+    @property
+    def wake(self) -> int | None:
+        return self.transport.wake
+
+
 def wire_between(a: End, b: End, fate: Fate | None = None) -> Wire:
     return Wire(a.adapter, b.adapter, *([fate] if fate else []))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.verbs.ends import LATENCY, End, bring_up, connected, make_end, wire_between
+from tests.verbs.ends import LATENCY, End, Through, Wire, bring_up, connected, make_end, wire_between
 from verbs.address import AddressVector, GlobalRoute
 from verbs.completions import CompletionFlag
 from verbs.port import Port, p_keys_match
@@ -182,19 +182,18 @@ def test_a_datagram_lies_behind_40_bytes_for_its_grh(with_grh: bool) -> None:
     assert b.get(0, 40) == (parse(wire.log[0][1]).data[8:48] if with_grh else b"?" * 40)
 
 
-def garble(end: End, draw: random.Random) -> None:
-    """From now on some packets come to this end with bytes changed or missing."""
-    take = end.adapter.receive
+def garbled(end: End, draw: random.Random) -> Through:
+    """An end to which some packets come with bytes changed or missing."""
 
-    def receive(data: bytes, now: int) -> None:
-        if draw.random() < 0.3:
-            changed = bytearray(data)
-            for _ in range(draw.randrange(1, 4)):
-                changed[draw.randrange(len(data))] = draw.getrandbits(8)
-            data = bytes(changed[: draw.choice([len(data), draw.randrange(len(data))])])
-        take(data, now)
+    def garble(data: bytes) -> bytes:
+        if draw.random() >= 0.3:
+            return data
+        changed = bytearray(data)
+        for _ in range(draw.randrange(1, 4)):
+            changed[draw.randrange(len(data))] = draw.getrandbits(8)
+        return bytes(changed[: draw.choice([len(data), draw.randrange(len(data))])])
 
-    end.adapter.receive = receive  # type: ignore[method-assign]
+    return Through(end.adapter, garble)
 
 
 @pytest.mark.parametrize("kind", QpType)
@@ -213,9 +212,7 @@ def test_packets_with_random_bytes_changed_do_no_harm(kind: QpType) -> None:
             if kind is QpType.RC:
                 a.send(0, 600, SendOpcode.RDMA_READ, to=(b, 0))
                 a.send(0, 8, SendOpcode.ATOMIC_FETCH_AND_ADD, to=(b, 0))
-        for end in (a, b):
-            garble(end, draw)
-        wire_between(a, b).run(1 << 26)
+        Wire(garbled(a, draw), garbled(b, draw)).run(1 << 26)
         dropped += a.adapter.dropped + b.adapter.dropped
     assert dropped
 

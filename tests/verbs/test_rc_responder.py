@@ -150,6 +150,15 @@ def test_in_the_middle_of_a_send_anything_else_is_refused(opcode: Opcode, reth: 
     assert [entry.status for entry in asked.end.received()] == [CompletionStatus.WR_FLUSH_ERR]
 
 
+def test_in_the_middle_of_a_write_a_send_is_refused() -> None:
+    asked = Asked()
+    asked.end.receive(0, 1024)
+    asked.ask(Opcode.RC_RDMA_WRITE_FIRST, 0, asked.reth(2048, 2 * MTU), bytes(MTU))
+    asked.ask(Opcode.RC_SEND_LAST, 1, payload=bytes(MTU))
+    assert asked.nak() == INVALID
+    assert [entry.status for entry in asked.end.received()] == [CompletionStatus.WR_FLUSH_ERR]
+
+
 def test_a_write_that_does_not_fit_its_region_is_refused_before_its_first_byte() -> None:
     asked = Asked()
     at = MEMORY_BYTES - MTU

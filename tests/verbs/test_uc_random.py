@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from tests.verbs.ends import MEMORY_BASE, MEMORY_BYTES, connected, wire_between
+from tests.verbs.ends import MEMORY_BASE, MEMORY_BYTES, Through, Wire, connected
 from tests.verbs.naive_uc import NaiveUc
 from tests.verbs.random_traffic import LONGEST, MTU, OPCODES, RECEIVED, SOURCE, WRITTEN, fate_of
 from verbs.states import QpType
@@ -21,14 +21,12 @@ def compare(seed: int, messages: int) -> int:
     a.put(0, draw.randbytes(MEMORY_BYTES))
     naive = NaiveUc(bytearray(MEMORY_BYTES), MEMORY_BASE, b.region.key, psn, MTU)
     fate = fate_of(draw, draw.choice([0, 0.02, 0.1]), draw.choice([0, 0.02]), draw.choice([1, 3, 30]))
-    wire = wire_between(a, b, fate)
-    take = b.adapter.receive
 
-    def both(data: bytes, now: int) -> None:
+    def both(data: bytes) -> bytes:
         naive.receive(data)
-        take(data, now)
+        return data
 
-    b.adapter.receive = both  # type: ignore[method-assign]
+    wire = Wire(a.adapter, Through(b.adapter, both), fate)
     number, found = 0, []
     for _ in range(messages):
         if draw.random() < 0.7:
