@@ -136,8 +136,8 @@ class _Session:
         return {
             "topology": self._topology,
             "cycles": cycles,
-            "mads_sent": dict(door.sent),
-            "time_outs": door.time_outs,
+            "mads_sent": dict(door.management.sent),
+            "time_outs": door.management.time_outs,
             "exit_status": self.status,
         }
 

@@ -10,27 +10,21 @@ import heapq
 import selectors
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cosim.doors.agents import SMI_CLASSES
 from cosim.doors.clients import Clients
 from cosim.doors.flows import LabFlow
 from cosim.doors.host_port import ATTRIBUTES, HostPort
-from cosim.doors.mad_layer import MadLayer, MadPort, Moment, Outgoing, Send, transaction_id
-from cosim.doors.packets import described, flight_key, from_itself, is_for_adapter, mad_in, packet_of
-from cosim.doors.smp_window import SmpWindow
+from cosim.doors.mad_layer import MadLayer, Moment
+from cosim.doors.management import Management
 from cosim.doors.sysfs import HostFiles
-from cosim.doors.user_mad import Address
 from cosim.stimulus.actors import Shared, drawn_until
 from toolchain.errors import UserError
 from wire.codes import PortState
-from wire.mad import MadMethod, mad_data
 from wire.parameters import AdapterParameters, FabricParameters, adapter_port
-from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
-from wire.smp import initial_path, is_directed, unpack_smp
 from wire.stimulus import Control, Delivery, Operation, Post, Taking
 from wire.trace import Kind, Record, port_of_source
 from wire.trace_layout import State
@@ -77,8 +71,7 @@ class Door:
         before_step: called with the first and the last cycle of what the fabric is about to run.
         first_controls: given before its start.
         now: the current point in time.
-        sent: MADs that have left by a host's link, by host.
-        time_outs: MADs that had no answer.
+        management: their MADs.
     """
 
     def __init__(
@@ -107,8 +100,6 @@ class Door:
         self.now = Moment(0, 0)
         self.flows: dict[tuple[str, str], LabFlow] = {}
         self.before_step: Callable[[int, int], None] = lambda first, last: None
-        self.sent: Counter[str] = Counter()
-        self.time_outs = 0
         self._start = start
         self._patience = patience
         self.first_controls = controls
@@ -117,30 +108,25 @@ class Door:
         self._queue = self.posted.queue()
         self._given: Shared[Control] = Shared()
         self._wanted: deque[tuple[Operation, int, tuple[int, int, int, int]]] = deque()
-        self._flights: dict[bytes, int] = {}
         self._ready_at: Counter[int] = Counter()
         self._settled = 0
         self._deferring: set[int] = set()
         self._wall = 0
         self._ended = False
         self._is_ready = False
-        self._stale: dict[tuple[HostPort, SmaAttribute], None] = {}
-        self._loops: deque[tuple[HostPort, Address, bytes]] = deque()
 
-        self.layer = MadLayer()
-        self._window = SmpWindow(self.layer, window)
-        self.layer.on_answer = self._answered
-        self.layer.on_timeout = self._timed_out
+        layer = MadLayer()
         self.ports: dict[str, list[HostPort]] = {} if host is None else {host: []}
         for index, (name, node) in enumerate(fabric.nodes.items()):
             if isinstance(node, AdapterParameters):
                 adapter = adapter_port(name)[0]
-                port = HostPort(self.layer, adapter, index, fabric.identity(name).port)
+                port = HostPort(layer, adapter, index, fabric.identity(name).port)
                 self.ports.setdefault(adapter, []).append(port)
         self._vls = [node.vls for node in fabric.nodes.values()]
         self._port_at = {port.node: port for ports in self.ports.values() for port in ports}
-        self._port_of_mads = {port.mads: port for port in self._port_at.values()}
-        self._far_ends = _far_ends(fabric)
+        self.management = Management(
+            fabric, [*self._port_at.values()], layer, window=window, post=self._post_mad, tell=tell
+        )
         self._files: dict[str, HostFiles] = {}
         for name, ports in self.ports.items():
             self._files[name] = HostFiles(directory / "hosts" / name, ports)
@@ -188,8 +174,8 @@ class Door:
             if self._must_run():
                 break
             self._wait()
-        self._post()
-        if self._is_carrying or self.flows or self._settled < finished + _SETTLING_CYCLES:
+        self.management.send(self.now, self._bound)
+        if self.management.is_carrying or self.flows or self._settled < finished + _SETTLING_CYCLES:
             return self._go(finished + STEP_CYCLES)
         return self._go(finished + _SETTLING_CYCLES)
 
@@ -208,12 +194,7 @@ class Door:
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands a packet to the port that it was delivered at."""
-        port = self._port_at.get(delivery.node)
-        found = mad_in(port, delivery.data) if port is not None else None
-        if port is not None and found is not None:
-            address, mad = found
-            self._flights.pop(flight_key(mad), None)
-            self._arrive(port, address, mad)
+        self.management.delivered(delivery, self.now)
 
     def taken(self, taking: Taking) -> None:
         """There is room for another packet of a host."""
@@ -232,7 +213,7 @@ class Door:
             self.settle(self._patience)
             port = self._port_at.get(port_of_source(record.source)[0])
             if port is not None and self._wall:
-                self._stale[port, SmaAttribute.PORT_INFO] = None
+                self.management.ask_again(port, (SmaAttribute.PORT_INFO,))
 
     # Time.
 
@@ -240,7 +221,7 @@ class Door:
         """The fabric has run: programs' time goes on with it while MADs were on their way, else with the clock."""
         cycles = finished - self.now.cycle
         wall = time.monotonic_ns()
-        passed = cycles * NS_PER_CYCLE if self._is_carrying else wall - self._wall if self._wall else 0
+        passed = cycles * NS_PER_CYCLE if self.management.is_carrying else wall - self._wall if self._wall else 0
         if self._wall:
             self._wall = wall
         self.now = self.clients.now = Moment(self.now.time + passed, finished)
@@ -250,13 +231,8 @@ class Door:
         """Cycles within which a MAD has arrived, and its answer too, or never will."""
         return self._patience * (_TRAFFIC if self.flows else 1)
 
-    @property
-    def _is_carrying(self) -> bool:
-        """Whether MADs are on their way in the fabric, or answers to them."""
-        return bool(self._flights) or any(port.mads.waiting for port in self._port_at.values())
-
     def _must_run(self) -> bool:
-        if self._wanted or self._loops or self._stale or self.flows or self._any_outgoing or self._is_carrying:
+        if self._wanted or self.flows or self.management.has_work or self.management.is_carrying:
             self.settle(_TRAILING_STEPS * STEP_CYCLES)
         return self._settled > self.now.cycle or bool(self._deferring)
 
@@ -267,10 +243,9 @@ class Door:
             NoAgent: there is no use in waiting.
         """
         if not self._is_ready:
-            silent = next(port for port in self._port_at.values() if not port.complete)
-            raise NoAgent(f"{silent}: its agent does not answer its own host")
-        deadlines = [port.mads.deadline for port in self._port_at.values()]
-        due = min((one for one in (*deadlines, self.clients.deadline) if one is not None), default=None)
+            raise NoAgent(f"{self.management.silent}: its agent does not answer its own host")
+        deadlines = (self.management.deadline, self.clients.deadline)
+        due = min((one for one in deadlines if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
 
     def _go(self, reach: int) -> int:
@@ -317,19 +292,11 @@ class Door:
         if self._is_ready:
             self._look(0)
             for _more in range(_LISTEN_TIMES):
-                if not self._any_outgoing or not self._look(_LISTEN_SECONDS):
+                if not self.management.any_outgoing or not self._look(_LISTEN_SECONDS):
                     break
-        while self._loops:
-            self._arrive(*self._loops.popleft())
-        for port, attribute in self._stale:
-            port.ask(attribute, self.now)
-        self._stale.clear()
-        bound = self._bound
-        for port in self._port_at.values():
-            port.mads.expire(self.now, bound)
+        self.management.work(self.now, self._bound)
         self.clients.expire()
-        self._flights = {key: over for key, over in self._flights.items() if over > self.now.cycle}
-        if not self._is_ready and all(port.complete for port in self._port_at.values()):
+        if not self._is_ready and self.management.is_complete:
             self._is_ready = True
             self._ready()
 
@@ -342,81 +309,11 @@ class Door:
             key.data(events)
         return bool(found)
 
-    @property
-    def _any_outgoing(self) -> bool:
-        return any(port.mads.outbox for port in self._port_at.values())
-
-    def _post(self) -> None:
-        """Post all that ports have to send."""
-        over = self.now.cycle + self._bound
-        for port in self._port_at.values():
-            outbox, port.mads.outbox = port.mads.outbox, []
-            for outgoing in outbox:
-                if port.is_own(outgoing.address, outgoing.mad) or not self._window.keeps(port, outgoing):
-                    self._send(port, outgoing, over)
-        for port, outgoing in self._window.released(self.now):
-            self._send(port, outgoing, over)
-
-    def _send(self, port: HostPort, outgoing: Outgoing, over: int) -> None:
-        """Post a MAD, which has arrived by cycle OVER or never will."""
-        is_own = port.is_own(outgoing.address, outgoing.mad)
-        if is_own and not is_for_adapter(outgoing.mad):
-            # A channel adapter brings what is for itself back to itself.
-            self._loops.append((port, from_itself(port, outgoing.address), outgoing.mad))
-            return
-        made = packet_of(port, outgoing.address, outgoing.mad, self._vls[port.node])
-        if made is None:
-            return
-        if not outgoing.answered:
-            self._flights[flight_key(outgoing.mad)] = over
+    def _post_mad(self, port: HostPort, slot: int, data: bytes) -> None:
         self._ready_at[port.node] += 1
-        if not is_own:
-            self.sent[port.host] += 1
-        slot, data = made
         self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
 
-    def _arrive(self, port: HostPort, address: Address, mad: bytes) -> None:
-        """A MAD has arrived at a port."""
-        if port.mads.received(address, mad, self.now):
-            request = self.layer.requests.get(transaction_id(mad))
-            if request is not None:
-                request.held = True
-
     # What happens.
-
-    def _answered(self, mads: MadPort, send: Send, answer: bytes) -> None:
-        """A Set may have changed what is known of the port that it went to.
-
-        The host there knows before the program that has set it: who hears that a port is Active finds it so.
-        """
-        if send.mad[1] not in SMI_CLASSES or send.mad[3] != MadMethod.SET:
-            return
-        smp = unpack_smp(answer)
-        if smp.attribute_id not in ATTRIBUTES:
-            return
-        if is_directed(smp):
-            end = self._end_of(self._port_of_mads[mads], initial_path(smp))
-            reached = [end] if end is not None else []
-        else:
-            reached = [port for port in self._port_at.values() if port.has_lid(send.address.lid)]
-        attribute = SmaAttribute(smp.attribute_id)
-        is_port_info = attribute is SmaAttribute.PORT_INFO
-        for port in reached:
-            if is_port_info and not smp.status:
-                port.m_key = PORT_INFO["m_key"].read(mad_data(unpack_smp(send.mad)))
-            if len(reached) == 1 and not smp.status and (is_port_info or not smp.attribute_modifier):
-                port.learn(attribute, mad_data(smp))
-            self._stale[port, attribute] = None
-
-    def _end_of(self, port: HostPort, path: tuple[int, ...]) -> HostPort | None:
-        """The host's port at the end of a directed route."""
-        node = port.node
-        for out in path:
-            far = self._far_ends.get((node, out))
-            if far is None:
-                return None
-            node = far
-        return self._port_at.get(node)
 
     def _changed(self, port: HostPort) -> None:
         if all(one.complete for one in self.ports[port.host]):
@@ -425,25 +322,4 @@ class Door:
     def _set_manager(self, port: HostPort, has_one: bool) -> None:
         """A host's port has a Subnet Manager from now on, or no more."""
         self.control(Operation.HOST_SM, port.node, (int(has_one), 0, 0, 0))
-        self._stale[port, SmaAttribute.PORT_INFO] = None
-
-    def _timed_out(self, mads: MadPort, send: Send) -> None:
-        self.time_outs += 1
-        port = self._port_of_mads[mads]
-        what = described(send)
-        if not send.expects:
-            self._tell(f"{port}: nobody acknowledges {what}")
-        elif send.held:
-            self._tell(f"{port}: no answer in time to {what}")
-        else:
-            self._tell(f"{port}: nothing can answer {what} any more")
-
-
-def _far_ends(fabric: FabricParameters) -> Mapping[tuple[int, int], int]:
-    """Index of the node that each linked port is linked with, by node index and what directed routes call the port."""
-    nodes = {name: index for index, name in enumerate(fabric.nodes)}
-    far = {}
-    for link in fabric.links:
-        for (near, port), other in (((link.a, link.a_port), link.b), ((link.b, link.b_port), link.a)):
-            far[nodes[near], fabric.port_number(near, port)] = nodes[other]
-    return far
+        self.management.ask_again(port, (SmaAttribute.PORT_INFO,))

@@ -78,14 +78,14 @@ def test_while_something_is_on_its_way_programs_count_the_fabrics_time(door):
 def test_what_nothing_answers_is_sent_again_and_given_up(door):
     finished = door.until(0)
     tries = []
-    while door.time_outs == 0:
+    while door.management.time_outs == 0:
         posts = posted(door, finished)
         if posts:
             tries.append((finished - START, len(posts)))
         finished = door.reach
     asked = 2 * len(ATTRIBUTES)
     assert tries == [(attempt * PATIENCE, asked) for attempt in range(4)]
-    assert door.time_outs == asked
+    assert door.management.time_outs == asked
     with pytest.raises(NoAgent, match=r"A\[1\]: its agent does not answer its own host"):
         _run_for_ever(door, finished)
 
