@@ -33,6 +33,12 @@ __all__ = ["serve"]
 @rtl_option
 @sim_option
 @click.option("--alone", is_flag=True, help="RTL without the golden model beside it, which is faster.")
+@click.option(
+    "--bring-up",
+    type=click.Choice(("sm", "none")),
+    default="sm",
+    help="Whether Ironband's own Subnet Manager manages the fabric; none if another is to.",
+)
 @click.option("--host", metavar="HOST", help="Where programs are by default.  [default: the first host of the file]")
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
@@ -46,6 +52,7 @@ def serve(
     rtl: str,
     sim: str,
     alone: bool,
+    bring_up: str,
     host: str | None,
     at: Path | None,
     vls: int,
@@ -84,6 +91,7 @@ def serve(
                 compared=not alone,
                 link_down_timeout=link_down_timeout,
                 seed=seed,
+                managed=bring_up == "sm",
             )
             with link_capture(made.fabric, made.widths, capture_file, capture_at) as taps:
                 return run_session(

@@ -120,6 +120,13 @@ class MadClient:
         elif smp.method & RESPONSE_BIT:
             self._answered(smp)
 
+    def unanswered(self, mad: bytes, now: int) -> None:
+        """Gives an SMP up, for a back end that has tried as often as it is worth, whose MAD this is."""
+        self.now = now
+        request = self._outstanding.pop(MAD_HEADER["transaction_id"].read(mad), None)
+        if request is not None:
+            request.answer.fail(NoAnswerError(f"{request}: no answer"))
+
     def poll(self, now: int) -> list[OutgoingMad]:
         """Lets time pass to cycle `now`, and gives what is to be sent in it."""
         self.now = now

@@ -1,4 +1,5 @@
-"""The door in a simulation: programs' MADs become packets of their hosts' adapters, and what these deliver is theirs.
+"""The door in a simulation: what programs send becomes packets of their hosts' adapters, and what these deliver is
+theirs.
 
 Simulated time goes on while something is on its way in the fabric. While nothing is, it stands still, and the door
 waits for programs without a cycle or processor time spent.
@@ -6,7 +7,6 @@ waits for programs without a cycle or processor time spent.
 
 from __future__ import annotations
 
-import heapq
 import selectors
 import time
 from collections import Counter, deque
@@ -19,8 +19,12 @@ from cosim.doors.flows import LabFlow
 from cosim.doors.host_port import ATTRIBUTES, HostPort
 from cosim.doors.mad_layer import MadLayer, Moment
 from cosim.doors.management import Management
+from cosim.doors.own_manager import OwnManager
 from cosim.doors.sysfs import HostFiles
+from cosim.doors.transports import Transports
+from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from cosim.stimulus.actors import Shared, drawn_until
+from sm.settings import SubnetSettings
 from toolchain.errors import UserError
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, FabricParameters, adapter_port
@@ -29,7 +33,7 @@ from wire.stimulus import Control, Delivery, Operation, Post, Taking
 from wire.trace import Kind, Record, port_of_source
 from wire.trace_layout import State
 
-__all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door", "NoAgent"]
+__all__ = ["NS_PER_CYCLE", "STEP_CYCLES", "Door", "NoAgent", "NotUp"]
 
 STEP_CYCLES: Final = 1_000
 """How far the fabric runs before it is looked at what programs want: 4 us at SDR."""
@@ -58,8 +62,12 @@ class NoAgent(UserError):
     """A host whose adapter says nothing of itself."""
 
 
+class NotUp(UserError):
+    """A fabric that could not be brought up."""
+
+
 class Door:
-    """An actor (`cosim.stimulus.run_spec.Actor`) that carries the MADs of programs.
+    """An actor (`cosim.stimulus.run_spec.Actor`) that carries MADs and queue pairs of programs.
 
     Attributes:
         reach: the cycle up to which posts and controls are known.
@@ -72,6 +80,7 @@ class Door:
         first_controls: given before its start.
         now: the current point in time.
         management: their MADs.
+        transports: their queue pairs.
     """
 
     def __init__(
@@ -84,6 +93,7 @@ class Door:
         patience: int,
         window: int,
         controls: Sequence[Control],
+        settings: SubnetSettings | None = None,
         ready: Callable[[], None],
         tell: Callable[[str], None],
     ) -> None:
@@ -92,7 +102,8 @@ class Door:
         HOST, an adapter, is that of programs that do not say which; it is the first otherwise. CONTROLS are given
         before START.
         PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none. WINDOW: how
-        many SMPs may be in the fabric at once.
+        many SMPs may be in the fabric at once. With SETTINGS, a Subnet Manager of our own brings the fabric up first,
+        at that host, and stays.
         """
         self.reach = 0
         self.posted: Shared[Post] = Shared()
@@ -115,6 +126,8 @@ class Door:
         self._ended = False
         self._is_ready = False
 
+        self._step: list[Post] = []
+
         layer = MadLayer()
         self.ports: dict[str, list[HostPort]] = {} if host is None else {host: []}
         for index, (name, node) in enumerate(fabric.nodes.items()):
@@ -127,6 +140,11 @@ class Door:
         self.management = Management(
             fabric, [*self._port_at.values()], layer, window=window, post=self._post_mad, tell=tell
         )
+        self.transports = Transports(fabric, self.ports, post=self._post, tell=self._tell)
+        self._manager: OwnManager | None = None
+        if settings is not None:
+            at = next(iter(self.ports.values()))[0]
+            self._manager = OwnManager(at, window=window, settings=settings, swept=self.management.ask_again)
         self._files: dict[str, HostFiles] = {}
         for name, ports in self.ports.items():
             self._files[name] = HostFiles(directory / "hosts" / name, ports)
@@ -166,6 +184,7 @@ class Door:
             return self._go(self._start)
         if not self._wall:
             self._begin()
+        self.transports.hosts.pass_time(finished)
         while True:
             self._work()
             if self._ended:
@@ -175,6 +194,8 @@ class Door:
                 break
             self._wait()
         self.management.send(self.now, self._bound)
+        if self.transports.is_busy(finished, self._bound):
+            return self._go(finished + REACTION_CYCLES - 1)
         if self.management.is_carrying or self.flows or self._settled < finished + _SETTLING_CYCLES:
             return self._go(finished + STEP_CYCLES)
         return self._go(finished + _SETTLING_CYCLES)
@@ -194,11 +215,13 @@ class Door:
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands a packet to the port that it was delivered at."""
-        self.management.delivered(delivery, self.now)
+        if not self.management.delivered(delivery, self.now):
+            self.transports.delivered(delivery)
 
     def taken(self, taking: Taking) -> None:
         """There is room for another packet of a host."""
         self._ready_at[taking.node] -= 1
+        self.transports.hosts.taken(taking)
 
     def observe(self, record: Record) -> None:
         """A port's state has changed, of which the host there hears.
@@ -221,18 +244,26 @@ class Door:
         """The fabric has run: programs' time goes on with it while MADs were on their way, else with the clock."""
         cycles = finished - self.now.cycle
         wall = time.monotonic_ns()
-        passed = cycles * NS_PER_CYCLE if self.management.is_carrying else wall - self._wall if self._wall else 0
+        passed = cycles * NS_PER_CYCLE if self._is_carrying else wall - self._wall if self._wall else 0
         if self._wall:
             self._wall = wall
         self.now = self.clients.now = Moment(self.now.time + passed, finished)
+        if self._manager is not None:
+            self._manager.now = self.now
 
     @property
     def _bound(self) -> int:
         """Cycles within which a MAD has arrived, and its answer too, or never will."""
         return self._patience * (_TRAFFIC if self.flows else 1)
 
+    @property
+    def _is_carrying(self) -> bool:
+        """Whether something of programs is on its way, or something that they wait for."""
+        return self.management.is_carrying or self.transports.is_busy(self.now.cycle, self._bound)
+
     def _must_run(self) -> bool:
-        if self._wanted or self.flows or self.management.has_work or self.management.is_carrying:
+        is_managing = self._manager is not None and self._manager.wake is not None
+        if self._wanted or self.flows or self.management.has_work or self._is_carrying or is_managing:
             self.settle(_TRAILING_STEPS * STEP_CYCLES)
         return self._settled > self.now.cycle or bool(self._deferring)
 
@@ -244,6 +275,8 @@ class Door:
         """
         if not self._is_ready:
             raise NoAgent(f"{self.management.silent}: its agent does not answer its own host")
+        if self.transports.skip(self.now.cycle):
+            return
         deadlines = (self.management.deadline, self.clients.deadline)
         due = min((one for one in deadlines if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
@@ -258,19 +291,19 @@ class Door:
             self._wanted.clear()
             self._given.append(self._idle_control(reach + 1))
             self._post_flows(reach)
+            for post in sorted(self._step, key=lambda post: post.cycle):
+                self.posted.append(post)
+            self._step.clear()
         self.reach = reach
         return reach
 
     def _post_flows(self, reach: int) -> None:
         """Post the packets of all flows that are ready in a step. A host that is held up makes no more."""
-        posts: list[list[Post]] = []
         for flow in self.flows.values():
             source = flow.source
             room = _MOST_READY - self._ready_at[source.node]
-            posts.append(list(flow.posts(self.now.cycle + 1, reach, self._vls[source.node], room)))
-            self._ready_at[source.node] += len(posts[-1])
-        for post in heapq.merge(*posts, key=lambda post: post.cycle):
-            self.posted.append(post)
+            for post in flow.posts(self.now.cycle + 1, reach, self._vls[source.node], room):
+                self._post(post)
 
     def _idle_control(self, cycle: int) -> Control:
         """Nothing to be received is held up at the first host, as ever."""
@@ -286,6 +319,9 @@ class Door:
             port.on_change = self._changed
             for attribute in ATTRIBUTES:
                 port.ask(attribute, self.now)
+        if self._manager is not None:
+            self._say_manager(self._manager.port, True)
+            self._manager.start()
 
     def _work(self) -> None:
         """All that can be done at this point in time."""
@@ -294,9 +330,12 @@ class Door:
             for _more in range(_LISTEN_TIMES):
                 if not self.management.any_outgoing or not self._look(_LISTEN_SECONDS):
                     break
+        if self._manager is not None:
+            self._manager.work()
         self.management.work(self.now, self._bound)
         self.clients.expire()
-        if not self._is_ready and self.management.is_complete:
+        self.transports.hosts.pass_time(self.now.cycle)
+        if not self._is_ready and self.management.is_complete and self._is_up:
             self._is_ready = True
             self._ready()
 
@@ -309,17 +348,50 @@ class Door:
             key.data(events)
         return bool(found)
 
+    @property
+    def _is_up(self) -> bool:
+        """Whether our own Subnet Manager has done its work, if there is one, and hosts know of it.
+
+        Raises:
+            NotUp: it can do no more, and something is not as it should be.
+        """
+        manager = self._manager
+        if manager is None:
+            return True
+        if manager.complete is None or manager.wake is not None or self.management.has_work:
+            return False
+        if self.management.is_carrying:
+            return False
+        if not manager.complete:
+            raise NotUp("the Subnet Manager could not bring the fabric up: `ironband up` says where it stopped")
+        return True
+
     def _post_mad(self, port: HostPort, slot: int, data: bytes) -> None:
-        self._ready_at[port.node] += 1
-        self.posted.append(Post(self.now.cycle + 1, port.node, slot, data))
+        self._post(Post(self.now.cycle + 1, port.node, slot, data))
+
+    def _post(self, post: Post) -> None:
+        self._ready_at[post.node] += 1
+        self._step.append(post)
 
     # What happens.
 
     def _changed(self, port: HostPort) -> None:
+        self.transports.learn(port)
         if all(one.complete for one in self.ports[port.host]):
             self._files[port.host].update()
 
     def _set_manager(self, port: HostPort, has_one: bool) -> None:
-        """A host's port has a Subnet Manager from now on, or no more."""
+        """A host's port has a Subnet Manager from now on, or no more. Our own leaves the fabric to any that comes."""
+        manager = self._manager
+        if has_one and manager is not None:
+            self._manager = None
+            manager.retire()
+            self._tell(f"{port}: another Subnet Manager; Ironband's own at {manager.port} retires")
+            if manager.port is not port:
+                self._say_manager(manager.port, False)
+        self._say_manager(port, has_one)
+
+    def _say_manager(self, port: HostPort, has_one: bool) -> None:
+        """Its PortInfo is to say whether there is a Subnet Manager."""
         self.control(Operation.HOST_SM, port.node, (int(has_one), 0, 0, 0))
         self.management.ask_again(port, (SmaAttribute.PORT_INFO,))

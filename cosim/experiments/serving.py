@@ -16,6 +16,7 @@ from cosim.hosts.manager_host import first_controls, link_down_timeouts, manager
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison
+from sm.settings import SubnetSettings
 from wire.parameters import FabricParameters
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.trace import Record
@@ -38,6 +39,7 @@ class ServeTask:
         compared: whether the golden model runs beside RTL and is compared.
         link_down_timeout: cycles that ports wait for a link to come back.
         seed: draws traffic and errors.
+        managed: whether our own Subnet Manager brings the fabric up, and looks after it.
     """
 
     fabric: FabricParameters
@@ -47,6 +49,7 @@ class ServeTask:
     compared: bool = True
     link_down_timeout: int = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     seed: int = 0
+    managed: bool = False
 
 
 def make_door(
@@ -65,6 +68,7 @@ def make_door(
         patience=_CROWD * smp_timeout(task.fabric),
         window=smp_window(task.fabric),
         controls=controls,
+        settings=SubnetSettings(light_sweep_period=None) if task.managed else None,
         ready=ready,
         tell=tell,
     )

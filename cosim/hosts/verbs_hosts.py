@@ -78,14 +78,14 @@ class VerbsHosts:
 
     Attributes:
         skipped: cycles that have passed for transports, but not in the fabric.
-        sent: packets that were posted.
+        in_flight: packets that were posted and not delivered; those that were lost stay among them.
         active: the last cycle in which something was posted, taken or delivered.
     """
 
     def __init__(self, post: Callable[[Post], None]) -> None:
         """POST takes what is posted, ascending by cycle."""
         self.skipped = 0
-        self.sent = 0
+        self.in_flight = 0
         self.active = 0
         self._post = post
         self._ports: dict[int, VerbsPort] = {}
@@ -125,6 +125,7 @@ class VerbsHosts:
             port = self._ports[node]
             self._now = self.active = cycle
             if isinstance(event, Delivery):
+                self.in_flight = max(0, self.in_flight - 1)
                 port.adapter.receive(event.data, cycle + self.skipped, port.number)
             else:
                 port.taken(event.slot)
@@ -174,6 +175,6 @@ class VerbsHosts:
                     continue
                 data = outgoing.data
                 port.posted(vl, len(data) // WORD_BYTES)
-                self.sent += 1
+                self.in_flight += 1
                 self.active = self._now
                 self._post(Post(cycle, port.node, vl, bytes([vl << _VL_BITS | data[0] & _LVER]) + data[1:]))

@@ -18,7 +18,17 @@ import pytest
 from ironband.serve_directory import program_path
 from tests.ironband.command import COMMAND
 
-__all__ = ["TELL", "TWO_SWITCHES", "beside", "large_fat_tree", "needs_programs", "scripted", "served", "wait_for"]
+__all__ = [
+    "TELL",
+    "TWO_SWITCHES",
+    "beside",
+    "large_fat_tree",
+    "managed",
+    "needs_programs",
+    "scripted",
+    "served",
+    "wait_for",
+]
 
 TELL: Final = f'{sys.executable} -c "import sys; from ironband import main; sys.exit(main())" tell'
 
@@ -102,7 +112,14 @@ def wait_for(condition: Callable[[], object]) -> None:
 def served(
     *arguments: str, cwd: Path, timeout: float = 1200, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What `ironband serve` says and how it ends."""
+    """What `ironband serve` says and how it ends, where nobody but programs brings the fabric up."""
+    return managed("--bring-up", "none", *arguments, cwd=cwd, timeout=timeout, environment=environment)
+
+
+def managed(
+    *arguments: str, cwd: Path, timeout: float = 1200, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same, where our own Subnet Manager does."""
     return subprocess.run(
         [*COMMAND, "serve", *arguments],
         cwd=cwd,

@@ -207,7 +207,7 @@ def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
 
 
 def test_lines_do_what_they_say_or_are_refused(tmp_path):
-    with Server("star", "--at", "place", cwd=tmp_path):
+    with Server("star", "--bring-up", "none", "--at", "place", cwd=tmp_path):
         for line, says in (
             ("cut SW1[2]", "H2[1]-SW1[2]: cut"),
             ("restore H2", "H2[1]-SW1[2]: restored"),

@@ -207,3 +207,14 @@ def test_timers_end_in_their_order_and_can_be_ended_before():
 def test_a_window_a_timeout_and_retries_have_least_values(wrong):
     with pytest.raises(ValueError, match="expected at least 1, 1 cycle and 0"):
         MadClient(**wrong)
+
+
+def test_a_back_end_that_gives_an_smp_up_ends_it_at_once():
+    mads = MadClient(timeout=1 << 40)
+    outcome = ask(mads)
+    (out,) = mads.poll(0)
+    mads.unanswered(out.mad, 30)
+    assert [type(one) for one in outcome] == [NoAnswerError]
+    assert mads.wake is None
+    mads.received(answer(out, b"late"), 40)
+    assert len(outcome) == 1
