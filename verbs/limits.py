@@ -22,7 +22,7 @@ class AdapterLimits:
         local_ca_ack_delay: code of the time that an ACK takes at most, as for Local ACK Timeouts.
     """
 
-    max_mr_size: int = 1 << 40
+    max_mr_size: int = (1 << 64) - 1
     max_qp: int = 65536
     max_qp_wr: int = 16384
     max_sge: int = 32

@@ -207,8 +207,19 @@ class QueuePair:
             raise PostError(f"{text}: {request.length} bytes inline, allowed up to {limits.max_inline_data}, not read")
         if self._sender.posted >= limits.max_send_wr:
             raise QueueFullError(f"{text}: its send queue is full with {limits.max_send_wr} requests")
-        if pair.state in (QpState.SQE, QpState.ERR):
-            pair.complete_send(request, CompletionStatus.WR_FLUSH_ERR)
+        self._post(request)
+
+    def refuse(self, request: SendRequest, status: CompletionStatus) -> None:
+        """Adds a request that `post_send` does not take: it ends with an error, once all before it have ended.
+
+        An adapter does so that finds it in a queue in memory, to which a program has added it.
+        """
+        request.refusal = status
+        self._post(request)
+
+    def _post(self, request: SendRequest) -> None:
+        if self.pair.state in (QpState.SQE, QpState.ERR):
+            self.pair.complete_send(request, CompletionStatus.WR_FLUSH_ERR)
             return
         self._sender.post(request)
         self._changed(self)
@@ -230,6 +241,16 @@ class QueuePair:
             pair.complete_receive(request, CompletionStatus.WR_FLUSH_ERR)
         else:
             pair.receives.post(request)
+
+    def flush_receives(self) -> None:
+        """In ERR, ends the receive requests that a program has added since to a queue in memory."""
+        if self.pair.state is QpState.ERR and not self.pair.receives.is_shared:
+            self._flush_receives()
+
+    @property
+    def is_drained(self) -> bool:
+        """True if nothing that was begun to be sent has not ended."""
+        return self._sender.is_drained
 
     # What the adapter calls.
 
@@ -295,6 +316,9 @@ class QueuePair:
         self._responder.flush()
         if pair.receives.is_shared:
             pair.tell(AsyncEventType.QP_LAST_WQE_REACHED)
-            return
-        while (request := pair.receives.take()) is not None:
-            pair.complete_receive(request, CompletionStatus.WR_FLUSH_ERR)
+        else:
+            self._flush_receives()
+
+    def _flush_receives(self) -> None:
+        while (request := self.pair.receives.take()) is not None:
+            self.pair.complete_receive(request, CompletionStatus.WR_FLUSH_ERR)

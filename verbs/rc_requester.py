@@ -70,7 +70,8 @@ class RcRequester:
 
     def post(self, request: SendRequest) -> None:
         """Adds a request."""
-        self._works.append(SendWork(request))
+        self._works.append(SendWork(request, error=CompletionStatus(request.refusal)))
+        self._retire()
 
     @property
     def wake(self) -> int | None:

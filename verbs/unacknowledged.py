@@ -90,7 +90,9 @@ class UnacknowledgedSender:
             request, status = self._works[0], CompletionStatus.SUCCESS
             packet, ends = None, True
             try:
-                if request.opcode.is_local:
+                if request.refusal:
+                    status = CompletionStatus(request.refusal)
+                elif request.opcode.is_local:
                     status = self._pair.perform_local(request)
                 else:
                     packet, ends = self._packet_of(self._pair, request, self._index, self._psn)

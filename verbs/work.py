@@ -115,6 +115,7 @@ class SendRequest:
         r_key: for what goes to or comes from remote memory, or what SEND_WITH_INV and LOCAL_INV invalidate.
         compare_add: compared with (CmpSwap) or added (FetchAdd).
         fence: waits until all READs and atomics before it are done.
+        refusal: the status with which it ends in its turn, instead of being carried out.
     """
 
     wr_id: int
@@ -133,6 +134,7 @@ class SendRequest:
     remote_qp: int = 0
     remote_q_key: int = 0
     binding: WindowBinding | None = None
+    refusal: int = 0
     length: int = field(init=False)
 
     def __post_init__(self) -> None:

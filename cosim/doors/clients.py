@@ -25,15 +25,23 @@ from cosim.doors.protocol import (
     ProtocolError,
     Request,
     arrival,
+    put,
     reply,
 )
+from cosim.doors.uverbs_adapter import UverbsAdapter
+from cosim.doors.uverbs_device import UverbsDevice
 
 __all__ = ["Clients"]
 
 _MOST_MESSAGE: Final = 2 * MOST_INLINE
 _MOST_DESCRIPTORS: Final = 4
+_DESCRIPTOR_BYTES: Final = 4
 _BACKLOG: Final = 256
 _PEER: Final = struct.Struct("3i")
+_SIZE: Final = struct.Struct("=Q")
+_FIRST_MINOR: Final = {DeviceKind.UMAD: 0, DeviceKind.ISSM: 64, DeviceKind.UVERBS: 192}
+"""Of the devices of a kind, as the kernel counts them."""
+
 _MOST_WAITING: Final = 4096
 """What a program has not read that nobody keeps for it any more."""
 
@@ -53,8 +61,9 @@ class Clients:
         ports: Mapping[str, list[HostPort]],
         tell: Callable[[str], None],
         set_manager: Callable[[HostPort, bool], None],
+        adapters: Mapping[str, UverbsAdapter] | None = None,
     ) -> None:
-        """Listens at ADDRESS. PORTS are those of each host, the default one first.
+        """Listens at ADDRESS. PORTS are those of each host, the default one first; ADAPTERS, their verbs devices.
 
         TELL is told in a line what somebody may want to know; SET_MANAGER, which ports have a Subnet Manager.
         """
@@ -64,10 +73,13 @@ class Clients:
         self._ports = ports
         self._tell = tell
         self._set_manager = set_manager
+        self._adapters = adapters or {}
         self._connections: set[_Connection] = set()
         self._managers: dict[HostPort, _Connection] = {}
         self._for_manager: deque[tuple[_Connection, int, HostPort]] = deque()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        # With each message comes whose it is: a child may write to what its parent has opened.
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._listener.bind(str(address))
         self._listener.listen(_BACKLOG)
         selector.register(self._listener, selectors.EVENT_READ, self._accept)
@@ -116,16 +128,14 @@ class Clients:
             return
         descriptors: list[int] = []
         try:
-            message, descriptors, flags, _address = socket.recv_fds(
-                connection.socket, _MOST_MESSAGE, _MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
-            )
+            message, descriptors, flags, process = _received(connection.socket)
             if not message:
                 self._end(connection)
                 return
             if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) or not 1 <= len(descriptors) <= 2:
                 raise ProtocolError(f"a message of {len(message)} bytes and {len(descriptors)} descriptors")
             request = Request.of(message, descriptors[1] if len(descriptors) == 2 else None)
-            if self._answer(connection, request, descriptors[0]):
+            if self._answer(connection, request, process, descriptors[0]):
                 descriptors.pop(0)
         except BlockingIOError:
             return
@@ -141,8 +151,8 @@ class Clients:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _answer(self, connection: _Connection, request: Request, end: int) -> bool:
-        """Answer a request at END; whether END stays open.
+    def _answer(self, connection: _Connection, request: Request, process: int, end: int) -> bool:
+        """Answer a request of a process at END; whether END stays open.
 
         Raises:
             ProtocolError: it is none at this time.
@@ -150,17 +160,27 @@ class Clients:
         """
         if (request.operation is Operation.OPEN) is not (connection.port is None):
             raise ProtocolError(f"{request.operation.name} of a device that is {'not ' * (not connection.port)}open")
-        result, data = 0, b""
+        result, data, passed = 0, b"", None
         try:
             match request.operation:
                 case Operation.OPEN:
                     if self._open(connection, request, end):
                         return True
+                case Operation.NUMBER:
+                    result = connection.number
                 case Operation.WAIT:
                     check_room(end, MANY_SPARE)
                     self._drop_wait(connection, request.flags)
                     connection.waits[request.flags] = self.now.time + request.argument, end
                     return True
+                case Operation.WRITE if connection.verbs is not None:
+                    answer = connection.verbs.write(request.data, process)
+                    result, passed = len(request.data), answer.descriptor
+                    data = b"".join(put(one.address, one.data, is_descriptor=one.is_descriptor) for one in answer.puts)
+                case Operation.MAP if connection.verbs is not None and len(request.data) == _SIZE.size:
+                    passed = os.dup(connection.verbs.map(request.argument, *_SIZE.unpack(request.data)))
+                case Operation.IOCTL if connection.verbs is not None:
+                    raise DeviceError(errno.ENOTTY)
                 case _ if connection.device is None:
                     raise DeviceError(errno.EINVAL)
                 case Operation.WRITE:
@@ -170,7 +190,7 @@ class Clients:
         except DeviceError as error:
             _send_to(end, reply(error.errno))
         else:
-            _send_to(end, reply(0, result, data))
+            _send_to(end, reply(0, result, data), passed)
         return False
 
     def _open(self, connection: _Connection, request: Request, end: int) -> bool:
@@ -183,15 +203,21 @@ class Clients:
         """
         version, no_wait, kind = request.flags >> 16, bool(request.flags & 0x100), request.flags & 0xFF
         if version != VERSION or kind not in set(DeviceKind):
-            raise ProtocolError(f"version {version}, device kind {kind}: expected version {VERSION}, kind 0 or 1")
+            expected = f"expected version {VERSION}, kind 0..{max(DeviceKind)}"
+            raise ProtocolError(f"version {version}, device kind {kind}: {expected}")
         name = request.data.decode(errors="replace")
         ports = self._ports.get(name or next(iter(self._ports)))
         if ports is None:
             self._tell(f"{connection}: there is no host {name!r}")
             raise DeviceError(errno.ENODEV)
-        if request.argument >= len(ports):
+        if request.argument >= (1 if kind == DeviceKind.UVERBS else len(ports)):
             raise DeviceError(errno.ENXIO)
         port = ports[request.argument]
+        connection.number = _FIRST_MINOR[DeviceKind(kind)] + request.argument
+        if kind == DeviceKind.UVERBS:
+            connection.verbs = self._open_verbs(connection, port)
+            connection.port = port
+            return False
         if kind == DeviceKind.ISSM and port in self._managers:
             if no_wait:
                 raise DeviceError(errno.EAGAIN)
@@ -205,6 +231,24 @@ class Clients:
             connection.device = UmadDevice(port, lambda data, least: self._give(connection, data, least))
         return False
 
+    def _open_verbs(self, connection: _Connection, port: HostPort) -> UverbsDevice:
+        """The verbs device of a host.
+
+        Raises:
+            DeviceError: it has none, or the program's memory cannot be reached.
+        """
+        adapter = self._adapters.get(port.host)
+        if adapter is None:
+            raise DeviceError(errno.ENODEV)
+        try:
+            return UverbsDevice(adapter, connection.process)
+        except DeviceError as error:
+            reason = (
+                "run it as the user who runs the server" if error.errno == errno.EACCES else os.strerror(error.errno)
+            )
+            self._tell(f"{connection} at {port.host}: its memory cannot be reached: {reason}")
+            raise
+
     def _make_manager(self, connection: _Connection, port: HostPort) -> None:
         connection.port = port
         self._managers[port] = connection
@@ -217,6 +261,8 @@ class Clients:
         connection.socket.close()
         for thread in list(connection.waits):
             self._drop_wait(connection, thread)
+        if connection.verbs is not None:
+            connection.verbs.close()
         unread = connection.device.close() if connection.device else 0
         if unread:
             self._tell(f"{connection} at {connection.port}: gone, with {unread} MADs not answered yet")
@@ -276,26 +322,49 @@ class _Connection:
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
         self.device: UmadDevice | None = None
+        self.verbs: UverbsDevice | None = None
         self.port: HostPort | None = None
+        self.number = 0
+        """Its minor number."""
         self.waits: dict[int, tuple[int, int]] = {}
         """By thread: until when, and the end that is closed then."""
         self.unread: deque[tuple[bytes, int]] = deque()
-        self._process, _user, _group = _PEER.unpack(
+        self.process, _user, _group = _PEER.unpack(
             connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
         )
         self._name = ""
         with suppress(OSError):
-            self._name = Path(f"/proc/{self._process}/comm").read_text().strip()
+            self._name = Path(f"/proc/{self.process}/comm").read_text().strip()
 
     def __str__(self) -> str:
-        return f"{self._name or 'a program'} ({self._process})"
+        return f"{self._name or 'a program'} ({self.process})"
 
 
-def _send_to(end: int, data: bytes) -> None:
-    """Send a message to a descriptor that may be anything, and whose other end may be gone."""
+def _received(connected: socket.socket) -> tuple[bytes, list[int], int, int]:
+    """A message, the descriptors that came with it, flags, and the process that sent it."""
+    room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR_BYTES) + socket.CMSG_SPACE(_PEER.size)
+    message, beside, flags, _address = connected.recvmsg(_MOST_MESSAGE, room, socket.MSG_CMSG_CLOEXEC)
+    descriptors: list[int] = []
+    process = 0
+    for _level, kind, data in beside:
+        if kind == socket.SCM_RIGHTS:
+            descriptors += struct.unpack(f"{len(data) // _DESCRIPTOR_BYTES}i", data)
+        elif kind == socket.SCM_CREDENTIALS:
+            process, _user, _group = _PEER.unpack(data)
+    return message, descriptors, flags, process
+
+
+def _send_to(end: int, data: bytes, passed: int | None = None) -> None:
+    """Send a message to a descriptor that may be anything, and whose other end may be gone; PASSED goes along."""
     with suppress(OSError):
         os.set_blocking(end, False)
-        os.write(end, data)
+        if passed is None:
+            os.write(end, data)
+        else:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=os.dup(end)) as sender:
+                socket.send_fds(sender, [data], [passed])
+    if passed is not None:
+        os.close(passed)
 
 
 def _send_memory(connected: socket.socket, head: bytes, data: bytes) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "ProtocolError",
     "Request",
     "arrival",
+    "put",
     "reply",
 ]
 
@@ -29,7 +30,7 @@ CONTROL_SOCKET: Final = "control"
 DONE, REFUSED = b"0", b"2"
 """What the answer to one begins with."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 MOST_INLINE: Final = 1 << 16
 """Bytes that go in a message; what is longer goes in a memory file."""
@@ -40,6 +41,7 @@ MOST_BYTES: Final = 1 << 26
 _REQUEST: Final = struct.Struct("=IIQ")
 _REPLY: Final = struct.Struct("=ii")
 _ARRIVAL: Final = struct.Struct("=II")
+_PUT: Final = struct.Struct("=QII")
 
 
 class Operation(IntEnum):
@@ -49,6 +51,8 @@ class Operation(IntEnum):
     WRITE = 2  # argument: how many bytes
     IOCTL = 3  # argument: the request's number; its bytes
     WAIT = 4  # flags: the thread; argument: nanoseconds, after which there is a reply
+    MAP = 5  # argument: the offset; how many bytes, 8 bytes; with the reply goes a memory file
+    NUMBER = 6  # the result is the device's minor number
 
 
 class DeviceKind(IntEnum):
@@ -56,6 +60,7 @@ class DeviceKind(IntEnum):
 
     UMAD = 0
     ISSM = 1
+    UVERBS = 2
 
 
 class ProtocolError(Exception):
@@ -96,6 +101,11 @@ class Request(NamedTuple):
 def reply(error: int, result: int = 0, data: bytes = b"") -> bytes:
     """The reply to a request: an error's number or 0, what the call returns, and bytes that it fills in."""
     return _REPLY.pack(error, result) + data
+
+
+def put(address: int, data: bytes, *, is_descriptor: bool) -> bytes:
+    """A part of the reply to WRITE: bytes for an address of the program's, or the number of the descriptor passed."""
+    return _PUT.pack(address, len(data), is_descriptor) + data
 
 
 def arrival(total: int, least: int) -> bytes:

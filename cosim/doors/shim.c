@@ -1,6 +1,8 @@
-// Preloaded into a program, this library stands in for what a Linux kernel offers of InfiniBand management: the devices
-// /dev/infiniband/umadN and issmN, and /sys/class/infiniband*. It knows nothing of management datagrams: what is opened
-// is a connection to the server, what is written or asked of it is a message, and what is read is one too.
+// Preloaded into a program, this library stands in for what a Linux kernel offers of InfiniBand: the devices
+// /dev/infiniband/umadN, issmN and uverbsN, and /sys/class/infiniband*. It knows nothing of management datagrams or
+// verbs: what is opened is a connection to the server, what is written or asked of it is a message, and what is read is
+// one too. What is written may have an answer: bytes and descriptors to be put at addresses of the program's. What is
+// mapped is a memory file of the server's. The program's memory the server reaches by itself, if the kernel allows it.
 //
 // It keeps no state. Whether a descriptor is a device, the kernel says: its peer is the server's socket. So dup(),
 // fork(), exec(), close() and close_range() need no help, and a process that dies is seen by the server as any other end.
@@ -30,19 +32,23 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 1, MOST_INLINE = 1 << 16, MOST_IOCTL = 1 << 14 };  // as in protocol.py
-enum { OPEN = 1, WRITE = 2, IOCTL = 3, WAIT = 4 };
+enum { VERSION = 2, MOST_INLINE = 1 << 16, MOST_IOCTL = 1 << 14 };  // as in protocol.py
+enum { OPEN = 1, WRITE = 2, IOCTL = 3, WAIT = 4, MAP = 5, NUMBER = 6 };
+enum { MAJOR = 231, MOST_ANSWER = 1 << 12 };
 
 struct request { uint32_t operation, flags; uint64_t argument; };
 struct reply { int32_t error, result; };
+struct put { uint64_t address; uint32_t length, is_descriptor; };  // in the reply to WRITE; then the bytes
 struct arrival { uint32_t total, least; };  // before what is read: its bytes, and those that a read must have room for
 
 #define REAL(name) static typeof(name) *real; if (!real) real = (typeof(name) *)dlsym(RTLD_NEXT, #name)
@@ -163,17 +169,26 @@ static int ask(int device, struct request request, const void *data, size_t size
     return -1;
 }
 
-// Ask, wait for the reply, and copy up to SIZE_BACK bytes of it. Returns its result, or -1 with errno.
-static int call(int device, struct request request, const void *data, size_t size, void *back, size_t size_back) {
+// What comes back beside a result: bytes, of which there is room for so many, and then are; a descriptor or -1.
+struct back { void *data; size_t size; int descriptor; };
+
+// Ask, and wait for the reply. Returns its result, or -1 with errno.
+static int call(int device, struct request request, const void *data, size_t size, struct back *back) {
     struct reply reply = {ENODEV, 0};
     int end = ask(device, request, data, size);
     if (end < 0) return -1;
-    struct iovec parts[2] = {{&reply, sizeof reply}, {back, size_back}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr aligned; } control;
+    struct iovec parts[2] = {{&reply, sizeof reply}, {back->data, back->size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
     ssize_t got;
-    do got = recvmsg(end, &message, 0); while (got < 0 && errno == EINTR);
+    do got = recvmsg(end, &message, MSG_CMSG_CLOEXEC); while (got < 0 && errno == EINTR);
     real_close(end);
+    struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    back->descriptor = -1;
+    if (header && header->cmsg_type == SCM_RIGHTS) memcpy(&back->descriptor, CMSG_DATA(header), sizeof(int));
     if (got < (ssize_t)sizeof reply) reply.error = ENODEV;
+    back->size = reply.error ? 0 : got - sizeof reply;
     if (!reply.error) return reply.result;
     errno = reply.error;
     return -1;
@@ -181,22 +196,25 @@ static int call(int device, struct request request, const void *data, size_t siz
 
 // Opening devices, and the files of sysfs.
 
-// "umad" or "issm" and its number, if PATH is such a device.
-static int device_of(const char *path, int *is_issm) {
-    int number, end = 0;
-    if (!directory() || !path) return -1;
-    *is_issm = 0;
-    if (sscanf(path, "/dev/infiniband/umad%d%n", &number, &end) == 1 && end && !path[end]) return number;
-    *is_issm = 1;
-    if (sscanf(path, "/dev/infiniband/issm%d%n", &number, &end) == 1 && end && !path[end]) return number;
+static const char *const KINDS[] = {"umad%d%n", "issm%d%n", "uverbs%d%n"};  // by DeviceKind of protocol.py
+
+// The number of the device that PATH is, and its kind, or -1.
+static int device_of(const char *path, int *kind) {
+    static const char folder[] = "/dev/infiniband/";
+    if (!directory() || !path || strncmp(path, folder, sizeof folder - 1)) return -1;
+    path += sizeof folder - 1;
+    for (*kind = 0; *kind < (int)(sizeof KINDS / sizeof *KINDS); ++*kind) {
+        int number, end = 0;
+        if (sscanf(path, KINDS[*kind], &number, &end) == 1 && end && !path[end]) return number;
+    }
     return -1;
 }
 
-static int open_device(int number, int is_issm, int flags) {
+static int open_device(int number, int kind, int flags) {
     struct sockaddr_un address;
     socklen_t size = server_address(&address);
     const char *host = getenv("IRONBAND_HOST");
-    struct request request = {OPEN, VERSION << 16 | !!(flags & O_NONBLOCK) << 8 | is_issm, number};
+    struct request request = {OPEN, VERSION << 16 | !!(flags & O_NONBLOCK) << 8 | kind, number};
     int fd = size ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, size)) {
         if (!size) errno = ENAMETOOLONG;
@@ -206,7 +224,7 @@ static int open_device(int number, int is_issm, int flags) {
         return -1;
     }
     if (!host) host = "";
-    if (call(fd, request, host, strlen(host), NULL, 0) < 0) {
+    if (call(fd, request, host, strlen(host), &(struct back){0}) < 0) {
         real_close(fd);
         return -1;
     }
@@ -226,8 +244,8 @@ static int open_device(int number, int is_issm, int flags) {
 
 #define OPENED(real_call)                                                         \
     char buffer[PATH_MAX];                                                        \
-    int is_issm, number = device_of(path, &is_issm);                              \
-    if (number >= 0) return open_device(number, is_issm, flags);                  \
+    int kind, number = device_of(path, &kind);                                    \
+    if (number >= 0) return open_device(number, kind, flags);                     \
     path = stand_in(path, buffer);                                                \
     return real_call;
 
@@ -281,11 +299,55 @@ int socket(int domain, int type, int protocol) {
 
 // Using devices.
 
+// The server reaches the program's memory as a debugger would, which some systems allow to nobody unless told.
+__attribute__((constructor)) static void permit(void) {
+    if (directory()) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
 ssize_t write(int fd, const void *data, size_t size) {
     REAL(write);
     if (!is_device(fd)) return real(fd, data, size);
-    return call(fd, (struct request){WRITE, 0, size}, data, size, NULL, 0);
+    char answer[MOST_ANSWER];
+    struct back back = {answer, sizeof answer, -1};
+    int result = call(fd, (struct request){WRITE, 0, size}, data, size, &back);
+    struct put put;
+    for (size_t at = 0; at + sizeof put <= back.size; at += sizeof put + put.length) {
+        memcpy(&put, answer + at, sizeof put);
+        void *to = (void *)(uintptr_t)put.address;
+        if (put.is_descriptor) memcpy(to, &back.descriptor, sizeof(int));
+        else memcpy(to, answer + at + sizeof put, put.length);
+    }
+    return result;
 }
+
+#define MAPPED(name)                                                              \
+    void *name(void *at, size_t size, int protection, int flags, int fd, off_t offset) { \
+        REAL(name);                                                               \
+        if (flags & MAP_ANONYMOUS || !is_device(fd)) return real(at, size, protection, flags, fd, offset); \
+        struct back back = {0};                                                   \
+        uint64_t length = size;                                                   \
+        if (call(fd, (struct request){MAP, 0, offset}, &length, sizeof length, &back) < 0) return MAP_FAILED; \
+        void *mapped = real(at, size, protection, flags, back.descriptor, offset); \
+        real_close(back.descriptor);                                              \
+        return mapped;                                                            \
+    }
+MAPPED(mmap)
+MAPPED(mmap64)
+
+// A device is a character device.
+#define DESCRIBED(name, type)                                                     \
+    int name(int fd, struct type *into) {                                         \
+        REAL(name);                                                               \
+        int status = real(fd, into);                                              \
+        if (status || !S_ISSOCK(into->st_mode) || !is_device(fd)) return status;  \
+        int number = call(fd, (struct request){NUMBER, 0, 0}, NULL, 0, &(struct back){0}); \
+        if (number < 0) return -1;                                                \
+        into->st_mode = S_IFCHR | 0666;                                           \
+        into->st_rdev = makedev(MAJOR, number);                                   \
+        return 0;                                                                 \
+    }
+DESCRIBED(fstat, stat)
+DESCRIBED(fstat64, stat64)
 
 int ioctl(int fd, unsigned long what, ...) {
     REAL(ioctl);
@@ -296,7 +358,7 @@ int ioctl(int fd, unsigned long what, ...) {
     int is_of_files = what == FIONBIO || what == FIOCLEX || what == FIONCLEX;
     if (is_of_files || !is_device(fd)) return real(fd, what, argument);
     size_t size = _IOC_SIZE(what), in = _IOC_DIR(what) & _IOC_WRITE ? size : 0, out = _IOC_DIR(what) & _IOC_READ ? size : 0;
-    return call(fd, (struct request){IOCTL, 0, what}, argument, in, out ? argument : NULL, out);
+    return call(fd, (struct request){IOCTL, 0, what}, argument, in, &(struct back){out ? argument : NULL, out, -1});
 }
 
 // What has arrived first, or, with PEEK, what it would be; it is put at DATA as far as there is room.

@@ -1,4 +1,4 @@
-"""The files in which a host finds its channel adapter: /sys/class/infiniband and /sys/class/infiniband_mad."""
+"""The files in which a host finds its channel adapter: /sys/class/infiniband, infiniband_mad, infiniband_verbs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 from cosim.doors.host_port import HostPort
 from cosim.doors.user_mad import ABI_VERSION
+from cosim.doors.uverbs_layouts import UVERBS_ABI_VERSION
 from toolchain.atomic_files import writing
 from wire.codes import LinkWidth, PortPhysicalState, PortState
 from wire.node_info import NODE_INFO, node_description_text
@@ -20,7 +21,12 @@ __all__ = ["DEVICES", "HostFiles"]
 DEVICES: Final = Path("dev/infiniband")
 _CLASS: Final = Path("sys/class/infiniband")
 _MAD_CLASS: Final = Path("sys/class/infiniband_mad")
-_ADAPTER: Final = "ironband0"
+_VERBS_CLASS: Final = Path("sys/class/infiniband_verbs")
+_VERBS_DEVICE: Final = "uverbs0"
+_PROVIDER_ABI_VERSION: Final = 2
+_ADAPTER: Final = "rxe_ironband0"
+"""What begins with "rxe" is of the provider of that name."""
+
 _LANES: Final = {LinkWidth.X1: 1, LinkWidth.X4: 4}
 _LANE_GBIT: Final = 2.5
 
@@ -55,6 +61,11 @@ class HostFiles:
         self._written: dict[Path, str] = {}
         self._first: dict[str, Path] = {}  # by text, a file that had it
         self._write(_MAD_CLASS / "abi_version", str(ABI_VERSION))
+        self._write(_VERBS_CLASS / "abi_version", str(UVERBS_ABI_VERSION))
+        self._write(DEVICES / _VERBS_DEVICE, "")
+        self._write(_VERBS_CLASS / _VERBS_DEVICE / "ibdev", _ADAPTER)
+        self._write(_VERBS_CLASS / _VERBS_DEVICE / "dev", "231:192")
+        self._write(_VERBS_CLASS / _VERBS_DEVICE / "abi_version", str(_PROVIDER_ABI_VERSION))
         for index, port in enumerate(ports):
             for device in (f"umad{index}", f"issm{index}"):
                 self._write(DEVICES / device, "")
@@ -126,6 +137,7 @@ def _port(port: HostPort) -> Iterator[tuple[str, str]]:
     prefix = info.gid_prefix
     for index, guid in enumerate(GUID_INFO.unpack(port.known[SmaAttribute.GUID_INFO])[: info.guid_cap]):
         yield f"gids/{index}", _words(struct.pack(">QQ", prefix if guid else 0, guid))
+        yield f"gid_attrs/types/{index}", "IB/RoCE v1"
     for index, p_key in enumerate(port.p_keys):
         yield f"pkeys/{index}", f"{p_key:#06x}"
 

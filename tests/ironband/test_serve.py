@@ -21,8 +21,8 @@ from tests.ironband.served import beside, needs_programs, scripted, served, wait
 from wire.trace import Kind, Record
 
 ROOT = Path(__file__).parents[2]
-LID = "cat /sys/class/infiniband/ironband0/ports/1/lid"
-SECOND_LID = "cat /sys/class/infiniband/ironband0/ports/2/lid"
+LID = "cat /sys/class/infiniband/rxe_ironband0/ports/1/lid"
+SECOND_LID = "cat /sys/class/infiniband/rxe_ironband0/ports/2/lid"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 
 from tests.ironband.served import TELL, TWO_SWITCHES, needs_programs, scripted
 
-SECOND_LID = "cat /sys/class/infiniband/ironband0/ports/2/lid"
+SECOND_LID = "cat /sys/class/infiniband/rxe_ironband0/ports/2/lid"
 
 
 @needs_programs
@@ -30,7 +30,7 @@ def test_opensm_runs_at_the_second_port_of_an_adapter_as_at_the_first(tmp_path):
 def test_a_port_of_an_adapter_is_cut_off_and_restored_and_the_other_stays(tmp_path):
     (tmp_path / "two.net").write_text(TWO_SWITCHES)
     up = "wait_until '[ $(grep -c UP opensm.log) -ge {} ]'"
-    states = "ibstat ironband0 1 | grep State; ibstat ironband0 2 | grep State"
+    states = "ibstat rxe_ironband0 1 | grep State; ibstat rxe_ironband0 2 | grep State"
     lines = {
         "opensm": f"opensm -B -d 2 -f opensm.log; {up.format(1)}",
         "cut": f"{TELL} cut 'H1[2]'; {up.format(2)}; {states}; ibnetdiscover",

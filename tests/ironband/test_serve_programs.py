@@ -9,8 +9,8 @@ import pytest
 from tests.ironband.served import TELL, TWO_SWITCHES, large_fat_tree, needs_programs, scripted
 
 ROOT = Path(__file__).parents[2]
-LID = "cat /sys/class/infiniband/ironband0/ports/1/lid"
-SECOND_LID = "cat /sys/class/infiniband/ironband0/ports/2/lid"
+LID = "cat /sys/class/infiniband/rxe_ironband0/ports/1/lid"
+SECOND_LID = "cat /sys/class/infiniband/rxe_ironband0/ports/2/lid"
 
 ASKED = {
     "before": "ibstat",

@@ -273,8 +273,9 @@ def test_what_is_not_there_is_refused_as_a_kernel_does(tmp_path):
         """
         import socket
         fails(errno.ENXIO, os.open, "/dev/infiniband/umad7", os.O_RDWR)
-        fails(errno.ENOENT, os.open, "/dev/infiniband/uverbs0", os.O_RDWR)
-        fails(errno.ENOENT, os.listdir, "/sys/class/infiniband_verbs")
+        fails(errno.ENXIO, os.open, "/dev/infiniband/uverbs1", os.O_RDWR)
+        fails(errno.ENOENT, os.open, "/dev/infiniband/ucm0", os.O_RDWR)
+        fails(errno.ENOENT, os.listdir, "/sys/class/infiniband_cm")
         fails(errno.EPROTONOSUPPORT, socket.socket, socket.AF_NETLINK, socket.SOCK_RAW, 20)
         device = opened()
         fails(errno.EINVAL, os.write, device, bytes(320))
@@ -284,7 +285,7 @@ def test_what_is_not_there_is_refused_as_a_kernel_does(tmp_path):
         fails(errno.EINVAL, fcntl.ioctl, device, UNREGISTER, struct.pack("I", 3))
         agent = register(device)
         fcntl.ioctl(device, UNREGISTER, struct.pack("I", agent))
-        assert sorted(os.listdir("/sys/class/infiniband")) == ["ironband0"]
+        assert sorted(os.listdir("/sys/class/infiniband")) == ["rxe_ironband0"]
         os.environ["IRONBAND_HOST"] = "H2"
         """,
     )
@@ -296,7 +297,7 @@ def test_a_program_at_another_host_sees_that_hosts_adapter(tmp_path):
         """
         import subprocess
         def guid(host):
-            name = "/sys/class/infiniband/ironband0/node_guid"
+            name = "/sys/class/infiniband/rxe_ironband0/node_guid"
             return subprocess.run(["cat", name], env=os.environ | {"IRONBAND_HOST": host}, capture_output=True).stdout
         assert guid("H1") == b"0000:0000:0010:0000\\n"
         assert guid("H2") == b"0000:0000:0010:0002\\n"

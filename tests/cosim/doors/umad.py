@@ -12,7 +12,7 @@ from pathlib import Path
 
 HEADER = 64
 REGISTER, UNREGISTER, ENABLE_PKEY = 0xC01C1B01, 0x40041B02, 0x1B03
-PORTS = "/sys/class/infiniband/ironband0/ports/1/"
+PORTS = "/sys/class/infiniband/rxe_ironband0/ports/1/"
 NODE_INFO, PORT_INFO = 0x11, 0x15
 GET, SET, GET_TABLE = 1, 2, 0x12
 
