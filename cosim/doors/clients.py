@@ -61,9 +61,9 @@ class Clients:
         ports: Mapping[str, list[HostPort]],
         tell: Callable[[str], None],
         set_manager: Callable[[HostPort, bool], None],
-        adapters: Mapping[str, UverbsAdapter] | None = None,
+        adapter: Callable[[str], UverbsAdapter] | None = None,
     ) -> None:
-        """Listens at ADDRESS. PORTS are those of each host, the default one first; ADAPTERS, their verbs devices.
+        """Listens at ADDRESS. PORTS are those of each host, the default one first; ADAPTER gives a host's verbs device.
 
         TELL is told in a line what somebody may want to know; SET_MANAGER, which ports have a Subnet Manager.
         """
@@ -73,7 +73,7 @@ class Clients:
         self._ports = ports
         self._tell = tell
         self._set_manager = set_manager
-        self._adapters = adapters or {}
+        self._adapter = adapter
         self._connections: set[_Connection] = set()
         self._managers: dict[HostPort, _Connection] = {}
         self._for_manager: deque[tuple[_Connection, int, HostPort]] = deque()
@@ -237,7 +237,7 @@ class Clients:
         Raises:
             DeviceError: it has none, or the program's memory cannot be reached.
         """
-        adapter = self._adapters.get(port.host)
+        adapter = self._adapter(port.host) if self._adapter is not None else None
         if adapter is None:
             raise DeviceError(errno.ENODEV)
         try:

@@ -149,7 +149,9 @@ class Door:
         for name, ports in self.ports.items():
             self._files[name] = HostFiles(directory / "hosts" / name, ports)
         (directory / "hosts" / "default").symlink_to(next(iter(self.ports)))
-        self.clients = Clients(directory / "socket", self.selector, self.ports, tell, self._set_manager)
+        self.clients = Clients(
+            directory / "socket", self.selector, self.ports, tell, self._set_manager, self.transports.adapter
+        )
 
     def close(self) -> None:
         """End all connections."""

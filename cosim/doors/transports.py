@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from cosim.doors.host_port import HostPort
+from cosim.doors.uverbs_adapter import UverbsAdapter
 from cosim.hosts.verbs_hosts import VerbsHosts, VerbsPort
 from verbs.adapter import Adapter
 from verbs.port import Port
@@ -41,17 +42,18 @@ class Transports:
         self._vls = [node.vls for node in fabric.nodes.values()]
         self._ports = ports
         self._tell = tell
-        self._adapters: dict[str, Adapter] = {}
+        self._adapters: dict[str, UverbsAdapter] = {}
         self._transport_ports: dict[HostPort, Port] = {}
 
-    def adapter(self, host: str) -> Adapter:
-        """The adapter of a host."""
+    def adapter(self, host: str) -> UverbsAdapter:
+        """The adapter of a host, which begins its work when it is first asked for."""
         if host not in self._adapters:
             ports = self._ports[host]
             for port in ports:
                 self._transport_ports[port] = Port(0)
                 self.learn(port)
-            adapter = self._adapters[host] = Adapter([self._transport_ports[port] for port in ports])
+            adapter = Adapter([self._transport_ports[port] for port in ports])
+            self._adapters[host] = UverbsAdapter(adapter, ports)
             for port in ports:
                 self.hosts.add(VerbsPort(port.node, adapter, port.number, self._vls[port.node], port.vl))
         return self._adapters[host]

@@ -60,7 +60,12 @@ class IdealWire:
             HostFiles(directory / "hosts" / name, [port]).update()
         (directory / "hosts" / "default").symlink_to("H1")
         self.clients = Clients(
-            directory / "socket", self.selector, self.hosts, self.told.append, lambda port, has: None, self.adapters
+            directory / "socket",
+            self.selector,
+            self.hosts,
+            self.told.append,
+            lambda port, has: None,
+            self.adapters.__getitem__,
         )
         self._by_lid = {one.adapter.ports[0].lid: one.adapter for one in self.adapters.values()}
         self._woken, self._wake = os.pipe()
