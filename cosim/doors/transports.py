@@ -18,6 +18,7 @@ from wire.stimulus import Delivery, Post
 
 __all__ = ["Transports"]
 
+_SLS: Final = 16
 _SOON_CYCLES: Final = 16_000
 """What a timer has left that the fabric is let run for."""
 
@@ -43,26 +44,28 @@ class Transports:
         self._ports = ports
         self._tell = tell
         self._adapters: dict[str, UverbsAdapter] = {}
-        self._transport_ports: dict[HostPort, Port] = {}
+        self._transport_ports: dict[HostPort, tuple[Port, list[int]]] = {}
 
     def adapter(self, host: str) -> UverbsAdapter:
         """The adapter of a host, which begins its work when it is first asked for."""
         if host not in self._adapters:
             ports = self._ports[host]
             for port in ports:
-                self._transport_ports[port] = Port(0)
+                self._transport_ports[port] = Port(0), []
                 self.learn(port)
-            adapter = Adapter([self._transport_ports[port] for port in ports])
+            adapter = Adapter([self._transport_ports[port][0] for port in ports])
             self._adapters[host] = UverbsAdapter(adapter, ports)
             for port in ports:
-                self.hosts.add(VerbsPort(port.node, adapter, port.number, self._vls[port.node], port.vl))
+                sl_to_vl = self._transport_ports[port][1]
+                self.hosts.add(VerbsPort(port.node, adapter, port.number, self._vls[port.node], sl_to_vl))
         return self._adapters[host]
 
     def learn(self, port: HostPort) -> None:
         """Takes from what a host knows of its port what its transport goes by."""
-        known = self._transport_ports.get(port)
-        if known is None:
+        if port not in self._transport_ports:
             return
+        known, sl_to_vl = self._transport_ports[port]
+        sl_to_vl[:] = map(port.vl, range(_SLS))
         info = port.info
         guids = GUID_INFO.unpack(port.known[SmaAttribute.GUID_INFO])[: info.guid_cap]
         known.lid, known.lmc = info.lid, info.lmc

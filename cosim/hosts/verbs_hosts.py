@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,7 +22,6 @@ It is also how far a simulation may run without asking its adapters.
 _AHEAD_WORDS: Final = 2 * REACTION_CYCLES
 """What waits in a slot, at least, so that a link is not idle before the adapter hears that there is room again."""
 
-_SLS: Final = 16
 _VL_BITS: Final = 4
 _LVER: Final = 0x0F
 
@@ -36,14 +35,14 @@ class VerbsPort:
         adapter: the transport.
         number: the port's, in its adapter.
         vls: data VLs of the node.
-        vl: the VL of a service level; packets of one that has none are dropped.
+        sl_to_vl: the VL of each service level; packets of one that the node does not have are dropped.
     """
 
     node: int
     adapter: Adapter
     number: int
     vls: int
-    vl: Callable[[int], int]
+    sl_to_vl: Sequence[int]
     _waiting: list[deque[int]] = field(init=False)
     """By slot, words of the packets that were posted and not taken."""
     _words: list[int] = field(init=False)
@@ -56,8 +55,10 @@ class VerbsPort:
 
     def blocked(self) -> Collection[int]:
         """SLs for which there is no room."""
+        if max(self._words) < _AHEAD_WORDS:
+            return ()
         full = {vl for vl, words in enumerate(self._words) if words >= _AHEAD_WORDS}
-        return [sl for sl in range(_SLS) if self.vl(sl) in full] if full else ()
+        return [sl for sl, vl in enumerate(self.sl_to_vl) if vl in full]
 
     def posted(self, vl: int, words: int) -> None:
         """A packet waits."""
@@ -170,7 +171,7 @@ class VerbsHosts:
         cycle = max(self._now + REACTION_CYCLES, self._earliest)
         for port in self._adapters[adapter]:
             while (outgoing := adapter.poll(now, port.number, blocked=port.blocked())) is not None:
-                vl = port.vl(outgoing.sl)
+                vl = port.sl_to_vl[outgoing.sl]
                 if vl >= port.vls:
                     continue
                 data = outgoing.data

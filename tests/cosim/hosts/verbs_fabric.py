@@ -47,7 +47,7 @@ class VerbsFabric:
         for host, end in zip(hosts, self.ends, strict=True):
             node = self.topology.index[host]
             vls = self.topology.fabric.nodes[host].vls
-            port = VerbsPort(node, end.adapter, 1, vls, self.topology.sl_to_vl.__getitem__)
+            port = VerbsPort(node, end.adapter, 1, vls, self.topology.sl_to_vl)
             self.carrier.hosts.add(port)
         for end, peer in (self.ends, self.ends[::-1]):
             bring_up(end, AddressVector(peer.adapter.ports[0].lid), peer.qp.number, path_mtu=mtu, **changes)
