@@ -48,7 +48,7 @@ $(STAMP): pyproject.toml requirements.lock | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(BIN)/python -m cosim.doors.shim
+	$(BIN)/python -m doors.shim
 	@touch $@
 
 # Universal: one file for every Python and platform that pyproject.toml allows.

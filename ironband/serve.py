@@ -80,7 +80,7 @@ def serve(
 
         with server_directory(at) as directory:
             from cosim.experiments.link_capture import link_capture
-            from cosim.experiments.serving import ServeTask
+            from doors.serving import ServeTask
             from ironband.serve_session import run_session
 
             task = ServeTask(

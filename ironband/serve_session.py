@@ -14,13 +14,13 @@ from pathlib import Path
 
 import click
 
-from cosim.doors.hands import Hands
-from cosim.doors.lab import LINES
-from cosim.doors.shim import build_shim
 from cosim.engines.base import Taps
-from cosim.experiments.serving import ServeTask, make_door, make_lab, serve_fabric
 from cosim.topology.topology_file import TopologyFile
 from cosim.trace.compare import Names
+from doors.hands import Hands
+from doors.lab import LINES
+from doors.serving import ServeTask, make_door, make_lab, serve_fabric
+from doors.shim import build_shim
 from ironband.common import work_directory, write_json
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
 from toolchain.atomic_files import write_atomically
@@ -50,7 +50,7 @@ def run_session(
     """Serve until the command has ended, or somebody ends it; the exit status. QUIET: standard output is taken.
 
     Raises:
-        What the engines raise, and the library's compilation (cosim.doors.shim.build_shim).
+        What the engines raise, and the library's compilation (doors.shim.build_shim).
     """
     with ExitStack() as stack:
         session = _Session(task, topology, described, host, directory, command, stack, quiet=quiet)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cosim.doors.protocol import CONTROL_SOCKET, DONE
+from doors.protocol import CONTROL_SOCKET, DONE
 from ironband.common import DIRECTORY
 
 __all__ = ["tell"]

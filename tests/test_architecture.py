@@ -11,8 +11,9 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("ironband",),
     ("bench",),
+    ("doors",),
     ("cosim",),
-    ("verilog",),
+    ("verilog", "laboratory"),
     ("rtl", "model", "sm", "verbs", "capture"),
     ("wire", "toolchain"),
 )
@@ -33,7 +34,7 @@ INSIDE = {
     "cosim": (
         ("pictures",),
         ("experiments",),
-        ("engines", "hosts", "doors", "analysis"),
+        ("engines", "hosts", "analysis"),
         ("stimulus",),
         ("drivers", "scenario"),
         ("simulators", "harness", "trace", "topology"),

@@ -95,7 +95,7 @@ def test_a_killed_servers_directory_is_taken_over(tmp_path):
 
 def test_a_server_that_dies_ends_its_devices(tmp_path):
     program = """
-from tests.cosim.doors.umad import *
+from tests.doors.umad import *
 device = opened()
 agent = register(device)
 Path("open").touch()

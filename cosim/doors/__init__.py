@@ -1,1 +1,0 @@
-"""Doors by which programs that others wrote reach a simulated fabric."""

@@ -1,0 +1,96 @@
+"""The transports of the hosts of a fabric that is served: programs' queue pairs, and their packets in the fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from cosim.hosts.verbs_hosts import VerbsHosts, VerbsPort
+from doors.host_port import HostPort
+from doors.uverbs_adapter import UverbsAdapter
+from verbs.adapter import Adapter
+from verbs.port import Port
+from wire.codes import MTU, mtu_bytes
+from wire.parameters import FabricParameters
+from wire.port_tables import GUID_INFO
+from wire.sma import SmaAttribute
+from wire.stimulus import Delivery, Post
+
+__all__ = ["Transports"]
+
+_SLS: Final = 16
+_SOON_CYCLES: Final = 16_000
+"""What a timer has left that the fabric is let run for."""
+
+
+class Transports:
+    """One adapter for each host at which a program has asked for one.
+
+    Attributes:
+        hosts: what carries their packets.
+    """
+
+    def __init__(
+        self,
+        fabric: FabricParameters,
+        ports: Mapping[str, Sequence[HostPort]],
+        *,
+        post: Callable[[Post], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        """PORTS are those of each host. POST takes packets."""
+        self.hosts = VerbsHosts(post)
+        self._vls = [node.vls for node in fabric.nodes.values()]
+        self._ports = ports
+        self._tell = tell
+        self._adapters: dict[str, UverbsAdapter] = {}
+        self._transport_ports: dict[HostPort, tuple[Port, list[int]]] = {}
+
+    def adapter(self, host: str) -> UverbsAdapter:
+        """The adapter of a host, which begins its work when it is first asked for."""
+        if host not in self._adapters:
+            ports = self._ports[host]
+            for port in ports:
+                self._transport_ports[port] = Port(0), []
+                self.learn(port)
+            adapter = Adapter([self._transport_ports[port][0] for port in ports])
+            self._adapters[host] = UverbsAdapter(adapter, ports)
+            for port in ports:
+                sl_to_vl = self._transport_ports[port][1]
+                self.hosts.add(VerbsPort(port.node, adapter, port.number, self._vls[port.node], sl_to_vl))
+        return self._adapters[host]
+
+    def learn(self, port: HostPort) -> None:
+        """Takes from what a host knows of its port what its transport goes by."""
+        if port not in self._transport_ports:
+            return
+        known, sl_to_vl = self._transport_ports[port]
+        sl_to_vl[:] = map(port.vl, range(_SLS))
+        info = port.info
+        guids = GUID_INFO.unpack(port.known[SmaAttribute.GUID_INFO])[: info.guid_cap]
+        known.lid, known.lmc = info.lid, info.lmc
+        known.mtu = mtu_bytes(MTU(info.neighbor_mtu))
+        known.gids[:] = [info.gid_prefix << 64 | guid if guid else 0 for guid in guids]
+        known.p_keys[:] = port.p_keys
+
+    def delivered(self, delivery: Delivery) -> None:
+        """Takes a packet that no agent has taken."""
+        self.hosts.delivered(delivery)
+
+    def is_busy(self, cycle: int, bound: int) -> bool:
+        """Whether something is on its way, or about to be; what is has arrived within BOUND cycles, or never will."""
+        hosts = self.hosts
+        if hosts.waits or (hosts.in_flight and cycle - hosts.active <= bound):
+            return True
+        wake = hosts.wake
+        return wake is not None and wake - cycle <= _SOON_CYCLES
+
+    def skip(self, cycle: int) -> bool:
+        """Lets the first timer end at once, where nothing else can happen before; whether there was one."""
+        hosts = self.hosts
+        wake = hosts.wake
+        if wake is None:
+            return False
+        self._tell(f"nothing in flight can answer any more: {wake - cycle:,} cycles pass at once")
+        hosts.skip_to(wake)
+        return True

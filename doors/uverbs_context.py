@@ -1,0 +1,211 @@
+"""What an open verbs device has: its objects by handle, its rings, its channels, and the program's memory."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeVar
+
+from doors.device import DeviceError
+from doors.event_channel import EventChannel
+from doors.process_memory import ProcessMemory
+from doors.rxe_rings import Ring, RingFile
+from doors.uverbs_adapter import UverbsAdapter
+from doors.uverbs_layouts import ASYNC_EVENT_DESC, COMP_EVENT_DESC
+
+__all__ = ["Command", "Context", "Handled", "Reply", "check"]
+
+
+def check(is_so: object, number: int = errno.EINVAL) -> None:
+    """Refuse what is not so.
+
+    Raises:
+        DeviceError: with this number.
+    """
+    if not is_so:
+        raise DeviceError(number)
+
+
+class Command(NamedTuple):
+    """A command that is being carried out.
+
+    Attributes:
+        process: whose it is: that which opened the device, or a child of it.
+        driver: what follows the command's own structure: the provider's.
+        room: bytes of the answer, of them `own_room` before the provider's.
+    """
+
+    process: int
+    driver: bytes
+    response: int
+    room: int
+    own_room: int
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a command answers.
+
+    Attributes:
+        driver: what follows for the provider.
+        descriptor: is passed, and its number put where the answer begins.
+        elsewhere: bytes that go to other addresses.
+    """
+
+    data: bytes = b""
+    driver: bytes = b""
+    descriptor: int | None = None
+    elsewhere: tuple[tuple[int, bytes], ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Handled:
+    """Something that has a handle."""
+
+    ENDS_FIRST: ClassVar = False
+    """Before what is younger, when all end."""
+
+    handle: int = field(default=0, kw_only=True)
+
+    def end(self) -> None:
+        """Ends it.
+
+        Raises:
+            InUseError: something else needs it.
+        """
+        raise NotImplementedError
+
+
+_Kind = TypeVar("_Kind", bound=Handled)
+
+
+class Context:
+    """The state of one opening of a host's verbs device.
+
+    Attributes:
+        host: the host's adapter.
+        memory: that of the process that opened it.
+        events: asynchronous events, once the program has asked for the context.
+    """
+
+    def __init__(self, host: UverbsAdapter, process: int) -> None:
+        """Raises OSError if the process's memory cannot be reached."""
+        self.host = host
+        self.process = process
+        self.memory = ProcessMemory(process)
+        self.rings = RingFile()
+        self.events: EventChannel | None = None
+        self._channels: dict[int, EventChannel] = {}
+        self._objects: dict[int, Handled] = {}
+        self._next = 0
+
+    def close(self) -> None:
+        """End everything: windows before their regions, else the youngest first, as nothing needs what is younger."""
+        for handled in sorted(self._objects.values(), key=lambda one: (not one.ENDS_FIRST, -one.handle)):
+            handled.end()
+        self._objects.clear()
+        for channel in (*self._channels.values(), *((self.events,) if self.events else ())):
+            channel.close()
+        self.rings.close()
+        self.memory.close()
+
+    # Objects.
+
+    def add(self, handled: _Kind) -> _Kind:
+        """Give something a handle."""
+        self._next += 1
+        handled.handle = self._next
+        self._objects[self._next] = handled
+        return handled
+
+    def get(self, handle: int, kind: type[_Kind]) -> _Kind:
+        """What has this handle.
+
+        Raises:
+            DeviceError: nothing of this kind has.
+        """
+        found = self.find(handle, kind)
+        if found is None:
+            raise DeviceError(errno.EINVAL)
+        return found
+
+    def find(self, handle: int, kind: type[_Kind]) -> _Kind | None:
+        """What has this handle, if it is of this kind."""
+        found = self._objects.get(handle)
+        return found if isinstance(found, kind) else None
+
+    def remove(self, handled: Handled) -> None:
+        """End something.
+
+        Raises:
+            InUseError: something else needs it.
+        """
+        handled.end()
+        del self._objects[handled.handle]
+
+    def objects(self, kind: type[_Kind]) -> list[_Kind]:
+        """All of a kind."""
+        return [one for one in self._objects.values() if isinstance(one, kind)]
+
+    # What programs share with us.
+
+    def ring(self, entries: int, element: int) -> Ring:
+        """A new ring."""
+        return Ring(self.rings, entries, element)
+
+    def memory_of(self, process: int) -> tuple[ProcessMemory, Callable[[], None]]:
+        """The memory of a process that uses the device, and what lets go of it: a child has another than its parent.
+
+        Raises:
+            DeviceError: it cannot be reached.
+        """
+        if process == self.process:
+            return self.memory, lambda: None
+        try:
+            memory = ProcessMemory(process)
+        except OSError as error:
+            raise DeviceError(error.errno or errno.EFAULT) from None
+        return memory, memory.close
+
+    # Events.
+
+    def tell(self, element: int, event: int) -> None:
+        """An asynchronous event."""
+        if self.events is not None:
+            self.events.send(element=element, event_type=event)
+
+    def take_back(self, element: int) -> int:
+        """Take back the asynchronous events of ELEMENT that were not read; how many those are."""
+        return self.events.withdraw(element) if self.events else 0
+
+    def open_events(self) -> EventChannel:
+        """The pipe of asynchronous events."""
+        check(self.events is None)
+        self.events = EventChannel(ASYNC_EVENT_DESC)
+        return self.events
+
+    def open_channel(self) -> EventChannel:
+        """A completion channel. Those that the program has closed end now, as nobody says when it does."""
+        for identity, channel in list(self._channels.items()):
+            if channel.is_left and not channel.uses:
+                self._channels.pop(identity).close()
+        channel = EventChannel(COMP_EVENT_DESC)
+        self._channels[channel.identity] = channel
+        return channel
+
+    def channel(self, process: int, descriptor: int) -> EventChannel:
+        """The completion channel that a process has as this descriptor.
+
+        Raises:
+            DeviceError: it is none.
+        """
+        try:
+            identity = Path(f"/proc/{process}/fd/{descriptor}").stat().st_ino
+        except OSError:
+            raise DeviceError(errno.EBADF) from None
+        channel = self._channels.get(identity)
+        if channel is None:
+            raise DeviceError(errno.EINVAL)
+        return channel
