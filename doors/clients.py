@@ -39,9 +39,6 @@ _DESCRIPTOR_BYTES: Final = 4
 _BACKLOG: Final = 256
 _PEER: Final = struct.Struct("3i")
 _SIZE: Final = struct.Struct("=Q")
-_FIRST_MINOR: Final = {DeviceKind.UMAD: 0, DeviceKind.ISSM: 64, DeviceKind.UVERBS: 192}
-"""Of the devices of a kind, as the kernel counts them."""
-
 _MOST_WAITING: Final = 4096
 """What a program has not read that nobody keeps for it any more."""
 
@@ -166,8 +163,8 @@ class Clients:
                 case Operation.OPEN:
                     if self._open(connection, request, end):
                         return True
-                case Operation.NUMBER:
-                    result = connection.number
+                case Operation.WHICH:
+                    result = connection.which
                 case Operation.WAIT:
                     check_room(end, MANY_SPARE)
                     self._drop_wait(connection, request.flags)
@@ -213,7 +210,7 @@ class Clients:
         if request.argument >= (1 if kind == DeviceKind.UVERBS else len(ports)):
             raise DeviceError(errno.ENXIO)
         port = ports[request.argument]
-        connection.number = _FIRST_MINOR[DeviceKind(kind)] + request.argument
+        connection.which = kind << 16 | request.argument
         if kind == DeviceKind.UVERBS:
             connection.verbs = self._open_verbs(connection, port)
             connection.port = port
@@ -324,8 +321,8 @@ class _Connection:
         self.device: UmadDevice | None = None
         self.verbs: UverbsDevice | None = None
         self.port: HostPort | None = None
-        self.number = 0
-        """Its minor number."""
+        self.which = 0
+        """Kind and number of the device."""
         self.waits: dict[int, tuple[int, int]] = {}
         """By thread: until when, and the end that is closed then."""
         self.unread: deque[tuple[bytes, int]] = deque()

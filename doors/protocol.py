@@ -52,7 +52,7 @@ class Operation(IntEnum):
     IOCTL = 3  # argument: the request's number; its bytes
     WAIT = 4  # flags: the thread; argument: nanoseconds, after which there is a reply
     MAP = 5  # argument: the offset; how many bytes, 8 bytes; with the reply goes a memory file
-    NUMBER = 6  # the result is the device's minor number
+    WHICH = 6  # the result: DeviceKind << 16 | the device's number
 
 
 class DeviceKind(IntEnum):

@@ -43,7 +43,7 @@
 #include <unistd.h>
 
 enum { VERSION = 2, MOST_INLINE = 1 << 16, MOST_IOCTL = 1 << 14 };  // as in protocol.py
-enum { OPEN = 1, WRITE = 2, IOCTL = 3, WAIT = 4, MAP = 5, NUMBER = 6 };
+enum { OPEN = 1, WRITE = 2, IOCTL = 3, WAIT = 4, MAP = 5, WHICH = 6 };
 enum { MAJOR = 231, MOST_ANSWER = 1 << 12 };
 
 struct request { uint32_t operation, flags; uint64_t argument; };
@@ -196,7 +196,9 @@ static int call(int device, struct request request, const void *data, size_t siz
 
 // Opening devices, and the files of sysfs.
 
-static const char *const KINDS[] = {"umad%d%n", "issm%d%n", "uverbs%d%n"};  // by DeviceKind of protocol.py
+// By DeviceKind of protocol.py: names, and the kernel's minor numbers of those with number 0.
+static const char *const KINDS[] = {"umad%d%n", "issm%d%n", "uverbs%d%n"};
+static const int FIRST_MINORS[] = {0, 64, 192};
 
 // The number of the device that PATH is, and its kind, or -1.
 static int device_of(const char *path, int *kind) {
@@ -273,12 +275,6 @@ REDIRECTED(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
 REDIRECTED(DIR *, opendir, (const char *path), (path))
 REDIRECTED(int, scandir, (const char *path, struct dirent ***list, FILTER), (path, list, filter, order))
 REDIRECTED(int, scandir64, (const char *path, struct dirent64 ***list, FILTER64), (path, list, filter, order))
-REDIRECTED(int, stat, (const char *path, struct stat *into), (path, into))
-REDIRECTED(int, stat64, (const char *path, struct stat64 *into), (path, into))
-REDIRECTED(int, lstat, (const char *path, struct stat *into), (path, into))
-REDIRECTED(int, lstat64, (const char *path, struct stat64 *into), (path, into))
-REDIRECTED(int, fstatat, (int at, const char *path, struct stat *into, int flags), (at, path, into, flags))
-REDIRECTED(int, fstatat64, (int at, const char *path, struct stat64 *into, int flags), (at, path, into, flags))
 REDIRECTED(int, statx, (int at, const char *path, int flags, unsigned mask, struct statx *into),
            (at, path, flags, mask, into))
 REDIRECTED(int, access, (const char *path, int how), (path, how))
@@ -286,6 +282,26 @@ REDIRECTED(int, eaccess, (const char *path, int how), (path, how))
 REDIRECTED(int, faccessat, (int at, const char *path, int how, int flags), (at, path, how, flags))
 REDIRECTED(int, chdir, (const char *path), (path))
 REDIRECTED(ssize_t, readlink, (const char *path, char *into, size_t size), (path, into, size))
+
+// A device is a character device.
+#define AS_DEVICE(into, kind, number) \
+    ((into)->st_mode = S_IFCHR | 0666, (into)->st_rdev = makedev(MAJOR, FIRST_MINORS[kind] + (number)), 0)
+
+#define DESCRIBED(name, parameters, arguments)                                    \
+    int name parameters {                                                         \
+        REAL(name);                                                               \
+        char buffer[PATH_MAX];                                                    \
+        int kind, number = device_of(path, &kind);                                \
+        path = stand_in(path, buffer);                                            \
+        int status = real arguments;                                              \
+        return status || number < 0 ? status : AS_DEVICE(into, kind, number);     \
+    }
+DESCRIBED(stat, (const char *path, struct stat *into), (path, into))
+DESCRIBED(stat64, (const char *path, struct stat64 *into), (path, into))
+DESCRIBED(lstat, (const char *path, struct stat *into), (path, into))
+DESCRIBED(lstat64, (const char *path, struct stat64 *into), (path, into))
+DESCRIBED(fstatat, (int at, const char *path, struct stat *into, int flags), (at, path, into, flags))
+DESCRIBED(fstatat64, (int at, const char *path, struct stat64 *into, int flags), (at, path, into, flags))
 
 // What libraries would rather ask than sysfs, on a machine whose kernel has it.
 int socket(int domain, int type, int protocol) {
@@ -320,34 +336,51 @@ ssize_t write(int fd, const void *data, size_t size) {
     return result;
 }
 
+static long real_syscall(long number, const long *given) {
+    REAL(syscall);
+    return real(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+}
+
+// Map what the server has for a device. GIVEN are mmap()'s parameters.
+static void *map_device(const long *given) {
+    struct back back = {0};
+    uint64_t size = given[1];
+    if (call(given[4], (struct request){MAP, 0, given[5]}, &size, sizeof size, &back) < 0) return MAP_FAILED;
+    long mapped = real_syscall(SYS_mmap, (long[6]){given[0], size, given[2], given[3], back.descriptor, given[5]});
+    real_close(back.descriptor);
+    return (void *)mapped;
+}
+
 #define MAPPED(name)                                                              \
     void *name(void *at, size_t size, int protection, int flags, int fd, off_t offset) { \
         REAL(name);                                                               \
         if (flags & MAP_ANONYMOUS || !is_device(fd)) return real(at, size, protection, flags, fd, offset); \
-        struct back back = {0};                                                   \
-        uint64_t length = size;                                                   \
-        if (call(fd, (struct request){MAP, 0, offset}, &length, sizeof length, &back) < 0) return MAP_FAILED; \
-        void *mapped = real(at, size, protection, flags, back.descriptor, offset); \
-        real_close(back.descriptor);                                              \
-        return mapped;                                                            \
+        return map_device((long[6]){(long)at, size, protection, flags, fd, offset}); \
     }
 MAPPED(mmap)
 MAPPED(mmap64)
 
-// A device is a character device.
-#define DESCRIBED(name, type)                                                     \
+// Libraries that watch mappings (UCX's) write over mmap() itself, and map by this.
+long syscall(long number, ...) {
+    long given[6];
+    va_list rest;
+    va_start(rest, number);
+    for (int i = 0; i < 6; i++) given[i] = va_arg(rest, long);
+    va_end(rest);
+    int is_mapped = number == SYS_mmap && !(given[3] & MAP_ANONYMOUS) && is_device(given[4]);
+    return is_mapped ? (long)map_device(given) : real_syscall(number, given);
+}
+
+#define DESCRIBED_OPEN(name, type)                                                \
     int name(int fd, struct type *into) {                                         \
         REAL(name);                                                               \
         int status = real(fd, into);                                              \
         if (status || !S_ISSOCK(into->st_mode) || !is_device(fd)) return status;  \
-        int number = call(fd, (struct request){NUMBER, 0, 0}, NULL, 0, &(struct back){0}); \
-        if (number < 0) return -1;                                                \
-        into->st_mode = S_IFCHR | 0666;                                           \
-        into->st_rdev = makedev(MAJOR, number);                                   \
-        return 0;                                                                 \
+        int which = call(fd, (struct request){WHICH, 0, 0}, NULL, 0, &(struct back){0}); \
+        return which < 0 ? -1 : AS_DEVICE(into, which >> 16, which & 0xffff);     \
     }
-DESCRIBED(fstat, stat)
-DESCRIBED(fstat64, stat64)
+DESCRIBED_OPEN(fstat, stat)
+DESCRIBED_OPEN(fstat64, stat64)
 
 int ioctl(int fd, unsigned long what, ...) {
     REAL(ioctl);
