@@ -100,9 +100,11 @@ class Context:
         self._channels: dict[int, EventChannel] = {}
         self._objects: dict[int, Handled] = {}
         self._next = 0
+        host.listeners[self] = self.tell
 
     def close(self) -> None:
         """End everything: windows before their regions, else the youngest first, as nothing needs what is younger."""
+        del self.host.listeners[self]
         for handled in sorted(self._objects.values(), key=lambda one: (not one.ENDS_FIRST, -one.handle)):
             handled.end()
         self._objects.clear()

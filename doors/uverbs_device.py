@@ -21,7 +21,7 @@ from doors.uverbs_completions import (
 )
 from doors.uverbs_context import Command, Context, Reply, check
 from doors.uverbs_layouts import CMD_HDR, EX_CMD_HDR, EXTENDED, Verb
-from doors.uverbs_memory import alloc_mw, alloc_pd, dealloc_mw, dealloc_pd, dereg_mr, reg_mr
+from doors.uverbs_memory import alloc_mw, alloc_pd, dealloc_mw, dealloc_pd, dereg_mr, reg_mr, rereg_mr
 from doors.uverbs_pairs import Pair, create_qp, create_qp_ex, destroy_qp, modify_qp, post_send, query_qp
 from doors.uverbs_queries import get_context, query_device, query_device_ex, query_port
 from doors.uverbs_receives import create_srq, create_xsrq, destroy_srq, modify_srq, query_srq
@@ -44,6 +44,7 @@ _COMMANDS: Final[dict[int, tuple[CStruct, _Handler]]] = {
     Verb.CREATE_AH: (layouts.CREATE_AH, create_ah),
     Verb.DESTROY_AH: (layouts.DESTROY, destroy_ah),
     Verb.REG_MR: (layouts.REG_MR, reg_mr),
+    Verb.REREG_MR: (layouts.REREG_MR, rereg_mr),
     Verb.DEREG_MR: (layouts.DESTROY, dereg_mr),
     Verb.ALLOC_MW: (layouts.ALLOC_MW, alloc_mw),
     Verb.DEALLOC_MW: (layouts.DESTROY, dealloc_mw),
@@ -116,7 +117,6 @@ class UverbsDevice:
         Raises:
             DeviceError: it fails.
         """
-        self._look_around()
         check(len(data) >= CMD_HDR.size)
         header = CMD_HDR.unpack(data)
         at, response = CMD_HDR.size, 0
@@ -135,6 +135,8 @@ class UverbsDevice:
         fields = layout.unpack(data, at)
         if not header.command & EXTENDED:
             response = getattr(fields, "response", 0)
+        if header.command != Verb.POST_SEND:
+            self._look_around()
         command = Command(process, data[at + layout.size :], response, room, own_room)
         try:
             reply = handler(self._context, fields, command)

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from doors.device import DeviceError
 from doors.uverbs_context import Command, Context, Handled, Reply, check
-from doors.uverbs_layouts import ALLOC_MW_RESP, ALLOC_PD_RESP, REG_MR_RESP
+from doors.uverbs_layouts import ALLOC_MW_RESP, ALLOC_PD_RESP, REG_MR_RESP, REREG_MR_RESP
 from verbs.adapter import Adapter
-from verbs.regions import Access, KeyTable, MemoryRegion, MemoryWindow, ProtectionDomain
+from verbs.regions import Access, InUseError, KeyTable, MemoryRegion, MemoryWindow, Place, ProtectionDomain
 
 __all__ = [
     "Domain",
@@ -21,6 +21,7 @@ __all__ = [
     "dealloc_pd",
     "dereg_mr",
     "reg_mr",
+    "rereg_mr",
 ]
 
 _ON_DEMAND: Final = 1 << 6
@@ -29,6 +30,9 @@ _OPTIONAL: Final = 0x3FF00000
 """IBV_ACCESS_ON_DEMAND, _HUGETLB, and the range of those that a device may leave alone (_RELAXED_ORDERING)."""
 
 _KNOWN: Final = sum(Access)
+_TRANSLATION, _DOMAIN, _ACCESS = 1, 2, 4
+"""enum ibv_rereg_mr_flags."""
+
 _WINDOW_TYPES: Final = (1, 2)
 _ADDRESS_END: Final = 1 << 64
 
@@ -86,21 +90,52 @@ def dealloc_pd(context: Context, fields: Any, _command: Command) -> Reply:
     return Reply()
 
 
+def _access(flags: int) -> Access:
+    check(not flags & ~(_KNOWN | _ON_DEMAND | _HUGE | _OPTIONAL))
+    return Access(flags & _KNOWN)
+
+
+def _check_range(fields: Any) -> None:
+    check(fields.start + fields.length <= _ADDRESS_END and fields.hca_va + fields.length <= _ADDRESS_END)
+
+
 def reg_mr(context: Context, fields: Any, command: Command) -> Reply:
     """A region of the memory of the process that asks."""
     domain = context.get(fields.pd_handle, Domain)
-    flags = fields.access_flags
-    check(not flags & ~(_KNOWN | _ON_DEMAND | _HUGE | _OPTIONAL))
-    check(fields.start + fields.length <= _ADDRESS_END and fields.hca_va + fields.length <= _ADDRESS_END)
+    access = _access(fields.access_flags)
+    _check_range(fields)
     memory, release = context.memory_of(command.process)
     keys = context.host.adapter.keys
     try:
-        made = keys.register(domain.domain, memory, fields.start, fields.length, Access(flags & _KNOWN), fields.hca_va)
+        made = keys.register(domain.domain, memory, fields.start, fields.length, access, fields.hca_va)
     except ValueError:
         release()
         raise DeviceError(errno.EINVAL) from None
     region = context.add(Region(keys, made, release))
     return Reply(REG_MR_RESP.pack(mr_handle=region.handle, lkey=made.key, rkey=made.key))
+
+
+def rereg_mr(context: Context, fields: Any, command: Command) -> Reply:
+    """Changes what a region is of, its domain or its rights."""
+    region = context.get(fields.mr_handle, Region)
+    check(fields.flags and not fields.flags & ~(_TRANSLATION | _DOMAIN | _ACCESS))
+    domain = context.get(fields.pd_handle, Domain).domain if fields.flags & _DOMAIN else None
+    access = _access(fields.access_flags) if fields.flags & _ACCESS else None
+    place, release = None, region.release
+    if fields.flags & _TRANSLATION:
+        _check_range(fields)
+        memory, release = context.memory_of(command.process)
+        place = Place(memory, fields.start), fields.length, fields.hca_va
+    try:
+        region.keys.reregister(region.region, pd=domain, place=place, access=access)
+    except ValueError as error:
+        if place is not None:
+            release()
+        raise DeviceError(errno.EBUSY if isinstance(error, InUseError) else errno.EINVAL) from None
+    if place is not None:
+        region.release()
+        region.release = release
+    return Reply(REREG_MR_RESP.pack(lkey=region.region.key, rkey=region.region.key))
 
 
 def dereg_mr(context: Context, fields: Any, _command: Command) -> Reply:

@@ -38,6 +38,19 @@ def _guid(host: int) -> int:
     return 0x0010_0000 + 2 * host
 
 
+def described_hosts(hosts: int) -> dict[str, UverbsAdapter]:
+    """Hosts H1, H2 and so on, each with an adapter of one Active port, whose LIDs are their numbers."""
+    layer = MadLayer()
+    made = {}
+    for index in range(1, hosts + 1):
+        port = HostPort(layer, f"H{index}", index, 1)
+        _describe(port, index)
+        gids = [PREFIX << 64 | _guid(index) + 1, *[0] * (GUIDS - 1)]
+        transport = Adapter([Port(index, gids, p_keys=list(port.p_keys), mtu=2048)])
+        made[port.host] = UverbsAdapter(transport, [port])
+    return made
+
+
 class IdealWire:
     """Hosts H1, H2 and so on, each with an adapter of one port; serves them in a thread of its own."""
 
@@ -47,17 +60,10 @@ class IdealWire:
         self.now = 0
         self.packets = 0
         self.selector = selectors.DefaultSelector()
-        layer = MadLayer()
-        self.hosts: dict[str, list[HostPort]] = {}
-        self.adapters: dict[str, UverbsAdapter] = {}
-        for index in range(1, hosts + 1):
-            name = f"H{index}"
-            port = HostPort(layer, name, index, 1)
-            _describe(port, index)
-            self.hosts[name] = [port]
-            transport = Adapter([Port(index, [PREFIX << 64 | _guid(index) + 1], lmc=0, mtu=2048)])
-            self.adapters[name] = UverbsAdapter(transport, [port])
-            HostFiles(directory / "hosts" / name, [port]).update()
+        self.adapters = described_hosts(hosts)
+        self.hosts = {name: list(host.ports) for name, host in self.adapters.items()}
+        for name, ports in self.hosts.items():
+            HostFiles(directory / "hosts" / name, ports).update()
         (directory / "hosts" / "default").symlink_to("H1")
         self.clients = Clients(
             directory / "socket",

@@ -1,0 +1,189 @@
+"""A program that writes commands to a verbs device by itself, and is this process: its memory is ours."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+from doors import uverbs_layouts as layouts
+from doors.c_struct import CStruct
+from doors.uverbs_adapter import UverbsAdapter
+from doors.uverbs_device import UverbsDevice
+from doors.uverbs_layouts import CMD_HDR, EX_CMD_HDR, EXTENDED, Verb
+
+RESPONSE = 0x7000
+ROOM_WORDS = 64
+ALL = 0x1F
+"""Every right that a region or a queue pair may give."""
+
+
+def packed(verb: int, body: bytes, room: int = ROOM_WORDS) -> bytes:
+    """A command."""
+    extended = b""
+    if verb & EXTENDED:
+        extended = EX_CMD_HDR.pack(response=RESPONSE, provider_out_words=room)
+        room //= 2
+    size = CMD_HDR.size + len(extended) + len(body)
+    return CMD_HDR.pack(command=verb, in_words=size // 4 & 0xFFFF, out_words=room) + extended + body
+
+
+class Program:
+    """One opening of a host's verbs device by this process."""
+
+    def __init__(self, host: UverbsAdapter) -> None:
+        self.host = host
+        self.device = UverbsDevice(host, os.getpid())
+        self.descriptors: list[int] = []
+
+    def close(self) -> None:
+        self.device.close()
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+    def write(self, data: bytes, process: int | None = None) -> bytes:
+        """Write a command; what comes at the address of the answer."""
+        answer = self.device.write(data, process or os.getpid())
+        if answer.descriptor is not None:
+            self.descriptors.append(answer.descriptor)
+        return b"".join(one.data for one in answer.puts if not one.is_descriptor)
+
+    def call(
+        self,
+        verb: Verb,
+        layout: CStruct,
+        answer: CStruct | None = None,
+        process: int | None = None,
+        **fields: int | bytes,
+    ) -> Any:
+        """A command by its fields: the fields of its answer, and what follows for the provider."""
+        if "response" in layout.fields:
+            fields["response"] = RESPONSE
+        data = self.write(packed(verb, layout.pack(**fields)), process)
+        return (answer.unpack(data), data[answer.size :]) if answer is not None else None
+
+    # What tests need often.
+
+    def context(self) -> int:
+        """The descriptor of asynchronous events."""
+        self.call(Verb.GET_CONTEXT, layouts.GET_CONTEXT, layouts.GET_CONTEXT_RESP)
+        return self.descriptors[-1]
+
+    def domain(self) -> int:
+        return self.call(Verb.ALLOC_PD, layouts.ALLOC_PD, layouts.ALLOC_PD_RESP)[0].pd_handle
+
+    def region(self, domain: int, start: int, length: int, access: int = ALL, process: int | None = None) -> Any:
+        return self.call(
+            Verb.REG_MR,
+            layouts.REG_MR,
+            layouts.REG_MR_RESP,
+            process,
+            start=start,
+            length=length,
+            hca_va=start,
+            pd_handle=domain,
+            access_flags=access,
+        )[0]
+
+    def window(self, domain: int, kind: int = 1) -> Any:
+        return self.call(Verb.ALLOC_MW, layouts.ALLOC_MW, layouts.ALLOC_MW_RESP, pd_handle=domain, mw_type=kind)[0]
+
+    def channel(self) -> int:
+        """The descriptor of a completion channel."""
+        self.call(Verb.CREATE_COMP_CHANNEL, layouts.CREATE_COMP_CHANNEL, layouts.CREATE_COMP_CHANNEL_RESP)
+        return self.descriptors[-1]
+
+    def completions(self, entries: int = 16, channel: int = -1, user: int = 0xC0) -> tuple[int, Mapped]:
+        fields, ring = self.call(
+            Verb.CREATE_CQ,
+            layouts.CREATE_CQ,
+            layouts.CREATE_CQ_RESP,
+            user_handle=user,
+            cqe=entries,
+            comp_channel=channel,
+        )
+        return fields.cq_handle, self.mapped(ring)
+
+    def pair(self, domain: int, completions: int, kind: int = 2, **fields: int) -> tuple[Any, Mapped, Mapped]:
+        """A queue pair, the ring of its send queue and that of its receive queue."""
+        sizes = {"max_send_wr": 8, "max_recv_wr": 8, "max_send_sge": 2, "max_recv_sge": 2, "max_inline_data": 64}
+        made, rings = self.call(
+            Verb.CREATE_QP,
+            layouts.CREATE_QP,
+            layouts.CREATE_QP_RESP,
+            user_handle=0xDA,
+            pd_handle=domain,
+            send_cq_handle=completions,
+            recv_cq_handle=completions,
+            qp_type=kind,
+            **sizes | fields,
+        )
+        return made, self.mapped(rings[layouts.MMINFO.size :]), self.mapped(rings)
+
+    def modify(self, pair: int, mask: int, **fields: int | bytes) -> None:
+        self.call(Verb.MODIFY_QP, layouts.MODIFY_QP, qp_handle=pair, attr_mask=mask, **fields)
+
+    def connect(self, pair: int, lid: int, number: int) -> None:
+        """Take a queue pair of RC to RTS."""
+        self.modify(pair, 0x39, qp_state=1, qp_access_flags=0xF, port_num=1)
+        dest = layouts.QP_DEST.pack(dlid=lid, port_num=1)
+        self.modify(
+            pair,
+            0x121181 | 0x8000,
+            qp_state=2,
+            dest=dest,
+            path_mtu=4,
+            dest_qp_num=number,
+            max_dest_rd_atomic=4,
+            min_rnr_timer=1,
+        )
+        self.modify(pair, 0x12E01, qp_state=3, timeout=14, retry_cnt=1, rnr_retry=1, max_rd_atomic=4)
+
+    def ring_bell(self, pair: int) -> None:
+        self.call(Verb.POST_SEND, layouts.POST_SEND, qp_handle=pair)
+
+    def destroy(self, verb: Verb, handle: int) -> None:
+        self.call(verb, layouts.DESTROY, handle=handle)
+
+    def mapped(self, info: bytes) -> Mapped:
+        """A ring as a program maps it."""
+        where = layouts.MMINFO.unpack(info)
+        return Mapped(mmap.mmap(self.device.map(where.offset, where.size), where.size, offset=where.offset))
+
+
+class Mapped:
+    """A ring as a program sees it."""
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        self.memory = memory
+        self.log2, self.mask = (int.from_bytes(memory[at : at + 4], "little") for at in (0, 4))
+
+    @property
+    def produced(self) -> int:
+        return int.from_bytes(self.memory[128:132], "little")
+
+    @produced.setter
+    def produced(self, index: int) -> None:
+        self.memory[128:132] = (index & self.mask).to_bytes(4, "little")
+
+    @property
+    def consumed(self) -> int:
+        return int.from_bytes(self.memory[256:260], "little")
+
+    @consumed.setter
+    def consumed(self, index: int) -> None:
+        self.memory[256:260] = (index & self.mask).to_bytes(4, "little")
+
+    def put(self, data: bytes) -> None:
+        """Add an element."""
+        at = 384 + (self.produced << self.log2)
+        self.memory[at : at + len(data)] = data
+        self.produced += 1
+
+    def take(self) -> bytes | None:
+        """The oldest element, if there is one."""
+        if self.consumed == self.produced:
+            return None
+        at = 384 + (self.consumed << self.log2)
+        self.consumed += 1
+        return self.memory[at : at + (1 << self.log2)]
