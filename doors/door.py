@@ -277,11 +277,17 @@ class Door:
         """
         if not self._is_ready:
             raise NoAgent(f"{self.management.silent}: its agent does not answer its own host")
-        if self.transports.skip(self.now.cycle):
+        timer = self.transports.timer(self.now.cycle)
+        if timer is not None and not timer.is_for_receiver:
+            self.transports.end(timer)
             return
-        deadlines = (self.management.deadline, self.clients.deadline)
+        # A program may post what is waited for: it gets its time.
+        given = None if timer is None else self.now.time + timer.cycles * NS_PER_CYCLE
+        deadlines = (self.management.deadline, self.clients.deadline, given)
         due = min((one for one in deadlines if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
+        if timer is not None and given is not None and self.now.time >= given:
+            self.transports.end(timer)
 
     def _go(self, reach: int) -> int:
         """Let the fabric run to a cycle."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from cosim.hosts.verbs_hosts import VerbsHosts, VerbsPort
@@ -16,7 +17,7 @@ from wire.port_tables import GUID_INFO
 from wire.sma import SmaAttribute
 from wire.stimulus import Delivery, Post
 
-__all__ = ["Transports"]
+__all__ = ["Timer", "Transports"]
 
 _SLS: Final = 16
 _SOON_CYCLES: Final = 16_000
@@ -44,6 +45,7 @@ class Transports:
         self._ports = ports
         self._tell = tell
         self._adapters: dict[str, UverbsAdapter] = {}
+        self._hosts: dict[Adapter, str] = {}
         self._transport_ports: dict[HostPort, tuple[Port, list[int]]] = {}
 
     def adapter(self, host: str) -> UverbsAdapter:
@@ -55,6 +57,7 @@ class Transports:
                 self.learn(port)
             adapter = Adapter([self._transport_ports[port][0] for port in ports])
             self._adapters[host] = UverbsAdapter(adapter, ports)
+            self._hosts[adapter] = host
             for port in ports:
                 sl_to_vl = self._transport_ports[port][1]
                 self.hosts.add(VerbsPort(port.node, adapter, port.number, self._vls[port.node], sl_to_vl))
@@ -85,12 +88,38 @@ class Transports:
         wake = hosts.wake
         return wake is not None and wake - cycle <= _SOON_CYCLES
 
-    def skip(self, cycle: int) -> bool:
-        """Lets the first timer end at once, where nothing else can happen before; whether there was one."""
+    def timer(self, cycle: int) -> Timer | None:
+        """What ends first of all that queue pairs wait for, where nothing in flight can end it before."""
         hosts = self.hosts
-        wake = hosts.wake
-        if wake is None:
-            return False
-        self._tell(f"nothing in flight can answer any more: {wake - cycle:,} cycles pass at once")
-        hosts.skip_to(wake)
-        return True
+        wake, waiting = hosts.wake, hosts.waiting
+        if wake is None or waiting is None:
+            return None
+        adapter, pair = waiting
+        return Timer(self._hosts[adapter], pair.number, wake - cycle, pair.waits_for_receiver)
+
+    def end(self, timer: Timer) -> None:
+        """Lets it end at once."""
+        wake = self.hosts.wake
+        assert wake is not None
+        if not timer.is_for_receiver:
+            self._tell(f"{timer}: nothing in flight can answer it any more; its {timer.cycles:,} cycles pass at once")
+        self.hosts.skip_to(wake)
+
+
+@dataclass(frozen=True)
+class Timer:
+    """Time that a queue pair lets pass.
+
+    Attributes:
+        host, number: which.
+        cycles: what is left of it.
+        is_for_receiver: for a receive request, that a program at the other end is to post, and not for an answer.
+    """
+
+    host: str
+    number: int
+    cycles: int
+    is_for_receiver: bool
+
+    def __str__(self) -> str:
+        return f"{self.host}: queue pair {self.number:#x}"

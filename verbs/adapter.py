@@ -276,6 +276,11 @@ class Adapter:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
         return self.now if self._is_ready else self._next_timer()
 
+    @property
+    def waiting(self) -> QueuePair | None:
+        """The queue pair whose timer ends first; None if there is none."""
+        return None if self._next_timer() is None else self._pairs[self._timers[0][1]]
+
     def _take_in(self, data: bytes, port: int) -> None:
         packet = read_packet(data)
         if packet is None or not self._deliver(packet, port):

@@ -62,6 +62,8 @@ class _Sender(Protocol):
     @property
     def wake(self) -> int | None: ...
     @property
+    def waits_for_receiver(self) -> bool: ...
+    @property
     def posted(self) -> int: ...
     @property
     def psn(self) -> int: ...
@@ -263,6 +265,11 @@ class QueuePair:
     def wake(self) -> int | None:
         """The cycle in which to call `expire`; None if nothing is waited for."""
         return self._sender.wake
+
+    @property
+    def waits_for_receiver(self) -> bool:
+        """Whether that is because its peer's consumer had posted no receive request (RNR NAK)."""
+        return self._sender.waits_for_receiver
 
     def expire(self, now: int) -> None:
         """Lets time pass to `now`."""

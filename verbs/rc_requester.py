@@ -79,6 +79,11 @@ class RcRequester:
         return self._retries.wake
 
     @property
+    def waits_for_receiver(self) -> bool:
+        """Whether it was told that there is no receive request yet."""
+        return self._retries.waits_for_receiver
+
+    @property
     def posted(self) -> int:
         """Requests that have not ended."""
         return len(self._works)

@@ -43,6 +43,11 @@ class UnacknowledgedSender:
         return None
 
     @property
+    def waits_for_receiver(self) -> bool:
+        """Nobody tells."""
+        return False
+
+    @property
     def posted(self) -> int:
         """Requests that have not ended."""
         return len(self._works)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from verbs.adapter import Adapter
+from verbs.queue_pair import QueuePair
 from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post, Taking
 
@@ -140,6 +141,14 @@ class VerbsHosts:
     def skip_to(self, wake: int) -> None:
         """Lets time pass for transports, and not for the fabric, up to one of their timers."""
         self.skipped += max(0, wake - self._now)
+        self.in_flight = 0
+
+    @property
+    def waiting(self) -> tuple[Adapter, QueuePair] | None:
+        """The queue pair whose timer ends first; None if there is none."""
+        found = ((adapter, adapter.waiting) for adapter in self._adapters)
+        timers = [(adapter, pair) for adapter, pair in found if pair is not None]
+        return min(timers, key=lambda timer: timer[1].wake or 0, default=None)
 
     @property
     def wake(self) -> int | None:
