@@ -7,24 +7,27 @@ cycles, and only the back end says what it is. What it does follows from these c
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from typing import Final
 
 from verbs.address import AddressHandle, AddressVector
-from verbs.arrival import check_path, takes
+from verbs.arrival import check_path, leads_to_bth, takes
 from verbs.arrived import Arrived, read_packet
 from verbs.completions import AsyncEvent, AsyncEventType, CompletionEntries, CompletionQueue
+from verbs.congestion import CongestionNotices
 from verbs.frame import Outgoing
 from verbs.limits import AdapterLimits
+from verbs.multicast import MULTICAST_QP, MulticastGroups
 from verbs.pair_state import PairState
 from verbs.port import Port, p_keys_match
 from verbs.queue_pair import QpCapabilities, QueuePair, name_of
 from verbs.receive_queue import PostedReceives, ReceiveQueue, SharedReceiveQueue
 from verbs.regions import InUseError, KeyTable, ProtectionDomain
 from verbs.states import QpState, QpType
+from verbs.turns import Turns
+from wire.codes import is_multicast_lid
+from wire.opcodes import Service
 
 __all__ = ["CYCLE_NS", "FIRST_QP", "Adapter"]
 
@@ -40,6 +43,8 @@ class Adapter:
 
     Attributes:
         limits: how much of everything there may be.
+        groups: multicast groups, and who is attached to them.
+        congestion_notices: packets that came to tell that what was sent met congestion.
         keys: all memory that may be reached.
         dropped: packets that were for nobody, or not as they should be.
         on_event: gets each asynchronous event.
@@ -49,7 +54,9 @@ class Adapter:
         self.ports = tuple(ports)
         self.limits = AdapterLimits() if limits is None else limits
         self.keys = KeyTable(self.limits)
+        self.groups = MulticastGroups(self.limits)
         self.now = 0
+        self.congestion_notices = 0
         self.dropped = 0
         self.on_event: Callable[[AsyncEvent], None] = lambda event: None
         self._cycle_ns = cycle_ns
@@ -60,13 +67,8 @@ class Adapter:
         self._completion_queues: dict[CompletionQueue, None] = {}
         self._shared_queues: dict[SharedReceiveQueue, None] = {}
         self._handles: dict[AddressHandle, None] = {}
-        self._ready: tuple[deque[QueuePair], ...] = tuple(deque() for _ in ports)
-        """By port, the queue pairs that may have something to send, each of them once."""
-        self._is_ready: set[int] = set()
-        self._timers: list[tuple[int, int]] = []
-        """Cycle and number of queue pairs that want to be woken, then or later."""
-        self._timer_of: dict[int, int] = {}
-        """For these queue pairs, the one of their timers that counts."""
+        self._turns = Turns(len(ports), self._pairs)
+        self._notices = tuple(CongestionNotices(port) for port in self.ports)
 
     # What consumers call.
 
@@ -224,13 +226,27 @@ class Adapter:
         pair = PairState(
             number, kind, pd, send_cq, recv_cq, receives, self.keys, self.ports, self._cycle_ns, self._report
         )
-        queue_pair = self._pairs[number] = QueuePair(pair, sizes, self._changed)
+        queue_pair = self._pairs[number] = QueuePair(pair, sizes, self._turns.add)
         return queue_pair
 
     def destroy_qp(self, queue_pair: QueuePair) -> None:
-        """Ends a queue pair; what comes for it is dropped, and windows that are bound at it are not any more."""
+        """Ends a queue pair; what comes for it is dropped, and windows that are bound at it are not any more.
+
+        Raises:
+            InUseError: it is attached to a multicast group.
+        """
+        groups = self.groups.of(queue_pair)
+        InUseError.check(name_of(queue_pair), (f"multicast group {mgid:#034x}" for mgid, _mlid in groups))
         del self._pairs[queue_pair.number]
         self.keys.unbind_all(queue_pair.number)
+
+    def attach_multicast(self, queue_pair: QueuePair, mgid: int, mlid: int) -> None:
+        """See `MulticastGroups.attach`."""
+        self.groups.attach(queue_pair, mgid, mlid)
+
+    def detach_multicast(self, queue_pair: QueuePair, mgid: int, mlid: int) -> None:
+        """See `MulticastGroups.detach`."""
+        self.groups.detach(queue_pair, mgid, mlid)
 
     # What the back end calls.
 
@@ -245,36 +261,28 @@ class Adapter:
         There is none either if all that there is has an SL in `blocked`, for which the port has no room.
         """
         self._pass_time(now)
-        ready, waiting = self._ready[port - 1], []
-        found = None
-        while ready and found is None:
-            queue_pair = ready.popleft()
-            if blocked and queue_pair.sl in blocked:
-                waiting.append(queue_pair)
-                continue
-            self._is_ready.discard(queue_pair.number)
-            if queue_pair.number in self._pairs:
-                found = self._packet_of(queue_pair, port)
-        ready.extendleft(reversed(waiting))
-        return found
+        notice = self._notices[port - 1].take(blocked)
+        return notice or self._turns.next_packet(port, blocked, self._packet_of)
 
-    def _packet_of(self, queue_pair: QueuePair, port: int) -> Outgoing | None:
+    def _packet_of(self, queue_pair: QueuePair) -> Outgoing | None:
         """The next packet of a queue pair, if it has one for others."""
         outgoing = queue_pair.next_packet(self.now)
-        self._watch(queue_pair)
         if outgoing is None:
             return None
-        self._changed(queue_pair)
-        if not self.ports[port - 1].has_lid(outgoing.dlid):
-            return outgoing
-        # No switch sends a packet back to where it came from.
-        self._take_in(outgoing.data, port)
-        return None
+        self._turns.add(queue_pair)
+        port = queue_pair.pair.attributes.port
+        if is_multicast_lid(outgoing.dlid):
+            self._loop_back(outgoing, port, queue_pair)
+        elif self.ports[port - 1].has_lid(outgoing.dlid):
+            # No switch sends a packet back to where it came from.
+            self._take_in(outgoing.data, port)
+            return None
+        return outgoing
 
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        return self.now if self._is_ready else self._next_timer()
+        return self.now if self._turns.are_due or any(self._notices) else self._turns.wake
 
     @property
     def waiting(self) -> QueuePair | None:
@@ -286,58 +294,57 @@ class Adapter:
         if packet is None or not self._deliver(packet, port):
             self.dropped += 1
 
+    def _loop_back(self, outgoing: Outgoing, port: int, sender: QueuePair) -> None:
+        """Others in the group at the same port get what is sent to it; no switch sends it back (IBTA vol 1, 10.5.2)."""
+        packet = read_packet(outgoing.data)
+        if packet is not None:
+            self._deliver_to_group(packet, port, sender)
+
     def _deliver(self, packet: Arrived, number: int) -> bool:
         """Hands a packet to its queue pair, if its headers are as they should be (IBTA vol 1, 9.6.1)."""
-        port = self.ports[number - 1]
         if packet.t_ver:
             return False
+        if is_multicast_lid(packet.dlid) or packet.dest_qp == MULTICAST_QP:
+            return self._deliver_to_group(packet, number, None)
         queue_pair = self._pairs.get(packet.dest_qp)
-        if queue_pair is None or queue_pair.pair.attributes.port != number or not takes(queue_pair.pair, packet):
+        if queue_pair is None or not self._is_for(queue_pair, packet, number):
             return False
-        if not p_keys_match(packet.p_key, port.p_key(queue_pair.pair.attributes.p_key_index)):
+        if not check_path(queue_pair.pair, self.ports[number - 1], packet):
+            return False
+        if packet.service == Service.CNP:
+            self.congestion_notices += 1
+            return True
+        if packet.fecn and queue_pair.pair.kind in (QpType.UC, QpType.UD):
+            self._notices[number - 1].add(queue_pair.pair, packet)
+        queue_pair.receive(packet, self.now)
+        return True
+
+    def _deliver_to_group(self, packet: Arrived, number: int, sender: QueuePair | None) -> bool:
+        """Gives a copy to each member at the port but the sender; true if there is one."""
+        if packet.grh is None or not leads_to_bth(packet.grh) or packet.dest_qp != MULTICAST_QP:
+            return False
+        members = [
+            member
+            for member in self.groups.members(packet.grh.dgid, packet.dlid)
+            if member is not sender and self._is_for(member, packet, number)
+        ]
+        for member in members:
+            member.receive(packet, self.now)
+        return bool(members)
+
+    def _is_for(self, queue_pair: QueuePair, packet: Arrived, number: int) -> bool:
+        """True if the queue pair takes such packets, at this port and of this partition."""
+        pair, port = queue_pair.pair, self.ports[number - 1]
+        if pair.attributes.port != number or not takes(pair, packet):
+            return False
+        if not p_keys_match(packet.p_key, port.p_key(pair.attributes.p_key_index)):
             port.count_p_key_violation()
             return False
-        if not check_path(queue_pair.pair, port, packet):
-            return False
-        queue_pair.receive(packet, self.now)
         return True
 
     def _pass_time(self, now: int) -> None:
         self.now = now
-        while (when := self._next_timer()) is not None and when <= now:
-            _when, number = heapq.heappop(self._timers)
-            del self._timer_of[number]
-            self._pairs[number].expire(now)
-
-    def _next_timer(self) -> int | None:
-        """The cycle in which the first queue pair wants to be woken."""
-        while self._timers:
-            when, number = self._timers[0]
-            queue_pair = self._pairs.get(number)
-            if self._timer_of.get(number) == when and queue_pair is not None and queue_pair.wake == when:
-                return when
-            heapq.heappop(self._timers)
-            if self._timer_of.get(number) == when:
-                del self._timer_of[number]
-                if queue_pair is not None:
-                    self._watch(queue_pair)
-        return None
-
-    def _changed(self, queue_pair: QueuePair) -> None:
-        number = queue_pair.number
-        if number not in self._is_ready:
-            self._is_ready.add(number)
-            self._ready[queue_pair.pair.attributes.port - 1].append(queue_pair)
-
-    def _watch(self, queue_pair: QueuePair) -> None:
-        """Remembers when to wake a queue pair.
-
-        Time-outs are put off with every answer, so one that is remembered stays until its time, and is looked at then.
-        """
-        number, when = queue_pair.number, queue_pair.wake
-        if when is not None and self._timer_of.get(number, when + 1) > when:
-            self._timer_of[number] = when
-            heapq.heappush(self._timers, (when, number))
+        self._turns.expire(now)
 
     def _report(self, event: AsyncEvent) -> None:
         self.on_event(event)

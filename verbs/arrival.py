@@ -10,9 +10,10 @@ from verbs.port import Port
 from verbs.states import QpState, QpType
 from wire.codes import LID_MULTICAST_MIN
 from wire.headers import GRH_IP_VER, GRH_NXT_HDR_BTH
+from wire.layout import Record
 from wire.opcodes import Service
 
-__all__ = ["check_path", "takes"]
+__all__ = ["check_path", "leads_to_bth", "takes"]
 
 _SERVICES: Final = {QpType.RC: Service.RC, QpType.UC: Service.UC, QpType.UD: Service.UD}
 
@@ -21,7 +22,12 @@ _STATES: Final = (QpState.RTR, QpState.RTS, QpState.SQD, QpState.SQE)
 
 def takes(pair: PairState, packet: Arrived) -> bool:
     """True if the queue pair takes packets now, and of this service."""
-    return pair.state in _STATES and packet.service == _SERVICES[pair.kind]
+    return pair.state in _STATES and packet.service in (_SERVICES[pair.kind], Service.CNP)
+
+
+def leads_to_bth(grh: Record) -> bool:
+    """True if a GRH is of this version and says that a BTH follows."""
+    return grh.ip_ver == GRH_IP_VER and grh.nxt_hdr == GRH_NXT_HDR_BTH
 
 
 def check_path(pair: PairState, port: Port, packet: Arrived) -> bool:
@@ -31,7 +37,7 @@ def check_path(pair: PairState, port: Port, packet: Arrived) -> bool:
     from anywhere (IBTA vol 1, 9.6.1.2 and 9.6.1.5).
     """
     grh = packet.grh
-    if grh is not None and (grh.ip_ver != GRH_IP_VER or grh.nxt_hdr != GRH_NXT_HDR_BTH):
+    if grh is not None and not leads_to_bth(grh):
         return False
     if pair.kind is QpType.UD:
         return grh is None or grh.dgid in port.gids

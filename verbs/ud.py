@@ -113,6 +113,6 @@ class UdResponder:
             p_key_index=pair.attributes.p_key_index,
             slid=packet.slid,
             sl=packet.sl,
-            dlid_path_bits=pair.port.path_bits(packet.dlid),
+            dlid_path_bits=pair.port.path_bits(packet.dlid) if pair.port.has_lid(packet.dlid) else 0,
         )
         pair.recv_cq.add(completion, solicited=packet.solicited)

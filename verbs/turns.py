@@ -1,0 +1,88 @@
+"""Whose turn it is to send, and who wants to be woken when."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+
+from verbs.frame import Outgoing
+from verbs.queue_pair import QueuePair
+
+__all__ = ["Turns"]
+
+
+class Turns:
+    """Queue pairs that may have something to send, by port, each of them once, and their timers."""
+
+    def __init__(self, ports: int, pairs: Mapping[int, QueuePair]) -> None:
+        """`pairs` are those that there are, by number."""
+        self._pairs = pairs
+        self._ready: tuple[deque[QueuePair], ...] = tuple(deque() for _ in range(ports))
+        self._is_ready: set[int] = set()
+        self._timers: list[tuple[int, int]] = []
+        """Cycle and number of queue pairs that want to be woken, then or later."""
+        self._timer_of: dict[int, int] = {}
+        """For these queue pairs, the one of their timers that counts."""
+
+    @property
+    def are_due(self) -> bool:
+        """True if somebody may have something to send."""
+        return bool(self._is_ready)
+
+    def add(self, queue_pair: QueuePair) -> None:
+        """It may have something to send."""
+        number = queue_pair.number
+        if number not in self._is_ready:
+            self._is_ready.add(number)
+            self._ready[queue_pair.pair.attributes.port - 1].append(queue_pair)
+
+    def next_packet(
+        self, port: int, blocked: Collection[int], packet_of: Callable[[QueuePair], Outgoing | None]
+    ) -> Outgoing | None:
+        """What the first one has that has something: those with an SL in `blocked` keep their turns."""
+        ready, waiting = self._ready[port - 1], []
+        found = None
+        while ready and found is None:
+            queue_pair = ready.popleft()
+            if blocked and queue_pair.sl in blocked:
+                waiting.append(queue_pair)
+                continue
+            self._is_ready.discard(queue_pair.number)
+            if queue_pair.number in self._pairs:
+                found = packet_of(queue_pair)
+                self.watch(queue_pair)
+        ready.extendleft(reversed(waiting))
+        return found
+
+    def watch(self, queue_pair: QueuePair) -> None:
+        """Remembers when to wake a queue pair.
+
+        Time-outs are put off with every answer, so one that is remembered stays until its time, and is looked at then.
+        """
+        number, when = queue_pair.number, queue_pair.wake
+        if when is not None and self._timer_of.get(number, when + 1) > when:
+            self._timer_of[number] = when
+            heapq.heappush(self._timers, (when, number))
+
+    def expire(self, now: int) -> None:
+        """Wakes those whose time has come."""
+        while (when := self.wake) is not None and when <= now:
+            _when, number = heapq.heappop(self._timers)
+            del self._timer_of[number]
+            self._pairs[number].expire(now)
+
+    @property
+    def wake(self) -> int | None:
+        """The cycle in which the first queue pair wants to be woken."""
+        while self._timers:
+            when, number = self._timers[0]
+            queue_pair = self._pairs.get(number)
+            if self._timer_of.get(number) == when and queue_pair is not None and queue_pair.wake == when:
+                return when
+            heapq.heappop(self._timers)
+            if self._timer_of.get(number) == when:
+                del self._timer_of[number]
+                if queue_pair is not None:
+                    self.watch(queue_pair)
+        return None
