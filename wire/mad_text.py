@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from .cm import CM_ATTRIBUTES, CM_MAD
 from .layout import Layout, Record
 from .mad import MAD_BYTES, MAD_HEADER, Attribute, Format, MadMethod, MgmtClass, mad_data, status_text
 from .meaning import label
@@ -29,6 +30,7 @@ CLASS_LAYOUTS: Final[Mapping[int, Layout]] = {
     MgmtClass.SUBN_LID_ROUTED: SMP_LID_ROUTED,
     MgmtClass.SUBN_DIRECTED_ROUTE: SMP_DIRECTED_ROUTE,
     MgmtClass.PERF: PERF_MAD,
+    MgmtClass.COMM_MGT: CM_MAD,
 }
 """The layout of a class's MADs."""
 
@@ -36,6 +38,7 @@ CLASS_ATTRIBUTES: Final[Mapping[int, Mapping[int, Attribute]]] = {
     MgmtClass.SUBN_LID_ROUTED: SMA_ATTRIBUTES,
     MgmtClass.SUBN_DIRECTED_ROUTE: SMA_ATTRIBUTES,
     MgmtClass.PERF: PMA_ATTRIBUTES,
+    MgmtClass.COMM_MGT: CM_ATTRIBUTES,
 }
 """A class's attributes by their codes."""
 

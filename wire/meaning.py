@@ -12,8 +12,8 @@ __all__ = ["GID", "HEX", "TEXT", "Amount", "Bits", "Code", "Derived", "Meaning",
 
 # fmt: off
 _CAPITALS: Final = frozenset({
-    "2X", "BM", "CA", "DDR", "DR", "FDB", "GUID", "HDR", "IPD", "LID", "M", "NDR", "NVRAM", "OK", "P", "QDR",
-    "SDR", "SL", "SM", "SNMP",
+    "2X", "BM", "CA", "CM", "DDR", "DR", "EEC", "FDB", "GID", "GUID", "HDR", "ID", "IPD", "LID", "M", "MTU", "NDR",
+    "NVRAM", "OK", "P", "QDR", "QP", "QPN", "RC", "RD", "RDC", "RNR", "SDR", "SL", "SM", "SNMP", "UC",
 })
 # fmt: on
 """Words that stay in capitals when a code's name is written as the standard writes it."""

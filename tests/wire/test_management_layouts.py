@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wire.cm import CM_ATTRIBUTES, CM_MAD, CmMessage
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER, RANDOM_ENTRY
+from wire.ip_cm import IP_CM_HEADER
 from wire.layout import Layout
 from wire.mad import CLASS_PORT_INFO, MAD_HEADER
 from wire.mad_text import CLASS_ATTRIBUTES, CLASS_LAYOUTS
@@ -77,6 +79,27 @@ RESERVED = {
     SM_INFO_MODIFIER: (4, []),
     PORT_MODIFIER: (4, []),
     INDEX_MODIFIER: (4, []),
+    CM_MAD: (256, [(18, 0, 16)]),
+    IP_CM_HEADER: (36, [(1, 4, 4)]),
+    **{
+        CM_ATTRIBUTES[message].format: (232, reserved)
+        for message, reserved in (
+            (
+                CmMessage.REQ,
+                [(4, 0, 32), (24, 0, 32), (90, 4, 6), (94, 5, 3), (95, 5, 3), (134, 4, 6), (138, 5, 3), (139, 5, 3)],
+            ),
+            (CmMessage.MRA, [(8, 2, 6), (9, 5, 3)]),
+            (CmMessage.REJ, [(8, 2, 6), (9, 7, 1)]),
+            (CmMessage.REP, [(15, 0, 8), (19, 0, 8), (23, 0, 8), (27, 4, 4)]),
+            (CmMessage.RTU, []),
+            (CmMessage.DREQ, [(11, 0, 8)]),
+            (CmMessage.DREP, []),
+            (CmMessage.SIDR_REQ, [(6, 0, 16)]),
+            (CmMessage.SIDR_REP, [(6, 0, 16), (11, 0, 8)]),
+            (CmMessage.LAP, [(8, 0, 32), (15, 5, 3), (16, 0, 32), (58, 4, 4), (61, 0, 2), (62, 5, 3), (63, 5, 3)]),
+            (CmMessage.APR, [(10, 0, 16)]),
+        )
+    },
 }
 LAYOUTS = list(RESERVED)
 TABLES = {
@@ -158,7 +181,7 @@ def test_every_layout_and_table_of_a_class_is_checked_here():
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.name)
 def test_an_attribute_fits_its_mad(attribute):
-    room = {1: 64, 4: 192}
+    room = {1: 64, 4: 192, 7: 232}
     mgmt_class = next(code for code, attributes in CLASS_ATTRIBUTES.items() if attribute in attributes.values())
     assert attribute.format.size_bytes <= room[mgmt_class]
     assert attribute.modifier.size_bytes == 4
