@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from doors.cm_channel import CmChannel, is_left
+from doors.cm_host import CmHosts
 from doors.descriptors import MANY_SPARE, NoRoom, check_room
 from doors.device import DeviceError, UmadDevice
 from doors.host_port import HostPort
@@ -23,11 +25,13 @@ from doors.protocol import (
     DeviceKind,
     Operation,
     ProtocolError,
+    PutKind,
     Request,
     arrival,
     put,
     reply,
 )
+from doors.rdma_cm_device import OpenIds
 from doors.uverbs_adapter import UverbsAdapter
 from doors.uverbs_device import UverbsDevice
 
@@ -59,8 +63,10 @@ class Clients:
         tell: Callable[[str], None],
         set_manager: Callable[[HostPort, bool], None],
         adapter: Callable[[str], UverbsAdapter] | None = None,
+        communication: CmHosts | None = None,
     ) -> None:
-        """Listens at ADDRESS. PORTS are those of each host, the default one first; ADAPTER gives a host's verbs device.
+        """Listens at ADDRESS. PORTS are those of each host, the default one first; ADAPTER gives a host's verbs device;
+        COMMUNICATION, their connections.
 
         TELL is told in a line what somebody may want to know; SET_MANAGER, which ports have a Subnet Manager.
         """
@@ -71,6 +77,9 @@ class Clients:
         self._tell = tell
         self._set_manager = set_manager
         self._adapter = adapter
+        self._communication = communication
+        self._cm_ids = OpenIds()
+        self._unanswered: list[int] = []
         self._connections: set[_Connection] = set()
         self._managers: dict[HostPort, _Connection] = {}
         self._for_manager: deque[tuple[_Connection, int, HostPort]] = deque()
@@ -85,6 +94,7 @@ class Clients:
         """End all connections."""
         for connection in list(self._connections):
             self._end(connection)
+        self._forget_unanswered(lambda end: True)
         self._selector.unregister(self._listener)
         self._listener.close()
 
@@ -173,7 +183,13 @@ class Clients:
                 case Operation.WRITE if connection.verbs is not None:
                     answer = connection.verbs.write(request.data, process)
                     result, passed = len(request.data), answer.descriptor
-                    data = b"".join(put(one.address, one.data, is_descriptor=one.is_descriptor) for one in answer.puts)
+                    kinds = (PutKind.BYTES, PutKind.DESCRIPTOR)
+                    data = b"".join(put(one.address, one.data, kinds[one.is_descriptor]) for one in answer.puts)
+                case Operation.WRITE if connection.events is not None:
+                    given = connection.events.write(request.data, process, end, no_wait=bool(request.flags))
+                    if given is None:
+                        return True
+                    result, data = len(request.data), given
                 case Operation.MAP if connection.verbs is not None and len(request.data) == _SIZE.size:
                     passed = os.dup(connection.verbs.map(request.argument, *_SIZE.unpack(request.data)))
                 case Operation.IOCTL if connection.verbs is not None:
@@ -207,12 +223,20 @@ class Clients:
         if ports is None:
             self._tell(f"{connection}: there is no host {name!r}")
             raise DeviceError(errno.ENODEV)
-        if request.argument >= (1 if kind == DeviceKind.UVERBS else len(ports)):
+        if request.argument >= (1 if kind in (DeviceKind.UVERBS, DeviceKind.RDMA_CM) else len(ports)):
             raise DeviceError(errno.ENXIO)
         port = ports[request.argument]
         connection.which = kind << 16 | request.argument
         if kind == DeviceKind.UVERBS:
             connection.verbs = self._open_verbs(connection, port)
+            connection.port = port
+            return False
+        if kind == DeviceKind.RDMA_CM:
+            if self._communication is None:
+                raise DeviceError(errno.ENODEV)
+            connection.events = CmChannel(
+                self._communication[port.host], self._cm_ids, lambda: self._give(connection, b"", 0), _send_to
+            )
             connection.port = port
             return False
         if kind == DeviceKind.ISSM and port in self._managers:
@@ -260,6 +284,9 @@ class Clients:
             self._drop_wait(connection, thread)
         if connection.verbs is not None:
             connection.verbs.close()
+        if connection.events is not None:
+            self._unanswered += connection.events.close()
+        self._forget_unanswered(is_left)
         unread = connection.device.close() if connection.device else 0
         if unread:
             self._tell(f"{connection} at {connection.port}: gone, with {unread} MADs not answered yet")
@@ -283,6 +310,13 @@ class Clients:
         wait = connection.waits.pop(thread, None)
         if wait is not None:
             os.close(wait[1])
+
+    def _forget_unanswered(self, is_over: Callable[[int], bool]) -> None:
+        """Closes the descriptors at which nobody waits any more for what will not come."""
+        over = [end for end in self._unanswered if is_over(end)]
+        self._unanswered = [end for end in self._unanswered if end not in over]
+        for end in over:
+            os.close(end)
 
     # Giving.
 
@@ -320,6 +354,7 @@ class _Connection:
         self.socket = connected
         self.device: UmadDevice | None = None
         self.verbs: UverbsDevice | None = None
+        self.events: CmChannel | None = None
         self.port: HostPort | None = None
         self.which = 0
         """Kind and number of the device."""

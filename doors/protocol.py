@@ -18,6 +18,7 @@ __all__ = [
     "DeviceKind",
     "Operation",
     "ProtocolError",
+    "PutKind",
     "Request",
     "arrival",
     "put",
@@ -48,7 +49,7 @@ class Operation(IntEnum):
     """What a program does."""
 
     OPEN = 1  # flags: the version << 16 | not to wait << 8 | DeviceKind; argument: the device's number; the host
-    WRITE = 2  # argument: how many bytes
+    WRITE = 2  # flags: 1 not to wait; argument: how many bytes
     IOCTL = 3  # argument: the request's number; its bytes
     WAIT = 4  # flags: the thread; argument: nanoseconds, after which there is a reply
     MAP = 5  # argument: the offset; how many bytes, 8 bytes; with the reply goes a memory file
@@ -61,6 +62,15 @@ class DeviceKind(IntEnum):
     UMAD = 0
     ISSM = 1
     UVERBS = 2
+    RDMA_CM = 3
+
+
+class PutKind(IntEnum):
+    """What a part of the reply to WRITE does."""
+
+    BYTES = 0
+    DESCRIPTOR = 1  # the number of the descriptor passed goes to the address
+    TAKEN = 2  # the first of what has arrived to be read is taken away
 
 
 class ProtocolError(Exception):
@@ -103,9 +113,9 @@ def reply(error: int, result: int = 0, data: bytes = b"") -> bytes:
     return _REPLY.pack(error, result) + data
 
 
-def put(address: int, data: bytes, *, is_descriptor: bool) -> bytes:
-    """A part of the reply to WRITE: bytes for an address of the program's, or the number of the descriptor passed."""
-    return _PUT.pack(address, len(data), is_descriptor) + data
+def put(address: int, data: bytes, kind: PutKind) -> bytes:
+    """A part of the reply to WRITE: for an address of the program's, bytes or what else there is."""
+    return _PUT.pack(address, len(data), kind) + data
 
 
 def arrival(total: int, least: int) -> bytes:

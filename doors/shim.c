@@ -1,7 +1,7 @@
 // Preloaded into a program, this library stands in for what a Linux kernel offers of InfiniBand: the devices
-// /dev/infiniband/umadN, issmN and uverbsN, and /sys/class/infiniband*. It knows nothing of management datagrams or
-// verbs: what is opened is a connection to the server, what is written or asked of it is a message, and what is read is
-// one too. What is written may have an answer: bytes and descriptors to be put at addresses of the program's. What is
+// /dev/infiniband/umadN, issmN, uverbsN and rdma_cm, and /sys/class/infiniband*. It knows nothing of management
+// datagrams, verbs or connections: what is opened is a connection to the server, what is written or asked of it is a
+// message, and what is read is one too. What is written may have an answer: bytes and descriptors to be put at addresses of the program's. What is
 // mapped is a memory file of the server's. The program's memory the server reaches by itself, if the kernel allows it.
 //
 // It keeps no state. Whether a descriptor is a device, the kernel says: its peer is the server's socket. So dup(),
@@ -48,7 +48,8 @@ enum { MAJOR = 231, MOST_ANSWER = 1 << 12 };
 
 struct request { uint32_t operation, flags; uint64_t argument; };
 struct reply { int32_t error, result; };
-struct put { uint64_t address; uint32_t length, is_descriptor; };  // in the reply to WRITE; then the bytes
+enum { BYTES, DESCRIPTOR, TAKEN };
+struct put { uint64_t address; uint32_t length, kind; };  // in the reply to WRITE; then the bytes
 struct arrival { uint32_t total, least; };  // before what is read: its bytes, and those that a read must have room for
 
 #define REAL(name) static typeof(name) *real; if (!real) real = (typeof(name) *)dlsym(RTLD_NEXT, #name)
@@ -196,9 +197,9 @@ static int call(int device, struct request request, const void *data, size_t siz
 
 // Opening devices, and the files of sysfs.
 
-// By DeviceKind of protocol.py: names, and the kernel's minor numbers of those with number 0.
+// By DeviceKind of protocol.py: names, and the kernel's minor numbers of those with number 0; then comes rdma_cm.
 static const char *const KINDS[] = {"umad%d%n", "issm%d%n", "uverbs%d%n"};
-static const int FIRST_MINORS[] = {0, 64, 192};
+static const int FIRST_MINORS[] = {0, 64, 192, 0};
 
 // The number of the device that PATH is, and its kind, or -1.
 static int device_of(const char *path, int *kind) {
@@ -209,7 +210,7 @@ static int device_of(const char *path, int *kind) {
         int number, end = 0;
         if (sscanf(path, KINDS[*kind], &number, &end) == 1 && end && !path[end]) return number;
     }
-    return -1;
+    return strcmp(path, "rdma_cm") ? -1 : 0;
 }
 
 static int open_device(int number, int kind, int flags) {
@@ -325,12 +326,15 @@ ssize_t write(int fd, const void *data, size_t size) {
     if (!is_device(fd)) return real(fd, data, size);
     char answer[MOST_ANSWER];
     struct back back = {answer, sizeof answer, -1};
-    int result = call(fd, (struct request){WRITE, 0, size}, data, size, &back);
+    struct request request = {WRITE, !!(fcntl(fd, F_GETFL) & O_NONBLOCK), size};
+    int result = call(fd, request, data, size, &back);
+    struct arrival arrival;
     struct put put;
     for (size_t at = 0; at + sizeof put <= back.size; at += sizeof put + put.length) {
         memcpy(&put, answer + at, sizeof put);
         void *to = (void *)(uintptr_t)put.address;
-        if (put.is_descriptor) memcpy(to, &back.descriptor, sizeof(int));
+        if (put.kind == DESCRIPTOR) memcpy(to, &back.descriptor, sizeof(int));
+        else if (put.kind == TAKEN) recv(fd, &arrival, sizeof arrival, MSG_DONTWAIT);
         else memcpy(to, answer + at + sizeof put, put.length);
     }
     return result;

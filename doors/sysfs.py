@@ -63,6 +63,7 @@ class HostFiles:
         self._write(_MAD_CLASS / "abi_version", str(ABI_VERSION))
         self._write(_VERBS_CLASS / "abi_version", str(UVERBS_ABI_VERSION))
         self._write(DEVICES / _VERBS_DEVICE, "")
+        self._write(DEVICES / "rdma_cm", "")
         self._write(_VERBS_CLASS / _VERBS_DEVICE / "ibdev", _ADAPTER)
         self._write(_VERBS_CLASS / _VERBS_DEVICE / "dev", "231:192")
         self._write(_VERBS_CLASS / _VERBS_DEVICE / "abi_version", str(_PROVIDER_ABI_VERSION))

@@ -13,9 +13,12 @@ import threading
 import time
 from pathlib import Path
 
+from doors.address_plan import AddressPlan
 from doors.clients import Clients
+from doors.cm_host import CmHosts
 from doors.host_port import HostPort
 from doors.mad_layer import MadLayer, Moment
+from doors.packets import mad_in, packet_of
 from doors.shim import build_shim
 from doors.sysfs import HostFiles
 from doors.uverbs_adapter import UverbsAdapter
@@ -65,6 +68,8 @@ class IdealWire:
         for name, ports in self.hosts.items():
             HostFiles(directory / "hosts" / name, ports).update()
         (directory / "hosts" / "default").symlink_to("H1")
+        self.moment = Moment(0, 0)
+        self.communication = CmHosts(self.hosts, AddressPlan(self.hosts), lambda: self.moment)
         self.clients = Clients(
             directory / "socket",
             self.selector,
@@ -72,7 +77,10 @@ class IdealWire:
             self.told.append,
             lambda port, has: None,
             self.adapters.__getitem__,
+            self.communication,
         )
+        self.lose_mad = lambda mad: False
+        self._ports = {port.info.lid: port for ports in self.hosts.values() for port in ports}
         self._by_lid = {one.adapter.ports[0].lid: one.adapter for one in self.adapters.values()}
         self._woken, self._wake = os.pipe()
         self.selector.register(self._woken, selectors.EVENT_READ, self._end)
@@ -133,19 +141,42 @@ class IdealWire:
 
     def _step(self) -> None:
         wakes = [one for one in (host.adapter.wake for host in self.adapters.values()) if one is not None]
+        if self.communication.deadline is not None:
+            wakes.append(self.communication.deadline // CYCLE_NS + 1)
         seconds = max(0.0, (min(wakes) - self.now) * CYCLE_NS / 1e9) if wakes else None
         before = time.monotonic_ns()
         for key, events in self.selector.select(seconds):
             key.data(events)
         self.now += (time.monotonic_ns() - before) // CYCLE_NS
-        self.clients.now = Moment(self.now * CYCLE_NS, self.now)
+        self._tell_time()
         for _more in range(MOST_STEPS):
             if not self._carry():
                 break
 
+    def _tell_time(self) -> None:
+        self.moment = self.clients.now = Moment(self.now * CYCLE_NS, self.now)
+
+    def _carry_mads(self) -> bool:
+        """Carry what communication managers have to say."""
+        self.communication.poll()
+        carried = False
+        for port in self._ports.values():
+            outbox, port.mads.outbox = port.mads.outbox, []
+            for outgoing in outbox:
+                carried = True
+                made = packet_of(port, outgoing.address, outgoing.mad, 1)
+                reached = self._ports.get(outgoing.address.lid)
+                if made is not None and reached is not None and not self.lose_mad(outgoing.mad):
+                    found = mad_in(reached, made[1])
+                    assert found is not None
+                    reached.mads.received(*found, self.moment)
+        return carried
+
     def _carry(self) -> bool:
-        """Carry a packet of each adapter that has one."""
+        """Carry a packet of each adapter that has one, and all MADs."""
         self.now += STEP_CYCLES
+        self._tell_time()
+        has_mads = self._carry_mads()
         sent = [outgoing for host in self.adapters.values() if (outgoing := host.adapter.poll(self.now)) is not None]
         for outgoing in sent:
             self.packets += 1
@@ -156,7 +187,7 @@ class IdealWire:
                 reached = [self._by_lid[dlid]] if dlid in self._by_lid else []
             for adapter in reached:
                 adapter.receive(outgoing.data, self.now)
-        return bool(sent)
+        return bool(sent) or has_mads
 
 
 def _describe(port: HostPort, index: int) -> None:

@@ -1,0 +1,48 @@
+"""PathRecord, the Subnet Administrator's answer to how one port reaches another (IBTA vol 1, 15.2.5.16)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .codes import life_text, mtu_bytes
+from .layout import Field, Layout
+from .meaning import GID, HEX, Derived
+
+__all__ = ["EXACTLY", "PATH_RECORD"]
+
+EXACTLY: Final = 2
+"""A selector: what stands beside it is the value."""
+
+
+def _mtu_text(code: int) -> str:
+    return f"{mtu_bytes(code)} bytes"
+
+
+PATH_RECORD: Final = Layout(
+    "PathRecord",
+    64,
+    [
+        Field("service_id", 0, 64, meaning=HEX),
+        Field("dgid", 64, 128, meaning=GID),
+        Field("sgid", 192, 128, meaning=GID),
+        Field("dlid", 320, 16),
+        Field("slid", 336, 16),
+        Field("raw_traffic", 352, 1),
+        Field("flow_label", 356, 20, meaning=HEX),
+        Field("hop_limit", 376, 8),
+        Field("t_class", 384, 8, meaning=HEX),
+        Field("reversible", 392, 1),
+        Field("numb_path", 393, 7),
+        Field("p_key", 400, 16, meaning=HEX),
+        Field("qos_class", 416, 12),
+        Field("sl", 428, 4),
+        Field("mtu_selector", 432, 2),
+        Field("mtu", 434, 6, meaning=Derived(_mtu_text)),
+        Field("rate_selector", 440, 2),
+        Field("rate", 442, 6),
+        Field("packet_life_time_selector", 448, 2),
+        Field("packet_life_time", 450, 6, meaning=Derived(life_text)),
+        Field("preference", 456, 8),
+    ],
+)
+"""58 bytes used of 64."""
