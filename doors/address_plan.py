@@ -12,14 +12,17 @@ from doors.host_port import HostPort
 from toolchain.errors import UserError
 from wire.codes import is_unicast_lid
 
-__all__ = ["AddressPlan", "derived_address"]
+__all__ = ["NETMASK", "AddressPlan", "derived_address"]
 
-_NETWORK: Final = int(IPv4Address("10.87.0.0"))
+_NETWORK: Final = int(IPv4Address("127.87.0.0"))
+NETMASK: Final = IPv4Address("255.255.0.0")
+"""All ports are neighbours."""
+
 _PORT: Final = re.compile(r"(?P<host>.+?)(?:\[(?P<number>[0-9]+)\])?")
 
 
 def derived_address(lid: int) -> IPv4Address:
-    """10.87.X.Y, X and Y being a LID's upper and lower byte."""
+    """127.87.X.Y, X and Y being a LID's upper and lower byte. By TCP it is the machine that all programs are on."""
     return IPv4Address(_NETWORK + lid)
 
 

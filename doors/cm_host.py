@@ -108,13 +108,17 @@ class CmHost:
     # Ports of port spaces.
 
     def hold(self, holder: Listener, space: int, source: Endpoint) -> Endpoint:
-        """Gives somebody a port, or one of those that are free, and says which.
+        """Gives somebody a port, or one of those that are free, and says which; for 127.0.0.1, at the first address.
 
         Raises:
             DeviceError: it is taken, or the address is none of the host's.
         """
-        if not source.is_any and self.local_port(source) is None:
-            raise DeviceError(errno.EADDRNOTAVAIL)
+        if not source.is_any:
+            port = self.local_port(source)
+            address = None if port is None else self.plan.address_of(port)
+            if address is None:
+                raise DeviceError(errno.EADDRNOTAVAIL)
+            source = source._replace(address=address)
         if not source.port:
             tried = (_FIRST_EPHEMERAL + next(self._numbers) % _EPHEMERAL for _ in range(_EPHEMERAL))
             free = next((number for number in tried if not self._holders.get((space, number))), None)
@@ -149,9 +153,16 @@ class CmHost:
                 self.manager.stop(service_id(space, port))
 
     def local_port(self, source: Endpoint) -> HostPort | None:
-        """The host's port that has an address."""
+        """The host's port that has an address; 127.0.0.1 is the first that works."""
         port = self.plan.port_of(source.address)
+        if port is None and source.address.is_loopback:
+            return self.first_port
         return port if port in self.ports else None
+
+    @property
+    def first_port(self) -> HostPort | None:
+        """The first port that works and has an address."""
+        return next((port for port in self.ports if port.sends_data and self.plan.address_of(port)), None)
 
     def _asked(self, space: int, number: int, request: Connection | ServiceRequest, route: CmRoute) -> None:
         ends = ip_cm_ends(request.private_data)

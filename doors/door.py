@@ -16,7 +16,9 @@ from typing import Final
 
 from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from cosim.stimulus.actors import Shared, drawn_until
+from doors.address_plan import AddressPlan
 from doors.clients import Clients
+from doors.cm_host import CmHosts
 from doors.flows import LabFlow
 from doors.host_port import ATTRIBUTES, HostPort
 from doors.mad_layer import MadLayer, Moment
@@ -96,6 +98,7 @@ class Door:
         settings: SubnetSettings | None = None,
         ready: Callable[[], None],
         tell: Callable[[str], None],
+        addresses: Path | None = None,
     ) -> None:
         """Serves programs at DIRECTORY/socket from cycle START on, when READY is called; TELL takes lines for people.
 
@@ -104,6 +107,10 @@ class Door:
         PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none. WINDOW: how
         many SMPs may be in the fabric at once. With SETTINGS, a Subnet Manager of our own brings the fabric up first,
         at that host, and stays.
+        ADDRESSES says which IP address each port has; without, their LIDs do.
+
+        Raises:
+            UserError: ADDRESSES is not as it must be.
         """
         self.reach = 0
         self.posted: Shared[Post] = Shared()
@@ -146,11 +153,19 @@ class Door:
             at = next(iter(self.ports.values()))[0]
             self._manager = OwnManager(at, window=window, settings=settings, swept=self.management.ask_again)
         self._files: dict[str, HostFiles] = {}
+        plan = AddressPlan(self.ports, addresses)
         for name, ports in self.ports.items():
-            self._files[name] = HostFiles(directory / "hosts" / name, ports)
+            self._files[name] = HostFiles(directory / "hosts" / name, ports, plan)
+        self._communication = CmHosts(self.ports, plan, lambda: self.now)
         (directory / "hosts" / "default").symlink_to(next(iter(self.ports)))
         self.clients = Clients(
-            directory / "socket", self.selector, self.ports, tell, self._set_manager, self.transports.adapter
+            directory / "socket",
+            self.selector,
+            self.ports,
+            tell,
+            self._set_manager,
+            self.transports.adapter,
+            self._communication,
         )
 
     def close(self) -> None:
@@ -283,7 +298,7 @@ class Door:
             return
         # A program may post what is waited for: it gets its time.
         given = None if timer is None else self.now.time + timer.cycles * NS_PER_CYCLE
-        deadlines = (self.management.deadline, self.clients.deadline, given)
+        deadlines = (self.management.deadline, self.clients.deadline, self._communication.deadline, given)
         due = min((one for one in deadlines if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
         if timer is not None and given is not None and self.now.time >= given:
@@ -341,6 +356,7 @@ class Door:
         if self._manager is not None:
             self._manager.work()
         self.management.work(self.now, self._bound)
+        self._communication.poll()
         self.clients.expire()
         self.transports.hosts.pass_time(self.now.cycle)
         if not self._is_ready and self.management.is_complete and self._is_up:

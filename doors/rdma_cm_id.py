@@ -153,9 +153,11 @@ class CmId:
             self.bind(source or _ANY)
         self._require(_State.BOUND)
         self.destination = destination
-        plan, ports = self.host.plan, self.host.ports
-        near = self.port or next((one for one in ports if one.sends_data and plan.address_of(one)), None)
-        far = near if destination.is_any else plan.port_of(destination.address)
+        plan = self.host.plan
+        near = self.port or self.host.first_port
+        far = plan.port_of(destination.address)
+        if destination.is_any or (far is None and destination.address.is_loopback):
+            far = near
         address = None if near is None else plan.address_of(near)
         if near is None or far is None or address is None:
             self._tell(CmEventCode.ADDR_ERROR, -errno.EHOSTUNREACH)

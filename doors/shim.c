@@ -14,13 +14,17 @@
 // sends a struct reply and some bytes. Bytes that are too many for a message are in a memory file that goes along.
 #define _GNU_SOURCE
 #include <asm/ioctls.h>
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <linux/ioctl.h>
 #include <linux/netlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -312,6 +316,46 @@ int socket(int domain, int type, int protocol) {
         return -1;
     }
     return real(domain, type, protocol);
+}
+
+// Interfaces: the ports' IP addresses, as the server plans them, come before those of the machine.
+
+enum { MOST_INTERFACES = 256 };
+struct interface { struct ifaddrs list; char name[16]; struct sockaddr_in address, mask; };
+static char is_ours;  // ifa_data points here
+
+int getifaddrs(struct ifaddrs **list) {
+    REAL(getifaddrs);
+    int status = real(list);
+    FILE *file = status || !directory() ? NULL : fopen("/sys/class/infiniband_addresses", "re");
+    if (!file) return status;
+    struct interface *all = calloc(MOST_INTERFACES, sizeof *all);
+    char address[16], mask[16];
+    int count = 0;
+    while (all && count < MOST_INTERFACES && fscanf(file, "%15s %15s %15s", all[count].name, address, mask) == 3) {
+        struct interface *one = &all[count++];
+        one->address.sin_family = one->mask.sin_family = AF_INET;
+        inet_pton(AF_INET, address, &one->address.sin_addr);
+        inet_pton(AF_INET, mask, &one->mask.sin_addr);
+        one->list = (struct ifaddrs){&one[1].list, one->name, IFF_UP | IFF_RUNNING, (struct sockaddr *)&one->address,
+                                     (struct sockaddr *)&one->mask, {NULL}, &is_ours};
+    }
+    fclose(file);
+    if (!count) {
+        free(all);
+        return 0;
+    }
+    all[count - 1].list.ifa_next = *list;
+    *list = &all->list;
+    return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list) {
+    REAL(freeifaddrs);
+    struct ifaddrs *first = list, *last = NULL;
+    for (; list && list->ifa_data == &is_ours; list = list->ifa_next) last = list;
+    if (last) free(first);
+    real(list);
 }
 
 // Using devices.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from doors.address_plan import NETMASK, AddressPlan
 from doors.host_port import HostPort
 from doors.user_mad import ABI_VERSION
 from doors.uverbs_layouts import UVERBS_ABI_VERSION
@@ -26,6 +27,9 @@ _VERBS_DEVICE: Final = "uverbs0"
 _PROVIDER_ABI_VERSION: Final = 2
 _ADAPTER: Final = "rxe_ironband0"
 """What begins with "rxe" is of the provider of that name."""
+
+_ADDRESSES: Final = Path("sys/class/infiniband_addresses")
+"""No kernel has this file: by it the preloaded library knows what interfaces there are."""
 
 _LANES: Final = {LinkWidth.X1: 1, LinkWidth.X4: 4}
 _LANE_GBIT: Final = 2.5
@@ -54,9 +58,10 @@ _PHYSICAL_STATES: Final = {
 class HostFiles:
     """The files of one host, kept as its ports' attributes are."""
 
-    def __init__(self, root: Path, ports: Sequence[HostPort]) -> None:
+    def __init__(self, root: Path, ports: Sequence[HostPort], plan: AddressPlan) -> None:
         """ROOT stands in for the root of the host's files; PORTS are those of its channel adapter."""
         self._root = root
+        self._plan = plan
         self._ports = ports
         self._written: dict[Path, str] = {}
         self._first: dict[str, Path] = {}  # by text, a file that had it
@@ -81,6 +86,10 @@ class HostFiles:
         for port in self._ports:
             for name, text in _port(port):
                 self._write(_CLASS / _ADAPTER / "ports" / str(port.number) / name, text)
+
+        interfaces = ((f"ib{index}", self._plan.address_of(port)) for index, port in enumerate(self._ports))
+        lines = [f"{name} {address} {NETMASK}" for name, address in interfaces if address is not None]
+        self._write(_ADDRESSES, "\n".join(lines))
 
     def _adapter(self) -> Iterator[tuple[str, str]]:
         known = self._ports[0].known

@@ -65,11 +65,12 @@ class IdealWire:
         self.selector = selectors.DefaultSelector()
         self.adapters = described_hosts(hosts)
         self.hosts = {name: list(host.ports) for name, host in self.adapters.items()}
+        plan = AddressPlan(self.hosts)
         for name, ports in self.hosts.items():
-            HostFiles(directory / "hosts" / name, ports).update()
+            HostFiles(directory / "hosts" / name, ports, plan).update()
         (directory / "hosts" / "default").symlink_to("H1")
         self.moment = Moment(0, 0)
-        self.communication = CmHosts(self.hosts, AddressPlan(self.hosts), lambda: self.moment)
+        self.communication = CmHosts(self.hosts, plan, lambda: self.moment)
         self.clients = Clients(
             directory / "socket",
             self.selector,

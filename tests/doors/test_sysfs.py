@@ -2,6 +2,7 @@
 
 import pytest
 
+from doors.address_plan import AddressPlan
 from doors.sysfs import HostFiles
 from toolchain.atomic_files import OutputError
 
@@ -11,4 +12,4 @@ def test_a_full_disk_is_told_with_the_file_that_it_has_no_room_for(tmp_path):
     version.parent.mkdir(parents=True)
     version.symlink_to("/dev/full")
     with pytest.raises(OutputError, match=f"^{version}: cannot be written: No space left on device$"):
-        HostFiles(tmp_path, [])
+        HostFiles(tmp_path, [], AddressPlan({}))
