@@ -29,7 +29,7 @@ class AdapterLimits:
     max_sge_rd: int = 32
     max_inline_data: int = 1024
     max_cq: int = 65536
-    max_cqe: int = 32767
+    max_cqe: int = 4_194_303
     max_mr: int = 524288
     max_pd: int = 32768
     max_qp_rd_atom: int = 128

@@ -171,7 +171,7 @@ def test_a_shared_receive_queue_is_modified_within_what_is_posted() -> None:
     [
         ({"max_pd": 1}, lambda end: end.adapter.allocate_pd(), "max_pd 2: allowed 0..1"),
         ({"max_cq": 2}, lambda end: end.adapter.create_cq(1), "max_cq 3"),
-        ({}, lambda end: end.adapter.create_cq(32768), "max_cqe 32768: allowed 0..32767"),
+        ({}, lambda end: end.adapter.create_cq(1 << 22), "max_cqe 4194304: allowed 0..4194303"),
         ({"max_srq": 0}, lambda end: end.adapter.create_srq(end.pd, 1, 1), "max_srq 1"),
         ({}, lambda end: end.adapter.create_srq(end.pd, 1, 28), "max_srq_sge 28: allowed 0..27"),
         ({"max_ah": 0}, lambda end: end.adapter.create_ah(end.pd, AddressVector(2)), "max_ah 1"),
