@@ -1,0 +1,63 @@
+"""Verbs in Python over a fabric in the same process, under the names that pyverbs has (docs/python-verbs.md)."""
+
+from typing import Any
+
+from ironband.verbs import enums
+from ironband.verbs.addr import AH, GID, GRH, AHAttr, GlobalRoute
+from ironband.verbs.base import PyverbsCM, PyverbsObject, inc_rkey
+from ironband.verbs.cq import CQ, WC, CompChannel
+from ironband.verbs.device import AsyncEvent, Context, Device, GIDEntry, get_device_list
+from ironband.verbs.device_attributes import DeviceAttr, PortAttr
+from ironband.verbs.mr import MR, MW, MWBind, MWBindInfo
+from ironband.verbs.pd import PD
+from ironband.verbs.pyverbs_error import NothingComesError, PyverbsError, PyverbsRDMAError, PyverbsUserError
+from ironband.verbs.qp import QP, QPAttr, QPCap, QPInitAttr, QPInitAttrEx
+from ironband.verbs.srq import SRQ, SrqAttr, SrqInitAttr
+from ironband.verbs.wr import SGE, RecvWR, SendWR
+
+__all__ = [
+    "AH",
+    "CQ",
+    "GID",
+    "GRH",
+    "MR",
+    "MW",
+    "PD",
+    "QP",
+    "SGE",
+    "SRQ",
+    "WC",
+    "AHAttr",
+    "AsyncEvent",
+    "CompChannel",
+    "Context",
+    "Device",
+    "DeviceAttr",
+    "GIDEntry",
+    "GlobalRoute",
+    "MWBind",
+    "MWBindInfo",
+    "NothingComesError",
+    "PortAttr",
+    "PyverbsCM",
+    "PyverbsError",
+    "PyverbsObject",
+    "PyverbsRDMAError",
+    "PyverbsUserError",
+    "QPAttr",
+    "QPCap",
+    "QPInitAttr",
+    "QPInitAttrEx",
+    "RecvWR",
+    "SendWR",
+    "SrqAttr",
+    "SrqInitAttr",
+    "get_device_list",
+    "inc_rkey",
+]
+__all__ += enums.__all__
+
+
+def __getattr__(name: str) -> Any:
+    """The names of `ironband.verbs.enums` are this module's too."""
+    return getattr(enums, name)
