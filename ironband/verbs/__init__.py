@@ -8,6 +8,7 @@ from ironband.verbs.base import PyverbsCM, PyverbsObject, inc_rkey
 from ironband.verbs.cq import CQ, WC, CompChannel
 from ironband.verbs.device import AsyncEvent, Context, Device, GIDEntry, get_device_list
 from ironband.verbs.device_attributes import DeviceAttr, PortAttr
+from ironband.verbs.fabric import Fabric
 from ironband.verbs.mr import MR, MW, MWBind, MWBindInfo
 from ironband.verbs.pd import PD
 from ironband.verbs.pyverbs_error import NothingComesError, PyverbsError, PyverbsRDMAError, PyverbsUserError
@@ -33,6 +34,7 @@ __all__ = [
     "Context",
     "Device",
     "DeviceAttr",
+    "Fabric",
     "GIDEntry",
     "GlobalRoute",
     "MWBind",

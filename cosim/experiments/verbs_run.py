@@ -1,0 +1,225 @@
+"""A fabric with a transport at every host, brought up and then stepped by its consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from cosim.analysis.observer import Observer
+from cosim.experiments.link_control import CounterReader, LinkControl
+from cosim.experiments.managed_experiment import manager_hosts
+from cosim.experiments.stepped_run import SteppedRun, SteppedTask
+from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start, smp_timeout
+from cosim.hosts.verbs_carrier import VerbsCarrier
+from cosim.hosts.verbs_hosts import VerbsPort
+from cosim.stimulus.bus_bring_up import bus_bring_up
+from cosim.topology.topology import Port as TopologyPort
+from cosim.topology.topology import Topology, forwarding_tables, neighbours
+from sm.events import event_text
+from sm.settings import GID_PREFIX_DEFAULT, SubnetSettings
+from toolchain.errors import UserError
+from verbs.adapter import Adapter
+from verbs.port import Port
+from wire.codes import PortState
+from wire.parameters import AdapterParameters, FabricParameters, adapter_port
+from wire.trace import Kind, Record
+from wire.trace_layout import State
+
+__all__ = ["BringUpMethod", "NotBroughtUp", "VerbsRun", "VerbsTask"]
+
+BringUpMethod = Literal["sm", "bus"]
+"""By our own Subnet Manager, or by register writes."""
+
+_SLS: Final = 16
+_GUID_BITS: Final = 64
+_QUIET_TIMES: Final = 2
+"""A packet takes no longer than so many times what an SMP and its answer may, unless a link is away for a while."""
+
+_BRING_UP_CYCLES: Final = 1 << 32
+
+
+class NotBroughtUp(UserError):
+    """The Subnet Manager did not make everything as it should be."""
+
+
+@dataclass(frozen=True)
+class VerbsTask:
+    """What is to be run, and how.
+
+    Attributes:
+        stepped: the fabric and what simulates it; control operations that bring it up are added.
+        widths: of each link.
+        bring_up: what brings the fabric up.
+        seed: draws errors.
+        skips: where nothing in the fabric can answer any more, a time-out that is waited for comes at once.
+    """
+
+    stepped: SteppedTask
+    widths: Sequence[int]
+    bring_up: BringUpMethod = "sm"
+    seed: int = 0
+    skips: bool = False
+
+
+class VerbsRun:
+    """The fabric, brought up, and the transports of its hosts.
+
+    Attributes:
+        adapters: by host.
+        sm_lids: by host, the LID of the port that its Subnet Manager is at; 0 if there is none.
+        links: hands on the cables.
+    """
+
+    def __init__(self, task: VerbsTask) -> None:
+        """Brings the fabric up.
+
+        Raises:
+            NotBroughtUp: the Subnet Manager says what is wrong.
+            What the engines raise (cosim.engines.simulation.run).
+        """
+        fabric = self._fabric = task.stepped.fabric
+        self._task = task
+        self.adapters: dict[str, Adapter] = {}
+        self.sm_lids: dict[str, int] = {}
+        self._waits = _WaitingPorts()
+        self._quiet_cycles = _QUIET_TIMES * smp_timeout(fabric)
+        reader = CounterReader(fabric)
+        observers = [*task.stepped.observers, self._waits, reader]
+        managers: list[ManagerHost] = []
+        hosts: list[str] = []
+        if task.bring_up == "bus":
+            lids = {name: lid for lid, name in enumerate(_linked_hosts(fabric), 1)}
+            topology = self._topology(lids)
+            up = bus_bring_up(topology)
+            controls, start = up.controls, up.start
+        else:
+            hosts = manager_hosts(fabric)
+            controls, start = tuple(first_controls(fabric, task.widths, hosts)), manager_start(task.widths)
+            settings = SubnetSettings(activation_wait=ACTIVATION_WAIT)
+            managers = [ManagerHost(fabric, host, start, settings=settings) for host in hosts]
+        self._run = SteppedRun(replace(task.stepped, controls=controls, observers=observers))
+        self.links = LinkControl(fabric, self._run, reader, task.seed)
+        self._carrier = VerbsCarrier(consume=self._run.stand_still)
+        self._run.begin([self._carrier, *(manager.carrier for manager in managers)])
+        while self.now < start or not all(manager.manager.resting for manager in managers):
+            self._run.step(_BRING_UP_CYCLES)
+        if managers:
+            topology = self._topology(self._managed(dict(zip(hosts, managers, strict=True))))
+        self._make_adapters(topology)
+
+    def close(self) -> None:
+        """Ends the run.
+
+        Raises:
+            What the engines raise.
+        """
+        self._run.end()
+
+    @property
+    def difference(self) -> str:
+        """Where RTL and golden model differed, once the run is over."""
+        return self._run.difference
+
+    @property
+    def now(self) -> int:
+        """The cycle below which all is over in the fabric."""
+        return self._run.now
+
+    @property
+    def skipped(self) -> int:
+        """Cycles that have passed for transports beside those of the fabric."""
+        return self._carrier.hosts.skipped
+
+    def step(self, most: int) -> None:
+        """Lets a little time pass, not more than so many cycles.
+
+        Raises:
+            RunOver: RTL and golden model differ.
+            What the engines raise.
+        """
+        hosts = self._carrier.hosts
+        if self._task.skips and self._is_quiet and (wake := hosts.wake) is not None:
+            hosts.skip_to(wake)
+        self.links.draw()
+        self._run.step(most)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if no transport has anything to do or waits for anything, and none of their packets can be anywhere."""
+        return self._is_quiet and self._carrier.hosts.wake is None
+
+    @property
+    def _is_quiet(self) -> bool:
+        """True if nothing but a timer of a transport can make something happen."""
+        hosts = self._carrier.hosts
+        has_settled = self.now - hosts.active > self._quiet_cycles
+        return has_settled and not (hosts.waits or self._waits.ports or self._run.has_wanted)
+
+    # Bringing up.
+
+    def _topology(self, lids: dict[str, int]) -> Topology:
+        fabric = self._fabric
+        return Topology(fabric, lids, forwarding_tables(fabric, lids), tuple(self._task.widths), tuple(range(_SLS)))
+
+    def _managed(self, managers: Mapping[str, ManagerHost]) -> dict[str, int]:
+        """The LID of each host's port that has a link, by the fabric's names, as Subnet Managers gave them."""
+        lids: dict[str, int] = {}
+        near = neighbours(self._fabric)
+        names = {self._fabric.identity(name).node_guid: adapter_port(name)[0] for name in self._fabric.nodes}
+        for at, host in managers.items():
+            if not host.complete:
+                said = event_text(host.events[-1][1], names) if host.events else "it said nothing"
+                raise NotBroughtUp(f"the Subnet Manager does not bring its part of the fabric up: {said}")
+            given = {guid: taken.first for guid, taken in host.manager.lids.items()}
+            for name, node in self._fabric.nodes.items():
+                lid = given.get(self._fabric.identity(name).port_guid)
+                if lid is not None and isinstance(node, AdapterParameters) and near[name]:
+                    lids[name] = lid
+                    self.sm_lids[adapter_port(name)[0]] = given[self._fabric.identity(at).port_guid]
+        return lids
+
+    def _make_adapters(self, topology: Topology) -> None:
+        """A transport for each host, with all its ports."""
+        ports: dict[str, list[tuple[str, int, Port]]] = {}
+        for index, (name, node) in enumerate(self._fabric.nodes.items()):
+            if isinstance(node, AdapterParameters):
+                gid = GID_PREFIX_DEFAULT << _GUID_BITS | self._fabric.identity(name).port_guid
+                mtu = topology.mtu(TopologyPort(name, 1)) if name in topology.lids else node.mtu
+                port = Port(topology.lids.get(name, 0), [gid], mtu=mtu)
+                ports.setdefault(adapter_port(name)[0], []).append((name, index, port))
+        for host, own in ports.items():
+            own.sort(key=lambda one: self._fabric.identity(one[0]).port)
+            adapter = self.adapters[host] = Adapter([port for _name, _index, port in own])
+            for number, (name, index, port) in enumerate(own, 1):
+                if port.lid:
+                    self._add(adapter, number, index, name, topology)
+
+    def _add(self, adapter: Adapter, number: int, index: int, name: str, topology: Topology) -> None:
+        place = TopologyPort(name, 1)
+        vls = self._fabric.nodes[name].vls
+        self._carrier.hosts.add(VerbsPort(index, adapter, number, vls, lambda sl: topology.vl(place, sl)))
+
+
+class _WaitingPorts(Observer):
+    """Ports that wait for their link to come back: packets wait with them.
+
+    Attributes:
+        ports: sources of their records.
+    """
+
+    def __init__(self) -> None:
+        self.ports: set[int] = set()
+
+    def observe(self, record: Record) -> None:
+        """Takes a record."""
+        if record.kind == Kind.STATE:
+            if State.state.read(record) == PortState.ACTIVE_DEFER:
+                self.ports.add(record.source)
+            else:
+                self.ports.discard(record.source)
+
+
+def _linked_hosts(fabric: FabricParameters) -> list[str]:
+    near = neighbours(fabric)
+    return [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters) and near[name]]
