@@ -22,10 +22,8 @@ __all__ = ["ERROR_KINDS", "CounterReader", "LinkControl", "LinkControlError"]
 ERROR_KINDS: Final[tuple[ErrorKind, ...]] = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
 """Errors that can happen to what passes a link."""
 
-_READING_CYCLES: Final = 100_000
-"""Within which counters have surely been read."""
-
 _BITS: Final = 32
+_STEP: Final = 1_000
 
 
 class LinkControlError(UserError):
@@ -70,7 +68,7 @@ class LinkControl:
         self._drawn = 0
 
     def cut(self, port: str) -> None:
-        """Cuts the link at a port.
+        """Cuts the link at a port; up to 1,000 cycles pass until that is done.
 
         Raises:
             LinkControlError: there is none, or it is cut.
@@ -78,7 +76,7 @@ class LinkControl:
         self._connect(port, up=False)
 
     def restore(self, port: str) -> None:
-        """Joins the link at a port again.
+        """Joins the link at a port again, likewise.
 
         Raises:
             LinkControlError: there is none, or it is not cut.
@@ -90,10 +88,10 @@ class LinkControl:
         if up is (link not in self._cut):
             raise LinkControlError(f"{port}: its link is {'not cut' if up else 'cut already'}")
         self._cut ^= {link}
-        self._run.control(Operation.LINK_UP if up else Operation.LINK_DOWN, link)
+        self._give(Operation.LINK_UP if up else Operation.LINK_DOWN, link)
 
     def inject(self, port: str, kind: str, *, row: int = 1, bit: int = 0) -> None:
-        """Makes one error happen to the next packet that a port sends, as soon as that can be arranged.
+        """Makes one error happen to the next packet that a port sends after up to 1,000 cycles, which pass.
 
         Raises:
             LinkControlError: no such port or link, kind, row or bit.
@@ -104,7 +102,13 @@ class LinkControl:
             raise LinkControlError(f"row {row}: allowed 0..{ROW_MAX - 1}")
         if not 0 <= bit < _BITS:
             raise LinkControlError(f"bit {bit}: allowed 0..{_BITS - 1}")
-        self._run.control(Operation.INJECT, target, link_error(known, row=row, bit=bit).args())
+        self._give(Operation.INJECT, target, link_error(known, row=row, bit=bit).args())
+
+    def _give(self, operation: Operation, target: int, args: tuple[int, int, int, int] = (0, 0, 0, 0)) -> None:
+        """Gives a control operation; time passes until nothing that is sent from now on can be before it."""
+        self._run.control(operation, target, args)
+        while self._run.has_wanted:
+            self._run.step(_STEP)
 
     def errors(self, port: str, kind: str, every: int) -> None:
         """Makes errors happen to what a port sends, one in EVERY cycles on the average; 0: no more.
@@ -139,9 +143,8 @@ class LinkControl:
             self._reader.values.pop((place, counter), None)
             address = port_address(place.number, counter)
             self._run.control(Operation.BUS_READ, self._nodes.index(place.node), (address, 0, 0, 0))
-        end = self._run.now + _READING_CYCLES
         while not all((place, counter) in self._reader.values for counter in Counter):
-            self._run.step(max(1, end - self._run.now))
+            self._run.step(_STEP)
         return {counter.name.lower(): self._reader.values[place, counter] for counter in Counter}
 
     def _link(self, text: str) -> tuple[int, int]:

@@ -10,7 +10,14 @@ from cosim.analysis.observer import Observer
 from cosim.experiments.link_control import CounterReader, LinkControl
 from cosim.experiments.managed_experiment import manager_hosts
 from cosim.experiments.stepped_run import SteppedRun, SteppedTask
-from cosim.hosts.manager_host import ACTIVATION_WAIT, ManagerHost, first_controls, manager_start, smp_timeout
+from cosim.hosts.manager_host import (
+    ACTIVATION_WAIT,
+    ManagerHost,
+    first_controls,
+    link_down_timeouts,
+    manager_start,
+    smp_timeout,
+)
 from cosim.hosts.verbs_carrier import VerbsCarrier
 from cosim.hosts.verbs_hosts import VerbsPort
 from cosim.stimulus.bus_bring_up import bus_bring_up
@@ -23,6 +30,7 @@ from verbs.adapter import Adapter
 from verbs.port import Port
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, FabricParameters, adapter_port
+from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.trace import Kind, Record
 from wire.trace_layout import State
 
@@ -52,6 +60,7 @@ class VerbsTask:
         widths: of each link.
         bring_up: what brings the fabric up.
         seed: draws errors.
+        link_down_timeout: cycles that ports wait for a link to come back.
         skips: where nothing in the fabric can answer any more, a time-out that is waited for comes at once.
     """
 
@@ -59,6 +68,7 @@ class VerbsTask:
     widths: Sequence[int]
     bring_up: BringUpMethod = "sm"
     seed: int = 0
+    link_down_timeout: int = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     skips: bool = False
 
 
@@ -92,12 +102,15 @@ class VerbsRun:
             lids = {name: lid for lid, name in enumerate(_linked_hosts(fabric), 1)}
             topology = self._topology(lids)
             up = bus_bring_up(topology)
-            controls, start = up.controls, up.start
+            controls, start = list(up.controls), up.start
         else:
             hosts = manager_hosts(fabric)
-            controls, start = tuple(first_controls(fabric, task.widths, hosts)), manager_start(task.widths)
+            controls, start = first_controls(fabric, task.widths, hosts), manager_start(task.widths)
             settings = SubnetSettings(activation_wait=ACTIVATION_WAIT)
             managers = [ManagerHost(fabric, host, start, settings=settings) for host in hosts]
+        last = controls[-1].cycle + 1 if controls else 0
+        controls += link_down_timeouts(fabric, range(len(fabric.links)), task.link_down_timeout, last)
+        start = max(start, controls[-1].cycle + 1) if controls else start
         self._run = SteppedRun(replace(task.stepped, controls=controls, observers=observers))
         self.links = LinkControl(fabric, self._run, reader, task.seed)
         self._carrier = VerbsCarrier(consume=self._run.stand_still)

@@ -10,6 +10,7 @@ from ironband.verbs.device import AsyncEvent, Context, Device, GIDEntry, get_dev
 from ironband.verbs.device_attributes import DeviceAttr, PortAttr
 from ironband.verbs.fabric import Fabric
 from ironband.verbs.mr import MR, MW, MWBind, MWBindInfo
+from ironband.verbs.network import Network
 from ironband.verbs.pd import PD
 from ironband.verbs.pyverbs_error import NothingComesError, PyverbsError, PyverbsRDMAError, PyverbsUserError
 from ironband.verbs.qp import QP, QPAttr, QPCap, QPInitAttr, QPInitAttrEx
@@ -39,6 +40,7 @@ __all__ = [
     "GlobalRoute",
     "MWBind",
     "MWBindInfo",
+    "Network",
     "NothingComesError",
     "PortAttr",
     "PyverbsCM",

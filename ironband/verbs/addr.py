@@ -38,6 +38,7 @@ class AH(PyverbsCM):
         with refusals("Failed to create AH"):
             self.handle = pd.context.adapter.create_ah(pd.domain, attr.vector())
         self._adapter = pd.context.adapter
+        self.made()
 
     def _end(self) -> None:
         self._adapter.destroy_ah(self.handle)

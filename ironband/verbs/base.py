@@ -31,16 +31,25 @@ class PyverbsObject:
 
 
 class PyverbsCM(PyverbsObject):
-    """An object that the adapter has, until it is closed. What was made of it is closed before, the newest first."""
+    """An object that the adapter has, until it is closed. What was made of it is closed before, the newest first.
+
+    Attributes:
+        is_open: it has been made, and was not closed.
+    """
 
     def __init__(self, *owners: PyverbsCM) -> None:
+        """Begins to make it of its owners; `made` ends that."""
         super().__init__()
         for owner in owners:
             owner.check_open()
-        self.is_open = True
+        self.is_open = False
         self._owners = owners
         self._owned: list[PyverbsCM] = []
-        for owner in owners:
+
+    def made(self) -> None:
+        """The adapter has it: from now on it can be closed, and its owners do that, too."""
+        self.is_open = True
+        for owner in self._owners:
             owner._owned.append(self)
 
     def check_open(self) -> None:

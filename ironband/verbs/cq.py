@@ -7,7 +7,7 @@ from collections import deque
 
 from ironband.verbs.base import PyverbsCM, refusals
 from ironband.verbs.device import Context
-from ironband.verbs.pyverbs_error import PyverbsRDMAError
+from ironband.verbs.pyverbs_error import PyverbsRDMAError, PyverbsUserError
 from ironband.verbs.wc import WC
 from verbs.completions import CompletionQueue, WorkCompletion
 
@@ -25,6 +25,9 @@ class CompletionSource(PyverbsCM):
 
     def __init__(self, context: Context, cqe: int, channel: CompChannel | None, comp_vector: int) -> None:
         super().__init__(context, *([] if channel is None else [channel]))
+        if channel is not None and channel.context is not context:
+            where = f"channel of {channel.context.name}"
+            raise PyverbsUserError(f"{where}: expected one of {context.name}, and of the same context")
         self.context = context
         self.channel = channel
         with refusals("Failed to create a CQ"):
@@ -34,6 +37,7 @@ class CompletionSource(PyverbsCM):
         if channel is not None:
             self.queue.on_completion = lambda: channel.tell(self)
         context.listen_to(self.queue)
+        self.made()
 
     def _end(self) -> None:
         self.context.adapter.destroy_cq(self.queue)
@@ -109,6 +113,7 @@ class CompChannel(PyverbsCM):
         super().__init__(context)
         self.context = context
         self._events: deque[CompletionSource] = deque()
+        self.made()
 
     def tell(self, source: CompletionSource) -> None:
         """A completion queue got what it was asked to tell of."""

@@ -95,6 +95,7 @@ class Context(PyverbsCM):
         self._sources: list[object] = []
         self.adapter = self.host.adapter
         self.host.listeners.append(self)
+        self.made()
 
     def _end(self) -> None:
         self.host.listeners.remove(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, get_args
@@ -23,6 +24,7 @@ __all__ = ["Fabric"]
 
 _METHODS: Final[tuple[BringUpMethod, ...]] = get_args(BringUpMethod)
 _DATA_VLS: Final = (1, 2, 4, 8)
+_LONGEST_TIMEOUT: Final = (1 << 24) - 1
 
 
 class Fabric(Network):
@@ -44,6 +46,7 @@ class Fabric(Network):
         vls: int = 1,
         mtu: int = 2048,
         seed: int = 0,
+        link_down_timeout: int | None = None,
         skip_timeouts: bool | None = None,
     ) -> None:
         """Simulates it until it is brought up.
@@ -57,6 +60,7 @@ class Fabric(Network):
             vls: data VLs of every port.
             mtu: of every port, in bytes.
             seed: draws errors.
+            link_down_timeout: cycles that ports wait for a link to come back; 2,500,000 at reset.
             skip_timeouts: where nothing in the fabric can answer any more, a time-out that is waited for comes at once,
                 and no cycle is simulated until then. By default that is so where RTL is simulated, not in the model.
 
@@ -86,7 +90,10 @@ class Fabric(Network):
                 compared=compared and engine != MODEL,
             )
             skips = engine != MODEL if skip_timeouts is None else skip_timeouts
-            self._run = VerbsRun(VerbsTask(stepped, made.widths, bring_up, seed, skips))
+            task = VerbsTask(stepped, made.widths, bring_up, seed, skips=skips)
+            if link_down_timeout is not None:
+                task = replace(task, link_down_timeout=_checked_timeout(link_down_timeout))
+            self._run = VerbsRun(task)
         except BaseException as error:
             self._directory.cleanup()
             if isinstance(error, UserError | ValueError):
@@ -144,17 +151,17 @@ class Fabric(Network):
     # Links.
 
     def cut(self, port: str) -> None:
-        """Cuts the link at a port, such as `SW1[2]` or `H1`, within some thousand cycles."""
+        """Cuts the link at a port, such as `SW1[2]` or `H1`; up to 1,000 cycles pass until that is done."""
         with _told():
             self._run.links.cut(port)
 
     def restore(self, port: str) -> None:
-        """Joins it again. Ports wait for their link for a while; then the Subnet Manager hears of it."""
+        """Joins it again, likewise. Ports wait for their link for a while; then the Subnet Manager hears of it."""
         with _told():
             self._run.links.restore(port)
 
     def inject(self, port: str, kind: str, *, row: int = 1, bit: int = 0) -> None:
-        """Makes one error happen to the next packet that a port sends, within some thousand cycles.
+        """Makes one error happen to the next packet that a port sends after up to 1,000 cycles, which pass.
 
         KIND is bit_flip (of ROW, four bytes each, and BIT), lost_packet, lost_flow_control, truncate (from ROW on), ebp
         or stray_symbol.
@@ -180,6 +187,12 @@ def _told() -> Iterator[None]:
         yield
     except UserError as error:
         raise PyverbsUserError(str(error)) from error
+
+
+def _checked_timeout(cycles: int) -> int:
+    if not 1 <= cycles <= _LONGEST_TIMEOUT:
+        raise PyverbsUserError(f"link_down_timeout {cycles}: allowed 1..{_LONGEST_TIMEOUT}")
+    return cycles
 
 
 def _nodes(nodes: Collection[str], wanted: Iterable[str]) -> list[str]:

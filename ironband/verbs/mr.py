@@ -65,10 +65,18 @@ class MR(PyverbsCM):
                         raise ValueError(f"length {length}: {type(address).__name__} has {room} bytes")
                 self.buf = MEMORY.allocate(length) if address is None else MEMORY.attach(address)
                 self._attached = True
-            self.region = creator.context.adapter.keys.register(creator.domain, MEMORY, self.buf, length, rights)
+            try:
+                self.region = creator.context.adapter.keys.register(creator.domain, MEMORY, self.buf, length, rights)
+            except ValueError:
+                self._detach()
+                raise
+        self.made()
 
     def _end(self) -> None:
         self.pd.context.adapter.keys.deregister(self.region)
+        self._detach()
+
+    def _detach(self) -> None:
         if self._attached:
             MEMORY.release(self.buf)
 
@@ -104,8 +112,7 @@ class MR(PyverbsCM):
             rights = access_of(access) if flags & ibv_rereg_mr_flags.IBV_REREG_MR_CHANGE_ACCESS else None
             keys.reregister(self.region, pd=None if changed is None else changed.domain, place=place, access=rights)
         if place is not None:
-            if self._attached:
-                MEMORY.release(self.buf)
+            self._detach()
             self.buf, self._attached = addr, False
         if changed is not None:
             self.move(self.pd, changed)
@@ -171,6 +178,7 @@ class MW(PyverbsCM):
             self.window = pd.context.adapter.keys.allocate_window(pd.domain, int(mw_type))
         self.next_key: int | None = None
         """Of a binding of type 1 that has been posted."""
+        self.made()
 
     def _end(self) -> None:
         self.pd.context.adapter.keys.deallocate_window(self.window)

@@ -21,6 +21,7 @@ class PD(PyverbsCM):
         self.context = creator
         with refusals("Failed to allocate PD"):
             self.domain = creator.adapter.allocate_pd()
+        self.made()
 
     def _end(self) -> None:
         self.context.adapter.deallocate_pd(self.domain)

@@ -49,6 +49,11 @@ class QP(PyverbsCM):
                 f"Failed to create QP: type {int(init_attr.qp_type)}, allowed {allowed}", errno.EOPNOTSUPP
             )
         queues: dict[CompletionSource, None] = {init_attr.send_cq: None, init_attr.recv_cq: None}
+        for queue in queues:
+            if queue.context is not pd.context:
+                raise PyverbsRDMAError("Failed to create QP: a completion queue is of another context", errno.EINVAL)
+        if init_attr.srq is not None and init_attr.srq.pd.context is not pd.context:
+            raise PyverbsRDMAError("Failed to create QP: the shared receive queue is of another context", errno.EINVAL)
         super().__init__(pd, *queues, *([] if init_attr.srq is None else [init_attr.srq]))
         self.pd = pd
         self._adapter = pd.context.adapter
@@ -64,6 +69,7 @@ class QP(PyverbsCM):
                 capabilities=init_attr.cap.capabilities,
             )
         pd.context.listen_to(self.qp_num)
+        self.made()
         if qp_attr is not None:
             if self.qp_type == ibv_qp_type.IBV_QPT_UD:
                 self.to_rts(qp_attr)

@@ -44,6 +44,7 @@ class SRQ(PyverbsCM):
         with refusals("Failed to create SRQ"):
             self.queue = creator.context.adapter.create_srq(creator.domain, attr.max_wr, attr.max_sge)
         creator.context.listen_to(self.queue)
+        self.made()
 
     def _end(self) -> None:
         self.pd.context.adapter.destroy_srq(self.queue)

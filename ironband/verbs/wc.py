@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from ironband.verbs.enums import ibv_wc_flags, ibv_wc_opcode, ibv_wc_status
@@ -58,4 +59,5 @@ class WC:
 
     def __str__(self) -> str:
         shown = ((name, getattr(self, name)) for name in self.__slots__)
-        return "".join(f"{name.replace('_', ' '):22}: {value!s:<20}\n" for name, value in shown)
+        named = ((name, value.name if isinstance(value, IntEnum) else value) for name, value in shown)
+        return "".join(f"{name.replace('_', ' '):22}: {value!s:<20}\n" for name, value in named)
