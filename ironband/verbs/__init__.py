@@ -5,7 +5,7 @@ from typing import Any
 from ironband.verbs import enums
 from ironband.verbs.addr import AH, GID, GRH, AHAttr, GlobalRoute
 from ironband.verbs.base import PyverbsCM, PyverbsObject, inc_rkey
-from ironband.verbs.cq import CQ, WC, CompChannel
+from ironband.verbs.cq import CQ, CQEX, WC, CompChannel, CqInitAttrEx, PollCqAttr
 from ironband.verbs.device import AsyncEvent, Context, Device, GIDEntry, get_device_list
 from ironband.verbs.device_attributes import DeviceAttr, PortAttr
 from ironband.verbs.fabric import Fabric
@@ -13,13 +13,14 @@ from ironband.verbs.mr import MR, MW, MWBind, MWBindInfo
 from ironband.verbs.network import Network
 from ironband.verbs.pd import PD
 from ironband.verbs.pyverbs_error import NothingComesError, PyverbsError, PyverbsRDMAError, PyverbsUserError
-from ironband.verbs.qp import QP, QPAttr, QPCap, QPInitAttr, QPInitAttrEx
+from ironband.verbs.qp import QP, DataBuffer, QPAttr, QPCap, QPEx, QPInitAttr, QPInitAttrEx
 from ironband.verbs.srq import SRQ, SrqAttr, SrqInitAttr
 from ironband.verbs.wr import SGE, RecvWR, SendWR
 
 __all__ = [
     "AH",
     "CQ",
+    "CQEX",
     "GID",
     "GRH",
     "MR",
@@ -33,6 +34,8 @@ __all__ = [
     "AsyncEvent",
     "CompChannel",
     "Context",
+    "CqInitAttrEx",
+    "DataBuffer",
     "Device",
     "DeviceAttr",
     "Fabric",
@@ -42,6 +45,7 @@ __all__ = [
     "MWBindInfo",
     "Network",
     "NothingComesError",
+    "PollCqAttr",
     "PortAttr",
     "PyverbsCM",
     "PyverbsError",
@@ -50,6 +54,7 @@ __all__ = [
     "PyverbsUserError",
     "QPAttr",
     "QPCap",
+    "QPEx",
     "QPInitAttr",
     "QPInitAttrEx",
     "RecvWR",

@@ -134,7 +134,8 @@ class Context(PyverbsCM):
         """
         ports = self.adapter.ports
         if not 1 <= port_num <= len(ports):
-            raise PyverbsRDMAError(f"port {port_num} of {self.name}: allowed 1..{len(ports)}", errno.EINVAL)
+            what = f"Failed to query port {port_num} of {self.name}: allowed 1..{len(ports)}"
+            raise PyverbsRDMAError(what, errno.EINVAL)
         return ports[port_num - 1]
 
     def query_device(self) -> DeviceAttr:
@@ -166,9 +167,12 @@ class Context(PyverbsCM):
         return GIDEntry(number >> _HALF, number & _HALF_MASK, gid_index, port_num, ibv_gid_type.IBV_GID_TYPE_IB)
 
     def query_gid_table(self, max_entries: int, flags: int = 0) -> list[GIDEntry]:
-        """The first entries of all ports."""
+        """The entries of all ports, up to MAX_ENTRIES; of more, an error whose code is negative, as pyverbs has it."""
         places = [(at, index) for at, port in enumerate(self.adapter.ports, 1) for index in range(len(port.gids))]
-        return [self.query_gid_ex(*place) for place in places[:max_entries]]
+        if len(places) > max_entries:
+            what = f"Failed to query gid tables: max_entries {max_entries}, {self.name} has {len(places)}"
+            raise PyverbsRDMAError(what, -errno.EINVAL)
+        return [self.query_gid_ex(*place) for place in places]
 
     def query_pkey(self, port_num: int, index: int) -> int:
         """An entry of a port's P_Key table, as the number on the wire."""

@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from ironband.verbs.enums import IBV_LINK_LAYER_INFINIBAND, ibv_atomic_cap, ibv_device_cap_flags, ibv_port_state
+from ironband.verbs.enums import (
+    IBV_LINK_LAYER_INFINIBAND,
+    ibv_atomic_cap,
+    ibv_device_cap_flags,
+    ibv_odp_general_caps,
+    ibv_odp_transport_cap_bits,
+    ibv_port_state,
+)
 from ironband.verbs.network import Host
 from verbs.limits import AdapterLimits
 from verbs.port import Port
 from verbs.work import MAX_MESSAGE_BYTES
 from wire.codes import MTU, mtu_code
+from wire.node_info import DEVICE_ID, VENDOR_ID
 
 __all__ = ["DeviceAttr", "DeviceAttrEx", "ODPCaps", "PortAttr", "TSOCaps", "device_attr", "port_attr"]
 
@@ -26,6 +34,9 @@ _CAPABILITIES: Final = (
 )
 _LIMITS: Final = AdapterLimits()
 _NONE: Final = 0
+_DATAGRAMS: Final = ibv_odp_transport_cap_bits.IBV_ODP_SUPPORT_SEND | ibv_odp_transport_cap_bits.IBV_ODP_SUPPORT_RECV
+_NO_VENDOR: Final = 0xFF_FFFF
+"""Programs take 0 for a device that was not queried."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +68,8 @@ class DeviceAttr:
     max_pkeys: int
     fw_version: str = "ironband"
     page_size_cap: int = 0xFFFF_F000
-    vendor_id: int = 0
-    vendor_part_id: int = 0
+    vendor_id: int = VENDOR_ID or _NO_VENDOR
+    vendor_part_id: int = DEVICE_ID
     hw_ver: int = 0
     device_cap_flags: int = _CAPABILITIES
     atomic_caps: int = ibv_atomic_cap.IBV_ATOMIC_HCA
@@ -79,12 +90,12 @@ class DeviceAttr:
 
 @dataclass(frozen=True)
 class ODPCaps:
-    """On-demand paging, which there is nothing for here."""
+    """On-demand paging: no memory is held for a region, it is met as it is used."""
 
-    general_caps: int = _NONE
-    rc_odp_caps: int = _NONE
-    uc_odp_caps: int = _NONE
-    ud_odp_caps: int = _NONE
+    general_caps: int = sum(ibv_odp_general_caps)
+    rc_odp_caps: int = sum(ibv_odp_transport_cap_bits)
+    uc_odp_caps: int = _DATAGRAMS
+    ud_odp_caps: int = _DATAGRAMS
     xrc_odp_caps: int = _NONE
 
 

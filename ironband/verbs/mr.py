@@ -44,15 +44,16 @@ class MR(PyverbsCM):
     def __init__(
         self, creator: PD, length: int = 0, access: int = 0, address: int | Buffer | None = None, implicit: bool = False
     ) -> None:
-        """ADDRESS: of memory of `mem_alloc`, or a bytearray, an mmap, an array; all of it if LENGTH is 0."""
+        """ADDRESS: of memory of `mem_alloc`, or a bytearray, an mmap, an array; all of it if LENGTH is 0.
+
+        With IMPLICIT it is all memory that there is and ever will be, beginning with this.
+        """
         if not isinstance(creator, PD):
             raise PyverbsUserError(f"MR of {type(creator).__name__}: expected PD")
         super().__init__(creator)
         self.pd = creator
         self._attached = False
         with refusals(f"Failed to register a MR. length: {length}, access flags: {access}"):
-            if implicit:
-                raise ValueError("implicit regions: there are none")
             rights = access_of(access)
             if isinstance(address, int):
                 self.buf = address
@@ -65,8 +66,10 @@ class MR(PyverbsCM):
                         raise ValueError(f"length {length}: {type(address).__name__} has {room} bytes")
                 self.buf = MEMORY.allocate(length) if address is None else MEMORY.attach(address)
                 self._attached = True
+            self._length = length
+            begin, size = (0, creator.context.adapter.limits.max_mr_size) if implicit else (self.buf, length)
             try:
-                self.region = creator.context.adapter.keys.register(creator.domain, MEMORY, self.buf, length, rights)
+                self.region = creator.context.adapter.keys.register(creator.domain, MEMORY, begin, size, rights)
             except ValueError:
                 self._detach()
                 raise
@@ -97,8 +100,8 @@ class MR(PyverbsCM):
 
     @property
     def length(self) -> int:
-        """Bytes."""
-        return self.region.length
+        """Bytes from `buf` on."""
+        return self._length
 
     def rereg(self, flags: int, pd: PD | None = None, addr: int = 0, length: int = 0, access: int = 0) -> None:
         """Changes what FLAGS of `ibv_rereg_mr_flags` say: the memory, the domain, the rights."""
@@ -113,7 +116,7 @@ class MR(PyverbsCM):
             keys.reregister(self.region, pd=None if changed is None else changed.domain, place=place, access=rights)
         if place is not None:
             self._detach()
-            self.buf, self._attached = addr, False
+            self.buf, self._length, self._attached = addr, length, False
         if changed is not None:
             self.move(self.pd, changed)
             self.pd = changed

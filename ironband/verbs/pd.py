@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ironband.verbs.base import PyverbsCM, refusals
 from ironband.verbs.device import Context
+from ironband.verbs.sge import SGE
+from verbs.regions import Access
 
 __all__ = ["PD"]
 
@@ -25,6 +29,13 @@ class PD(PyverbsCM):
 
     def _end(self) -> None:
         self.context.adapter.deallocate_pd(self.domain)
+
+    def advise_mr(self, advise: int, flags: int, sg_list: Sequence[SGE]) -> None:
+        """Nothing has to be fetched; the memory has to be there, and its keys to be of this domain."""
+        with refusals("Failed to advise MR"):
+            for sge in sg_list:
+                place = self.context.adapter.keys.local(sge.lkey, sge.addr, sge.length, self.domain, Access.NONE)
+                place.read(sge.length)
 
     @property
     def handle(self) -> int:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from typing import Final, cast
 
 from ironband.verbs.addresses import AHAttr
 from ironband.verbs.base import PyverbsObject
-from ironband.verbs.cq import CompletionSource
-from ironband.verbs.enums import ibv_mig_state, ibv_mtu, ibv_qp_attr_mask, ibv_qp_state, ibv_qp_type
+from ironband.verbs.completion_queue import CompletionSource
+from ironband.verbs.enums import (
+    ibv_mig_state,
+    ibv_mtu,
+    ibv_qp_attr_mask,
+    ibv_qp_create_send_ops_flags,
+    ibv_qp_state,
+    ibv_qp_type,
+)
 from ironband.verbs.mr import access_of
 from ironband.verbs.pd import PD
+from ironband.verbs.pyverbs_error import PyverbsRDMAError
 from ironband.verbs.srq import SRQ
 from verbs.queue_pair import QpCapabilities
 from verbs.states import QpAttributes, QpChanges
 from wire.codes import MTU, mtu_bytes, mtu_code
 
 __all__ = ["QPAttr", "QPCap", "QPInitAttr", "QPInitAttrEx", "changes_of", "mask_of_step"]
+
+
+_SEND_OPERATIONS: Final = sum(ibv_qp_create_send_ops_flags) & ~(
+    ibv_qp_create_send_ops_flags.IBV_QP_EX_WITH_TSO | ibv_qp_create_send_ops_flags.IBV_QP_EX_WITH_ATOMIC_WRITE
+)
 
 
 class QPCap(PyverbsObject):
@@ -38,11 +52,14 @@ class QPCap(PyverbsObject):
         self.max_inline_data = max_inline_data
 
     @property
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """All of them."""
+        return self.max_send_wr, self.max_recv_wr, self.max_send_sge, self.max_recv_sge, self.max_inline_data
+
+    @property
     def capabilities(self) -> QpCapabilities:
         """The same for the adapter."""
-        return QpCapabilities(
-            self.max_send_wr, self.max_recv_wr, self.max_send_sge, self.max_recv_sge, self.max_inline_data
-        )
+        return QpCapabilities(*self.sizes)
 
     @classmethod
     def of(cls, sizes: QpCapabilities) -> QPCap:
@@ -51,6 +68,19 @@ class QPCap(PyverbsObject):
 
     def __str__(self) -> str:
         return "".join(f"{name.replace('_', ' '):20}: {value:<20}\n" for name, value in _numbers(self))
+
+
+class _Size:
+    """A size of `cap`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, attr: QPInitAttr, owner: type | None = None) -> int:
+        return int(getattr(attr.cap, self._name))
+
+    def __set__(self, attr: QPInitAttr, value: int) -> None:
+        setattr(attr.cap, self._name, value)
 
 
 class QPInitAttr(PyverbsObject):
@@ -72,33 +102,17 @@ class QPInitAttr(PyverbsObject):
         self.send_cq = scq
         self.recv_cq = rcq
         self.srq = srq
-        self.cap = cap or QPCap()
+        self.cap = QPCap(*(cap or QPCap()).sizes)
         self.sq_sig_all = sq_sig_all
 
-    @property
-    def max_send_wr(self) -> int:
-        """Of `cap`, as the others."""
-        return self.cap.max_send_wr
+    max_send_wr = _Size()
+    max_recv_wr = _Size()
+    max_send_sge = _Size()
+    max_recv_sge = _Size()
+    max_inline_data = _Size()
 
-    @property
-    def max_recv_wr(self) -> int:
-        """Of `cap`."""
-        return self.cap.max_recv_wr
-
-    @property
-    def max_send_sge(self) -> int:
-        """Of `cap`."""
-        return self.cap.max_send_sge
-
-    @property
-    def max_recv_sge(self) -> int:
-        """Of `cap`."""
-        return self.cap.max_recv_sge
-
-    @property
-    def max_inline_data(self) -> int:
-        """Of `cap`."""
-        return self.cap.max_inline_data
+    def check_supported(self) -> None:
+        """Raises PyverbsRDMAError if it asks for what there is not."""
 
 
 class QPInitAttrEx(QPInitAttr):
@@ -115,14 +129,34 @@ class QPInitAttrEx(QPInitAttr):
         sq_sig_all: int = 0,
         comp_mask: int = 0,
         pd: PD | None = None,
+        xrcd: object = None,
         create_flags: int = 0,
+        max_tso_header: int = 0,
+        source_qpn: int = 0,
+        hash_conf: object = None,
+        ind_table: object = None,
         send_ops_flags: int = 0,
     ) -> None:
+        """XRCD, CREATE_FLAGS and what follows them, but for SEND_OPS_FLAGS, are refused unless they say nothing."""
         super().__init__(qp_type, qp_context, scq, rcq, srq, cap, sq_sig_all)
         self.comp_mask = comp_mask
         self.pd = pd
+        self.xrcd = xrcd
         self.create_flags = create_flags
+        self.max_tso_header = max_tso_header
+        self.source_qpn = source_qpn
+        self.hash_conf = hash_conf
+        self.ind_table = ind_table
         self.send_ops_flags = send_ops_flags
+
+    def check_supported(self) -> None:
+        """See `QPInitAttr`."""
+        for name in ("xrcd", "create_flags", "max_tso_header", "source_qpn", "hash_conf", "ind_table"):
+            if value := getattr(self, name):
+                raise PyverbsRDMAError(f"Failed to create QP: {name} {value}, allowed none", errno.EOPNOTSUPP)
+        if odd := self.send_ops_flags & ~_SEND_OPERATIONS:
+            named = ", ".join(flag.name or "" for flag in ibv_qp_create_send_ops_flags if flag & odd)
+            raise PyverbsRDMAError(f"Failed to create QP: operations {named or hex(odd)}", errno.EOPNOTSUPP)
 
 
 class QPAttr(PyverbsObject):

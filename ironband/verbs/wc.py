@@ -22,7 +22,11 @@ def swapped(imm_data: int) -> int:
 
 @dataclass(slots=True)
 class WC:
-    """A completion. Immediate data is in the order of the network, as in C: see `socket.ntohl`."""
+    """A completion. Immediate data is in the order of the network, as in C: see `socket.ntohl`.
+
+    Attributes:
+        cycle: in which it was added to its queue, which pyverbs does not tell.
+    """
 
     wr_id: int = 0
     status: int = 0
@@ -37,9 +41,10 @@ class WC:
     slid: int = 0
     sl: int = 0
     dlid_path_bits: int = 0
+    cycle: int = 0
 
     @classmethod
-    def of(cls, done: WorkCompletion) -> WC:
+    def of(cls, done: WorkCompletion, cycle: int) -> WC:
         """The adapter's for programs."""
         return cls(
             done.wr_id,
@@ -55,6 +60,7 @@ class WC:
             done.slid,
             done.sl,
             done.dlid_path_bits,
+            cycle,
         )
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from ironband.verbs.enums import ibv_send_flags, ibv_wr_opcode
 from ironband.verbs.mr import MW, MWBindInfo, access_of
 from ironband.verbs.process_memory import MEMORY
 from ironband.verbs.pyverbs_error import PyverbsRDMAError, PyverbsUserError
+from ironband.verbs.sge import SGE
 from ironband.verbs.wc import swapped
 from verbs.work import ReceiveRequest, ScatterGather, SendOpcode, SendRequest, WindowBinding
 
@@ -24,30 +25,6 @@ _SOLICITED: Final = ibv_send_flags["IBV_SEND_SOLICITED"]
 _INLINE: Final = ibv_send_flags["IBV_SEND_INLINE"]
 
 
-class SGE(PyverbsCM):
-    """A piece of memory."""
-
-    def __init__(self, addr: int, length: int, lkey: int) -> None:
-        super().__init__()
-        self.addr = addr
-        self.length = length
-        self.lkey = lkey
-
-    def read(self, length: int, offset: int) -> bytes:
-        """LENGTH bytes from OFFSET on."""
-        with refusals("Failed to read SGE"):
-            return MEMORY.read(self.addr + offset, length)
-
-    @property
-    def piece(self) -> ScatterGather:
-        """The same for the adapter."""
-        return ScatterGather(self.addr, self.length, self.lkey)
-
-    def __str__(self) -> str:
-        shown = (("Address", hex(self.addr)), ("Length", self.length), ("Key", hex(self.lkey)))
-        return "".join(f"{name:22}: {value:<20}\n" for name, value in shown)
-
-
 class _WR(PyverbsCM):
     """What both kinds have."""
 
@@ -59,6 +36,11 @@ class _WR(PyverbsCM):
         self.next_wr = next_wr
         if num_sge > len(self.sg):
             raise PyverbsUserError(f"num_sge {num_sge}: sg has {len(self.sg)}")
+
+    def set_sge_list(self, num_sge: int, sg: Sequence[SGE]) -> None:
+        """Other memory than before."""
+        self.num_sge = num_sge
+        self.sg = list(sg)
 
     def become(self, other: Self) -> None:
         """Is the same as another from now on."""
@@ -95,8 +77,10 @@ class SendWR(_WR):
         sg: Sequence[SGE] | None = None,
         send_flags: int = _SIGNALED,
         next_wr: SendWR | None = None,
+        *,
+        is_complete: bool = True,
     ) -> None:
-        if opcode not in _WITHOUT_PIECES and (num_sge < 1 or sg is None):
+        if is_complete and opcode not in _WITHOUT_PIECES and (num_sge < 1 or sg is None):
             raise PyverbsUserError("A WR needs at least one SGE")
         super().__init__(wr_id, num_sge, sg, next_wr)
         self.opcode = opcode
@@ -110,6 +94,7 @@ class SendWR(_WR):
         self._remote_qp = 0
         self._remote_q_key = 0
         self._window: tuple[MW, MWBindInfo, int] | None = None
+        self.inline: bytes | None = None
 
     def set_wr_ud(self, ah: AH, rqpn: int, rqkey: int) -> None:
         """Where a datagram goes."""
@@ -128,9 +113,9 @@ class SendWR(_WR):
         self._compare_add = compare_add
         self._swap = swap
 
-    def set_bind_wr(self, mw: MW, bind_info: MWBindInfo) -> None:
-        """Which window is bound to what, under its next R_Key."""
-        self._window = mw, bind_info, inc_rkey(mw.rkey)
+    def set_bind_wr(self, mw: MW, bind_info: MWBindInfo, rkey: int | None = None) -> None:
+        """Which window is bound to what, under its next R_Key unless RKEY is given."""
+        self._window = mw, bind_info, inc_rkey(mw.rkey) if rkey is None else rkey
 
     @property
     def rkey(self) -> int:
@@ -145,8 +130,8 @@ class SendWR(_WR):
             MemoryFaultError: data to be sent inline is not there.
         """
         opcode, flags, pieces = SendOpcode(self.opcode), self.send_flags, self.pieces
-        inline = None
-        if flags & _INLINE:
+        inline = self.inline
+        if inline is None and flags & _INLINE:
             inline = b"".join(MEMORY.read(piece.va, piece.length) for piece in pieces)
             pieces = []
         invalidates = opcode in _INVALIDATING
