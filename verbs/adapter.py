@@ -287,7 +287,7 @@ class Adapter:
     @property
     def waiting(self) -> QueuePair | None:
         """The queue pair whose timer ends first; None if there is none."""
-        return None if self._next_timer() is None else self._pairs[self._timers[0][1]]
+        return self._turns.waiting
 
     def _take_in(self, data: bytes, port: int) -> None:
         packet = read_packet(data)

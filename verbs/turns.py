@@ -86,3 +86,8 @@ class Turns:
                 if queue_pair is not None:
                     self.watch(queue_pair)
         return None
+
+    @property
+    def waiting(self) -> QueuePair | None:
+        """That queue pair."""
+        return None if self.wake is None else self._pairs[self._timers[0][1]]

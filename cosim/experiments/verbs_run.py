@@ -211,7 +211,8 @@ class VerbsRun:
     def _add(self, adapter: Adapter, number: int, index: int, name: str, topology: Topology) -> None:
         place = TopologyPort(name, 1)
         vls = self._fabric.nodes[name].vls
-        self._carrier.hosts.add(VerbsPort(index, adapter, number, vls, lambda sl: topology.vl(place, sl)))
+        sl_to_vl = [topology.vl(place, sl) for sl in range(_SLS)]
+        self._carrier.hosts.add(VerbsPort(index, adapter, number, vls, sl_to_vl))
 
 
 class _WaitingPorts(Observer):
