@@ -65,8 +65,8 @@ class Clients:
         adapter: Callable[[str], UverbsAdapter] | None = None,
         communication: CmHosts | None = None,
     ) -> None:
-        """Listens at ADDRESS. PORTS are those of each host, the default one first; ADAPTER gives a host's verbs device;
-        COMMUNICATION, their connections.
+        """Listens at ADDRESS. PORTS are those of each machine, the default one's first; ADAPTER gives a host's verbs
+        device; COMMUNICATION, their connections.
 
         TELL is told in a line what somebody may want to know; SET_MANAGER, which ports have a Subnet Manager.
         """
@@ -223,7 +223,9 @@ class Clients:
         if ports is None:
             self._tell(f"{connection}: there is no host {name!r}")
             raise DeviceError(errno.ENODEV)
-        if request.argument >= (1 if kind in (DeviceKind.UVERBS, DeviceKind.RDMA_CM) else len(ports)):
+        if kind == DeviceKind.UVERBS:
+            ports = [next(port for port in ports if port.host == host) for host in dict.fromkeys(p.host for p in ports)]
+        if request.argument >= (1 if kind == DeviceKind.RDMA_CM else len(ports)):
             raise DeviceError(errno.ENXIO)
         port = ports[request.argument]
         connection.which = kind << 16 | request.argument

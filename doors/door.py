@@ -90,7 +90,7 @@ class Door:
         fabric: FabricParameters,
         directory: Path,
         *,
-        host: str | None = None,
+        machine: Sequence[str] = (),
         start: int,
         patience: int,
         window: int,
@@ -102,8 +102,8 @@ class Door:
     ) -> None:
         """Serves programs at DIRECTORY/socket from cycle START on, when READY is called; TELL takes lines for people.
 
-        HOST, an adapter, is that of programs that do not say which; it is the first otherwise. CONTROLS are given
-        before START.
+        MACHINE, of one adapter or several, is that of programs that do not say which; it is the first host otherwise.
+        CONTROLS are given before START.
         PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none. WINDOW: how
         many SMPs may be in the fabric at once. With SETTINGS, a Subnet Manager of our own brings the fabric up first,
         at that host, and stays.
@@ -136,7 +136,7 @@ class Door:
         self._step: list[Post] = []
 
         layer = MadLayer()
-        self.ports: dict[str, list[HostPort]] = {} if host is None else {host: []}
+        self.ports: dict[str, list[HostPort]] = {name: [] for name in machine}
         for index, (name, node) in enumerate(fabric.nodes.items()):
             if isinstance(node, AdapterParameters):
                 adapter = adapter_port(name)[0]
@@ -150,18 +150,27 @@ class Door:
         self.transports = Transports(fabric, self.ports, post=self._post, tell=self._tell)
         self._manager: OwnManager | None = None
         if settings is not None:
-            at = next(iter(self.ports.values()))[0]
+            names = list(fabric.nodes)
+            linked = {names.index(name) for link in fabric.links for name in (link.a, link.b)}
+            at = min(next(iter(self.ports.values())), key=lambda port: port.node not in linked)
             self._manager = OwnManager(at, window=window, settings=settings, swept=self.management.ask_again)
-        self._files: dict[str, HostFiles] = {}
         plan = AddressPlan(self.ports, addresses)
-        for name, ports in self.ports.items():
-            self._files[name] = HostFiles(directory / "hosts" / name, ports, plan)
+        machines = dict(self.ports)
+        if len(machine) > 1:
+            machines = {",".join(machine): [port for name in machine for port in self.ports[name]], **machines}
+        self._files: dict[HostPort, list[tuple[Sequence[HostPort], HostFiles]]] = {
+            port: [] for port in self._port_at.values()
+        }
+        for name, ports in machines.items():
+            files = HostFiles(directory / "hosts" / name, ports, plan)
+            for port in ports:
+                self._files[port].append((ports, files))
         self._communication = CmHosts(self.ports, plan, lambda: self.now)
-        (directory / "hosts" / "default").symlink_to(next(iter(self.ports)))
+        (directory / "hosts" / "default").symlink_to(next(iter(machines)))
         self.clients = Clients(
             directory / "socket",
             self.selector,
-            self.ports,
+            machines,
             tell,
             self._set_manager,
             self.transports.adapter,
@@ -401,8 +410,9 @@ class Door:
 
     def _changed(self, port: HostPort) -> None:
         self.transports.learn(port)
-        if all(one.complete for one in self.ports[port.host]):
-            self._files[port.host].update()
+        for ports, files in self._files[port]:
+            if all(one.complete for one in ports):
+                files.update()
 
     def _set_manager(self, port: HostPort, has_one: bool) -> None:
         """A host's port has a Subnet Manager from now on, or no more. Our own leaves the fabric to any that comes."""

@@ -53,7 +53,7 @@ class ServeTask:
 
 
 def make_door(
-    task: ServeTask, directory: Path, host: str, ready: Callable[[], None], tell: Callable[[str], None]
+    task: ServeTask, directory: Path, machine: Sequence[str], ready: Callable[[], None], tell: Callable[[str], None]
 ) -> Door:
     """The door of a fabric, at a directory; see `doors.door.Door`."""
     controls = first_controls(task.fabric, task.widths, ())
@@ -63,7 +63,7 @@ def make_door(
     return Door(
         task.fabric,
         directory,
-        host=host,
+        machine=machine,
         start=start,
         patience=_CROWD * smp_timeout(task.fabric),
         window=smp_window(task.fabric),

@@ -23,9 +23,8 @@ DEVICES: Final = Path("dev/infiniband")
 _CLASS: Final = Path("sys/class/infiniband")
 _MAD_CLASS: Final = Path("sys/class/infiniband_mad")
 _VERBS_CLASS: Final = Path("sys/class/infiniband_verbs")
-_VERBS_DEVICE: Final = "uverbs0"
 _PROVIDER_ABI_VERSION: Final = 2
-_ADAPTER: Final = "rxe_ironband0"
+_ADAPTER: Final = "rxe_ironband"
 """What begins with "rxe" is of the provider of that name."""
 
 _ADDRESSES: Final = Path("sys/class/infiniband_addresses")
@@ -56,10 +55,10 @@ _PHYSICAL_STATES: Final = {
 
 
 class HostFiles:
-    """The files of one host, kept as its ports' attributes are."""
+    """The files of a machine, which is one host or has the adapters of several, kept as its ports' attributes are."""
 
     def __init__(self, root: Path, ports: Sequence[HostPort], plan: AddressPlan) -> None:
-        """ROOT stands in for the root of the host's files; PORTS are those of its channel adapter."""
+        """ROOT stands in for the root of the machine's files; PORTS are those of its adapters."""
         self._root = root
         self._plan = plan
         self._ports = ports
@@ -67,41 +66,33 @@ class HostFiles:
         self._first: dict[str, Path] = {}  # by text, a file that had it
         self._write(_MAD_CLASS / "abi_version", str(ABI_VERSION))
         self._write(_VERBS_CLASS / "abi_version", str(UVERBS_ABI_VERSION))
-        self._write(DEVICES / _VERBS_DEVICE, "")
         self._write(DEVICES / "rdma_cm", "")
-        self._write(_VERBS_CLASS / _VERBS_DEVICE / "ibdev", _ADAPTER)
-        self._write(_VERBS_CLASS / _VERBS_DEVICE / "dev", "231:192")
-        self._write(_VERBS_CLASS / _VERBS_DEVICE / "abi_version", str(_PROVIDER_ABI_VERSION))
+        self._adapters = {name: f"{_ADAPTER}{index}" for index, name in enumerate(dict.fromkeys(p.host for p in ports))}
+        for index, adapter in enumerate(self._adapters.values()):
+            device = f"uverbs{index}"
+            self._write(DEVICES / device, "")
+            self._write(_VERBS_CLASS / device / "ibdev", adapter)
+            self._write(_VERBS_CLASS / device / "dev", f"231:{192 + index}")
+            self._write(_VERBS_CLASS / device / "abi_version", str(_PROVIDER_ABI_VERSION))
         for index, port in enumerate(ports):
             for device in (f"umad{index}", f"issm{index}"):
                 self._write(DEVICES / device, "")
-                self._write(_MAD_CLASS / device / "ibdev", _ADAPTER)
+                self._write(_MAD_CLASS / device / "ibdev", self._adapters[port.host])
                 self._write(_MAD_CLASS / device / "port", str(port.number))
                 self._write(_MAD_CLASS / device / "dev", f"231:{index + 64 * device.startswith('issm')}")
 
     def update(self) -> None:
         """Write what has changed."""
-        for name, text in self._adapter():
-            self._write(_CLASS / _ADAPTER / name, text)
         for port in self._ports:
+            folder = _CLASS / self._adapters[port.host]
+            for name, text in _adapter(port):
+                self._write(folder / name, text)
             for name, text in _port(port):
-                self._write(_CLASS / _ADAPTER / "ports" / str(port.number) / name, text)
+                self._write(folder / "ports" / str(port.number) / name, text)
 
         interfaces = ((f"ib{index}", self._plan.address_of(port)) for index, port in enumerate(self._ports))
         lines = [f"{name} {address} {NETMASK}" for name, address in interfaces if address is not None]
         self._write(_ADDRESSES, "\n".join(lines))
-
-    def _adapter(self) -> Iterator[tuple[str, str]]:
-        known = self._ports[0].known
-        info = NODE_INFO.unpack(known[SmaAttribute.NODE_INFO])
-        yield "node_type", "1: CA"
-        yield "node_guid", _words(info.node_guid.to_bytes(8, "big"))
-        yield "sys_image_guid", _words(info.system_image_guid.to_bytes(8, "big"))
-        yield "node_desc", node_description_text(known[SmaAttribute.NODE_DESCRIPTION])
-        yield "fw_ver", "1.0.0"
-        yield "hca_type", f"IB{info.device_id:04X}"
-        yield "hw_rev", f"{info.revision:x}"
-        yield "board_id", "Ironband"
 
     def _write(self, name: Path, text: str) -> None:
         """Write a file if it says something new; a reader finds the old text or the new one.
@@ -130,6 +121,19 @@ class HostFiles:
             new = path.with_name(f".{path.name}")
             new.write_text(f"{text}\n")
             new.replace(path)
+
+
+def _adapter(port: HostPort) -> Iterator[tuple[str, str]]:
+    known = port.known
+    info = NODE_INFO.unpack(known[SmaAttribute.NODE_INFO])
+    yield "node_type", "1: CA"
+    yield "node_guid", _words(info.node_guid.to_bytes(8, "big"))
+    yield "sys_image_guid", _words(info.system_image_guid.to_bytes(8, "big"))
+    yield "node_desc", node_description_text(known[SmaAttribute.NODE_DESCRIPTION])
+    yield "fw_ver", "1.0.0"
+    yield "hca_type", f"IB{info.device_id:04X}"
+    yield "hw_rev", f"{info.revision:x}"
+    yield "board_id", "Ironband"
 
 
 def _port(port: HostPort) -> Iterator[tuple[str, str]]:

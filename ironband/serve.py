@@ -39,7 +39,11 @@ __all__ = ["serve"]
     default="sm",
     help="Whether Ironband's own Subnet Manager manages the fabric; none if another is to.",
 )
-@click.option("--host", metavar="HOST", help="Where programs are by default.  [default: the first host of the file]")
+@click.option(
+    "--host",
+    metavar="HOST[,HOST...]",
+    help="Where programs are by default: at a machine with these adapters.  [default: the first host of the file]",
+)
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @link_down_timeout_option("How long ports wait for a link to come back.")
@@ -73,7 +77,10 @@ def serve(
         # How many LIDs a host gets, OpenSM's user chooses later.
         switch = SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, {}, MAX_LMC))
         made = fabric_of(described, switch, AdapterParameters(vls=vls))
-        host, _port = adapter_port(manager_host(made.fabric, host, "--host"))
+        named = (None,) if host is None else (host,) if host in made.fabric.nodes else host.split(",")
+        machine = [adapter_port(manager_host(made.fabric, name, "--host"))[0] for name in named]
+        if len(set(machine)) < len(machine):
+            raise click.UsageError(f"--host {host}: expected each host once")
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
         if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")
@@ -99,7 +106,7 @@ def serve(
                     taps,
                     topology,
                     described,
-                    host,
+                    machine,
                     directory,
                     command,
                     json_file,

@@ -40,7 +40,7 @@ def run_session(
     taps: Taps,
     topology: str,
     described: TopologyFile,
-    host: str,
+    machine: Sequence[str],
     directory: Path,
     command: Sequence[str],
     json_file: str | None,
@@ -53,7 +53,7 @@ def run_session(
         What the engines raise, and the library's compilation (doors.shim.build_shim).
     """
     with ExitStack() as stack:
-        session = _Session(task, topology, described, host, directory, command, stack, quiet=quiet)
+        session = _Session(task, topology, described, machine, directory, command, stack, quiet=quiet)
         cycles, difference = session.run(taps)
         if json_file is not None:
             write_json(json_file, session.results(cycles))
@@ -86,7 +86,7 @@ class _Session:
         task: ServeTask,
         topology: str,
         described: TopologyFile,
-        host: str,
+        machine: Sequence[str],
         directory: Path,
         command: Sequence[str],
         stack: ExitStack,
@@ -98,7 +98,7 @@ class _Session:
         self._task = task
         self._topology = topology
         self._described = described
-        self._host = host
+        self._host = ",".join(machine)
         self._directory = directory
         self._command = command
         self._stack = stack
@@ -108,11 +108,11 @@ class _Session:
         self._library = _preloadable(build_shim(), directory)
         self._environment = {
             "IRONBAND_DIR": str(directory),
-            "IRONBAND_HOST": host,
+            "IRONBAND_HOST": self._host,
             "OSM_CACHE_DIR": str(scratch),
             "OSM_TMP_DIR": str(scratch),
         }
-        self._door = make_door(task, directory, host, self._begin, self._tell)
+        self._door = make_door(task, directory, machine, self._begin, self._tell)
         self._door.clients.connected = self._look_at_files
         self._lab = make_lab(task, self._door)
         self._hands = Hands(directory, self._door.selector, self._lab)
