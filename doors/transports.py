@@ -8,6 +8,7 @@ from typing import Final
 
 from cosim.hosts.verbs_hosts import VerbsHosts, VerbsPort
 from doors.host_port import HostPort
+from doors.operations import Operations
 from doors.uverbs_adapter import UverbsAdapter
 from verbs.adapter import Adapter
 from verbs.port import Port
@@ -29,6 +30,7 @@ class Transports:
 
     Attributes:
         hosts: what carries their packets.
+        operations: what they have done.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Transports:
     ) -> None:
         """PORTS are those of each host. POST takes packets."""
         self.hosts = VerbsHosts(post)
+        self.operations = Operations(lambda: self.hosts.time)
         self._vls = [node.vls for node in fabric.nodes.values()]
         self._ports = ports
         self._tell = tell
@@ -56,7 +59,7 @@ class Transports:
                 self._transport_ports[port] = Port(0), []
                 self.learn(port)
             adapter = Adapter([self._transport_ports[port][0] for port in ports])
-            self._adapters[host] = UverbsAdapter(adapter, ports)
+            self._adapters[host] = UverbsAdapter(adapter, ports, self.operations)
             self._hosts[adapter] = host
             for port in ports:
                 sl_to_vl = self._transport_ports[port][1]
@@ -75,6 +78,8 @@ class Transports:
         known.mtu = mtu_bytes(MTU(info.neighbor_mtu))
         known.gids[:] = [info.gid_prefix << 64 | guid if guid else 0 for guid in guids]
         known.p_keys[:] = port.p_keys
+        if port.host in self._adapters:
+            self._adapters[port.host].update(port)
 
     def delivered(self, delivery: Delivery) -> None:
         """Takes a packet that no agent has taken."""

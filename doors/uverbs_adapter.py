@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from doors.host_port import HostPort
+from doors.operations import Operations
 from verbs.adapter import Adapter
 from verbs.completions import AsyncEvent, AsyncEventType
 from wire.codes import PortState
@@ -53,11 +54,13 @@ class UverbsAdapter:
         ports: as management knows them.
         owners: by an event's source, who is told.
         listeners: by open device, who is told of ports: number and event.
+        operations: what is done.
     """
 
-    def __init__(self, adapter: Adapter, ports: Sequence[HostPort]) -> None:
+    def __init__(self, adapter: Adapter, ports: Sequence[HostPort], operations: Operations | None = None) -> None:
         self.adapter = adapter
         self.ports: Final = ports
+        self.operations = Operations(lambda: adapter.now) if operations is None else operations
         self.owners: dict[object, Tell] = {}
         self.listeners: dict[object, Callable[[int, int], None]] = {}
         self._known = {port: _Known.of(port) for port in ports}
@@ -69,6 +72,11 @@ class UverbsAdapter:
         for event in _events(before, self._known[port]):
             for tell in self.listeners.values():
                 tell(port.number, event)
+
+    @property
+    def name(self) -> str:
+        """The host's."""
+        return self.ports[0].host
 
     def _report(self, event: AsyncEvent) -> None:
         tell = self.owners.get(event.source)

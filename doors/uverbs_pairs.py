@@ -28,6 +28,7 @@ from verbs.completions import AsyncEventType
 from verbs.queue_pair import QpCapabilities, QueuePair
 from verbs.regions import Access
 from verbs.states import QpChanges, QpState, QpType, TransitionError
+from verbs.work import SendRequest
 from wire.codes import MTU, mtu_bytes
 
 __all__ = ["Pair", "create_qp", "create_qp_ex", "destroy_qp", "modify_qp", "post_send", "query_qp"]
@@ -87,7 +88,12 @@ class Pair(Handled):
     def __post_init__(self) -> None:
         """Let the program be told."""
         self.context.host.owners[self.queue_pair.number] = self._tell
-        self.queue_pair.pair.on_send_ended = lambda _request: self.sends.ended()
+        self.queue_pair.pair.on_send_ended = self._send_ended
+
+    def _send_ended(self, request: SendRequest) -> None:
+        self.sends.ended()
+        host = self.context.host
+        host.operations.ended(host.name, request)
 
     def _tell(self, event: AsyncEventType) -> None:
         self.told += 1

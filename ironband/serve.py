@@ -48,6 +48,7 @@ __all__ = ["serve"]
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
+@click.option("--operations", is_flag=True, help="In the end, tell how long programs' operations took in the fabric.")
 @capture_options
 @json_option
 def serve(
@@ -62,6 +63,7 @@ def serve(
     vls: int,
     link_down_timeout: int,
     seed: int,
+    operations: bool,
     capture_file: str | None,
     capture_at: tuple[str, ...],
     json_file: str | None,
@@ -111,4 +113,5 @@ def serve(
                     command,
                     json_file,
                     quiet=STDOUT in (json_file, capture_file),
+                    tells_operations=operations,
                 )

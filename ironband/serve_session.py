@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -23,6 +24,7 @@ from doors.serving import ServeTask, make_door, make_lab, serve_fabric
 from doors.shim import build_shim
 from ironband.common import work_directory, write_json
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
+from ironband.serve_report import data_lines, data_results
 from toolchain.atomic_files import write_atomically
 from toolchain.process import in_foreground
 from wire.parameters import SwitchParameters
@@ -46,6 +48,7 @@ def run_session(
     json_file: str | None,
     *,
     quiet: bool,
+    tells_operations: bool,
 ) -> int:
     """Serve until the command has ended, or somebody ends it; the exit status. QUIET: standard output is taken.
 
@@ -53,8 +56,19 @@ def run_session(
         What the engines raise, and the library's compilation (doors.shim.build_shim).
     """
     with ExitStack() as stack:
-        session = _Session(task, topology, described, machine, directory, command, stack, quiet=quiet)
+        session = _Session(
+            task,
+            topology,
+            described,
+            machine,
+            directory,
+            command,
+            stack,
+            quiet=quiet,
+            tells_operations=tells_operations,
+        )
         cycles, difference = session.run(taps)
+        session.tell_times(cycles)
         if json_file is not None:
             write_json(json_file, session.results(cycles))
     if difference:
@@ -92,9 +106,12 @@ class _Session:
         stack: ExitStack,
         *,
         quiet: bool,
+        tells_operations: bool,
     ) -> None:
-        """QUIET: nothing but results on standard output."""
+        """QUIET: nothing but results on standard output. TELLS_OPERATIONS: each kind of request in the end, too."""
         self.status = 0
+        self._begun = time.monotonic()
+        self._tells_operations = tells_operations
         self._task = task
         self._topology = topology
         self._described = described
@@ -138,11 +155,20 @@ class _Session:
             "cycles": cycles,
             "mads_sent": dict(door.management.sent),
             "time_outs": door.management.time_outs,
+            **data_results(door.transports, list(self._task.fabric.nodes), time.monotonic() - self._begun),
             "exit_status": self.status,
         }
 
+    def tell_times(self, cycles: int) -> None:
+        """What queue pairs did, for people."""
+        for line in data_lines(
+            self._door.transports, cycles, time.monotonic() - self._begun, operations=self._tells_operations
+        ):
+            self._say(line)
+
     def _begin(self) -> None:
         """The fabric can be used."""
+        self._begun = time.monotonic()
         for note in self._described.notes:
             self._say(note)
         if self._command:

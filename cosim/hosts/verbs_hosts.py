@@ -37,6 +37,7 @@ class VerbsPort:
         number: the port's, in its adapter.
         vls: data VLs of the node.
         sl_to_vl: the VL of each service level; packets of one that the node does not have are dropped.
+        packets, bytes: that it has sent.
     """
 
     node: int
@@ -44,6 +45,8 @@ class VerbsPort:
     number: int
     vls: int
     sl_to_vl: Sequence[int]
+    packets: int = field(default=0, init=False)
+    bytes: int = field(default=0, init=False)
     _waiting: list[deque[int]] = field(init=False)
     """By slot, words of the packets that were posted and not taken."""
     _words: list[int] = field(init=False)
@@ -65,6 +68,8 @@ class VerbsPort:
         """A packet waits."""
         self._waiting[vl].append(words)
         self._words[vl] += words
+        self.packets += 1
+        self.bytes += WORD_BYTES * words
 
     def taken(self, slot: int) -> None:
         """One waits no more; not all that are taken need be the transport's."""
@@ -142,6 +147,16 @@ class VerbsHosts:
         """Lets time pass for transports, and not for the fabric, up to one of their timers."""
         self.skipped += max(0, wake - self._now)
         self.in_flight = 0
+
+    @property
+    def time(self) -> int:
+        """The transports' cycle: the fabric's, and what was skipped."""
+        return self._now + self.skipped
+
+    @property
+    def ports(self) -> Collection[VerbsPort]:
+        """All of them."""
+        return self._ports.values()
 
     @property
     def waiting(self) -> tuple[Adapter, QueuePair] | None:
