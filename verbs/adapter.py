@@ -19,11 +19,11 @@ from verbs.congestion import CongestionNotices
 from verbs.frame import Outgoing
 from verbs.limits import AdapterLimits
 from verbs.multicast import MULTICAST_QP, MulticastGroups
-from verbs.pair_state import PairState
+from verbs.pair_state import PairState, XrcReceives
 from verbs.port import Port, p_keys_match
 from verbs.queue_pair import QpCapabilities, QueuePair, name_of
 from verbs.receive_queue import PostedReceives, ReceiveQueue, SharedReceiveQueue
-from verbs.regions import InUseError, KeyTable, ProtectionDomain
+from verbs.regions import InUseError, KeyTable, ProtectionDomain, ReliableDomain, XrcDomain
 from verbs.states import QpState, QpType
 from verbs.turns import Turns
 from wire.codes import is_multicast_lid
@@ -33,6 +33,8 @@ __all__ = ["CYCLE_NS", "FIRST_QP", "Adapter"]
 
 CYCLE_NS: Final = 4
 """Nanoseconds of a cycle, unless the back end says otherwise: SDR."""
+
+_NO_QUEUES: Final = QpCapabilities(0, 0, 0, 0, 0)
 
 FIRST_QP: Final = 2
 """0 and 1 are QP0 and QP1."""
@@ -61,6 +63,10 @@ class Adapter:
         self.on_event: Callable[[AsyncEvent], None] = lambda event: None
         self._cycle_ns = cycle_ns
         self._pairs: dict[int, QueuePair] = {}
+        self._states: dict[int, PairState] = {}
+        self._reliable_domains: dict[ReliableDomain, None] = {}
+        self._xrc_domains: dict[XrcDomain, None] = {}
+        self._xrc_receives: dict[int, XrcReceives] = {}
         self._numbers = count(FIRST_QP)
         self._domain_numbers = count(1)
         self._domains: dict[ProtectionDomain, None] = {}
@@ -98,6 +104,41 @@ class Adapter:
         yield from ("a shared receive queue" for queue in self._shared_queues if queue.pd is pd)
         yield from ("an address handle" for handle in self._handles if handle.pd is pd)
 
+    def allocate_rdd(self) -> ReliableDomain:
+        """A domain of RD."""
+        domain = ReliableDomain(next(self._domain_numbers))
+        self._reliable_domains[domain] = None
+        return domain
+
+    def deallocate_rdd(self, domain: ReliableDomain) -> None:
+        """Ends a domain of RD.
+
+        Raises:
+            InUseError: queue pairs or contexts are in it.
+        """
+        users = (queue_pair for queue_pair in self._pairs.values() if queue_pair.pair.reliable_domain is domain)
+        InUseError.check(f"reliable datagram domain {domain.number}", map(name_of, users))
+        del self._reliable_domains[domain]
+
+    def open_xrcd(self) -> XrcDomain:
+        """A domain of XRC."""
+        domain = XrcDomain(next(self._domain_numbers))
+        self._xrc_domains[domain] = None
+        return domain
+
+    def close_xrcd(self, domain: XrcDomain) -> None:
+        """Ends a domain of XRC.
+
+        Raises:
+            InUseError: queue pairs or shared receive queues are in it.
+        """
+        users = [name_of(queue_pair) for queue_pair in self._pairs.values() if queue_pair.pair.xrc_domain is domain]
+        users += [
+            f"shared receive queue {number:#x}" for number, of in self._xrc_receives.items() if of.domain is domain
+        ]
+        InUseError.check(f"XRC domain {domain.number}", users)
+        del self._xrc_domains[domain]
+
     def create_cq(self, depth: int, entries: CompletionEntries | None = None) -> CompletionQueue:
         """A completion queue, whose entries are kept in `entries` if given.
 
@@ -124,10 +165,11 @@ class Adapter:
         """Ends a completion queue.
 
         Raises:
-            InUseError: a queue pair completes into it (IBTA vol 1, 11.2.6.4).
+            InUseError: a queue pair, or a shared receive queue of XRC, completes into it (IBTA vol 1, 11.2.6.4).
         """
-        users = (queue_pair for queue_pair in self._pairs.values() if queue_pair.completes_into(queue))
-        InUseError.check("completion queue", map(name_of, users))
+        users = [name_of(queue_pair) for queue_pair in self._pairs.values() if queue_pair.completes_into(queue)]
+        users += [f"shared receive queue {number:#x}" for number, of in self._xrc_receives.items() if of.cq is queue]
+        InUseError.check("completion queue", users)
         del self._completion_queues[queue]
 
     def _overrun(self, queue: CompletionQueue) -> None:
@@ -135,9 +177,15 @@ class Adapter:
         self._report(AsyncEvent(AsyncEventType.CQ_ERR, queue))
         for queue_pair in self._pairs.values():
             pair = queue_pair.pair
-            if queue_pair.completes_into(queue) and pair.state not in (QpState.RESET, QpState.ERR):
+            completes = queue_pair.completes_into(queue) or self._is_target_of(pair, queue)
+            if completes and pair.state not in (QpState.RESET, QpState.ERR):
                 pair.tell(AsyncEventType.QP_FATAL)
                 pair.fail(QpState.ERR)
+
+    def _is_target_of(self, pair: PairState, queue: CompletionQueue) -> bool:
+        """True if it receives for shared receive queues of XRC that complete there."""
+        domains = (receives.domain for receives in self._xrc_receives.values() if receives.cq is queue)
+        return pair.xrc_domain is not None and pair.xrc_domain in domains
 
     def create_srq(
         self, pd: ProtectionDomain, max_wr: int, max_sge: int, posted: PostedReceives | None = None
@@ -151,6 +199,19 @@ class Adapter:
         queue = SharedReceiveQueue(pd, max_wr, max_sge, posted)
         queue.on_limit = lambda: self._report(AsyncEvent(AsyncEventType.SRQ_LIMIT_REACHED, queue))
         self._shared_queues[queue] = None
+        return queue
+
+    def create_xrc_srq(
+        self, pd: ProtectionDomain, domain: XrcDomain, cq: CompletionQueue, max_wr: int, max_sge: int
+    ) -> SharedReceiveQueue:
+        """A shared receive queue of XRC, whose requests complete into `cq`; senders know it by its number.
+
+        Raises:
+            LimitError: longer than it may be, or one more than there may be.
+        """
+        queue = self.create_srq(pd, max_wr, max_sge)
+        queue.number = next(self._numbers)
+        self._xrc_receives[queue.number] = XrcReceives(queue, domain, cq)
         return queue
 
     def modify_srq(
@@ -179,6 +240,7 @@ class Adapter:
         users = (queue_pair for queue_pair in self._pairs.values() if queue_pair.pair.receives is queue)
         InUseError.check("shared receive queue", map(name_of, users))
         del self._shared_queues[queue]
+        self._xrc_receives.pop(queue.number, None)
 
     def create_ah(self, pd: ProtectionDomain, vector: AddressVector) -> AddressHandle:
         """An address handle.
@@ -211,22 +273,66 @@ class Adapter:
         srq: SharedReceiveQueue | None = None,
         capabilities: QpCapabilities | None = None,
         posted: PostedReceives | None = None,
+        rdd: ReliableDomain | None = None,
     ) -> QueuePair:
         """A queue pair, in RESET. It takes from `srq` if given, and keeps its receive requests in `posted` if given.
+
+        One of RD is in a domain of RD; for XRC that receives, and contexts, see below.
 
         Raises:
             LimitError: longer queues, or requests of more pieces, than there may be; one more than there may be.
         """
         sizes = capabilities or QpCapabilities()
-        self.limits.check(max_qp=len(self._pairs) + 1, max_inline_data=sizes.max_inline_data)
+        self.limits.check(max_inline_data=sizes.max_inline_data)
         self.limits.check(max_qp_wr=max(sizes.max_send_wr, sizes.max_recv_wr))
         self.limits.check(max_sge=max(sizes.max_send_sge, sizes.max_recv_sge))
         receives = ReceiveQueue(sizes.max_recv_wr, sizes.max_recv_sge, posted) if srq is None else srq
-        number = next(self._numbers)
-        pair = PairState(
-            number, kind, pd, send_cq, recv_cq, receives, self.keys, self.ports, self._cycle_ns, self._report
+        if (kind is QpType.RD) != (rdd is not None) or kind in (QpType.XRC_RECV, QpType.EEC):
+            raise ValueError(f"{kind.name} queue pair, domain of RD {rdd}: allowed is RD with one, others without")
+        pair = self._pair_state(kind, pd, send_cq, recv_cq, receives)
+        pair.reliable_domain = rdd
+        return self._add_pair(pair, sizes)
+
+    def create_xrc_target(self, domain: XrcDomain) -> QueuePair:
+        """A queue pair of XRC that receives for the shared receive queues of a domain."""
+        pair = self._pair_state(QpType.XRC_RECV)
+        pair.xrc_domain = domain
+        return self._add_pair(pair, _NO_QUEUES)
+
+    def create_eec(self, domain: ReliableDomain) -> QueuePair:
+        """An end-to-end context, through which queue pairs of a domain of RD send."""
+        pair = self._pair_state(QpType.EEC)
+        pair.reliable_domain = domain
+        return self._add_pair(pair, _NO_QUEUES)
+
+    def _pair_state(
+        self,
+        kind: QpType,
+        pd: ProtectionDomain | None = None,
+        send_cq: CompletionQueue | None = None,
+        recv_cq: CompletionQueue | None = None,
+        receives: ReceiveQueue | None = None,
+    ) -> PairState:
+        """What queue pairs share; those that have no domain or queues get ones that nobody knows."""
+        self.limits.check(max_qp=len(self._pairs) + 1)
+        return PairState(
+            next(self._numbers),
+            kind,
+            ProtectionDomain(0) if pd is None else pd,
+            CompletionQueue(1) if send_cq is None else send_cq,
+            CompletionQueue(1) if recv_cq is None else recv_cq,
+            ReceiveQueue(0, 0) if receives is None else receives,
+            self.keys,
+            self.ports,
+            self._cycle_ns,
+            self._report,
+            others=self._states,
+            shared=self._xrc_receives,
         )
-        queue_pair = self._pairs[number] = QueuePair(pair, sizes, self._turns.add)
+
+    def _add_pair(self, pair: PairState, sizes: QpCapabilities) -> QueuePair:
+        queue_pair = self._pairs[pair.number] = QueuePair(pair, sizes, self._turns.add)
+        self._states[pair.number] = pair
         return queue_pair
 
     def destroy_qp(self, queue_pair: QueuePair) -> None:
@@ -237,7 +343,8 @@ class Adapter:
         """
         groups = self.groups.of(queue_pair)
         InUseError.check(name_of(queue_pair), (f"multicast group {mgid:#034x}" for mgid, _mlid in groups))
-        del self._pairs[queue_pair.number]
+        del self._pairs[queue_pair.number], self._states[queue_pair.number]
+        queue_pair.clear()
         self.keys.unbind_all(queue_pair.number)
 
     def attach_multicast(self, queue_pair: QueuePair, mgid: int, mlid: int) -> None:
@@ -306,7 +413,7 @@ class Adapter:
             return False
         if is_multicast_lid(packet.dlid) or packet.dest_qp == MULTICAST_QP:
             return self._deliver_to_group(packet, number, None)
-        queue_pair = self._pairs.get(packet.dest_qp)
+        queue_pair = self._pairs.get(packet.eec if packet.service == Service.RD else packet.dest_qp)
         if queue_pair is None or not self._is_for(queue_pair, packet, number):
             return False
         if not check_path(queue_pair.pair, self.ports[number - 1], packet):

@@ -15,14 +15,23 @@ from wire.opcodes import Service
 
 __all__ = ["check_path", "leads_to_bth", "takes"]
 
-_SERVICES: Final = {QpType.RC: Service.RC, QpType.UC: Service.UC, QpType.UD: Service.UD}
+_SERVICES: Final = {
+    QpType.RC: (Service.RC, Service.CNP),
+    QpType.UC: (Service.UC, Service.CNP),
+    QpType.UD: (Service.UD, Service.CNP),
+    QpType.XRC_SEND: (Service.XRC, Service.CNP),
+    QpType.XRC_RECV: (Service.XRC, Service.CNP),
+    QpType.RD: (),
+    QpType.EEC: (Service.RD,),
+}
+"""What comes for RD comes through contexts."""
 
 _STATES: Final = (QpState.RTR, QpState.RTS, QpState.SQD, QpState.SQE)
 
 
 def takes(pair: PairState, packet: Arrived) -> bool:
     """True if the queue pair takes packets now, and of this service."""
-    return pair.state in _STATES and packet.service in (_SERVICES[pair.kind], Service.CNP)
+    return pair.state in _STATES and packet.service in _SERVICES[pair.kind]
 
 
 def leads_to_bth(grh: Record) -> bool:

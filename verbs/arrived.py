@@ -170,6 +170,11 @@ class Arrived:
         """Number of the shared receive queue, of its XRCETH."""
         return read_number32(self.data, self._after_bth + _XRCETH_AT[self.opcode]) & _UINT24
 
+    @property
+    def has_deth(self) -> bool:
+        """A DETH is there."""
+        return _DETH_AT[self.opcode] >= 0
+
     def deth(self) -> tuple[int, int]:
         """Q_Key and SrcQP of its DETH."""
         return read_deth(self.data, self._after_bth + _DETH_AT[self.opcode])

@@ -19,9 +19,9 @@ class EndToEndCredits:
     Before the first ACK nothing is known, and the limit is 0: one packet goes, and asks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, are_counted: bool = True) -> None:
         self._ssn = 0
-        self._limit: int | None = 0
+        self._limit: int | None = 0 if are_counted else None
         """None if the peer does not count."""
 
     def number(self, *, takes_a_receive: bool) -> int:

@@ -92,6 +92,8 @@ class IncomingMessage:
 
     def __init__(self, pair: PairState) -> None:
         self._pair = pair
+        self._target = pair
+        """Whose receive requests, memory and completion queue it is for."""
         self._kind = _Kind.NOTHING
         self._request: ReceiveRequest | None = None
         self._bytes = 0
@@ -123,11 +125,11 @@ class IncomingMessage:
     def end(self, status: CompletionStatus) -> None:
         """Ends the message, and completes its receive request, if it has taken one, with an error."""
         if self._request is not None:
-            self._pair.complete_receive(self._request, status)
+            self._target.complete_receive(self._request, status)
         self.clear()
 
-    def accept(self, packet: Arrived, operation: Operation | None) -> bool:
-        """Carries out what the packet asks for; True if that ends the message.
+    def accept(self, packet: Arrived, operation: Operation | None, target: PairState) -> bool:
+        """Carries out what the packet asks for, for whom it is; True if that ends the message.
 
         Nothing is changed if it cannot be.
 
@@ -138,8 +140,11 @@ class IncomingMessage:
         part = _PARTS.get(operation) if operation is not None else None
         if part is None or part.begins == self.in_progress or not (part.begins or part.kind is self._kind):
             raise RefusedRequestError.invalid()
+        if not part.begins and target is not self._target:
+            raise RefusedRequestError.invalid()
         if not packet.payload_rule.allows(len(packet.payload), self._pair.attributes.path_mtu):
             raise RefusedRequestError.invalid()
+        self._target = target
         if part.kind is _Kind.SEND:
             self._store_sent(packet, part)
         else:
@@ -152,13 +157,13 @@ class IncomingMessage:
 
     def _take_request(self) -> ReceiveRequest:
         if self._request is None:
-            self._request = self._pair.receives.take()
+            self._request = self._target.receives.take()
         if self._request is None:
             raise ReceiverNotReadyError
         return self._request
 
     def _store_sent(self, packet: Arrived, part: _Part) -> None:
-        request, pair = self._take_request(), self._pair
+        request, pair = self._take_request(), self._target
         at = 0 if part.begins else self._bytes
         end = at + len(packet.payload)
         if end > length_of(request.pieces):
@@ -176,7 +181,7 @@ class IncomingMessage:
         self._bytes = end
 
     def _store_written(self, packet: Arrived, part: _Part) -> None:
-        pair, size = self._pair, len(packet.payload)
+        pair, size = self._target, len(packet.payload)
         va, r_key, total, at = self._va, self._r_key, self._total, self._bytes
         if part.begins:
             reth, at = packet.reth(), 0
@@ -211,12 +216,12 @@ class IncomingMessage:
             request.wr_id,
             CompletionStatus.SUCCESS,
             CompletionOpcode.RECV if sends else CompletionOpcode.RECV_RDMA_WITH_IMM,
-            self._pair.number,
+            self._target.number,
             self._bytes,
             imm,
             flags,
-            src_qp=self._pair.attributes.dest_qp,
+            src_qp=packet.deth()[1] if packet.has_deth else self._pair.attributes.dest_qp,
             slid=packet.slid,
             sl=packet.sl,
         )
-        self._pair.recv_cq.add(completion, solicited=packet.solicited)
+        self._target.recv_cq.add(completion, solicited=packet.solicited)

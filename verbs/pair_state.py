@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from verbs.completions import (
     COMPLETED_AS,
@@ -16,20 +17,60 @@ from verbs.completions import (
 )
 from verbs.frame import Envelope
 from verbs.port import Port
-from verbs.receive_queue import ReceiveQueue
-from verbs.regions import KeyTable, ProtectionDomain, ProtectionError
+from verbs.receive_queue import ReceiveQueue, SharedReceiveQueue
+from verbs.regions import KeyTable, ProtectionDomain, ProtectionError, ReliableDomain, XrcDomain
 from verbs.states import QpAttributes, QpState, QpType
 from verbs.work import ReceiveRequest, SendOpcode, SendRequest
 
-__all__ = ["PairState"]
+__all__ = ["MessageContext", "MessageSource", "PairState", "XrcReceives"]
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
+class XrcReceives:
+    """A shared receive queue of XRC: its domain, and where its requests complete."""
+
+    queue: SharedReceiveQueue
+    domain: XrcDomain
+    cq: CompletionQueue
+
+
+class MessageSource(Protocol):
+    """A send queue of RD, whose messages go through contexts, one at a time."""
+
+    @property
+    def owner(self) -> PairState:
+        """The queue pair."""
+
+    @property
+    def message(self) -> SendRequest:
+        """The oldest, which is to be sent now."""
+
+    def ended(self, status: CompletionStatus) -> None:
+        """It has been sent, or not."""
+
+
+class MessageContext(Protocol):
+    """What sends messages for others: an end-to-end context."""
+
+    def offer(self, source: MessageSource) -> None:
+        """Sends the source's message when its turn comes."""
+
+    def withdraw(self, source: MessageSource) -> None:
+        """Does so no more, and stops in the middle of it if it has begun."""
+
+
+@dataclass(eq=False, slots=True)
 class PairState:
     """A queue pair as its requester and its responder see it.
 
     Attributes:
         on_send_ended: called with each request of the send queue when it has ended, also if nothing is completed.
+        others: all queue pairs and contexts of the adapter by number.
+        shared: its shared receive queues of XRC by the numbers that senders know them by.
+        reliable_domain: of RD.
+        xrc_domain: of XRC that receives.
+        context: of RD, the part of a context that sends.
+        changed: says that there may be something to send.
         fail: takes the queue pair to SQE or ERR, and flushes what the state flushes.
         report: tells of an asynchronous event.
     """
@@ -47,6 +88,12 @@ class PairState:
     state: QpState = QpState.RESET
     attributes: QpAttributes = field(default_factory=QpAttributes)
     fail: Callable[[QpState], None] = lambda state: None
+    others: Mapping[int, PairState] = field(default_factory=dict)
+    shared: Mapping[int, XrcReceives] = field(default_factory=dict)
+    reliable_domain: ReliableDomain | None = None
+    xrc_domain: XrcDomain | None = None
+    context: MessageContext | None = None
+    changed: Callable[[], None] = lambda: None
     on_send_ended: Callable[[SendRequest], None] = lambda request: None
 
     @property

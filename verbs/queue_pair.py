@@ -9,15 +9,19 @@ from typing import Final, Protocol, Unpack
 from verbs.arrived import Arrived
 from verbs.completions import AsyncEventType, CompletionQueue, CompletionStatus
 from verbs.frame import Outgoing
+from verbs.no_half import NoResponder, NoSender
 from verbs.pair_state import PairState
 from verbs.rc_requester import RcRequester
 from verbs.rc_responder import RcResponder
+from verbs.rd_context import RdRequester, RdResponder
+from verbs.rd_send_queue import RdSendQueue
 from verbs.receive_queue import QueueFullError
 from verbs.states import QpAttributes, QpChanges, QpState, QpType, TransitionError, check_ranges, check_transition
 from verbs.uc import UcResponder, uc_packet
 from verbs.ud import UdResponder, ud_packet
 from verbs.unacknowledged import UnacknowledgedSender
 from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES, ReceiveRequest, SendOpcode, SendRequest
+from verbs.xrc import XrcRequester, XrcResponder
 from wire.codes import MTU, mtu_bytes
 
 __all__ = ["PostError", "QpCapabilities", "QueuePair", "name_of"]
@@ -30,7 +34,13 @@ _OPCODES: Final = {
     QpType.RC: frozenset(SendOpcode),
     QpType.UC: _SENDS | _WRITES | _LOCAL,
     QpType.UD: _SENDS,
+    QpType.XRC_SEND: frozenset(SendOpcode),
+    QpType.XRC_RECV: frozenset[SendOpcode](),
+    QpType.RD: frozenset(SendOpcode) - {SendOpcode.SEND_WITH_INV},
+    QpType.EEC: frozenset[SendOpcode](),
 }
+
+_WITH_RECEIVES: Final = (QpType.RC, QpType.UC, QpType.UD, QpType.RD)
 
 _RECEIVING: Final = (QpState.RTR, QpState.RTS, QpState.SQD, QpState.SQE)
 _TAKING_SENDS: Final = (QpState.RTS, QpState.SQD, QpState.SQE, QpState.ERR)
@@ -87,6 +97,14 @@ def _halves(pair: PairState) -> tuple[_Sender, _Responder]:
     match pair.kind:
         case QpType.RC:
             return RcRequester(pair), RcResponder(pair)
+        case QpType.XRC_SEND:
+            return XrcRequester(pair), NoResponder()
+        case QpType.XRC_RECV:
+            return NoSender(), XrcResponder(pair)
+        case QpType.RD:
+            return RdSendQueue(pair), NoResponder()
+        case QpType.EEC:
+            return RdRequester(pair), RdResponder(pair)
         case QpType.UC:
             return UnacknowledgedSender(pair, uc_packet), UcResponder(pair)
         case QpType.UD:
@@ -95,7 +113,8 @@ def _halves(pair: PairState) -> tuple[_Sender, _Responder]:
 
 def name_of(queue_pair: QueuePair) -> str:
     """As errors call it."""
-    return f"queue pair {queue_pair.number:#x}"
+    is_context = queue_pair.pair.kind is QpType.EEC
+    return f"{'end-to-end context' if is_context else 'queue pair'} {queue_pair.number:#x}"
 
 
 class QueuePair:
@@ -115,6 +134,7 @@ class QueuePair:
         self._is_drained = False
         self._has_heard = False
         pair.fail = self._fail
+        pair.changed = lambda: changed(self)
 
     @property
     def number(self) -> int:
@@ -195,7 +215,8 @@ class QueuePair:
         pair, limits = self.pair, self.capabilities
         opcode, text = request.opcode, f"{request.opcode.name} on {pair.kind.name} queue pair {pair.number:#x}"
         if opcode not in _OPCODES[pair.kind]:
-            raise PostError(f"{text}: allowed {', '.join(sorted(allowed.name for allowed in _OPCODES[pair.kind]))}")
+            allowed = ", ".join(sorted(allowed.name for allowed in _OPCODES[pair.kind])) or "nothing"
+            raise PostError(f"{text}: allowed {allowed}")
         if pair.state not in _TAKING_SENDS:
             raise PostError(f"{text}: it is in {pair.state.name}, allowed {', '.join(s.name for s in _TAKING_SENDS)}")
         longest = pair.port.mtu if pair.kind is QpType.UD else MAX_MESSAGE_BYTES
@@ -237,6 +258,8 @@ class QueuePair:
         pair = self.pair
         if pair.receives.is_shared:
             raise PostError(f"receive request at queue pair {pair.number:#x}: it has a shared receive queue")
+        if pair.kind not in _WITH_RECEIVES:
+            raise PostError(f"receive request at {name_of(self)}: it has no receive queue")
         if pair.state is QpState.RESET:
             raise PostError(f"receive request at queue pair {pair.number:#x}: it is in RESET")
         if pair.state is QpState.ERR:
@@ -255,6 +278,11 @@ class QueuePair:
         return self._sender.is_drained
 
     # What the adapter calls.
+
+    def clear(self) -> None:
+        """Forgets all that is under way, since it ends."""
+        self._sender.clear()
+        self._responder.clear()
 
     @property
     def sl(self) -> int:

@@ -9,13 +9,13 @@ from verbs.aeth import AckKind, NakCode, ack_kind, ack_value
 from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.end_to_end_credits import EndToEndCredits
-from verbs.frame import Outgoing
+from verbs.frame import Envelope, Outgoing
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
 from verbs.psn import PSN_MASK, PSN_WINDOW, psn_add, psn_after
 from verbs.regions import ProtectionError
 from verbs.retries import Retries
-from verbs.segments import packets_of, segment
+from verbs.segments import Segment, packets_of, segment
 from verbs.send_work import SendWork
 from verbs.states import QpState
 from verbs.work import SendOpcode, SendRequest, scatter
@@ -33,14 +33,16 @@ _NAK_STATUS: Final = {
     NakCode.INVALID_REQUEST: CompletionStatus.REM_INV_REQ_ERR,
     NakCode.REMOTE_ACCESS_ERROR: CompletionStatus.REM_ACCESS_ERR,
     NakCode.REMOTE_OPERATIONAL_ERROR: CompletionStatus.REM_OP_ERR,
+    NakCode.INVALID_RD_REQUEST: CompletionStatus.REM_INV_RD_REQ_ERR,
 }
 
 
 class RcRequester:
     """Sends what was posted, in order, and again from where a NAK, a gap or a time-out says."""
 
-    def __init__(self, pair: PairState) -> None:
+    def __init__(self, pair: PairState, service: Service = Service.RC) -> None:
         self._pair = pair
+        self._service = service
         self._works: deque[SendWork] = deque()
         self._current = 0
         """Index of the work from which the next packet comes."""
@@ -54,7 +56,7 @@ class RcRequester:
         """The next PSN for a work that has none."""
         self._outstanding_reads = 0
         """READs and atomics begun and not done."""
-        self._credits = EndToEndCredits()
+        self._credits = EndToEndCredits(are_counted=service is not Service.RD)
         self._retries = Retries(pair)
         self._recovering = False
         """A gap in responses was seen, and what is missing is being asked for again."""
@@ -64,13 +66,13 @@ class RcRequester:
         psn = self._pair.attributes.sq_psn
         self._psn = self._unacknowledged = self._sent = self._unused = psn
         self._current = self._outstanding_reads = 0
-        self._credits = EndToEndCredits()
+        self._credits = EndToEndCredits(are_counted=self._service is not Service.RD)
         self._recovering = False
         self._retries.renew()
 
     def post(self, request: SendRequest) -> None:
         """Adds a request."""
-        self._works.append(SendWork(request, error=CompletionStatus(request.refusal)))
+        self._works.append(SendWork(request, self._pair, error=CompletionStatus(request.refusal)))
         self._retire()
 
     @property
@@ -106,7 +108,7 @@ class RcRequester:
     def flush(self) -> None:
         """Ends all requests, as in an error state."""
         while self._works:
-            self._pair.complete_send(self._works.popleft().request, CompletionStatus.WR_FLUSH_ERR)
+            self._end(self._works.popleft(), CompletionStatus.WR_FLUSH_ERR)
         self._retries.stop()
 
     def clear(self) -> None:
@@ -166,16 +168,15 @@ class RcRequester:
             self._outstanding_reads += 1
 
     def _perform(self, work: SendWork) -> None:
-        work.error = self._pair.perform_local(work.request)
+        work.error = work.owner.perform_local(work.request)
         work.done = not work.error
         self._current += work.done
         self._retire()
 
     def _send(self, work: SendWork, now: int) -> Outgoing | None:
-        pair, mtu = self._pair, self._pair.attributes.path_mtu
         index = psn_after(self._psn, work.first_psn)
         try:
-            operation, extended, payload = segment(work.request, index, work.packets, mtu, pair.keys, pair.pd)
+            operation, extended, payload = self._segment(work, index)
         except (ProtectionError, MemoryFaultError):
             work.error = CompletionStatus.LOC_PROT_ERR
             self._retire()
@@ -183,10 +184,10 @@ class RcRequester:
         takes = work.packets - index if operation is Operation.RDMA_READ_REQUEST else 1
         ends = index + takes == work.packets
         ack_req = ends or index % ACK_INTERVAL == ACK_INTERVAL - 1 or (index == 0 and not self._has_credit(work))
-        packet = pair.envelope.packet(
-            Service.RC << 5 | operation,
+        packet = self._envelope(work).packet(
+            self._service << 5 | operation,
             self._psn,
-            extended,
+            self._prefix(work) + extended,
             payload,
             ack_req=ack_req,
             solicited=ends and work.request.solicited,
@@ -199,6 +200,19 @@ class RcRequester:
         if ack_req:
             self._retries.start_timeout(now)
         return packet
+
+    def _segment(self, work: SendWork, index: int) -> Segment:
+        """What packet `index` of a work has after its BTH."""
+        mtu = self._pair.attributes.path_mtu
+        return segment(work.request, index, work.packets, mtu, work.owner.keys, work.owner.pd)
+
+    def _envelope(self, work: SendWork) -> Envelope:
+        """What the packets of a work have in common."""
+        return self._pair.envelope
+
+    def _prefix(self, work: SendWork) -> bytes:
+        """Headers between the BTH and those of the operation."""
+        return b""
 
     # Answers.
 
@@ -269,7 +283,11 @@ class RcRequester:
             self._current = max(0, self._current - 1)
             if work.request.opcode.brings_data_back:
                 self._outstanding_reads -= 1
-            self._pair.complete_send(work.request)
+            self._end(work, CompletionStatus.SUCCESS)
+
+    def _end(self, work: SendWork, status: CompletionStatus) -> None:
+        """Tells that a work has ended."""
+        work.owner.complete_send(work.request, status)
 
     def _is_answered(self, work: SendWork) -> bool:
         if not work.packets or work.awaits_data:
@@ -279,12 +297,13 @@ class RcRequester:
 
     def _take_data(self, packet: Arrived, operation: Operation | None, now: int) -> None:
         """Takes the answer to the oldest READ or atomic."""
-        pair, work = self._pair, self._works[0]
-        request, at = work.request, work.answered * self._pair.attributes.path_mtu
+        work = self._works[0]
+        owner, request, mtu = work.owner, work.request, self._pair.attributes.path_mtu
+        at = work.answered * mtu
         if request.opcode is SendOpcode.RDMA_READ:
             last = work.answered + 1 == work.packets
             data = packet.payload
-            expected = min(pair.attributes.path_mtu, request.length - at)
+            expected = min(mtu, request.length - at)
             fits = operation is not Operation.ATOMIC_ACKNOWLEDGE and (operation in _LAST_OF_READ) == last
             fits = fits and len(data) == expected
         else:
@@ -294,7 +313,7 @@ class RcRequester:
             self._fail(CompletionStatus.BAD_RESP_ERR)
             return
         try:
-            scatter(pair.keys, pair.pd, request.pieces, at, data)
+            scatter(owner.keys, owner.pd, request.pieces, at, data)
         except (ProtectionError, MemoryFaultError):
             self._fail(CompletionStatus.LOC_PROT_ERR)
             return
@@ -351,5 +370,5 @@ class RcRequester:
 
     def _fail(self, status: CompletionStatus) -> None:
         """The oldest work ends with an error, and the queue pair with it."""
-        self._pair.complete_send(self._works.popleft().request, status)
+        self._end(self._works.popleft(), status)
         self._pair.fail(QpState.ERR)

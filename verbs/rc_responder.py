@@ -9,12 +9,12 @@ from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, credit_code, syndrome
 from verbs.arrived import Arrived
 from verbs.completions import AsyncEventType, CompletionStatus
 from verbs.fields import aeth_bytes, atomic_ack_bytes
-from verbs.frame import Outgoing
+from verbs.frame import Envelope, Outgoing
 from verbs.incoming import IncomingMessage, ReceiverNotReadyError, RefusedRequestError
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
 from verbs.psn import PSN_WINDOW, psn_add, psn_after
-from verbs.regions import Access, ProtectionError
+from verbs.regions import Access, Place, ProtectionError
 from verbs.segments import packets_of
 from verbs.states import QpState
 from verbs.work import ATOMIC_BYTES, MAX_MESSAGE_BYTES
@@ -39,12 +39,14 @@ class _ReadAnswer:
     """What a READ still has to be answered with.
 
     Attributes:
+        target: whose memory it is.
         index, count: the next response, of how many.
         is_repeat: it answers a duplicate.
     """
 
     psn: int
     msn: int
+    target: PairState
     va: int
     length: int
     r_key: int
@@ -72,8 +74,9 @@ class _AtomicAnswer:
 class RcResponder:
     """Carries out what is expected, answers duplicates, and says what is missing."""
 
-    def __init__(self, pair: PairState) -> None:
+    def __init__(self, pair: PairState, service: Service = Service.RC) -> None:
         self._pair = pair
+        self._service = service
         self._message = IncomingMessage(pair)
         self._expected = 0
         self._msn = 0
@@ -127,42 +130,50 @@ class RcResponder:
         operation = packet.operation
         self._has_refused = False
         try:
+            target = self._target_of(packet)
             if operation is Operation.RDMA_READ_REQUEST:
-                self._read(packet)
+                self._read(packet, target)
             elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
-                self._atomic(packet, operation)
+                self._atomic(packet, operation, target)
             else:
-                ends = self._message.accept(packet, operation)
+                ends = self._message.accept(packet, operation, target)
                 self._expected = psn_add(self._expected, 1)
                 self._msn = psn_add(self._msn, ends)
                 if packet.ack_req:
                     self._acknowledge()
         except ReceiverNotReadyError:
-            self._refuse(AckKind.RNR_NAK, self._pair.attributes.min_rnr_timer)
+            self._refuse(AckKind.RNR_NAK, self._target_of(packet).attributes.min_rnr_timer)
         except RefusedRequestError as refused:
             self._give_up(refused)
 
-    def _read(self, packet: Arrived) -> None:
+    def _target_of(self, packet: Arrived) -> PairState:
+        """For whom a request is.
+
+        Raises:
+            RefusedRequestError: for nobody who takes it.
+        """
+        return self._pair
+
+    def _read(self, packet: Arrived, target: PairState) -> None:
         pair, reth = self._pair, packet.reth()
         self._check_resources()
         if reth.dma_len > MAX_MESSAGE_BYTES or packet.payload:
             raise RefusedRequestError.invalid()
         if reth.dma_len:
-            self._check_access(reth.r_key, reth.va, reth.dma_len, Access.REMOTE_READ)
+            self._check_access(target, reth.r_key, reth.va, reth.dma_len, Access.REMOTE_READ)
         count = packets_of(reth.dma_len, pair.attributes.path_mtu)
         # The message counts as completed from here on (IBTA vol 1, 9.7.7.1).
         self._msn = psn_add(self._msn, 1)
-        answer = _ReadAnswer(self._expected, self._msn, reth.va, reth.dma_len, reth.r_key, count, False)
+        answer = _ReadAnswer(self._expected, self._msn, target, reth.va, reth.dma_len, reth.r_key, count, False)
         self._answers.append(answer)
         self._expected = answer.end_psn
 
-    def _atomic(self, packet: Arrived, operation: Operation) -> None:
+    def _atomic(self, packet: Arrived, operation: Operation, target: PairState) -> None:
         pair, eth = self._pair, packet.atomic()
         self._check_resources()
         if eth.va % ATOMIC_BYTES or packet.payload:
             raise RefusedRequestError.invalid()
-        self._check_access(eth.r_key, eth.va, ATOMIC_BYTES, Access.REMOTE_ATOMIC)
-        place = pair.keys.remote(eth.r_key, eth.va, ATOMIC_BYTES, pair.pd, pair.number, Access.REMOTE_ATOMIC)
+        place = self._check_access(target, eth.r_key, eth.va, ATOMIC_BYTES, Access.REMOTE_ATOMIC)
         try:
             original = int.from_bytes(place.read(ATOMIC_BYTES), "little")
             result = original + eth.swap_dt & _UINT64
@@ -185,12 +196,12 @@ class RcResponder:
         if self._message.in_progress or held >= self._pair.attributes.max_dest_rd_atomic:
             raise RefusedRequestError.invalid()
 
-    def _check_access(self, r_key: int, va: int, length: int, access: Access) -> None:
-        pair = self._pair
-        if not pair.attributes.access & access:
+    @staticmethod
+    def _check_access(target: PairState, r_key: int, va: int, length: int, access: Access) -> Place:
+        if not target.attributes.access & access:
             raise RefusedRequestError.access()
         try:
-            pair.keys.remote(r_key, va, length, pair.pd, pair.number, access)
+            return target.keys.remote(r_key, va, length, target.pd, target.number, access)
         except ProtectionError as error:
             raise RefusedRequestError.access() from error
 
@@ -214,7 +225,11 @@ class RcResponder:
         count = packets_of(reth.dma_len, pair.attributes.path_mtu)
         if count > behind:
             return
-        again = _ReadAnswer(psn, self._msn, reth.va, reth.dma_len, reth.r_key, count, True)
+        try:
+            target = self._target_of(packet)
+        except RefusedRequestError:
+            return
+        again = _ReadAnswer(psn, self._msn, target, reth.va, reth.dma_len, reth.r_key, count, True)
         repeats = 0
         for index, answer in enumerate(self._answers):
             if not isinstance(answer, _ReadAnswer):
@@ -248,6 +263,10 @@ class RcResponder:
             self._message.end(refused.status)
         if refused.event is not None:
             self._pair.tell(refused.event)
+        self._stop()
+
+    def _stop(self) -> None:
+        """Takes nothing any more, since a request could not be carried out."""
         self._pair.fail(QpState.ERR)
 
     def next_packet(self) -> Outgoing | None:
@@ -269,13 +288,15 @@ class RcResponder:
 
     def _read_response(self, answer: _ReadAnswer) -> Outgoing | None:
         """The next response to a READ; None if its memory cannot be read any more."""
-        pair, at = self._pair, answer.index * self._pair.attributes.path_mtu
-        size, psn = min(pair.attributes.path_mtu, answer.length - at), answer.next_psn
+        mtu, target = self._pair.attributes.path_mtu, answer.target
+        at, psn = answer.index * mtu, answer.next_psn
+        size = min(mtu, answer.length - at)
         data = b""
         try:
             if size:
                 access = Access.REMOTE_READ
-                data = pair.keys.remote(answer.r_key, answer.va + at, size, pair.pd, pair.number, access).read(size)
+                place = target.keys.remote(answer.r_key, answer.va + at, size, target.pd, target.number, access)
+                data = place.read(size)
         except (ProtectionError, MemoryFaultError):
             if answer.is_repeat:
                 self._answers.popleft()
@@ -283,8 +304,8 @@ class RcResponder:
                 self._answers.clear()
                 nak = syndrome(AckKind.NAK, NakCode.REMOTE_OPERATIONAL_ERROR)
                 self._answers.append(_Acknowledge(psn, answer.msn, nak))
-                pair.tell(AsyncEventType.QP_FATAL)
-                pair.fail(QpState.ERR)
+                target.tell(AsyncEventType.QP_FATAL)
+                self._stop()
             return None
         first, last = answer.index == 0, answer.index == answer.count - 1
         answer.index += 1
@@ -299,9 +320,19 @@ class RcResponder:
     def _aeth(self, msn: int) -> bytes:
         """An ACK with the credits that there are now: of messages that are not complete, also the one under way."""
         receives = self._pair.receives
-        code = NO_CREDIT_COUNT if receives.is_shared else credit_code(len(receives) + self._message.holds_request)
+        is_counted = self._service is Service.RC and not receives.is_shared
+        code = NO_CREDIT_COUNT if not is_counted else credit_code(len(receives) + self._message.holds_request)
         return aeth_bytes(syndrome(AckKind.ACK, code), msn)
 
     def _packet(self, operation: Operation, psn: int, extended: bytes, payload: bytes = b"") -> Outgoing:
         becn, self._has_seen_congestion = self._has_seen_congestion, False
-        return self._pair.envelope.packet(Service.RC << 5 | operation, psn, extended, payload, becn=becn)
+        opcode = self._service << 5 | operation
+        return self._envelope().packet(opcode, psn, self._prefix() + extended, payload, becn=becn)
+
+    def _envelope(self) -> Envelope:
+        """What all answers have in common."""
+        return self._pair.envelope
+
+    def _prefix(self) -> bytes:
+        """Headers between the BTH and those of the operation."""
+        return b""

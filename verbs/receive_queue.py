@@ -70,6 +70,7 @@ class SharedReceiveQueue(ReceiveQueue):
     """A receive queue of several queue pairs of one protection domain.
 
     Attributes:
+        number: of XRC, the one by which senders name it.
         limit: with fewer requests than this left, `on_limit` is called, once, and the limit is 0 again.
     """
 
@@ -78,6 +79,7 @@ class SharedReceiveQueue(ReceiveQueue):
     def __init__(self, pd: ProtectionDomain, max_wr: int, max_sge: int, posted: PostedReceives | None = None) -> None:
         super().__init__(max_wr, max_sge, posted)
         self.pd = pd
+        self.number = 0
         self.limit = 0
         self.on_limit: Callable[[], None] = lambda: None
 

@@ -19,6 +19,8 @@ __all__ = [
     "Place",
     "ProtectionDomain",
     "ProtectionError",
+    "ReliableDomain",
+    "XrcDomain",
 ]
 
 
@@ -64,6 +66,20 @@ _NAMED: Final = 3
 @dataclass(eq=False, slots=True)
 class ProtectionDomain:
     """Queue pairs, regions, windows, shared receive queues and address handles of one domain work together."""
+
+    number: int
+
+
+@dataclass(eq=False, slots=True)
+class XrcDomain:
+    """Shared receive queues of XRC, and queue pairs that receive for them, work together in one."""
+
+    number: int
+
+
+@dataclass(eq=False, slots=True)
+class ReliableDomain:
+    """Queue pairs of RD send through the end-to-end contexts of their domain."""
 
     number: int
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from verbs.completions import CompletionStatus
+from verbs.pair_state import PairState
 from verbs.psn import psn_add
 from verbs.work import SendRequest
 
@@ -16,6 +17,7 @@ class SendWork:
     """A request of the send queue on its way.
 
     Attributes:
+        owner: the queue pair that it was posted to.
         first_psn, packets: the PSNs that it takes; no packets: none were given to it yet.
         ssn: its number among the queue's messages.
         answered: READ responses, or the atomic's answer, that have come.
@@ -24,6 +26,7 @@ class SendWork:
     """
 
     request: SendRequest
+    owner: PairState
     first_psn: int = 0
     packets: int = 0
     ssn: int = 0

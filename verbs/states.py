@@ -14,11 +14,19 @@ __all__ = ["QpAttributes", "QpChanges", "QpState", "QpType", "TransitionError", 
 
 
 class QpType(IntEnum):
-    """Transport service of a queue pair; the numbers are those that programs know."""
+    """Transport service of a queue pair; the numbers are those that programs know, and our own for RD, which none does.
+
+    XRC has queue pairs that only send and others that only receive. An end-to-end context of RD goes through the same
+    states as a queue pair and is made like one.
+    """
 
     RC = 2
     UC = 3
     UD = 4
+    XRC_SEND = 9
+    XRC_RECV = 10
+    RD = 0x100
+    EEC = 0x101
 
 
 class QpState(IntEnum):
@@ -46,7 +54,7 @@ class QpAttributes:
 
     Attributes:
         path_mtu: bytes.
-        dest_qp: the peer of RC and UC.
+        dest_qp: the peer of RC, UC and XRC, or the context that is the peer of a context.
         rq_psn, sq_psn: the first PSN that is expected, and that is sent.
         max_rd_atomic: READs and atomics that may be outstanding at the peer; `max_dest_rd_atomic` here.
         min_rnr_timer: code of the time that RNR NAKs ask for.
@@ -110,48 +118,74 @@ _RANGES: Final = {
 _Names = frozenset[str]
 
 
+_ByType = tuple[str, str, str, str, str, str, str]
+"""RC, UC, UD, XRC that sends, XRC that receives, RD, contexts of RD."""
+
+
 class _Rule:
     """For each type, the attributes that a transition requires and those that it allows."""
 
-    def __init__(self, required: tuple[str, str, str], allowed: tuple[str, str, str]) -> None:
+    def __init__(self, required: _ByType, allowed: _ByType) -> None:
         self.required: dict[QpType, _Names] = _by_type(required)
         self.allowed: dict[QpType, _Names] = _by_type(allowed)
 
 
-def _by_type(names: tuple[str, str, str]) -> dict[QpType, _Names]:
-    return {kind: frozenset(text.split()) for kind, text in zip((QpType.RC, QpType.UC, QpType.UD), names, strict=True)}
+def _by_type(names: _ByType) -> dict[QpType, _Names]:
+    return {kind: frozenset(text.split()) for kind, text in zip(QpType, names, strict=True)}
 
 
-_IN_RTS: Final = _Rule(("", "", ""), ("access min_rnr_timer", "access", "q_key"))
+_NOTHING: Final = ("", "", "", "", "", "", "")
+_PORT: Final = "p_key_index port"
+_AT_START: Final = (*(f"{_PORT} access",) * 2, f"{_PORT} q_key", *(f"{_PORT} access",) * 2, "access q_key", _PORT)
+_PATH: Final = "path path_mtu dest_qp rq_psn"
+_RESPONDS: Final = "max_dest_rd_atomic min_rnr_timer"
+_RETRIES: Final = "timeout retry_cnt rnr_retry max_rd_atomic"
+_WHILE_RUNNING: Final = (
+    *("access min_rnr_timer", "access", "q_key"),
+    *("access", "access min_rnr_timer", "access min_rnr_timer q_key", ""),
+)
+_IN_RTS: Final = _Rule(_NOTHING, _WHILE_RUNNING)
 
 _TRANSITIONS: Final = {
-    (QpState.RESET, QpState.INIT): _Rule(
-        ("p_key_index port access", "p_key_index port access", "p_key_index port q_key"), ("", "", "")
-    ),
-    (QpState.INIT, QpState.INIT): _Rule(
-        ("", "", ""), ("p_key_index port access", "p_key_index port access", "p_key_index port q_key")
-    ),
+    (QpState.RESET, QpState.INIT): _Rule(_AT_START, _NOTHING),
+    (QpState.INIT, QpState.INIT): _Rule(_NOTHING, _AT_START),
     (QpState.INIT, QpState.RTR): _Rule(
-        ("path path_mtu dest_qp rq_psn max_dest_rd_atomic min_rnr_timer", "path path_mtu dest_qp rq_psn", ""),
-        ("access p_key_index", "access p_key_index", "p_key_index q_key"),
+        (
+            *(f"{_PATH} {_RESPONDS}", _PATH, "", _PATH, f"{_PATH} {_RESPONDS}"),
+            *("min_rnr_timer", f"{_PATH} max_dest_rd_atomic"),
+        ),
+        (
+            *("access p_key_index", "access p_key_index", "p_key_index q_key", "access p_key_index"),
+            *("access p_key_index", "access q_key", "p_key_index"),
+        ),
     ),
     (QpState.RTR, QpState.RTS): _Rule(
-        ("sq_psn timeout retry_cnt rnr_retry max_rd_atomic", "sq_psn", "sq_psn"),
-        ("access min_rnr_timer", "access", "q_key"),
+        (f"sq_psn {_RETRIES}", "sq_psn", "sq_psn", f"sq_psn {_RETRIES}", "sq_psn timeout", "", f"sq_psn {_RETRIES}"),
+        _WHILE_RUNNING,
     ),
     (QpState.RTS, QpState.RTS): _IN_RTS,
-    (QpState.RTS, QpState.SQD): _Rule(("", "", ""), ("sqd_notify", "sqd_notify", "sqd_notify")),
+    (QpState.RTS, QpState.SQD): _Rule(
+        _NOTHING,
+        (*("sqd_notify",) * 4, "", "sqd_notify", "sqd_notify"),
+    ),
     (QpState.SQD, QpState.SQD): _Rule(
-        ("", "", ""),
+        _NOTHING,
         (
-            "port path timeout retry_cnt rnr_retry max_rd_atomic max_dest_rd_atomic access p_key_index min_rnr_timer",
+            f"port path {_RETRIES} max_dest_rd_atomic access p_key_index min_rnr_timer",
             "path access p_key_index",
             "p_key_index q_key",
+            f"port path {_RETRIES} access p_key_index",
+            "port path timeout max_dest_rd_atomic access p_key_index min_rnr_timer",
+            "access q_key min_rnr_timer",
+            f"port path {_RETRIES} max_dest_rd_atomic p_key_index",
         ),
     ),
     (QpState.SQD, QpState.RTS): _IN_RTS,
-    (QpState.SQE, QpState.RTS): _Rule(("", "", ""), ("", "access", "q_key")),
+    (QpState.SQE, QpState.RTS): _Rule(_NOTHING, ("", "access", "q_key", "", "", "access min_rnr_timer q_key", "")),
 }
+
+_WITH_SQE: Final = (QpType.UC, QpType.UD, QpType.RD)
+"""The others go to ERR when their send queue fails."""
 
 
 def check_transition(kind: QpType, before: QpState, after: QpState, changes: Collection[str]) -> None:
@@ -167,7 +201,7 @@ def check_transition(kind: QpType, before: QpState, after: QpState, changes: Col
         required = allowed = frozenset[str]()
     else:
         rule = _TRANSITIONS.get((before, after))
-        if rule is None or (kind is QpType.RC and before is QpState.SQE):
+        if rule is None or (before is QpState.SQE and kind not in _WITH_SQE):
             raise TransitionError(f"{text}: there is no such transition")
         required, allowed = rule.required[kind], rule.allowed[kind]
     if missing := required - names:

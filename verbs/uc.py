@@ -74,7 +74,7 @@ class UcResponder:
         if not (begins_message(operation) or self._message.in_progress):
             return
         try:
-            self._message.accept(packet, operation)
+            self._message.accept(packet, operation, self._pair)
         except ReceiverNotReadyError:
             self._message.abandon()
         except RefusedRequestError as refused:

@@ -101,6 +101,7 @@ _WIDTHS: Final = (
     ("swap", 64),
     ("remote_qp", 24),
     ("remote_q_key", 32),
+    ("xrc_srq", 24),
 )
 """Bits that the fields of headers have for them."""
 
@@ -114,6 +115,8 @@ class SendRequest:
         imm: immediate data, the 32-bit number that is in ImmDt.
         r_key: for what goes to or comes from remote memory, or what SEND_WITH_INV and LOCAL_INV invalidate.
         compare_add: compared with (CmpSwap) or added (FetchAdd).
+        xrc_srq: of XRC, the number of the shared receive queue that it is for.
+        eec: of RD, the number of the context here through which it goes.
         fence: waits until all READs and atomics before it are done.
         refusal: the status with which it ends in its turn, instead of being carried out.
     """
@@ -135,6 +138,8 @@ class SendRequest:
     remote_q_key: int = 0
     binding: WindowBinding | None = None
     refusal: int = 0
+    xrc_srq: int = 0
+    eec: int = 0
     length: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -196,7 +196,7 @@ def garbled(end: End, draw: random.Random) -> Through:
     return Through(end.adapter, garble)
 
 
-@pytest.mark.parametrize("kind", QpType)
+@pytest.mark.parametrize("kind", [QpType.RC, QpType.UC, QpType.UD])
 def test_packets_with_random_bytes_changed_do_no_harm(kind: QpType) -> None:
     seed = 8
     print(f"seed {seed}")
