@@ -43,6 +43,11 @@ class NoSender:
         return None
 
     @property
+    def waits_for_receiver(self) -> bool:
+        """Nothing is sent from here."""
+        return False
+
+    @property
     def posted(self) -> int:
         """Nothing is."""
         return 0

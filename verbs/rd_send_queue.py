@@ -39,6 +39,11 @@ class RdSendQueue:
         return None
 
     @property
+    def waits_for_receiver(self) -> bool:
+        """Nothing is sent from here."""
+        return False
+
+    @property
     def posted(self) -> int:
         """Requests that have not ended."""
         return len(self._works)
