@@ -48,6 +48,11 @@ def _header(name: str) -> Callable[[], bool]:
     return present
 
 
+def _file(pattern: str) -> Callable[[], bool]:
+    """Whether there is such a file below /usr."""
+    return lambda: any(Path("/usr").glob(pattern))
+
+
 def _libpython() -> bool:
     """Whether this Python's shared library, which the simulators load, can be found."""
     config = sysconfig.get_config_vars()
@@ -86,6 +91,13 @@ NEEDS = [
     Need("ccache", _command("ccache"), required=False),
     Need("opensm", _command("opensm"), required=False),
     Need("infiniband-diags", _command("ibnetdiscover"), required=False),
+    Need("ibverbs-utils", _command("ibv_devinfo"), required=False),
+    Need("ibverbs-providers", _file("lib/*/libibverbs/librxe-*.so"), required=False),
+    Need("python3-pyverbs", _file("share/doc/rdma-core/tests/run_tests.py"), required=False),
+    Need("perftest", _command("ib_send_lat"), required=False),
+    Need("ucx-utils", _command("ucx_perftest"), required=False),
+    Need("openmpi-bin", _command("mpirun"), required=False),
+    Need("libopenmpi-dev", _command("mpicc"), required=False),
     Need("ibsim-utils", _command("ibsim"), required=False),
     Need("tshark", _command("tshark"), required=False),
 ]
