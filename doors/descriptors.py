@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 from typing import Final
 
-__all__ = ["FEW_SPARE", "MANY_SPARE", "NoRoom", "check_room"]
+__all__ = ["FEW_SPARE", "MANY_SPARE", "NoRoom", "check_room", "kept"]
 
 MANY_SPARE: Final = 32
 """That programs leave free."""
@@ -27,3 +29,17 @@ def check_room(descriptor: int, spare: int) -> None:
     most, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptor >= most - spare:
         raise NoRoom(f"too many files are open here, expected at most {most} (ulimit -n)")
+
+
+def kept(descriptor: int) -> int:
+    """A descriptor that is kept open for a program; it is closed if it cannot be.
+
+    Raises:
+        OSError: that too many files are open.
+    """
+    try:
+        check_room(descriptor, MANY_SPARE)
+    except NoRoom as error:
+        os.close(descriptor)
+        raise OSError(errno.EMFILE, str(error)) from None
+    return descriptor

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from doors.c_struct import CStruct
+from doors.descriptors import kept
 
 __all__ = ["EventChannel"]
 
@@ -35,6 +36,11 @@ class EventChannel:
         """
         self._layout = layout
         self._theirs, self._end = os.pipe2(os.O_CLOEXEC)
+        try:
+            kept(self._end)
+        except OSError:
+            os.close(self._theirs)
+            raise
         os.set_blocking(self._end, False)
         self._unsent: deque[bytes] = deque()
         self.identity = os.fstat(self._end).st_ino

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from doors.descriptors import kept
 from verbs.memory import MemoryFaultError
 
 __all__ = ["ProcessMemory"]
@@ -28,7 +29,7 @@ class ProcessMemory:
         Raises:
             OSError: it is another user's, or gone.
         """
-        self._file = os.open(f"/proc/{process}/mem", os.O_RDWR | os.O_CLOEXEC)
+        self._file = kept(os.open(f"/proc/{process}/mem", os.O_RDWR | os.O_CLOEXEC))
 
     def close(self) -> None:
         """Let go of it."""

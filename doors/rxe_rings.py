@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from fcntl import F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
 from typing import Final, NamedTuple
 
+from doors.descriptors import kept
 from doors.uverbs_layouts import MMINFO, WC
 from verbs.completions import CompletionFlag, WorkCompletion
 from verbs.work import ReceiveRequest, ScatterGather
@@ -35,7 +36,7 @@ class RingFile:
     """The memory file that has all rings of an open device: programs map it by offset."""
 
     def __init__(self) -> None:
-        self.descriptor = os.memfd_create("uverbs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self.descriptor = kept(os.memfd_create("uverbs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
         # It never becomes shorter, or what is mapped here would not be there.
         fcntl(self.descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)
         self._end = 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar, cast
 
 from doors.device import DeviceError
 from doors.event_channel import EventChannel
@@ -64,8 +66,8 @@ class Reply:
 class Handled:
     """Something that has a handle."""
 
-    ENDS_FIRST: ClassVar = False
-    """Before what is younger, when all end."""
+    RANK: ClassVar = 1
+    """When all end, those of a lower rank come first: nothing needs them then."""
 
     handle: int = field(default=0, kw_only=True)
 
@@ -95,18 +97,24 @@ class Context:
         self.host = host
         self.process = process
         self.memory = ProcessMemory(process)
-        self.rings = RingFile()
+        try:
+            self.rings = RingFile()
+        except OSError:
+            self.memory.close()
+            raise
         self.events: EventChannel | None = None
         self._channels: dict[int, EventChannel] = {}
-        self._objects: dict[int, Handled] = {}
-        self._next = 0
+        self._objects: dict[type[Handled], dict[int, Handled]] = defaultdict(dict)
+        self._handles = count(1)
+        self._new_rings: list[Ring] = []
         host.listeners[self] = self.tell
 
     def close(self) -> None:
-        """End everything: windows before their regions, else the youngest first, as nothing needs what is younger."""
+        """End everything."""
         del self.host.listeners[self]
-        for handled in sorted(self._objects.values(), key=lambda one: (not one.ENDS_FIRST, -one.handle)):
-            handled.end()
+        for kind in sorted(self._objects, key=lambda kind: kind.RANK):
+            for handled in self._objects[kind].values():
+                handled.end()
         self._objects.clear()
         for channel in (*self._channels.values(), *((self.events,) if self.events else ())):
             channel.close()
@@ -117,9 +125,8 @@ class Context:
 
     def add(self, handled: _Kind) -> _Kind:
         """Give something a handle."""
-        self._next += 1
-        handled.handle = self._next
-        self._objects[self._next] = handled
+        handled.handle = next(self._handles)
+        self._objects[type(handled)][handled.handle] = handled
         return handled
 
     def get(self, handle: int, kind: type[_Kind]) -> _Kind:
@@ -135,8 +142,7 @@ class Context:
 
     def find(self, handle: int, kind: type[_Kind]) -> _Kind | None:
         """What has this handle, if it is of this kind."""
-        found = self._objects.get(handle)
-        return found if isinstance(found, kind) else None
+        return cast("_Kind | None", self._objects[kind].get(handle))
 
     def remove(self, handled: Handled) -> None:
         """End something.
@@ -145,17 +151,25 @@ class Context:
             InUseError: something else needs it.
         """
         handled.end()
-        del self._objects[handled.handle]
+        del self._objects[type(handled)][handled.handle]
 
-    def objects(self, kind: type[_Kind]) -> list[_Kind]:
+    def objects(self, kind: type[_Kind]) -> Collection[_Kind]:
         """All of a kind."""
-        return [one for one in self._objects.values() if isinstance(one, kind)]
+        return cast("Collection[_Kind]", self._objects[kind].values())
 
     # What programs share with us.
 
     def ring(self, entries: int, element: int) -> Ring:
-        """A new ring."""
-        return Ring(self.rings, entries, element)
+        """A new ring, for a command that has to succeed if the ring is to stay."""
+        self._new_rings.append(Ring(self.rings, entries, element))
+        return self._new_rings[-1]
+
+    def keep_rings(self, *, succeeded: bool) -> None:
+        """A command is over: the rings that were made for it stay, or go."""
+        while self._new_rings:
+            ring = self._new_rings.pop()
+            if not succeeded:
+                ring.close()
 
     def memory_of(self, process: int) -> tuple[ProcessMemory, Callable[[], None]]:
         """The memory of a process that uses the device, and what lets go of it: a child has another than its parent.

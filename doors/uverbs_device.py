@@ -138,14 +138,18 @@ class UverbsDevice:
         if header.command != Verb.POST_SEND:
             self._look_around()
         command = Command(process, data[at + layout.size :], response, room, own_room)
+        succeeded = False
         try:
             reply = handler(self._context, fields, command)
+            succeeded = True
         except InUseError:
             raise DeviceError(errno.EBUSY) from None
         except LimitError:
             raise DeviceError(errno.EINVAL) from None
         except OSError as error:
             raise DeviceError(error.errno or errno.EIO) from None
+        finally:
+            self._context.keep_rings(succeeded=succeeded)
         return _answer(reply, command, is_extended=bool(header.command & EXTENDED))
 
     def _look_around(self) -> None:

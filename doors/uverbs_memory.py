@@ -41,6 +41,8 @@ _ADDRESS_END: Final = 1 << 64
 class Domain(Handled):
     """A protection domain."""
 
+    RANK = 2
+
     adapter: Adapter
     domain: ProtectionDomain
 
@@ -67,7 +69,7 @@ class Region(Handled):
 class Window(Handled):
     """A memory window."""
 
-    ENDS_FIRST = True
+    RANK = 0
 
     keys: KeyTable
     window: MemoryWindow

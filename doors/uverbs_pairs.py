@@ -77,6 +77,8 @@ class Pair(Handled):
         told: events that it was told.
     """
 
+    RANK = 0
+
     context: Context
     queue_pair: QueuePair
     sends: SendRing

@@ -6,15 +6,19 @@ import errno
 import mmap
 import os
 import random
+import resource
 import signal
 import struct
 from collections import Counter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from doors import uverbs_layouts as layouts
+from doors.descriptors import MANY_SPARE
 from doors.device import DeviceError
+from doors.uverbs_device import UverbsDevice
 from doors.uverbs_layouts import EXTENDED, Verb
 from tests.doors.ideal_wire import described_hosts
 from tests.doors.uverbs import ROOM_WORDS, Mapped, Program, packed
@@ -252,6 +256,43 @@ def test_a_region_is_registered_anew(programs):
     program.destroy(Verb.DEALLOC_PD, domain)
     fails(errno.EBUSY, program.destroy, Verb.DEALLOC_PD, other)
     fails(errno.EINVAL, program.call, Verb.REREG_MR, layouts.REREG_MR, mr_handle=region.mr_handle, flags=8)
+
+
+def open_files() -> list[Path]:
+    """Descriptors of this process."""
+    return list(Path("/proc/self/fd").iterdir())
+
+
+def test_a_program_that_opens_too_much_is_refused_more(programs):
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(least := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (least + MANY_SPARE + 20, limits[1]))
+    try:
+        with contextlib.suppress(DeviceError):
+            for _ in range(100):
+                programs[0].channel()
+        fails(errno.EMFILE, programs[0].channel)
+        programs[1].domain()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_channels_that_a_program_has_closed_end(programs):
+    program = programs[0]
+    before = len(open_files())
+    for _ in range(100):
+        os.close(program.channel())
+        program.descriptors.clear()
+    assert len(open_files()) <= before + 1
+
+
+def test_a_process_whose_memory_cannot_be_reached_has_no_device(hosts):
+    gone = os.fork()
+    if not gone:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    fails(errno.ENOENT, UverbsDevice, hosts["H1"], gone)
+    assert not hosts["H1"].listeners
 
 
 def test_a_queue_pair_is_as_it_was_modified(programs):
