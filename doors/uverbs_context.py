@@ -79,6 +79,10 @@ class Handled:
         """
         raise NotImplementedError
 
+    def abandon(self) -> None:
+        """Ends it as its program has ended, which has tidied up nothing."""
+        self.end()
+
 
 _Kind = TypeVar("_Kind", bound=Handled)
 
@@ -114,7 +118,7 @@ class Context:
         del self.host.listeners[self]
         for kind in sorted(self._objects, key=lambda kind: kind.RANK):
             for handled in self._objects[kind].values():
-                handled.end()
+                handled.abandon()
         self._objects.clear()
         for channel in (*self._channels.values(), *((self.events,) if self.events else ())):
             channel.close()

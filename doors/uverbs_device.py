@@ -22,7 +22,17 @@ from doors.uverbs_completions import (
 from doors.uverbs_context import Command, Context, Reply, check
 from doors.uverbs_layouts import CMD_HDR, EX_CMD_HDR, EXTENDED, Verb
 from doors.uverbs_memory import alloc_mw, alloc_pd, dealloc_mw, dealloc_pd, dereg_mr, reg_mr, rereg_mr
-from doors.uverbs_pairs import Pair, create_qp, create_qp_ex, destroy_qp, modify_qp, post_send, query_qp
+from doors.uverbs_pairs import (
+    Pair,
+    attach_mcast,
+    create_qp,
+    create_qp_ex,
+    destroy_qp,
+    detach_mcast,
+    modify_qp,
+    post_send,
+    query_qp,
+)
 from doors.uverbs_queries import get_context, query_device, query_device_ex, query_port
 from doors.uverbs_receives import create_srq, create_xsrq, destroy_srq, modify_srq, query_srq
 from verbs.limits import LimitError
@@ -58,6 +68,8 @@ _COMMANDS: Final[dict[int, tuple[CStruct, _Handler]]] = {
     Verb.MODIFY_QP: (layouts.MODIFY_QP, modify_qp),
     Verb.DESTROY_QP: (layouts.DESTROY_WITH_EVENTS, destroy_qp),
     Verb.POST_SEND: (layouts.POST_SEND, post_send),
+    Verb.ATTACH_MCAST: (layouts.ATTACH_MCAST, attach_mcast),
+    Verb.DETACH_MCAST: (layouts.ATTACH_MCAST, detach_mcast),
     Verb.CREATE_SRQ: (layouts.CREATE_SRQ, create_srq),
     Verb.MODIFY_SRQ: (layouts.MODIFY_SRQ, modify_srq),
     Verb.QUERY_SRQ: (layouts.QUERY_SRQ, query_srq),

@@ -31,7 +31,17 @@ from verbs.states import QpChanges, QpState, QpType, TransitionError
 from verbs.work import SendRequest
 from wire.codes import MTU, mtu_bytes
 
-__all__ = ["Pair", "create_qp", "create_qp_ex", "destroy_qp", "modify_qp", "post_send", "query_qp"]
+__all__ = [
+    "Pair",
+    "attach_mcast",
+    "create_qp",
+    "create_qp_ex",
+    "destroy_qp",
+    "detach_mcast",
+    "modify_qp",
+    "post_send",
+    "query_qp",
+]
 
 _SGE_BYTES: Final = 16
 _KINDS: Final = frozenset(QpType)
@@ -104,11 +114,18 @@ class Pair(Handled):
     def end(self) -> None:
         """See `Handled`."""
         host = self.context.host
-        del host.owners[self.queue_pair.number]
         host.adapter.destroy_qp(self.queue_pair)
+        del host.owners[self.queue_pair.number]
         self.sends.ring.close()
         if self.posted is not None:
             self.posted.ring.close()
+
+    def abandon(self) -> None:
+        """See `Handled`."""
+        adapter = self.context.host.adapter
+        for group in adapter.groups.of(self.queue_pair):
+            adapter.detach_multicast(self.queue_pair, *group)
+        self.end()
 
     def flush_receives(self) -> None:
         """In the error state, what was posted since it began is flushed: nothing else would look at it."""
@@ -285,6 +302,26 @@ def post_send(context: Context, fields: Any, _command: Command) -> Reply:
     for posted in pair.sends.drain():
         post(context, pair.queue_pair, posted, signals_all=pair.signals_all)
     return Reply(POST_SEND_RESP.pack())
+
+
+def attach_mcast(context: Context, fields: Any, _command: Command) -> Reply:
+    """Copies of what comes for a multicast group."""
+    pair = context.get(fields.qp_handle, Pair)
+    try:
+        context.host.adapter.attach_multicast(pair.queue_pair, int.from_bytes(fields.gid, "big"), fields.mlid)
+    except ValueError:
+        raise DeviceError(errno.EINVAL) from None
+    return Reply()
+
+
+def detach_mcast(context: Context, fields: Any, _command: Command) -> Reply:
+    """No copies any more."""
+    pair = context.get(fields.qp_handle, Pair)
+    try:
+        context.host.adapter.detach_multicast(pair.queue_pair, int.from_bytes(fields.gid, "big"), fields.mlid)
+    except ValueError:
+        raise DeviceError(errno.EINVAL) from None
+    return Reply()
 
 
 def destroy_qp(context: Context, fields: Any, _command: Command) -> Reply:

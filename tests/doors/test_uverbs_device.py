@@ -25,6 +25,7 @@ from tests.doors.uverbs import ROOM_WORDS, Mapped, Program, packed
 
 WRITE, SEND, READ = 0, 2, 4
 SIGNALED, INLINE = 2, 8
+UD = 4
 SUCCESS, LOC_QP_OP_ERR, LOC_PROT_ERR, FLUSH = 0, 2, 4, 5
 
 
@@ -32,7 +33,7 @@ def send_wqe(
     wr_id: int, opcode: int = SEND, flags: int = SIGNALED, data: bytes | None = None, pieces=(), **wr
 ) -> bytes:
     """struct rxe_send_wqe."""
-    operands = struct.pack("=QI", wr.get("remote_addr", 0), wr.get("rkey", 0)).ljust(120, b"\0")
+    operands = wr.get("operands", struct.pack("=QI", wr.get("remote_addr", 0), wr.get("rkey", 0))).ljust(120, b"\0")
     length = len(data) if data is not None else sum(piece[1] for piece in pieces)
     head = struct.pack("=QIII4s", wr_id, 0, opcode, flags | (INLINE if data is not None else 0), bytes(4)) + operands
     body = data if data is not None else b"".join(struct.pack("=QII", *piece) for piece in pieces)
@@ -286,6 +287,36 @@ def test_channels_that_a_program_has_closed_end(programs):
     assert len(open_files()) <= before + 1
 
 
+def test_a_queue_pair_in_a_multicast_group_gets_what_comes_for_it(programs, hosts):
+    program, group = programs[1], {"gid": bytes([0xFF, 0x12] + [7] * 14), "mlid": 0xC001}
+    domain = program.domain()
+    completions, done = program.completions()
+    pair, _, receives = program.pair(domain, completions, UD)
+    program.datagrams(pair.qp_handle)
+    program.call(Verb.ATTACH_MCAST, layouts.ATTACH_MCAST, qp_handle=pair.qp_handle, **group)
+    fails(errno.EBUSY, program.call, Verb.DESTROY_QP, layouts.DESTROY_WITH_EVENTS, handle=pair.qp_handle)
+    fails(errno.EINVAL, program.call, Verb.ATTACH_MCAST, layouts.ATTACH_MCAST, qp_handle=pair.qp_handle, mlid=1)
+    memory = Buffer()
+    region = program.region(domain, memory.address, 4096)
+    receives.put(receive_wqe(5, (memory.address, 100, region.lkey)))
+
+    sender = programs[0]
+    completions, _ = sender.completions()
+    source, sends, _ = sender.pair(domain := sender.domain(), completions, UD)
+    sender.datagrams(source.qp_handle)
+    route = layouts.AH_ATTR.pack(dgid=group["gid"], hop_limit=1, dlid=group["mlid"], is_global=1, port_num=1)
+    handle = sender.call(Verb.CREATE_AH, layouts.CREATE_AH, layouts.CREATE_AH_RESP, pd_handle=domain, attr=route)
+    to = struct.pack("=IIHHI", 0xFFFFFF, 0x11, 0, 0, handle[0].ah_handle)
+    sends.put(send_wqe(1, data=b"to all", operands=to))
+    sender.ring_bell(source.qp_handle)
+    carry(hosts)
+    assert completion(done).wr_id == 5
+    assert memory.bytes[40:46] == b"to all"
+    program.call(Verb.DETACH_MCAST, layouts.ATTACH_MCAST, qp_handle=pair.qp_handle, **group)
+    fails(errno.EINVAL, program.call, Verb.DETACH_MCAST, layouts.ATTACH_MCAST, qp_handle=pair.qp_handle, **group)
+    program.call(Verb.ATTACH_MCAST, layouts.ATTACH_MCAST, qp_handle=pair.qp_handle, **group)
+
+
 def test_a_process_whose_memory_cannot_be_reached_has_no_device(hosts):
     gone = os.fork()
     if not gone:
@@ -376,7 +407,7 @@ def test_commands_that_are_none_are_refused(programs):
     fails(errno.EOPNOTSUPP, program.write, packed(10, bytes(64)))
     fails(errno.EOPNOTSUPP, program.write, packed(EXTENDED | 50, bytes(64)))
     fails(errno.EINVAL, program.write, packed(Verb.EX_CREATE_CQ, b"")[:20])
-    for verb in set(Verb) - {Verb.ATTACH_MCAST, Verb.DETACH_MCAST}:
+    for verb in Verb:
         fails(errno.EINVAL, program.write, packed(verb, b"1"))
 
 

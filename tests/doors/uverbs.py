@@ -139,6 +139,12 @@ class Program:
         )
         self.modify(pair, 0x12E01, qp_state=3, timeout=14, retry_cnt=1, rnr_retry=1, max_rd_atomic=4)
 
+    def datagrams(self, pair: int) -> None:
+        """Take a queue pair of UD to RTS."""
+        self.modify(pair, 0x71, qp_state=1, qkey=0x11, port_num=1)
+        self.modify(pair, 1, qp_state=2)
+        self.modify(pair, 0x10001, qp_state=3)
+
     def ring_bell(self, pair: int) -> None:
         self.call(Verb.POST_SEND, layouts.POST_SEND, qp_handle=pair)
 
