@@ -1,0 +1,81 @@
+"""The memory of other processes."""
+
+import ctypes
+import mmap
+import os
+import signal
+
+import pytest
+
+from doors.process_memory import ProcessMemory
+from tests.doors.test_uverbs_device import Buffer
+from verbs.memory import MemoryFaultError
+
+
+@pytest.fixture
+def buffer():
+    return Buffer(1 << 16)
+
+
+@pytest.fixture
+def child(buffer):
+    """A process that has the buffer, with other contents."""
+    ready, go = os.pipe()
+    number = os.fork()
+    if not number:
+        buffer.bytes[:6] = b"theirs"
+        os.write(go, b"x")
+        signal.pause()
+    buffer.bytes[:4] = b"ours"
+    os.read(ready, 1)
+    yield number
+    os.kill(number, signal.SIGKILL)
+    os.waitpid(number, 0)
+    os.close(ready)
+    os.close(go)
+
+
+def test_what_a_process_has_is_read_and_written(buffer, child):
+    memory = ProcessMemory(child)
+    assert memory.read(buffer.address, 6) == b"theirs"
+    for data in (b"", b"1", b"12345678", b"123456789", os.urandom(60_000)):
+        memory.write(buffer.address + 3, data)
+        assert memory.read(buffer.address + 3, len(data)) == data
+    assert buffer.bytes[:4] == b"ours"
+    memory.close()
+
+
+def test_memory_of_a_process_that_has_ended_is_a_fault(buffer, child):
+    memory = ProcessMemory(child)
+    os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(MemoryFaultError):
+        memory.read(buffer.address, 6)
+    with pytest.raises(MemoryFaultError):
+        memory.write(buffer.address, b"x")
+    memory.close()
+
+
+@pytest.mark.parametrize("address", [0, 1 << 47, (1 << 63) - 1, (1 << 64) - 1])
+def test_an_address_of_nothing_is_a_fault(address):
+    memory = ProcessMemory(os.getpid())
+    with pytest.raises(MemoryFaultError, match=f"at {address:#x}"):
+        memory.read(address, 8)
+    with pytest.raises(MemoryFaultError, match=f"at {address:#x}"):
+        memory.write(address, bytes(8))
+    memory.close()
+
+
+def test_a_range_that_ends_in_nothing_is_a_fault(tmp_path):
+    with (tmp_path / "pages").open("w+b") as file:
+        file.truncate(2 * mmap.PAGESIZE)
+        pages = mmap.mmap(file.fileno(), 2 * mmap.PAGESIZE)
+        file.truncate(mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    memory = ProcessMemory(os.getpid())
+    assert memory.read(address, mmap.PAGESIZE) == bytes(mmap.PAGESIZE)
+    with pytest.raises(MemoryFaultError):
+        memory.read(address, 2 * mmap.PAGESIZE)
+    with pytest.raises(MemoryFaultError):
+        memory.write(address, bytes(2 * mmap.PAGESIZE))
+    memory.close()
