@@ -280,8 +280,6 @@ REDIRECTED(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
 REDIRECTED(DIR *, opendir, (const char *path), (path))
 REDIRECTED(int, scandir, (const char *path, struct dirent ***list, FILTER), (path, list, filter, order))
 REDIRECTED(int, scandir64, (const char *path, struct dirent64 ***list, FILTER64), (path, list, filter, order))
-REDIRECTED(int, statx, (int at, const char *path, int flags, unsigned mask, struct statx *into),
-           (at, path, flags, mask, into))
 REDIRECTED(int, access, (const char *path, int how), (path, how))
 REDIRECTED(int, eaccess, (const char *path, int how), (path, how))
 REDIRECTED(int, faccessat, (int at, const char *path, int how, int flags), (at, path, how, flags))
@@ -307,6 +305,19 @@ DESCRIBED(lstat, (const char *path, struct stat *into), (path, into))
 DESCRIBED(lstat64, (const char *path, struct stat64 *into), (path, into))
 DESCRIBED(fstatat, (int at, const char *path, struct stat *into, int flags), (at, path, into, flags))
 DESCRIBED(fstatat64, (int at, const char *path, struct stat64 *into, int flags), (at, path, into, flags))
+
+int statx(int at, const char *path, int flags, unsigned mask, struct statx *into) {
+    REAL(statx);
+    char buffer[PATH_MAX];
+    int kind, number = device_of(path, &kind);
+    path = stand_in(path, buffer);
+    int status = real(at, path, flags, mask, into);
+    if (status || number < 0) return status;
+    into->stx_mode = S_IFCHR | 0666;
+    into->stx_rdev_major = MAJOR;
+    into->stx_rdev_minor = FIRST_MINORS[kind] + number;
+    return 0;
+}
 
 // What libraries would rather ask than sysfs, on a machine whose kernel has it.
 int socket(int domain, int type, int protocol) {
@@ -361,7 +372,8 @@ void freeifaddrs(struct ifaddrs *list) {
 // Using devices.
 
 // The server reaches the program's memory as a debugger would, which some systems allow to nobody unless told.
-__attribute__((constructor)) static void permit(void) {
+// What is allowed holds for one process and not for its children.
+static void permit(void) {
     if (directory()) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 
@@ -478,7 +490,15 @@ static void begin_taking(void) { pthread_mutex_lock(&taking); }
 
 static void end_taking(void) { pthread_mutex_unlock(&taking); }
 
-__attribute__((constructor)) static void prepare(void) { pthread_atfork(begin_taking, end_taking, end_taking); }
+static void begin_child(void) {
+    end_taking();
+    permit();
+}
+
+__attribute__((constructor)) static void prepare(void) {
+    permit();
+    pthread_atfork(begin_taking, end_taking, begin_child);
+}
 
 static ssize_t take(int fd, void *data, size_t size) {
     struct arrival arrival;

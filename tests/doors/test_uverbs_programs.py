@@ -1,6 +1,7 @@
 """Unmodified RDMA programs, as Debian has them, between hosts whose adapters hand each other their packets at once."""
 
 import gzip
+import os
 import re
 import shutil
 import socket
@@ -66,6 +67,14 @@ def test_a_host_has_one_device_with_its_port(wire):
     for line in ("port_lid: 3", "state: PORT_ACTIVE (4)", "active_mtu: 2048 (4)", "link_layer: InfiniBand"):
         assert line in re.sub(r"[\t ]+", " ", shown)
     assert re.search(r"GID\[ *0\]:\s+fe80:0000:0000:0000:0000:0000:0010:0007", shown)
+
+
+def test_a_device_is_a_character_device(wire):
+    listed = wire.run("ls", "-l", "/dev/infiniband")
+    for name, minor in (("umad0", 0), ("issm0", 64), ("uverbs0", 192)):
+        assert re.search(rf"^crw-rw-rw-.* 231, +{minor} .* {name}$", listed, re.MULTILINE)
+    script = "import os; one = os.open('/dev/infiniband/uverbs0', os.O_RDWR); print(hex(os.fstat(one).st_rdev))"
+    assert wire.run("/usr/bin/python3", "-c", script).strip() == hex(os.makedev(231, 192))
 
 
 @needs("ibv_rc_pingpong")
