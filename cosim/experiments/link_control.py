@@ -24,6 +24,7 @@ ERROR_KINDS: Final[tuple[ErrorKind, ...]] = tuple(kind for kind in get_args(Erro
 
 _BITS: Final = 32
 _STEP: Final = 1_000
+_READING_CYCLES: Final = 4 * _STEP
 
 
 class LinkControlError(UserError):
@@ -143,8 +144,11 @@ class LinkControl:
             self._reader.values.pop((place, counter), None)
             address = port_address(place.number, counter)
             self._run.control(Operation.BUS_READ, self._nodes.index(place.node), (address, 0, 0, 0))
-        while not all((place, counter) in self._reader.values for counter in Counter):
-            self._run.step(_STEP)
+        # As many cycles on every engine: some show what happened in a step when they have run another. Where only some
+        # nodes are RTL, it is shown later still.
+        end = self._run.now + _READING_CYCLES
+        while self._run.now < end or not all((place, counter) in self._reader.values for counter in Counter):
+            self._run.step(end - self._run.now if self._run.now < end else _STEP)
         return {counter.name.lower(): self._reader.values[place, counter] for counter in Counter}
 
     def _link(self, text: str) -> tuple[int, int]:

@@ -211,12 +211,15 @@ class SteppedRun:
 
 
 class _Ends(ActorGroup):
-    """Actors that end when the run does."""
+    """Actors that end when the run does, and act in the same cycles wherever an engine's windows end."""
 
     def __init__(self, actors: Sequence[Actor], run: SteppedRun) -> None:
         super().__init__(actors)
         self._run = run
+        self._reach = 0
 
     def until(self, finished: int) -> int:
         """See `ActorGroup`."""
-        return max(finished, min(super().until(finished), self._run.last))
+        if finished >= self._reach:
+            self._reach = max(finished, min(super().until(finished), self._run.last))
+        return self._reach

