@@ -5,6 +5,7 @@ from typing import Any
 from ironband.verbs import enums
 from ironband.verbs.addr import AH, GID, GRH, AHAttr, GlobalRoute
 from ironband.verbs.base import PyverbsCM, PyverbsObject, inc_rkey
+from ironband.verbs.connect import connect
 from ironband.verbs.cq import CQ, CQEX, WC, CompChannel, CqInitAttrEx, PollCqAttr
 from ironband.verbs.device import AsyncEvent, Context, Device, GIDEntry, get_device_list
 from ironband.verbs.device_attributes import DeviceAttr, PortAttr
@@ -61,6 +62,7 @@ __all__ = [
     "SendWR",
     "SrqAttr",
     "SrqInitAttr",
+    "connect",
     "get_device_list",
     "inc_rkey",
 ]

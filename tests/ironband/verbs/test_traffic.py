@@ -2,10 +2,12 @@
 
 import socket
 
+import numpy
 import pytest
 
 from ironband.verbs import (
     AH,
+    CQEX,
     GID,
     IBV_ACCESS_LOCAL_WRITE,
     IBV_ACCESS_REMOTE_WRITE,
@@ -16,6 +18,8 @@ from ironband.verbs import (
     IBV_QPT_RC,
     IBV_QPT_UC,
     IBV_QPT_UD,
+    IBV_REREG_MR_CHANGE_PD,
+    IBV_REREG_MR_CHANGE_TRANSLATION,
     IBV_SEND_INLINE,
     IBV_SEND_SIGNALED,
     IBV_SEND_SOLICITED,
@@ -43,18 +47,27 @@ from ironband.verbs import (
     IBV_WR_SEND_WITH_INV,
     MR,
     MW,
+    PD,
     SGE,
     AHAttr,
+    CqInitAttrEx,
     GlobalRoute,
     MWBind,
     MWBindInfo,
     NothingComesError,
+    PollCqAttr,
+    PyverbsRDMAError,
+    PyverbsUserError,
+    QPEx,
+    QPInitAttrEx,
     RecvWR,
     SendWR,
     SrqAttr,
     ibv_event_type,
 )
-from tests.ironband.verbs.sides import GRH_BYTES, Q_KEY, connect, connected, datagram, make_side
+from ironband.verbs import connect as connect_pairs
+from ironband.verbs.mem_alloc import posix_memalign, read, write
+from tests.ironband.verbs.sides import CAP, GRH_BYTES, Q_KEY, connect, connected, datagram, make_side
 
 TEXT = bytes(range(256)) * 20
 
@@ -320,6 +333,89 @@ def test_a_region_of_somebody_s_bytes_is_what_the_program_sees(star):
     one.send(b"into a bytearray")
     two.completion()
     assert there[:16] == b"into a bytearray"
+
+
+def test_a_region_of_an_array_is_what_the_program_sees(star):
+    one, two = connected(star)
+    numbers = numpy.arange(8, dtype=numpy.uint32)
+    region = MR(two.pd, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, address=numbers)
+    one.mr.write((77).to_bytes(4, "little"))
+    wr = one.request(4, IBV_WR_RDMA_WRITE)
+    wr.set_wr_rdma(region.rkey, region.buf + 4 * 3)
+    one.qp.post_send(wr)
+    one.completion()
+    assert list(numbers) == [0, 1, 2, 77, 4, 5, 6, 7]
+
+
+def test_a_region_moves_to_other_memory_and_another_domain(star):
+    one, two = connected(star)
+    domain = PD(two.context)
+    elsewhere = posix_memalign(64, 4096)
+    write(elsewhere, b"moved", 5)
+    flags = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD
+    before = two.mr.rkey
+    two.mr.rereg(flags, domain, elsewhere, 64)
+    assert (two.mr.rkey, two.mr.length, two.mr.read(5)) == (before, 64, b"moved")
+    domain.close()
+    assert not two.mr.is_open
+    assert read(elsewhere, 5) == b"moved"
+    assert one.mr.is_open
+
+
+def test_connected_queue_pairs_exchange_messages(star):
+    sides = make_side(star, "H1"), make_side(star, "H2")
+    one, two = sides
+    connect_pairs(one.qp, two.qp, is_global=True, rq_psn=5, sq_psn=5)
+    two.receive()
+    one.send(b"x")
+    assert two.completion().byte_len == 1
+    attr, init = one.qp.query()
+    assert (attr.qp_state, attr.dest_qp_num, attr.sq_psn, attr.path_mtu) == (IBV_QPS_RTS, two.qp.qp_num, 6, 4)
+    assert attr.ah_attr.dgid == two.context.query_gid(1, 0).gid
+    assert init.max_send_wr == 32
+    with pytest.raises(PyverbsUserError, match="connect: colour: there is no such attribute"):
+        connect_pairs(one.qp, two.qp, colour=1)
+
+
+def test_extended_queues_are_filled_and_read_call_by_call(star):
+    one, two = make_side(star, "H1"), make_side(star, "H2")
+    cqs = [CQEX(side.context, CqInitAttrEx(cqe=16)) for side in (one, two)]
+    pairs = [
+        QPEx(side.context, QPInitAttrEx(IBV_QPT_RC, scq=cq, rcq=cq, cap=CAP, pd=side.pd))
+        for side, cq in zip((one, two), cqs, strict=True)
+    ]
+    connect_pairs(*pairs)
+    for wr_id in (1, 2):
+        pairs[1].post_recv(RecvWR(wr_id, 1, [two.sge(64 * wr_id, 64)]))
+    one.mr.write(b"inline or not")
+    posting = pairs[0]
+    posting.wr_start()
+    posting.wr_id, posting.wr_flags = 3, 0
+    posting.wr_send_imm(0x1234)
+    posting.wr_set_inline_data(one.mr.buf, 6)
+    posting.wr_id, posting.wr_flags = 4, IBV_SEND_SIGNALED
+    posting.wr_send()
+    posting.wr_set_sge_list(2, [one.sge(10, 3), one.sge(0, 2)])
+    posting.wr_complete()
+    taken = []
+    while len(taken) < 2:
+        if cqs[1].start_poll(PollCqAttr()) == 0:
+            taken.append((cqs[1].wr_id, cqs[1].read_byte_len(), cqs[1].read_timestamp(), cqs[1].read_imm_data()))
+            cqs[1].end_poll()
+    (first, length, when, data), (second, other, later, _none) = taken
+    assert (first, length, second, other) == (1, 6, 2, 5)
+    assert when < later <= star.now
+    assert socket.ntohl(data) == 0x1234
+    assert (two.mr.read(6, 64), two.mr.read(5, 128)) == (b"inline", b"notin")
+    while cqs[0].start_poll():
+        pass
+    assert (cqs[0].wr_id, cqs[0].status) == (4, IBV_WC_SUCCESS)
+    posting.wr_start()
+    posting.wr_send()
+    posting.wr_abort()
+    posting.wr_complete()
+    with pytest.raises(PyverbsRDMAError, match="Failed to set up a work request: none was begun"):
+        posting.wr_set_sge(one.sge(0, 1))
 
 
 def test_a_zero_based_region_is_named_by_offsets(star):
