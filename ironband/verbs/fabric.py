@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, get_args
 
 from cosim.engines.base import ENGINES, MODEL
-from cosim.experiments.stepped_run import SteppedTask
+from cosim.experiments.stepped_run import RunOver, SteppedTask
 from cosim.experiments.verbs_run import BringUpMethod, VerbsRun, VerbsTask
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, read_topology
@@ -99,7 +99,7 @@ class Fabric(Network):
             if isinstance(error, UserError | ValueError):
                 raise PyverbsUserError(f"fabric {self.topology}: {error}") from error
             raise
-        self._is_over = False
+        self._is_over = self._has_told = False
         guids = {adapter_port(name)[0]: made.fabric.identity(name).node_guid for name in made.fabric.nodes}
         sm_lids = self._run.sm_lids
         super().__init__(
@@ -117,12 +117,23 @@ class Fabric(Network):
         self._is_over = True
         super().close()
         try:
-            with _told():
+            with self._told():
                 self._run.close()
         finally:
             self._directory.cleanup()
-        if self._run.difference:
+        if self._run.difference and not self._has_told:
             raise PyverbsError(self._run.difference)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of the run as those of this API."""
+        try:
+            yield
+        except RunOver as over:
+            self._has_told = True
+            raise PyverbsError(str(over)) from None
+        except UserError as error:
+            raise PyverbsUserError(str(error)) from error
 
     # Time.
 
@@ -145,19 +156,19 @@ class Fabric(Network):
         """Lets a little time pass, not more than so many cycles, 1 and above."""
         if most < 1:
             raise PyverbsUserError(f"step of {most} cycles: allowed 1 and above")
-        with _told():
+        with self._told():
             self._run.step(most)
 
     # Links.
 
     def cut(self, port: str) -> None:
         """Cuts the link at a port, such as `SW1[2]` or `H1`; up to 1,000 cycles pass until that is done."""
-        with _told():
+        with self._told():
             self._run.links.cut(port)
 
     def restore(self, port: str) -> None:
         """Joins it again, likewise. Ports wait for their link for a while; then the Subnet Manager hears of it."""
-        with _told():
+        with self._told():
             self._run.links.restore(port)
 
     def inject(self, port: str, kind: str, *, row: int = 1, bit: int = 0) -> None:
@@ -166,27 +177,18 @@ class Fabric(Network):
         KIND is bit_flip (of ROW, four bytes each, and BIT), lost_packet, lost_flow_control, truncate (from ROW on), ebp
         or stray_symbol.
         """
-        with _told():
+        with self._told():
             self._run.links.inject(port, kind, row=row, bit=bit)
 
     def errors(self, port: str, kind: str, every: int) -> None:
         """Makes errors of a kind happen to what a port sends, one in EVERY cycles on the average; 0: no more."""
-        with _told():
+        with self._told():
             self._run.links.errors(port, kind, every)
 
     def counters(self, port: str) -> dict[str, int]:
         """The performance counters of a port by name; 4,000 cycles pass until they are read."""
-        with _told():
+        with self._told():
             return self._run.links.counters(port)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Errors of the run as those of this API."""
-    try:
-        yield
-    except UserError as error:
-        raise PyverbsUserError(str(error)) from error
 
 
 def _checked_timeout(cycles: int) -> int:

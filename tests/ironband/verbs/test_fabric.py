@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from cosim.stimulus.actors import Replay
 from ironband.verbs import (
     CQ,
     IBV_LINK_LAYER_INFINIBAND,
@@ -20,6 +21,7 @@ from ironband.verbs import (
     AHAttr,
     Context,
     Fabric,
+    PyverbsError,
     PyverbsUserError,
     get_device_list,
 )
@@ -247,7 +249,7 @@ def test_a_fabric_that_is_closed_takes_its_contexts_along(star):
     star.close()
     star.close()
     assert not side.context.is_open
-    with pytest.raises(PyverbsUserError, match="the run is over"):
+    with pytest.raises(PyverbsError, match="the run is over"):
         star.step(1)
     with pytest.raises(PyverbsUserError, match="Context: has been closed"):
         CQ(side.context, 1)
@@ -291,6 +293,22 @@ def test_programs_see_the_same_on_rtl_and_on_the_golden_model():
     on_model = exchanged("model")
     assert exchanged("verilator", compared=True) == on_model
     assert exchanged("verilator", rtl=["SW1"]) == on_model
+
+
+def one_message_and(cycles: int) -> None:
+    with Fabric("star", engine="verilator", bring_up="bus", compared=True) as fabric:
+        one, two = connected(fabric)
+        two.receive()
+        one.send(b"x")
+        fabric.run(cycles)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cycles", [300, 10_000], ids=["told in the end", "told at once"])
+def test_a_difference_between_rtl_and_golden_model_is_an_error(monkeypatch, cycles):
+    monkeypatch.setattr(Replay, "posts_until", lambda replay, cycle: iter(()))
+    with pytest.raises(PyverbsError, match=r"(?s)^first difference: cycle .* H1.*the same program once more"):
+        one_message_and(cycles)
 
 
 @pytest.mark.slow
