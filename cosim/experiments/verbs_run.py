@@ -115,10 +115,14 @@ class VerbsRun:
         self.links = LinkControl(fabric, self._run, reader, task.seed)
         self._carrier = VerbsCarrier(consume=self._run.stand_still)
         self._run.begin([self._carrier, *(manager.carrier for manager in managers)])
-        while self.now < start or not all(manager.manager.resting for manager in managers):
-            self._run.step(_BRING_UP_CYCLES)
-        if managers:
-            topology = self._topology(self._managed(dict(zip(hosts, managers, strict=True))))
+        try:
+            while self.now < start or not all(manager.manager.resting for manager in managers):
+                self._run.step(_BRING_UP_CYCLES)
+            if managers:
+                topology = self._topology(self._managed(dict(zip(hosts, managers, strict=True))))
+        except BaseException:
+            self._run.end()
+            raise
         self._make_adapters(topology)
 
     def close(self) -> None:

@@ -22,8 +22,10 @@ _VARIANT: int = 0xFF
 class PyverbsObject:
     """An object."""
 
-    def __init__(self) -> None:
-        self.logger = logging.getLogger(type(self).__name__)
+    @property
+    def logger(self) -> logging.Logger:
+        """That of its class."""
+        return logging.getLogger(type(self).__name__)
 
     def set_log_level(self, val: int) -> None:
         """Sets what is logged."""

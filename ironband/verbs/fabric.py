@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, get_args
 
 from cosim.engines.base import ENGINES, MODEL
+from cosim.experiments.link_capture import link_capture
 from cosim.experiments.stepped_run import RunOver, SteppedTask
 from cosim.experiments.verbs_run import BringUpMethod, VerbsRun, VerbsTask
 from cosim.topology.subnet_fabric import fabric_of
@@ -48,6 +49,8 @@ class Fabric(Network):
         seed: int = 0,
         link_down_timeout: int | None = None,
         skip_timeouts: bool | None = None,
+        capture: str | Path | None = None,
+        capture_at: Sequence[str] = (),
     ) -> None:
         """Simulates it until it is brought up.
 
@@ -63,6 +66,8 @@ class Fabric(Network):
             link_down_timeout: cycles that ports wait for a link to come back; 2,500,000 at reset.
             skip_timeouts: where nothing in the fabric can answer any more, a time-out that is waited for comes at once,
                 and no cycle is simulated until then. By default that is so where RTL is simulated, not in the model.
+            capture: a file for Wireshark of what passes the links, there once the fabric is closed.
+            capture_at: the ports at whose links, all unless given.
 
         Raises:
             PyverbsUserError: no such topology, engine, method or node, or numbers that no port has.
@@ -74,32 +79,31 @@ class Fabric(Network):
             raise PyverbsUserError(f"bring_up {bring_up!r}: expected one of {', '.join(_METHODS)}")
         if vls not in _DATA_VLS:
             raise PyverbsUserError(f"vls {vls}: expected one of {', '.join(map(str, _DATA_VLS))}")
+        if capture_at and capture is None:
+            raise PyverbsUserError(f"capture_at {', '.join(capture_at)}: expected capture, the file, too")
         self.topology = str(topology)
         self.engine = engine
-        self._directory = TemporaryDirectory(prefix="ironband-")
-        try:
+        self._is_over = self._has_told = False
+        with ExitStack() as stack, self._told():
+            directory = stack.enter_context(TemporaryDirectory(prefix="ironband-"))
             described = read_topology(find_topology(self.topology))
             switch = SwitchParameters(vls=vls, mtu=mtu, lft_size=lft_size(described.subnet, {}, 0))
             made = fabric_of(described, switch, AdapterParameters(vls=vls, mtu=mtu))
-            nodes = None if rtl is None else _nodes(made.fabric.nodes, rtl)
+            file = None if capture is None else str(capture)
             stepped = SteppedTask(
                 made.fabric,
-                Path(self._directory.name),
+                Path(directory),
                 engine=engine,
-                rtl=nodes,
+                rtl=None if rtl is None else _nodes(made.fabric.nodes, rtl),
                 compared=compared and engine != MODEL,
+                taps=stack.enter_context(link_capture(made.fabric, made.widths, file, capture_at)),
             )
             skips = engine != MODEL if skip_timeouts is None else skip_timeouts
             task = VerbsTask(stepped, made.widths, bring_up, seed, skips=skips)
             if link_down_timeout is not None:
                 task = replace(task, link_down_timeout=_checked_timeout(link_down_timeout))
             self._run = VerbsRun(task)
-        except BaseException as error:
-            self._directory.cleanup()
-            if isinstance(error, UserError | ValueError):
-                raise PyverbsUserError(f"fabric {self.topology}: {error}") from error
-            raise
-        self._is_over = self._has_told = False
+            self._stack = stack.pop_all()
         guids = {adapter_port(name)[0]: made.fabric.identity(name).node_guid for name in made.fabric.nodes}
         sm_lids = self._run.sm_lids
         super().__init__(
@@ -116,11 +120,8 @@ class Fabric(Network):
             return
         self._is_over = True
         super().close()
-        try:
-            with self._told():
-                self._run.close()
-        finally:
-            self._directory.cleanup()
+        with self._stack, self._told():
+            self._run.close()
         if self._run.difference and not self._has_told:
             raise PyverbsError(self._run.difference)
 
@@ -132,8 +133,8 @@ class Fabric(Network):
         except RunOver as over:
             self._has_told = True
             raise PyverbsError(str(over)) from None
-        except UserError as error:
-            raise PyverbsUserError(str(error)) from error
+        except (UserError, ValueError) as error:
+            raise PyverbsUserError(f"fabric {self.topology}: {error}") from error
 
     # Time.
 

@@ -203,6 +203,17 @@ def test_counters_count_what_programs_send(star):
     assert star.counters("SW1[2]")["xmit_pkts"] == 1
 
 
+def test_what_passes_a_link_is_captured(tmp_path):
+    file = tmp_path / "verbs.pcapng"
+    with Fabric("star", bring_up="bus", capture=file, capture_at=["H1"]) as fabric:
+        one, two = connected(fabric)
+        two.receive()
+        one.send(MESSAGE[:100])
+        two.completion()
+        one.completion()
+    assert MESSAGE[:100] in file.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -212,6 +223,9 @@ def test_counters_count_what_programs_send(star):
         (("star", {"vls": 3}), "vls 3: expected one of 1, 2, 4, 8"),
         (("star", {"mtu": 1000}), "fabric star: .*1000"),
         (("star", {"rtl": ["SW9"]}), "rtl SW9: no such node; there are SW1, H1, H2"),
+        (("star", {"rtl": ["SW1"]}), "fabric star: model simulates whole fabrics only: expected verilator or icarus"),
+        (("star", {"capture_at": ["H1"]}), "capture_at H1: expected capture, the file, too"),
+        (("star", {"capture": "verbs.pcapng", "capture_at": ["H9"]}), "fabric star: H9: no such node"),
         (("star", {"link_down_timeout": 0}), r"link_down_timeout 0: allowed 1\.\.16777215"),
     ],
 )
