@@ -134,7 +134,8 @@ class Fabric(Network):
             self._has_told = True
             raise PyverbsError(str(over)) from None
         except (UserError, ValueError) as error:
-            raise PyverbsUserError(f"fabric {self.topology}: {error}") from error
+            text = str(error)
+            raise PyverbsUserError(text if self.topology in text else f"fabric {self.topology}: {text}") from error
 
     # Time.
 

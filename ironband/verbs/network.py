@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ class Network(ABC):
         self.hosts = {host.name: host for host in hosts}
         self._vain_polls = 0
         _open.append(self)
+        # A program, or who types, may leave it open.
+        atexit.register(self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +78,7 @@ class Network(ABC):
         """Ends it, and all contexts at it; nothing if that has happened."""
         if self in _open:
             _open.remove(self)
+            atexit.unregister(self.close)
             for host in self.hosts.values():
                 for listener in list(host.listeners):
                     listener.close()

@@ -23,6 +23,7 @@ from ironband.verbs import (
     Fabric,
     PyverbsError,
     PyverbsUserError,
+    connect,
     get_device_list,
 )
 from tests.ironband.verbs.sides import attributes, connected, make_side
@@ -169,6 +170,24 @@ def test_a_link_that_comes_back_in_time_loses_nothing(star):
     assert one.completion().status == IBV_WC_SUCCESS
 
 
+def test_a_host_has_all_its_ports(tmp_path):
+    file = tmp_path / "two.net"
+    file.write_text(
+        'Switch 4 "S"\n[1] "A"[1]\n[2] "A"[2]\n[3] "B"[1]\n[4] "B"[2]\n'
+        + "".join(f'Hca 2 "{host}"\n[1] "S"[{port}]\n[2] "S"[{port + 1}]\n' for host, port in (("A", 1), ("B", 3)))
+    )
+    with Fabric(file) as fabric:
+        one, two = make_side(fabric, "A"), make_side(fabric, "B")
+        lids = {side.context.query_port(number).lid for side in (one, two) for number in (1, 2)}
+        assert len(lids) == 4
+        connect(one.qp, two.qp, port_num=2)
+        two.receive()
+        before = fabric.counters("B[2]")["rcv_pkts"]
+        one.send(b"by the second port")
+        assert two.completion().byte_len == 18
+        assert fabric.counters("B[2]")["rcv_pkts"] > before
+
+
 def test_traffic_goes_another_way_when_the_subnet_manager_has_found_it():
     with Fabric("ring_4", link_down_timeout=1_000) as ring:
         one, two = connected(ring, hosts=("H1", "H2"), timeout=8)
@@ -217,7 +236,7 @@ def test_what_passes_a_link_is_captured(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (("nowhere",), "fabric nowhere: .*nowhere"),
+        (("nowhere",), "topology 'nowhere': no such file, and Ironband comes with: .*star"),
         (("star", {"engine": "fpga"}), "engine 'fpga': expected one of verilator, icarus, amaranth, model"),
         (("star", {"bring_up": "hand"}), "bring_up 'hand': expected one of sm, bus"),
         (("star", {"vls": 3}), "vls 3: expected one of 1, 2, 4, 8"),
@@ -267,6 +286,18 @@ def test_a_fabric_that_is_closed_takes_its_contexts_along(star):
         star.step(1)
     with pytest.raises(PyverbsUserError, match="Context: has been closed"):
         CQ(side.context, 1)
+
+
+def test_a_program_that_closes_nothing_leaves_nothing(tmp_path):
+    program = (
+        "from ironband.verbs import CQ, Context, Fabric; CQ(Context(Fabric('star', bring_up='bus'), 'H1'), 1).poll()"
+    )
+    environment = {"TMPDIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupted_program_ends_at_once_and_leaves_nothing(tmp_path):
