@@ -155,7 +155,7 @@ class CmHost:
     def local_port(self, source: Endpoint) -> HostPort | None:
         """The host's port that has an address; 127.0.0.1 is the first that works."""
         port = self.plan.port_of(source.address)
-        if port is None and source.address.is_loopback:
+        if port is None and source.is_loopback:
             return self.first_port
         return port if port in self.ports else None
 

@@ -156,7 +156,7 @@ class CmId:
         plan = self.host.plan
         near = self.port or self.host.first_port
         far = plan.port_of(destination.address)
-        if destination.is_any or (far is None and destination.address.is_loopback):
+        if destination.is_any or (far is None and destination.is_loopback):
             far = near
         address = None if near is None else plan.address_of(near)
         if near is None or far is None or address is None:

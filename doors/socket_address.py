@@ -20,6 +20,7 @@ _FAMILY: Final = struct.Struct("=H")
 _IN: Final = struct.Struct("=H2s4s8x")
 _IN6: Final = struct.Struct("=H2s4x16s4x")
 _IB: Final = struct.Struct("=H2s4x16s8s8s8x")
+_LOOPBACKS: Final = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 _WHOLE_SERVICE: Final = b"\xff" * 8
 
 
@@ -36,6 +37,11 @@ class Endpoint(NamedTuple):
     def is_any(self) -> bool:
         """Whether it is each address of its host."""
         return self.address.is_unspecified
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is a host's name for itself: 127.0.0.1 or ::1."""
+        return self.address in _LOOPBACKS
 
     @classmethod
     def unpack(cls, data: bytes) -> Endpoint | None:

@@ -191,7 +191,7 @@ class IdealWire:
         return bool(sent) or has_mads
 
 
-def _describe(port: HostPort, index: int) -> None:
+def describe(port: HostPort, index: int) -> None:
     guid = _guid(index)
     port.known[SmaAttribute.NODE_INFO] = NODE_INFO.pack(
         node_type=NodeType.CA,
