@@ -30,7 +30,7 @@ class AddressPlan:
     """The addresses of all hosts' ports, by a file or by their LIDs."""
 
     def __init__(self, ports: Mapping[str, Sequence[HostPort]], file: Path | None = None) -> None:
-        """FILE has lines "ADDRESS HOST[PORT]", "HOST" being its port 1, empty ones, and comments that begin with #.
+        """FILE has lines "ADDRESS HOST[PORT]", "HOST" being its port 1, empty ones, and comments with # in front.
 
         Raises:
             UserError: the file cannot be read, or a line in it is none.
@@ -62,8 +62,8 @@ def _read(file: Path, ports: Mapping[str, HostPort]) -> Iterator[tuple[IPv4Addre
         raise UserError(f"{file}: addresses cannot be read: {why}") from None
     seen: dict[object, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
+        words = line.strip().split(None, 1)
+        if not words or words[0].startswith("#"):
             continue
         place = f"{file}:{number}"
         if len(words) != 2:

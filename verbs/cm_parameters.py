@@ -17,8 +17,8 @@ __all__ = ["CmRoute", "ConnectionPath", "ConnectionReply", "ConnectionRequest", 
 _PACKET_RATE: Final = 3
 """10 Gbit/s, in the code of StaticRateControl: 4X at SDR."""
 
-_MIN_RNR_TIMER: Final = 12
-"""640 us."""
+_MIN_RNR_TIMER: Final = 0
+"""655 ms: as Linux has it, whose consumers count on that time to post what is to be received."""
 
 _SERVICES: Final = {QpType.RC: ConnectedService.RC, QpType.UC: ConnectedService.UC}
 

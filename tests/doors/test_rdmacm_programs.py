@@ -1,0 +1,156 @@
+"""Programs that others wrote for librdmacm, and rdma-core's own tests of it, unmodified, over our adapters."""
+
+import gzip
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.doors.ideal_wire import IdealWire
+
+SERVER = "127.87.0.1"
+TESTS = Path("/usr/share/doc/rdma-core/tests")
+
+
+def needs(program: str, package: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"NOT TESTED with {program}: apt-get install {package}")
+
+
+@pytest.fixture
+def wire(tmp_path):
+    with IdealWire(tmp_path) as made:
+        yield made
+
+
+def talk(wire: IdealWire, server: str, client: str) -> tuple[str, str]:
+    """What two programs print that both end well, at H1 and H2; the client tries until the server listens."""
+    with wire.start(*server.split(), host="H1") as listening:
+        try:
+            deadline = time.monotonic() + 30
+            while True:
+                with wire.start(*client.split(), host="H2") as asking:
+                    printed = asking.communicate(timeout=60)[0]
+                if not asking.returncode or listening.poll() is not None or time.monotonic() > deadline:
+                    break
+                time.sleep(0.2)
+            heard = listening.communicate(timeout=30)[0]
+        finally:
+            listening.kill()
+    assert (asking.returncode, listening.returncode) == (0, 0), printed + heard
+    assert not wire.told
+    return heard, printed
+
+
+def test_rping(wire):
+    needs("rping", "rdmacm-utils")
+    _heard, printed = talk(wire, "rping -s -C 5", f"rping -c -v -a {SERVER} -C 5")
+    pings = re.findall(r"rdma-ping-(\d): (\S+)", printed)
+    letters = bytes(range(65, 123)).decode()
+    assert pings == [(str(index), (letters * 2)[index : index + 50]) for index in range(5)]
+    assert wire.packets > 30
+
+
+@pytest.mark.parametrize("program", ["ib_write_lat -R -n 50", "ib_send_lat -R -n 50 -e", "ib_read_bw -R -n 50"])
+def test_perftest_connects_by_rdma_cm(wire, program):
+    needs("ib_write_lat", "perftest")
+    heard, printed = talk(wire, program, f"{program} {SERVER}")
+    for text in (heard, printed):
+        assert re.search(r"rdma_cm QPs\s*: ON", text)
+        assert re.search(r"\n +\d+ +50 +\d", text)
+
+
+@pytest.mark.parametrize("kind", ["msg", "dgram"])
+def test_libfabric_over_verbs(wire, kind):
+    needs("fi_pingpong", "libfabric-bin")
+    _heard, printed = talk(
+        wire, f"fi_pingpong -p verbs -e {kind} -I 5 -S 1024", f"fi_pingpong -p verbs -e {kind} -I 5 -S 1024 {SERVER}"
+    )
+    assert re.search(r"1k +5 +=5", printed)
+
+
+def test_libfabrics_reliable_datagrams_over_verbs(wire):
+    needs("fi_pingpong", "libfabric-bin")
+    program = "fi_pingpong -p verbs;ofi_rxm -e rdm -I 5 -S 4096"
+    _heard, printed = talk(wire, program, f"{program} {SERVER}")
+    assert re.search(r"4k +5 +=5", printed)
+
+
+@pytest.mark.parametrize(
+    ("server", "client"),
+    [
+        ("ucmatose -C 10", f"ucmatose -C 10 -s {SERVER}"),
+        ("udaddy -C 10", f"udaddy -C 10 -s {SERVER}"),
+        ("rdma_server", f"rdma_client -s {SERVER}"),
+        ("riostream -S 100 -I 20 -C 10", f"riostream -S 100 -I 20 -C 10 -s {SERVER}"),
+        ("rstream -S 100 -I 20 -C 10", f"rstream -S 100 -I 20 -C 10 -s {SERVER}"),
+    ],
+    ids=lambda text: text.split()[0],
+)
+def test_rdma_cores_examples(wire, server, client):
+    needs(server.split()[0], "rdmacm-utils")
+    talk(wire, server, client)
+
+
+def test_nobody_listening_is_a_refused_connection(wire):
+    needs("rping", "rdmacm-utils")
+    with wire.start("rping", "-c", "-a", SERVER, "-C", "1") as asking:
+        printed = asking.communicate(timeout=60)[0]
+    assert asking.returncode
+    assert "RDMA_CM_EVENT_REJECTED, error 8" in printed
+
+
+def test_an_address_that_nobody_has_cannot_be_resolved(wire):
+    needs("rping", "rdmacm-utils")
+    with wire.start("rping", "-c", "-a", "10.1.2.3", "-C", "1") as asking:
+        printed = asking.communicate(timeout=60)[0]
+    assert asking.returncode
+    assert "RDMA_CM_EVENT_ADDR_ERROR, error -113" in printed
+
+
+def test_a_server_that_is_killed_disconnects_its_client(wire):
+    needs("rping", "rdmacm-utils")
+    with wire.start("rping", "-s", host="H1") as listening:
+        time.sleep(0.5)
+        with wire.start("rping", "-c", "-a", SERVER, host="H2") as asking:
+            time.sleep(0.5)
+            assert asking.poll() is None
+            listening.kill()
+            printed = asking.communicate(timeout=60)[0]
+    assert "DISCONNECT EVENT" in printed
+
+
+RUNNER = """
+import os, sys
+from args_parser import parser
+import tests.base as base
+parser.parse_args()
+# A host's ports have addresses here, but no network device in the kernel.
+base.RDMATestCase._get_ip_mac = lambda self, dev, port, index: self.args.append([dev, port, index, "127.87.0.1", ""])
+import unittest
+unittest.main(module="tests.test_rdmacm")
+"""
+
+
+def test_rdma_cores_own_tests_of_librdmacm(wire, tmp_path):
+    python = "/usr/bin/python3"
+    probe = subprocess.run([python, "-c", "import pyverbs"], capture_output=True, check=False)
+    if probe.returncode or not TESTS.is_dir():
+        pytest.skip("NOT TESTED with rdma-core's own tests: apt-get install python3-pyverbs")
+    there = tmp_path / "their" / "tests"
+    shutil.copytree(TESTS, there)
+    for packed in there.glob("*.gz"):
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+    (there.parent / "runner.py").write_text(RUNNER)
+    command = [python, "runner.py", "--dev", "rxe_ironband0", "-v"]
+    environment = wire.environment() | {"PYTHONPATH": f"{there.parent}:{there}"}
+    done = subprocess.run(
+        command, cwd=there.parent, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    results = dict(re.findall(r"^(test_\w+) .*?\.\.\. (?:.*\n)*?(ok|ERROR|FAIL|skipped)", done.stderr, re.MULTILINE))
+    assert len(results) == 10, done.stderr
+    failed = {name for name, result in results.items() if result != "ok"}
+    assert failed == {name for name in results if "multicast" in name}, done.stderr
