@@ -105,6 +105,11 @@ class CmHost:
         """Takes a MAD that has come to a port."""
         self.manager.received(mad, _route_of(port, address), self._clock().time)
 
+    def hurry(self, mad: bytes, *, is_sender: bool) -> None:
+        """A message that it has sent, or that was for it, has not arrived and never will."""
+        if self._manager is not None:
+            self._manager.hurry(mad, is_sender=is_sender)
+
     # Ports of port spaces.
 
     def hold(self, holder: Listener, space: int, source: Endpoint) -> Endpoint:
@@ -190,6 +195,7 @@ class CmHosts:
 
     def __init__(self, ports: Mapping[str, Sequence[HostPort]], plan: AddressPlan, clock: Callable[[], Moment]) -> None:
         """CLOCK says what time it is for programs."""
+        self._plan = plan
         self._hosts = {name: CmHost(host, plan, clock) for name, host in ports.items()}
 
     def __getitem__(self, name: str) -> CmHost:
@@ -200,6 +206,13 @@ class CmHosts:
         """Lets time pass, and gives ports what they are to send."""
         for host in self._hosts.values():
             host.poll()
+
+    def lost(self, port: HostPort, address: Address, mad: bytes) -> None:
+        """A MAD from a port to an address has not arrived and never will: nobody waits for time to say so."""
+        reached = self._plan.port_with_lid(address.lid)
+        self._hosts[port.host].hurry(mad, is_sender=True)
+        if reached is not None:
+            self._hosts[reached.host].hurry(mad, is_sender=False)
 
     @property
     def deadline(self) -> int | None:

@@ -166,6 +166,7 @@ class Door:
             for port in ports:
                 self._files[port].append((ports, files))
         self._communication = CmHosts(self.ports, plan, lambda: self.now)
+        self.management.on_lost = self._communication.lost
         (directory / "hosts" / "default").symlink_to(next(iter(machines)))
         self.clients = Clients(
             directory / "socket",

@@ -27,6 +27,8 @@ class Management:
     Attributes:
         sent: MADs that have left by a host's link, by host.
         time_outs: MADs that had no answer.
+        on_lost: called with each MAD that has not arrived and never will, whose port sent it, and where to; but not
+            with those that their port's agents wait for an answer to.
     """
 
     def __init__(
@@ -42,11 +44,12 @@ class Management:
         """WINDOW is how many SMPs may be in the fabric at once; POST takes packets and their slots."""
         self.sent: Counter[str] = Counter()
         self.time_outs = 0
+        self.on_lost: Callable[[HostPort, Address, bytes], None] = lambda port, address, mad: None
         self._post = post
         self._tell = tell
         self._layer = layer
         self._window = SmpWindow(layer, window)
-        self._flights: dict[bytes, int] = {}
+        self._flights: dict[bytes, tuple[int, HostPort, Address, bytes]] = {}
         self._stale: dict[tuple[HostPort, SmaAttribute], None] = {}
         self._loops: deque[tuple[HostPort, Address, bytes]] = deque()
         layer.on_answer = self._answered
@@ -102,7 +105,10 @@ class Management:
         self._stale.clear()
         for port in self._port_at.values():
             port.mads.expire(now, bound)
-        self._flights = {key: over for key, over in self._flights.items() if over > now.cycle}
+        for key, (over, port, address, mad) in list(self._flights.items()):
+            if over <= now.cycle:
+                del self._flights[key]
+                self.on_lost(port, address, mad)
 
     def send(self, now: Moment, bound: int) -> None:
         """Post all that ports have to send."""
@@ -135,9 +141,11 @@ class Management:
             return
         made = packet_of(port, outgoing.address, outgoing.mad, self._vls[port.node])
         if made is None:
+            if not outgoing.answered:
+                self.on_lost(port, outgoing.address, outgoing.mad)
             return
         if not outgoing.answered:
-            self._flights[flight_key(outgoing.mad)] = over
+            self._flights[flight_key(outgoing.mad)] = over, port, outgoing.address, outgoing.mad
         if not is_own:
             self.sent[port.host] += 1
         self._post(port, *made)

@@ -40,6 +40,7 @@ class ServeTask:
         link_down_timeout: cycles that ports wait for a link to come back.
         seed: draws traffic and errors.
         managed: whether our own Subnet Manager brings the fabric up, and looks after it.
+        addresses: a file that says which IP address each port has; without, their LIDs do.
     """
 
     fabric: FabricParameters
@@ -50,6 +51,7 @@ class ServeTask:
     link_down_timeout: int = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     seed: int = 0
     managed: bool = False
+    addresses: Path | None = None
 
 
 def make_door(
@@ -71,6 +73,7 @@ def make_door(
         settings=SubnetSettings(light_sweep_period=None) if task.managed else None,
         ready=ready,
         tell=tell,
+        addresses=task.addresses,
     )
 
 

@@ -11,7 +11,7 @@ from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
 from ironband.capture_options import capture_options
-from ironband.common import DIRECTORY, SEED, STDOUT, VLS, input_errors, json_option
+from ironband.common import DIRECTORY, FILE, SEED, STDOUT, VLS, input_errors, json_option
 from ironband.serve_directory import program_path, server_directory
 from ironband.up_options import (
     lft_size,
@@ -45,6 +45,12 @@ __all__ = ["serve"]
     help="Where programs are by default: at a machine with these adapters.  [default: the first host of the file]",
 )
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
+@click.option(
+    "--addresses",
+    type=FILE,
+    metavar="FILE",
+    help="Lines ADDRESS HOST[PORT]: the ports' IP addresses.  [default: 127.87.0.0 and the LID]",
+)
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
@@ -60,6 +66,7 @@ def serve(
     bring_up: str,
     host: str | None,
     at: Path | None,
+    addresses: Path | None,
     vls: int,
     link_down_timeout: int,
     seed: int,
@@ -101,6 +108,7 @@ def serve(
                 link_down_timeout=link_down_timeout,
                 seed=seed,
                 managed=bring_up == "sm",
+                addresses=addresses,
             )
             with link_capture(made.fabric, made.widths, capture_file, capture_at) as taps:
                 return run_session(

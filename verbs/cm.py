@@ -165,6 +165,24 @@ class CommunicationManager:
                 else:
                     connection.received(message, record)
 
+    def hurry(self, mad: bytes, *, is_sender: bool) -> None:
+        """The back end knows that a message, which was sent from here or was for here, never arrives.
+
+        What waits for it, or for an answer to it, acts as if its time were up.
+        """
+        found = cm_message(mad)
+        if found is None:
+            return
+        message, record = found
+        if message in (CmMessage.SIDR_REQ, CmMessage.SIDR_REP):
+            if is_sender is (message is CmMessage.SIDR_REQ):
+                self._expire_lookup(record.request_id)
+            return
+        name = "local_comm_id" if is_sender else "remote_comm_id"
+        connection = self._connections.get(record.get(name, 0))
+        if connection is not None and connection.waits_for_peer:
+            connection.expire()
+
     def poll(self, now: int) -> list[OutgoingMessage]:
         """Lets time pass to cycle `now`, and gives what is to be sent in it."""
         self._pass_time(now)
@@ -206,9 +224,13 @@ class CommunicationManager:
             for connection in [one for one in self._connections.values() if one.deadline == due]:
                 connection.expire()
             for number in [number for number, one in self._lookups.items() if one.deadline == due]:
-                if not self._lookups[number].expire():
-                    del self._lookups[number]
+                self._expire_lookup(number)
         self.now = now
+
+    def _expire_lookup(self, number: int) -> None:
+        lookup = self._lookups.get(number)
+        if lookup is not None and not lookup.expire():
+            del self._lookups[number]
 
     def _next_deadline(self) -> int | None:
         connections = (one.deadline for one in self._connections.values())

@@ -231,6 +231,11 @@ class Connection:
 
     # What the communication manager calls.
 
+    @property
+    def waits_for_peer(self) -> bool:
+        """Whether it waits for the peer's communication manager, which answers at once."""
+        return self.state in (ConnectionState.REQ_SENT, ConnectionState.REP_SENT, ConnectionState.DREQ_SENT)
+
     def received(self, message: CmMessage, record: Record) -> None:
         """Takes a message that is for it."""
         match message:

@@ -34,10 +34,10 @@ class CmFabric:
     """Hosts H1, H2, ...
 
     Attributes:
-        lose: whether a MAD is lost.
+        lose: whether a MAD is lost; of it communication managers hear, if they have who `knows_losses`.
     """
 
-    def __init__(self, hosts: int = 2) -> None:
+    def __init__(self, hosts: int = 2, *, knows_losses: bool = False) -> None:
         layer = MadLayer()
         self.ports: dict[str, list[HostPort]] = {}
         for index in range(1, hosts + 1):
@@ -48,6 +48,8 @@ class CmFabric:
         self.hosts = CmHosts(self.ports, AddressPlan(self.ports), lambda: self.now)
         self.ids = OpenIds()
         self.lose: Callable[[bytes], bool] = lambda mad: False
+        self.losses = 0
+        self.knows_losses = knows_losses
 
     def carry(self) -> None:
         """Carries MADs until there are none."""
@@ -62,7 +64,11 @@ class CmFabric:
             for port, one in posts:
                 made, reached = packet_of(port, one.address, one.mad, 1), by_lid[one.address.lid]
                 found = mad_in(reached, made[1]) if made is not None else None
-                if found is not None and not self.lose(one.mad):
+                if found is None or self.lose(one.mad):
+                    self.losses += 1
+                    if self.knows_losses:
+                        self.hosts.lost(port, one.address, one.mad)
+                else:
                     reached.mads.received(*found, self.now)
 
     def wait(self) -> None:

@@ -47,7 +47,7 @@ def described_hosts(hosts: int) -> dict[str, UverbsAdapter]:
     made = {}
     for index in range(1, hosts + 1):
         port = HostPort(layer, f"H{index}", index, 1)
-        _describe(port, index)
+        describe(port, index)
         gids = [PREFIX << 64 | _guid(index) + 1, *[0] * (GUIDS - 1)]
         transport = Adapter([Port(index, gids, p_keys=list(port.p_keys), mtu=2048)])
         made[port.host] = UverbsAdapter(transport, [port])
@@ -167,7 +167,9 @@ class IdealWire:
                 carried = True
                 made = packet_of(port, outgoing.address, outgoing.mad, 1)
                 reached = self._ports.get(outgoing.address.lid)
-                if made is not None and reached is not None and not self.lose_mad(outgoing.mad):
+                if made is None or reached is None or self.lose_mad(outgoing.mad):
+                    self.communication.lost(port, outgoing.address, outgoing.mad)
+                else:
                     found = mad_in(reached, made[1])
                     assert found is not None
                     reached.mads.received(*found, self.moment)

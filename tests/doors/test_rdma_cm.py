@@ -448,6 +448,49 @@ def test_a_datagram_service_that_is_refused_is_unreachable(server, client, how):
     assert (told.code, told.status) == (UNREACHABLE, 1 if how == "nobody" else 2)
 
 
+# What a fabric loses, as one knows that has nothing in flight any more.
+
+
+@pytest.mark.parametrize("space", [PortSpace.TCP, PortSpace.UDP])
+def test_nobody_waits_for_what_cannot_come_any_more(space):
+    fabric = CmFabric(knows_losses=True)
+    server, client = Program(fabric, 1), Program(fabric, 2)
+    listening(server, space)
+    fabric.lose = lambda mad: True
+    asking(client, space)
+    told = client.event()
+    assert (told.code, told.status, fabric.now.time) == (UNREACHABLE, -errno.ETIMEDOUT, 0)
+    assert fabric.losses in (16, 17)
+
+
+@pytest.mark.parametrize("kind", [*CmMessage])
+def test_whatever_is_lost_is_made_up_for_at_once(kind):
+    fabric = CmFabric(knows_losses=True)
+    server, client = Program(fabric, 1), Program(fabric, 2)
+    left = Counter({kind: 3})
+
+    def lose(mad: bytes) -> bool:
+        left[CM_MAD["attribute_id"].read(mad)] -= 1
+        return left[CM_MAD["attribute_id"].read(mad)] >= 0
+
+    fabric.lose = lose
+    far, near = connected(server, client)
+    client.command(CmCommand.DISCONNECT, layouts.ONLY_ID.pack(id=near))
+    assert (client.event().code, server.event().code) == (DISCONNECTED, DISCONNECTED)
+    assert far
+    near = asking(client)
+    server.command(CmCommand.REJECT, layouts.REJECT.pack(id=server.event().id))
+    assert client.event().code is REJECTED
+    datagrams = server.create(PortSpace.UDP)
+    server.bind(datagrams, address(1, TCP_PORT))
+    server.listen(datagrams)
+    near = asking(client, PortSpace.UDP)
+    server.accept(server.event().id)
+    assert client.event().code is ESTABLISHED
+    assert fabric.now.time == 0
+    assert fabric.losses == (0 if kind in (CmMessage.MRA, CmMessage.LAP, CmMessage.APR) else 3)
+
+
 # What is refused.
 
 
