@@ -10,13 +10,12 @@ from typing import Any
 from doors import rdma_cm_layouts as layouts
 from doors.address_plan import AddressPlan
 from doors.cm_host import CmHosts
-from doors.host_port import HostPort
-from doors.mad_layer import MadLayer, Moment
+from doors.mad_layer import Moment
 from doors.packets import mad_in, packet_of
 from doors.rdma_cm_device import OpenIds, RdmaCmDevice
 from doors.rdma_cm_layouts import CmCommand, CmEventCode
 from doors.socket_address import Endpoint
-from tests.doors.ideal_wire import describe
+from tests.doors.ideal_wire import described_hosts
 from wire.ip_cm import PortSpace
 
 __all__ = ["TCP_PORT", "CmFabric", "Event", "Program", "address"]
@@ -38,12 +37,7 @@ class CmFabric:
     """
 
     def __init__(self, hosts: int = 2, *, knows_losses: bool = False) -> None:
-        layer = MadLayer()
-        self.ports: dict[str, list[HostPort]] = {}
-        for index in range(1, hosts + 1):
-            port = HostPort(layer, f"H{index}", index, 1)
-            describe(port, index)
-            self.ports[port.host] = [port]
+        self.ports = {name: list(host.ports) for name, host in described_hosts(hosts).items()}
         self.now = Moment(0, 0)
         self.hosts = CmHosts(self.ports, AddressPlan(self.ports), lambda: self.now)
         self.ids = OpenIds()
