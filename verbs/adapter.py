@@ -52,7 +52,14 @@ class Adapter:
         on_event: gets each asynchronous event.
     """
 
-    def __init__(self, ports: Sequence[Port], *, cycle_ns: int = CYCLE_NS, limits: AdapterLimits | None = None) -> None:
+    def __init__(
+        self,
+        ports: Sequence[Port],
+        *,
+        cycle_ns: int = CYCLE_NS,
+        limits: AdapterLimits | None = None,
+        first_qp: int = FIRST_QP,
+    ) -> None:
         self.ports = tuple(ports)
         self.limits = AdapterLimits() if limits is None else limits
         self.keys = KeyTable(self.limits)
@@ -67,7 +74,7 @@ class Adapter:
         self._reliable_domains: dict[ReliableDomain, None] = {}
         self._xrc_domains: dict[XrcDomain, None] = {}
         self._xrc_receives: dict[int, XrcReceives] = {}
-        self._numbers = count(FIRST_QP)
+        self._numbers = count(first_qp)
         self._domain_numbers = count(1)
         self._domains: dict[ProtectionDomain, None] = {}
         self._completion_queues: dict[CompletionQueue, None] = {}

@@ -16,6 +16,7 @@ from verbs.completions import (
     WorkCompletion,
 )
 from verbs.frame import Envelope
+from verbs.incidents import Incident
 from verbs.port import Port
 from verbs.receive_queue import ReceiveQueue, SharedReceiveQueue
 from verbs.regions import KeyTable, ProtectionDomain, ProtectionError, ReliableDomain, XrcDomain
@@ -71,6 +72,7 @@ class PairState:
         xrc_domain: of XRC that receives.
         context: of RD, the part of a context that sends.
         changed: says that there may be something to send.
+        on_incident: called with each incident and its PSN.
         fail: takes the queue pair to SQE or ERR, and flushes what the state flushes.
         report: tells of an asynchronous event.
     """
@@ -95,6 +97,7 @@ class PairState:
     context: MessageContext | None = None
     changed: Callable[[], None] = lambda: None
     on_send_ended: Callable[[SendRequest], None] = lambda request: None
+    on_incident: Callable[[Incident, int], None] = lambda incident, psn: None
 
     @property
     def port(self) -> Port:

@@ -10,6 +10,7 @@ from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.end_to_end_credits import EndToEndCredits
 from verbs.frame import Envelope, Outgoing
+from verbs.incidents import Incident
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
 from verbs.psn import PSN_MASK, PSN_WINDOW, psn_add, psn_after
@@ -323,12 +324,13 @@ class RcRequester:
     def _missed_answer(self, now: int) -> None:
         """An answer came that follows one that did not: a NAK that is implied (IBTA vol 1, 9.7.5.2.4)."""
         if not self._recovering:
-            self._try_again(now)
+            self._try_again(now, Incident.IMPLIED_NAK)
             self._recovering = True
 
     def _not_ready(self, timer_code: int, now: int) -> None:
         if self._retries.waits_for_receiver:
             return
+        self._pair.on_incident(Incident.RNR_NAK, self._unacknowledged)
         if self._retries.wait_for_receiver(timer_code, now):
             self._go_to(self._unacknowledged)
         else:
@@ -336,7 +338,7 @@ class RcRequester:
 
     def _refused(self, code: int, now: int) -> None:
         if code == NakCode.PSN_SEQUENCE_ERROR:
-            self._try_again(now)
+            self._try_again(now, Incident.SEQUENCE_NAK)
         else:
             status = next((status for nak, status in _NAK_STATUS.items() if nak == code), CompletionStatus.BAD_RESP_ERR)
             self._fail(status)
@@ -347,12 +349,13 @@ class RcRequester:
         """Lets time pass to `now`."""
         if self._retries.expire(now):
             self._recovering = False
-            self._try_again(now)
+            self._try_again(now, Incident.TIMEOUT)
 
-    def _try_again(self, now: int) -> None:
+    def _try_again(self, now: int, incident: Incident) -> None:
         """Sends again from the oldest PSN that is not acknowledged, if that is still allowed."""
         if self._retries.waits_for_receiver:
             return  # and then it is sent again from there anyway
+        self._pair.on_incident(incident, self._unacknowledged)
         if self._retries.spend():
             self._go_to(self._unacknowledged)
             self._retries.start_timeout(now, anew=True)

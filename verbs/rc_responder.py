@@ -10,6 +10,7 @@ from verbs.arrived import Arrived
 from verbs.completions import AsyncEventType, CompletionStatus
 from verbs.fields import aeth_bytes, atomic_ack_bytes
 from verbs.frame import Envelope, Outgoing
+from verbs.incidents import Incident
 from verbs.incoming import IncomingMessage, ReceiverNotReadyError, RefusedRequestError
 from verbs.memory import MemoryFaultError
 from verbs.pair_state import PairState
@@ -124,7 +125,7 @@ class RcResponder:
         elif behind <= PSN_WINDOW:
             self._repeat(packet, psn, behind)
         elif not self._has_refused:
-            self._refuse(AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR)
+            self._refuse(AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR, Incident.OUT_OF_SEQUENCE)
 
     def _carry_out(self, packet: Arrived) -> None:
         operation = packet.operation
@@ -142,7 +143,7 @@ class RcResponder:
                 if packet.ack_req:
                     self._acknowledge()
         except ReceiverNotReadyError:
-            self._refuse(AckKind.RNR_NAK, self._target_of(packet).attributes.min_rnr_timer)
+            self._refuse(AckKind.RNR_NAK, self._target_of(packet).attributes.min_rnr_timer, Incident.NOT_READY)
         except RefusedRequestError as refused:
             self._give_up(refused)
 
@@ -208,6 +209,7 @@ class RcResponder:
     # Duplicates.
 
     def _repeat(self, packet: Arrived, psn: int, behind: int) -> None:
+        self._pair.on_incident(Incident.DUPLICATE, self._expected)
         operation = packet.operation
         if operation is Operation.RDMA_READ_REQUEST:
             self._read_again(packet, psn, behind)
@@ -252,13 +254,14 @@ class RcResponder:
             self._answers.pop()
         self._answers.append(_Acknowledge(psn_add(self._expected, -1), self._msn))
 
-    def _refuse(self, kind: AckKind, value: int) -> None:
+    def _refuse(self, kind: AckKind, value: int, incident: Incident) -> None:
+        self._pair.on_incident(incident, self._expected)
         self._has_refused = True
         self._answers.append(_Acknowledge(self._expected, self._msn, syndrome(kind, value)))
 
     def _give_up(self, refused: RefusedRequestError) -> None:
         """The requester is told, and nothing more is taken."""
-        self._refuse(AckKind.NAK, refused.nak)
+        self._refuse(AckKind.NAK, refused.nak, Incident.REFUSED)
         if refused.status is not None:
             self._message.end(refused.status)
         if refused.event is not None:

@@ -7,6 +7,7 @@ import pytest
 from tests.verbs.ends import LATENCY, End, Wire, connected, wire_between
 from verbs.aeth import AckKind, NakCode, ack_kind, ack_timeout_cycles, ack_value, rnr_timer_cycles
 from verbs.completions import CompletionStatus
+from verbs.incidents import Incident
 from verbs.states import QpState
 from verbs.work import SendOpcode
 from wire.headers import AETH, RETH
@@ -297,3 +298,50 @@ def test_timer_codes() -> None:
     assert ack_timeout_cycles(1, 1) == 8192
     assert rnr_timer_cycles(0, 4) == 163_840_000
     assert rnr_timer_cycles(31, 4) == 122_880_000
+
+
+def incidents_of(*ends: End) -> list[tuple[int, Incident, int]]:
+    """Which of the ends lives through what, at which PSN, from now on."""
+    found: list[tuple[int, Incident, int]] = []
+    for side, end in enumerate(ends):
+        end.qp.pair.on_incident = lambda incident, psn, side=side: found.append((side, incident, psn))
+    return found
+
+
+def test_both_sides_tell_of_a_loss_and_of_a_duplicate() -> None:
+    a, b = connected(shared=True, timeout=TIMEOUT)
+    found = incidents_of(a, b)
+    messages(a, b, 6)
+    # Its second request, the answer to what is sent again, and so a time-out.
+    losing(a, b, (0, 2), (1, 3)).run()
+    assert found[:2] == [(1, Incident.OUT_OF_SEQUENCE, 1), (0, Incident.SEQUENCE_NAK, 1)]
+    assert {incident for _side, incident, _psn in found[2:]} <= {Incident.TIMEOUT, Incident.DUPLICATE}
+
+
+def test_both_sides_tell_of_a_receiver_that_is_not_ready() -> None:
+    a, b = connected(rnr_retry=0)
+    found = incidents_of(a, b)
+    a.send(0, 64)
+    wire_between(a, b).run()
+    assert found == [(1, Incident.NOT_READY, 0), (0, Incident.RNR_NAK, 0)]
+
+
+def test_a_requester_tells_of_time_outs_and_of_answers_that_are_missing() -> None:
+    a, b = connected(timeout=TIMEOUT)
+    found = incidents_of(a, b)
+    for _ in range(2):
+        a.send(0, 64, READ, to=(b, 0))
+    losing(a, b, (1, 1)).run()
+    assert found == [(0, Incident.IMPLIED_NAK, 0), (1, Incident.DUPLICATE, 2), (1, Incident.DUPLICATE, 2)]
+    found.clear()
+    a.send(0, 64)
+    losing(a, b, (0, 1)).run(a.adapter.now + TIMEOUT_CYCLES + 10)
+    assert found[0] == (0, Incident.TIMEOUT, 2)
+
+
+def test_a_responder_tells_of_a_request_that_it_refuses() -> None:
+    a, b = connected()
+    found = incidents_of(a, b)
+    a.send(0, 64, SendOpcode.RDMA_WRITE, to=(b, 1 << 20))
+    wire_between(a, b).run()
+    assert found == [(1, Incident.REFUSED, 0)]
