@@ -11,6 +11,7 @@ from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.event import Event
 from cosim.analysis.link_use import LinkUse
 from cosim.analysis.measurement import Served, least_over_mean
+from cosim.analysis.message_measurement import MessageMeasurement
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.analysis.story import Totals
 from cosim.analysis.tail_drop import TailDrop
@@ -20,6 +21,7 @@ from cosim.scenario.tables import Flow
 from cosim.stimulus.flows import Stream
 from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison
+from ironband.message_report import message_flow_json, message_lines
 from ironband.progress import Console
 from wire.parameters import node_text
 from wire.registers import Counter
@@ -27,6 +29,7 @@ from wire.registers import Counter
 __all__ = ["RunPrinter", "RunResults"]
 
 _STYLES = {"stall": "bold red", "credit": "green", "drop": "bold magenta", "error": "bold magenta", "deliver": "cyan"}
+_STYLES |= {"recovery": "bold yellow", "message": "cyan"}
 _MAX_FLOWS = 40
 
 
@@ -42,6 +45,7 @@ class RunResults:
     totals: Totals
     deliveries: DeliveryCheck
     streams: list[tuple[Stream, Served]]
+    messages: MessageMeasurement
     links: dict[Port, LinkUse]
     comparison: Comparison | None
     report: str
@@ -52,7 +56,8 @@ class RunResults:
     @property
     def held(self) -> bool:
         """Whether the exit status is 0."""
-        return not self.deliveries.fault_count and (self.comparison is None or self.comparison.difference is None)
+        faults = self.deliveries.fault_count + self.messages.fault_count
+        return not faults and (self.comparison is None or self.comparison.difference is None)
 
     @property
     def cycles_compared(self) -> int:
@@ -103,8 +108,9 @@ class RunResults:
             "records_compared": self.comparison.records if self.comparison else 0,
             "mismatches": self.mismatches,
             "difference": self.report or None,
-            "faults": [str(fault) for fault in self.deliveries.faults],
+            "faults": [*map(str, self.deliveries.faults), *self.messages.faults],
             "flows": [self._flow_json(stream, served) for stream, served in self.streams],
+            "message_flows": [message_flow_json(served, symbol_time) for served in self.messages.served.values()],
             "links": {
                 str(port): {"data_share": use.of_all, "data_share_of_capacity": use.of_capacity}
                 for port, use in self.links.items()
@@ -206,14 +212,22 @@ class RunPrinter:
         )
         self._total("mismatches", "-" if results.mismatches is None else f"{results.mismatches:,}")
         self._flows(results)
+        if results.messages.served:
+            self._print()
+            for line, style in message_lines(list(results.messages.served.values()), results.scenario.symbol_time_ns):
+                self._print(line, style)
         other = results.without_credits
-        self._print()
-        self._print(f"Without credits the same buffers would have dropped {other.dropped:,} of {other.sent:,} packets.")
+        if results.streams:
+            self._print()
+            text = f"Without credits the same buffers would have dropped {other.dropped:,} of {other.sent:,} packets."
+            self._print(text)
         self._counters(results.counters)
         for path in results.files:
             self._print(f"wrote {path}")
         for fault in results.deliveries.faults:
             self._print(f"wrong delivery: {fault}", "bold red")
+        for text in results.messages.faults:
+            self._print(f"wrong message: {text}", "bold red")
         if results.report:
             self._print()
             self._print(results.report, "bold red")

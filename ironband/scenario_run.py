@@ -10,6 +10,8 @@ from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.event import Event, EventFilter
 from cosim.analysis.link_use import HostLinks
 from cosim.analysis.measurement import Measurement
+from cosim.analysis.message_measurement import MessageMeasurement
+from cosim.analysis.message_story import MessageStory
 from cosim.analysis.observer import CycleListener, Observer
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.analysis.story import Story
@@ -20,7 +22,8 @@ from cosim.experiments.managed_experiment import managed_experiment
 from cosim.experiments.perform import perform
 from cosim.pictures.run_picture import Picture, View
 from cosim.scenario.scenario import Scenario
-from cosim.stimulus.flows import scenario_streams
+from cosim.stimulus.flows import message_streams, scenario_streams
+from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from cosim.trace.compare import Names
 from ironband.common import work_directory
@@ -50,8 +53,8 @@ def run_scenario(
     """
     experiment = scenario_experiment(scenario) if by == "bus" else managed_experiment(scenario)
     topology, start, end = experiment.topology, experiment.start, experiment.end
-    streams = scenario_streams(scenario)
-    names = [stream.name for stream in streams]
+    streams, messages = scenario_streams(scenario), message_streams(scenario)
+    names = [stream.name for stream in streams] + [stream.name for stream in messages]
     printer = RunPrinter(console, scenario.symbol_time_ns, [str(port) for port in topology.linked_ports()])
     events = EventFilter(scenario.record, printer.event, printer.skip)
     picture = _picture(scenario, experiment, names)
@@ -65,11 +68,14 @@ def run_scenario(
 
     story = Story(topology, start, report, names, before=picture.add)
     measurement = Measurement(topology, len(streams), start, end)
-    deliveries = DeliveryCheck(topology, [measurement], managed=True)
+    message_measurement = MessageMeasurement(topology, len(streams), messages)
+    left_out = is_of_transport if messages else None
+    deliveries = DeliveryCheck(topology, [measurement], managed=True, left_out=left_out)
     links = HostLinks(topology, start, end)
     counters = CounterReadings(topology, end)
     without_credits = TailDrop(topology, _stalls(scenario, start))
-    observers = [story, events, deliveries, measurement, links, counters, without_credits]
+    observers = [MessageStory(names, story.later), story, events, deliveries, measurement, message_measurement]
+    observers += [links, counters, without_credits]
     drawings = directory / f"{scenario.name}.svg", directory / f"{scenario.name}.png"
     trace = directory / "trace.bin"
     printer.head(scenario, experiment)
@@ -91,6 +97,7 @@ def run_scenario(
         totals=story.totals,
         deliveries=deliveries,
         streams=list(zip(streams, measurement.served, strict=True)),
+        messages=message_measurement,
         links=links.uses,
         comparison=comparison,
         report=difference.report(Names(topology.fabric), replay, seen_by=sim) if difference else "",

@@ -79,7 +79,8 @@ class Measurement(Observer):
             return
         if record.kind == Kind.SEND:
             packet = self._waiting[record.source, slot].popleft()
-            self._sent[packet.flow, packet.sequence] = record.cycle
+            if packet.destination is not None:
+                self._sent[packet.flow, packet.sequence] = record.cycle
         elif (arrived := self._arrived.pop((record.source, record.cycle), None)) is not None:
             self._measure(arrived, self._sent.pop((arrived.flow, arrived.sequence)), record.cycle)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeAlias
 
+from cosim.stimulus.message_events import MessageEvent
 from cosim.stimulus.packet import Packet
 from sm.events import Event
 from wire.stimulus import Delivery
 from wire.trace import Record
 
-__all__ = ["Audience", "CycleListener", "Observer"]
+__all__ = ["Audience", "CycleListener", "Observer", "PacketsUntil"]
+
+PacketsUntil: TypeAlias = Callable[[int | None], Iterable[Packet]]
+"""Gives packets that were not given yet, by cycle: those up to a cycle, or all."""
 
 
 class Observer:
@@ -27,6 +33,9 @@ class Observer:
 
     def manage(self, host: str, cycle: int, event: Event) -> None:
         """Something happened at the Subnet Manager of a host."""
+
+    def follow_message(self, event: MessageEvent) -> None:
+        """Something happened to a message, or at the queue pairs of a stream of messages."""
 
     def finish(self) -> None:
         """The run is over, and all packets have been offered."""
@@ -55,9 +64,15 @@ class Audience:
             return [getattr(one, method) for one in observers if getattr(type(one), method) is not unused]
 
         self._offer, self._observe, self._deliver = users("offer"), users("observe"), users("deliver")
-        self._manage, self._finish = users("manage"), users("finish")
+        self._manage, self._follow_message, self._finish = users("manage"), users("follow_message"), users("finish")
         self._packets = packets if self._offer else iter(())
         self._next = next(self._packets, None)
+        self._answers: PacketsUntil | None = None
+
+    def follow_answers(self, answers: PacketsUntil) -> None:
+        """Hosts offer these too, in answer to what they get."""
+        if self._offer:
+            self._answers = answers
 
     @property
     def on_delivery(self) -> Callable[[Delivery], None] | None:
@@ -68,7 +83,7 @@ class Audience:
         """The same records, each when the observers have seen it."""
         observers = self._observe
         for record in records:
-            if self._next is not None and self._next.cycle <= record.cycle:
+            if self._answers is not None or (self._next is not None and self._next.cycle <= record.cycle):
                 self._offer_until(record.cycle)
             for observe in observers:
                 observe(record)
@@ -78,6 +93,11 @@ class Audience:
         """Something happened at the Subnet Manager of a host."""
         for manage in self._manage:
             manage(host, cycle, event)
+
+    def follow_message(self, event: MessageEvent) -> None:
+        """Something happened to a message."""
+        for follow_message in self._follow_message:
+            follow_message(event)
 
     def finish(self) -> None:
         """The run is over."""
@@ -91,7 +111,15 @@ class Audience:
             deliver(delivery)
 
     def _offer_until(self, cycle: int | None) -> None:
-        while self._next is not None and (cycle is None or self._next.cycle <= cycle):
+        packets: Iterable[Packet] = self._drawn_until(cycle)
+        if self._answers is not None:
+            packets = heapq.merge(packets, self._answers(cycle), key=attrgetter("cycle"))
+        for packet in packets:
             for offer in self._offer:
-                offer(self._next)
-            self._next = next(self._packets, None)
+                offer(packet)
+
+    def _drawn_until(self, cycle: int | None) -> Iterator[Packet]:
+        while self._next is not None and (cycle is None or self._next.cycle <= cycle):
+            # Drawn before it is given: whoever gets it may be the last to hold it.
+            packet, self._next = self._next, next(self._packets, None)
+            yield packet

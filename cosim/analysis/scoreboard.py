@@ -6,7 +6,7 @@ Independent of the golden model: it knows only the packets that were posted and 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,8 +59,16 @@ class DeliveryCheck(Observer):
 
     KEPT_FAULTS = 20
 
-    def __init__(self, topology: Topology, followers: Sequence[Follower] = (), *, managed: bool = False) -> None:
-        """`managed`: packets on VL15 are a Subnet Manager's and are not looked at."""
+    def __init__(
+        self,
+        topology: Topology,
+        followers: Sequence[Follower] = (),
+        *,
+        managed: bool = False,
+        left_out: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        """`managed`: packets on VL15 are a Subnet Manager's, not looked at. Nor are those that are `left_out`."""
+        self._left_out = left_out
         self._followers = followers
         self._managed = managed
         self._topology = topology
@@ -88,6 +96,8 @@ class DeliveryCheck(Observer):
         """Check one delivery."""
         host = self._hosts[delivery.node]
         if self._managed and delivery.slot == self._topology.fabric.nodes[host].vls:
+            return
+        if self._left_out is not None and self._left_out(delivery.data):
             return
         content = _content(host, delivery.data)
         packet = self._under_way.get(content)

@@ -174,6 +174,10 @@ class Story(Observer):
             text = event_text(event, self._names)
             self._at(cycle, lambda cycle: self._report(Event(cycle, Port(host, 1), "manage", text)))
 
+    def later(self, event: Event) -> None:
+        """Report an event that others make, when its cycle comes."""
+        self._at(event.cycle, lambda cycle: self._event(event))
+
     def finish(self) -> None:
         """Report what is still held back."""
         self._happen(None)
@@ -211,7 +215,7 @@ class Story(Observer):
 
     def _posted(self, packets: list[Packet]) -> None:
         place = Port(packets[0].source, 1)
-        labels = [f"{packet.flow}/{packet.sequence}" for packet in packets]
+        labels = [f"{packet.flow}/{packet.title or packet.sequence}" for packet in packets]
         for packet, label in zip(packets, labels, strict=True):
             self._queued[Port(place.node, _HOST), place, packet.slot].append(_Queued(label, packet.pkt_len))
 
@@ -419,7 +423,7 @@ class Story(Observer):
         if label is None:
             return "a packet"
         if len(self._flow_names) <= 1:
-            return f"packet {_sequence(label)}"
+            return f"packet {_sequence(label)}" if _sequence(label).isdecimal() else _sequence(label)
         return f"{self._flow_names[int(_flow(label))]} {_sequence(label)}"
 
     def _listed(self, first: str, last: str, packets: int, flows: int) -> str:
@@ -429,6 +433,8 @@ class Story(Observer):
         if flows > 1:
             return f"{packets:,} packets"
         name = "packets" if len(self._flow_names) <= 1 else self._flow_names[int(_flow(first))]
+        if not _sequence(first).isdecimal():
+            return f"{packets:,} packets, {_sequence(first)} to {_sequence(last)}"
         return f"{name} {_sequence(first)} {'and' if packets == 2 else 'to'} {_sequence(last)}"
 
     def _arrived(self, record: Record, port: Port) -> str | None:

@@ -19,6 +19,8 @@ from wire.stimulus import Control
 
 if TYPE_CHECKING:
     from cosim.hosts.manager_host import ManagerHost
+    from cosim.hosts.message_hosts import MessageHosts
+    from cosim.stimulus.message_events import MessageListener
     from sm.events import Event
 
 __all__ = ["Experiment", "ManagerListener", "chosen_settings", "experiment_from", "scenario_experiment"]
@@ -39,6 +41,7 @@ class Experiment:
         packets: the packets posted, by cycle.
         controls: the operations from reset on, by cycle, one a cycle.
         managers: the hosts at which Subnet Managers run, made anew at each call.
+        messages: the hosts that have messages to send or to get, likewise; None if there are none.
     """
 
     topology: Topology
@@ -48,6 +51,7 @@ class Experiment:
     packets: Callable[[], Iterator[Packet]]
     controls: Callable[[], Iterator[Control]]
     managers: Callable[[ManagerListener], list[ManagerHost]] = lambda listener: []
+    messages: Callable[[MessageListener], MessageHosts | None] = lambda listener: None
 
     def spec(
         self,
@@ -55,7 +59,7 @@ class Experiment:
         controls: Iterable[Control] | None = None,
         actor: Actor | None = None,
     ) -> RunSpec:
-        """The stimulus for one run of an engine, made anew unless given; `actor` is what the Subnet Managers do."""
+        """The stimulus for one run of an engine, made anew unless given; `actor` is what hosts do besides."""
         posts = (packet.post(self.topology) for packet in (self.packets() if packets is None else packets))
         return RunSpec(
             self.topology.fabric, self.controls() if controls is None else controls, posts, self.cycles, actor
@@ -86,6 +90,13 @@ def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Expe
         between = (one for one in scenario_controls(scenario, topology, up.start) if one.cycle < end)
         return chain(up.controls, between, reads)
 
+    def messages(listener: MessageListener) -> MessageHosts | None:
+        if not scenario.message_flows:
+            return None
+        from cosim.hosts.message_hosts import MessageHosts
+
+        return MessageHosts(scenario, topology, up.start, listener)
+
     return Experiment(
         topology,
         up.start,
@@ -93,4 +104,5 @@ def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Expe
         end + len(reads) + BUS_READ_CYCLES + 1,
         lambda: scenario_packets(scenario, topology, up.start, scenario.seed),
         controls,
+        messages=messages,
     )

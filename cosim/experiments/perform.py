@@ -33,8 +33,8 @@ def perform(
     """Run an experiment on an engine and compare it with the golden model, record by record.
 
     The stimulus is drawn once, as far as the engine, the model and the observers are apart. `rtl` names the nodes that
-    the engine simulates, all without it; `taps` look at its links. What Subnet Managers do in its run is posted in the
-    golden model, too. On the engine `model` there is nothing to compare, and the result is None.
+    the engine simulates, all without it; `taps` look at its links. What Subnet Managers and transports do in its run is
+    posted in the golden model, too. On the engine `model` there is nothing to compare, and the result is None.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).
@@ -44,7 +44,11 @@ def perform(
     stimuli = zip(posted, tee(experiment.controls(), runs), strict=True)
     audience = Audience(observers, offered)
     del offered, posted
-    carriers = [manager.carrier for manager in experiment.managers(audience.manage)]
+    carriers: list[Leader] = [manager.carrier for manager in experiment.managers(audience.manage)]
+    messages = experiment.messages(audience.follow_message)
+    if messages is not None:
+        carriers.append(messages)
+        audience.follow_answers(messages.offered_until)
 
     def spec(actor: Actor | None) -> RunSpec:
         return experiment.spec(*next(stimuli), actor)

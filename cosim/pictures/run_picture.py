@@ -204,12 +204,14 @@ class Picture:
             for bar in self._bars[lane]:
                 flow, _, sequence = bar.packet.partition("/")
                 width = (bar.end or self._right) - bar.start
-                colour = names.index(self._name(flow)) if len(flows) > 1 and flow else int(sequence or 0)
+                colour = names.index(self._name(flow)) if len(flows) > 1 and flow else _number_in(sequence)
                 face = COLOURS[colour % len(COLOURS)]
                 axes.broken_barh([(bar.start, width)], (y - 0.3, 0.6), facecolor=face, edgecolor="white")
                 left, right = max(bar.start, self._view.start), min(bar.start + width, self._right)
                 if right - left >= labelled and sequence:
-                    axes.text((left + right) / 2, y, sequence, ha="center", va="center", color="white")
+                    axes.text(
+                        (left + right) / 2, y, sequence.removeprefix("PSN "), ha="center", va="center", color="white"
+                    )
         for (port, _), waits in self._waits.items():
             if port in lanes:
                 spans = [(wait.start, (wait.end or self._right) - wait.start) for wait in waits]
@@ -310,3 +312,8 @@ class Picture:
         micro.set_xlabel(f"µs since traffic may start (a cycle is {self._symbol_time_ns:g} ns)")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda cycle, _: f"{cycle:,.0f}"))
         axes.set_xlabel("cycle")
+
+
+def _number_in(sequence: str) -> int:
+    """The number in what a packet is called, such as `3` or `ACK PSN 3`; 0 if there is none."""
+    return next((int(word) for word in sequence.split() if word.isdecimal()), 0)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from typing import Any
+from itertools import product
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from cosim.scenario.limits import MAX_CYCLES
+from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.tables import (
     ANY_HOST,
     SLS,
+    AnyFlow,
     Drawing,
     Flow,
     Host,
@@ -27,7 +30,7 @@ from cosim.scenario.tables import (
     Switch,
     Table,
 )
-from cosim.topology.topology import Topology, forwarding_tables, named, parse_end
+from cosim.topology.topology import Port, Topology, forwarding_tables, named, parse_end
 from wire.parameters import (
     FabricParameters,
     LinkParameters,
@@ -38,7 +41,20 @@ from wire.parameters import (
     node_text,
 )
 
-__all__ = ["Scenario"]
+__all__ = ["FLOW_KINDS", "Scenario"]
+
+FLOW_KINDS = ("a flow of packets", "a flow of messages")
+"""What pydantic puts into the places of errors; no key of a scenario is like them."""
+
+
+def _kind_of(flow: Any) -> str:
+    has_transport = "transport" in flow if isinstance(flow, dict) else isinstance(flow, MessageFlow)
+    return FLOW_KINDS[has_transport]
+
+
+_SomeFlow = Annotated[
+    Annotated[Flow, Tag(FLOW_KINDS[0])] | Annotated[MessageFlow, Tag(FLOW_KINDS[1])], Discriminator(_kind_of)
+]
 
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 
@@ -56,7 +72,7 @@ class Scenario(Table):
     switches: dict[str, Switch] = Field(default_factory=dict)
     hosts: dict[str, Host] = Field(default_factory=dict)
     links: tuple[Link, ...] = ()
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[_SomeFlow, ...] = ()
     stalls: tuple[Stall, ...] = ()
     errors: tuple[InjectedError, ...] = ()
     ports: tuple[PortSettings, ...] = ()
@@ -137,6 +153,16 @@ class Scenario(Table):
         widths = tuple(link.width_code for link in self.links)
         return Topology(fabric, lids, forwarding_tables(fabric, lids), widths, self.sl_to_vl)
 
+    @property
+    def packet_flows(self) -> tuple[Flow, ...]:
+        """The flows of packets."""
+        return tuple(flow for flow in self.flows if isinstance(flow, Flow))
+
+    @property
+    def message_flows(self) -> tuple[MessageFlow, ...]:
+        """The flows of messages, which a transport carries."""
+        return tuple(flow for flow in self.flows if isinstance(flow, MessageFlow))
+
     def port_of(self, end: str) -> tuple[str, int]:
         """Node and port that an end such as `S[2]` or `A` (a host's first port) names.
 
@@ -165,14 +191,14 @@ class Scenario(Table):
             raise ValueError(f"no host {end!r}; there are {', '.join(self.hosts) or 'none'}")
         return self.port_of(end)[0]
 
-    def sources_of(self, flow: Flow) -> tuple[str, ...]:
+    def sources_of(self, flow: AnyFlow) -> tuple[str, ...]:
         """The hosts that send a flow's packets; of those with several ports, these."""
         if flow.source != ANY_HOST:
             return (self.host_of(flow.source),)
         destination = "" if flow.destination == ANY_HOST else self.host_of(flow.destination)
         return tuple(host for host in self.lids if host != destination)
 
-    def destinations_of(self, flow: Flow, source: str) -> tuple[str, ...]:
+    def destinations_of(self, flow: AnyFlow, source: str) -> tuple[str, ...]:
         """The hosts to which `source` sends a flow's packets."""
         if flow.destination != ANY_HOST:
             return (self.host_of(flow.destination),)
@@ -236,14 +262,38 @@ def _check_traffic(scenario: Scenario, topology: Topology) -> None:
                 most = mtu(source, destination)
                 if most is None:
                     raise ValueError(f"flows[{index}]: no way from {node_text(source)} to {node_text(destination)}")
-                if flow.sizes[1] > most:
-                    raise ValueError(
-                        f"flows[{index}].size: {flow.sizes[1]}: expected at most the path's MTU, {most} bytes"
-                    )
+                key, size = _largest(flow)
+                if size > most:
+                    raise ValueError(f"flows[{index}].{key}: {size}: expected at most the path's MTU, {most} bytes")
+    _check_senders(scenario, topology)
     for name, switch in scenario.switches.items():
         lids = len(scenario.lids) + len(scenario.switches)
         if lids >= switch.lft_size:
             raise ValueError(f"switches.{name}.lft_size: {switch.lft_size}: expected more than the {lids} LIDs")
+
+
+def _largest(flow: Flow | MessageFlow) -> tuple[str, int]:
+    """The key that says how large packets of a flow are, and how large."""
+    if isinstance(flow, Flow):
+        return "size", flow.sizes[1]
+    return ("message_bytes", flow.size) if flow.transport == "ud" else ("path_mtu", flow.path_mtu or 0)
+
+
+def _check_senders(scenario: Scenario, topology: Topology) -> None:
+    """Where a transport sends, no packets of others wait: it has to know what waits, and posts no more than that."""
+    carried = {
+        (host, topology.vl(Port(host, 1), flow.sl))
+        for flow in scenario.message_flows
+        for host in (*scenario.sources_of(flow), scenario.host_of(flow.destination))
+    }
+    for index, flow in enumerate(scenario.flows):
+        if not isinstance(flow, Flow):
+            continue
+        for source, sl in product(scenario.sources_of(flow), flow.sls):
+            vl = topology.vl(Port(source, 1), sl)
+            if (source, vl) in carried:
+                name = f"flows[{index}]: {node_text(source)}"
+                raise ValueError(f"{name} has flows with a transport on VL{vl}: expected one of 'ud', or another VL")
 
 
 def _at(place: str, check: Any, value: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from cosim.scenario.find_scenario import ScenarioError, find_scenario
-from cosim.scenario.scenario import Scenario
+from cosim.scenario.scenario import FLOW_KINDS, Scenario
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import read_topology
 from wire.meaning import label
@@ -125,6 +125,6 @@ def _place(loc: Sequence[int | str]) -> str:
     for step in loc:
         if isinstance(step, int):
             place += f"[{step}]"
-        elif step not in ("int", "float") and not step.startswith("tuple["):
+        elif step not in ("int", "float", *FLOW_KINDS) and not step.startswith("tuple["):
             place += f".{step}" if place else step
     return place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -15,7 +15,10 @@ from wire.stimulus import ROW_MAX
 
 __all__ = [
     "ANY_HOST",
+    "MOST_MESSAGE_BYTES",
     "SLS",
+    "AnyFlow",
+    "Cycles",
     "Drawing",
     "ErrorKind",
     "EventName",
@@ -44,7 +47,19 @@ MOST_MESSAGE_BYTES = 1 << 31
 """IBTA vol 1, 9.7.2."""
 
 EventName = Literal[
-    "manage", "post", "send", "stall", "receive", "release", "credit", "deliver", "drop", "error", "state"
+    "manage",
+    "post",
+    "send",
+    "stall",
+    "receive",
+    "release",
+    "credit",
+    "deliver",
+    "drop",
+    "error",
+    "state",
+    "message",
+    "recovery",
 ]
 """What a story can report (docs/scenario.md, [record])."""
 
@@ -147,24 +162,40 @@ class Link(Table):
         return self
 
 
-class Flow(Table):
-    """`[[flows]]`: packets from one host to another, or between all of them."""
+class AnyFlow(Table):
+    """What all `[[flows]]` have: ends, and when there is something to send."""
 
     name: Label | None = None
     source: str = Field(alias="from")
     destination: str = Field(alias="to")
-    sl: int | tuple[int, ...] = 0
-    """One SL, or several of which each packet has a random one."""
-    size: int | tuple[int, int] = 256
-    """Payload bytes, or [least, most] of a uniform choice."""
-    operation: Literal["send", "rdma_write"] = "send"
-    """UD SEND Only packets, or those of one UC RDMA WRITE."""
     count: int | None = Field(default=None, ge=1, lt=1 << 24)
     rate: float | None = Field(default=None, gt=0, le=1)
     """Fraction of the time that the source's link is kept busy; without it all packets are ready at once."""
     arrivals: Literal["regular", "random"] = "regular"
     """Whether the gaps between packets are all equal or random (geometric)."""
     start: Cycles = 0
+
+    @model_validator(mode="after")
+    def _some_end(self) -> Self:
+        if self.count is None and self.rate is None:
+            raise ValueError("neither count nor rate given: expected one or both")
+        return self
+
+    @property
+    def label(self) -> str:
+        """Its name, or its ends."""
+        return self.name or f"{self.source}-{self.destination}"
+
+
+class Flow(AnyFlow):
+    """`[[flows]]`: packets from one host to another, or between all of them."""
+
+    sl: int | tuple[int, ...] = 0
+    """One SL, or several of which each packet has a random one."""
+    size: int | tuple[int, int] = 256
+    """Payload bytes, or [least, most] of a uniform choice."""
+    operation: Literal["send", "rdma_write"] = "send"
+    """UD SEND Only packets, or those of one UC RDMA WRITE."""
 
     @field_validator("size", mode="before")
     @classmethod
@@ -186,12 +217,6 @@ class Flow(Table):
         return sl if isinstance(sl, int) else tuple(several)
 
     @model_validator(mode="after")
-    def _some_end(self) -> Flow:
-        if self.count is None and self.rate is None:
-            raise ValueError("neither count nor rate given: expected one or both")
-        return self
-
-    @model_validator(mode="after")
     def _one_message(self) -> Flow:
         if self.operation == "rdma_write":
             if self.count is None or self.destination == ANY_HOST or not isinstance(self.sl, int):
@@ -202,11 +227,6 @@ class Flow(Table):
             if self.count * self.sizes[1] > MOST_MESSAGE_BYTES:
                 raise ValueError(f"{self.count} packets of {self.size} bytes, expected at most 2^31 bytes in a message")
         return self
-
-    @property
-    def label(self) -> str:
-        """Its name, or its ends."""
-        return self.name or f"{self.source}-{self.destination}"
 
     @property
     def sls(self) -> tuple[int, ...]:

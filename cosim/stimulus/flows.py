@@ -14,13 +14,14 @@ from functools import cache
 from operator import attrgetter
 from random import Random
 
+from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.scenario import Scenario
-from cosim.scenario.tables import ANY_HOST, Flow
+from cosim.scenario.tables import ANY_HOST, AnyFlow, Flow
 from cosim.stimulus.packet import Packet, RdmaWritePackets, UdPackets
 from cosim.topology.topology import Port, Topology
 from wire.parameters import node_text
 
-__all__ = ["Stream", "scenario_packets", "scenario_streams"]
+__all__ = ["Arrivals", "MessageStream", "Stream", "message_streams", "scenario_packets", "scenario_streams"]
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,64 @@ class Stream:
 def scenario_streams(scenario: Scenario) -> list[Stream]:
     """All streams; a packet's `flow` is its stream's place in this list."""
     streams = []
-    for flow in scenario.flows:
+    for flow in scenario.packet_flows:
         for source in scenario.sources_of(flow):
-            name = flow.label
-            if flow.source == ANY_HOST:
-                name = f"{flow.name} {source}" if flow.name else f"{node_text(source)}-{flow.destination}"
+            name = _name(flow, source)
             streams += [Stream(flow, source, sl, name if len(flow.sls) == 1 else f"{name} SL{sl}") for sl in flow.sls]
     return streams
+
+
+@dataclass(frozen=True)
+class MessageStream:
+    """The messages of one flow from one host.
+
+    Attributes:
+        flow: as in the scenario.
+        source: the host that posts them.
+        destination: its peer.
+        name: what a story calls it.
+    """
+
+    flow: MessageFlow
+    source: str
+    destination: str
+    name: str
+
+    def path_mtu(self, topology: Topology) -> int:
+        """Bytes of the message that a packet holds: what the flow says, or what all links take, there and back."""
+        return self.flow.path_mtu or min(topology.mtu(hop) for hop in self._hops(topology))
+
+    def link_cycles(self, topology: Topology) -> int:
+        """For how many cycles a message keeps the narrowest link of its path busy, headers and all."""
+        return self.flow.rows(self.path_mtu(topology)) * max(topology.pace(hop) for hop in self._hops(topology))
+
+    def _hops(self, topology: Topology) -> list[Port]:
+        """The ports by which packets leave nodes on the way to the destination, and on the way back."""
+        ends = self.source, self.destination
+        return [hop for one, other in (ends, ends[::-1]) for hop in topology.path(one, other) or ()]
+
+
+def message_streams(scenario: Scenario) -> list[MessageStream]:
+    """All streams of messages, which are numbered after those of packets."""
+    return [
+        MessageStream(flow, source, scenario.host_of(flow.destination), _name(flow, source))
+        for flow in scenario.message_flows
+        for source in scenario.sources_of(flow)
+    ]
+
+
+def _name(flow: AnyFlow, source: str) -> str:
+    """What a flow is called that comes from a host."""
+    if flow.source != ANY_HOST:
+        return flow.label
+    return f"{flow.name} {source}" if flow.name else f"{node_text(source)}-{flow.destination}"
 
 
 def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: int) -> Iterator[Packet]:
     """The packets of all flows, by cycle; `start` is the cycle from which traffic may start."""
     makers = []
     number = 0
-    for index, flow in enumerate(scenario.flows):
+    for index, flow in enumerate(scenario.packet_flows):
         for place, source in enumerate(scenario.sources_of(flow)):
             random = Random(f"{seed}/{index}/{place}")
             makers.append(_packets(scenario, topology, number, flow, source, start, random))
@@ -64,14 +109,14 @@ def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: i
     return heapq.merge(*makers, key=attrgetter("cycle"))
 
 
-class _Arrivals:
-    """The cycles at which a host has its packets of a flow ready.
+class Arrivals:
+    """The cycles at which a host has its packets, or messages, of a flow ready.
 
     With `random` arrivals the gaps between packets are whole cycles of a geometric distribution: in every idle
     cycle a packet is as likely to come as in any other, and none comes while one would still be on the link.
     """
 
-    def __init__(self, flow: Flow, start: int, end: int, random: Random) -> None:
+    def __init__(self, flow: AnyFlow, start: int, end: int, random: Random) -> None:
         self._rate = None if flow.rate is None else Fraction(flow.rate)
         self._regular = flow.arrivals == "regular"
         self._random = random
@@ -110,7 +155,7 @@ def _packets(
     destinations = scenario.destinations_of(flow, source)
     sls = flow.sls
     sequences = [0] * len(sls)
-    arrivals = _Arrivals(flow, start, start + scenario.cycles, random)
+    arrivals = Arrivals(flow, start, start + scenario.cycles, random)
 
     @cache
     def first_and_last_vl(destination: str, sl: int) -> tuple[int, int]:

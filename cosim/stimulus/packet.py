@@ -17,11 +17,23 @@ from wire.packet import WORD_BYTES, blocks_of_words, build, build_ud_send, rows_
 from wire.packet import Packet as BuiltPacket
 from wire.stimulus import Post
 
-__all__ = ["IDENTITY", "Packet", "RdmaWritePackets", "UdPackets", "slot_of_vl", "ud_packet"]
+__all__ = [
+    "FIRST_TRANSPORT_QP",
+    "IDENTITY",
+    "Packet",
+    "RdmaWritePackets",
+    "UdPackets",
+    "is_of_transport",
+    "slot_of_vl",
+    "ud_packet",
+]
 
 _DEST_QP = 0x10
 _FIRST_QP = 0x100
 """QP of flow 0, at its source or, where packets do not name that, at its destination: QPs 0 and 1 are management's."""
+
+FIRST_TRANSPORT_QP = 0x1_0000
+"""Queue pairs of transports have such numbers, which no flow of packets has."""
 
 _Q_KEY = 0x1234_5678
 _R_KEY = 0x1234_5678
@@ -56,6 +68,7 @@ class Packet(NamedTuple):
         slot: slot of the source on which it is posted.
         final_vl: VL on the last link, 15 for VL15.
         data: LRH..ICRC.
+        title: what a story calls it in place of its sequence.
     """
 
     flow: int
@@ -66,6 +79,7 @@ class Packet(NamedTuple):
     slot: int
     final_vl: int
     data: bytes
+    title: str = ""
 
     @property
     def payload_bytes(self) -> int:
@@ -96,6 +110,11 @@ class Packet(NamedTuple):
 def slot_of_vl(vl: int, node_vls: int) -> int:
     """Slot of a VL: data VL v is slot v, VL15 the one after the data VLs (docs/pipeline.md, 1)."""
     return node_vls if vl == VL15 else vl
+
+
+def is_of_transport(data: bytes) -> bool:
+    """True for a packet to a queue pair of a transport, of a flow of messages; there is no GRH."""
+    return BTH["dest_qp"].read(data, LRH.size_bytes) >= FIRST_TRANSPORT_QP
 
 
 def ud_packet(
