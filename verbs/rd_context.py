@@ -14,6 +14,7 @@ from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.fields import deth_bytes, number32_bytes
 from verbs.frame import Envelope, Outgoing
+from verbs.incidents import Incident
 from verbs.incoming import RefusedRequestError
 from verbs.pair_state import MessageSource, PairState
 from verbs.psn import PSN_WINDOW, psn_add, psn_after
@@ -170,7 +171,7 @@ class RdResponder(RcResponder):
 
     def _give_up(self, refused: RefusedRequestError) -> None:
         """The requester is told; its queue pair and ours go on with other messages."""
-        self._refuse(AckKind.NAK, refused.nak)
+        self._refuse(AckKind.NAK, refused.nak, Incident.REFUSED)
         self._drop_message(refused.status or CompletionStatus.REM_ABORT_ERR)
         if refused.event is not None:
             self._target.tell(refused.event)
