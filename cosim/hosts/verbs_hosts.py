@@ -51,23 +51,30 @@ class VerbsPort:
     """By slot, words of the packets that were posted and not taken."""
     _words: list[int] = field(init=False)
     """By slot, their sum."""
+    _full: set[int] = field(default_factory=set, init=False)
+    """Slots for which there is no room."""
 
     def __post_init__(self) -> None:
         """Nothing waits."""
         self._waiting = [deque() for _vl in range(self.vls)]
         self._words = [0] * self.vls
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room at all."""
+        return len(self._full) == self.vls
+
     def blocked(self) -> Collection[int]:
         """SLs for which there is no room."""
-        if max(self._words) < _AHEAD_WORDS:
-            return ()
-        full = {vl for vl, words in enumerate(self._words) if words >= _AHEAD_WORDS}
-        return [sl for sl, vl in enumerate(self.sl_to_vl) if vl in full]
+        full = self._full
+        return [sl for sl, vl in enumerate(self.sl_to_vl) if vl in full] if full else ()
 
     def posted(self, vl: int, words: int) -> None:
         """A packet waits."""
         self._waiting[vl].append(words)
         self._words[vl] += words
+        if self._words[vl] >= _AHEAD_WORDS:
+            self._full.add(vl)
         self.packets += 1
         self.bytes += WORD_BYTES * words
 
@@ -75,6 +82,8 @@ class VerbsPort:
         """One waits no more; not all that are taken need be the transport's."""
         if slot < self.vls and self._waiting[slot]:
             self._words[slot] -= self._waiting[slot].popleft()
+            if self._words[slot] < _AHEAD_WORDS:
+                self._full.discard(slot)
 
 
 class VerbsHosts:
@@ -136,12 +145,11 @@ class VerbsHosts:
                 port.adapter.receive(event.data, cycle + self.skipped, port.number)
             else:
                 port.taken(event.slot)
-            self._send(port.adapter)
+            self._send_if_due(port.adapter)
         self._expire(finished)
         self._now = finished
         for adapter in self._adapters:
-            if adapter.wake is not None and adapter.wake <= finished + self.skipped:
-                self._send(adapter)
+            self._send_if_due(adapter)
 
     def skip_to(self, wake: int) -> None:
         """Lets time pass for transports, and not for the fabric, up to one of their timers."""
@@ -186,15 +194,23 @@ class VerbsHosts:
         while (wake := self.wake) is not None and wake < cycle:
             self._now = wake
             for adapter in self._adapters:
-                if adapter.wake is not None and adapter.wake <= wake + self.skipped:
-                    self._send(adapter)
+                self._send_if_due(adapter)
+
+    def _send_if_due(self, adapter: Adapter) -> None:
+        """Posts what an adapter has to send, if it is time."""
+        wake = adapter.wake
+        if wake is not None and wake <= self._now + self.skipped:
+            self._send(adapter)
 
     def _send(self, adapter: Adapter) -> None:
         """Posts what an adapter has to send and has room for."""
         now = self._now + self.skipped
         cycle = max(self._now + REACTION_CYCLES, self._earliest)
         for port in self._adapters[adapter]:
-            while (outgoing := adapter.poll(now, port.number, blocked=port.blocked())) is not None:
+            while not port.is_full:
+                outgoing = adapter.poll(now, port.number, blocked=port.blocked())
+                if outgoing is None:
+                    break
                 vl = port.sl_to_vl[outgoing.sl]
                 if vl >= port.vls:
                     continue

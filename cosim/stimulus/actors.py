@@ -81,7 +81,8 @@ class ActorGroup:
 
     def posts_until(self, cycle: int) -> Iterator[Post]:
         """Packets of all of them for CYCLE or before that were not given yet."""
-        return heapq.merge(*(actor.posts_until(cycle) for actor in self._actors), key=lambda post: post.cycle)
+        drawn = [posts for actor in self._actors if (posts := list(actor.posts_until(cycle)))]
+        return iter(drawn[0]) if len(drawn) == 1 else heapq.merge(*drawn, key=lambda post: post.cycle)
 
     def delivered(self, delivery: Delivery) -> None:
         """All of them get it."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+# Before anything of transports is imported: it says in which form they are found.
+import cosim  # noqa: F401
 from ironband.verbs import enums
 from ironband.verbs.addr import AH, GID, GRH, AHAttr, GlobalRoute
 from ironband.verbs.base import PyverbsCM, PyverbsObject, inc_rkey
