@@ -290,9 +290,13 @@ class Door:
 
     def _must_run(self) -> bool:
         is_managing = self._manager is not None and self._manager.wake is not None
-        if self._wanted or self.flows or self.management.has_work or self._is_carrying or is_managing:
+        management = self.management
+        if self._wanted or self.flows or management.has_work or management.is_carrying or is_managing:
             self.settle(_TRAILING_STEPS * STEP_CYCLES)
-        return self._settled > self.now.cycle or bool(self._deferring)
+        if self._settled > self.now.cycle or self._deferring:
+            return True
+        # Of packets it hears at once.
+        return self.transports.is_busy(self.now.cycle, self._bound)
 
     def _wait(self) -> None:
         """Wait for programs, or for time to be up for one.

@@ -24,7 +24,7 @@ __all__ = ["LINES", "Lab", "LabError"]
 _ROW_KINDS: Final = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
 LINES: Final = (
     "cut PORT | restore PORT | reset NODE | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | "
-    "stop HOST HOST | counters PORT | run MILLISECONDS | time | quit"
+    "stop HOST HOST | alter HOST [BYTE] | counters PORT | run MILLISECONDS | time | quit"
 )
 _RATE, _BYTES, _SL = 0.5, 256, 0
 _NEVER: Final = 0
@@ -75,6 +75,8 @@ class Lab:
                 answer(self._start_flow(source, destination, rest))
             case ["stop", source, destination]:
                 answer(self._stop_flow(source, destination))
+            case ["alter", host, *rest] if len(rest) <= 1:
+                answer(self._alter(host, rest))
             case ["counters", port]:
                 self._read_counters(port, answer)
             case ["run", milliseconds]:
@@ -200,6 +202,12 @@ class Lab:
             there = ", ".join(f"{a} {b}" for a, b in self._door.flows) or "none"
             raise LabError(f"stop {source} {destination}: no such flow; there are: {there}")
         return f"{source} to {destination}: stopped after {flow.posted:,} packets"
+
+    def _alter(self, host: str, rest: list[str]) -> str:
+        port = self._host(host)
+        byte = _whole("BYTE", rest[0], 0, _MOST_BYTES - 1) if rest else 0
+        self._door.transports.alter(port, byte)
+        return f"{port}: the next payload that a queue pair sends there and that has a byte {byte} has another one"
 
     # Counters.
 

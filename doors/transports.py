@@ -13,6 +13,8 @@ from doors.uverbs_adapter import UverbsAdapter
 from verbs.adapter import Adapter
 from verbs.port import Port
 from wire.codes import MTU, mtu_bytes
+from wire.crc import ICRC_BYTES, icrc
+from wire.packet import WORD_BYTES, parse
 from wire.parameters import FabricParameters
 from wire.port_tables import GUID_INFO
 from wire.sma import SmaAttribute
@@ -21,7 +23,8 @@ from wire.stimulus import Delivery, Post
 __all__ = ["Timer", "Transports"]
 
 _SLS: Final = 16
-_SOON_CYCLES: Final = 16_000
+_ALL_BITS: Final = 0xFF
+_SOON_CYCLES: Final = 1_000
 """What a timer has left that the fabric is let run for."""
 
 
@@ -42,7 +45,9 @@ class Transports:
         tell: Callable[[str], None],
     ) -> None:
         """PORTS are those of each host. POST takes packets."""
-        self.hosts = VerbsHosts(post)
+        self.hosts = VerbsHosts(self._post)
+        self._give = post
+        self._alterations: dict[int, int] = {}
         self.operations = Operations(lambda: self.hosts.time)
         self._vls = [node.vls for node in fabric.nodes.values()]
         self._ports = ports
@@ -80,6 +85,19 @@ class Transports:
         known.p_keys[:] = port.p_keys
         if port.host in self._adapters:
             self._adapters[port.host].update(port)
+
+    def alter(self, port: HostPort, byte: int) -> None:
+        """Let the next packet with payload enough carry another byte there, and CRCs that fit."""
+        self._alterations[port.node] = byte
+
+    def _post(self, post: Post) -> None:
+        byte = self._alterations.get(post.node)
+        if byte is not None:
+            altered = _altered(post.data, byte)
+            if altered is not None:
+                del self._alterations[post.node]
+                post = post._replace(data=altered)
+        self._give(post)
 
     def delivered(self, delivery: Delivery) -> None:
         """Takes a packet that no agent has taken."""
@@ -128,3 +146,14 @@ class Timer:
 
     def __str__(self) -> str:
         return f"{self.host}: queue pair {self.number:#x}"
+
+
+def _altered(data: bytes, byte: int) -> bytes | None:
+    """A packet with all bits of a byte of its payload turned over; None if it has no such byte."""
+    payload = parse(data).payload
+    if byte >= len(payload):
+        return None
+    pad = -len(payload) % WORD_BYTES
+    at = len(data) - ICRC_BYTES - pad - len(payload) + byte
+    changed = data[:at] + bytes([data[at] ^ _ALL_BITS]) + data[at + 1 : -ICRC_BYTES]
+    return changed + icrc(changed)
