@@ -99,7 +99,8 @@ def make_end(
     region = adapter.keys.register(pd, memory, MEMORY_BASE, MEMORY_BYTES, ALL_ACCESS)
     send_cq, recv_cq = adapter.create_cq(1024), adapter.create_cq(1024)
     srq = adapter.create_srq(pd, 128, 4) if shared else None
-    qp = adapter.create_qp(kind, pd, send_cq, recv_cq, srq=srq, capabilities=capabilities)
+    rdd = adapter.allocate_rdd() if kind is QpType.RD else None
+    qp = adapter.create_qp(kind, pd, send_cq, recv_cq, srq=srq, capabilities=capabilities, rdd=rdd)
     end = End(adapter, pd, memory, region, send_cq, recv_cq, qp, srq=srq)
     adapter.on_event = end.events.append
     return end
@@ -135,6 +136,20 @@ def bring_up(end: End, path: AddressVector, dest_qp: int, psn: int = 0, **change
             max_rd_atomic=changes.get("max_rd_atomic", 4),
         )
     end.qp.modify(QpState.RTS, **sending)
+
+
+def bring_up_context(context: QueuePair, path: AddressVector, peer: int, psn: int = 0, mtu: int = 256) -> None:
+    """A context of RD, RESET to RTS."""
+    context.modify(QpState.INIT, p_key_index=0, port=1)
+    context.modify(QpState.RTR, path=path, path_mtu=mtu, dest_qp=peer, rq_psn=psn, max_dest_rd_atomic=4)
+    context.modify(QpState.RTS, sq_psn=psn, timeout=8, retry_cnt=7, rnr_retry=7, max_rd_atomic=4)
+
+
+def bring_up_datagram(queue_pair: QueuePair, q_key: int) -> None:
+    """A queue pair of RD, RESET to RTS."""
+    queue_pair.modify(QpState.INIT, access=ALL_ACCESS & ~Access.MW_BIND, q_key=q_key)
+    queue_pair.modify(QpState.RTR, min_rnr_timer=1)
+    queue_pair.modify(QpState.RTS)
 
 
 def connected(kind: QpType = QpType.RC, *, shared: bool = False, **changes: Unpack[QpChanges]) -> tuple[End, End]:

@@ -64,6 +64,11 @@ class Message:
         return self.operation.kind in ("read", "swap", "add")
 
 
+def operation_of(packet: Packet) -> int:
+    """Without the service: bits 4:0."""
+    return packet.bth.opcode & 0x1F
+
+
 @dataclass
 class NaiveRc:
     """One end of a connection."""
@@ -160,7 +165,7 @@ class NaiveRc:
         packet = parse(data)
         if self.failed:
             return
-        if 0x0D <= packet.bth.opcode <= 0x12:
+        if 0x0D <= operation_of(packet) <= 0x12:
             self.answered(packet)
         else:
             self.asked(packet)
@@ -212,7 +217,7 @@ class NaiveRc:
         psn = self.oldest + (packet.bth.psn - self.oldest) % WRAP
         if psn >= self.highest:
             return
-        opcode = packet.bth.opcode
+        opcode = operation_of(packet)
         aeth = next((record for record in packet.headers if record.layout.name == "AETH"), None)
         positive = aeth is None or aeth.syndrome < RNR
         if not self.arrived(psn + 1 if opcode == 0x11 and positive else psn):
@@ -315,7 +320,7 @@ class NaiveRc:
         return not length or (r_key == self.r_key and self.base <= va and va + length <= self.base + len(self.memory))
 
     def asked_now(self, packet: Packet) -> None:
-        opcode = packet.bth.opcode
+        opcode = operation_of(packet)
         if opcode == 0x0C:
             reth = packet.headers[-1]
             if self.middle_of:
@@ -417,7 +422,7 @@ class NaiveRc:
         self.answers.append(self.packet(0x12, psn, aeth=aeth, atomic_ack_eth={"orig_rem_dt": self.atomics[psn]}))
 
     def asked_again(self, packet: Packet, psn: int) -> None:
-        opcode = packet.bth.opcode
+        opcode = operation_of(packet)
         if opcode == 0x0C:
             self.respond(psn, packet.headers[-1])
         elif opcode in (0x13, 0x14):

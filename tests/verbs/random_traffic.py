@@ -11,10 +11,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tests.verbs.ends import LATENCY, MEMORY_BASE, MEMORY_BYTES, End, Fate, Transport, Wire, bring_up, make_end
+from tests.verbs.ends import (
+    LATENCY,
+    MEMORY_BASE,
+    MEMORY_BYTES,
+    End,
+    Fate,
+    Transport,
+    Wire,
+    bring_up,
+    bring_up_context,
+    bring_up_datagram,
+    make_end,
+)
 from tests.verbs.naive_rc import NaiveRc, Operation
+from tests.verbs.naive_rd import Q_KEY, NaiveRd
 from verbs.address import AddressVector
 from verbs.completions import CompletionFlag, CompletionStatus
+from verbs.states import QpState, QpType
 from verbs.work import SendOpcode, SendRequest
 
 MTU = 256
@@ -61,6 +75,7 @@ class Talker(Protocol):
     def sends(self) -> list[tuple[int, str]]: ...
     def receives(self) -> list[tuple[int, str, int, int]]: ...
     def contents(self) -> bytearray: ...
+    def recover(self) -> None: ...
 
 
 class EngineTalker:
@@ -73,6 +88,7 @@ class EngineTalker:
         self.qp = self.end.qp.number
         path = AddressVector(peer_lid)
         bring_up(self.end, path, peer_qp, psn, path_mtu=MTU, timeout=8)
+        self._to: dict[str, int] = {}
         self._sends: list[tuple[int, str]] = []
         self._receives: list[tuple[int, str, int, int]] = []
 
@@ -95,6 +111,7 @@ class EngineTalker:
                 compare_add=operation.compare_add,
                 swap=operation.swap,
                 fence=operation.fence,
+                **self._to,
             )
         )
 
@@ -114,6 +131,9 @@ class EngineTalker:
 
     def contents(self) -> bytearray:
         return self.end.memory.bytes
+
+    def recover(self) -> None:
+        self.end.qp.modify(QpState.RTS)
 
 
 class NaiveTalker:
@@ -146,9 +166,40 @@ class NaiveTalker:
     def contents(self) -> bytearray:
         return self.end.memory
 
+    def recover(self) -> None:
+        """It goes on anyway."""
 
-TALKERS = {"engine": EngineTalker, "naive": NaiveTalker}
-QPS = {"engine": 2, "naive": NaiveTalker.qp}
+
+class RdTalker(EngineTalker):
+    """An engine whose queue pair sends through a context, which has the next number."""
+
+    def __init__(self, lid: int, peer_lid: int, peer_qp: int, psn: int, contents: bytes) -> None:
+        self.end = make_end(lid, QpType.RD)
+        self.end.put(0, contents)
+        self.r_key, self.qp = self.end.region.key, self.end.qp.number
+        rdd = self.end.qp.pair.reliable_domain
+        assert rdd is not None
+        self.context = self.end.adapter.create_eec(rdd)
+        assert self.context.number == self.qp + 1
+        self._to = {"eec": self.context.number, "remote_qp": peer_qp, "remote_q_key": Q_KEY}
+        bring_up_context(self.context, AddressVector(peer_lid), peer_qp + 1, psn, MTU)
+        bring_up_datagram(self.end.qp, Q_KEY)
+        self._sends = []
+        self._receives = []
+
+
+class NaiveRdTalker(NaiveTalker):
+    """The second reading of RD."""
+
+    def __init__(self, lid: int, peer_lid: int, peer_qp: int, psn: int, contents: bytes) -> None:
+        self.r_key = 0xABC0 + lid
+        memory = bytearray(contents)
+        self.end = NaiveRd(lid, peer_lid, self.qp, peer_qp, memory, MEMORY_BASE, self.r_key, psn, MTU)
+        self.end.eec, self.end.peer_eec = self.qp + 1, peer_qp + 1
+
+
+TALKERS = {"engine": EngineTalker, "naive": NaiveTalker, "rd": RdTalker, "naive rd": NaiveRdTalker}
+QPS = {"engine": 2, "naive": NaiveTalker.qp, "rd": 2, "naive rd": NaiveTalker.qp}
 
 
 def fate_of(draw: random.Random, lost: float, repeated: float, jitter: int) -> Fate:
@@ -311,6 +362,30 @@ class Conversation:
         for operation in operations:
             mine.post(operation)
         self.wire.run()
+
+    def fail_and_recover(self, side: int) -> None:
+        """As `end_badly`, of RD: contexts and what receives go on, and the queue pair that sent comes back from SQE."""
+        mine, peer, oracle = self.talkers[side], self.talkers[1 - side], self.oracles[side]
+        first = self._numbers[side]
+        operations = [drawn_operation(self._draw, first + number, peer.r_key) for number in range(4)]
+        oracle.carry_out(operations[0])
+        operations[1], status, _their_status = bad_operation(self._draw, first + 1, peer.r_key)
+        oracle.sends.append((first + 1, status))
+        oracle.sends += [(operation.number, "WR_FLUSH_ERR") for operation in operations[2:]]
+        wanted = len(oracle.receives)
+        for number in range(self._posted_receives[1 - side], wanted):
+            peer.post_receive(number, slot(number), LONGEST)
+        bad, self._posted_receives[1 - side] = operations[1], wanted
+        if bad.kind == "send" or (bad.kind == "write_imm" and bad.length <= MTU):
+            peer.post_receive(wanted, slot(wanted), TOO_SHORT)
+            self._posted_receives[1 - side] += 1
+            # A longer WRITE is refused at its first packet, and asks for a receive request with its last.
+            oracle.receives.append((wanted, "LOC_LEN_ERR" if bad.kind == "send" else "REM_ABORT_ERR", 0, 0))
+        self._numbers[side] += len(operations)
+        for operation in operations:
+            mine.post(operation)
+        self.wire.run()
+        mine.recover()
 
     def _has_ended(self) -> bool:
         return all(
