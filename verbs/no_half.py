@@ -44,7 +44,7 @@ class NoSender:
 
     @property
     def waits_for_receiver(self) -> bool:
-        """Nothing is sent from here."""
+        """Nothing is waited for."""
         return False
 
     @property

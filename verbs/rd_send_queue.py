@@ -40,7 +40,7 @@ class RdSendQueue:
 
     @property
     def waits_for_receiver(self) -> bool:
-        """Nothing is sent from here."""
+        """Contexts wait."""
         return False
 
     @property
@@ -80,7 +80,9 @@ class RdSendQueue:
         """Offers the next message; its packets are the context's."""
         while self._works and self._context is None and self._pair.state is QpState.RTS:
             request = self._works[0]
-            status = self._pair.perform_local(request) if request.opcode.is_local else self._offer(request)
+            status = CompletionStatus(request.refusal)
+            if not status:
+                status = self._pair.perform_local(request) if request.opcode.is_local else self._offer(request)
             if status or request.opcode.is_local:
                 self.ended(status)
         return None
