@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from doors.process_memory import ProcessMemory
-from tests.doors.test_uverbs_device import Buffer
+from tests.doors.uverbs import Buffer
 from verbs.memory import MemoryFaultError
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from doors.rxe_rings import CompletionRing, ReceiveRing, Ring, RingFile, SendRing
 from doors.uverbs_layouts import MMINFO, WC
-from tests.doors.test_uverbs_device import receive_wqe, send_wqe
-from tests.doors.uverbs import Mapped
+from tests.doors.uverbs import Mapped, receive_wqe, send_wqe
 from verbs.completions import CompletionFlag, CompletionOpcode, CompletionStatus, WorkCompletion
 
 

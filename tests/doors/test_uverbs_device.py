@@ -1,17 +1,12 @@
 """An open verbs device, without a program: commands, what they are answered, and what is refused."""
 
 import contextlib
-import ctypes
 import errno
-import mmap
 import os
-import random
 import resource
-import signal
 import struct
-from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -20,172 +15,22 @@ from doors.descriptors import MANY_SPARE
 from doors.device import DeviceError
 from doors.uverbs_device import UverbsDevice
 from doors.uverbs_layouts import EXTENDED, Verb
-from tests.doors.ideal_wire import described_hosts
-from tests.doors.uverbs import ROOM_WORDS, Mapped, Program, packed
-
-WRITE, SEND, READ = 0, 2, 4
-SIGNALED, INLINE = 2, 8
-UD = 4
-SUCCESS, LOC_QP_OP_ERR, LOC_PROT_ERR, FLUSH = 0, 2, 4, 5
-
-
-def send_wqe(
-    wr_id: int, opcode: int = SEND, flags: int = SIGNALED, data: bytes | None = None, pieces=(), **wr
-) -> bytes:
-    """struct rxe_send_wqe."""
-    operands = wr.get("operands", struct.pack("=QI", wr.get("remote_addr", 0), wr.get("rkey", 0))).ljust(120, b"\0")
-    length = len(data) if data is not None else sum(piece[1] for piece in pieces)
-    head = struct.pack("=QIII4s", wr_id, 0, opcode, flags | (INLINE if data is not None else 0), bytes(4)) + operands
-    body = data if data is not None else b"".join(struct.pack("=QII", *piece) for piece in pieces)
-    return head.ljust(184, b"\0") + struct.pack("=4I8x", length, length, 0, len(pieces)) + body
-
-
-def receive_wqe(wr_id: int, *pieces) -> bytes:
-    """struct rxe_recv_wqe."""
-    length = sum(piece[1] for piece in pieces)
-    head = struct.pack("=Q8x4I8x", wr_id, length, length, 0, len(pieces))
-    return head + b"".join(struct.pack("=QII", *piece) for piece in pieces)
-
-
-def completion(ring):
-    data = ring.take()
-    return data if data is None else layouts.WC.unpack(data)
-
-
-def fails(number: int, function, *arguments, **more) -> None:
-    with pytest.raises(DeviceError) as caught:
-        function(*arguments, **more)
-    assert caught.value.errno == number
-
-
-@pytest.fixture
-def hosts():
-    return described_hosts(2)
-
-
-@pytest.fixture
-def programs(hosts):
-    """A program at each of two hosts."""
-    made = [Program(host) for host in hosts.values()]
-    yield made
-    for program in made:
-        program.close()
-
-
-def carry(hosts, cycles: int = 100_000) -> None:
-    """Hand packets over as long as there are any, and let time pass."""
-    adapters = [host.adapter for host in hosts.values()]
-    for now in range(adapters[0].now, adapters[0].now + cycles, 1000):
-        for here, there in (adapters, adapters[::-1]):
-            while (outgoing := here.poll(now)) is not None:
-                there.receive(outgoing.data, now)
-
-
-class Buffer:
-    """Memory of this process."""
-
-    def __init__(self, size: int = 4096) -> None:
-        self.bytes = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._view = ctypes.c_char.from_buffer(self.bytes)
-        self.address = ctypes.addressof(self._view)
-
-
-class End(NamedTuple):
-    """A queue pair of RC that is connected, and what it needs."""
-
-    program: Program
-    domain: int
-    completions: int
-    done: Mapped
-    pair: Any
-    sends: Mapped
-    receives: Mapped
-
-    def post(self, *wqes: bytes) -> None:
-        """Post requests to the send queue."""
-        for wqe in wqes:
-            self.sends.put(wqe)
-        self.program.ring_bell(self.pair.qp_handle)
-
-
-def connected(programs, channel: int = -1) -> list[End]:
-    """The ends of a connection; the second one's completions are told in CHANNEL."""
-    ends = []
-    for program, told_in in zip(programs, (-1, channel), strict=True):
-        domain = program.domain()
-        completions, done = program.completions(channel=told_in, user=0x1234)
-        ends.append(End(program, domain, completions, done, *program.pair(domain, completions)))
-    for end, lid, peer in zip(ends, (2, 1), ends[::-1], strict=True):
-        end.program.connect(end.pair.qp_handle, lid, peer.pair.qpn)
-    return ends
-
-
-def test_a_message_goes_from_ring_to_ring(programs, hosts):
-    here, there = connected(programs)
-    memory = Buffer()
-    region = there.program.region(there.domain, memory.address, 4096)
-    there.receives.put(receive_wqe(77, (memory.address + 8, 100, region.lkey)))
-    here.post(send_wqe(66, data=b"inline data"))
-    assert here.sends.consumed == 0, "a request stays in the ring until it has ended"
-    carry(hosts)
-    assert memory.bytes[8:19] == b"inline data"
-    done, received = completion(here.done), completion(there.done)
-    assert (done.wr_id, done.status, done.opcode, done.qp_num) == (66, SUCCESS, 0, here.pair.qpn)
-    assert (received.wr_id, received.byte_len, received.opcode, received.qp_num) == (77, 11, 128, there.pair.qpn)
-    assert (here.sends.consumed, there.receives.consumed) == (1, 1)
-
-
-def test_requests_that_nobody_wants_to_hear_of_leave_the_ring_too(programs, hosts):
-    here, there = connected(programs)
-    for number in range(3):
-        there.receives.put(receive_wqe(number))
-        here.post(send_wqe(number, flags=0, data=b""))
-    carry(hosts)
-    assert here.sends.consumed == 3
-    assert completion(here.done) is None
-
-
-@pytest.mark.parametrize(
-    ("wqe", "status"),
-    [
-        (send_wqe(1, opcode=99, data=b""), LOC_QP_OP_ERR),
-        (send_wqe(1, opcode=4, data=b"read"), LOC_QP_OP_ERR),
-        (send_wqe(1, pieces=((0x1000, 8, 0xBAD),)), LOC_PROT_ERR),
-    ],
+from tests.doors.uverbs import (
+    ACCESS_ERR,
+    FLUSH,
+    UD,
+    WRITE,
+    Buffer,
+    Program,
+    carry,
+    completion,
+    completions,
+    connected,
+    fails,
+    packed,
+    receive_wqe,
+    send_wqe,
 )
-def test_a_request_that_cannot_be_ends_in_its_turn_and_what_follows_is_flushed(programs, hosts, wqe, status):
-    here, there = connected(programs)
-    there.receives.put(receive_wqe(1))
-    here.post(send_wqe(0, data=b""), wqe, send_wqe(2, data=b""))
-    carry(hosts)
-    ended = [(one.wr_id, one.status) for one in iter(lambda: completion(here.done), None)]
-    assert ended == [(0, SUCCESS), (1, status), (2, FLUSH)]
-    assert here.sends.consumed == 3
-
-
-def test_a_doorbell_of_a_queue_pair_that_cannot_send_is_refused_and_forgets_what_it_was_for(programs):
-    program = programs[0]
-    domain = program.domain()
-    completions, _ring = program.completions()
-    pair, sends, _receives = program.pair(domain, completions)
-    sends.put(send_wqe(1, data=b""))
-    fails(errno.EINVAL, program.ring_bell, pair.qp_handle)
-    assert sends.consumed == sends.produced
-
-
-def test_memory_that_is_gone_is_a_completion_error_and_not_the_servers(programs, hosts):
-    here, there = connected(programs)
-    gone = mmap.mmap(-1, 1 << 20)
-    address = ctypes.addressof(view := ctypes.c_char.from_buffer(gone))
-    region = there.program.region(there.domain, address, 1 << 20)
-    del view
-    gone.close()
-    there.receives.put(receive_wqe(1, (address, 64, region.lkey)))
-    here.post(send_wqe(5, data=b"into nothing"))
-    carry(hosts)
-    ended = completion(here.done)
-    assert ended.wr_id == 5
-    assert ended.status == 11, "remote operational error"
 
 
 def test_events_of_a_channel_come_by_the_descriptor_that_the_program_has(programs, hosts):
@@ -374,32 +219,6 @@ def test_a_program_that_is_gone_leaves_nothing_behind_and_its_peer_is_told(hosts
         assert not host.listeners
 
 
-def test_what_a_child_registers_is_its_own_memory(programs, hosts):
-    here, there = connected(programs)
-    memory, mine = Buffer(), Buffer()
-    written, write = os.pipe()
-    child = os.fork()
-    if not child:
-        memory.bytes[:5] = b"child"
-        os.write(write, b"x")
-        signal.pause()
-    try:
-        os.read(written, 1)
-        far = there.program.region(there.domain, memory.address, 4096, process=child)
-        near = here.program.region(here.domain, mine.address, 4096)
-        pieces = ((mine.address, 5, near.lkey),)
-        here.post(send_wqe(1, opcode=READ, pieces=pieces, remote_addr=memory.address, rkey=far.rkey))
-        carry(hosts)
-        assert completion(here.done).status == SUCCESS
-        assert (mine.bytes[:5], memory.bytes[:5]) == (b"child", bytes(5))
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    here.post(send_wqe(2, opcode=READ, pieces=pieces, remote_addr=memory.address, rkey=far.rkey))
-    carry(hosts)
-    assert completion(here.done).status == 11, "remote operational error: the child is gone"
-
-
 def test_commands_that_are_none_are_refused(programs):
     program = programs[0]
     fails(errno.EINVAL, program.write, b"")
@@ -411,138 +230,107 @@ def test_commands_that_are_none_are_refused(programs):
         fails(errno.EINVAL, program.write, packed(verb, b"1"))
 
 
-HANDLE_ALONE = {
-    Verb.DEALLOC_PD: layouts.DESTROY,
-    Verb.DESTROY_AH: layouts.DESTROY,
-    Verb.DEREG_MR: layouts.DESTROY,
-    Verb.DEALLOC_MW: layouts.DESTROY,
-    Verb.DESTROY_QP: layouts.DESTROY_WITH_EVENTS,
-    Verb.DESTROY_SRQ: layouts.DESTROY_WITH_EVENTS,
-    Verb.DETACH_MCAST: layouts.ATTACH_MCAST,
-}
-
-
-KINDS = {
-    Verb.ALLOC_PD: "pd",
-    Verb.REG_MR: "mr",
-    Verb.ALLOC_MW: "mw",
-    Verb.CREATE_CQ: "cq",
-    Verb.EX_CREATE_CQ: "cq",
-    Verb.CREATE_QP: "qp",
-    Verb.EX_CREATE_QP: "qp",
-    Verb.CREATE_SRQ: "srq",
-    Verb.CREATE_XSRQ: "srq",
-    Verb.CREATE_AH: "ah",
-    Verb.DEALLOC_PD: "pd",
-    Verb.DEREG_MR: "mr",
-    Verb.DEALLOC_MW: "mw",
-    Verb.DESTROY_QP: "qp",
-    Verb.DESTROY_SRQ: "srq",
-    Verb.DESTROY_AH: "ah",
-}
-"""What commands make, or end by a field that is called handle alone."""
-
-USUAL = {
-    "comp_channel": (-1,),
-    "qp_type": (2, 3, 4),
-    "is_srq": (0, 0, 1),
-    "mw_type": (1, 2),
-    "port_num": (1,),
-    "path_mtu": (1, 4),
-    "qp_state": tuple(range(7)),
-    "cqe": (1, 7, 100),
-    "attr_mask": (0x39, 0x31 | 0x40, 0x121181 | 0x8000, 0x121181, 0x12E01, 0x10001, 1, 2, 3),
-    **dict.fromkeys(("max_wr", "max_sge", "max_send_wr", "max_recv_wr", "max_send_sge", "max_recv_sge"), (1, 3, 16)),
-}
-
-
-ADDRESSES = (layouts.AH_ATTR.pack(dlid=2, port_num=1), layouts.QP_DEST.pack(dlid=2, port_num=1))
-
-
-class Liar:
-    """Writes what could be commands; some of their fields are anything."""
-
-    def __init__(self, host, draws: random.Random) -> None:
-        self.program = Program(host)
-        self.carried_out: Counter[Verb] = Counter()
-        self._draws = draws
-        self._memory = Buffer()
-        self._made: dict[str, list[int]] = {kind: [0] for kind in KINDS.values()}
-        self._rings: list[Mapped] = []
-
-    def lie(self) -> None:
-        """Write something, and perhaps over a ring."""
-        draws = self._draws
-        if draws.random() < 0.2:
-            with contextlib.suppress(DeviceError):
-                self.program.write(packed(draws.randrange(1 << 32), draws.randbytes(draws.randrange(200))))
-            return
-        verb = draws.choice(tuple(Verb))
-        if verb in HANDLE_ALONE and draws.random() < 0.7:
-            verb = Verb.POST_SEND
-        body = self._body(verb)
-        if draws.random() < 0.1:
-            body = body[: draws.randrange(len(body))]
-        room = ROOM_WORDS if draws.random() < 0.9 else draws.randrange(ROOM_WORDS)
-        with contextlib.suppress(DeviceError):
-            answer = self.program.write(packed(verb, body, room))
-            self.carried_out[verb] += 1
-            if verb in KINDS and len(answer) >= 4:
-                self._made[KINDS[verb]].append(int.from_bytes(answer[:4], "little"))
-            info = answer[-layouts.MMINFO.size :]
-            if verb in (Verb.CREATE_CQ, Verb.CREATE_QP) and room == ROOM_WORDS:
-                self._rings = [*self._rings[-20:], self.program.mapped(info)]
-        if self._rings and draws.random() < 0.2:
-            ring = draws.choice(self._rings)
-            at = draws.choice((128, 256, 384, draws.randrange(len(ring.memory) - 8)))
-            ring.memory[at : at + 8] = draws.choice((bytes(8), b"\3" + bytes(7), draws.randbytes(8)))
-
-    def forget(self) -> None:
-        """Close what was passed."""
-        for descriptor in self.program.descriptors:
-            os.close(descriptor)
-        self.program.descriptors.clear()
-
-    def _body(self, verb: Verb) -> bytes:
-        layout = HANDLE_ALONE.get(verb) or getattr(layouts, verb.name)
-        values = {field: self._value(verb, field) for field in layout.fields}
-        for field, empty in layout.unpack(layout.pack())._asdict().items():
-            if isinstance(empty, bytes):
-                values[field] = self._draws.choice((bytes(32), self._draws.randbytes(32), *ADDRESSES))
-        try:
-            return layout.pack(**values)
-        except struct.error:  # more than the field can hold
-            return self._draws.randbytes(layout.size)
-
-    def _value(self, verb: Verb, field: str) -> int:
-        draws = self._draws
-        if draws.random() < 0.03:
-            return draws.choice((0, 1, draws.randrange(256), draws.randrange(1 << 32)))
-        if field.endswith("handle") and field != "user_handle":
-            kind = KINDS[verb] if field == "handle" else field.split("_")[-2]
-            return draws.choice(self._made.get(kind, [0])[-8:])
-        if field in ("start", "hca_va"):
-            return draws.choice((self._memory.address, 0))
-        if field == "length":
-            return draws.choice((4096, 1, (1 << 64) - 1))
-        return draws.choice(USUAL.get(field, (0, 0, 0, 1)))
-
-
-def test_nothing_that_a_program_writes_harms_another(programs, hosts):
-    seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")
-    liar = Liar(hosts["H1"], random.Random(seed))
+def test_a_queue_pairs_events_that_were_not_read_are_taken_back_with_it(programs, hosts):
+    events = programs[1].context()
+    os.set_blocking(events, False)
     here, there = connected(programs)
-    for count in range(10_000):
-        liar.lie()
-        if not count % 100:
-            liar.forget()
-            carry(hosts, 10_000)
-            there.receives.put(receive_wqe(count))
-            here.post(send_wqe(count, data=b""))
-            carry(hosts, 10_000)
-            assert (completion(here.done).status, completion(there.done).wr_id) == (SUCCESS, count)
-    liar.forget()
-    liar.program.close()
-    made = {verb for verb in KINDS if verb not in HANDLE_ALONE}
-    assert min(liar.carried_out[verb] for verb in made) > 10, "most of what it writes is no lie"
+    there.program.modify(there.pair.qp_handle, 1, qp_state=0)
+    for is_read in (False, True):
+        pair, *_ = there.program.pair(there.domain, there.completions)
+        there.program.connect(pair.qp_handle, 1, here.pair.qpn)
+        here.program.modify(here.pair.qp_handle, 1, qp_state=0)
+        here.program.connect(here.pair.qp_handle, 2, pair.qpn)
+        here.post(send_wqe(1, opcode=WRITE, data=b"x", remote_addr=1, rkey=0xBAD))
+        carry(hosts)
+        if is_read:
+            event = layouts.ASYNC_EVENT_DESC.unpack(os.read(events, 4096))
+            assert (event.element, event.event_type) == (0xDA, ACCESS_ERR)
+        told, _ = there.program.call(
+            Verb.DESTROY_QP, layouts.DESTROY_WITH_EVENTS, layouts.DESTROY_EVENTS_RESP, handle=pair.qp_handle
+        )
+        assert told.events_reported == is_read
+        with pytest.raises(BlockingIOError):
+            os.read(events, 16)
+
+
+def test_a_region_is_of_memory_and_rights_that_there_are(programs):
+    program = programs[0]
+    domain = program.domain()
+    fails(errno.EINVAL, program.region, domain, 1 << 63, 1 << 63 | 1)
+    fails(errno.EINVAL, program.region, domain, 4096, 0)
+    fails(errno.EINVAL, program.region, domain, 4096, 4096, 1 << 31)
+    fails(errno.EINVAL, program.region, domain, 4096, 4096, 2)
+    assert program.region(domain, 4096, 4096, 1 << 20 | 1).lkey
+
+
+def test_a_shared_receive_queue_is_as_it_was_modified(programs):
+    program = programs[0]
+    domain = program.domain()
+    made, receives = program.shared_receives(domain)
+    for number in range(3):
+        receives.put(receive_wqe(number))
+
+    def modify(**fields: int) -> bytes:
+        body = layouts.MODIFY_SRQ.pack(srq_handle=made.srq_handle, **fields)
+        return program.write(packed(Verb.MODIFY_SRQ, body + layouts.RXE_MODIFY_SRQ_CMD.pack(mmap_info_addr=0x5000)))
+
+    fails(errno.EINVAL, modify, attr_mask=1, max_wr=2)
+    fails(errno.EINVAL, modify, attr_mask=2, srq_limit=9)
+    fails(errno.EINVAL, modify, attr_mask=4)
+    assert program.mapped(modify(attr_mask=3, max_wr=30, srq_limit=9)).produced == 3
+    answer, _ = program.call(Verb.QUERY_SRQ, layouts.QUERY_SRQ, layouts.QUERY_SRQ_RESP, srq_handle=made.srq_handle)
+    assert (answer.max_wr, answer.max_sge, answer.srq_limit) == (30, 1, 9)
+    program.call(Verb.DESTROY_SRQ, layouts.DESTROY_WITH_EVENTS, layouts.DESTROY_EVENTS_RESP, handle=made.srq_handle)
+    fails(errno.EINVAL, program.call, Verb.QUERY_SRQ, layouts.QUERY_SRQ, srq_handle=made.srq_handle)
+
+
+def test_a_completion_queue_cannot_be_made_shorter_than_what_it_holds(programs):
+    here, _ = connected(programs)
+    for number in range(2):
+        here.receives.put(receive_wqe(number))
+    here.program.modify(here.pair.qp_handle, 1, qp_state=6)
+
+    def resize(entries: int) -> Any:
+        return here.program.call(
+            Verb.RESIZE_CQ, layouts.RESIZE_CQ, layouts.RESIZE_CQ_RESP, cq_handle=here.completions, cqe=entries
+        )
+
+    fails(errno.EINVAL, resize, 0)
+    fails(errno.EINVAL, resize, 1)
+    fails(errno.EINVAL, resize, 1 << 31)
+    answer, ring = resize(2)
+    assert answer.cqe == 2
+    assert completions(here.program.mapped(ring)) == [(0, FLUSH), (1, FLUSH)]
+
+
+def test_a_channel_with_a_queue_stays_though_the_program_has_closed_it(programs):
+    program = programs[0]
+    channel = program.channel()
+    handle, _ring = program.completions(channel=channel)
+    kept = os.dup(channel)
+    program.descriptors.remove(channel)
+    os.close(channel)
+    program.channel()
+    assert program.completions(channel=kept)
+    os.close(kept)
+    program.channel()
+    program.call(Verb.REQ_NOTIFY_CQ, layouts.REQ_NOTIFY_CQ, cq_handle=handle)
+
+
+def test_answers_are_as_long_as_there_is_room(programs):
+    program = programs[0]
+    everything = program.write(packed(Verb.QUERY_DEVICE, layouts.QUERY_DEVICE.pack(response=1)))
+    assert len(everything) == layouts.QUERY_DEVICE_RESP.size
+    assert program.write(packed(Verb.QUERY_DEVICE, layouts.QUERY_DEVICE.pack(response=1), 10)) == everything[:40]
+    extended = program.write(packed(Verb.EX_QUERY_DEVICE, layouts.EX_QUERY_DEVICE.pack(), 2 * 22))
+    assert extended == everything
+
+
+def test_a_port_is_as_management_has_it(programs):
+    def query(number: int) -> Any:
+        return programs[1].call(Verb.QUERY_PORT, layouts.QUERY_PORT, layouts.QUERY_PORT_RESP, port_num=number)[0]
+
+    port = query(1)
+    assert (port.lid, port.state, port.active_mtu, port.gid_tbl_len, port.pkey_tbl_len) == (2, 4, 4, 8, 32)
+    fails(errno.EINVAL, query, 0)
+    fails(errno.EINVAL, query, 2)

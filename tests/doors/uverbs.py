@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
-from typing import Any
+import struct
+from typing import Any, NamedTuple
+
+import pytest
 
 from doors import uverbs_layouts as layouts
 from doors.c_struct import CStruct
+from doors.device import DeviceError
 from doors.uverbs_adapter import UverbsAdapter
 from doors.uverbs_device import UverbsDevice
 from doors.uverbs_layouts import CMD_HDR, EX_CMD_HDR, EXTENDED, Verb
+
+WRITE, SEND, SEND_WITH_IMM, READ, BIND_MW, ATOMIC_WRITE = 0, 2, 3, 4, 8, 15
+FENCE, SIGNALED, SOLICITED, INLINE = 1, 2, 4, 8
+UD = 4
+ACCESS_ERR = 3
+SUCCESS, LOC_LEN_ERR, LOC_QP_OP_ERR, LOC_PROT_ERR, FLUSH, MW_BIND_ERR = 0, 1, 2, 4, 5, 6
 
 RESPONSE = 0x7000
 ROOM_WORDS = 64
@@ -118,7 +129,25 @@ class Program:
             qp_type=kind,
             **sizes | fields,
         )
-        return made, self.mapped(rings[layouts.MMINFO.size :]), self.mapped(rings)
+        size = layouts.MMINFO.size
+        return (
+            made,
+            self.mapped(rings[size:]),
+            self.mapped(rings[:size] if rings[:size] != bytes(size) else rings[size:]),
+        )
+
+    def shared_receives(self, domain: int, limit: int = 0) -> tuple[Any, Mapped]:
+        made, ring = self.call(
+            Verb.CREATE_SRQ,
+            layouts.CREATE_SRQ,
+            layouts.CREATE_SRQ_RESP,
+            user_handle=0x5E,
+            pd_handle=domain,
+            max_wr=4,
+            max_sge=1,
+            srq_limit=limit,
+        )
+        return made, self.mapped(ring)
 
     def modify(self, pair: int, mask: int, **fields: int | bytes) -> None:
         self.call(Verb.MODIFY_QP, layouts.MODIFY_QP, qp_handle=pair, attr_mask=mask, **fields)
@@ -193,3 +222,95 @@ class Mapped:
         at = 384 + (self.consumed << self.log2)
         self.consumed += 1
         return self.memory[at : at + (1 << self.log2)]
+
+
+class Buffer:
+    """Memory of this process."""
+
+    def __init__(self, size: int = 4096) -> None:
+        self.bytes = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._view = ctypes.c_char.from_buffer(self.bytes)
+        self.address = ctypes.addressof(self._view)
+
+
+class End(NamedTuple):
+    """A queue pair of RC that is connected, and what it needs."""
+
+    program: Program
+    domain: int
+    completions: int
+    done: Mapped
+    pair: Any
+    sends: Mapped
+    receives: Mapped
+
+    def post(self, *wqes: bytes) -> None:
+        """Post requests to the send queue."""
+        for wqe in wqes:
+            self.sends.put(wqe)
+        self.program.ring_bell(self.pair.qp_handle)
+
+
+def connected(programs, channel: int = -1) -> list[End]:
+    """The ends of a connection; the second one's completions are told in CHANNEL."""
+    ends = []
+    for program, told_in in zip(programs, (-1, channel), strict=True):
+        domain = program.domain()
+        completions, done = program.completions(channel=told_in, user=0x1234)
+        ends.append(End(program, domain, completions, done, *program.pair(domain, completions)))
+    for end, lid, peer in zip(ends, (2, 1), ends[::-1], strict=True):
+        end.program.connect(end.pair.qp_handle, lid, peer.pair.qpn)
+    return ends
+
+
+def send_wqe(
+    wr_id: int, opcode: int = SEND, flags: int = SIGNALED, data: bytes | None = None, pieces=(), **wr
+) -> bytes:
+    """struct rxe_send_wqe."""
+    operands = wr.get("operands", struct.pack("=QI", wr.get("remote_addr", 0), wr.get("rkey", 0))).ljust(120, b"\0")
+    length = len(data) if data is not None else sum(piece[1] for piece in pieces)
+    head = struct.pack("=QIII4s", wr_id, 0, opcode, flags | (INLINE if data is not None else 0), bytes(4)) + operands
+    body = data if data is not None else b"".join(struct.pack("=QII", *piece) for piece in pieces)
+    return head.ljust(184, b"\0") + struct.pack("=4I8x", length, length, 0, len(pieces)) + body
+
+
+def receive_wqe(wr_id: int, *pieces) -> bytes:
+    """struct rxe_recv_wqe."""
+    length = sum(piece[1] for piece in pieces)
+    head = struct.pack("=Q8x4I8x", wr_id, length, length, 0, len(pieces))
+    return head + b"".join(struct.pack("=QII", *piece) for piece in pieces)
+
+
+def completion(ring):
+    data = ring.take()
+    return data if data is None else layouts.WC.unpack(data)
+
+
+def fails(number: int, function, *arguments, **more) -> None:
+    with pytest.raises(DeviceError) as caught:
+        function(*arguments, **more)
+    assert caught.value.errno == number
+
+
+def carry(hosts, cycles: int = 100_000) -> None:
+    """Hand packets over as long as there are any, and let time pass."""
+    adapters = [host.adapter for host in hosts.values()]
+    for now in range(adapters[0].now, adapters[0].now + cycles, 1000):
+        for here, there in (adapters, adapters[::-1]):
+            while (outgoing := here.poll(now)) is not None:
+                there.receive(outgoing.data, now)
+
+
+def immediate(wqe: bytes, data: bytes) -> bytes:
+    """A request with immediate data, or a key to be invalidated."""
+    return wqe[:20] + data + wqe[24:]
+
+
+def completions(ring: Mapped) -> list[tuple[int, int]]:
+    """Work request and status of all that has completed."""
+    return [(one.wr_id, one.status) for one in iter(lambda: completion(ring), None)]
+
+
+def outgoing(host) -> int:
+    """How many packets an adapter has to send now."""
+    return sum(1 for _ in iter(lambda: host.adapter.poll(host.adapter.now), None))
