@@ -6,6 +6,7 @@ A program may write anything there, at any time: only its own index is read, and
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import struct
@@ -19,6 +20,9 @@ from verbs.completions import CompletionFlag, WorkCompletion
 from verbs.work import ReceiveRequest, ScatterGather
 
 __all__ = ["CompletionRing", "PostedSend", "ReceiveRing", "Ring", "RingFile", "SendRing"]
+
+_MOST_RINGS: Final = 8192
+"""Of one program: the kernel has not room for any number of mappings here."""
 
 _PRODUCER: Final = 128 // 4
 _CONSUMER: Final = 256 // 4
@@ -40,16 +44,28 @@ class RingFile:
         # It never becomes shorter, or what is mapped here would not be there.
         fcntl(self.descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)
         self._end = 0
+        self._rings = 0
 
     def close(self) -> None:
         """Programs keep what they have mapped."""
         os.close(self.descriptor)
 
     def take(self, size: int) -> int:
-        """Offset of so many bytes more."""
+        """Offset of so many bytes more.
+
+        Raises:
+            OSError: there are too many rings.
+        """
+        if self._rings == _MOST_RINGS:
+            raise OSError(errno.ENOMEM, f"{_MOST_RINGS} rings")
+        self._rings += 1
         offset, self._end = self._end, self._end + -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         os.ftruncate(self.descriptor, self._end)
         return offset
+
+    def give_back(self) -> None:
+        """A ring is not there any more."""
+        self._rings -= 1
 
     def has(self, offset: int, size: int) -> bool:
         """Whether there is something to be mapped."""
@@ -68,8 +84,13 @@ class Ring:
         self._log2 = (element - 1).bit_length()
         self.capacity = self._mask = (1 << entries.bit_length()) - 1
         self._size = _DATA + (self._mask + 1 << self._log2)
+        self._file = file
         self._offset = file.take(self._size)
-        self._map = mmap.mmap(file.descriptor, self._size, offset=self._offset)
+        try:
+            self._map = mmap.mmap(file.descriptor, self._size, offset=self._offset)
+        except OSError:
+            file.give_back()
+            raise
         self._words = memoryview(self._map)[:_DATA].cast("I")
         self._words[0], self._words[1] = self._log2, self._mask
         self.element = element
@@ -84,6 +105,7 @@ class Ring:
         self._words.release()
         self._map.madvise(mmap.MADV_REMOVE)
         self._map.close()
+        self._file.give_back()
 
     @property
     def info(self) -> bytes:

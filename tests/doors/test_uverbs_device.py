@@ -104,6 +104,18 @@ def test_a_region_is_registered_anew(programs):
     fails(errno.EINVAL, program.call, Verb.REREG_MR, layouts.REREG_MR, mr_handle=region.mr_handle, flags=8)
 
 
+def test_a_program_has_so_many_rings_and_no_more(programs):
+    with contextlib.suppress(DeviceError):
+        while True:
+            body = layouts.CREATE_CQ.pack(response=1, cqe=1, comp_channel=-1)
+            handle = layouts.CREATE_CQ_RESP.unpack(programs[0].write(packed(Verb.CREATE_CQ, body))).cq_handle
+    assert handle > 4096
+    fails(errno.ENOMEM, programs[0].completions)
+    programs[1].completions()
+    programs[0].call(Verb.DESTROY_CQ, layouts.DESTROY_CQ, cq_handle=handle)
+    programs[0].completions()
+
+
 def open_files() -> list[Path]:
     """Descriptors of this process."""
     return list(Path("/proc/self/fd").iterdir())
