@@ -44,7 +44,8 @@ def post(context: Context, pair: QueuePair, posted: PostedSend, *, signals_all: 
     """Hand a posted request to a queue pair. One that it does not take ends with an error in its turn."""
     if posted.opcode == _ATOMIC_WRITE and pair.pair.kind is QpType.RC:
         posted = posted._replace(opcode=SendOpcode.RDMA_WRITE, flags=posted.flags | _INLINE, length=ATOMIC_BYTES)
-    if posted.opcode not in _OPCODES:
+    is_cut = posted.flags & _INLINE and posted.length > pair.capabilities.max_inline_data
+    if posted.opcode not in _OPCODES or is_cut:
         pair.refuse(SendRequest(posted.wr_id, SendOpcode.SEND), CompletionStatus.LOC_QP_OP_ERR)
         return
     request = _request(context, pair, posted, signals_all=signals_all)
@@ -59,7 +60,7 @@ def post(context: Context, pair: QueuePair, posted: PostedSend, *, signals_all: 
 
 def _request(context: Context, pair: QueuePair, posted: PostedSend, *, signals_all: bool) -> SendRequest:
     opcode, flags, operands = SendOpcode(posted.opcode), posted.flags, posted.operands
-    is_inline = flags & _INLINE and posted.length <= pair.capabilities.max_inline_data
+    is_inline = flags & _INLINE
     request = SendRequest(
         posted.wr_id,
         opcode,

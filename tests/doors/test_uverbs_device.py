@@ -5,7 +5,6 @@ import errno
 import os
 import resource
 import struct
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from doors.uverbs_layouts import EXTENDED, Verb
 from tests.doors.uverbs import (
     ACCESS_ERR,
     FLUSH,
+    SUCCESS,
     UD,
     WRITE,
     Buffer,
@@ -27,10 +27,13 @@ from tests.doors.uverbs import (
     completions,
     connected,
     fails,
+    open_files,
     packed,
+    read_events,
     receive_wqe,
     send_wqe,
 )
+from wire.sma import SmaAttribute
 
 
 def test_events_of_a_channel_come_by_the_descriptor_that_the_program_has(programs, hosts):
@@ -116,11 +119,6 @@ def test_a_program_has_so_many_rings_and_no_more(programs):
     programs[0].completions()
 
 
-def open_files() -> list[Path]:
-    """Descriptors of this process."""
-    return list(Path("/proc/self/fd").iterdir())
-
-
 def test_a_program_that_opens_too_much_is_refused_more(programs):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     os.close(least := os.dup(0))
@@ -162,8 +160,7 @@ def test_a_queue_pair_in_a_multicast_group_gets_what_comes_for_it(programs, host
     source, sends, _ = sender.pair(domain := sender.domain(), completions, UD)
     sender.datagrams(source.qp_handle)
     route = layouts.AH_ATTR.pack(dgid=group["gid"], hop_limit=1, dlid=group["mlid"], is_global=1, port_num=1)
-    handle = sender.call(Verb.CREATE_AH, layouts.CREATE_AH, layouts.CREATE_AH_RESP, pd_handle=domain, attr=route)
-    to = struct.pack("=IIHHI", 0xFFFFFF, 0x11, 0, 0, handle[0].ah_handle)
+    to = struct.pack("=IIHHI", 0xFFFFFF, 0x11, 0, 0, sender.address(domain, route))
     sends.put(send_wqe(1, data=b"to all", operands=to))
     sender.ring_bell(source.qp_handle)
     carry(hosts)
@@ -201,18 +198,35 @@ def test_a_queue_pair_is_as_it_was_modified(programs):
     fails(errno.EINVAL, programs[0].modify, pair.qp_handle, 1, qp_state=2)
 
 
-def test_what_ports_become_is_told_to_every_program(programs, hosts):
+PORT_ACTIVE, PORT_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, GID_CHANGE = 9, 10, 11, 12, 13, 18
+
+
+@pytest.mark.parametrize(
+    ("attribute", "change", "events"),
+    [
+        (SmaAttribute.PORT_INFO, {"lid": 9, "port_state": 1}, [LID_CHANGE, PORT_ERR]),
+        (SmaAttribute.PORT_INFO, {"master_sm_lid": 7}, [SM_CHANGE]),
+        (SmaAttribute.PORT_INFO, {"gid_prefix": 1}, [GID_CHANGE]),
+        (SmaAttribute.P_KEY_TABLE, b"\x80\x01", [PKEY_CHANGE]),
+        (SmaAttribute.GUID_INFO, b"\x02", [GID_CHANGE]),
+    ],
+)
+def test_what_ports_become_is_told_to_every_program(programs, hosts, attribute, change, events):
     host = hosts["H1"]
     others = Program(host)
     ends = [programs[0].context(), others.context()]
     port = host.ports[0]
-    info = port.info.replace(lid=9, port_state=1)
-    port.known[next(key for key in port.known if key.name == "PORT_INFO")] = info.pack()
+    before = port.known[attribute]
+    port.known[attribute] = (
+        port.info.replace(**change).pack() if isinstance(change, dict) else change + before[len(change) :]
+    )
     host.update(port)
     for end in ends:
-        data = os.read(end, 4096)
-        events = [layouts.ASYNC_EVENT_DESC.unpack(data, at) for at in range(0, len(data), 16)]
-        assert [(one.element, one.event_type) for one in events] == [(1, 11), (1, 10)]
+        assert [(one.element, one.event_type) for one in read_events(end)] == [(1, event) for event in events]
+    port.known[attribute] = before
+    host.update(port)
+    back = [PORT_ACTIVE if event == PORT_ERR else event for event in events]
+    assert [one.event_type for one in read_events(ends[0])] == back
     others.close()
 
 
@@ -315,18 +329,52 @@ def test_a_completion_queue_cannot_be_made_shorter_than_what_it_holds(programs):
     assert completions(here.program.mapped(ring)) == [(0, FLUSH), (1, FLUSH)]
 
 
-def test_a_channel_with_a_queue_stays_though_the_program_has_closed_it(programs):
-    program = programs[0]
+def test_a_channel_that_a_queue_tells_in_stays_though_the_program_has_closed_it(programs, hosts):
+    program = programs[1]
     channel = program.channel()
-    handle, _ring = program.completions(channel=channel)
-    kept = os.dup(channel)
+    here, there = connected(programs, channel)
+    program.call(Verb.REQ_NOTIFY_CQ, layouts.REQ_NOTIFY_CQ, cq_handle=there.completions)
     program.descriptors.remove(channel)
     os.close(channel)
     program.channel()
-    assert program.completions(channel=kept)
-    os.close(kept)
+    there.receives.put(receive_wqe(1))
+    here.post(send_wqe(1, data=b""))
+    carry(hosts)
+    assert completions(there.done) == [(1, SUCCESS)]
+    program.call(Verb.DESTROY_QP, layouts.DESTROY_WITH_EVENTS, handle=there.pair.qp_handle)
+    program.call(Verb.DESTROY_CQ, layouts.DESTROY_CQ, cq_handle=there.completions)
+    before = len(open_files())
     program.channel()
-    program.call(Verb.REQ_NOTIFY_CQ, layouts.REQ_NOTIFY_CQ, cq_handle=handle)
+    assert len(open_files()) == before - 1 + 2, "with a new one, the old one ends"
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_what_queues_told_that_was_not_read_is_taken_back_with_them(programs, hosts, is_read):
+    program = programs[1]
+    events = program.context()
+    here, there = connected(programs)
+    handle, _ring = program.completions(entries=1, user=0xC9)
+    shared, receives = program.shared_receives(there.domain, limit=4)
+    pair, *_ = program.pair(there.domain, handle, is_srq=1, srq_handle=shared.srq_handle)
+    program.connect(pair.qp_handle, 1, here.pair.qpn)
+    here.program.modify(here.pair.qp_handle, 1, qp_state=0)
+    here.program.connect(here.pair.qp_handle, 2, pair.qpn)
+    for number in range(4):
+        receives.put(receive_wqe(number))
+    here.post(*(send_wqe(number, data=b"") for number in range(2)))
+    carry(hosts)
+    program.call(Verb.DESTROY_QP, layouts.DESTROY_WITH_EVENTS, handle=pair.qp_handle)
+    if is_read:
+        assert sorted(one.element for one in read_events(events)) == [0x5E, 0xC9], "SRQ_LIMIT_REACHED, CQ_ERR"
+    told, _ = program.call(Verb.DESTROY_CQ, layouts.DESTROY_CQ, layouts.DESTROY_CQ_RESP, cq_handle=handle)
+    assert (told.comp_events_reported, told.async_events_reported) == (0, is_read)
+    told, _ = program.call(
+        Verb.DESTROY_SRQ, layouts.DESTROY_WITH_EVENTS, layouts.DESTROY_EVENTS_RESP, handle=shared.srq_handle
+    )
+    assert told.events_reported == is_read
+    os.set_blocking(events, False)
+    with pytest.raises(BlockingIOError):
+        os.read(events, 16)
 
 
 def test_answers_are_as_long_as_there_is_room(programs):

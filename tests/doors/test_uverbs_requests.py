@@ -35,6 +35,7 @@ from tests.doors.uverbs import (
     connected,
     fails,
     immediate,
+    open_files,
     outgoing,
     receive_wqe,
     send_wqe,
@@ -118,6 +119,7 @@ def test_what_a_child_registers_is_its_own_memory(programs, hosts):
         memory.bytes[:5] = b"child"
         os.write(write, b"x")
         signal.pause()
+    before = len(open_files())
     try:
         os.read(written, 1)
         far = there.program.region(there.domain, memory.address, 4096, process=child)
@@ -133,6 +135,8 @@ def test_what_a_child_registers_is_its_own_memory(programs, hosts):
     here.post(send_wqe(2, opcode=READ, pieces=pieces, remote_addr=memory.address, rkey=far.rkey))
     carry(hosts)
     assert completion(here.done).status == 11, "remote operational error: the child is gone"
+    there.program.destroy(Verb.DEREG_MR, far.mr_handle)
+    assert len(open_files()) == before
 
 
 def test_a_queue_pair_that_is_reset_forgets_what_was_posted(programs, hosts):
@@ -271,11 +275,32 @@ def test_a_datagram_that_is_too_long_is_a_length_error(programs, hosts):
     assert completions(done) == [(1, LOC_LEN_ERR)]
 
 
-def test_more_inline_data_than_there_is_room_for_is_taken_for_pieces(programs, hosts):
-    here, _ = connected(programs)
+def test_more_inline_data_than_there_is_room_for_is_refused(programs, hosts):
+    here, there = connected(programs)
+    there.receives.put(receive_wqe(1))
     here.post(send_wqe(1, data=bytes(here.pair.max_inline_data + 1)))
     carry(hosts)
-    assert completions(here.done)[0][1] != SUCCESS
+    assert completions(here.done) == [(1, LOC_QP_OP_ERR)]
+
+
+def test_of_a_queue_pairs_number_24_bits_count(programs, hosts):
+    ends = []
+    for program in programs:
+        domain = program.domain()
+        handle, done = program.completions()
+        pair, sends, receives = program.pair(domain, handle, UD)
+        program.datagrams(pair.qp_handle)
+        ends.append((program, domain, done, pair, sends, receives))
+    (program, domain, _, pair, sends, _), (peer, far_domain, done, far_pair, _, receives) = ends
+    memory = Buffer()
+    region = peer.region(far_domain, memory.address, 4096)
+    receives.put(receive_wqe(9, (memory.address, 4096, region.lkey)))
+    handle = program.address(domain, layouts.AH_ATTR.pack(dlid=2, port_num=1))
+    to = struct.pack("=IIHHI", 0xFF << 24 | far_pair.qpn, 0x11, 0, 0, handle)
+    sends.put(send_wqe(1, data=b"x", operands=to))
+    program.ring_bell(pair.qp_handle)
+    carry(hosts)
+    assert completions(done) == [(9, SUCCESS)]
 
 
 def test_a_shared_receive_queue_serves_its_queue_pairs_and_tells_when_it_runs_low(programs, hosts):

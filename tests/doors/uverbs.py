@@ -6,6 +6,7 @@ import ctypes
 import mmap
 import os
 import struct
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -98,6 +99,11 @@ class Program:
 
     def window(self, domain: int, kind: int = 1) -> Any:
         return self.call(Verb.ALLOC_MW, layouts.ALLOC_MW, layouts.ALLOC_MW_RESP, pd_handle=domain, mw_type=kind)[0]
+
+    def address(self, domain: int, attributes: bytes) -> int:
+        """An address handle's number."""
+        made = self.call(Verb.CREATE_AH, layouts.CREATE_AH, layouts.CREATE_AH_RESP, pd_handle=domain, attr=attributes)
+        return made[0].ah_handle
 
     def channel(self) -> int:
         """The descriptor of a completion channel."""
@@ -314,3 +320,14 @@ def completions(ring: Mapped) -> list[tuple[int, int]]:
 def outgoing(host) -> int:
     """How many packets an adapter has to send now."""
     return sum(1 for _ in iter(lambda: host.adapter.poll(host.adapter.now), None))
+
+
+def open_files() -> list[Path]:
+    """Descriptors of this process."""
+    return list(Path("/proc/self/fd").iterdir())
+
+
+def read_events(end: int) -> list[Any]:
+    """The asynchronous events that can be read."""
+    data = os.read(end, 1 << 16)
+    return [layouts.ASYNC_EVENT_DESC.unpack(data, at) for at in range(0, len(data), layouts.ASYNC_EVENT_DESC.size)]
