@@ -381,6 +381,9 @@ def test_answers_are_as_long_as_there_is_room(programs):
     program = programs[0]
     everything = program.write(packed(Verb.QUERY_DEVICE, layouts.QUERY_DEVICE.pack(response=1)))
     assert len(everything) == layouts.QUERY_DEVICE_RESP.size
+    device = layouts.QUERY_DEVICE_RESP.unpack(everything)
+    assert (device.vendor_id, device.phys_port_cnt, device.max_cqe) == (0xFFFFFF, 1, 4194303)
+    assert (device.max_qp_wr, device.max_pkeys, device.node_guid[-3:]) == (16383, 32, b"\x10\0\2")
     assert program.write(packed(Verb.QUERY_DEVICE, layouts.QUERY_DEVICE.pack(response=1), 10)) == everything[:40]
     extended = program.write(packed(Verb.EX_QUERY_DEVICE, layouts.EX_QUERY_DEVICE.pack(), 2 * 22))
     assert extended == everything
