@@ -1,0 +1,78 @@
+"""`ironband serve`: programs at different hosts connect by IP addresses, through the fabric."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.ironband.command import one_line_error
+from tests.ironband.served import TELL, scripted
+
+needs_rping = pytest.mark.skipif(
+    shutil.which("rping") is None, reason="NOT TESTED with real programs: apt-get install rdmacm-utils"
+)
+MANAGED = ["--bring-up", "sm"]
+SERVER = "IRONBAND_HOST=H1 rping -s -C 3 > server.out 2>&1 & server=$!"
+CONNECTS = (
+    "for _ in $(seq 100); do IRONBAND_HOST=H2 rping -c -v -C 3 -a {address} && break;"
+    " kill -0 $server || break; sleep 0.1; done; wait $server"
+)
+
+
+def pings(printed: str) -> list[str]:
+    return re.findall(r"ping data: (rdma-ping-\d: [^ ]{50})\n", printed)
+
+
+EXPECTED = [f"rdma-ping-{index}: {bytes(range(65 + index, 115 + index)).decode()}" for index in range(3)]
+
+
+@needs_rping
+@pytest.mark.parametrize("given", [False, True])
+def test_programs_connect_by_the_addresses_of_their_hosts_ports(tmp_path, given):
+    (tmp_path / "plan").write_text("10.0.0.1 H1\n10.0.0.2 H2[1]\n")
+    address = "10.0.0.1" if given else "127.87.0.1"
+    says = scripted(
+        tmp_path,
+        [*MANAGED, *(["--addresses", "plan"] if given else [])],
+        "star",
+        {"connect": f"{SERVER}\n{CONNECTS.format(address=address)}", "counters": f"{TELL} counters 'H2[1]'"},
+    )
+    assert pings(says["connect"]) == EXPECTED, says["connect"]
+    # REQ, REP and RTU, and those that end it, and the pings.
+    sent = re.search(r"xmit_pkts ([0-9,]+)", says["counters"])
+    assert sent is not None, says["counters"]
+    assert int(sent[1].replace(",", "")) > 15
+
+
+@needs_rping
+def test_connections_come_about_where_packets_are_lost_and_not_where_a_cable_is_cut(tmp_path):
+    says = scripted(
+        tmp_path,
+        [*MANAGED, "--seed", "3"],
+        "star",
+        {
+            "errors": f'for port in 1 2; do {TELL} errors "SW1[$port]" lost_packet 30000; done',
+            "connect": f"{SERVER}\n{CONNECTS.format(address='127.87.0.1')}",
+            "end": f'for port in 1 2; do {TELL} errors "SW1[$port]" lost_packet 0; done',
+            "cut": f"{TELL} cut 'SW1[1]'; IRONBAND_HOST=H2 rping -c -C 3 -a 127.87.0.1",
+        },
+    )
+    assert pings(says["connect"])[-3:] == EXPECTED, says["connect"]
+    assert "RDMA_CM_EVENT_UNREACHABLE, error -110" in says["cut"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("10.0.0.1 H9", "plan:1: port 'H9': expected one of H1[1], H2[1]"),
+        ("10.0.0 H1", "plan:1: address '10.0.0': expected an IPv4 address such as 10.87.0.1"),
+        (None, "plan: addresses cannot be read: No such file or directory"),
+    ],
+)
+def test_a_plan_of_addresses_that_is_none_is_told_in_a_line(capsys, text, says):
+    if text is not None:
+        Path("plan").write_text(f"{text}\n")
+    assert one_line_error(capsys, "serve", "--addresses", "plan", "star", "--", "true") == says
