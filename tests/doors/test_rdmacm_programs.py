@@ -95,6 +95,18 @@ def test_rdma_cores_examples(wire, server, client):
     talk(wire, server, client)
 
 
+def test_ucx_connects_by_rdma_cm(wire):
+    needs("io_demo", "ucx-utils")
+    only = ["env", "UCX_TLS=rc_verbs,ud_verbs", "UCX_NET_DEVICES=rxe_ironband0:1", "io_demo", "-q", "-d", "4096"]
+    with wire.start(*only, host="H1") as listening:
+        assert listening.stdout is not None
+        assert any("started listener" in line for line in listening.stdout)
+        printed = wire.run(*only, "-o", "read,write", "-i", "20", SERVER, host="H2")
+        listening.kill()
+    assert "Client exit with status 'OK'" in printed
+    assert wire.packets > 80
+
+
 def test_nobody_listening_is_a_refused_connection(wire):
     needs("rping", "rdmacm-utils")
     with wire.start("rping", "-c", "-a", SERVER, "-C", "1") as asking:
