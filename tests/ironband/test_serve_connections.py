@@ -61,7 +61,8 @@ def test_connections_come_about_where_packets_are_lost_and_not_where_a_cable_is_
         },
     )
     assert pings(says["connect"])[-3:] == EXPECTED, says["connect"]
-    assert "RDMA_CM_EVENT_UNREACHABLE, error -110" in says["cut"]
+    # Which it is depends on whether the port has noticed yet.
+    assert re.search("RDMA_CM_EVENT_(UNREACHABLE, error -110|ROUTE_ERROR, error -113)", says["cut"]), says["cut"]
 
 
 @pytest.mark.parametrize(
