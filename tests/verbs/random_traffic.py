@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tests.verbs.ends import (
+    ALL_ACCESS,
     LATENCY,
     MEMORY_BASE,
     MEMORY_BYTES,
@@ -26,8 +27,10 @@ from tests.verbs.ends import (
 )
 from tests.verbs.naive_rc import NaiveRc, Operation
 from tests.verbs.naive_rd import Q_KEY, NaiveRd
+from tests.verbs.naive_xrc import NaiveXrc
 from verbs.address import AddressVector
 from verbs.completions import CompletionFlag, CompletionStatus
+from verbs.regions import Access
 from verbs.states import QpState, QpType
 from verbs.work import SendOpcode, SendRequest
 
@@ -198,8 +201,46 @@ class NaiveRdTalker(NaiveTalker):
         self.end.eec, self.end.peer_eec = self.qp + 1, peer_qp + 1
 
 
-TALKERS = {"engine": EngineTalker, "naive": NaiveTalker, "rd": RdTalker, "naive rd": NaiveRdTalker}
-QPS = {"engine": 2, "naive": NaiveTalker.qp, "rd": 2, "naive rd": NaiveTalker.qp}
+class XrcTalker(EngineTalker):
+    """An engine with a queue pair that sends, another that receives and its shared receive queue, numbered in turn."""
+
+    def __init__(self, lid: int, peer_lid: int, peer_qp: int, psn: int, contents: bytes) -> None:
+        self.end = make_end(lid, QpType.XRC_SEND)
+        self.end.put(0, contents)
+        adapter, path = self.end.adapter, AddressVector(peer_lid)
+        self.r_key, self.qp = self.end.region.key, self.end.qp.number
+        domain = adapter.open_xrcd()
+        target = adapter.create_xrc_target(domain)
+        self.end.srq = adapter.create_xrc_srq(self.end.pd, domain, self.end.recv_cq, 128, 4)
+        assert (target.number, self.end.srq.number) == (self.qp + 1, self.qp + 2)
+        self._to = {"xrc_srq": peer_qp + 2}
+        for queue_pair, peer in ((self.end.qp, peer_qp + 1), (target, peer_qp)):
+            queue_pair.modify(QpState.INIT, p_key_index=0, port=1, access=ALL_ACCESS & ~Access.MW_BIND)
+            responds = {} if queue_pair is self.end.qp else {"max_dest_rd_atomic": 4, "min_rnr_timer": 1}
+            queue_pair.modify(QpState.RTR, path=path, path_mtu=MTU, dest_qp=peer, rq_psn=psn, **responds)
+        self.end.qp.modify(QpState.RTS, sq_psn=psn, timeout=8, retry_cnt=7, rnr_retry=7, max_rd_atomic=4)
+        self._sends = []
+        self._receives = []
+
+
+class NaiveXrcTalker(NaiveTalker):
+    """The second reading of XRC."""
+
+    def __init__(self, lid: int, peer_lid: int, peer_qp: int, psn: int, contents: bytes) -> None:
+        self.r_key = 0xABC0 + lid
+        memory = bytearray(contents)
+        self.end = NaiveXrc(lid, peer_lid, self.qp, peer_qp, memory, MEMORY_BASE, self.r_key, psn, MTU)
+
+
+TALKERS = {
+    "engine": EngineTalker,
+    "naive": NaiveTalker,
+    "rd": RdTalker,
+    "naive rd": NaiveRdTalker,
+    "xrc": XrcTalker,
+    "naive xrc": NaiveXrcTalker,
+}
+QPS = {kind: NaiveTalker.qp if kind.startswith("naive") else 2 for kind in TALKERS}
 
 
 def fate_of(draw: random.Random, lost: float, repeated: float, jitter: int) -> Fate:

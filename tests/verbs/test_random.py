@@ -1,4 +1,4 @@
-"""RC and RD: whatever is lost, repeated or late, each operation is carried out once and in order."""
+"""RC, RD and XRC: whatever is lost, repeated or late, each operation is carried out once and in order."""
 
 import random
 import secrets
@@ -9,7 +9,8 @@ from tests.verbs.random_traffic import Conversation, fate_of
 
 RC_PAIRINGS = [(one, other) for one in ("engine", "naive") for other in ("engine", "naive")]
 RD_PAIRINGS = [(one, other) for one in ("rd", "naive rd") for other in ("rd", "naive rd")]
-PAIRINGS = RC_PAIRINGS + RD_PAIRINGS
+XRC_PAIRINGS = [(one, other) for one in ("xrc", "naive xrc") for other in ("xrc", "naive xrc")]
+PAIRINGS = RC_PAIRINGS + RD_PAIRINGS + XRC_PAIRINGS
 
 
 def converse(kinds: tuple[str, str], seed: int, packets: int) -> None:
