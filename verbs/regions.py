@@ -40,6 +40,11 @@ REMOTE_CHANGES: Final = Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 """What needs local write access besides."""
 
 
+def _are_within(rights: Access, others: Access) -> bool:
+    """True if the others have all of these. As numbers: it is asked for each packet, and flags take their time."""
+    return not int(rights) & ~int(others)
+
+
 class ProtectionError(Exception):
     """A key, a range or a right that does not allow an access."""
 
@@ -357,7 +362,7 @@ class KeyTable:
         region = self._keyed.get(key)
         if not isinstance(region, MemoryRegion) or region.pd is not pd:
             raise ProtectionError(f"L_Key {key:#x} is of no region of protection domain {pd.number}")
-        if access & ~region.access:
+        if not _are_within(access, region.access):
             raise ProtectionError(f"L_Key {key:#x} allows {region.access!r}, needed {access!r}")
         return region.place(va, length)
 
@@ -372,7 +377,7 @@ class KeyTable:
             raise ProtectionError(f"R_Key {key:#x} is of nothing in protection domain {pd.number}")
         if isinstance(found, MemoryWindow) and found.type == 2 and found.qp_number != qp_number:
             raise ProtectionError(f"R_Key {key:#x} is of a window of another queue pair")
-        if access & ~found.access:
+        if not _are_within(access, found.access):
             raise ProtectionError(f"R_Key {key:#x} allows {found.access!r}, needed {access!r}")
         return found.place(va, length)
 

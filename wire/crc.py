@@ -9,6 +9,7 @@ packets.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -148,6 +149,17 @@ def vcrc_with_vl(vcrc_bytes: bytes, old_vl: int, new_vl: int, covered_bytes: int
 _VL_ONES: Final = LRH["vl"].max << LRH["vl"].lsb_in_span
 """In byte 0 of an LRH."""
 
+# Looked up once: the ICRC is worked out for each packet.
+_LNH: Final = LRH["lnh"]
+_LRH_BYTES: Final = LRH.size_bytes
+_BTH_BYTES: Final = BTH.size_bytes
+_BTH_AFTER: Final[Mapping[int, int]] = {
+    int(LNH.IBA_LOCAL): _LRH_BYTES,
+    int(LNH.IBA_GLOBAL): _LRH_BYTES + GRH.size_bytes,
+}
+_VARIANT: Final = BTH["fecn"].byte
+"""Of a BTH, the byte that switches may rewrite."""
+
 
 def _ones(layout: Layout, data: bytes, *names: str) -> bytes:
     for name in names:
@@ -165,21 +177,17 @@ def icrc_masked(packet: bytes) -> bytes:
     Raises:
         ValueError: a raw packet, or one too short for its headers.
     """
-    lnh = LRH["lnh"].read(packet)
-    if lnh == LNH.IBA_LOCAL:
-        bth = LRH.size_bytes
-    elif lnh == LNH.IBA_GLOBAL:
-        bth = LRH.size_bytes + GRH.size_bytes
-    else:
+    lnh = _LNH.read(packet)
+    if lnh not in _BTH_AFTER:
         raise ValueError(f"LRH.lnh: value {lnh} is a raw packet, which has no ICRC, allowed 2..3")
-    if len(packet) < bth + BTH.size_bytes:
-        raise ValueError(f"ICRC: headers need {bth + BTH.size_bytes} bytes, got {len(packet)}")
-    if lnh == LNH.IBA_LOCAL:
-        route = bytes([packet[0] | _VL_ONES]) + packet[1:bth]
-    else:
-        route = b"\xff" * LRH.size_bytes + _ones(GRH, packet[LRH.size_bytes : bth], "t_class", "flow_label", "hop_lmt")
-    variant = bth + BTH["fecn"].byte
-    return route + packet[bth:variant] + b"\xff" + packet[variant + 1 :]
+    bth = _BTH_AFTER[lnh]
+    if len(packet) < bth + _BTH_BYTES:
+        raise ValueError(f"ICRC: headers need {bth + _BTH_BYTES} bytes, got {len(packet)}")
+    variant = bth + _VARIANT
+    if bth == _LRH_BYTES:
+        return bytes((packet[0] | _VL_ONES,)) + packet[1:variant] + b"\xff" + packet[variant + 1 :]
+    network = _ones(GRH, packet[_LRH_BYTES:bth], "t_class", "flow_label", "hop_lmt")
+    return b"\xff" * _LRH_BYTES + network + packet[bth:variant] + b"\xff" + packet[variant + 1 :]
 
 
 def icrc(packet: bytes) -> bytes:
