@@ -104,6 +104,11 @@ class IncomingMessage:
         """That an RDMA WRITE announced."""
 
     @property
+    def target(self) -> PairState:
+        """For whom it is."""
+        return self._target
+
+    @property
     def in_progress(self) -> bool:
         """True between the first and the last packet of a message."""
         return self._kind is not _Kind.NOTHING

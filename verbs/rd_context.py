@@ -129,6 +129,7 @@ class RdResponder(RcResponder):
         self._reply_to = 0
         """The queue pair whose request came last."""
         self._target = pair
+        """Whose that was here."""
 
     def receive(self, packet: Arrived) -> None:
         """Takes a request."""
@@ -142,13 +143,12 @@ class RdResponder(RcResponder):
         """Forgets the message under way, and goes on after this PSN."""
         self._drop_message(CompletionStatus.REM_ABORT_ERR)
         self._answers.clear()
-        self._atomics.clear()
         self._has_refused = False
         self._expected = psn_add(psn, 1)
         self._acknowledge()
 
     def _drop_message(self, status: CompletionStatus) -> None:
-        target = self._target
+        target = self._message.target
         if target.others.get(target.number) is target:
             self._message.end(status)
         else:
@@ -165,8 +165,7 @@ class RdResponder(RcResponder):
         if packet.deth()[0] != target.attributes.q_key:
             self._pair.port.count_q_key_violation()
             raise RefusedRequestError(NakCode.INVALID_RD_REQUEST)
-        if packet.operation is not None and not self._message.in_progress:
-            self._target = target
+        self._target = target
         return target
 
     def _give_up(self, refused: RefusedRequestError) -> None:

@@ -11,7 +11,7 @@ from verbs.completions import AsyncEventType, CompletionStatus
 from verbs.queue_pair import PostError, QueuePair
 from verbs.regions import InUseError
 from verbs.states import QpState, QpType
-from verbs.work import ReceiveRequest, SendOpcode, SendRequest
+from verbs.work import ReceiveRequest, ScatterGather, SendOpcode, SendRequest
 from wire.headers import AETH, DETH, RDETH
 from wire.opcodes import Opcode
 from wire.packet import parse
@@ -347,3 +347,152 @@ def test_contexts_are_not_posted_to() -> None:
         context.post_receive(ReceiveRequest(0))
     with pytest.raises(PostError, match="SEND_WITH_INV on RD queue pair"):
         net.send((0, 0), (1, 0), 8, SendOpcode.SEND_WITH_INV)
+
+
+def test_a_context_in_sqd_ends_the_message_under_way_and_begins_none() -> None:
+    net = Net(2, 1)
+    for number in range(2):
+        net.ends[1][0].receive(0, 1024, number)
+        net.send((0, number), (1, 0), 600)
+    context = net.contexts[0, 1]
+    outgoing = net.ends[0][0].adapter.poll(0)
+    context.modify(QpState.SQD, sqd_notify=True)
+    net.ends[1][0].adapter.receive(outgoing.data, 1)
+    wire = net.wire()
+    wire.run()
+    assert [statuses(end) for end in net.ends[0]] == [[SUCCESS], []]
+    assert [event.type for event in net.ends[0][0].events] == [AsyncEventType.SQ_DRAINED]
+    context.modify(QpState.RTS)
+    wire.run()
+    assert statuses(net.ends[0][1]) == [SUCCESS]
+
+
+def test_a_queue_pair_in_sqd_ends_the_message_under_way_and_begins_none() -> None:
+    net = Net(1, 1)
+    end = net.ends[0][0]
+    for number in range(2):
+        net.ends[1][0].receive(0, 1024, number)
+        net.send((0, 0), (1, 0), 600, wr_id=number)
+    first = end.adapter.poll(0)
+    end.qp.modify(QpState.SQD, sqd_notify=True)
+    net.ends[1][0].adapter.receive(first.data, 1)
+    wire = net.wire()
+    wire.run()
+    assert [entry.wr_id for entry in end.sent()] == [0]
+    assert [event.type for event in end.events] == [AsyncEventType.SQ_DRAINED]
+    end.qp.modify(QpState.RTS)
+    wire.run()
+    assert [entry.wr_id for entry in end.sent()] == [1]
+
+
+def test_a_q_key_with_its_upper_bit_stands_for_the_own_one() -> None:
+    net = Net(1, 1)
+    net.ends[1][0].receive(0, 64)
+    net.send((0, 0), (1, 0), 8, remote_q_key=1 << 31)
+    wire = net.wire()
+    wire.run()
+    assert wire.packets(0)[0].header(DETH).q_key == Q_KEY
+    assert statuses(net.ends[0][0]) == [SUCCESS]
+
+
+def test_of_a_message_that_was_not_begun_the_peer_need_not_be_told() -> None:
+    net = Net(2, 1)
+    end = net.ends[0][0]
+    bad = ScatterGather(MEMORY_BASE, 8, 0xBAD)
+    to = {"eec": net.contexts[0, 1].number, "remote_qp": net.ends[1][0].qp.number, "remote_q_key": Q_KEY}
+    end.qp.post_send(SendRequest(0, SendOpcode.SEND, [bad], **to))
+    net.ends[1][0].receive(0, 64)
+    net.send((0, 1), (1, 0), 8)
+    wire = net.wire()
+    wire.run()
+    assert [statuses(one) for one in net.ends[0]] == [[CompletionStatus.LOC_PROT_ERR], [SUCCESS]]
+    assert [(packet.bth.opcode, packet.bth.psn) for packet in wire.packets(0)] == [(Opcode.RD_SEND_ONLY, 0)]
+
+
+def test_resync_takes_the_psn_after_the_last_one_sent_and_the_next_message_the_one_after_that() -> None:
+    net = Net(2, 1)
+    for number in range(2):
+        net.ends[1][0].receive(0, 1024, number)
+        net.send((0, number), (1, 0), 1000)
+    net.ends[1][0].adapter.receive(net.ends[0][0].adapter.poll(0).data, 1)
+    net.ends[0][0].qp.modify(QpState.RESET)
+    wire = net.wire()
+    wire.run()
+    sent = [(packet.bth.opcode, packet.bth.psn) for packet in wire.packets(0)]
+    assert sent[:2] == [(Opcode.RD_RESYNC, 1), (Opcode.RD_SEND_FIRST, 2)]
+    assert statuses(net.ends[0][1]) == [SUCCESS]
+
+
+def test_resync_does_not_wait_for_a_receiver() -> None:
+    net = Net(1, 1)
+    net.send((0, 0), (1, 0), 8)
+    wire = net.wire()
+    wire.run(2 * LATENCY + 20)
+    net.ends[0][0].qp.modify(QpState.ERR)
+    wire.run(4 * LATENCY + 60)
+    assert [packet.bth.opcode for packet in wire.packets(0)] == [Opcode.RD_SEND_ONLY, Opcode.RD_RESYNC]
+    assert wire.packets(1)[-1].header(AETH).syndrome >> 5 == AckKind.ACK
+
+
+def test_a_resync_that_comes_late_once_more_changes_nothing() -> None:
+    net = Net(1, 1)
+    end, peer = net.ends[0][0], net.ends[1][0]
+    net.send((0, 0), (1, 0), 8, SendOpcode.RDMA_WRITE, r_key=0xBAD)
+    wire = net.wire()
+    wire.run()
+    [resync] = [data for side, data in wire.log if side == 0 and parse(data).bth.opcode == Opcode.RD_RESYNC]
+    end.qp.modify(QpState.RTS)
+    for times in (1, 2):
+        net.send((0, 0), (1, 0), 8, SendOpcode.ATOMIC_FETCH_AND_ADD, compare_add=1)
+        wire.run()
+        peer.adapter.receive(resync, wire.now)
+        wire.run()
+        assert peer.get(0, 8) == times.to_bytes(8, "little")
+    assert statuses(end) == [CompletionStatus.REM_ACCESS_ERR, SUCCESS, SUCCESS]
+
+
+def test_a_read_that_resync_ends_is_not_answered_any_more() -> None:
+    net = Net(1, 1)
+    end, peer = net.ends[0][0], net.ends[1][0]
+    net.send((0, 0), (1, 0), 1000, SendOpcode.RDMA_READ)
+    peer.adapter.receive(end.adapter.poll(0).data, 1)
+    assert parse(peer.adapter.poll(1).data).bth.opcode == Opcode.RD_RDMA_READ_RESPONSE_FIRST
+    end.qp.modify(QpState.ERR)
+    wire = net.wire()
+    peer.adapter.receive(end.adapter.poll(2).data, 3)
+    wire.run()
+    assert [packet.bth.opcode for packet in wire.packets(1)] == [Opcode.RD_ACKNOWLEDGE]
+
+
+def test_a_gap_right_after_resync_is_told() -> None:
+    net = Net(1, 1)
+    net.send((0, 0), (1, 0), 8, SendOpcode.RDMA_WRITE, r_key=0xBAD)
+    net.wire().run()
+    net.ends[0][0].qp.modify(QpState.RTS)
+    net.send((0, 0), (1, 0), 600, SendOpcode.RDMA_WRITE)
+    wire = net.wire(fate=lambda number, side, data: [] if number == 0 else [LATENCY])
+    wire.run()
+    naks = [packet.header(AETH).syndrome for packet in wire.packets(1)]
+    assert (ack_kind(naks[0]), ack_value(naks[0])) == (AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR)
+    assert statuses(net.ends[0][0])[-1:] == [SUCCESS]
+
+
+@pytest.mark.parametrize("state", [QpState.RESET, QpState.ERR])
+def test_a_queue_pair_that_takes_nothing_is_an_invalid_request(state: QpState) -> None:
+    net = Net(1, 1)
+    net.ends[1][0].qp.modify(state)
+    net.send((0, 0), (1, 0), 8)
+    net.wire().run()
+    assert statuses(net.ends[0][0]) == [CompletionStatus.REM_INV_RD_REQ_ERR]
+
+
+def test_a_message_for_a_queue_pair_that_has_ended_is_completed_nowhere() -> None:
+    net = Net(1, 1)
+    peer = net.ends[1][0]
+    peer.receive(0, 1024)
+    net.send((0, 0), (1, 0), 1000)
+    peer.adapter.receive(net.ends[0][0].adapter.poll(0).data, 1)
+    peer.adapter.destroy_qp(peer.qp)
+    net.wire().run()
+    assert statuses(net.ends[0][0]) == [CompletionStatus.REM_INV_RD_REQ_ERR]
+    assert not peer.received()
