@@ -135,3 +135,13 @@ def test_two_runs_of_the_same_calls_are_the_same_to_the_bit() -> None:
         logs.append(wire.log)
     assert logs[0] == logs[1]
     assert len(logs[0]) > 12
+
+
+def test_those_who_wait_for_room_keep_their_order() -> None:
+    a, b = connected()
+    senders = more_pairs(a, b, 3, (1,))
+    for sender in senders:
+        sender.send(0, 8, SendOpcode.RDMA_WRITE, to=(b, 0))
+    assert a.adapter.poll(0, blocked={1}) is None
+    sent = [parse(outgoing.data).bth.dest_qp for _ in senders if (outgoing := a.adapter.poll(0))]
+    assert sent == [sender.qp.pair.attributes.dest_qp for sender in senders]

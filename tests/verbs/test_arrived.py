@@ -118,3 +118,9 @@ def test_a_packet_cut_short_or_with_another_length_is_none() -> None:
             words = LRH["pkt_len"].write(data, size // 4)[: size // 4 * 4]
             assert read_packet(words) is None
         assert read_packet(BTH["pad_cnt"].write(data, 3, LRH.size_bytes)) is None
+
+
+def test_an_undefined_opcode_of_rc_without_an_icrc_is_none() -> None:
+    good = build(lrh={"dlid": 1}, bth={"opcode": Opcode.RC_SEND_ONLY}).data
+    short = LRH["pkt_len"].write(BTH["opcode"].write(good, 0x1F, LRH.size_bytes), 5)[:20]
+    assert read_packet(short) is None

@@ -68,6 +68,8 @@ def test_an_entry_without_room_is_an_event_and_the_queue_takes_no_more() -> None
         queue.add(entry(number))
     assert [(event.type, event.source) for event in end.events] == [(AsyncEventType.CQ_ERR, queue)]
     assert [one.wr_id for one in queue.poll(5)] == [0]
+    queue.add(entry(3))
+    assert queue.poll(5) == []
 
 
 def test_a_shared_receive_queue_below_its_limit_is_told_once() -> None:

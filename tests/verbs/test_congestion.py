@@ -69,3 +69,12 @@ def test_a_packet_that_is_refused_is_not_answered() -> None:
     data = congested(a, b)
     b.adapter.receive(BTH["p_key"].write(data, 0x8001, LRH.size_bytes), 1)
     assert b.adapter.poll(1) is None
+
+
+def test_a_notice_comes_from_the_lid_that_the_packet_went_to() -> None:
+    a, b = connected(QpType.UD)
+    b.adapter.ports[0].lmc = 1
+    b.adapter.receive(congested(a, b, dlid=3), 1)
+    notice = b.adapter.poll(1)
+    assert notice is not None
+    assert parse(notice.data).lrh.slid == 3

@@ -45,6 +45,7 @@ def test_each_attached_queue_pair_gets_a_copy_and_no_other() -> None:
     members = [b, more(b), more(b)]
     for member in members:
         member.receive(100, 64)
+        member.receive(100, 64)
     for member in members[:2]:
         b.adapter.attach_multicast(member.qp, MGID, MLID)
         b.adapter.attach_multicast(member.qp, MGID, MLID)
@@ -99,6 +100,17 @@ def test_other_groups_and_packets_that_are_none_of_multicast_are_dropped() -> No
     b.adapter.detach_multicast(b.qp, MGID, MLID)
     b.adapter.receive(good, 1)
     assert (b.received(), b.adapter.dropped) == ([], 5)
+
+
+def test_who_is_detached_leaves_the_others_attached() -> None:
+    a, b = datagram_end(1), datagram_end(2)
+    members = [b, more(b)]
+    for member in members:
+        member.receive(0, 64)
+        b.adapter.attach_multicast(member.qp, MGID, MLID)
+    b.adapter.detach_multicast(b.qp, MGID, MLID)
+    b.adapter.receive(send(a), 1)
+    assert [len(member.received()) for member in members] == [0, 1]
 
 
 def test_what_is_attached_does_not_go_and_is_told_its_groups() -> None:

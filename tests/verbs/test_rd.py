@@ -6,7 +6,7 @@ import pytest
 
 from tests.verbs.ends import LATENCY, MEMORY_BASE, End, Fate, Wire, bring_up_context, bring_up_datagram, make_end
 from verbs.address import AddressVector
-from verbs.aeth import AckKind, NakCode, ack_kind, ack_value
+from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, ack_kind, ack_value
 from verbs.completions import AsyncEventType, CompletionStatus
 from verbs.queue_pair import PostError, QueuePair
 from verbs.regions import InUseError
@@ -496,3 +496,28 @@ def test_a_message_for_a_queue_pair_that_has_ended_is_completed_nowhere() -> Non
     net.wire().run()
     assert statuses(net.ends[0][0]) == [CompletionStatus.REM_INV_RD_REQ_ERR]
     assert not peer.received()
+
+
+def test_a_request_that_is_refused_when_it_is_found_ends_in_its_turn() -> None:
+    net = Net(1, 1)
+    net.ends[1][0].receive(0, 64)
+    net.send((0, 0), (1, 0), 8)
+    net.ends[0][0].qp.refuse(SendRequest(1, SendOpcode.SEND), CompletionStatus.LOC_QP_OP_ERR)
+    net.wire().run()
+    assert statuses(net.ends[0][0]) == [SUCCESS, CompletionStatus.LOC_QP_OP_ERR]
+
+
+def test_credits_are_not_told() -> None:
+    net = Net(1, 1)
+    net.ends[1][0].receive(0, 64)
+    net.send((0, 0), (1, 0), 8)
+    wire = net.wire()
+    wire.run()
+    assert [packet.header(AETH).syndrome for packet in wire.packets(1)] == [NO_CREDIT_COUNT]
+
+
+def test_a_queue_pair_of_rd_has_a_domain_of_rd_and_no_other_has() -> None:
+    end = make_end(1)
+    for kind, rdd in ((QpType.RD, None), (QpType.RC, end.adapter.allocate_rdd()), (QpType.EEC, None)):
+        with pytest.raises(ValueError, match=f"{kind.name} queue pair, domain of RD"):
+            end.adapter.create_qp(kind, end.pd, end.send_cq, end.recv_cq, rdd=rdd)

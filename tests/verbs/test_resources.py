@@ -45,6 +45,7 @@ def test_queue_pairs_of_a_completion_queue_that_is_overrun_are_in_error_and_othe
     b.qp.pair.recv_cq = small
     spared = b.adapter.create_qp(QpType.UD, b.pd, b.send_cq, b.send_cq)
     spared.modify(QpState.INIT, p_key_index=0, port=1, q_key=1)
+    in_reset = b.adapter.create_qp(QpType.UD, b.pd, small, small)
     for number in range(3):
         b.receive(0, 64, number)
     b.send(0, 8, wr_id=9)
@@ -52,7 +53,7 @@ def test_queue_pairs_of_a_completion_queue_that_is_overrun_are_in_error_and_othe
     a.send(0, 8)
     wire_between(a, b, lambda number, side, data: [100] if side == 0 or number < 5 else []).run(5_000)
     assert b.qp.state is QpState.ERR
-    assert spared.state is QpState.INIT
+    assert (spared.state, in_reset.state) == (QpState.INIT, QpState.RESET)
     assert [(event.type, event.source) for event in b.events] == [
         (AsyncEventType.CQ_ERR, small),
         (AsyncEventType.QP_FATAL, b.qp.number),
@@ -128,6 +129,16 @@ def test_a_queue_pair_that_ends_lets_go_of_the_windows_that_are_bound_at_it() ->
         keys.reregister(end.region, access=ALL_ACCESS)
     end.adapter.destroy_qp(end.qp)
     keys.deregister(end.region)
+
+
+def test_a_window_of_type_1_outlives_the_queue_pair_that_bound_it() -> None:
+    end = make_end(1)
+    keys = end.adapter.keys
+    window = keys.allocate_window(end.pd, 1)
+    where = {"pd": end.pd, "qp_number": end.qp.number, "new_key": window.key}
+    keys.bind(window, end.region.key, MEMORY_BASE, 64, ALL_ACCESS, **where)
+    end.adapter.destroy_qp(end.qp)
+    assert window.region is end.region
 
 
 def test_a_region_that_is_registered_again_keeps_its_key() -> None:

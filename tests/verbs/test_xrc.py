@@ -6,6 +6,7 @@ import pytest
 
 from tests.verbs.ends import ALL_ACCESS, MEMORY_BASE, MEMORY_BYTES, End, Wire, make_end
 from verbs.address import AddressVector
+from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, syndrome
 from verbs.completions import CompletionQueue, CompletionStatus
 from verbs.memory import BufferMemory
 from verbs.queue_pair import PostError, QueuePair
@@ -13,8 +14,9 @@ from verbs.receive_queue import SharedReceiveQueue
 from verbs.regions import Access, InUseError, MemoryRegion, XrcDomain
 from verbs.states import QpState, QpType
 from verbs.work import ReceiveRequest, ScatterGather, SendOpcode, SendRequest
-from wire.headers import XRCETH
+from wire.headers import AETH, XRCETH
 from wire.opcodes import Opcode
+from wire.packet import parse
 
 SUCCESS = CompletionStatus.SUCCESS
 PATH = {"path_mtu": 256, "rq_psn": 0}
@@ -142,3 +144,54 @@ def test_one_only_sends_and_the_other_only_receives(ends) -> None:
         target.post_send(SendRequest(0, SendOpcode.SEND))
     with pytest.raises(PostError, match="it has no receive queue"):
         a.qp.post_receive(ReceiveRequest(0))
+
+
+def test_all_packets_of_a_message_are_for_one_shared_receive_queue(ends) -> None:
+    a, b, _target, domain = ends
+    one, other = (process(b, domain) for _ in range(2))
+    one.receive(1024)
+    other.receive(1024)
+    for psn, (opcode, to) in enumerate(((Opcode.XRC_SEND_FIRST, one), (Opcode.XRC_SEND_LAST, other))):
+        packet = a.qp.pair.envelope.packet(opcode, psn, XRCETH.pack(xrc_srq=to.srq.number), bytes(256))
+        b.adapter.receive(packet.data, psn)
+    answer = b.adapter.poll(2)
+    assert answer is not None
+    assert parse(answer.data).header(AETH).syndrome == syndrome(AckKind.NAK, NakCode.INVALID_REQUEST)
+    assert [entry.status for entry in one.cq.poll(9)] == [CompletionStatus.WR_FLUSH_ERR]
+    assert not other.cq.poll(9)
+
+
+def test_credits_are_not_told(ends) -> None:
+    a, b, _target, domain = ends
+    one = process(b, domain)
+    one.receive(64)
+    send(a, one, 8)
+    wire = Wire(a.adapter, b.adapter)
+    wire.run()
+    assert [packet.header(AETH).syndrome for packet in wire.packets(1)] == [NO_CREDIT_COUNT]
+
+
+def test_rights_are_those_that_the_receiving_queue_pair_has_now(ends) -> None:
+    a, b, target, domain = ends
+    one = process(b, domain)
+    send(a, one, 8, SendOpcode.RDMA_WRITE)
+    Wire(a.adapter, b.adapter).run()
+    target.modify(QpState.RESET)
+    target.modify(QpState.INIT, p_key_index=0, port=1, access=Access.NONE)
+    again = {"path": AddressVector(1), "dest_qp": a.qp.number, "path_mtu": 256, "rq_psn": 1}
+    target.modify(QpState.RTR, **again, max_dest_rd_atomic=4, min_rnr_timer=1)
+    send(a, one, 8, SendOpcode.RDMA_WRITE)
+    Wire(a.adapter, b.adapter).run()
+    assert [entry.status for entry in a.sent()] == [SUCCESS, CompletionStatus.REM_ACCESS_ERR]
+
+
+def test_an_overrun_of_the_completion_queue_of_a_shared_receive_queue_ends_what_receives_for_it(ends) -> None:
+    a, b, target, domain = ends
+    pd, cq = b.adapter.allocate_pd(), b.adapter.create_cq(1)
+    region = b.adapter.keys.register(pd, b.memory, MEMORY_BASE, 64, ALL_ACCESS)
+    srq = b.adapter.create_xrc_srq(pd, domain, cq, 16, 4)
+    for number in range(2):
+        srq.post(ReceiveRequest(number, [ScatterGather(MEMORY_BASE, 64, region.key)]))
+        a.qp.post_send(SendRequest(0, SendOpcode.SEND, [a.piece(0, 8)], xrc_srq=srq.number))
+    Wire(a.adapter, b.adapter).run(5_000)
+    assert target.state is QpState.ERR
