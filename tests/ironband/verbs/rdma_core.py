@@ -1,4 +1,4 @@
-"""Runs tests that rdma-core has for pyverbs over this API: python rdma_core.py MODULE... prints a line of JSON.
+"""Runs tests that rdma-core has for pyverbs over this API: python rdma_core.py ENGINE MODULE... prints a line of JSON.
 
 They are read where Debian's package puts them. Their modules find `pyverbs` to be `ironband.verbs`, with a fabric of
 two hosts around them. The two ends of traffic, which are at one device where they come from, are at two hosts here, and
@@ -130,7 +130,7 @@ def let_time_pass(fabric: Fabric, utils_of_theirs: ModuleType) -> None:
     utils_of_theirs.post_send = send_and_wait
 
 
-def main(names: list[str]) -> None:
+def main(engine: str, names: list[str]) -> None:
     sys.argv = sys.argv[:1]
     sys.meta_path.insert(0, Finder())
     for name in [loaded for loaded in sys.modules if loaded.partition(".")[0] == "tests"]:
@@ -139,7 +139,7 @@ def main(names: list[str]) -> None:
     base = importlib.import_module("tests.base")
     base.BaseResources.create_context = create_context
     result = Result()
-    with Fabric("star", bring_up="bus") as fabric:
+    with Fabric("star", engine=engine, bring_up="bus") as fabric:
         for name in names:
             if name == "test_cq":
                 let_time_pass(fabric, importlib.import_module("tests.utils"))
@@ -151,4 +151,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1], sys.argv[2:])
