@@ -137,6 +137,9 @@ class Fabric(Network):
             text = str(error)
             raise PyverbsUserError(text if self.topology in text else f"fabric {self.topology}: {text}") from error
 
+    def __repr__(self) -> str:
+        return f"<fabric {self.topology} on {self.engine} at cycle {self.now:,}: hosts {', '.join(self.hosts)}>"
+
     # Time.
 
     @property
