@@ -18,7 +18,7 @@ from cosim.analysis.observer import Audience, Observer
 from cosim.engines.base import MODEL, NO_TAPS, Taps
 from cosim.experiments.perform import run_beside_model
 from cosim.scenario.limits import MAX_CYCLES
-from cosim.stimulus.actors import ActorGroup, Leader, Shared
+from cosim.stimulus.actors import Leader, Shared
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison, Names
 from toolchain.errors import UserError
@@ -148,7 +148,7 @@ class SteppedRun:
         task = self._task
 
         def spec(actor: Actor | None) -> RunSpec:
-            ends = _Ends([] if actor is None else [actor], self)
+            ends = None if actor is None else _Ends(actor, self)
             return RunSpec(task.fabric, self._controls(), (), MAX_CYCLES, ends)
 
         self.comparison, _cycles = run_beside_model(
@@ -210,16 +210,19 @@ class SteppedRun:
         return Control(self._known + 1, Operation.RECV_STALL, self._first_host)
 
 
-class _Ends(ActorGroup):
-    """Actors that end when the run does, and act in the same cycles wherever an engine's windows end."""
+class _Ends:
+    """An actor that ends when the run does, and acts in the same cycles wherever an engine's windows end."""
 
-    def __init__(self, actors: Sequence[Actor], run: SteppedRun) -> None:
-        super().__init__(actors)
+    def __init__(self, actor: Actor, run: SteppedRun) -> None:
+        self.posts_until = actor.posts_until
+        self.delivered = actor.delivered
+        self.taken = actor.taken
+        self._actor = actor
         self._run = run
         self._reach = 0
 
     def until(self, finished: int) -> int:
-        """See `ActorGroup`."""
+        """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`."""
         if finished >= self._reach:
-            self._reach = max(finished, min(super().until(finished), self._run.last))
+            self._reach = max(finished, min(self._actor.until(finished), self._run.last))
         return self._reach
