@@ -17,22 +17,28 @@ from ironband.verbs.network import Network
 from ironband.verbs.pd import PD
 from ironband.verbs.pyverbs_error import NothingComesError, PyverbsError, PyverbsRDMAError, PyverbsUserError
 from ironband.verbs.qp import QP, DataBuffer, QPAttr, QPCap, QPEx, QPInitAttr, QPInitAttrEx
-from ironband.verbs.srq import SRQ, SrqAttr, SrqInitAttr
+from ironband.verbs.rd import EEC, QPT_RD, RDD
+from ironband.verbs.srq import SRQ, SrqAttr, SrqInitAttr, SrqInitAttrEx
 from ironband.verbs.wr import SGE, RecvWR, SendWR
+from ironband.verbs.xrcd import XRCD, XRCDInitAttr
 
 __all__ = [
     "AH",
     "CQ",
     "CQEX",
+    "EEC",
     "GID",
     "GRH",
     "MR",
     "MW",
     "PD",
     "QP",
+    "QPT_RD",
+    "RDD",
     "SGE",
     "SRQ",
     "WC",
+    "XRCD",
     "AHAttr",
     "AsyncEvent",
     "CompChannel",
@@ -64,6 +70,8 @@ __all__ = [
     "SendWR",
     "SrqAttr",
     "SrqInitAttr",
+    "SrqInitAttrEx",
+    "XRCDInitAttr",
     "connect",
     "get_device_list",
     "inc_rkey",

@@ -9,7 +9,7 @@ from ironband.verbs.device import Context
 from ironband.verbs.enums import ibv_access_flags
 from ironband.verbs.pyverbs_error import PyverbsUserError
 from ironband.verbs.qp_attributes import QPAttr
-from ironband.verbs.queue_pair import QP
+from ironband.verbs.stateful_pair import StatefulPair
 
 __all__ = ["connect"]
 
@@ -29,8 +29,12 @@ _ATTRIBUTES: Final = {
 }
 
 
-def connect(one: QP, two: QP, *, is_global: bool = False, port_num: int = 1, **attributes: Any) -> None:
-    """Takes two queue pairs of a kind to RTS, each with the other as its peer, by their hosts' ports of this number.
+def connect(
+    one: StatefulPair, two: StatefulPair, *, is_global: bool = False, port_num: int = 1, **attributes: Any
+) -> None:
+    """Takes two queue pairs to RTS, each with the other as its peer, by their hosts' ports of this number.
+
+    They are of the same type; of XRC, one sends and the other receives. End-to-end contexts are connected likewise.
 
     The path MTU is what both ports have. ATTRIBUTES are of `QPAttr`; those that are not given are what
     `ibv_rc_pingpong` takes, with 16 READs and atomics outstanding.
@@ -42,12 +46,12 @@ def connect(one: QP, two: QP, *, is_global: bool = False, port_num: int = 1, **a
     for name in attributes:
         if name not in vars(QPAttr()):
             raise PyverbsUserError(f"connect: {name}: there is no such attribute")
-    ports = [qp.pd.context.query_port(port_num) for qp in (one, two)]
+    ports = [qp.context.query_port(port_num) for qp in (one, two)]
     mtu = min(port.active_mtu for port in ports)
     for qp, peer, port in ((one, two, ports[1]), (two, one, ports[0])):
         attr = QPAttr(port_num=port_num, path_mtu=mtu)
         attr.ah_attr = AHAttr(
-            dlid=port.lid, port_num=port_num, is_global=int(is_global), gr=_route(peer.pd.context, port_num)
+            dlid=port.lid, port_num=port_num, is_global=int(is_global), gr=_route(peer.context, port_num)
         )
         attr.dest_qp_num = peer.qp_num
         for name, value in {**_ATTRIBUTES, **attributes}.items():

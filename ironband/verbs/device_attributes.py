@@ -31,6 +31,7 @@ _CAPABILITIES: Final = (
     | ibv_device_cap_flags.IBV_DEVICE_MEM_WINDOW
     | ibv_device_cap_flags.IBV_DEVICE_MEM_MGT_EXTENSIONS
     | ibv_device_cap_flags.IBV_DEVICE_MEM_WINDOW_TYPE_2B
+    | ibv_device_cap_flags.IBV_DEVICE_XRC
 )
 _LIMITS: Final = AdapterLimits()
 _NONE: Final = 0
@@ -96,7 +97,7 @@ class ODPCaps:
     rc_odp_caps: int = sum(ibv_odp_transport_cap_bits)
     uc_odp_caps: int = _DATAGRAMS
     ud_odp_caps: int = _DATAGRAMS
-    xrc_odp_caps: int = _NONE
+    xrc_odp_caps: int = sum(ibv_odp_transport_cap_bits)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ from ironband.verbs.enums import (
 from ironband.verbs.mr import access_of
 from ironband.verbs.pd import PD
 from ironband.verbs.pyverbs_error import PyverbsRDMAError
+from ironband.verbs.reliable_domain import QPT_EEC, QPT_RD, RDD
 from ironband.verbs.srq import SRQ
+from ironband.verbs.xrcd import XRCD
 from verbs.queue_pair import QpCapabilities
 from verbs.states import QpAttributes, QpChanges
 from wire.codes import MTU, mtu_bytes, mtu_code
@@ -104,6 +106,9 @@ class QPInitAttr(PyverbsObject):
         self.srq = srq
         self.cap = QPCap(*(cap or QPCap()).sizes)
         self.sq_sig_all = sq_sig_all
+        self.pd: PD | None = None
+        self.xrcd: XRCD | None = None
+        self.rdd: RDD | None = None
 
     max_send_wr = _Size()
     max_recv_wr = _Size()
@@ -129,15 +134,16 @@ class QPInitAttrEx(QPInitAttr):
         sq_sig_all: int = 0,
         comp_mask: int = 0,
         pd: PD | None = None,
-        xrcd: object = None,
+        xrcd: XRCD | None = None,
         create_flags: int = 0,
         max_tso_header: int = 0,
         source_qpn: int = 0,
         hash_conf: object = None,
         ind_table: object = None,
         send_ops_flags: int = 0,
+        rdd: RDD | None = None,
     ) -> None:
-        """XRCD, CREATE_FLAGS and what follows them, but for SEND_OPS_FLAGS, are refused unless they say nothing."""
+        """CREATE_FLAGS, and what follows it up to IND_TABLE, is refused unless it says nothing. RDD is ours."""
         super().__init__(qp_type, qp_context, scq, rcq, srq, cap, sq_sig_all)
         self.comp_mask = comp_mask
         self.pd = pd
@@ -148,10 +154,11 @@ class QPInitAttrEx(QPInitAttr):
         self.hash_conf = hash_conf
         self.ind_table = ind_table
         self.send_ops_flags = send_ops_flags
+        self.rdd = rdd
 
     def check_supported(self) -> None:
         """See `QPInitAttr`."""
-        for name in ("xrcd", "create_flags", "max_tso_header", "source_qpn", "hash_conf", "ind_table"):
+        for name in ("create_flags", "max_tso_header", "source_qpn", "hash_conf", "ind_table"):
             if value := getattr(self, name):
                 raise PyverbsRDMAError(f"Failed to create QP: {name} {value}, allowed none", errno.EOPNOTSUPP)
         if odd := self.send_ops_flags & ~_SEND_OPERATIONS:
@@ -255,25 +262,26 @@ _TO_RTR: Final = (
 _TO_RTS: Final = _Mask.IBV_QP_STATE | _Mask.IBV_QP_SQ_PSN
 _RETRIES: Final = _Mask.IBV_QP_TIMEOUT | _Mask.IBV_QP_RETRY_CNT | _Mask.IBV_QP_RNR_RETRY
 
-_STEPS: Final = {
-    (ibv_qp_type.IBV_QPT_RC, ibv_qp_state.IBV_QPS_INIT): _TO_INIT | _Mask.IBV_QP_ACCESS_FLAGS,
-    (ibv_qp_type.IBV_QPT_UC, ibv_qp_state.IBV_QPS_INIT): _TO_INIT | _Mask.IBV_QP_ACCESS_FLAGS,
-    (ibv_qp_type.IBV_QPT_UD, ibv_qp_state.IBV_QPS_INIT): _TO_INIT | _Mask.IBV_QP_QKEY,
-    (ibv_qp_type.IBV_QPT_RC, ibv_qp_state.IBV_QPS_RTR): _TO_RTR
-    | _Mask.IBV_QP_MAX_DEST_RD_ATOMIC
-    | _Mask.IBV_QP_MIN_RNR_TIMER,
-    (ibv_qp_type.IBV_QPT_UC, ibv_qp_state.IBV_QPS_RTR): _TO_RTR,
-    (ibv_qp_type.IBV_QPT_UD, ibv_qp_state.IBV_QPS_RTR): _Mask.IBV_QP_STATE,
-    (ibv_qp_type.IBV_QPT_RC, ibv_qp_state.IBV_QPS_RTS): _TO_RTS | _RETRIES | _Mask.IBV_QP_MAX_QP_RD_ATOMIC,
-    (ibv_qp_type.IBV_QPT_UC, ibv_qp_state.IBV_QPS_RTS): _TO_RTS,
-    (ibv_qp_type.IBV_QPT_UD, ibv_qp_state.IBV_QPS_RTS): _TO_RTS,
+_RESPONDS: Final = _Mask.IBV_QP_MAX_DEST_RD_ATOMIC | _Mask.IBV_QP_MIN_RNR_TIMER
+_REQUESTS: Final = _RETRIES | _Mask.IBV_QP_MAX_QP_RD_ATOMIC
+_ACCESS: Final = _Mask.IBV_QP_ACCESS_FLAGS
+_ONLY: Final = _Mask.IBV_QP_STATE
+
+_STEPS: Final[dict[int, tuple[int, int, int]]] = {
+    ibv_qp_type.IBV_QPT_RC: (_TO_INIT | _ACCESS, _TO_RTR | _RESPONDS, _TO_RTS | _REQUESTS),
+    ibv_qp_type.IBV_QPT_UC: (_TO_INIT | _ACCESS, _TO_RTR, _TO_RTS),
+    ibv_qp_type.IBV_QPT_UD: (_TO_INIT | _Mask.IBV_QP_QKEY, _ONLY, _TO_RTS),
+    ibv_qp_type.IBV_QPT_XRC_SEND: (_TO_INIT | _ACCESS, _TO_RTR, _TO_RTS | _REQUESTS),
+    ibv_qp_type.IBV_QPT_XRC_RECV: (_TO_INIT | _ACCESS, _TO_RTR | _RESPONDS, _TO_RTS | _Mask.IBV_QP_TIMEOUT),
+    QPT_RD: (_ONLY | _ACCESS | _Mask.IBV_QP_QKEY, _ONLY | _Mask.IBV_QP_MIN_RNR_TIMER, _ONLY),
+    QPT_EEC: (_TO_INIT, _TO_RTR | _Mask.IBV_QP_MAX_DEST_RD_ATOMIC, _TO_RTS | _REQUESTS),
 }
-"""What each step towards RTS has to set."""
+"""By type, what the steps to INIT, RTR and RTS have to set."""
 
 
 def mask_of_step(qp_type: int, state: int) -> int:
     """What has to be set when a queue pair of this type goes to a state from the one before."""
-    return _STEPS[ibv_qp_type(qp_type), ibv_qp_state(state)]
+    return _STEPS[qp_type][state - ibv_qp_state.IBV_QPS_INIT]
 
 
 def changes_of(attr: QPAttr, mask: int) -> QpChanges:

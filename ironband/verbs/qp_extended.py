@@ -122,6 +122,10 @@ class QPEx(QP):
         """Where a datagram goes; the last is its Q_Key."""
         self._last.set_wr_ud(ah, remote_qpn, remote_rkey)
 
+    def wr_set_xrc_srqn(self, remote_srqn: int) -> None:
+        """The shared receive queue that it is for."""
+        self._last.set_qp_type_xrc(remote_srqn)
+
     def wr_set_sge(self, sge: SGE) -> None:
         """Its memory."""
         self.wr_set_sge_list(1, [sge])

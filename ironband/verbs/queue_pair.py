@@ -5,145 +5,91 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from ironband.verbs.base import PyverbsCM, inc_rkey, refusals
-from ironband.verbs.completion_queue import CompletionSource
+from ironband.verbs.base import inc_rkey, refusals
 from ironband.verbs.device import Context
-from ironband.verbs.enums import ibv_qp_attr_mask, ibv_qp_state, ibv_qp_type, ibv_wr_opcode
+from ironband.verbs.enums import ibv_wr_opcode
 from ironband.verbs.mr import MW, MWBind
 from ironband.verbs.pd import PD
 from ironband.verbs.pyverbs_error import PyverbsRDMAError, PyverbsUserError
-from ironband.verbs.qp_attributes import QPAttr, QPInitAttr, QPInitAttrEx, changes_of, mask_of_step
+from ironband.verbs.qp_attributes import QPAttr, QPInitAttr
+from ironband.verbs.stateful_pair import StatefulPair
 from ironband.verbs.wr import RecvWR, SendWR, post_all
-from verbs.states import QpState, QpType
+from verbs.queue_pair import QueuePair
+from verbs.states import QpType
 
 __all__ = ["QP"]
 
-_STATES: Final = (ibv_qp_state.IBV_QPS_INIT, ibv_qp_state.IBV_QPS_RTR, ibv_qp_state.IBV_QPS_RTS)
-_KINDS: Final = {int(kind) for kind in QpType}
+_CQS: Final = {
+    QpType.RC: (True, True),
+    QpType.UC: (True, True),
+    QpType.UD: (True, True),
+    QpType.XRC_SEND: (True, False),
+    QpType.XRC_RECV: (False, False),
+    QpType.RD: (True, True),
+}
+"""By type, whether there has to be a completion queue of requests sent, and one of those received."""
 
 
-class QP(PyverbsCM):
+class QP(StatefulPair):
     """A queue pair.
 
     Attributes:
-        pd: its protection domain.
-        queue_pair: the adapter's.
+        pd: its protection domain; None of one that only receives for XRC.
     """
 
     def __init__(self, creator: PD | Context, init_attr: QPInitAttr, qp_attr: QPAttr | None = None) -> None:
-        """Of a protection domain, or of a context if INIT_ATTR names one.
+        """Of a protection domain, or of a context if INIT_ATTR names the domain.
 
         With QP_ATTR, it goes on as far as that says all that is needed: to RTS if it is UD, else to INIT.
         """
-        if isinstance(creator, Context):
-            if not isinstance(init_attr, QPInitAttrEx) or init_attr.pd is None:
-                raise PyverbsUserError("QP of a context: expected QPInitAttrEx with pd=")
-            pd = init_attr.pd
-        else:
-            pd = creator
-        if init_attr.send_cq is None or init_attr.recv_cq is None:
-            raise PyverbsRDMAError("Failed to create QP: expected scq= and rcq=", errno.EINVAL)
-        if init_attr.qp_type not in _KINDS:
-            allowed = ", ".join(f"{kind.name} {int(kind)}" for kind in QpType)
-            raise PyverbsRDMAError(
-                f"Failed to create QP: type {int(init_attr.qp_type)}, allowed {allowed}", errno.EOPNOTSUPP
-            )
         init_attr.check_supported()
-        queues: dict[CompletionSource, None] = {init_attr.send_cq: None, init_attr.recv_cq: None}
-        for queue in queues:
-            if queue.context is not pd.context:
-                raise PyverbsRDMAError("Failed to create QP: a completion queue is of another context", errno.EINVAL)
-        if init_attr.srq is not None and init_attr.srq.pd.context is not pd.context:
-            raise PyverbsRDMAError("Failed to create QP: the shared receive queue is of another context", errno.EINVAL)
-        super().__init__(pd, *queues, *([] if init_attr.srq is None else [init_attr.srq]))
-        self.pd = pd
-        self._queues = tuple(queues)
-        self._adapter = pd.context.adapter
+        kind = _kind(init_attr.qp_type)
+        self.pd = _domain(kind, creator, init_attr)
+        context = creator if isinstance(creator, Context) else creator.context
+        queues = [init_attr.send_cq, init_attr.recv_cq]
+        for queue, name, needed in zip(queues, ("scq", "rcq"), _CQS[kind], strict=True):
+            if needed and queue is None:
+                raise PyverbsRDMAError(f"Failed to create QP: {kind.name} without {name}=", errno.EINVAL)
+        self._queues = [queue for queue in dict.fromkeys(queues) if queue is not None]
+        owners = [self.pd, *self._queues, init_attr.srq, init_attr.xrcd, init_attr.rdd]
+        for owner in owners:
+            if owner is not None and owner.context is not context:
+                what = type(owner).__name__
+                raise PyverbsRDMAError(f"Failed to create QP: its {what} is of another context", errno.EINVAL)
+        super().__init__(context, *(owner for owner in owners if owner is not None))
         self._signals_all = bool(init_attr.sq_sig_all)
         self._init_attr = init_attr
         with refusals("Failed to create QP"):
-            self.queue_pair = self._adapter.create_qp(
-                QpType(init_attr.qp_type),
-                pd.domain,
-                init_attr.send_cq.queue,
-                init_attr.recv_cq.queue,
-                srq=None if init_attr.srq is None else init_attr.srq.queue,
-                capabilities=init_attr.cap.capabilities,
-            )
-        pd.context.listen_to(self.qp_num)
-        self.made()
+            self.has(self._create(kind, init_attr))
         if qp_attr is not None:
-            if self.qp_type == ibv_qp_type.IBV_QPT_UD:
+            if kind is QpType.UD:
                 self.to_rts(qp_attr)
             else:
                 self.to_init(qp_attr)
 
-    def _end(self) -> None:
-        self._adapter.destroy_qp(self.queue_pair)
-        self._forget_completions()
-        self.pd.context.forget(self.qp_num)
+    def _create(self, kind: QpType, attr: QPInitAttr) -> QueuePair:
+        adapter = self.context.adapter
+        if attr.xrcd is not None and kind is QpType.XRC_RECV:
+            return adapter.create_xrc_target(attr.xrcd.domain)
+        if self.pd is None or attr.send_cq is None:
+            raise ValueError(f"{kind.name}: expected a protection domain and a completion queue")
+        return adapter.create_qp(
+            kind,
+            self.pd.domain,
+            attr.send_cq.queue,
+            (attr.recv_cq or attr.send_cq).queue,
+            srq=None if attr.srq is None else attr.srq.queue,
+            capabilities=attr.cap.capabilities,
+            rdd=None if attr.rdd is None else attr.rdd.domain,
+        )
 
-    @property
-    def qp_num(self) -> int:
-        """QPN."""
-        return self.queue_pair.number
-
-    @property
-    def qp_type(self) -> int:
-        """Of `ibv_qp_type`."""
-        return ibv_qp_type(self.queue_pair.pair.kind)
-
-    @property
-    def qp_state(self) -> int:
-        """Of `ibv_qp_state`, as it is."""
-        return ibv_qp_state(self.queue_pair.state)
-
-    # States.
-
-    def modify(self, qp_attr: QPAttr, comp_mask: int) -> None:
-        """Sets what COMP_MASK of `ibv_qp_attr_mask` says."""
-        self._modify(qp_attr, comp_mask, "Failed to modify QP")
-
-    def _modify(self, attr: QPAttr, mask: int, what: str) -> None:
-        self.check_open()
-        pair = self.queue_pair
-        with refusals(what):
-            if mask & ibv_qp_attr_mask.IBV_QP_CUR_STATE and attr.cur_qp_state != pair.state:
-                raise ValueError(f"it is in {pair.state.name}, not in {QpState(attr.cur_qp_state).name}")
-            to = QpState(attr.qp_state) if mask & ibv_qp_attr_mask.IBV_QP_STATE else None
-            pair.modify(to, **changes_of(attr, mask))
-        if to is QpState.RESET:
-            self._forget_completions()
-
-    def _forget_completions(self) -> None:
+    def _clear(self) -> None:
         for queue in self._queues:
             queue.forget(self.qp_num)
 
-    def to_init(self, qp_attr: QPAttr) -> None:
-        """RESET to INIT."""
-        self._go(qp_attr, 0)
-
-    def to_rtr(self, qp_attr: QPAttr) -> None:
-        """To RTR, by way of INIT unless it is there."""
-        self._go(qp_attr, 1)
-
-    def to_rts(self, qp_attr: QPAttr) -> None:
-        """To RTS, by way of INIT and RTR unless it is there."""
-        self._go(qp_attr, 2)
-
-    def _go(self, attr: QPAttr, last: int) -> None:
-        before = self.qp_state
-        first = _STATES.index(before) + 1 if before in _STATES[:last] else 0
-        for state in _STATES[first : last + 1]:
-            attr.qp_state = state
-            name = QpState(state).name
-            self._modify(attr, mask_of_step(self.qp_type, state), f"Failed to modify QP state to {name}")
-
     def query(self, attr_mask: int = 0) -> tuple[QPAttr, QPInitAttr]:
         """All attributes as they are, whatever ATTR_MASK says, and what it was made with."""
-        self.check_open()
-        pair = self.queue_pair
-        return QPAttr.of(pair.query(), self.qp_state, pair.capabilities), self._init_attr
+        return self.query_attr(), self._init_attr
 
     def query_data_in_order(self, op: int, flags: int = 0) -> int:
         """Whether data is stored in order: 1, as it always is."""
@@ -173,10 +119,25 @@ class QP(PyverbsCM):
         post_all("Failed to Bind MW", wr, None, self._send)
         mw.next_key = inc_rkey(mw.rkey)
 
-    def __str__(self) -> str:
-        shown = (
-            ("QP type", QpType(self.qp_type).name),
-            ("  number", self.qp_num),
-            ("  state", QpState(self.qp_state).name),
-        )
-        return "".join(f"{name:22}: {value:<20}\n" for name, value in shown)
+
+def _kind(number: int) -> QpType:
+    try:
+        kind = QpType(number)
+    except ValueError:
+        kind = QpType.EEC
+    if kind not in _CQS:
+        allowed = ", ".join(f"{kind.name} {int(kind)}" for kind in _CQS)
+        raise PyverbsRDMAError(f"Failed to create QP: type {int(number)}, allowed {allowed}", errno.EOPNOTSUPP)
+    return kind
+
+
+def _domain(kind: QpType, creator: PD | Context, attr: QPInitAttr) -> PD | None:
+    """The protection domain of a queue pair; None of one that only receives for XRC, which has a domain of XRC."""
+    if kind is QpType.XRC_RECV:
+        if attr.xrcd is None:
+            raise PyverbsUserError("QP that receives for XRC: expected QPInitAttrEx with xrcd=")
+        return None
+    pd = attr.pd if isinstance(creator, Context) else creator
+    if pd is None:
+        raise PyverbsUserError("QP of a context: expected QPInitAttrEx with pd=")
+    return pd

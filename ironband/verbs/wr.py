@@ -93,6 +93,8 @@ class SendWR(_WR):
         self.ah: AH | None = None
         self._remote_qp = 0
         self._remote_q_key = 0
+        self._remote_srq = 0
+        self._eec = 0
         self._window: tuple[MW, MWBindInfo, int] | None = None
         self.inline: bytes | None = None
 
@@ -101,6 +103,16 @@ class SendWR(_WR):
         self.ah = ah
         self._remote_qp = rqpn
         self._remote_q_key = rqkey
+
+    def set_wr_rd(self, eec: int, rqpn: int, rqkey: int) -> None:
+        """Where a reliable datagram goes: by which context here, to which queue pair there. Not of pyverbs."""
+        self._eec = eec
+        self._remote_qp = rqpn
+        self._remote_q_key = rqkey
+
+    def set_qp_type_xrc(self, remote_srqn: int) -> None:
+        """The shared receive queue that a request of XRC is for."""
+        self._remote_srq = remote_srqn
 
     def set_wr_rdma(self, rkey: int, addr: int) -> None:
         """The remote memory of RDMA READ and WRITE."""
@@ -159,6 +171,8 @@ class SendWR(_WR):
             remote_qp=self._remote_qp,
             remote_q_key=self._remote_q_key,
             binding=binding,
+            xrc_srq=self._remote_srq,
+            eec=self._eec,
         )
 
 

@@ -14,6 +14,7 @@ from ironband.verbs import (
     IBV_MW_TYPE_2,
     IBV_QP_ALT_PATH,
     IBV_QP_CUR_STATE,
+    IBV_QP_EX_WITH_TSO,
     IBV_QP_STATE,
     IBV_QPS_ERR,
     IBV_QPS_INIT,
@@ -22,8 +23,10 @@ from ironband.verbs import (
     IBV_QPT_RAW_PACKET,
     IBV_QPT_RC,
     IBV_QPT_UD,
+    IBV_QPT_XRC_RECV,
     IBV_REREG_MR_CHANGE_ACCESS,
     IBV_SEND_INLINE,
+    IBV_SRQT_XRC,
     IBV_WC_LOC_LEN_ERR,
     IBV_WC_LOC_PROT_ERR,
     IBV_WC_REM_ACCESS_ERR,
@@ -38,7 +41,9 @@ from ironband.verbs import (
     MW,
     PD,
     QP,
+    QPT_RD,
     SGE,
+    SRQ,
     AHAttr,
     CompChannel,
     Context,
@@ -53,6 +58,8 @@ from ironband.verbs import (
     QPInitAttrEx,
     RecvWR,
     SendWR,
+    SrqInitAttr,
+    SrqInitAttrEx,
     ibv_event_type,
 )
 from ironband.verbs.mem_alloc import free, posix_memalign
@@ -252,9 +259,9 @@ def test_what_cannot_be_made_is_refused(star):
         MR(pd, 8, 0, address=b"constant")
     with refused("window of type 3: allowed 1, 2", errno.EINVAL):
         MW(pd, 3)
-    with refused(r"expected scq= and rcq=", errno.EINVAL):
-        QP(pd, QPInitAttr(IBV_QPT_RC))
-    with refused(r"type 8, allowed RC 2, UC 3, UD 4", errno.EOPNOTSUPP):
+    with refused(r"Failed to create QP: RC without rcq=", errno.EINVAL):
+        QP(pd, QPInitAttr(IBV_QPT_RC, scq=cq))
+    with refused(r"type 8, allowed RC 2, UC 3, UD 4, XRC_SEND 9, XRC_RECV 10, RD 256", errno.EOPNOTSUPP):
         QP(pd, QPInitAttr(IBV_QPT_RAW_PACKET, scq=cq, rcq=cq))
     with refused(r"port 2: allowed 1\.\.1", errno.EINVAL):
         AH(pd, attr=AHAttr(dlid=1, port_num=2))
@@ -267,8 +274,24 @@ def test_what_cannot_be_made_is_refused(star):
     with pytest.raises(PyverbsUserError, match="QP of a context: expected QPInitAttrEx with pd="):
         QP(context, QPInitAttrEx(IBV_QPT_UD, scq=cq, rcq=cq))
     other = CQ(Context(star, "H2"), 10)
-    with refused("a completion queue is of another context", errno.EINVAL):
+    with refused("its CQ is of another context", errno.EINVAL):
         QP(pd, QPInitAttr(IBV_QPT_RC, scq=cq, rcq=other))
+    with pytest.raises(PyverbsUserError, match="QP that receives for XRC: expected QPInitAttrEx with xrcd="):
+        QP(context, QPInitAttrEx(IBV_QPT_XRC_RECV))
+    with refused("operations IBV_QP_EX_WITH_TSO", errno.EOPNOTSUPP):
+        QP(context, QPInitAttrEx(IBV_QPT_UD, scq=cq, rcq=cq, pd=pd, send_ops_flags=IBV_QP_EX_WITH_TSO))
+    with refused("create_flags 2, allowed none", errno.EOPNOTSUPP):
+        QP(context, QPInitAttrEx(IBV_QPT_UD, scq=cq, rcq=cq, pd=pd, create_flags=2))
+    with refused("domain of RD None: allowed is RD with one", errno.EINVAL):
+        QP(context, QPInitAttrEx(QPT_RD, scq=cq, rcq=cq, pd=pd))
+    shared = SrqInitAttrEx()
+    with pytest.raises(PyverbsUserError, match="SRQ of Context: expected PD, or Context and SrqInitAttrEx with pd"):
+        SRQ(context, shared)
+    shared.pd, shared.srq_type = pd, IBV_SRQT_XRC
+    with refused("one for XRC: expected xrcd and cq", errno.EINVAL):
+        SRQ(context, shared)
+    with refused("it is not for XRC", errno.EOPNOTSUPP):
+        SRQ(pd, SrqInitAttr()).get_srq_num()
     # Nothing is left of what was refused.
     pd.close()
 
