@@ -36,7 +36,7 @@ PASSED = {
 """So many at least; the others skip what is not InfiniBand's, or not here: device memory, dmabuf, raw packets."""
 
 
-ON_RTL = ("test_atomic", "test_cq_events", "test_relaxed_ordering")
+ON_RTL = ("test_atomic", "test_mr")
 
 
 def outcome(engine: str, modules: Iterable[str]) -> dict:
