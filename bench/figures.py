@@ -164,6 +164,11 @@ FIGURES = {
             target=Target(least=200_000),
             scaled_by="python",
         ),
+        Figure("rc_messages_per_s", "/s", "RC, ping-pong of 64 B, golden model", scaled_by="compiled"),
+        Figure("rc_bytes_per_s", "B/s", "RC, WRITEs of 64 KiB, golden model", scaled_by="compiled"),
+        Figure("rc_messages_rtl_per_s", "/s", "the ping-pong, RTL", scaled_by="compiled"),
+        Figure("rc_bytes_rtl_per_s", "B/s", "the WRITEs, RTL", scaled_by="compiled"),
+        Figure("door_messages_per_s", "/s", "the ping-pong, ibv_rc_pingpong, golden model", scaled_by="compiled"),
         Figure("peak_rss_mb", "MB", "peak memory of a long run", 1),
         Figure("peak_rss_growth", "", "memory of a run 4 times as long", 3, Target(most=1.05)),
     )

@@ -75,6 +75,15 @@ class Settings:
         return 50_000 if self.quick else 200_000
 
     @property
+    def messages(self) -> dict[str, tuple[int, int]]:
+        """By engine, rounds of the ping-pong and WRITEs of the stream."""
+        return (
+            {"model": (200, 20), "verilator": (20, 2)}
+            if self.quick
+            else {"model": (2_000, 200), "verilator": (100, 10)}
+        )
+
+    @property
     def memory_cycles(self) -> int:
         """Of the shorter of the runs whose memory is measured."""
         return 15_000 if self.quick else 100_000

@@ -18,6 +18,7 @@ from bench.figures import FIGURES, Figure, LoopKind, Measured, Reading, Target
 from bench.latency import latency
 from bench.management import MANAGEMENT_FIGURES, management
 from bench.memory import memory
+from bench.messages import DOOR, MESSAGE_FIGURES, door, messages
 from bench.settings import NOT_QUICK, Settings
 from bench.speed import SPEED_FIGURES, speed, speed_load
 from bench.subnets import build_tree, routes, up
@@ -58,6 +59,8 @@ _TIMED = (
     _Step("routes", ("routes_648_s",), routes),
     _Step("bring-up of 216 hosts", ("up_216_s",), up),
     _Step("captures", ("capture_packets_per_s",), captures),
+    _Step("messages", MESSAGE_FIGURES, messages),
+    _Step("door", (DOOR,), door),
     _Step("build of a tree", ("build_tree_s",), build_tree),
     _Step("36 ports", WIDE_FIGURES, wide),
 )
