@@ -162,9 +162,10 @@ def _ping_pong(run: VerbsRun, one: _End, two: _End, rounds: int) -> float:
             there.receive(_SMALL)
             here.send(_SMALL)
             _wait(run, there.receives)
-    for end in (one, two):
-        while len(end.sends):
-            end.sends.poll(_DEPTH)
+            here.sends.poll(_DEPTH)
+    while len(one.sends) or len(two.sends):
+        one.sends.poll(_DEPTH)
+        two.sends.poll(_DEPTH)
     return 2 * rounds / (time.perf_counter() - started)
 
 
