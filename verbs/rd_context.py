@@ -62,7 +62,7 @@ class RdRequester(RcRequester):
 
     def next_packet(self, now: int) -> Outgoing | None:
         """The next packet that may be sent now."""
-        if not self._works and self._waiting and self._pair.state is QpState.RTS:
+        if not self._works and self._waiting:
             source = self._source = self._waiting.popleft()
             request, owner = source.message, source.owner
             is_own = request.remote_q_key & _OWN_Q_KEY
