@@ -23,7 +23,7 @@ from verbs.regions import KeyTable, ProtectionDomain, ProtectionError, ReliableD
 from verbs.states import QpAttributes, QpState, QpType
 from verbs.work import ReceiveRequest, SendOpcode, SendRequest
 
-__all__ = ["MessageContext", "MessageSource", "PairState", "XrcReceives"]
+__all__ = ["MessageContext", "MessageHolder", "MessageSource", "PairState", "XrcReceives"]
 
 
 @dataclass(eq=False, slots=True)
@@ -60,6 +60,14 @@ class MessageContext(Protocol):
         """Does so no more, and stops in the middle of it if it has begun."""
 
 
+class MessageHolder(Protocol):
+    """What receives messages for others: an end-to-end context."""
+
+    def release(self, target: PairState, status: CompletionStatus | None) -> None:
+        """Lets go of a queue pair that takes no more: of its message under way too, which ends with a status or in
+        silence."""
+
+
 @dataclass(eq=False, slots=True)
 class PairState:
     """A queue pair as its requester and its responder see it.
@@ -70,7 +78,7 @@ class PairState:
         shared: its shared receive queues of XRC by the numbers that senders know them by.
         reliable_domain: of RD.
         xrc_domain: of XRC that receives.
-        context: of RD, the part of a context that sends.
+        context, holder: of RD, the part of a context that sends, and the part that receives.
         changed: says that there may be something to send.
         on_incident: called with each incident and its PSN.
         fail: takes the queue pair to SQE or ERR, and flushes what the state flushes.
@@ -95,9 +103,17 @@ class PairState:
     reliable_domain: ReliableDomain | None = None
     xrc_domain: XrcDomain | None = None
     context: MessageContext | None = None
+    holder: MessageHolder | None = None
     changed: Callable[[], None] = lambda: None
     on_send_ended: Callable[[SendRequest], None] = lambda request: None
     on_incident: Callable[[Incident, int], None] = lambda incident, psn: None
+
+    def release(self, status: CompletionStatus | None) -> None:
+        """Ends the messages for it that contexts hold, if it is of RD."""
+        if self.reliable_domain is not None:
+            for other in self.others.values():
+                if other.holder is not None:
+                    other.holder.release(self, status)
 
     @property
     def port(self) -> Port:

@@ -169,8 +169,7 @@ class QueuePair:
         self._check_values(changes)
         if after is QpState.RESET:
             pair.attributes = QpAttributes()
-            self._sender.clear()
-            self._responder.clear()
+            self.clear()
             if not pair.receives.is_shared:
                 pair.receives.clear()
         for name, value in changes.items():
@@ -283,6 +282,7 @@ class QueuePair:
         """Forgets all that is under way, since it ends."""
         self._sender.clear()
         self._responder.clear()
+        self.pair.release(None)
 
     @property
     def sl(self) -> int:
@@ -349,6 +349,7 @@ class QueuePair:
         pair = self.pair
         self._sender.flush()
         self._responder.flush()
+        pair.release(CompletionStatus.WR_FLUSH_ERR)
         if pair.receives.is_shared:
             pair.tell(AsyncEventType.QP_LAST_WQE_REACHED)
         else:

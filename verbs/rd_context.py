@@ -130,6 +130,7 @@ class RdResponder(RcResponder):
         """The queue pair whose request came last."""
         self._target = pair
         """Whose that was here."""
+        pair.holder = self
 
     def receive(self, packet: Arrived) -> None:
         """Takes a request."""
@@ -141,18 +142,19 @@ class RdResponder(RcResponder):
 
     def _resynchronize(self, psn: int) -> None:
         """Forgets the message under way, and goes on after this PSN."""
-        self._drop_message(CompletionStatus.REM_ABORT_ERR)
+        self._message.end(CompletionStatus.REM_ABORT_ERR)
         self._answers.clear()
         self._has_refused = False
         self._expected = psn_add(psn, 1)
         self._acknowledge()
 
-    def _drop_message(self, status: CompletionStatus) -> None:
-        target = self._message.target
-        if target.others.get(target.number) is target:
+    def release(self, target: PairState, status: CompletionStatus | None) -> None:
+        """Lets go of a queue pair that takes no more."""
+        if self._message.target is not target:
+            return
+        if status is not None:
             self._message.end(status)
-        else:
-            self._message.clear()
+        self._message.clear()
 
     def _target_of(self, packet: Arrived) -> PairState:
         target = self._pair.others.get(packet.dest_qp)
@@ -171,7 +173,7 @@ class RdResponder(RcResponder):
     def _give_up(self, refused: RefusedRequestError) -> None:
         """The requester is told; its queue pair and ours go on with other messages."""
         self._refuse(AckKind.NAK, refused.nak, Incident.REFUSED)
-        self._drop_message(refused.status or CompletionStatus.REM_ABORT_ERR)
+        self._message.end(refused.status or CompletionStatus.REM_ABORT_ERR)
         if refused.event is not None:
             self._target.tell(refused.event)
 

@@ -521,3 +521,19 @@ def test_a_queue_pair_of_rd_has_a_domain_of_rd_and_no_other_has() -> None:
     for kind, rdd in ((QpType.RD, None), (QpType.RC, end.adapter.allocate_rdd()), (QpType.EEC, None)):
         with pytest.raises(ValueError, match=f"{kind.name} queue pair, domain of RD"):
             end.adapter.create_qp(kind, end.pd, end.send_cq, end.recv_cq, rdd=rdd)
+
+
+@pytest.mark.parametrize(("state", "ends_with"), [(QpState.ERR, [FLUSHED, FLUSHED]), (QpState.RESET, [])])
+def test_receive_requests_of_messages_under_way_end_with_their_queue_pair(
+    state: QpState, ends_with: list[CompletionStatus]
+) -> None:
+    net = Net(1, 1)
+    peer = net.ends[1][0]
+    for _ in range(2):
+        peer.receive(0, 1024)
+    net.send((0, 0), (1, 0), 1000)
+    peer.adapter.receive(net.ends[0][0].adapter.poll(0).data, 1)
+    peer.qp.modify(state)
+    net.wire().run()
+    assert [entry.status for entry in peer.received()] == ends_with
+    assert statuses(net.ends[0][0]) == [CompletionStatus.REM_INV_RD_REQ_ERR]
