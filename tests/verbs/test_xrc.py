@@ -127,6 +127,7 @@ def test_a_shared_receive_queue_without_requests_is_not_ready(ends) -> None:
 def test_what_is_in_use_does_not_go(ends) -> None:
     a, b, target, domain = ends
     one = process(b, domain)
+    b.adapter.close_xrcd(b.adapter.open_xrcd())
     with pytest.raises(InUseError, match=f"queue pair {target.number:#x}, shared receive queue {one.srq.number:#x}"):
         b.adapter.close_xrcd(domain)
     with pytest.raises(InUseError, match=f"completion queue is used by shared receive queue {one.srq.number:#x}"):
