@@ -40,6 +40,7 @@ from tests.doors.uverbs import (
     receive_wqe,
     send_wqe,
 )
+from wire.headers import BTH, LRH
 
 
 def test_a_message_goes_from_ring_to_ring(programs, hosts):
@@ -299,7 +300,10 @@ def test_of_a_queue_pairs_number_24_bits_count(programs, hosts):
     to = struct.pack("=IIHHI", 0xFF << 24 | far_pair.qpn, 0x11, 0, 0, handle)
     sends.put(send_wqe(1, data=b"x", operands=to))
     program.ring_bell(pair.qp_handle)
-    carry(hosts)
+    packet = hosts["H1"].adapter.poll(0)
+    bth = BTH.unpack(packet.data, LRH.size_bytes)
+    assert (bth.dest_qp, bth.fecn, bth.becn) == (far_pair.qpn, 0, 0)
+    hosts["H2"].adapter.receive(packet.data, 0)
     assert completions(done) == [(9, SUCCESS)]
 
 
