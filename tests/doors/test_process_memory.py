@@ -3,56 +3,31 @@
 import ctypes
 import mmap
 import os
-import signal
 
 import pytest
 
 from doors.process_memory import ProcessMemory
-from tests.doors.uverbs import Buffer
+from tests.doors.uverbs import other_process
 from verbs.memory import MemoryFaultError
 
 
-@pytest.fixture
-def buffer():
-    return Buffer(1 << 16)
+def test_what_a_process_has_is_read_and_written():
+    with other_process() as (process, address):
+        memory = ProcessMemory(process.pid)
+        assert memory.read(address, 6) == b"theirs"
+        for data in (b"", b"1", b"12345678", b"123456789", os.urandom(60_000)):
+            memory.write(address + 3, data)
+            assert memory.read(address + 3, len(data)) == data
+        memory.close()
 
 
-@pytest.fixture
-def child(buffer):
-    """A process that has the buffer, with other contents."""
-    ready, go = os.pipe()
-    number = os.fork()
-    if not number:
-        buffer.bytes[:6] = b"theirs"
-        os.write(go, b"x")
-        signal.pause()
-    buffer.bytes[:4] = b"ours"
-    os.read(ready, 1)
-    yield number
-    os.kill(number, signal.SIGKILL)
-    os.waitpid(number, 0)
-    os.close(ready)
-    os.close(go)
-
-
-def test_what_a_process_has_is_read_and_written(buffer, child):
-    memory = ProcessMemory(child)
-    assert memory.read(buffer.address, 6) == b"theirs"
-    for data in (b"", b"1", b"12345678", b"123456789", os.urandom(60_000)):
-        memory.write(buffer.address + 3, data)
-        assert memory.read(buffer.address + 3, len(data)) == data
-    assert buffer.bytes[:4] == b"ours"
-    memory.close()
-
-
-def test_memory_of_a_process_that_has_ended_is_a_fault(buffer, child):
-    memory = ProcessMemory(child)
-    os.kill(child, signal.SIGKILL)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+def test_memory_of_a_process_that_has_ended_is_a_fault():
+    with other_process() as (process, address):
+        memory = ProcessMemory(process.pid)
     with pytest.raises(MemoryFaultError):
-        memory.read(buffer.address, 6)
+        memory.read(address, 6)
     with pytest.raises(MemoryFaultError):
-        memory.write(buffer.address, b"x")
+        memory.write(address, b"x")
     memory.close()
 
 

@@ -28,6 +28,7 @@ from tests.doors.uverbs import (
     connected,
     fails,
     open_files,
+    other_process,
     packed,
     read_events,
     receive_wqe,
@@ -172,11 +173,9 @@ def test_a_queue_pair_in_a_multicast_group_gets_what_comes_for_it(programs, host
 
 
 def test_a_process_whose_memory_cannot_be_reached_has_no_device(hosts):
-    gone = os.fork()
-    if not gone:
-        os._exit(0)
-    os.waitpid(gone, 0)
-    fails(errno.ENOENT, UverbsDevice, hosts["H1"], gone)
+    with other_process() as (process, _address):
+        pass
+    fails(errno.ENOENT, UverbsDevice, hosts["H1"], process.pid)
     assert not hosts["H1"].listeners
 
 

@@ -5,7 +5,6 @@ import errno
 import itertools
 import mmap
 import os
-import signal
 import struct
 
 import pytest
@@ -36,6 +35,7 @@ from tests.doors.uverbs import (
     fails,
     immediate,
     open_files,
+    other_process,
     outgoing,
     receive_wqe,
     send_wqe,
@@ -111,31 +111,21 @@ def test_memory_that_is_gone_is_a_completion_error_and_not_the_servers(programs,
     assert ended.status == 11, "remote operational error"
 
 
-def test_what_a_child_registers_is_its_own_memory(programs, hosts):
+def test_what_another_process_registers_at_a_device_is_its_own_memory(programs, hosts):
     here, there = connected(programs)
-    memory, mine = Buffer(), Buffer()
-    written, write = os.pipe()
-    child = os.fork()
-    if not child:
-        memory.bytes[:5] = b"child"
-        os.write(write, b"x")
-        signal.pause()
+    mine = Buffer()
     before = len(open_files())
-    try:
-        os.read(written, 1)
-        far = there.program.region(there.domain, memory.address, 4096, process=child)
-        near = here.program.region(here.domain, mine.address, 4096)
-        pieces = ((mine.address, 5, near.lkey),)
-        here.post(send_wqe(1, opcode=READ, pieces=pieces, remote_addr=memory.address, rkey=far.rkey))
+    near = here.program.region(here.domain, mine.address, 4096)
+    with other_process() as (process, address):
+        far = there.program.region(there.domain, address, 4096, process=process.pid)
+        pieces = ((mine.address, 6, near.lkey),)
+        here.post(send_wqe(1, opcode=READ, pieces=pieces, remote_addr=address, rkey=far.rkey))
         carry(hosts)
         assert completion(here.done).status == SUCCESS
-        assert (mine.bytes[:5], memory.bytes[:5]) == (b"child", bytes(5))
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    here.post(send_wqe(2, opcode=READ, pieces=pieces, remote_addr=memory.address, rkey=far.rkey))
+        assert mine.bytes[:6] == b"theirs"
+    here.post(send_wqe(2, opcode=READ, pieces=pieces, remote_addr=address, rkey=far.rkey))
     carry(hosts)
-    assert completion(here.done).status == 11, "remote operational error: the child is gone"
+    assert completion(here.done).status == 11, "remote operational error: that process is gone"
     there.program.destroy(Verb.DEREG_MR, far.mr_handle)
     assert len(open_files()) == before
 

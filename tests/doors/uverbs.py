@@ -6,6 +6,10 @@ import ctypes
 import mmap
 import os
 import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,6 +241,27 @@ class Buffer:
         self.bytes = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._view = ctypes.c_char.from_buffer(self.bytes)
         self.address = ctypes.addressof(self._view)
+
+
+_OTHER = """
+import ctypes, mmap, sys
+memory = mmap.mmap(-1, 1 << 16, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory[:6] = b"theirs"
+print(ctypes.addressof(ctypes.c_char.from_buffer(memory)), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def other_process() -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Another process, and the address of 64 KiB of its memory, which begins with "theirs"."""
+    command = [sys.executable, "-c", _OTHER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 class End(NamedTuple):
