@@ -177,7 +177,7 @@ class AHAttr(PyverbsObject):
         if self.is_global:
             number = _gid_number(gr.dgid)
             route = address.GlobalRoute(number, gr.sgid_index, gr.flow_label, gr.hop_limit, gr.traffic_class)
-        return address.AddressVector(self.dlid, self.sl, self.src_path_bits, route, self.port_num)
+        return address.AddressVector(int(self.dlid), int(self.sl), int(self.src_path_bits), route, int(self.port_num))
 
     @classmethod
     def of(cls, vector: address.AddressVector) -> AHAttr:

@@ -67,7 +67,7 @@ class CompletionSource(PyverbsCM):
             if not 0 <= comp_vector < context.num_comp_vectors:
                 raise ValueError(f"comp_vector {comp_vector}: allowed 0..{context.num_comp_vectors - 1}")
             self._entries = _Entries(context.adapter)
-            self.queue: CompletionQueue = context.adapter.create_cq(cqe, self._entries)
+            self.queue: CompletionQueue = context.adapter.create_cq(int(cqe), self._entries)
         if channel is not None:
             self.queue.on_completion = lambda: channel.tell(self)
         context.listen_to(self.queue)

@@ -44,7 +44,7 @@ class CQ(CompletionSource):
     def resize(self, cqe: int) -> None:
         """Makes room for so many completions."""
         with refusals("Failed to resize CQ"):
-            self.context.adapter.resize_cq(self.queue, cqe)
+            self.context.adapter.resize_cq(self.queue, int(cqe))
 
     def __str__(self) -> str:
         return f"CQ\n{'CQEs':22}: {self.cqe:<20}\n"

@@ -54,7 +54,7 @@ class MR(PyverbsCM):
         self.pd = creator
         self._attached = False
         with refusals(f"Failed to register a MR. length: {length}, access flags: {access}"):
-            rights = access_of(access)
+            length, rights = int(length), access_of(int(access))
             if isinstance(address, int):
                 self.buf = address
                 MEMORY.check(address, length)

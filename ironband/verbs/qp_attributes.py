@@ -61,7 +61,7 @@ class QPCap(PyverbsObject):
     @property
     def capabilities(self) -> QpCapabilities:
         """The same for the adapter."""
-        return QpCapabilities(*self.sizes)
+        return QpCapabilities(*map(int, self.sizes))
 
     @classmethod
     def of(cls, sizes: QpCapabilities) -> QPCap:
@@ -231,20 +231,20 @@ _Mask = ibv_qp_attr_mask
 _CHANGES: Final[tuple[tuple[int, str, Callable[[QPAttr], object]], ...]] = (
     (_Mask.IBV_QP_EN_SQD_ASYNC_NOTIFY, "sqd_notify", lambda attr: bool(attr.en_sqd_async_notify)),
     (_Mask.IBV_QP_ACCESS_FLAGS, "access", lambda attr: access_of(attr.qp_access_flags)),
-    (_Mask.IBV_QP_PKEY_INDEX, "p_key_index", lambda attr: attr.pkey_index),
-    (_Mask.IBV_QP_PORT, "port", lambda attr: attr.port_num),
-    (_Mask.IBV_QP_QKEY, "q_key", lambda attr: attr.qkey),
+    (_Mask.IBV_QP_PKEY_INDEX, "p_key_index", lambda attr: int(attr.pkey_index)),
+    (_Mask.IBV_QP_PORT, "port", lambda attr: int(attr.port_num)),
+    (_Mask.IBV_QP_QKEY, "q_key", lambda attr: int(attr.qkey)),
     (_Mask.IBV_QP_AV, "path", lambda attr: attr.ah_attr.vector()),
     (_Mask.IBV_QP_PATH_MTU, "path_mtu", lambda attr: _mtu_bytes(attr.path_mtu)),
-    (_Mask.IBV_QP_TIMEOUT, "timeout", lambda attr: attr.timeout),
-    (_Mask.IBV_QP_RETRY_CNT, "retry_cnt", lambda attr: attr.retry_cnt),
-    (_Mask.IBV_QP_RNR_RETRY, "rnr_retry", lambda attr: attr.rnr_retry),
-    (_Mask.IBV_QP_RQ_PSN, "rq_psn", lambda attr: attr.rq_psn),
-    (_Mask.IBV_QP_SQ_PSN, "sq_psn", lambda attr: attr.sq_psn),
-    (_Mask.IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic", lambda attr: attr.max_rd_atomic),
-    (_Mask.IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic", lambda attr: attr.max_dest_rd_atomic),
-    (_Mask.IBV_QP_MIN_RNR_TIMER, "min_rnr_timer", lambda attr: attr.min_rnr_timer),
-    (_Mask.IBV_QP_DEST_QPN, "dest_qp", lambda attr: attr.dest_qp_num),
+    (_Mask.IBV_QP_TIMEOUT, "timeout", lambda attr: int(attr.timeout)),
+    (_Mask.IBV_QP_RETRY_CNT, "retry_cnt", lambda attr: int(attr.retry_cnt)),
+    (_Mask.IBV_QP_RNR_RETRY, "rnr_retry", lambda attr: int(attr.rnr_retry)),
+    (_Mask.IBV_QP_RQ_PSN, "rq_psn", lambda attr: int(attr.rq_psn)),
+    (_Mask.IBV_QP_SQ_PSN, "sq_psn", lambda attr: int(attr.sq_psn)),
+    (_Mask.IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic", lambda attr: int(attr.max_rd_atomic)),
+    (_Mask.IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic", lambda attr: int(attr.max_dest_rd_atomic)),
+    (_Mask.IBV_QP_MIN_RNR_TIMER, "min_rnr_timer", lambda attr: int(attr.min_rnr_timer)),
+    (_Mask.IBV_QP_DEST_QPN, "dest_qp", lambda attr: int(attr.dest_qp_num)),
 )
 """By bit of the mask, the adapter's attribute and what it becomes."""
 

@@ -26,7 +26,7 @@ class SGE(PyverbsCM):
     @property
     def piece(self) -> ScatterGather:
         """The same for the adapter."""
-        return ScatterGather(self.addr, self.length, self.lkey)
+        return ScatterGather(int(self.addr), int(self.length), int(self.lkey))
 
     def __str__(self) -> str:
         shown = (("Address", hex(self.addr)), ("Length", self.length), ("Key", hex(self.lkey)))

@@ -86,7 +86,7 @@ class SRQ(PyverbsCM):
     def _create(self, attr: SrqAttr) -> SharedReceiveQueue:
         adapter, domain, kind = self.context.adapter, self.pd.domain, getattr(attr, "srq_type", _BASIC)
         if kind == _BASIC:
-            return adapter.create_srq(domain, attr.max_wr, attr.max_sge)
+            return adapter.create_srq(domain, int(attr.max_wr), int(attr.max_sge))
         if kind != ibv_srq_type.IBV_SRQT_XRC:
             raise PyverbsRDMAError(f"Failed to create SRQ: srq_type {kind}, allowed 0, 1", errno.EOPNOTSUPP)
         if not isinstance(attr, SrqInitAttrEx) or attr.xrcd is None or attr.cq is None:

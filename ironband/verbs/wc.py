@@ -17,7 +17,7 @@ _MASK: Final = 0xFFFF_FFFF
 
 def swapped(imm_data: int) -> int:
     """Immediate data as a number of the wire, or back: programs hold it in the order of the network."""
-    return int.from_bytes((imm_data & _MASK).to_bytes(4, "little"), "big")
+    return int.from_bytes((int(imm_data) & _MASK).to_bytes(4, "little"), "big")
 
 
 @dataclass(slots=True)

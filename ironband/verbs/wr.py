@@ -62,7 +62,7 @@ class RecvWR(_WR):
 
     def request(self) -> ReceiveRequest:
         """The same for the adapter."""
-        return ReceiveRequest(self.wr_id, self.pieces)
+        return ReceiveRequest(int(self.wr_id), self.pieces)
 
 
 class SendWR(_WR):
@@ -153,9 +153,9 @@ class SendWR(_WR):
                 raise ValueError("BIND_MW without a window: expected set_bind_wr before")
             mw, info, key = self._window
             access = access_of(info.mw_access_flags)
-            binding = WindowBinding(mw.window, key, info.mr.lkey, info.addr, info.length, access)
+            binding = WindowBinding(mw.window, key, info.mr.lkey, int(info.addr), int(info.length), access)
         return SendRequest(
-            self.wr_id,
+            int(self.wr_id),
             opcode,
             pieces,
             inline=inline,
@@ -163,16 +163,16 @@ class SendWR(_WR):
             solicited=bool(flags & _SOLICITED),
             fence=bool(flags & _FENCE),
             imm=0 if invalidates else swapped(self.imm_data),
-            remote_va=self.rdma_remote_addr,
-            r_key=self.imm_data if invalidates else self.rdma_rkey,
-            compare_add=self._compare_add,
-            swap=self._swap,
+            remote_va=int(self.rdma_remote_addr),
+            r_key=int(self.imm_data if invalidates else self.rdma_rkey),
+            compare_add=int(self._compare_add),
+            swap=int(self._swap),
             handle=None if self.ah is None else self.ah.handle,
-            remote_qp=self._remote_qp,
-            remote_q_key=self._remote_q_key,
+            remote_qp=int(self._remote_qp),
+            remote_q_key=int(self._remote_q_key),
             binding=binding,
-            xrc_srq=self._remote_srq,
-            eec=self._eec,
+            xrc_srq=int(self._remote_srq),
+            eec=int(self._eec),
         )
 
 

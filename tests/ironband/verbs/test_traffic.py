@@ -341,7 +341,7 @@ def test_a_region_of_an_array_is_what_the_program_sees(star):
     region = MR(two.pd, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, address=numbers)
     one.mr.write((77).to_bytes(4, "little"))
     wr = one.request(4, IBV_WR_RDMA_WRITE)
-    wr.set_wr_rdma(region.rkey, region.buf + 4 * 3)
+    wr.set_wr_rdma(numpy.uint32(region.rkey), numpy.uint64(region.buf + 4 * 3))
     one.qp.post_send(wr)
     one.completion()
     assert list(numbers) == [0, 1, 2, 77, 4, 5, 6, 7]
