@@ -77,8 +77,9 @@ def regions(side: Side) -> list[Known]:
 
 
 def guess(random: Random, known: list[Known]) -> tuple[int, int, int]:
-    """A key, an address and a length: often a region's, often nearly so, sometimes anything."""
-    one, other = random.choice(known), random.choice(known)
+    """A key, an address and a length: often a region's with all rights, often nearly so, sometimes anything."""
+    other, best = random.choice(known), known[len(RIGHTS) - 1]
+    one = random.choice([best, random.choice(known)])
     key = random.choice(
         [one.key, one.key, one.key, other.key, one.key ^ 1 << random.randrange(32), random.getrandbits(32)]
     )
@@ -133,7 +134,7 @@ def check(fabric: Fabric, seed: int, count: int) -> None:
         if not is_right_there or not brings:
             assert [region.mr.read(BYTES) for region in there if region.is_there] == before, what
         reconnect(one, two)
-    assert count // 3 < refused < count * 0.98
+    assert count // 2 < refused < count * 0.95
 
 
 def test_random_keys_ranges_and_rights_are_refused_or_not_as_a_second_reading_says(star):
