@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from doors.cm_channel import CmChannel, is_left
-from doors.cm_host import CmHosts
+from doors.cm_hosts import CmHosts
 from doors.descriptors import MANY_SPARE, NoRoom, check_room
 from doors.device import DeviceError, UmadDevice
 from doors.host_port import HostPort
@@ -236,9 +236,8 @@ class Clients:
         if kind == DeviceKind.RDMA_CM:
             if self._communication is None:
                 raise DeviceError(errno.ENODEV)
-            connection.events = CmChannel(
-                self._communication[port.host], self._cm_ids, lambda: self._give(connection, b"", 0), _send_to
-            )
+            machine = self._communication.machine(list(dict.fromkeys(one.host for one in ports)))
+            connection.events = CmChannel(machine, self._cm_ids, lambda: self._give(connection, b"", 0), _send_to)
             connection.port = port
             return False
         if kind == DeviceKind.ISSM and port in self._managers:

@@ -7,7 +7,7 @@ import select
 from collections import deque
 from collections.abc import Callable
 
-from doors.cm_host import CmHost
+from doors.cm_machine import CmMachine
 from doors.descriptors import MANY_SPARE, check_room
 from doors.device import DeviceError
 from doors.protocol import PutKind, put, reply
@@ -20,10 +20,10 @@ class CmChannel:
     """One opening. As long as there are events, something has arrived that can be read, so that poll() says so."""
 
     def __init__(
-        self, host: CmHost, ids: OpenIds, announce: Callable[[], None], answer: Callable[[int, bytes], None]
+        self, machine: CmMachine, ids: OpenIds, announce: Callable[[], None], answer: Callable[[int, bytes], None]
     ) -> None:
         """ANNOUNCE lets something arrive at the program's end; ANSWER sends a reply to a descriptor."""
-        self._device = RdmaCmDevice(host, ids, self._heard)
+        self._device = RdmaCmDevice(machine, ids, self._heard)
         self._announce = announce
         self._answer = answer
         self._is_announced = False

@@ -1,11 +1,10 @@
-"""Communication management at hosts: MADs of class 0x07 at their ports, and whose each IP port is."""
+"""Communication management at a host: MADs of class 0x07 at its ports, and whose each IP port is."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
-from typing import Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from doors.address_plan import AddressPlan
 from doors.agents import Agent
@@ -27,10 +26,7 @@ from wire.mad import MadMethod, MgmtClass
 from wire.node_info import NODE_INFO
 from wire.sma import SmaAttribute
 
-__all__ = ["CmHost", "CmHosts", "Listener"]
-
-_FIRST_EPHEMERAL: Final = 32_768
-_EPHEMERAL: Final = 28_232
+__all__ = ["CmHost", "Listener"]
 
 
 class Listener(Protocol):
@@ -59,17 +55,15 @@ class CmHost:
 
     Attributes:
         ports: of its adapter.
-        plan: everybody's addresses.
     """
 
     def __init__(self, ports: Sequence[HostPort], plan: AddressPlan, clock: Callable[[], Moment]) -> None:
         """CLOCK says what time it is for programs."""
         self.ports = ports
-        self.plan = plan
+        self._plan = plan
         self._clock = clock
         self._manager: CommunicationManager | None = None
         self._holders: dict[tuple[int, int], list[Listener]] = {}
-        self._numbers = count()
         for port in ports:
             wanted = Registration(QP_GSI, MgmtClass.COMM_MGT, CM_CLASS_VERSION, 1 << MadMethod.SEND)
             port.mads.register(_PortAgent(self, port), wanted)
@@ -112,31 +106,24 @@ class CmHost:
 
     # Ports of port spaces.
 
-    def hold(self, holder: Listener, space: int, source: Endpoint) -> Endpoint:
-        """Gives somebody a port, or one of those that are free, and says which; for 127.0.0.1, at the first address.
+    def is_free(self, space: int, number: int) -> bool:
+        """Whether nobody has a port."""
+        return not self._holders.get((space, number))
+
+    def check(self, holder: Listener, space: int, source: Endpoint) -> None:
+        """Refuses a port that is others'.
 
         Raises:
-            DeviceError: it is taken, or the address is none of the host's.
+            DeviceError: it is.
         """
-        if not source.is_any:
-            port = self.local_port(source)
-            address = None if port is None else self.plan.address_of(port)
-            if address is None:
-                raise DeviceError(errno.EADDRNOTAVAIL)
-            source = source._replace(address=address)
-        if not source.port:
-            tried = (_FIRST_EPHEMERAL + next(self._numbers) % _EPHEMERAL for _ in range(_EPHEMERAL))
-            free = next((number for number in tried if not self._holders.get((space, number))), None)
-            if free is None:
-                raise DeviceError(errno.EADDRNOTAVAIL)
-            source = source._replace(port=free)
-        holders = self._holders.setdefault((space, source.port), [])
-        for other in holders:
+        for other in self._holders.get((space, source.port), []):
             overlaps = other.source.is_any or source.is_any or other.source.address == source.address
             if overlaps and not (holder.reuses and other.reuses and not other.listens):
                 raise DeviceError(errno.EADDRINUSE)
-        holders.append(holder)
-        return source
+
+    def claim(self, holder: Listener, space: int, number: int) -> None:
+        """Gives somebody a port."""
+        self._holders.setdefault((space, number), []).append(holder)
 
     def listen(self, space: int, port: int, *, is_datagram: bool) -> None:
         """Takes requests for a port from now on, for those of its holders that listen."""
@@ -157,18 +144,6 @@ class CmHost:
             if not any(one.listens for one in holders):
                 self.manager.stop(service_id(space, port))
 
-    def local_port(self, source: Endpoint) -> HostPort | None:
-        """The host's port that has an address; 127.0.0.1 is the first that works."""
-        port = self.plan.port_of(source.address)
-        if port is None and source.is_loopback:
-            return self.first_port
-        return port if port in self.ports else None
-
-    @property
-    def first_port(self) -> HostPort | None:
-        """The first port that works and has an address."""
-        return next((port for port in self.ports if port.sends_data and self.plan.address_of(port)), None)
-
     def _asked(self, space: int, number: int, request: Connection | ServiceRequest, route: CmRoute) -> None:
         ends = ip_cm_ends(request.private_data)
         if ends is not None:
@@ -179,7 +154,8 @@ class CmHost:
                 if one.listens and (one.source.is_any or one.source.address == destination)
             ]
             came_by = next(port for port in self.ports if port.number == route.path.port)
-            port = self.local_port(Endpoint(destination)) or came_by
+            meant = self._plan.port_of(destination)
+            port = meant if meant is not None and meant in self.ports else came_by
             if listening:
                 chosen = min(listening, key=lambda one: one.source.is_any)
                 chosen.requested(request, port, Endpoint(source, source_port), Endpoint(destination, number))
@@ -188,37 +164,6 @@ class CmHost:
             request.reject(RejectReason.INVALID_SERVICE_ID)
         else:
             request.reply(SidrStatus.SERVICE_ID_NOT_SUPPORTED)
-
-
-class CmHosts:
-    """All hosts."""
-
-    def __init__(self, ports: Mapping[str, Sequence[HostPort]], plan: AddressPlan, clock: Callable[[], Moment]) -> None:
-        """CLOCK says what time it is for programs."""
-        self._plan = plan
-        self._hosts = {name: CmHost(host, plan, clock) for name, host in ports.items()}
-
-    def __getitem__(self, name: str) -> CmHost:
-        """The host of a name."""
-        return self._hosts[name]
-
-    def poll(self) -> None:
-        """Lets time pass, and gives ports what they are to send."""
-        for host in self._hosts.values():
-            host.poll()
-
-    def lost(self, port: HostPort, address: Address, mad: bytes) -> None:
-        """A MAD from a port to an address has not arrived and never will: nobody waits for time to say so."""
-        reached = self._plan.port_with_lid(address.lid)
-        self._hosts[port.host].hurry(mad, is_sender=True)
-        if reached is not None:
-            self._hosts[reached.host].hurry(mad, is_sender=False)
-
-    @property
-    def deadline(self) -> int | None:
-        """When something is due, in the time of programs."""
-        due = (host.deadline for host in self._hosts.values())
-        return min((when for when in due if when is not None), default=None)
 
 
 class _PortAgent:

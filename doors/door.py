@@ -18,7 +18,7 @@ from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from cosim.stimulus.actors import Shared, drawn_until
 from doors.address_plan import AddressPlan
 from doors.clients import Clients
-from doors.cm_host import CmHosts
+from doors.cm_hosts import CmHosts
 from doors.flows import LabFlow
 from doors.host_port import ATTRIBUTES, HostPort
 from doors.mad_layer import MadLayer, Moment

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from doors import rdma_cm_layouts as layouts
 from doors.c_struct import CStruct
-from doors.cm_host import CmHost
+from doors.cm_machine import CmMachine
 from doors.device import DeviceError
 from doors.process_memory import ProcessMemory
 from doors.rdma_cm_id import CmId, News
@@ -91,11 +91,11 @@ class OpenIds:
 
 
 class RdmaCmDevice:
-    """One opening of a host's rdma_cm device: a channel of events, and the rdma_cm_ids whose events come there."""
+    """One opening of a machine's rdma_cm device: a channel of events, and the rdma_cm_ids whose events come there."""
 
-    def __init__(self, host: CmHost, ids: OpenIds, on_news: Callable[[], None]) -> None:
+    def __init__(self, machine: CmMachine, ids: OpenIds, on_news: Callable[[], None]) -> None:
         """ON_NEWS is called whenever there is an event to be got."""
-        self._host = host
+        self._machine = machine
         self._ids = ids
         self._on_news = on_news
         self._news: deque[News] = deque()
@@ -146,7 +146,7 @@ class RdmaCmDevice:
     # Commands. Each gives what is put where the program wants its answer.
 
     def _create_id(self, fields: Any, _process: int) -> bytes:
-        one = CmId(self._host, fields.ps, fields.qp_type, fields.uid, self._tell)
+        one = CmId(self._machine, fields.ps, fields.qp_type, fields.uid, self._tell)
         return layouts.CREATE_ID_RESP.pack(id=self._ids.add(one, self))
 
     def _destroy_id(self, fields: Any, _process: int) -> bytes:
@@ -168,7 +168,7 @@ class RdmaCmDevice:
         one = self._own(fields.id)
         values: dict[str, int | bytes] = {"ibdev_index": _NO_INDEX}
         if one.port is not None:
-            values |= {"node_guid": self._host.node_guid.to_bytes(8, "big"), "port_num": one.port.number}
+            values |= {"node_guid": self._machine.node_guid(one.port).to_bytes(8, "big"), "port_num": one.port.number}
             values |= {"num_paths": int(one.path is not None), "ib_route": _user_path(one)}
         for name, endpoint in (("src_addr", one.source), ("dst_addr", one.destination)):
             values[name] = endpoint.pack().ljust(SOCKADDR_IN6_BYTES, b"\0")
@@ -205,7 +205,7 @@ class RdmaCmDevice:
         }
         if one.port is not None:
             key = one.path.p_key if one.path is not None else one.port.p_keys[0]
-            values |= {"node_guid": self._host.node_guid.to_bytes(8, "big"), "port_num": one.port.number}
+            values |= {"node_guid": self._machine.node_guid(one.port).to_bytes(8, "big"), "port_num": one.port.number}
             values["pkey"] = key.to_bytes(2, "big")
         return layouts.QUERY_ADDR_RESP.pack(**values)
 
@@ -262,7 +262,7 @@ class RdmaCmDevice:
 
     def _migrate_id(self, fields: Any, _process: int) -> bytes:
         one, device = self._ids.find(fields.id)
-        if device._host is not self._host:
+        if device._machine is not self._machine:
             raise DeviceError(errno.EINVAL)
         mine = [news for news in device._news if news.about is one]
         device._news = deque(news for news in device._news if news.about is not one)

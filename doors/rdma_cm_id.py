@@ -8,7 +8,7 @@ from enum import Enum, auto
 from ipaddress import IPv4Address
 from typing import Any, Final, NamedTuple
 
-from doors.cm_host import CmHost
+from doors.cm_machine import CmMachine
 from doors.device import DeviceError
 from doors.host_port import HostPort
 from doors.rdma_cm_layouts import CONN_PARAM, UD_PARAM, CmEventCode
@@ -84,7 +84,7 @@ class CmId:
         ack_timeout: code of the Local ACK Timeout that the program wants instead of the path's.
     """
 
-    def __init__(self, host: CmHost, space: int, kind: int, user: int, tell: Callable[[News], None]) -> None:
+    def __init__(self, machine: CmMachine, space: int, kind: int, user: int, tell: Callable[[News], None]) -> None:
         """TELL takes its events.
 
         Raises:
@@ -96,7 +96,7 @@ class CmId:
             self.kind = _KINDS.get(PortSpace(space)) or QpType(kind)
         except ValueError:
             raise DeviceError(errno.EOPNOTSUPP) from None
-        self.host = host
+        self.machine = machine
         self.user = user
         self.tell = tell
         self.told = 0
@@ -138,10 +138,10 @@ class CmId:
             DeviceError: it has one, or it cannot have this one.
         """
         self._require(_State.IDLE)
-        self.source = self.host.hold(self, self._space, source)
+        self.source = self.machine.hold(self, self._space, source)
         self._state = _State.BOUND
         if not self.source.is_any:
-            self.port = self.host.local_port(self.source)
+            self.port = self.machine.local_port(self.source)
 
     def resolve_address(self, source: Endpoint | None, destination: Endpoint) -> None:
         """Finds the port that has an address, and the own one from which it is reached; what comes of it is an event.
@@ -153,8 +153,8 @@ class CmId:
             self.bind(source or _ANY)
         self._require(_State.BOUND)
         self.destination = destination
-        plan = self.host.plan
-        near = self.port or self.host.first_port
+        plan = self.machine.plan
+        near = self.port or self.machine.first_port
         far = plan.port_of(destination.address)
         if destination.is_any or (far is None and destination.is_loopback):
             far = near
@@ -197,7 +197,7 @@ class CmId:
         if self._state is not _State.LISTENING:
             self._require(_State.BOUND)
             self._state = _State.LISTENING
-            self.host.listen(self._space, self.source.port, is_datagram=self.is_datagram)
+            self.machine.listen(self.source, self._space, is_datagram=self.is_datagram)
         self._backlog = backlog if 0 < backlog < _MOST_BACKLOG else _MOST_BACKLOG
 
     def connect(self, parameters: Any) -> None:
@@ -213,7 +213,8 @@ class CmId:
         if len(given) > private_data_bytes(message) - IP_CM_HEADER.size_bytes:
             raise DeviceError(errno.EINVAL)
         private = ip_cm_header(self.source.address, self.source.port, self.destination.address) + given
-        service, manager = self.service(self.destination), self.host.manager
+        assert self.port is not None
+        service, manager = self.service(self.destination), self.machine.manager(self.port)
         if self.is_datagram:
             self._lookup = manager.look_up(service, self.path.route, self.path.p_key, private, self._found)
         else:
@@ -316,7 +317,7 @@ class CmId:
         """The program has no more use for it."""
         if self.listens:
             self._state = _State.BOUND
-        self.host.release(self, self._space, self.source.port)
+        self.machine.release(self, self._space, self.source)
         if self._connection is not None:
             self._connection.close()
         if self._lookup is not None:
@@ -335,9 +336,9 @@ class CmId:
         self, request: Connection | ServiceRequest, port: HostPort, source: Endpoint, destination: Endpoint
     ) -> None:
         """Takes a request that came to a port of the host."""
-        child = CmId(self.host, self._space, self.kind, 0, self.tell)
+        child = CmId(self.machine, self._space, self.kind, 0, self.tell)
         child.source, child.destination = destination, source
-        child.remote = self.host.plan.port_of(source.address)
+        child.remote = self.machine.plan.port_of(source.address)
         child.port = port
         child._state = _State.CONNECTING
         private = request.private_data[IP_CM_HEADER.size_bytes :]

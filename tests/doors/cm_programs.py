@@ -9,7 +9,7 @@ from typing import Any
 
 from doors import rdma_cm_layouts as layouts
 from doors.address_plan import AddressPlan
-from doors.cm_host import CmHosts
+from doors.cm_hosts import CmHosts
 from doors.mad_layer import Moment
 from doors.packets import mad_in, packet_of
 from doors.rdma_cm_device import OpenIds, RdmaCmDevice
@@ -102,9 +102,9 @@ class Event:
 class Program:
     """One, with a device open, whose rdma_cm_ids it calls by 100 times what it created before."""
 
-    def __init__(self, fabric: CmFabric, host: int) -> None:
+    def __init__(self, fabric: CmFabric, *hosts: int) -> None:
         self.fabric = fabric
-        self.device = RdmaCmDevice(fabric.hosts[f"H{host}"], fabric.ids, lambda: None)
+        self.device = RdmaCmDevice(fabric.hosts.machine([f"H{number}" for number in hosts]), fabric.ids, lambda: None)
         self.users = 0
 
     def command(self, code: int, body: bytes, room: int = 0, process: int = 1) -> bytes:

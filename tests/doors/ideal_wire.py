@@ -15,7 +15,7 @@ from pathlib import Path
 
 from doors.address_plan import AddressPlan
 from doors.clients import Clients
-from doors.cm_host import CmHosts
+from doors.cm_hosts import CmHosts
 from doors.host_port import HostPort
 from doors.mad_layer import MadLayer, Moment
 from doors.packets import mad_in, packet_of

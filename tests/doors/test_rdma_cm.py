@@ -286,6 +286,53 @@ def test_a_program_reaches_its_own_host_by_loopback_addresses(fabric, server):
     assert server.event().code is RESPONSE
 
 
+# Machines with several adapters.
+
+
+def test_a_machine_with_two_adapters_listens_at_both(fabric):
+    fabric = CmFabric(4)
+    server, client = Program(fabric, 1, 3), Program(fabric, 2)
+    number = server.create()
+    server.listen(number)
+    endpoint = Endpoint.unpack(route(server, number).src_addr)
+    assert endpoint is not None
+    for host, guid in ((1, 0x100002), (3, 0x100006), (4, None)):
+        near = client.create()
+        client.resolve(near, address(host, endpoint.port))
+        client.connect(near, qp_num=0x100 + host)
+        if guid is None:
+            assert client.event().code is REJECTED
+        else:
+            asked = server.event()
+            found = route(server, asked.id)
+            assert (asked.code, int.from_bytes(found.node_guid, "big")) == (REQUEST, guid)
+            server.accept(asked.id)
+            assert client.event().code is RESPONSE
+    server.destroy(number)
+    asking(client, qp_num=0x200)
+    assert client.event().code is REJECTED
+
+
+def test_a_machine_with_two_adapters_has_the_addresses_of_both(fabric):
+    fabric = CmFabric(4)
+    machine, alone = Program(fabric, 3, 1), Program(fabric, 1)
+    number = machine.create()
+    machine.bind(number, address(1, TCP_PORT))
+    machine.listen(number)
+    with refused(errno.EADDRINUSE):
+        alone.bind(alone.create(), Endpoint(IPv4Address(0), TCP_PORT).pack())
+    with refused(errno.EADDRNOTAVAIL):
+        machine.bind(machine.create(), address(2, TCP_PORT))
+    # Without a wish, it asks from the first.
+    asker = machine.create()
+    machine.resolve(asker, address(1, TCP_PORT))
+    machine.connect(asker)
+    asked = machine.event()
+    source = Endpoint.unpack(route(machine, asked.id).dst_addr)
+    assert source is not None
+    assert source.address == IPv4Address("127.87.0.3")
+
+
 # Ports.
 
 

@@ -12,7 +12,8 @@ from verbs.cm_parameters import CmRoute, ConnectionReply
 from verbs.regions import Access
 from verbs.states import QpState, QpType
 from wire.cm import CmMessage, cm_mad, cm_message
-from wire.cm_codes import RejectReason, SidrStatus
+from wire.cm_codes import MraMessage, RejectReason, RejMessage, SidrStatus
+from wire.layout import Record
 
 SECOND = 250_000_000
 REPLY, ESTABLISHED, REJECTED = CmEventType.REPLY, CmEventType.ESTABLISHED, CmEventType.REJECTED
@@ -371,6 +372,157 @@ def test_what_is_no_message_is_ignored(ends):
     assert ends[0].cm.wake is None
 
 
+# Messages out of turn.
+
+
+def given(end: End, message: CmMessage, now: int = 0, **fields: int) -> list[tuple[CmMessage, Record]]:
+    """What an end answers to a message of its peer's."""
+    end.cm.received(cm_mad(message, 1, **fields), CmRoute(AddressVector(2 - end.number)), now)
+    answers = [cm_message(mad) for mad, _route in end.cm.poll(now)]
+    return [answer for answer in answers if answer is not None]
+
+
+def ids(connection: Connection, other: Connection) -> dict[str, int]:
+    """Of a message to `connection`."""
+    return {"local_comm_id": other.local_comm_id, "remote_comm_id": connection.local_comm_id}
+
+
+def test_a_second_request_gets_the_same_reply_at_once(ends):
+    wire = CmWire(*ends)
+    wire.copies = lambda: 2 if wire.now == 0 else 1
+    ends[1].listen(accepted)
+    ends[0].connect()
+    wire.run(lambda: ends[0].kinds == [REPLY])
+    assert wire.sent() == [CmMessage.REQ, CmMessage.REQ, CmMessage.REP, CmMessage.REP]
+
+
+def test_a_reply_that_comes_too_late_is_rejected(ends):
+    wire = CmWire(*ends)
+    wire.lose = lambda sender, message: message is CmMessage.REJ and wire.now <= SECOND
+    ends[1].listen()
+    one = ends[0].connect()
+    wire.run(lambda: bool(ends[1].requests))
+    one.close()
+    wire.run(limit=SECOND)
+    wire.now = 2 * SECOND
+    accepted(ends[1].requests[0])
+    wire.run()
+    assert ends[1].kinds == [REJECTED]
+    assert ends[1].heard[0].reason == RejectReason.TIMEOUT
+
+
+def test_a_confirmation_that_comes_too_late_is_rejected(ends):
+    wire = CmWire(*ends)
+    wire.lose = lambda sender, message: message is CmMessage.REJ or (message is CmMessage.REP and wire.now > 200)
+    ends[1].listen(accepted)
+    one = ends[0].connect()
+    wire.run(lambda: ends[1].kinds == [UNREACHABLE])
+    wire.lose = lambda sender, message: False
+    one.confirm()
+    wire.run()
+    assert ends[0].kinds == [REPLY, REJECTED, EXIT]
+
+
+def test_a_plea_for_time_is_for_the_message_that_it_names(ends):
+    one = ends[0].connect()
+    before = ends[0].cm.wake
+    given(ends[0], CmMessage.MRA, remote_comm_id=one.local_comm_id, message_mraed=MraMessage.REP, service_timeout=25)
+    ends[0].cm.poll(0)
+    assert before == 0
+    first = ends[0].cm.wake
+    given(ends[0], CmMessage.MRA, remote_comm_id=one.local_comm_id, message_mraed=MraMessage.REQ, service_timeout=25)
+    assert first is not None
+    assert ends[0].cm.wake == first - (4096 << 20) // 4 + (4096 << 25) // 4
+
+
+def test_a_reject_ends_what_is_ended_already(ends):
+    wire = CmWire(*ends)
+    one, other = established(wire, *ends)
+    one.disconnect()
+    given(ends[0], CmMessage.REJ, wire.now, **ids(one, other), reason=RejectReason.TIMEOUT)
+    assert ends[0].kinds == [REPLY, DISCONNECTED]
+
+
+def test_what_is_not_accepted_yet_cannot_be_disconnected(ends):
+    wire = CmWire(*ends)
+    ends[1].listen()
+    one = ends[0].connect()
+    wire.run(lambda: bool(ends[1].requests))
+    (other,) = ends[1].requests
+    assert given(ends[1], CmMessage.DREQ, wire.now, **ids(other, one)) == []
+    assert (other.state, ends[1].kinds) == (ConnectionState.REQ_RECEIVED, [])
+
+
+def test_a_disconnect_in_place_of_a_lost_confirmation_is_one(ends):
+    wire = CmWire(*ends)
+    wire.lose = lambda sender, message: message is CmMessage.RTU
+    ends[1].listen(accepted)
+    one = ends[0].connect()
+    wire.run(lambda: ends[0].kinds == [REPLY])
+    one.confirm()
+    one.disconnect()
+    wire.run()
+    assert ends[1].kinds == [DISCONNECTED, EXIT]
+
+
+def test_messages_name_what_they_are_about(ends):
+    wire = CmWire(*ends)
+    ends[1].listen(accepted)
+    one = ends[0].connect()
+    wire.run(lambda: ends[0].kinds == [REPLY])
+    one.reject()
+    ((kind, rej),) = [found for mad, _ in ends[0].cm.poll(wire.now) if (found := cm_message(mad)) is not None]
+    assert (kind, rej.message_rejected) == (CmMessage.REJ, RejMessage.REP)
+    again = End(0, seed=2), End(1, seed=2)
+    one, _other = established(CmWire(*again), *again)
+    again[0].cm.poll(0)
+    one.disconnect()
+    ((kind, dreq),) = [found for mad, _ in again[0].cm.poll(0) if (found := cm_message(mad)) is not None]
+    assert (kind, dreq.remote_qpn_eecn) == (CmMessage.DREQ, 0x20)
+
+
+def test_a_message_of_another_connection_of_the_peers_does_not_end_this_one(ends):
+    wire = CmWire(*ends)
+    one, other = established(wire, *ends)
+    wrong = {**ids(one, other), "local_comm_id": other.local_comm_id + 1}
+    ((kind, _drep),) = given(ends[0], CmMessage.DREQ, wire.now, **wrong)
+    assert kind is CmMessage.DREP
+    assert one.state is ConnectionState.ESTABLISHED
+
+
+def test_a_request_is_a_new_one_once_the_connection_is_forgotten(ends):
+    wire = CmWire(*ends)
+    first: list[bytes] = []
+    wire.lose = lambda sender, message: False
+    ends[1].listen(accepted)
+    one = ends[0].connect()
+    ((req, route),) = ends[0].cm.poll(0)
+    first.append(req)
+    ends[1].cm.received(req, route._replace(path=AddressVector(1)), 0)
+    (other,) = ends[1].requests
+    other.close()
+    given(ends[1], CmMessage.DREP, 0, **ids(other, one))
+    wire.ends = (ends[1],)
+    while (due := ends[1].cm.wake) is not None:
+        ends[1].cm.poll(due)
+        wire.now = due
+    ends[1].cm.received(req, route._replace(path=AddressVector(1)), wire.now)
+    assert len(ends[1].requests) == 2
+
+
+def test_what_is_no_message_or_for_nobody_hurries_nobody(ends):
+    one = ends[0].connect()
+    ends[0].cm.poll(0)
+    before = ends[0].cm.wake
+    for mad in (bytes(256), cm_mad(CmMessage.REQ, 1), cm_mad(CmMessage.SIDR_REQ, 1)):
+        ends[0].cm.hurry(mad, is_sender=True)
+    req = cm_mad(CmMessage.REQ, 1, local_comm_id=one.local_comm_id)
+    ends[0].cm.hurry(req, is_sender=False)
+    assert (ends[0].cm.wake, ends[0].cm.poll(0)) == (before, [])
+    ends[0].cm.hurry(req, is_sender=True)
+    assert len(ends[0].cm.poll(0)) == 1
+
+
 # Service ID resolution.
 
 
@@ -398,6 +550,21 @@ def test_a_datagram_service_is_found(ends, lost):
     assert result.private_data.rstrip(b"\0") == b"here"
     assert [request.private_data.rstrip(b"\0") for request in asked] == [b"who"]
     assert not ends[0].cm.open
+
+
+def test_a_question_that_is_not_answered_yet_is_asked_once_and_an_old_one_anew(ends):
+    asked: list[ServiceRequest] = []
+    ends[1].cm.serve(SERVICE, asked.append)
+    question = {"service_id": SERVICE, "request_id": 7}
+    for _ in range(2):
+        assert given(ends[1], CmMessage.SIDR_REQ, **question) == []
+    assert len(asked) == 1
+    asked[0].reply(SidrStatus.NO_QP)
+    ((_kind, answer),) = given(ends[1], CmMessage.SIDR_REQ, **question)[-1:]
+    assert answer.status == SidrStatus.NO_QP
+    assert len(asked) == 1
+    given(ends[1], CmMessage.SIDR_REQ, 70 * SECOND, **question)
+    assert len(asked) == 2
 
 
 def test_a_datagram_service_that_there_is_not_is_not_supported(ends):
