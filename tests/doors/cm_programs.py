@@ -10,12 +10,13 @@ from typing import Any
 from doors import rdma_cm_layouts as layouts
 from doors.address_plan import AddressPlan
 from doors.cm_hosts import CmHosts
-from doors.mad_layer import Moment
+from doors.host_port import HostPort
+from doors.mad_layer import MadLayer, Moment
 from doors.packets import mad_in, packet_of
 from doors.rdma_cm_device import OpenIds, RdmaCmDevice
 from doors.rdma_cm_layouts import CmCommand, CmEventCode
 from doors.socket_address import Endpoint
-from tests.doors.ideal_wire import described_hosts
+from tests.doors.ideal_wire import describe, described_hosts
 from wire.ip_cm import PortSpace
 
 __all__ = ["TCP_PORT", "CmFabric", "Event", "Program", "address"]
@@ -30,14 +31,18 @@ def address(host: int, port: int = 0) -> bytes:
 
 
 class CmFabric:
-    """Hosts H1, H2, ...
+    """Hosts H1, H2, ..., of one port each, of the LIDs 1, 2, ...; H1 may have a second one, of the LID 99.
 
     Attributes:
         lose: whether a MAD is lost; of it communication managers hear, if they have who `knows_losses`.
     """
 
-    def __init__(self, hosts: int = 2, *, knows_losses: bool = False) -> None:
+    def __init__(self, hosts: int = 2, *, knows_losses: bool = False, two_ports: bool = False) -> None:
         self.ports = {name: list(host.ports) for name, host in described_hosts(hosts).items()}
+        if two_ports:
+            second = HostPort(MadLayer(), "H1", 99, 2)
+            describe(second, 99)
+            self.ports["H1"].append(second)
         self.now = Moment(0, 0)
         self.hosts = CmHosts(self.ports, AddressPlan(self.ports), lambda: self.now)
         self.ids = OpenIds()
@@ -47,7 +52,7 @@ class CmFabric:
 
     def carry(self) -> None:
         """Carries MADs until there are none."""
-        by_lid = {ports[0].info.lid: ports[0] for ports in self.ports.values()}
+        by_lid = {port.info.lid: port for ports in self.ports.values() for port in ports}
         while True:
             self.hosts.poll()
             posts = [(port, one) for port in by_lid.values() for one in port.mads.outbox]

@@ -123,6 +123,21 @@ def test_a_program_that_is_killed_while_it_waits_leaves_nothing_behind(wire):
     assert len([*OPEN.iterdir()]) <= before + 1
 
 
+def test_an_event_is_not_given_to_a_child_that_was_killed_while_it_waited(wire):
+    script = """
+import signal
+child = os.fork()
+if not child:
+    event()
+time.sleep(0.3)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+resolve(number)
+print(readable(), event()[2])
+"""
+    assert run(wire, script) == ["True 0"]
+
+
 def test_interfaces_are_the_ports_and_those_of_the_machine(wire):
     script = """
 class Sockaddr(ctypes.Structure):

@@ -15,18 +15,21 @@ import pytest
 from doors import rdma_cm_layouts as layouts
 from doors.c_struct import CStruct
 from doors.device import DeviceError
+from doors.host_port import HostPort
 from doors.rdma_cm_layouts import CmCommand, CmEventCode, CmQuery
 from doors.socket_address import Endpoint
 from doors.uverbs_layouts import AH_ATTR
 from tests.doors.cm_programs import TCP_PORT, CmFabric, Program, address
 from wire.cm import CM_MAD, CmMessage
-from wire.codes import PortState
+from wire.codes import LinkWidth, PortState
 from wire.ip_cm import PortSpace
 from wire.path_record import PATH_RECORD
 from wire.port_info import PORT_INFO
+from wire.port_tables import P_KEY_TABLE
 from wire.sma import SmaAttribute
 
 INIT, RTR, RTS = 1, 2, 3
+CREATED = layouts.CREATE_ID.pack(ps=PortSpace.TCP)
 ESTABLISHED, DISCONNECTED = CmEventCode.ESTABLISHED, CmEventCode.DISCONNECTED
 REJECTED, UNREACHABLE = CmEventCode.REJECTED, CmEventCode.UNREACHABLE
 REQUEST, RESPONSE = CmEventCode.CONNECT_REQUEST, CmEventCode.CONNECT_RESPONSE
@@ -84,6 +87,13 @@ def query(program: Program, number: int, option: int, room: int) -> bytes:
 def attributes(program: Program, number: int, state: int):
     body = layouts.INIT_QP_ATTR.pack(response=1, id=number, qp_state=state)
     return layouts.QP_ATTR.unpack(program.command(CmCommand.INIT_QP_ATTR, body, layouts.QP_ATTR.size))
+
+
+def reuse(program: Program, number: int) -> None:
+    """Sets the option that others may have the same port."""
+    one = ctypes.c_int(1)
+    body = layouts.SET_OPTION.pack(optval=ctypes.addressof(one), id=number, optname=1, optlen=4)
+    program.command(CmCommand.SET_OPTION, body, process=os.getpid())
 
 
 def refused(number: int):
@@ -266,9 +276,7 @@ def test_an_address_that_nobody_has_is_an_error(client, where):
 def test_a_port_that_is_not_active_has_no_route(fabric, client):
     number = client.create()
     client.command(CmCommand.RESOLVE_IP, layouts.RESOLVE_IP.pack(dst_addr=address(1, 5), id=number))
-    (port,) = fabric.ports["H1"]
-    info = dict(PORT_INFO.unpack(port.known[SmaAttribute.PORT_INFO])) | {"port_state": PortState.INITIALIZE}
-    port.learn(SmaAttribute.PORT_INFO, PORT_INFO.pack(info))
+    changed(fabric.ports["H1"][0], port_state=PortState.INITIALIZE)
     client.command(CmCommand.RESOLVE_ROUTE, layouts.RESOLVE_ROUTE.pack(id=number))
     assert client.event().code is CmEventCode.ADDR_RESOLVED
     told = client.event()
@@ -333,6 +341,107 @@ def test_a_machine_with_two_adapters_has_the_addresses_of_both(fabric):
     assert source.address == IPv4Address("127.87.0.3")
 
 
+# Hosts of two ports.
+
+
+@pytest.fixture
+def of_two_ports() -> CmFabric:
+    return CmFabric(two_ports=True)
+
+
+def test_each_of_a_hosts_ports_has_listeners_of_its_own(of_two_ports):
+    server, client = Program(of_two_ports, 1), Program(of_two_ports, 2)
+    listens = {}
+    for host in (1, 99):
+        listens[host] = server.create()
+        server.bind(listens[host], address(host, TCP_PORT))
+        server.listen(listens[host])
+    for host, qpn in ((99, 0x21), (1, 0x22), (99, 0x23)):
+        near = client.create()
+        client.resolve(near, address(host, TCP_PORT))
+        client.connect(near, qp_num=qpn)
+        asked = server.event()
+        assert (asked.code, asked.user) == (REQUEST, 100 if host == 1 else 200)
+        assert route(server, asked.id).port_num == (1 if host == 1 else 2)
+    server.destroy(listens[99])
+    for host, code in ((1, None), (99, REJECTED)):
+        near = client.create()
+        client.resolve(near, address(host, TCP_PORT))
+        client.connect(near, qp_num=0x30 + host)
+        assert client.events() == ([] if code is None else [code])
+    assert server.event().user == 100
+
+
+def test_a_listener_at_an_address_comes_before_one_at_all_of_them(of_two_ports):
+    server, client = Program(of_two_ports, 1), Program(of_two_ports, 2)
+    users = []
+    for where in (Endpoint(IPv4Address(0), TCP_PORT).pack(), address(99, TCP_PORT)):
+        number = server.create()
+        reuse(server, number)
+        server.bind(number, where)
+        users.append((number, server.users))
+    for number, _user in users:
+        server.listen(number)
+    for host, user in ((99, 200), (1, 100)):
+        near = client.create()
+        client.resolve(near, address(host, TCP_PORT))
+        client.connect(near, qp_num=0x30 + host)
+        assert server.event().user == user
+
+
+def test_what_is_bound_to_a_port_asks_from_there(of_two_ports):
+    server, client = Program(of_two_ports, 1), Program(of_two_ports, 2)
+    number = client.create()
+    client.bind(number, Endpoint(IPv4Address(0), TCP_PORT).pack())
+    client.listen(number)
+    near = server.create()
+    server.bind(near, address(99))
+    server.resolve(near, address(2, TCP_PORT))
+    server.connect(near)
+    asked = client.event()
+    there = Endpoint.unpack(route(client, asked.id).dst_addr)
+    assert there is not None
+    assert there.address == IPv4Address("127.87.0.99")
+    assert layouts.USER_PATH_REC.unpack(route(client, asked.id).ib_route).dlid == b"\0\x63"
+    client.accept(asked.id)
+    server.event()
+    assert attributes(server, near, INIT).port_num == 2
+
+
+# Paths.
+
+
+def changed(port: HostPort, **values: int) -> None:
+    """A port's PortInfo is another."""
+    info = dict(PORT_INFO.unpack(port.known[SmaAttribute.PORT_INFO])) | values
+    port.learn(SmaAttribute.PORT_INFO, PORT_INFO.pack(info))
+
+
+def test_a_path_is_as_narrow_as_the_narrower_of_its_ends(fabric, client):
+    changed(fabric.ports["H1"][0], neighbor_mtu=2, link_width_active=LinkWidth.X1)
+    number = client.create()
+    client.resolve(number, address(1, 5))
+    path = layouts.USER_PATH_REC.unpack(route(client, number).ib_route)
+    assert (path.mtu, path.rate) == (2, 2)
+
+
+def test_a_path_is_in_the_first_partition_that_both_ends_are_in(fabric, client):
+    for host, keys in (("H1", (0x8001, 0x8003)), ("H2", (0xFFFF, 0, 0x0001, 0x0003))):
+        table = P_KEY_TABLE.pack([*keys, *[0] * (32 - len(keys))])
+        fabric.ports[host][0].learn(SmaAttribute.P_KEY_TABLE, table)
+    number = client.create()
+    client.resolve(number, address(1, 5))
+    assert layouts.USER_PATH_REC.unpack(route(client, number).ib_route).pkey == b"\0\1"
+    assert attributes(client, number, INIT).pkey_index == 2
+    # Limited members of a partition do not reach each other.
+    table = P_KEY_TABLE.pack([0x0001, *[0] * 31])
+    fabric.ports["H1"][0].learn(SmaAttribute.P_KEY_TABLE, table)
+    other = client.create()
+    client.command(CmCommand.RESOLVE_IP, layouts.RESOLVE_IP.pack(dst_addr=address(1, 5), id=other))
+    client.command(CmCommand.RESOLVE_ROUTE, layouts.RESOLVE_ROUTE.pack(id=other))
+    assert client.events() == [CmEventCode.ADDR_RESOLVED, CmEventCode.ROUTE_ERROR]
+
+
 # Ports.
 
 
@@ -356,17 +465,16 @@ def test_a_port_is_free_again_when_its_program_has_gone(fabric, server):
 
 
 def test_two_may_have_a_port_that_both_reuse_and_one_listens(fabric, server):
-    one = ctypes.c_int(1)
-    option = layouts.SET_OPTION.pack(optval=ctypes.addressof(one), optname=1, optlen=4)
     numbers = [server.create() for _ in range(2)]
     for number in numbers:
-        body = layouts.SET_OPTION.pack(**layouts.SET_OPTION.unpack(option)._asdict() | {"id": number})
-        server.command(CmCommand.SET_OPTION, body, process=os.getpid())
+        reuse(server, number)
         server.bind(number, address(1, TCP_PORT))
     server.listen(numbers[1])
     third = server.create()
-    with refused(errno.EADDRINUSE):
-        server.bind(third, address(1, TCP_PORT))
+    for _ in range(2):
+        with refused(errno.EADDRINUSE):
+            server.bind(third, address(1, TCP_PORT))
+        reuse(server, third)
 
 
 def test_a_port_is_chosen_for_who_wants_none_in_particular(client):
@@ -443,9 +551,11 @@ def test_events_follow_an_id_to_another_channel(fabric, server, client):
     assert layouts.EVENTS_RESP.unpack(back).events_reported == 1
     assert not server.device.has_news
     assert other.event().code is DISCONNECTED
+    fabric.wait()
+    assert other.event().code is CmEventCode.TIMEWAIT_EXIT
     with refused(errno.EINVAL):
         server.destroy(far)
-    assert other.destroy(far) == 2
+    assert other.destroy(far) == 3
     with refused(errno.EINVAL):
         Program(fabric, 1).command(CmCommand.MIGRATE_ID, layouts.MIGRATE_ID.pack(id=near), 4)
 
@@ -461,6 +571,15 @@ def test_a_message_on_the_queue_pair_makes_up_for_a_lost_confirmation(fabric, se
     assert server.event().code is ESTABLISHED
     with refused(errno.EINVAL):
         server.command(CmCommand.NOTIFY, layouts.NOTIFY.pack(id=far, event=1))
+
+
+def test_whoever_names_no_host_means_its_own(server):
+    listening(server)
+    near = server.create()
+    server.resolve(near, Endpoint(IPv4Address(0), TCP_PORT).pack())
+    assert Endpoint.unpack(route(server, near).dst_addr) == Endpoint(IPv4Address("127.87.0.1"), TCP_PORT)
+    server.connect(near)
+    assert server.event().code is REQUEST
 
 
 # Datagrams.
@@ -479,6 +598,14 @@ def test_a_datagram_service_is_found(server, client):
     assert AH_ATTR.unpack(found.ah_attr).dlid == 1
     mine = attributes(client, near, INIT)
     assert (mine.qp_attr_mask, mine.qkey) == (0x71, 0x0123_4567)
+
+
+def test_what_is_found_after_its_end_is_nobodys(server, client):
+    listening(server, PortSpace.UDP)
+    near = asking(client, PortSpace.UDP)
+    client.destroy(near)
+    server.accept(server.event().id)
+    assert not client.device.has_news
 
 
 @pytest.mark.parametrize("how", ["reject", "destroy", "nobody"])
@@ -554,6 +681,7 @@ def test_there_are_no_multicast_groups(client, code):
         (bytes(7), errno.EINVAL),
         (layouts.CMD_HDR.pack(command=CmCommand.CREATE_ID, in_bytes=24), errno.EINVAL),
         (layouts.CMD_HDR.pack(command=CmCommand.CREATE_ID) + bytes(23), errno.EINVAL),
+        (layouts.CMD_HDR.pack(command=CmCommand.CREATE_ID, in_bytes=25, out_bytes=4) + CREATED, errno.EINVAL),
         (layouts.CMD_HDR.pack(command=CmCommand.CREATE_ID) + bytes(24), errno.ENOSPC),
         (layouts.CMD_HDR.pack(command=CmCommand.CREATE_ID, out_bytes=4) + bytes(24), errno.EINVAL),
         (layouts.CMD_HDR.pack(command=CmCommand.GET_OPTION) + bytes(24), errno.ENOSYS),
@@ -565,6 +693,13 @@ def test_there_are_no_multicast_groups(client, code):
 def test_a_command_that_is_none_is_refused(client, data, error):
     with refused(error):
         client.device.write(data, 1, no_wait=True)
+
+
+def test_an_answer_is_as_long_as_the_program_has_room_for(client):
+    number = client.create()
+    client.command(CmCommand.RESOLVE_IP, layouts.RESOLVE_IP.pack(dst_addr=address(1, 5), id=number))
+    back = client.command(CmCommand.GET_EVENT, layouts.GET_EVENT.pack(), layouts.EVENT_RESP.size - 12)
+    assert len(back) == layouts.EVENT_RESP.size - 12
 
 
 def test_an_event_is_waited_for_by_who_wants_to_wait(client):

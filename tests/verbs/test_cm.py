@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 
 from tests.verbs.cm_wire import SERVICE, CmWire, End, accepted, asked_for
-from verbs.address import AddressVector
+from verbs.address import AddressVector, GlobalRoute
 from verbs.cm_connection import CmError, CmEventType, Connection, ConnectionState
 from verbs.cm_lookup import LookupResult, ServiceRequest
-from verbs.cm_parameters import CmRoute, ConnectionReply
+from verbs.cm_parameters import CmRoute, ConnectionPath, ConnectionReply
 from verbs.regions import Access
 from verbs.states import QpState, QpType
 from wire.cm import CmMessage, cm_mad, cm_message
@@ -510,12 +510,42 @@ def test_a_request_is_a_new_one_once_the_connection_is_forgotten(ends):
     assert len(ends[1].requests) == 2
 
 
+def test_packets_go_where_the_request_says_not_where_its_mad_came_from(ends):
+    ends[1].listen()
+    fields = {**asked_for(0).fields(), "local_comm_id": 9, "primary_local_port_lid": 7, "primary_sl": 3}
+    given(ends[1], CmMessage.REQ, **fields)
+    (other,) = ends[1].requests
+    assert other.negotiated.changes(QpState.RTR)["path"] == AddressVector(7, sl=3)
+
+
+def test_a_request_says_the_path(ends):
+    route = CmRoute(AddressVector(2, sl=4, route=GlobalRoute(0xFE80, hop_limit=9, traffic_class=2, flow_label=1)), 3)
+    path = ConnectionPath(route, 1, 0xAA, 0xBB, 0x8001, 3, life_time=31)
+    fields = path.fields()
+    assert (fields["partition_key"], fields["path_packet_payload_mtu"], fields["primary_sl"]) == (0x8001, 3, 4)
+    assert (fields["primary_local_port_gid"], fields["primary_remote_port_gid"]) == (0xAA, 0xBB)
+    assert (fields["primary_subnet_local"], fields["primary_hop_limit"], fields["primary_local_ack_timeout"]) == (
+        0,
+        9,
+        31,
+    )
+    assert asked_for(0).path.fields()["primary_subnet_local"] == 1
+
+
+def test_a_queue_pair_that_takes_no_reads_lets_nobody_read(ends):
+    one = ends[0].connect(responder_resources=0)
+    assert one.negotiated.changes(QpState.INIT)["access"] == Access.LOCAL_WRITE | Access.REMOTE_WRITE
+
+
 def test_what_is_no_message_or_for_nobody_hurries_nobody(ends):
     one = ends[0].connect()
     ends[0].cm.poll(0)
+    ends[0].cm.look_up(SERVICE, CmRoute(AddressVector(2)), 0xFFFF, b"", lambda result: None)
+    ((question, _route),) = ends[0].cm.poll(0)
     before = ends[0].cm.wake
     for mad in (bytes(256), cm_mad(CmMessage.REQ, 1), cm_mad(CmMessage.SIDR_REQ, 1)):
         ends[0].cm.hurry(mad, is_sender=True)
+    ends[0].cm.hurry(question, is_sender=False)
     req = cm_mad(CmMessage.REQ, 1, local_comm_id=one.local_comm_id)
     ends[0].cm.hurry(req, is_sender=False)
     assert (ends[0].cm.wake, ends[0].cm.poll(0)) == (before, [])
@@ -571,6 +601,13 @@ def test_a_datagram_service_that_there_is_not_is_not_supported(ends):
     results = found_at(ends[0])
     CmWire(*ends).run()
     assert [result.status for result in results] == [SidrStatus.SERVICE_ID_NOT_SUPPORTED]
+
+
+def test_a_lookup_that_is_closed_brings_nothing(ends):
+    results: list[LookupResult] = []
+    ends[0].cm.look_up(SERVICE, CmRoute(AddressVector(2)), 0xFFFF, b"", results.append).close()
+    CmWire(*ends).run()
+    assert not results
 
 
 def test_a_lookup_that_nobody_answers_ends_after_16_tries(ends):
