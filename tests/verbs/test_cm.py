@@ -417,6 +417,7 @@ def test_a_confirmation_that_comes_too_late_is_rejected(ends):
     ends[1].listen(accepted)
     one = ends[0].connect()
     wire.run(lambda: ends[1].kinds == [UNREACHABLE])
+    wire.run(limit=wire.now)
     wire.lose = lambda sender, message: False
     one.confirm()
     wire.run()
