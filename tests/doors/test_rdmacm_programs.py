@@ -3,6 +3,7 @@
 import gzip
 import re
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -26,13 +27,13 @@ def wire(tmp_path):
         yield made
 
 
-def talk(wire: IdealWire, server: str, client: str) -> tuple[str, str]:
+def talk(wire: IdealWire, server: str, client: str, *, may_crash: bool = False) -> tuple[str, str]:
     """What two programs print that both end well, at H1 and H2; the client tries until the server listens."""
-    with wire.start(*server.split(), host="H1") as listening:
+    with wire.start(*server.split(), host="H1", cwd=wire.directory) as listening:
         try:
             deadline = time.monotonic() + 30
             while True:
-                with wire.start(*client.split(), host="H2") as asking:
+                with wire.start(*client.split(), host="H2", cwd=wire.directory) as asking:
                     printed = asking.communicate(timeout=60)[0]
                 if not asking.returncode or listening.poll() is not None or time.monotonic() > deadline:
                     break
@@ -40,7 +41,7 @@ def talk(wire: IdealWire, server: str, client: str) -> tuple[str, str]:
             heard = listening.communicate(timeout=30)[0]
         finally:
             listening.kill()
-    assert (asking.returncode, listening.returncode) == (0, 0), printed + heard
+    assert may_crash or (asking.returncode, listening.returncode) == (0, 0), printed + heard
     assert not wire.told
     return heard, printed
 
@@ -65,18 +66,26 @@ def test_perftest_connects_by_rdma_cm(wire, program):
 
 @pytest.mark.parametrize("kind", ["msg", "dgram"])
 def test_libfabric_over_verbs(wire, kind):
-    needs("fi_pingpong", "libfabric-bin")
-    _heard, printed = talk(
-        wire, f"fi_pingpong -p verbs -e {kind} -I 5 -S 1024", f"fi_pingpong -p verbs -e {kind} -I 5 -S 1024 {SERVER}"
-    )
-    assert re.search(r"1k +5 +=5", printed)
+    heard, printed = pingpong(wire, f"-p verbs -e {kind}")
+    for text in (heard, printed):
+        assert re.search(r"1k +5 +=5", text)
 
 
 def test_libfabrics_reliable_datagrams_over_verbs(wire):
+    # Its version 1.17 crashes now and then when the peer has gone before it has looked at all completions.
+    heard, printed = pingpong(wire, "-p verbs;ofi_rxm -e rdm", may_crash=True)
+    for text in (heard, printed):
+        assert re.search(r"1k +5 +=5", text)
+
+
+def pingpong(wire: IdealWire, options: str, *, may_crash: bool = False) -> tuple[str, str]:
+    """What two of libfabric's print, which find each other by TCP."""
     needs("fi_pingpong", "libfabric-bin")
-    program = "fi_pingpong -p verbs;ofi_rxm -e rdm -I 5 -S 4096"
-    _heard, printed = talk(wire, program, f"{program} {SERVER}")
-    assert re.search(r"4k +5 +=5", printed)
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    program = f"fi_pingpong {options} -I 5 -S 1024"
+    return talk(wire, f"{program} -B {port}", f"{program} -P {port} {SERVER}", may_crash=may_crash)
 
 
 @pytest.mark.parametrize(
