@@ -292,6 +292,11 @@ def test_a_program_reaches_its_own_host_by_loopback_addresses(fabric, server):
     assert asked.code is REQUEST
     server.accept(asked.id)
     assert server.event().code is RESPONSE
+    bound = server.create()
+    server.bind(bound, Endpoint(IPv4Address("127.0.0.1")).pack())
+    endpoint = Endpoint.unpack(route(server, bound).src_addr)
+    assert endpoint is not None
+    assert endpoint.address == IPv4Address("127.87.0.1")
 
 
 # Machines with several adapters.
@@ -317,8 +322,13 @@ def test_a_machine_with_two_adapters_listens_at_both(fabric):
             server.accept(asked.id)
             assert client.event().code is RESPONSE
     server.destroy(number)
-    asking(client, qp_num=0x200)
-    assert client.event().code is REJECTED
+    for host in (1, 3):
+        near = client.create()
+        client.resolve(near, address(host, endpoint.port))
+        client.connect(near, qp_num=0x200 + host)
+        assert client.event().code is REJECTED
+    # The port is free again at both.
+    server.bind(server.create(), Endpoint(IPv4Address(0), endpoint.port).pack())
 
 
 def test_a_machine_with_two_adapters_has_the_addresses_of_both(fabric):
@@ -339,6 +349,17 @@ def test_a_machine_with_two_adapters_has_the_addresses_of_both(fabric):
     source = Endpoint.unpack(route(machine, asked.id).dst_addr)
     assert source is not None
     assert source.address == IPv4Address("127.87.0.3")
+
+
+def test_a_port_that_is_chosen_is_free_at_both_adapters():
+    fabric = CmFabric(3)
+    alone, machine = Program(fabric, 3), Program(fabric, 1, 3)
+    alone.bind(alone.create(), Endpoint(IPv4Address(0), 32_768).pack())
+    number = machine.create()
+    machine.listen(number)
+    endpoint = Endpoint.unpack(route(machine, number).src_addr)
+    assert endpoint is not None
+    assert endpoint.port == 32_769
 
 
 # Hosts of two ports.
