@@ -1,4 +1,4 @@
-"""Wireshark's dissection of communication management messages in our captures: each of its fields is ours."""
+"""Wireshark's dissection of connections' messages, and of paths, in our captures: each of its fields is ours."""
 
 import shutil
 import subprocess
@@ -13,7 +13,9 @@ from capture.wire_packet import Direction, WirePacket
 from capture.writer import capture_writer
 from wire.cm import CM_ATTRIBUTES, CmMessage, cm_mad, private_data_bytes
 from wire.ip_cm import PortSpace, ip_cm_header, service_id
+from wire.mad import MAD_HEADER, MgmtClass
 from wire.mad_packet import gmp_packet
+from wire.path_record import PATH_RECORD
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="NOT TESTED against Wireshark: apt-get install tshark"
@@ -48,17 +50,17 @@ DISSECTED = (CmMessage.REQ, CmMessage.REJ, CmMessage.REP, CmMessage.RTU, CmMessa
 """What Wireshark 4.0 knows of the class."""
 
 
-def dissected(place: Path, mads: list[bytes]) -> list[dict[str, str]]:
-    """Wireshark's fields of the class in a capture of these MADs, and what it shows as their values."""
+def dissected(place: Path, mads: list[bytes], group: str = "cm") -> list[dict[str, str]]:
+    """Wireshark's fields of a kind in a capture of these MADs, and what it shows as their values."""
     with capture_writer(str(place), [Direction("H1[1] -> H2[1]")]) as capture:
         for number, mad in enumerate(mads):
             capture.write(WirePacket(0, number * 1_000, False, gmp_packet(mad, 1, 2).wire))
     pdml = subprocess.run(["tshark", "-n", "-r", place, "-T", "pdml"], capture_output=True, check=True, timeout=60)
     return [
         {
-            field.get("name", "").removeprefix("infiniband.cm."): field.get("show", "")
+            field.get("name", "").removeprefix(f"infiniband.{group}."): field.get("show", "")
             for field in packet.iter("field")
-            if field.get("name", "").startswith("infiniband.cm.")
+            if field.get("name", "").startswith(f"infiniband.{group}.")
         }
         for packet in xml.etree.ElementTree.fromstring(pdml.stdout).iter("packet")
     ]
@@ -109,3 +111,18 @@ def test_wireshark_reads_ip_addresses_and_ports_as_the_ip_service_writes_them(tm
     assert value_of(header["sport"]) == 40_000
     assert (header["sip4"], header["dip4"]) == ("10.87.0.1", "10.87.0.2")
     assert bytes.fromhex(header["private"].replace(":", "")).rstrip(b"\0") == b"hello"
+
+
+def test_every_field_of_a_path_record_is_where_wireshark_finds_it(tmp_path):
+    random = Random(1)
+    drawn = [{field.name: random.randrange(field.max + 1) for field in PATH_RECORD.fields} for _ in range(20)]
+    # GetResp(PathRecord), whose attribute begins after the headers of RMPP and of the class.
+    head = MAD_HEADER.pack(mgmt_class=MgmtClass.SUBN_ADM, class_version=2, method=0x81, attribute_id=0x35)
+    mads = [head + bytes(32) + PATH_RECORD.pack(values).ljust(200, b"\0") for values in drawn]
+    for values, theirs in zip(drawn, dissected(tmp_path / "path.pcapng", mads, "pathrecord"), strict=True):
+        found = {name: value_of(shown) for name, shown in theirs.items()}
+        known = {name.replace("_", "") if name != "p_key" else name: value for name, value in values.items()}
+        # It does not know these.
+        for name in ("serviceid", "qosclass"):
+            del known[name]
+        assert found == known

@@ -14,6 +14,7 @@ from wire.mad import CLASS_PORT_INFO, MAD_HEADER
 from wire.mad_text import CLASS_ATTRIBUTES, CLASS_LAYOUTS
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO
 from wire.notice import NOTICE, NOTICE_DETAILS, TrapNumber
+from wire.path_record import PATH_RECORD
 from wire.pma import (
     PERF_MAD,
     PORT_COUNTERS,
@@ -81,6 +82,7 @@ RESERVED = {
     INDEX_MODIFIER: (4, []),
     CM_MAD: (256, [(18, 0, 16)]),
     IP_CM_HEADER: (36, [(1, 4, 4)]),
+    PATH_RECORD: (64, [(44, 1, 3), (58, 0, 48)]),
     **{
         CM_ATTRIBUTES[message].format: (232, reserved)
         for message, reserved in (
