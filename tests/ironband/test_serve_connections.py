@@ -30,13 +30,13 @@ EXPECTED = [f"rdma-ping-{index}: {bytes(range(65 + index, 115 + index)).decode()
 
 
 @needs_rping
-@pytest.mark.parametrize("given", [False, True])
-def test_programs_connect_by_the_addresses_of_their_hosts_ports(tmp_path, given):
+@pytest.mark.parametrize(("rtl", "given"), [("none", False), ("none", True), ("all", False)])
+def test_programs_connect_by_the_addresses_of_their_hosts_ports(tmp_path, rtl, given):
     (tmp_path / "plan").write_text("10.0.0.1 H1\n10.0.0.2 H2[1]\n")
     address = "10.0.0.1" if given else "127.87.0.1"
     says = scripted(
         tmp_path,
-        [*MANAGED, *(["--addresses", "plan"] if given else [])],
+        [*MANAGED, "--rtl", rtl, *(["--addresses", "plan"] if given else [])],
         "star",
         {"connect": f"{SERVER}\n{CONNECTS.format(address=address)}", "counters": f"{TELL} counters 'H2[1]'"},
     )
