@@ -85,6 +85,11 @@ class MessageMeasurement(Observer):
         self.fault_count = 0
         self.faults: list[str] = []
 
+    @property
+    def missing(self) -> int:
+        """Messages that were posted and did not arrive as they were sent."""
+        return sum(served.posted - served.arrived for served in self.served.values())
+
     def follow_message(self, event: MessageEvent) -> None:
         """Count one event."""
         served = self.served[event.stream]

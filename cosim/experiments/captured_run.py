@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from capture.erf_record import WHOLE
 from cosim.analysis.counter_readings import CounterReadings
+from cosim.analysis.message_measurement import MessageMeasurement
 from cosim.analysis.observer import CycleListener
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.experiment import scenario_experiment
 from cosim.experiments.link_capture import link_capture
 from cosim.experiments.perform import perform
 from cosim.scenario.scenario import Scenario
+from cosim.stimulus.flows import message_streams, scenario_streams
+from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison
 from wire.registers import Counter
@@ -27,7 +30,7 @@ class CapturedRun(NamedTuple):
     Attributes:
         counters: of every port at the end.
         comparison: with the golden model; None if that ran alone.
-        missing: packets that were not delivered as they should.
+        missing: packets, and messages, that were not delivered as they should.
     """
 
     counters: Mapping[Port, Mapping[Counter, int]]
@@ -52,10 +55,12 @@ def captured_run(
     """
     experiment = scenario_experiment(scenario)
     topology = experiment.topology
-    deliveries = DeliveryCheck(topology)
+    streams, messages = scenario_streams(scenario), message_streams(scenario)
+    deliveries = DeliveryCheck(topology, left_out=is_of_transport if messages else None)
+    followed = MessageMeasurement(topology, len(streams), messages)
     counters = CounterReadings(topology, experiment.end)
-    observers = [CycleListener(progress), deliveries, counters]
+    observers = [CycleListener(progress), deliveries, followed, counters]
     with link_capture(topology.fabric, topology.widths, file, places, scenario.symbol_time_ns, keep_bytes) as taps:
         comparison = perform(experiment, sim, work_dir, observers, taps=taps)
-    missing = deliveries.under_way + deliveries.lost + deliveries.fault_count
+    missing = deliveries.under_way + deliveries.lost + deliveries.fault_count + followed.missing
     return CapturedRun(counters.values, comparison, missing)

@@ -82,6 +82,8 @@ def given_fabric(name: str, by_bus: bool) -> Into:
         raise CannotPlay(f"--into {name}: no such file, and Ironband comes with: {known}")
     if name in scenarios or Path(name).suffix == ".toml":
         scenario = load_scenario(name)
+        if scenario.message_flows:
+            raise CannotPlay(f"--into {name}: expected a scenario without a transport, which answers what is played")
     else:
         # As a scenario without traffic and without end.
         text = f"topology = '''{find_topology(name).absolute()}'''\ncycles = {MAX_CYCLES - 1}"

@@ -7,11 +7,12 @@ from random import Random
 from typing import Final
 
 from cosim.hosts.message_connection import HostEnd, MessageConnection
+from cosim.hosts.other_packets import OtherPackets
 from cosim.hosts.verbs_carrier import VerbsCarrier
 from cosim.hosts.verbs_hosts import VerbsPort
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.actors import Shared
-from cosim.stimulus.flows import Arrivals, MessageStream, message_streams, scenario_streams
+from cosim.stimulus.flows import Arrivals, MessageStream, message_streams, scenario_packets, scenario_streams
 from cosim.stimulus.message_events import MessageListener
 from cosim.stimulus.packet import FIRST_TRANSPORT_QP, Packet, is_of_transport
 from cosim.topology.topology import Port as FabricPort
@@ -59,6 +60,10 @@ class MessageHosts:
         """By LID and number of the queue pair that packets go to."""
         self._cycle_ns = max(1, round(scenario.symbol_time_ns))
         self._ends: dict[str, HostEnd] = {}
+        self._others: OtherPackets | None = None
+        if scenario.packet_flows:
+            packets = scenario_packets(scenario, topology, start, scenario.seed)
+            self._others = OtherPackets(topology, packets, self._carrier.posted.queue())
         self._unsent: dict[int, int] = {}
         """By stream, the PSN after those of its requests that were offered."""
         for number, stream in enumerate(message_streams(scenario), len(scenario_streams(scenario))):
@@ -131,7 +136,8 @@ class MessageHosts:
 
     def taken(self, taking: Taking) -> None:
         """Tells the transport whose packet it was."""
-        self._carrier.taken(taking)
+        if self._others is None or self._others.is_of_transport(taking):
+            self._carrier.taken(taking)
 
     def _consume(self, finished: int) -> bool:
         if finished >= self._start:

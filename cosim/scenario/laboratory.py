@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Flow, Host, Link, PortSettings, Switch
 
@@ -48,10 +49,16 @@ def rdma_write(
     return Flow.model_validate({**flow, "count": count, "start": start, "sl": sl, "rate": rate})
 
 
+def rc_write(source: str, destination: str, count: int) -> MessageFlow:
+    """The same over a reliable connection, whose ACKs go the other way."""
+    flow = {"from": source, "to": destination, "transport": "rc", "operation": "rdma_write", "path_mtu": _MTU}
+    return MessageFlow.model_validate({**flow, "message_bytes": count * _MTU, "count": 1, "start": _START})
+
+
 def _scenario(
     name: str,
     hosts: Sequence[str],
-    flows: Sequence[Flow],
+    flows: Sequence[Flow | MessageFlow],
     cycles: int,
     *,
     switch: Mapping[str, Any] = {},
@@ -94,10 +101,11 @@ def credit_scenario(packets: int, buffer_blocks: int = 512) -> Scenario:
     return _scenario("credits", ["A", "B"], flows, end, switch=switch, narrow=["B"], ports=[settings])
 
 
-def flow_scenario(packets: int, senders: int) -> Scenario:
-    """One host or several, H1 and so on, send PACKETS each to R, all at once."""
+def flow_scenario(packets: int, senders: int, transport: Literal["uc", "rc"] = "uc") -> Scenario:
+    """One host or several, H1 and so on, send PACKETS each to R, all at once; with `rc` they are acknowledged."""
     sources = [f"H{number}" for number in range(1, senders + 1)]
-    flows = [rdma_write(source, "R", packets) for source in sources]
+    write = rc_write if transport == "rc" else rdma_write
+    flows = [write(source, "R", packets) for source in sources]
     hosts = sources if senders > 1 else [*sources, "H2"]
     return _scenario(f"{senders}-flows", [*hosts, "R"], flows, _START + _duration(packets * senders))
 

@@ -26,7 +26,11 @@ _OPERATIONS: Final[dict[TransportName, tuple[MessageOperation, ...]]] = {
     "ud": ("send",),
 }
 
-_OF_RC: Final = ("timeout", "retry_count", "rnr_retry", "min_rnr_timer")
+_ONLY_OF: Final[dict[str, tuple[TransportName, ...]]] = {
+    **dict.fromkeys(("timeout", "retry_count", "rnr_retry", "min_rnr_timer"), ("rc",)),
+    "path_mtu": ("rc", "uc"),
+}
+"""Keys of some transports only."""
 _LEAST_BYTES: Final = 8
 """A message begins with its flow and its number."""
 _ATOMIC_BYTES: Final = 8
@@ -62,8 +66,10 @@ class MessageFlow(AnyFlow):
         allowed = _OPERATIONS[self.transport]
         if self.operation not in allowed:
             raise ValueError(f"operation {self.operation!r}: expected one of {self.transport}: {', '.join(allowed)}")
-        if self.transport != "rc" and (odd := [key for key in _OF_RC if key in self.model_fields_set]):
-            raise ValueError(f"{odd[0]} given, expected it only with transport 'rc'")
+        for key, transports in _ONLY_OF.items():
+            if key in self.model_fields_set and self.transport not in transports:
+                given = f"{key} given with transport {self.transport!r}"
+                raise ValueError(f"{given}: expected it with {' or '.join(map(repr, transports))}")
         if self.is_atomic and self.size != _ATOMIC_BYTES:
             raise ValueError(f"message_bytes {self.size}: expected {_ATOMIC_BYTES}, for {self.operation}")
         if self.transport == "ud" and self.size > mtu_bytes(MTU.MTU_4096):

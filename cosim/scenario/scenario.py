@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from itertools import product
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
@@ -30,7 +29,7 @@ from cosim.scenario.tables import (
     Switch,
     Table,
 )
-from cosim.topology.topology import Port, Topology, forwarding_tables, named, parse_end
+from cosim.topology.topology import Topology, forwarding_tables, named, parse_end
 from wire.parameters import (
     FabricParameters,
     LinkParameters,
@@ -265,7 +264,6 @@ def _check_traffic(scenario: Scenario, topology: Topology) -> None:
                 key, size = _largest(flow)
                 if size > most:
                     raise ValueError(f"flows[{index}].{key}: {size}: expected at most the path's MTU, {most} bytes")
-    _check_senders(scenario, topology)
     for name, switch in scenario.switches.items():
         lids = len(scenario.lids) + len(scenario.switches)
         if lids >= switch.lft_size:
@@ -277,23 +275,6 @@ def _largest(flow: Flow | MessageFlow) -> tuple[str, int]:
     if isinstance(flow, Flow):
         return "size", flow.sizes[1]
     return ("message_bytes", flow.size) if flow.transport == "ud" else ("path_mtu", flow.path_mtu or 0)
-
-
-def _check_senders(scenario: Scenario, topology: Topology) -> None:
-    """Where a transport sends, no packets of others wait: it has to know what waits, and posts no more than that."""
-    carried = {
-        (host, topology.vl(Port(host, 1), flow.sl))
-        for flow in scenario.message_flows
-        for host in (*scenario.sources_of(flow), scenario.host_of(flow.destination))
-    }
-    for index, flow in enumerate(scenario.flows):
-        if not isinstance(flow, Flow):
-            continue
-        for source, sl in product(scenario.sources_of(flow), flow.sls):
-            vl = topology.vl(Port(source, 1), sl)
-            if (source, vl) in carried:
-                name = f"flows[{index}]: {node_text(source)}"
-                raise ValueError(f"{name} has flows with a transport on VL{vl}: expected one of 'ud', or another VL")
 
 
 def _at(place: str, check: Any, value: str) -> None:

@@ -53,6 +53,12 @@ def credits(**asked: Any) -> int:
 @measure.command()
 @_options
 @_packets(65_536, "Of each flow; as many as the published tables have.")
+@click.option(
+    "--transport",
+    type=click.Choice(("uc", "rc")),
+    default="uc",
+    help="Of the RDMA WRITE that packets are of: uc, without answers, or rc, with ACKs.",
+)
 def intervals(**asked: Any) -> int:
     """Time one flow, and two to one receiver, as the link has it and as the hosts' own clocks do."""
     with input_errors():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from capture.published_intervals import PUBLISHED, PUBLISHED_PACKETS, SHORT_US, interval_classes, total_variation
 from cosim.pictures.laboratory_pictures import IntervalPanel, interval_figure
@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
     times: FlowTimes
 
 
-def measure_intervals(packets: int, **asked: Any) -> int:
+def measure_intervals(packets: int, transport: Literal["uc", "rc"], **asked: Any) -> int:
     """Measure and report; the exit status, 1 if a host's table is too far from the published one.
 
     With fewer packets than that has there are too few pauses of the host to compare.
@@ -50,7 +50,9 @@ def measure_intervals(packets: int, **asked: Any) -> int:
     told = asked["given"] is not None
     seen: list[_Seen] = []
     for senders in (1,) if told else (1, 2):
-        with laboratory.capture(flow_scenario(packets, senders), _PLACES, f"-{senders}", _HEADERS) as reading:
+        with laboratory.capture(
+            flow_scenario(packets, senders, transport), _PLACES, f"-{senders}", _HEADERS
+        ) as reading:
             intervals = FlowIntervals()
             reading.read(intervals)
             title = reading.place if told else f"{_HOSTS[senders]} {packets:,} packets"

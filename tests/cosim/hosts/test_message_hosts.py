@@ -8,15 +8,18 @@ from random import Random, SystemRandom
 import pytest
 
 from cosim.analysis.link_use import LinkUse
+from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.experiment import scenario_experiment
 from cosim.hosts.message_hosts import MessageHosts
 from cosim.stimulus.message_events import MessageStep
+from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from tests.cosim.hosts.message_runs import run, star
 from tests.cosim.recorder import Recorder
 from verbs.completions import CompletionStatus
 from verbs.incidents import Incident
 from wire.stimulus import Delivery
+from wire.trace import Kind
 
 OPERATIONS = [
     ("rc", "send", 5_000),
@@ -111,6 +114,21 @@ def test_each_host_may_have_many_peers(tmp_path):
     ]
     served = run(star(*flows, *flows), tmp_path).served
     assert [one.arrived for one in served] == [5] * 12
+
+
+def test_a_host_may_have_packets_without_a_transport_besides(tmp_path):
+    """A transport posts as its own packets are taken, and no other's; each has what the other one leaves."""
+    other = 'from = "H1"\nto = "H3"\nsize = 1_024\nrate = 0.5\narrivals = "random"'
+    scenario = star(flow("rc", "rdma_write", 16_384, rate=1.0, depth=4), other, cycles=200_000)
+    experiment, seen = scenario_experiment(scenario), Recorder()
+    check = DeliveryCheck(experiment.topology, left_out=is_of_transport)
+    result = run(scenario, tmp_path, observers=[seen, check])
+    assert (check.fault_count, check.lost, result.faults) == (0, 0, [])
+    assert 0.35 < result.served[0].share < 0.65
+    source = experiment.topology.index["H1"]
+    posted = sum(packet.source == "H1" for packet in seen.packets)
+    sent = sum(record.kind == Kind.SEND and record.source >> 8 == source for record in seen.records)
+    assert posted - sent < 30, "no more wait than a link needs to be busy, and a burst of the others"
 
 
 def test_messages_of_a_rate_come_at_that_rate(tmp_path):

@@ -8,7 +8,7 @@ from cosim.scenario.find_scenario import ScenarioError, packaged_scenarios
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.scenario.tables import Host, Link
-from cosim.stimulus.flows import scenario_streams
+from cosim.stimulus.flows import message_streams, scenario_streams
 from cosim.stimulus.injection import scenario_controls
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import TopologyError, read_topology
@@ -168,6 +168,70 @@ def test_what_is_wrong_is_said_in_one_line(old, new, message):
 def test_references_to_what_is_not_there_are_errors(more, message):
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(TWO_HOSTS + more, "two.toml")
+    assert str(caught.value) == f"two.toml: {message}"
+
+
+RC = '[[flows]]\nfrom = "B"\nto = "A"\ntransport = "rc"\n'
+UD = RC.replace("rc", "ud")
+
+
+def test_a_flow_with_a_transport_is_one_of_messages():
+    scenario = parse_scenario(TWO_HOSTS + RC + "count = 3\nmessage_bytes = 5_000\npath_mtu = 1024", "two.toml")
+    (flow,) = scenario.message_flows
+    assert [one.label for one in scenario.packet_flows] == ["A-B"]
+    assert (flow.operation, flow.size, flow.timeout, flow.retry_count, flow.rnr_retry) == ("send", 5_000, 8, 7, 7)
+    (stream,) = message_streams(scenario)
+    assert (stream.source, stream.destination, stream.name) == ("B", "A", "B-A")
+    assert stream.path_mtu(scenario.topology) == 1024
+    # Four full packets and one of 904 bytes, each with LRH, BTH and ICRC, on a link of one lane.
+    assert stream.link_cycles(scenario.topology) == 4 * (4 * (6 + 256 + 1) + 6 + 226 + 1)
+
+
+def test_atomics_have_eight_bytes_and_packets_the_mtu_of_the_path():
+    (flow,) = parse_scenario(TWO_HOSTS + RC + 'operation = "fetch_add"\ncount = 1', "two.toml").message_flows
+    assert flow.size == 8
+    scenario = parse_scenario(
+        TWO_HOSTS.replace("[hosts.B]", "[hosts.B]\nmtu = 512").replace("2048", "512") + RC + "rate = 1", "x"
+    )
+    assert message_streams(scenario)[0].path_mtu(scenario.topology) == 512
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (RC, "flows[1]: neither count nor rate given: expected one or both"),
+        (RC + "count = 1\nsize = 9", "flows[1].size: unknown key"),
+        (RC.replace("rc", "xrc") + "count = 1", "flows[1].transport: 'xrc': expected 'rc', 'uc' or 'ud'"),
+        (RC.replace('"A"', '"*"') + "count = 1", "flows[1]: to '*': expected one host, for a queue pair has one peer"),
+        (RC.replace('"A"', '"C"') + "count = 1", "flows[1].to: no host 'C'; there are A, B"),
+        (RC + "count = 1\nmessage_bytes = 7", "flows[1].message_bytes: 7: expected greater than or equal to 8"),
+        (RC + "count = 1\nsl = [1, 2]", "flows[1].sl: [1, 2]: expected a valid integer"),
+        (RC + "count = 1\ntimeout = 32", "flows[1].timeout: 32: expected less than or equal to 31"),
+        (RC + "count = 1\ndepth = 0", "flows[1].depth: 0: expected greater than or equal to 1"),
+        (RC + "count = 1\npath_mtu = 300", "flows[1].path_mtu: 300: expected 256, 512, 1024, 2048 or 4096"),
+        (RC + "count = 1\npath_mtu = 4096", "flows[1].path_mtu: 4096: expected at most the path's MTU, 2048 bytes"),
+        (
+            UD + "count = 1\nmessage_bytes = 2049",
+            "flows[1].message_bytes: 2049: expected at most the path's MTU, 2048 bytes",
+        ),
+        (UD + "count = 1\nretry_count = 1", "flows[1]: retry_count given with transport 'ud': expected it with 'rc'"),
+        (
+            UD + "count = 1\npath_mtu = 256",
+            "flows[1]: path_mtu given with transport 'ud': expected it with 'rc' or 'uc'",
+        ),
+        (
+            UD + "count = 1\noperation = 'rdma_read'",
+            "flows[1]: operation 'rdma_read': expected one of ud: send",
+        ),
+        (
+            RC + "count = 1\noperation = 'cmp_swap'\nmessage_bytes = 16",
+            "flows[1]: message_bytes 16: expected 8, for cmp_swap",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_flow_of_messages_is_said_in_one_line(flow, message):
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_HOSTS + flow, "two.toml")
     assert str(caught.value) == f"two.toml: {message}"
 
 
