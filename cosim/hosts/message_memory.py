@@ -16,10 +16,12 @@ __all__ = ["DATAGRAM_HEAD", "ArrivingMessages", "AtomicResults", "Content", "Mes
 DATAGRAM_HEAD: Final = GRH.size_bytes
 """In memory a datagram begins after the room for a GRH."""
 
-_POOL_BYTES: Final = 65_521
-"""A prime, so that no two of so many messages, and no two packets of a message, are alike."""
-_FLOW_STEP: Final = 7_919
-"""Likewise for the flows."""
+_POOL_BYTES: Final = 1_048_573
+"""A prime, so that no two packets of a message are alike, whatever their size."""
+_MESSAGE_STEP: Final = 1_009 * 2_048
+"""The next message begins so many bytes on: messages of up to 1,009 packets of 2 KiB differ everywhere from a thousand
+after them."""
+_FLOW_STEP: Final = 257 * _MESSAGE_STEP
 
 
 @cache
@@ -44,7 +46,7 @@ class MessageContent:
 
     def part(self, number: int, offset: int, length: int) -> bytes:
         """See `Content`."""
-        pool, first = _pool(), number + self._flow * _FLOW_STEP + offset
+        pool, first = _pool(), number * _MESSAGE_STEP + self._flow * _FLOW_STEP + offset
         parts, at = [], 0
         while at < length:
             begin = (first + at) % _POOL_BYTES

@@ -212,6 +212,7 @@ def test_a_damaged_capture_is_played_up_to_there(capsys):
         (["ethernet.pcapng"], "ethernet.pcapng: no InfiniBand packet among 1 records"),
         (["empty.pcap"], "empty.pcap: there is no packet in it"),
         (["jam.pcapng", "--into", "jim"], "--into jim: no such file, and Ironband comes with: blocked-vl, "),
+        (["jam.pcapng", "--into", "retry"], "--into retry: expected a scenario without a transport"),
         (["jam.pcapng", "--into", "jam", "--at", "A=S[1]"], "--at A: no such direction; jam.pcapng has A[1] -> S[1], "),
         (["jam.pcapng", "--into", "jam", "--at", "A[1] -> S[1]=S[3]"], "--at A[1] -> S[1]=S[3]: expected port 1..2"),
         (

@@ -59,6 +59,20 @@ def test_flows_have_the_intervals_of_their_links_and_hosts_smear_them(tmp_path):
     assert 0 < smeared["total_variation"] < 0.2
 
 
+def test_the_intervals_hold_with_real_connections_and_their_acks(tmp_path):
+    flows = measured(tmp_path, "intervals", "--packets", "3000", "--transport", "rc")["flows"]
+    usual = {(flow["scenario"][0], flow["place"], flow["slid"], flow["dlid"]): flow for flow in flows}
+    one, first, second = (
+        usual[senders, "S[3] -> R[1]", *ends] for senders, *ends in (("1", 1, 3), ("2", 1, 3), ("2", 2, 3))
+    )
+    assert (one["packets"], first["packets"], second["packets"]) == (3_000, 3_000, 3_000)
+    assert one["usual_ns"] == 2_076
+    assert first["usual_ns"] == second["usual_ns"] == 4_152
+    assert one["mean_ns"] == pytest.approx(2_076, rel=0.001)
+    # One ACK for sixteen packets, the other way.
+    assert usual["1", "R[1] host", 3, 1]["packets"] == pytest.approx(3_000 / 16, abs=2)
+
+
 def test_a_buffer_that_the_measurement_is_not_told_is_found(tmp_path, random):
     for vls in (1, random.choice((2, 4))):
         blocks = random.randint(36, 1_000)
