@@ -36,15 +36,14 @@ class VerbsCarrier:
         """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`."""
         self.hosts.pass_time(finished)
         goes_on = self._consume(finished)
-        self.hosts.pass_time(finished)
+        self.hosts.send(finished)
         if not goes_on:
             self.reach = finished
             return finished
-        is_idle = finished - self.hosts.active > _IDLE_CYCLES and not self.hosts.waits
-        wake = self.hosts.wake
-        step = _IDLE_CYCLES if is_idle else REACTION_CYCLES - 1
-        if is_idle and wake is not None:
-            step = min(step, max(wake - finished, REACTION_CYCLES - 1))
+        step = REACTION_CYCLES - 1
+        if finished - self.hosts.active > _IDLE_CYCLES and not self.hosts.waits:
+            wake = self.hosts.wake
+            step = _IDLE_CYCLES if wake is None else min(_IDLE_CYCLES, max(wake - finished, step))
         self.reach = finished + step
         return self.reach
 

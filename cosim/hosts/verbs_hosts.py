@@ -134,10 +134,13 @@ class VerbsHosts:
         What they post because of that is for FINISHED + 1 at the earliest.
         """
         self._earliest = finished + 1
-        events = sorted(self._events, key=lambda event: event[:3])
-        self._events.clear()
+        events, self._events = sorted(self._events), []
+        # A timer that begins in a step ends after it: none is as short.
+        wake = self.wake
+        has_timer = wake is not None and wake < finished
         for cycle, _kind, node, event in events:
-            self._expire(cycle)
+            if has_timer:
+                self._expire(cycle)
             port = self._ports[node]
             self._now = self.active = cycle
             if isinstance(event, Delivery):
@@ -146,7 +149,12 @@ class VerbsHosts:
             else:
                 port.taken(event.slot)
             self._send_if_due(port.adapter)
-        self._expire(finished)
+        if has_timer:
+            self._expire(finished)
+        self.send(finished)
+
+    def send(self, finished: int) -> None:
+        """Lets transports send what consumers have posted since time was passed to cycle FINISHED."""
         self._now = finished
         for adapter in self._adapters:
             self._send_if_due(adapter)
@@ -215,7 +223,9 @@ class VerbsHosts:
                 if vl >= port.vls:
                     continue
                 data = outgoing.data
+                if data[0] >> _VL_BITS != vl:
+                    data = bytes([vl << _VL_BITS | data[0] & _LVER]) + data[1:]
                 port.posted(vl, len(data) // WORD_BYTES)
                 self.in_flight += 1
                 self.active = self._now
-                self._post(Post(cycle, port.node, vl, bytes([vl << _VL_BITS | data[0] & _LVER]) + data[1:]))
+                self._post(Post(cycle, port.node, vl, data))
