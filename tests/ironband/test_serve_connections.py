@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,25 @@ def test_programs_connect_by_the_addresses_of_their_hosts_ports(tmp_path, rtl, g
     sent = re.search(r"xmit_pkts ([0-9,]+)", says["counters"])
     assert sent is not None, says["counters"]
     assert int(sent[1].replace(",", "")) > 15
+
+
+@needs_rping
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="NOT TESTED against Wireshark: apt-get install tshark")
+def test_wireshark_sees_how_programs_connect(tmp_path):
+    capture = tmp_path / "cm.pcapng"
+    options = [*MANAGED, "--capture", str(capture), "--capture-at", "H1[1]"]
+    scripted(tmp_path, options, "star", {"connect": f"{SERVER}\n{CONNECTS.format(address='127.87.0.1')}"})
+    command = ["tshark", "-n", "-r", str(capture), "-Y", "infiniband.mad.mgmtclass == 7", "-T", "fields"]
+    fields = ("_ws.col.Info", "infiniband.cm.req.ip_cm.sip4", "infiniband.cm.req.ip_cm.dip4")
+    arguments = [argument for name in fields for argument in ("-e", name)]
+    printed = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
+    seen = [line.split("\t") for line in printed.splitlines()]
+    messages = [message for message, _source, _destination in seen]
+    # The client may have been too early once or more.
+    last = max(index for index, message in enumerate(messages) if message == "CM: ConnectRequest")
+    assert messages[last + 1 : last + 3] == ["CM: ConnectReply", "CM: ReadyToUse"]
+    assert set(messages[last + 3 :]) == {"CM: DisconnectRequest", "CM: DisconnectReply"}
+    assert seen[last][1:] == ["127.87.0.3", "127.87.0.1"]
 
 
 @needs_rping
