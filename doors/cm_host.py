@@ -96,7 +96,9 @@ class CmHost:
             by_number[route.path.port].mads.outbox.append(Outgoing(mad, address, answered=False))
 
     def received(self, port: HostPort, address: Address, mad: bytes) -> None:
-        """Takes a MAD that has come to a port."""
+        """Takes a MAD that has come to a port; as long as the host does not know its adapter, it is lost."""
+        if SmaAttribute.NODE_INFO not in self.ports[0].known:
+            return
         self.manager.received(mad, _route_of(port, address), self._clock().time)
 
     def hurry(self, mad: bytes, *, is_sender: bool) -> None:

@@ -29,6 +29,7 @@ UDP_Q_KEY: Final = 0x0123_4567
 """RDMA_UDP_QKEY of librdmacm: that of datagram queue pairs of the port space UDP."""
 
 _KINDS: Final = {PortSpace.TCP: QpType.RC, PortSpace.UDP: QpType.UD, PortSpace.IPOIB: QpType.UD}
+_OF_ANY_KIND: Final = (QpType.RC, QpType.UC, QpType.UD)
 _ANY: Final = Endpoint(IPv4Address(0))
 _MOST_BACKLOG: Final = 1024
 
@@ -92,10 +93,9 @@ class CmId:
         """
         if space not in set(PortSpace):
             raise DeviceError(errno.EINVAL)
-        try:
-            self.kind = _KINDS.get(PortSpace(space)) or QpType(kind)
-        except ValueError:
-            raise DeviceError(errno.EOPNOTSUPP) from None
+        if space == PortSpace.IB and kind not in _OF_ANY_KIND:
+            raise DeviceError(errno.EOPNOTSUPP)
+        self.kind = _KINDS.get(PortSpace(space)) or QpType(kind)
         self.machine = machine
         self.user = user
         self.tell = tell

@@ -723,6 +723,25 @@ def test_an_answer_is_as_long_as_the_program_has_room_for(client):
     assert len(back) == layouts.EVENT_RESP.size - 12
 
 
+@pytest.mark.parametrize(("kind", "error"), [(2, 0), (3, 0), (4, 0), (8, errno.EOPNOTSUPP), (9, errno.EOPNOTSUPP)])
+def test_queue_pairs_that_are_not_connected_or_looked_up_have_no_ids(client, kind, error):
+    if error:
+        with refused(error):
+            client.create(PortSpace.IB, kind)
+    else:
+        assert client.create(PortSpace.IB, kind)
+
+
+def test_a_host_that_does_not_know_its_adapter_yet_hears_nothing(fabric, client):
+    (port,) = fabric.ports["H1"]
+    guid = port.known.pop(SmaAttribute.NODE_INFO)
+    asking(client)
+    assert not client.device.has_news
+    port.known[SmaAttribute.NODE_INFO] = guid
+    fabric.wait()
+    assert client.event().code is REJECTED
+
+
 def test_an_event_is_waited_for_by_who_wants_to_wait(client):
     data = layouts.CMD_HDR.pack(command=CmCommand.GET_EVENT, out_bytes=336) + bytes(8)
     assert client.device.write(data, 1, no_wait=False) is None
