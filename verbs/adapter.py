@@ -86,6 +86,11 @@ class Adapter(Resources):
         return self.now if self._turns.are_due or any(self._notices) else self._turns.wake
 
     @property
+    def timer(self) -> int | None:
+        """The cycle in which the first timer ends, whatever else is due before; None if none runs."""
+        return self._turns.wake
+
+    @property
     def waiting(self) -> QueuePair | None:
         """The queue pair whose timer ends first; None if there is none."""
         return self._turns.waiting

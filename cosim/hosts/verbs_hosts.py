@@ -187,7 +187,7 @@ class VerbsHosts:
 
         What waits for room is not due.
         """
-        due = (adapter.wake for adapter in self._adapters)
+        due = (adapter.timer for adapter in self._adapters)
         now = self._now + self.skipped
         return min((wake - self.skipped for wake in due if wake is not None and wake > now), default=None)
 
