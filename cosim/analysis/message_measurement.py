@@ -108,6 +108,7 @@ class MessageMeasurement(Observer):
                 self.fault_count += 1
                 if len(self.faults) < _KEPT_FAULTS:
                     name = f"cycle {event.cycle}, {node_text(event.host)}"
-                    self.faults.append(f"{name}: message {event.number} of {served.stream.name}: {event.text}")
+                    which = f"message {event.number} of {served.stream.name}: " if event.number >= 0 else ""
+                    self.faults.append(f"{name}: {which}{event.text}")
             case incident:
                 served.incidents[incident] += 1

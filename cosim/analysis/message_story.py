@@ -64,7 +64,7 @@ def _text(event: MessageEvent) -> str:
         case MessageStep.FAILED:
             return f"message {number} ends with {event.status.name}"
         case MessageStep.WRONG:
-            return f"message {number} is wrong: {event.text}"
+            return f"message {number} is wrong: {event.text}" if number >= 0 else event.text
         case Incident.SEQUENCE_NAK:
             return f"gets NAK PSN sequence error of PSN {psn}"
         case Incident.RNR_NAK:

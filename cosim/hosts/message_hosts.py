@@ -13,7 +13,7 @@ from cosim.hosts.verbs_hosts import VerbsPort
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.actors import Shared
 from cosim.stimulus.flows import Arrivals, MessageStream, message_streams, scenario_packets, scenario_streams
-from cosim.stimulus.message_events import MessageListener
+from cosim.stimulus.message_events import MessageEvent, MessageListener, MessageStep
 from cosim.stimulus.packet import FIRST_TRANSPORT_QP, Packet, is_of_transport
 from cosim.topology.topology import Port as FabricPort
 from cosim.topology.topology import Topology
@@ -23,6 +23,7 @@ from verbs.port import Port
 from verbs.psn import PSN_WINDOW, psn_add, psn_after
 from wire.headers import AETH, BTH, LRH
 from wire.opcodes import Operation, Service
+from wire.packet import WORD_BYTES
 from wire.parameters import adapter_port
 from wire.stimulus import Delivery, Post, Taking
 
@@ -66,7 +67,9 @@ class MessageHosts:
             self._others = OtherPackets(topology, packets, self._carrier.posted.queue())
         self._unsent: dict[int, int] = {}
         """By stream, the PSN after those of its requests that were offered."""
-        for number, stream in enumerate(message_streams(scenario), len(scenario_streams(scenario))):
+        self._tell = tell
+        self._first = len(scenario_streams(scenario))
+        for number, stream in enumerate(message_streams(scenario), self._first):
             connection = self._connect(number, stream, tell)
             self._connections.append(connection)
             for queue_pair in (connection.sender, connection.receiver):
@@ -130,9 +133,16 @@ class MessageHosts:
         return self._carrier.posts_until(cycle)
 
     def delivered(self, delivery: Delivery) -> None:
-        """Hands a packet to the transport that it is for."""
-        if is_of_transport(delivery.data):
-            self._carrier.delivered(delivery)
+        """Hands a packet to the transport that it is for; it should be at its host."""
+        data = delivery.data
+        if not is_of_transport(data):
+            return
+        host, dlid = self._nodes[delivery.node], LRH["dlid"].read(data)
+        stream = self._streams.get((dlid, BTH["dest_qp"].read(data, LRH.size_bytes)))
+        if stream is None or self._topology.lids.get(host) != dlid:
+            text = f"got a packet that is for LID {dlid}: {data[:8].hex(' ', WORD_BYTES)} ..."
+            self._tell(MessageEvent(stream or self._first, delivery.cycle, host, MessageStep.WRONG, text=text))
+        self._carrier.delivered(delivery)
 
     def taken(self, taking: Taking) -> None:
         """Tells the transport whose packet it was."""

@@ -1,6 +1,10 @@
 """Observers hear of packets, records, deliveries and Subnet Managers, each when it is time."""
 
+from collections import deque
+from collections.abc import Iterator
+
 from cosim.analysis.observer import Audience, CycleListener, Observer
+from cosim.stimulus.message_events import MessageEvent, MessageStep
 from cosim.stimulus.packet import Packet
 from sm.events import SweepStarted
 from tests.cosim.analysis.jam_trace import jam
@@ -40,6 +44,34 @@ def test_at_the_end_the_packets_left_are_offered():
     assert not seen.finished
     audience.finish()
     assert ([packet.cycle for packet in seen.packets], seen.finished) == ([3, 5], True)
+
+
+def test_what_hosts_offer_in_answer_comes_in_between():
+    seen, known = Recorder(), deque(packets(4, 6))
+
+    def answers(cycle: int | None) -> Iterator[Packet]:
+        while known and (cycle is None or known[0].cycle <= cycle):
+            yield known.popleft()
+
+    audience = Audience([seen], iter(packets(3, 5, 8)))
+    audience.follow_answers(answers)
+    offered = [len(seen.packets) for _ in audience.follow(map(record, (2, 4, 5)))]
+    assert offered == [0, 2, 3]
+    known.extend(packets(7))
+    audience.finish()
+    assert [packet.cycle for packet in seen.packets] == [3, 4, 5, 6, 7, 8]
+
+
+def test_observers_hear_of_messages():
+    heard: list[MessageEvent] = []
+
+    class Hearing(Observer):
+        def follow_message(self, event: MessageEvent) -> None:
+            heard.append(event)
+
+    event = MessageEvent(0, 5, "A", MessageStep.POSTED, 3)
+    Audience([Observer(), Hearing()], iter(())).follow_message(event)
+    assert heard == [event]
 
 
 def test_observers_are_told_in_their_order():

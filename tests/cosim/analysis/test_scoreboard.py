@@ -37,6 +37,14 @@ def test_the_vl_of_the_last_link_is_not_a_change(check):
     assert check.fault_count == 0
 
 
+def test_packets_that_others_look_at_are_left_out():
+    check = DeliveryCheck(jam().topology, left_out=lambda data: data == delivery(1).data)
+    check.deliver(delivery(1))
+    assert check.fault_count == 0
+    check.deliver(delivery(2))
+    assert check.fault_count == 1
+
+
 def test_an_overtaken_packet_is_lost(check):
     for number in (0, 3):
         check.deliver(delivery(number))

@@ -79,6 +79,28 @@ def test_a_byte_changed_on_the_way_is_found(transport, operation, size, tmp_path
     assert result.served[0].arrived == 2
 
 
+@pytest.mark.parametrize("wrong", ["H3", "H1"])
+def test_a_packet_at_the_wrong_host_is_found(wrong, tmp_path):
+    """Whether that has a transport or none."""
+    scenario = star(flow("uc", count=3))
+    experiment = scenario_experiment(scenario)
+    topology, start = experiment.topology, experiment.start
+    moved = []
+
+    class Moving(MessageHosts):
+        def delivered(self, delivery: Delivery) -> None:
+            if not moved:
+                moved.append(delivery)
+                delivery = delivery._replace(node=topology.index[wrong])
+            super().delivered(delivery)
+
+    moving = replace(experiment, messages=lambda listener: Moving(scenario, topology, start, listener))
+    result = run(scenario, tmp_path, experiment=moving)
+    (fault,) = result.faults
+    assert f", {wrong}: got a packet that is for LID {topology.lids['H2']}: " in fault
+    assert result.served[0].arrived == 2
+
+
 @pytest.mark.parametrize(
     ("transport", "operation", "size", "depth"),
     [
