@@ -23,6 +23,7 @@ It is also how far a simulation may run without asking its adapters.
 _AHEAD_WORDS: Final = 2 * REACTION_CYCLES
 """What waits in a slot, at least, so that a link is not idle before the adapter hears that there is room again."""
 
+_ALL_SLS: Final = range(16)
 _VL_BITS: Final = 4
 _LVER: Final = 0x0F
 
@@ -202,6 +203,8 @@ class VerbsHosts:
         while (wake := self.wake) is not None and wake < cycle:
             self._now = wake
             for adapter in self._adapters:
+                # Time passes also for those that have no room.
+                adapter.poll(self.time, blocked=_ALL_SLS)
                 self._send_if_due(adapter)
 
     def _send_if_due(self, adapter: Adapter) -> None:
