@@ -388,7 +388,7 @@ def test_answers_are_as_long_as_there_is_room(programs):
     assert extended == everything
 
 
-def test_a_port_is_as_management_has_it(programs):
+def test_a_port_is_as_management_has_it(programs, hosts):
     def query(number: int) -> Any:
         return programs[1].call(Verb.QUERY_PORT, layouts.QUERY_PORT, layouts.QUERY_PORT_RESP, port_num=number)[0]
 
@@ -396,3 +396,6 @@ def test_a_port_is_as_management_has_it(programs):
     assert (port.lid, port.state, port.active_mtu, port.gid_tbl_len, port.pkey_tbl_len) == (2, 4, 4, 8, 32)
     fails(errno.EINVAL, query, 0)
     fails(errno.EINVAL, query, 2)
+    (known,) = hosts["H2"].ports
+    known.known[SmaAttribute.PORT_INFO] = known.info.replace(guid_cap=3).pack()
+    assert query(1).gid_tbl_len == 3
