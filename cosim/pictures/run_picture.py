@@ -204,14 +204,13 @@ class Picture:
             for bar in self._bars[lane]:
                 flow, _, sequence = bar.packet.partition("/")
                 width = (bar.end or self._right) - bar.start
-                colour = names.index(self._name(flow)) if len(flows) > 1 and flow else _number_in(sequence)
+                number = _number_in(sequence)
+                colour = names.index(self._name(flow)) if len(flows) > 1 and flow else number
                 face = COLOURS[colour % len(COLOURS)]
                 axes.broken_barh([(bar.start, width)], (y - 0.3, 0.6), facecolor=face, edgecolor="white")
                 left, right = max(bar.start, self._view.start), min(bar.start + width, self._right)
                 if right - left >= labelled and sequence:
-                    axes.text(
-                        (left + right) / 2, y, sequence.removeprefix("PSN "), ha="center", va="center", color="white"
-                    )
+                    axes.text((left + right) / 2, y, str(number), ha="center", va="center", color="white")
         for (port, _), waits in self._waits.items():
             if port in lanes:
                 spans = [(wait.start, (wait.end or self._right) - wait.start) for wait in waits]
@@ -315,5 +314,5 @@ class Picture:
 
 
 def _number_in(sequence: str) -> int:
-    """The number in what a packet is called, such as `3` or `ACK PSN 3`; 0 if there is none."""
+    """The number in what a packet is called, such as `3`, `ACK PSN 3` or `PSN 3 again`; 0 if there is none."""
     return next((int(word) for word in sequence.split() if word.isdecimal()), 0)
