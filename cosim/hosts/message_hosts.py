@@ -123,6 +123,9 @@ class MessageHosts:
 
     def until(self, finished: int) -> int:
         """How far the fabric may run: not beyond what a consumer is to do."""
+        if finished < self.reach:
+            # Where engines look in between nothing is done, or what is done would depend on the engine.
+            return self.reach
         reach = self._carrier.until(finished)
         due = [self._start] if finished < self._start else [one.due for one in self._connections]
         self.reach = min([reach, *(cycle for cycle in due if cycle is not None and cycle > finished)])
