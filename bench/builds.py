@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal
 
 from bench.management import FABRIC, MANAGEMENT_FIGURES
+from bench.messages import DOOR, RTL_MESSAGES, star
 from bench.settings import Settings
 from cosim.engines import compiled_model, simulation
 from cosim.scenario.uniform_load import uniform_load
@@ -43,6 +44,9 @@ _MODEL = frozenset(
         "bringup_smps",
         "bringup_cycles",
         "up_216_s",
+        "rc_messages_per_s",
+        "rc_bytes_per_s",
+        DOOR,
     )
 )
 
@@ -60,6 +64,8 @@ def builds(settings: Settings, wanted: Collection[str]) -> list[Callable[[], obj
     ]
     if set(MANAGEMENT_FIGURES) & set(wanted):
         calls.append(partial(simulation.build, settings.sim, FABRIC))
+    if set(RTL_MESSAGES) & set(wanted):
+        calls.append(partial(simulation.build, "verilator", star().fabric))
     if calls and settings.sim == "verilator":
         # Both fabrics need these, some time later.
         calls += [verilation.library, emit.start_yosys]

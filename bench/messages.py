@@ -20,7 +20,7 @@ from bench.figures import Measured, Reading
 from bench.settings import Settings
 from cosim.experiments.stepped_run import SteppedTask
 from cosim.experiments.verbs_run import VerbsRun, VerbsTask
-from cosim.topology.subnet_fabric import fabric_of
+from cosim.topology.subnet_fabric import SubnetFabric, fabric_of
 from cosim.topology.topology_file import find_topology, read_topology
 from verbs.adapter import Adapter
 from verbs.address import AddressVector
@@ -32,7 +32,7 @@ from verbs.states import QpState, QpType
 from verbs.work import ReceiveRequest, ScatterGather, SendOpcode, SendRequest
 from wire.parameters import AdapterParameters, SwitchParameters
 
-__all__ = ["DOOR", "MESSAGE_FIGURES", "door", "messages"]
+__all__ = ["DOOR", "MESSAGE_FIGURES", "RTL_MESSAGES", "door", "messages", "star"]
 
 _SMALL: Final = 64
 _LARGE: Final = 1 << 16
@@ -41,9 +41,8 @@ _DEPTH: Final = 16
 
 _STEP: Final = 1_000
 _PATH_MTU: Final = 2048
-_RATES: Final = {"model": ("rc_messages_per_s", "rc_bytes_per_s")}
-_RTL_RATES: Final = {"verilator": ("rc_messages_rtl_per_s", "rc_bytes_rtl_per_s")}
-_BY_ENGINE: Final = _RATES | _RTL_RATES
+RTL_MESSAGES: Final = ("rc_messages_rtl_per_s", "rc_bytes_rtl_per_s")
+_BY_ENGINE: Final = {"model": ("rc_messages_per_s", "rc_bytes_per_s"), "verilator": RTL_MESSAGES}
 MESSAGE_FIGURES: Final = tuple(name for names in _BY_ENGINE.values() for name in names)
 DOOR: Final = "door_messages_per_s"
 _PROGRAM: Final = "ibv_rc_pingpong"
@@ -72,6 +71,11 @@ class _End:
         self.pair.post_receive(ReceiveRequest(0, self.piece(length)))
 
 
+def star() -> SubnetFabric:
+    """Two hosts at a switch."""
+    return fabric_of(read_topology(find_topology("star")), SwitchParameters(), AdapterParameters())
+
+
 def messages(settings: Settings, asked: Collection[str], work_dir: Path) -> Measured:
     """A ping-pong of 64 bytes, and WRITEs of 64 KiB, between two hosts at a switch, in the model and in RTL."""
     found = Measured({})
@@ -79,8 +83,7 @@ def messages(settings: Settings, asked: Collection[str], work_dir: Path) -> Meas
         if not {small, large} & set(asked):
             continue
         rounds, writes = settings.messages[engine]
-        described = read_topology(find_topology("star"))
-        made = fabric_of(described, SwitchParameters(), AdapterParameters())
+        made = star()
         stepped = SteppedTask(made.fabric, work_dir / engine, engine=engine)
         with closing(VerbsRun(VerbsTask(stepped, made.widths, "bus", skips=True))) as run:
             one, two = _connected(*run.adapters.values())

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 __all__ = ["NOT_QUICK", "WIDTHS", "Settings"]
 
-NOT_QUICK = ("build36_s", "cycles36_per_s", "up_216_s", "build_tree_s")
+NOT_QUICK = (
+    "build36_s",
+    "cycles36_per_s",
+    "up_216_s",
+    "build_tree_s",
+    "rc_messages_rtl_per_s",
+    "rc_bytes_rtl_per_s",
+    "door_messages_per_s",
+)
 """Figures that --quick leaves out: a build alone may take longer than a minute."""
 
 WIDTHS = (4, 8, 16, 36, 64)
