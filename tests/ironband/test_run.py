@@ -158,7 +158,7 @@ def test_a_title_may_be_in_any_script(capsys):
     ("arguments", "message"),
     [
         (["run"], "Missing argument 'SCENARIO'."),
-        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, error-burst, "),
+        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, cut-cable, "),
         (["run", "jam", "--fast"], "No such option '--fast'."),
         (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
         (["run", "x" * 300], "File name too long"),

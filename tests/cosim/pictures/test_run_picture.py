@@ -124,3 +124,11 @@ def test_injected_errors_are_marked(tmp_path):
     picture.add(Event(20, Port("A", 1), "error", ""))
     picture.save(tmp_path / "errors.svg")
     assert "injected error" in words_of(tmp_path / "errors.svg")
+
+
+def test_packets_of_transports_are_drawn_by_their_psn(tmp_path):
+    picture = Picture(jam().topology, "Again", 4.0, 0, View(0, end=100, panels=("packets",)))
+    for cycle, title in ((0, "PSN 41"), (40, "ACK PSN 42"), (80, "PSN 43 again")):
+        picture.add(Event(cycle, Port("A", 1), "send", "", f"0/{title}", 0, until=cycle + 19, blocks=1))
+    picture.save(tmp_path / "again.svg")
+    assert [word for word in words_of(tmp_path / "again.svg") if word in ("41", "42", "43")] == ["41", "42", "43"]
