@@ -13,12 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from doors.cm_channel import CmChannel, is_left
-from doors.cm_hosts import CmHosts
 from doors.descriptors import MANY_SPARE, NoRoom, check_room
-from doors.device import DeviceError, UmadDevice
-from doors.host_port import HostPort
-from doors.mad_layer import Moment
+from doors.mads.host_port import HostPort
+from doors.mads.mad_layer import Moment
+from doors.mads.umad_device import DeviceError, UmadDevice
 from doors.protocol import (
     MOST_INLINE,
     VERSION,
@@ -31,9 +29,11 @@ from doors.protocol import (
     put,
     reply,
 )
-from doors.rdma_cm_device import OpenIds
-from doors.uverbs_adapter import UverbsAdapter
-from doors.uverbs_device import UverbsDevice
+from doors.rdma_cm.cm_channel import CmChannel, is_left
+from doors.rdma_cm.cm_hosts import CmHosts
+from doors.rdma_cm.device import OpenIds
+from doors.uverbs.adapter import UverbsAdapter
+from doors.uverbs.device import UverbsDevice
 
 __all__ = ["Clients"]
 

@@ -16,14 +16,14 @@ from typing import Final
 
 from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from cosim.stimulus.actors import Shared, drawn_until
-from doors.address_plan import AddressPlan
 from doors.clients import Clients
-from doors.cm_hosts import CmHosts
 from doors.flows import LabFlow
-from doors.host_port import ATTRIBUTES, HostPort
-from doors.mad_layer import MadLayer, Moment
-from doors.management import Management
-from doors.own_manager import OwnManager
+from doors.mads.host_port import ATTRIBUTES, HostPort
+from doors.mads.mad_layer import MadLayer, Moment
+from doors.mads.management import Management
+from doors.mads.own_manager import OwnManager
+from doors.rdma_cm.address_plan import AddressPlan
+from doors.rdma_cm.cm_hosts import CmHosts
 from doors.sysfs import HostFiles
 from doors.transports import Transports
 from sm.settings import SubnetSettings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from cosim.stimulus.packet import UdPackets
-from doors.host_port import HostPort
+from doors.mads.host_port import HostPort
 from wire.packet import WORD_BYTES, rows_of_words
 from wire.stimulus import Post
 

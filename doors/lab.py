@@ -12,7 +12,7 @@ from cosim.stimulus.injection import link_error
 from cosim.topology.topology import Port, no_such_node, port_named
 from doors.door import NS_PER_CYCLE, STEP_CYCLES, Door
 from doors.flows import LabFlow
-from doors.host_port import HostPort
+from doors.mads.host_port import HostPort
 from wire.parameters import FabricParameters, adapter_port, node_text, port_text, reset_cycles
 from wire.registers import Counter, place_of_address, port_address
 from wire.stimulus import Operation, injection_target

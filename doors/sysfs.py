@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from doors.address_plan import NETMASK, AddressPlan
-from doors.host_port import HostPort
-from doors.user_mad import ABI_VERSION
-from doors.uverbs_layouts import UVERBS_ABI_VERSION
+from doors.mads.host_port import HostPort
+from doors.mads.user_mad import ABI_VERSION
+from doors.rdma_cm.address_plan import NETMASK, AddressPlan
+from doors.uverbs.layouts import UVERBS_ABI_VERSION
 from toolchain.atomic_files import writing
 from wire.codes import LinkWidth, PortPhysicalState, PortState
 from wire.node_info import NODE_INFO, node_description_text

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from cosim.hosts.verbs_hosts import VerbsHosts, VerbsPort
-from doors.host_port import HostPort
-from doors.operations import Operations
-from doors.uverbs_adapter import UverbsAdapter
+from doors.mads.host_port import HostPort
+from doors.uverbs.adapter import UverbsAdapter
+from doors.uverbs.operations import Operations
 from verbs.adapter import Adapter
 from verbs.port import Port
 from wire.codes import MTU, mtu_bytes

@@ -39,6 +39,17 @@ INSIDE = {
         ("drivers", "scenario"),
         ("simulators", "harness", "trace", "topology"),
     ),
+    "doors": (
+        ("serving",),
+        ("hands",),
+        ("lab",),
+        ("door",),
+        ("clients", "transports", "sysfs", "flows"),
+        ("rdma_cm",),
+        ("uverbs",),
+        ("mads",),
+        ("descriptors", "protocol", "shim"),
+    ),
     "rtl": (
         ("fabric",),
         ("switch", "adapter"),

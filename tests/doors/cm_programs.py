@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from doors import rdma_cm_layouts as layouts
-from doors.address_plan import AddressPlan
-from doors.cm_hosts import CmHosts
-from doors.host_port import HostPort
-from doors.mad_layer import MadLayer, Moment
-from doors.packets import mad_in, packet_of
-from doors.rdma_cm_device import OpenIds, RdmaCmDevice
-from doors.rdma_cm_layouts import CmCommand, CmEventCode
-from doors.socket_address import Endpoint
+from doors.mads.host_port import HostPort
+from doors.mads.mad_layer import MadLayer, Moment
+from doors.mads.packets import mad_in, packet_of
+from doors.rdma_cm import layouts
+from doors.rdma_cm.address_plan import AddressPlan
+from doors.rdma_cm.cm_hosts import CmHosts
+from doors.rdma_cm.device import OpenIds, RdmaCmDevice
+from doors.rdma_cm.layouts import CmCommand, CmEventCode
+from doors.rdma_cm.socket_address import Endpoint
 from tests.doors.ideal_wire import describe, described_hosts
 from wire.ip_cm import PortSpace
 

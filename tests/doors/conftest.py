@@ -3,7 +3,7 @@
 import pytest
 
 from tests.doors.ideal_wire import described_hosts
-from tests.doors.uverbs import Program
+from tests.doors.verbs_client import Program
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ import threading
 import time
 from pathlib import Path
 
-from doors.address_plan import AddressPlan
 from doors.clients import Clients
-from doors.cm_hosts import CmHosts
-from doors.host_port import HostPort
-from doors.mad_layer import MadLayer, Moment
-from doors.packets import mad_in, packet_of
+from doors.mads.host_port import HostPort
+from doors.mads.mad_layer import MadLayer, Moment
+from doors.mads.packets import mad_in, packet_of
+from doors.rdma_cm.address_plan import AddressPlan
+from doors.rdma_cm.cm_hosts import CmHosts
 from doors.shim import build_shim
 from doors.sysfs import HostFiles
-from doors.uverbs_adapter import UverbsAdapter
+from doors.uverbs.adapter import UverbsAdapter
 from verbs.adapter import CYCLE_NS, Adapter
 from verbs.port import Port
 from wire.codes import LID_MULTICAST_MIN, P_KEY_DEFAULT, LinkSpeed, LinkWidth, PortPhysicalState, PortState

@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from doors.door import NS_PER_CYCLE, STEP_CYCLES, Door, NoAgent
-from doors.host_port import ATTRIBUTES
+from doors.mads.host_port import ATTRIBUTES
 from wire.mad_packet import smp_of
 from wire.packet import parse
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from doors.address_plan import AddressPlan
+from doors.rdma_cm.address_plan import AddressPlan
 from doors.sysfs import HostFiles
 from toolchain.atomic_files import OutputError
 

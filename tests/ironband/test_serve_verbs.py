@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.doors.test_uverbs_programs import free_port
+from tests.doors.uverbs.test_uverbs_programs import free_port
 from tests.ironband.served import TELL
 from tests.ironband.verbs_programs import (
     ACROSS,

@@ -1,0 +1,95 @@
+"""Ironband's own Subnet Manager at a host of a fabric that is served: a program like others, but in the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from doors.mads.agents import SMI_CLASSES, Agent
+from doors.mads.host_port import HostPort
+from doors.mads.mad_layer import Moment
+from doors.mads.user_mad import Address, Registration
+from sm.events import Event, SweepEnded
+from sm.mad_client import MadClient
+from sm.settings import SubnetSettings
+from sm.subnet_manager import SubnetManager
+from wire.codes import QP_SMI
+from wire.mad import MadMethod, MgmtClass
+
+__all__ = ["OwnManager"]
+
+_CLASS_VERSION: Final = 1
+_TRAPS: Final = 1 << MadMethod.TRAP
+_NEVER: Final = 1 << 60
+"""Cycles. What has no answer the port's agents find out."""
+
+_TIMEOUT_MS: Final = 1_000
+_RETRIES: Final = 3
+_HIGH_TID: Final = slice(8, 12)
+
+
+class OwnManager:
+    """A Subnet Manager that sweeps when it starts, and when a trap says that something has changed.
+
+    It has no timer for sweeps: while nothing happens in the fabric, nothing has to be looked at.
+
+    Attributes:
+        port: where it runs.
+        manager: the Subnet Manager.
+        now: kept right by the owner.
+        complete: whether the last sweep has left everything as it should be; None before the first one.
+    """
+
+    def __init__(
+        self, port: HostPort, *, window: int, settings: SubnetSettings, swept: Callable[[], None] = lambda: None
+    ) -> None:
+        """It runs at PORT, with up to WINDOW SMPs at once; SWEPT is called after each heavy sweep."""
+        self.now = Moment(0, 0)
+        self.complete: bool | None = None
+        self.port = port
+        self._swept = swept
+        self._mads = MadClient(window=window, timeout=_NEVER, retries=0)
+        self.manager = SubnetManager(self._mads, settings, listener=self._listen)
+        self._agents = {
+            mgmt_class: port.mads.register(self, Registration(QP_SMI, mgmt_class, _CLASS_VERSION, _TRAPS))
+            for mgmt_class in SMI_CLASSES
+        }
+
+    def start(self) -> None:
+        """Begin, and look at the whole subnet."""
+        self._mads.poll(self.now.cycle)
+        self.manager.start()
+
+    def work(self) -> None:
+        """All that there is to do at this point in time."""
+        if (wake := self._mads.wake) is not None and wake <= self.now.cycle:
+            for mad, _slid, dlid in self._mads.poll(self.now.cycle):
+                agent = self._agents[MgmtClass(mad[1])]
+                self.port.mads.send(agent, Address(dlid, QP_SMI), mad, _TIMEOUT_MS, _RETRIES, self.now)
+
+    def retire(self) -> None:
+        """Leave the fabric to another Subnet Manager."""
+        for agent in self._agents.values():
+            self.port.mads.unregister(agent)
+
+    @property
+    def wake(self) -> int | None:
+        """The cycle in which it has something to do, if nothing arrives before; None if it waits for nothing."""
+        wake = self._mads.wake
+        return None if wake is None or wake >= _NEVER else wake
+
+    def arrived(self, agent: Agent, address: Address, mad: bytes) -> None:
+        """Takes an answer, or a trap."""
+        if mad[3] != MadMethod.TRAP:
+            # The port's agents have put their own number there.
+            mad = mad[: _HIGH_TID.start] + bytes(4) + mad[_HIGH_TID.stop :]
+        self._mads.received(mad, self.now.cycle)
+
+    def unanswered(self, agent: Agent, address: Address, mad: bytes) -> None:
+        """Hears that an SMP will have no answer."""
+        self._mads.unanswered(mad[: _HIGH_TID.start] + bytes(4) + mad[_HIGH_TID.stop :], self.now.cycle)
+
+    def _listen(self, _cycle: int, event: Event) -> None:
+        if isinstance(event, SweepEnded) and event.heavy:
+            self.complete = event.complete
+            self._swept()
