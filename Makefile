@@ -17,9 +17,9 @@ PYTEST_ARGS ?=
 WORKERS := $(shell echo $$(( $$(nproc) + 1 )))
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-.PHONY: demo test deep lint setup lock clean system compiled
+.PHONY: demo test deep lint setup installed lock clean system compiled
 
-demo: setup
+demo: installed
 	$(BIN)/ironband run jam
 
 # Lint says what it finds while the tests run, which seldom keep every core busy.
@@ -34,11 +34,14 @@ deep: setup
 lint: setup
 	$(LINT)
 
-setup: system compiled
+setup: installed compiled
+
+installed: system | $(STAMP)
 
 # Asks every time too: sources change.
 compiled: | $(STAMP)
 	@$(BIN)/python -m toolchain.compiled verbs
+	@$(BIN)/python -m cosim.engines.compiled_model
 
 # Asks the system every time: it takes a fraction of a second, and packages come and go without us.
 system:
