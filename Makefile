@@ -1,8 +1,8 @@
-# make demo   set up, then run the main job
+# make demo   the environment, then the main job
 # make test   set up, then lint, type check and every test but the long campaigns
 # make deep   set up, then the long campaigns: random stimulus, other each time, printed to be replayed; all mutants
 # make lint   set up, then lint and type check only
-# make setup  the environment in .venv and the Debian packages it needs
+# make setup  the environment in .venv, the Debian packages it needs, the model and transports compiled
 # make lock   choose the dependencies' versions anew from pyproject.toml
 # make clean  remove what was built (not .venv)
 
