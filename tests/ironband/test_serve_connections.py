@@ -18,8 +18,8 @@ needs_rping = pytest.mark.skipif(
 MANAGED = ["--bring-up", "sm"]
 SERVER = "IRONBAND_HOST=H1 rping -s -C 3 > server.out 2>&1 & server=$!"
 CONNECTS = (
-    "for _ in $(seq 100); do IRONBAND_HOST=H2 rping -c -v -C 3 -a {address} && break;"
-    " kill -0 $server || break; sleep 0.1; done; wait $server"
+    "for _ in $(seq 100); do IRONBAND_HOST=H2 timeout 300 rping -c -v -C 3 -a {address} && done=yes && break;"
+    " kill -0 $server || break; sleep 0.1; done; [ $done ] || kill $server; wait $server"
 )
 
 

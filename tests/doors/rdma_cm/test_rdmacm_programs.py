@@ -6,6 +6,8 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,23 +29,35 @@ def wire(tmp_path):
         yield made
 
 
-def talk(wire: IdealWire, server: str, client: str, *, may_crash: bool = False) -> tuple[str, str]:
-    """What two programs print that both end well, at H1 and H2; the client tries until the server listens."""
-    with wire.start(*server.split(), host="H1", cwd=wire.directory) as listening:
+@contextmanager
+def beside(wire: IdealWire, *command: str, host: str) -> Iterator[subprocess.Popen[str]]:
+    """A program at a host; it is killed if it still runs at the end, whatever the cause."""
+    with wire.start(*command, host=host, cwd=wire.directory) as program:
         try:
-            deadline = time.monotonic() + 30
-            while True:
-                with wire.start(*client.split(), host="H2", cwd=wire.directory) as asking:
-                    printed = asking.communicate(timeout=60)[0]
-                if not asking.returncode or listening.poll() is not None or time.monotonic() > deadline:
-                    break
-                time.sleep(0.2)
-            heard = listening.communicate(timeout=30)[0]
+            yield program
         finally:
-            listening.kill()
-    assert may_crash or (asking.returncode, listening.returncode) == (0, 0), printed + heard
-    assert not wire.told
-    return heard, printed
+            program.kill()
+
+
+def talk(wire: IdealWire, server: str, client: str, result: str = "") -> tuple[str, str]:
+    """What two programs print that both end well, at H1 and H2, or, however they end, print a result.
+
+    Some clients give up when their server does not listen yet, or not again yet: then both get another chance, the
+    server with more time.
+    """
+    for seconds in (0.3, 1, 3, 9):
+        with beside(wire, *server.split(), host="H1") as listening:
+            time.sleep(seconds)
+            with beside(wire, *client.split(), host="H2") as asking:
+                printed = asking.communicate(timeout=60)[0]
+            if asking.returncode:
+                listening.kill()
+            heard = listening.communicate(timeout=30)[0]
+        is_done = (asking.returncode, listening.returncode) == (0, 0)
+        if is_done or (result and re.search(result, heard) and re.search(result, printed)):
+            assert not wire.told
+            return heard, printed
+    raise AssertionError(printed + heard)
 
 
 def test_rping(wire):
@@ -64,28 +78,18 @@ def test_perftest_connects_by_rdma_cm(wire, program):
         assert re.search(r"\n +\d+ +50 +\d", text)
 
 
-@pytest.mark.parametrize("kind", ["msg", "dgram"])
-def test_libfabric_over_verbs(wire, kind):
-    heard, printed = pingpong(wire, f"-p verbs -e {kind}")
-    for text in (heard, printed):
-        assert re.search(r"1k +5 +=5", text)
-
-
-def test_libfabrics_reliable_datagrams_over_verbs(wire):
-    # Its version 1.17 crashes now and then when the peer has gone before it has looked at all completions.
-    heard, printed = pingpong(wire, "-p verbs;ofi_rxm -e rdm", may_crash=True)
-    for text in (heard, printed):
-        assert re.search(r"1k +5 +=5", text)
-
-
-def pingpong(wire: IdealWire, options: str, *, may_crash: bool = False) -> tuple[str, str]:
-    """What two of libfabric's print, which find each other by TCP."""
+@pytest.mark.parametrize("options", ["-p verbs -e msg", "-p verbs -e dgram", "-p verbs;ofi_rxm -e rdm"])
+def test_libfabric_over_verbs(wire, options):
     needs("fi_pingpong", "libfabric-bin")
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
-    program = f"fi_pingpong {options} -I 5 -S 1024"
-    return talk(wire, f"{program} -B {port}", f"{program} -P {port} {SERVER}", may_crash=may_crash)
+    program, result = f"fi_pingpong {options} -I 5 -S 1024", r"1k +5 +=5"
+    # Version 1.17's rdm crashes now and then at its end, when the peer has gone before it has seen all completions.
+    may_crash = result if "rdm" in options else ""
+    heard, printed = talk(wire, f"{program} -B {port}", f"{program} -P {port} {SERVER}", may_crash)
+    assert re.search(result, heard)
+    assert re.search(result, printed)
 
 
 @pytest.mark.parametrize(
@@ -107,18 +111,17 @@ def test_rdma_cores_examples(wire, server, client):
 def test_ucx_connects_by_rdma_cm(wire):
     needs("io_demo", "ucx-utils")
     only = ["env", "UCX_TLS=rc_verbs,ud_verbs", "UCX_NET_DEVICES=rxe_ironband0:1", "io_demo", "-q", "-d", "4096"]
-    with wire.start(*only, host="H1") as listening:
+    with beside(wire, *only, host="H1") as listening:
         assert listening.stdout is not None
         assert any("started listener" in line for line in listening.stdout)
         printed = wire.run(*only, "-o", "read,write", "-i", "20", SERVER, host="H2")
-        listening.kill()
     assert "Client exit with status 'OK'" in printed
     assert wire.packets > 80
 
 
 def test_nobody_listening_is_a_refused_connection(wire):
     needs("rping", "rdmacm-utils")
-    with wire.start("rping", "-c", "-a", SERVER, "-C", "1") as asking:
+    with beside(wire, "rping", "-c", "-a", SERVER, "-C", "1", host="H2") as asking:
         printed = asking.communicate(timeout=60)[0]
     assert asking.returncode
     assert "RDMA_CM_EVENT_REJECTED, error 8" in printed
@@ -126,7 +129,7 @@ def test_nobody_listening_is_a_refused_connection(wire):
 
 def test_an_address_that_nobody_has_cannot_be_resolved(wire):
     needs("rping", "rdmacm-utils")
-    with wire.start("rping", "-c", "-a", "10.1.2.3", "-C", "1") as asking:
+    with beside(wire, "rping", "-c", "-a", "10.1.2.3", "-C", "1", host="H2") as asking:
         printed = asking.communicate(timeout=60)[0]
     assert asking.returncode
     assert "RDMA_CM_EVENT_ADDR_ERROR, error -113" in printed
@@ -134,14 +137,17 @@ def test_an_address_that_nobody_has_cannot_be_resolved(wire):
 
 def test_a_server_that_is_killed_disconnects_its_client(wire):
     needs("rping", "rdmacm-utils")
-    with wire.start("rping", "-s", host="H1") as listening:
-        time.sleep(0.5)
-        with wire.start("rping", "-c", "-a", SERVER, host="H2") as asking:
-            time.sleep(0.5)
-            assert asking.poll() is None
-            listening.kill()
-            printed = asking.communicate(timeout=60)[0]
-    assert "DISCONNECT EVENT" in printed
+    with beside(wire, "rping", "-s", host="H1") as listening:
+        for _ in range(100):
+            with beside(wire, "rping", "-c", "-v", "-a", SERVER, host="H2") as asking:
+                assert asking.stdout is not None
+                if "ping data" in asking.stdout.readline():
+                    listening.kill()
+                    assert "DISCONNECT EVENT" in asking.communicate(timeout=60)[0]
+                    return
+            # It does not listen yet.
+            time.sleep(0.1)
+    raise AssertionError("they never connected")
 
 
 RUNNER = """
