@@ -10,7 +10,8 @@ from __future__ import annotations
 import selectors
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
@@ -98,7 +99,7 @@ class Door:
         settings: SubnetSettings | None = None,
         ready: Callable[[], None],
         tell: Callable[[str], None],
-        addresses: Path | None = None,
+        addresses: Mapping[IPv4Address, str] | None = None,
     ) -> None:
         """Serves programs at DIRECTORY/socket from cycle START on, when READY is called; TELL takes lines for people.
 
@@ -107,10 +108,7 @@ class Door:
         PATIENCE: the cycles within which what is sent into the fabric has an answer, or will have none. WINDOW: how
         many SMPs may be in the fabric at once. With SETTINGS, a Subnet Manager of our own brings the fabric up first,
         at that host, and stays.
-        ADDRESSES says which IP address each port has; without, their LIDs do.
-
-        Raises:
-            UserError: ADDRESSES is not as it must be.
+        ADDRESSES has the ports' IP addresses, as `doors.rdma_cm.address_file` reads them; without, their LIDs say.
         """
         self.reach = 0
         self.posted: Shared[Post] = Shared()

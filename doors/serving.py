@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +41,7 @@ class ServeTask:
         link_down_timeout: cycles that ports wait for a link to come back.
         seed: draws traffic and errors.
         managed: whether our own Subnet Manager brings the fabric up, and looks after it.
-        addresses: a file that says which IP address each port has; without, their LIDs do.
+        addresses: the ports' IP addresses, as `doors.rdma_cm.address_file` reads them; without, their LIDs say.
     """
 
     fabric: FabricParameters
@@ -51,7 +52,7 @@ class ServeTask:
     link_down_timeout: int = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     seed: int = 0
     managed: bool = False
-    addresses: Path | None = None
+    addresses: Mapping[IPv4Address, str] | None = None
 
 
 def make_door(

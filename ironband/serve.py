@@ -10,6 +10,7 @@ import click
 from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from doors.rdma_cm.address_file import read_addresses
 from ironband.capture_options import capture_options
 from ironband.common import DIRECTORY, FILE, SEED, STDOUT, VLS, input_errors, json_option
 from ironband.serve_directory import program_path, server_directory
@@ -22,7 +23,7 @@ from ironband.up_options import (
     sim_option,
 )
 from sm.lids import MAX_LMC
-from wire.parameters import AdapterParameters, SwitchParameters, adapter_port
+from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port
 
 __all__ = ["serve"]
 
@@ -91,6 +92,7 @@ def serve(
         if len(set(machine)) < len(machine):
             raise click.UsageError(f"--host {host}: expected each host once")
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
+        given = None if addresses is None else read_addresses(addresses, _ports(made.fabric))
         if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")
 
@@ -108,7 +110,7 @@ def serve(
                 link_down_timeout=link_down_timeout,
                 seed=seed,
                 managed=bring_up == "sm",
-                addresses=addresses,
+                addresses=given,
             )
             with link_capture(made.fabric, made.widths, capture_file, capture_at) as taps:
                 return run_session(
@@ -123,3 +125,9 @@ def serve(
                     quiet=STDOUT in (json_file, capture_file),
                     tells_operations=operations,
                 )
+
+
+def _ports(fabric: FabricParameters) -> list[str]:
+    """All ports of hosts, as `HOST[PORT]`."""
+    hosts = (name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters))
+    return [f"{adapter_port(name)[0]}[{fabric.identity(name).port}]" for name in hosts]

@@ -93,7 +93,8 @@ def test_connections_come_about_where_packets_are_lost_and_not_where_a_cable_is_
         (None, "plan: addresses cannot be read: No such file or directory"),
     ],
 )
-def test_a_plan_of_addresses_that_is_none_is_told_in_a_line(capsys, text, says):
+def test_a_plan_of_addresses_that_is_none_is_told_in_a_line_before_anything_is_made(capsys, monkeypatch, text, says):
+    monkeypatch.setattr("ironband.serve.server_directory", lambda at: pytest.fail("there is a directory already"))
     if text is not None:
         Path("plan").write_text(f"{text}\n")
     assert one_line_error(capsys, "serve", "--addresses", "plan", "star", "--", "true") == says

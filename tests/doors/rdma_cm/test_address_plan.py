@@ -7,6 +7,7 @@ import pytest
 
 from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import MadLayer
+from doors.rdma_cm.address_file import read_addresses
 from doors.rdma_cm.address_plan import AddressPlan, derived_address
 from tests.doors.ideal_wire import describe
 from toolchain.errors import UserError
@@ -23,10 +24,13 @@ def ports() -> dict[str, list[HostPort]]:
     return found
 
 
-def plan_of(ports: dict[str, list[HostPort]], tmp_path: Path, text: str) -> AddressPlan:
+NAMES = ["H1[1]", "node 2[1]", "node 2[2]"]
+
+
+def addresses_in(tmp_path: Path, text: str) -> dict[IPv4Address, str]:
     file = tmp_path / "addresses"
     file.write_text(text)
-    return AddressPlan(ports, file)
+    return read_addresses(file, NAMES)
 
 
 def test_without_a_file_an_address_is_a_lid(ports):
@@ -42,7 +46,7 @@ def test_without_a_file_an_address_is_a_lid(ports):
 
 
 def test_a_file_names_ports_of_hosts(ports, tmp_path):
-    plan = plan_of(ports, tmp_path, "# mine\n10.0.0.1 H1\n\n  10.0.0.2   node 2[2]\n")
+    plan = AddressPlan(ports, addresses_in(tmp_path, "# mine\n10.0.0.1 H1\n\n  10.0.0.2   node 2[2]\n"))
     assert plan.address_of(ports["H1"][0]) == IPv4Address("10.0.0.1")
     assert [plan.address_of(port) for port in ports["node 2"]] == [None, IPv4Address("10.0.0.2")]
     assert plan.port_of(IPv4Address("10.0.0.1")) is ports["H1"][0]
@@ -60,15 +64,15 @@ def test_a_file_names_ports_of_hosts(ports, tmp_path):
         ("10.0.0.1 H1\n10.0.0.1 node 2[2]\n", ":2: 10.0.0.1 stands in line 1 too: expected one address for each port"),
     ],
 )
-def test_a_line_that_is_none_is_told_with_its_number(ports, tmp_path, text, says):
+def test_a_line_that_is_none_is_told_with_its_number(tmp_path, text, says):
     with pytest.raises(UserError) as error:
-        plan_of(ports, tmp_path, text)
+        addresses_in(tmp_path, text)
     assert str(error.value) == f"{tmp_path}/addresses{says}"
 
 
-def test_a_file_that_cannot_be_read_is_told(ports, tmp_path):
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(UserError, match="none: addresses cannot be read: No such file or directory"):
-        AddressPlan(ports, tmp_path / "none")
+        read_addresses(tmp_path / "none", NAMES)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="binary: addresses cannot be read: not text"):
-        AddressPlan(ports, tmp_path / "binary")
+        read_addresses(tmp_path / "binary", NAMES)
