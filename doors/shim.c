@@ -181,20 +181,23 @@ struct back { void *data; size_t size; int descriptor; };
 // Ask, and wait for the reply. Returns its result, or -1 with errno.
 static int call(int device, struct request request, const void *data, size_t size, struct back *back) {
     struct reply reply = {ENODEV, 0};
+    size_t room = back->size;
+    // Nothing has come back yet, and of a server that is gone nothing will.
+    back->size = 0;
+    back->descriptor = -1;
     int end = ask(device, request, data, size);
     if (end < 0) return -1;
     union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr aligned; } control;
-    struct iovec parts[2] = {{&reply, sizeof reply}, {back->data, back->size}};
+    struct iovec parts[2] = {{&reply, sizeof reply}, {back->data, room}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
                              .msg_controllen = sizeof control.bytes};
     ssize_t got;
     do got = recvmsg(end, &message, MSG_CMSG_CLOEXEC); while (got < 0 && errno == EINTR);
     real_close(end);
     struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    back->descriptor = -1;
     if (header && header->cmsg_type == SCM_RIGHTS) memcpy(&back->descriptor, CMSG_DATA(header), sizeof(int));
     if (got < (ssize_t)sizeof reply) reply.error = ENODEV;
-    back->size = reply.error ? 0 : got - sizeof reply;
+    if (!reply.error) back->size = got - sizeof reply;
     if (!reply.error) return reply.result;
     errno = reply.error;
     return -1;
