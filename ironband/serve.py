@@ -43,7 +43,7 @@ __all__ = ["serve"]
 @click.option(
     "--host",
     metavar="HOST[,HOST...]",
-    help="Where programs are by default: at a machine with these adapters.  [default: the first host of the file]",
+    help="Where programs are by default: at a machine with these adapters.  [default: the first with a link]",
 )
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
 @click.option(
