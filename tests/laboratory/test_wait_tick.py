@@ -58,7 +58,7 @@ def test_a_tick_that_nobody_chose_is_found(tmp_path):
     print(f"seed {seed}")
     random = Random(seed)
     for _ in range(10):
-        tick, starts = random.randint(1, 256), sends(random, 1_000, 2_000)
+        tick, starts = random.randint(1, 256), sends(random, 3_000, 2_000)
         waits = waits_of(tmp_path, starts, random)
         assert waits.waits == sum(after - before > ROWS for before, after in pairwise(starts))
         found = [fit.cycles for fit in waits.best(counted(starts, tick, random.randrange(tick)))]
