@@ -87,7 +87,13 @@ def serve(
         # How many LIDs a host gets, OpenSM's user chooses later.
         switch = SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, {}, MAX_LMC))
         made = fabric_of(described, switch, AdapterParameters(vls=vls))
-        named = (None,) if host is None else (host,) if host in made.fabric.nodes else host.split(",")
+        named = (
+            (None,)
+            if host is None
+            else (host,)
+            if host in made.fabric.nodes
+            else [name for name in host.split(",") if name] or (host,)
+        )
         machine = [adapter_port(manager_host(made.fabric, name, "--host"))[0] for name in named]
         if len(set(machine)) < len(machine):
             raise click.UsageError(f"--host {host}: expected each host once")

@@ -36,25 +36,22 @@ class _Kind:
 
 
 class Operations:
-    """Follows the requests of all queue pairs."""
+    """The requests of all queue pairs that have ended.
+
+    Attributes:
+        clock: gives the cycle.
+    """
 
     def __init__(self, clock: Callable[[], int]) -> None:
         """CLOCK gives the cycle."""
-        self._clock = clock
-        self._begun: dict[int, int] = {}
+        self.clock = clock
         self._kinds: dict[tuple[str, SendOpcode], _Kind] = {}
 
-    def began(self, request: SendRequest) -> None:
-        """A request was posted; it is kept by somebody until it has ended."""
-        self._begun[id(request)] = self._clock()
-
-    def ended(self, host: str, request: SendRequest) -> None:
-        """A request of a host has ended."""
-        began = self._begun.pop(id(request), None)
-        if began is not None:
-            kind = self._kinds.setdefault((host, request.opcode), _Kind())
-            kind.bytes += request.length
-            kind.cycles.append(self._clock() - began)
+    def ended(self, host: str, request: SendRequest, began: int) -> None:
+        """A request of a host has ended, well or not, that was posted in cycle BEGAN."""
+        kind = self._kinds.setdefault((host, request.opcode), _Kind())
+        kind.bytes += request.length
+        kind.cycles.append(self.clock() - began)
 
     def times(self) -> Iterator[OperationTimes]:
         """What there was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -85,6 +86,7 @@ class Pair(Handled):
         sends, posted: its rings; none for receives if they are shared.
         user: what the program calls it in events.
         told: events that it was told.
+        posted_at: cycles in which the requests were posted that have not ended; they end in turn.
     """
 
     RANK = 0
@@ -96,6 +98,7 @@ class Pair(Handled):
     signals_all: bool
     user: int
     told: int = field(default=0, init=False)
+    posted_at: deque[int] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
         """Let the program be told."""
@@ -105,7 +108,7 @@ class Pair(Handled):
     def _send_ended(self, request: SendRequest) -> None:
         self.sends.ended()
         host = self.context.host
-        host.operations.ended(host.name, request)
+        host.operations.ended(host.name, request, self.posted_at.popleft())
 
     def _tell(self, event: AsyncEventType) -> None:
         self.told += 1
@@ -220,6 +223,7 @@ def modify_qp(context: Context, fields: Any, _command: Command) -> Reply:
         raise DeviceError(errno.EINVAL) from None
     if to is QpState.RESET:
         pair.sends.clear()
+        pair.posted_at.clear()
     return Reply()
 
 
@@ -300,6 +304,7 @@ def post_send(context: Context, fields: Any, _command: Command) -> Reply:
         pair.sends.clear()
         raise DeviceError(errno.EINVAL)
     for posted in pair.sends.drain():
+        pair.posted_at.append(context.host.operations.clock())
         post(context, pair.queue_pair, posted, signals_all=pair.signals_all)
     return Reply(POST_SEND_RESP.pack())
 

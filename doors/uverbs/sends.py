@@ -49,7 +49,6 @@ def post(context: Context, pair: QueuePair, posted: PostedSend, *, signals_all: 
         pair.refuse(SendRequest(posted.wr_id, SendOpcode.SEND), CompletionStatus.LOC_QP_OP_ERR)
         return
     request = _request(context, pair, posted, signals_all=signals_all)
-    context.host.operations.began(request)
     try:
         pair.post_send(request)
     except (PostError, QueueFullError):
