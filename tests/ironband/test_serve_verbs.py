@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.doors.uverbs.test_uverbs_programs import free_port
+from tests.doors.real_programs import free_port, needs, needs_ucx_perftest
 from tests.ironband.served import TELL
 from tests.ironband.verbs_programs import (
     ACROSS,
@@ -14,7 +14,6 @@ from tests.ironband.verbs_programs import (
     between,
     build_mpi,
     counted,
-    needs,
     needs_pyverbs,
     rdma_core_tests,
     serve_script,
@@ -92,7 +91,7 @@ def test_perftest_measures_across_the_fabric(tmp_path, command):
     assert served.bytes("H1") > 0
 
 
-@needs("ucx_perftest")
+@needs_ucx_perftest()
 def test_ucx_measures_across_the_fabric(tmp_path):
     environment = "export UCX_TLS=rc_verbs,ud_verbs UCX_NET_DEVICES=rxe_ironband0:1\n"
     served = serve_script(tmp_path, environment + between(free_port(), "ucx_perftest -t tag_lat -n 50 -w 5 -s 256"))

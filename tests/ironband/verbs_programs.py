@@ -78,12 +78,6 @@ mpirun -n 4 --oversubscribe --mca pml ucx --mca osc ucx --mca mpi_yield_when_idl
 """Ranks at four hosts, which have nothing but queue pairs to each other: the command follows."""
 
 
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Programs without which there is nothing to test."""
-    missing = [name for name in programs if shutil.which(name) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"NOT TESTED with real programs, not there: {' '.join(missing)}")
-
-
 needs_pyverbs = pytest.mark.skipif(not _SUITE.exists(), reason="NOT TESTED with rdma-core's tests: python3-pyverbs")
 
 
@@ -114,7 +108,8 @@ def between(port: int, command: str) -> str:
     """A script: the command as a server at H2 and as its client at H1, both of which are to end well."""
     return f"""
 IRONBAND_HOST=H2 {command} -p {port} > server.out 2>&1 &
-wait_until 'listens {port}'
+wait_until "listens {port} || ! kill -0 $!"
+listens {port} || {{ cat server.out; exit 1; }}
 {command} -p {port} localhost || exit 1
 wait $! || {{ cat server.out; exit 1; }}
 """

@@ -4,7 +4,6 @@ import gzip
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -12,28 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.doors.ideal_wire import IdealWire
+from tests.doors.real_programs import free_port, needs, needs_ucx_perftest
 
 SUITE = Path("/usr/share/doc/rdma-core/tests")
 DEVICE = "rxe_ironband0"
-
-
-def needs(*programs: str):
-    """Programs without which there is nothing to test."""
-    missing = [name for name in programs if shutil.which(name) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"NOT TESTED with real programs, not there: {' '.join(missing)}")
 
 
 @pytest.fixture
 def wire(tmp_path):
     with IdealWire(tmp_path / "run", 4) as made:
         yield made
-
-
-def free_port() -> int:
-    """A TCP port of nobody's."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
 
 
 def between(wire: IdealWire, command: str, seconds: float = 120) -> tuple[str, str]:
@@ -124,7 +111,7 @@ def test_the_tests_of_rdma_core(wire, suite):
     assert ran - skipped >= 92, printed
 
 
-@needs("ucx_perftest")
+@needs_ucx_perftest()
 @pytest.mark.parametrize("transports", ["rc_verbs,ud_verbs", "ud_verbs"])
 def test_ucx(wire, transports, monkeypatch):
     monkeypatch.setenv("UCX_TLS", transports)
