@@ -88,4 +88,6 @@ def check(
         if json_file is not None:
             write_json(json_file, check_json(options, result))
     print_check(console, options, result)
+    if waves is not None:
+        console.print_line(f"wrote {waves}")
     return 0 if result.held else 1

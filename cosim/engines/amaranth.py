@@ -36,18 +36,21 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
         if options.waves is not None:
             temporary = stack.enter_context(atomic_file(options.waves))
             stack.enter_context(simulator.write_vcd(str(temporary)))
-        while not bench.ended:
-            simulator.advance()
-            if not bench.records and not bench.deliveries:
-                continue
+        try:
+            while not bench.ended:
+                simulator.advance()
+                if not bench.records and not bench.deliveries:
+                    continue
+                options.progress(bench.cycle)
+                options.deliver(bench.deliveries)
+                bench.deliveries.clear()
+                taps.rows(bench.tapped, bench.cycle)
+                bench.tapped.clear()
+                yield from bench.records
+                bench.records.clear()
             options.progress(bench.cycle)
-            options.deliver(bench.deliveries)
-            bench.deliveries.clear()
-            taps.rows(bench.tapped, bench.cycle)
-            bench.tapped.clear()
-            yield from bench.records
-            bench.records.clear()
-        options.progress(bench.cycle)
+        except GeneratorExit:
+            return  # so that the waves up to here are kept
     taps.rows(bench.tapped, bench.cycle)
     taps.end()
 

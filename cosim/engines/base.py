@@ -135,5 +135,5 @@ class Run:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """End the run; outputs of one that was not exhausted are removed."""
+        """End the run. One that was not exhausted, since it differs from another say, leaves its waves up to there."""
         self._records.close()

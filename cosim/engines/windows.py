@@ -114,7 +114,13 @@ def windows(
             Outbox(run_dir, design.ports) as outbox,
             SimulatorProcess.started(compiled, run_dir, plusargs, recorded if waves else None) as process,
         ):
-            yield from _windows(process, outbox, feed, run_dir, deliveries, bool(design.ports.taps))
+            try:
+                yield from _windows(process, outbox, feed, run_dir, deliveries, bool(design.ports.taps))
+            except GeneratorExit:
+                # Waves are wanted most of a run that was left where it went wrong: only a simulator that ends by itself
+                # completes them.
+                if waves is None:
+                    raise
             process.finish()
         if waves is not None:
             with atomic_file(waves) as temporary:

@@ -24,10 +24,27 @@ from wire.stimulus import Post
 
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_run_that_is_left_leaves_nothing(name: str, tmp_path: Path) -> None:
-    with Run(on(name), random_spec(1, 10**6), RunOptions(tmp_path, tmp_path / "waves.fst")) as records:
+    with Run(on(name), random_spec(1, 10**6), RunOptions(tmp_path)) as records:
         next(iter(records))
     assert list(tmp_path.iterdir()) == []
     assert children(os.getpid()) == []
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_run_that_is_left_keeps_its_waves_up_to_there(name: str, tmp_path: Path) -> None:
+    waves = tmp_path / "waves.fst"
+    with Run(on(name), random_spec(1, 10**6), RunOptions(tmp_path, waves)) as records:
+        left = next(iter(records)).cycle
+    assert cycles_in(waves) > left
+    assert list(tmp_path.iterdir()) == [waves]
+    assert children(os.getpid()) == []
+
+
+def cycles_in(waves: Path) -> int:
+    """The last cycle that waves show, of 4,000 ps each."""
+    times: list[int] = []
+    pywellen.Waveform(str(waves)).stream_time_steps(lambda time, *_: times.append(time), None)
+    return times[-1] // 4000
 
 
 def children(parent: int) -> list[Path]:
