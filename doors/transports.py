@@ -113,20 +113,17 @@ class Transports:
 
     def timer(self, cycle: int) -> Timer | None:
         """What ends first of all that queue pairs wait for, where nothing in flight can end it before."""
-        hosts = self.hosts
-        wake, waiting = hosts.wake, hosts.waiting
-        if wake is None or waiting is None:
+        waiting = self.hosts.waiting
+        if waiting is None:
             return None
-        adapter, pair = waiting
-        return Timer(self._hosts[adapter], pair.number, wake - cycle, pair.waits_for_receiver)
+        adapter, pair, wake = waiting
+        return Timer(self._hosts[adapter], pair.number, wake, wake - cycle, pair.waits_for_receiver)
 
     def end(self, timer: Timer) -> None:
         """Lets it end at once."""
-        wake = self.hosts.wake
-        assert wake is not None
         if not timer.is_for_receiver:
             self._tell(f"{timer}: nothing in flight can answer it any more; its {timer.cycles:,} cycles pass at once")
-        self.hosts.skip_to(wake)
+        self.hosts.skip_to(timer.wake)
 
 
 @dataclass(frozen=True)
@@ -135,12 +132,14 @@ class Timer:
 
     Attributes:
         host, number: which.
+        wake: the fabric's cycle in which it ends, if nothing ends it before.
         cycles: what is left of it.
         is_for_receiver: for a receive request, that a program at the other end is to post, and not for an answer.
     """
 
     host: str
     number: int
+    wake: int
     cycles: int
     is_for_receiver: bool
 

@@ -35,7 +35,7 @@ class NoResponder:
 
 
 class NoSender:
-    """Sends no requests."""
+    """Sends no packets of requests."""
 
     @property
     def wake(self) -> int | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from verbs.arrived import Arrived
 from verbs.completions import CompletionStatus
 from verbs.frame import Outgoing
+from verbs.no_half import NoSender
 from verbs.pair_state import MessageContext, PairState
 from verbs.states import QpState, QpType
 from verbs.work import SendRequest
@@ -14,8 +14,11 @@ from verbs.work import SendRequest
 __all__ = ["RdSendQueue"]
 
 
-class RdSendQueue:
-    """Offers its oldest message to the context that it names, and the next when that has ended."""
+class RdSendQueue(NoSender):
+    """Offers its oldest message to the context that it names, and the next when that has ended.
+
+    It sends nothing: packets, PSNs, answers and timers are the contexts'.
+    """
 
     def __init__(self, pair: PairState) -> None:
         self._pair = pair
@@ -34,47 +37,18 @@ class RdSendQueue:
         return self._works[0]
 
     @property
-    def wake(self) -> int | None:
-        """Contexts wait, not queue pairs."""
-        return None
-
-    @property
-    def waits_for_receiver(self) -> bool:
-        """Contexts wait."""
-        return False
-
-    @property
     def posted(self) -> int:
         """Requests that have not ended."""
         return len(self._works)
-
-    @property
-    def psn(self) -> int:
-        """Contexts have PSNs."""
-        return 0
-
-    @property
-    def sl(self) -> int:
-        """Contexts send."""
-        return 0
 
     @property
     def is_drained(self) -> bool:
         """True between messages."""
         return self._context is None
 
-    def start(self) -> None:
-        """Nothing is kept from before."""
-
     def post(self, request: SendRequest) -> None:
         """Adds a request."""
         self._works.append(request)
-
-    def receive(self, packet: Arrived, now: int) -> None:
-        """Contexts are answered."""
-
-    def expire(self, now: int) -> None:
-        """Contexts wait."""
 
     def next_packet(self, now: int) -> Outgoing | None:
         """Offers the next message; its packets are the context's."""

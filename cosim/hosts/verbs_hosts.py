@@ -176,11 +176,14 @@ class VerbsHosts:
         return self._ports.values()
 
     @property
-    def waiting(self) -> tuple[Adapter, QueuePair] | None:
-        """The queue pair whose timer ends first; None if there is none."""
+    def waiting(self) -> tuple[Adapter, QueuePair, int] | None:
+        """The queue pair whose timer ends first, and in which of the fabric's cycles; None if none is to end."""
+        wake = self.wake
         found = ((adapter, adapter.waiting) for adapter in self._adapters)
         timers = [(adapter, pair) for adapter, pair in found if pair is not None]
-        return min(timers, key=lambda timer: timer[1].wake or 0, default=None)
+        if wake is None or not timers:
+            return None
+        return *min(timers, key=lambda timer: timer[1].wake or 0), wake
 
     @property
     def wake(self) -> int | None:
