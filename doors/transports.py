@@ -12,7 +12,7 @@ from doors.uverbs.adapter import UverbsAdapter
 from doors.uverbs.operations import Operations
 from verbs.adapter import Adapter
 from verbs.port import Port
-from wire.codes import MTU, mtu_bytes
+from wire.codes import MTU, SERVICE_LEVELS, mtu_bytes
 from wire.crc import ICRC_BYTES, icrc
 from wire.packet import WORD_BYTES, parse
 from wire.parameters import FabricParameters
@@ -22,7 +22,6 @@ from wire.stimulus import Delivery, Post
 
 __all__ = ["Timer", "Transports"]
 
-_SLS: Final = 16
 _ALL_BITS: Final = 0xFF
 _SOON_CYCLES: Final = 1_000
 """What a timer has left that the fabric is let run for."""
@@ -76,7 +75,7 @@ class Transports:
         if port not in self._transport_ports:
             return
         known, sl_to_vl = self._transport_ports[port]
-        sl_to_vl[:] = map(port.vl, range(_SLS))
+        sl_to_vl[:] = map(port.vl, range(SERVICE_LEVELS))
         info = port.info
         guids = GUID_INFO.unpack(port.known[SmaAttribute.GUID_INFO])[: info.guid_cap]
         known.lid, known.lmc = info.lid, info.lmc

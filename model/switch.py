@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from wire.codes import LID_PERMISSIVE, VL15
+from wire.codes import LID_PERMISSIVE, SERVICE_LEVELS, VL15
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import NodeIdentity, SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
@@ -23,7 +23,6 @@ from .packet import Packet
 
 __all__ = ["Switch"]
 
-_SL_COUNT = 16
 _PORT_ZERO: Final = 0
 
 
@@ -41,7 +40,7 @@ class Switch(Node):
         self._vls = vls
         self._top = parameters.lft_size - 1
         self._lft = [LFT_NO_ROUTE] * parameters.lft_size
-        row = [sl % vls for sl in range(_SL_COUNT)]
+        row = [sl % vls for sl in range(SERVICE_LEVELS)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
         matcher = Matcher(kernel, ports + 1, vls, epoch)
         self.ports = []
@@ -122,7 +121,7 @@ class Switch(Node):
         elif page == LFT_PAGE:
             if offset < len(self._lft) and value <= 0xFF:
                 self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_lft, offset, value))
-        elif (table := self._table(page, offset)) and value < _SL_COUNT:
+        elif (table := self._table(page, offset)) and value < SERVICE_LEVELS:
             table[offset & 0xF] = value
 
     def _write_lft(self, lid: int, value: int, _: None) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "QP_SMI",
     "Q_KEY_GSI",
     "Q_KEY_SMI",
+    "SERVICE_LEVELS",
     "TIMER_LIMIT",
     "VL15",
     "LinkSpeed",
@@ -111,6 +112,9 @@ def max_pkt_len(code: int) -> int:
     """
     return (mtu_bytes(code) + MAX_HEADER_BYTES) // 4
 
+
+SERVICE_LEVELS: Final = 16
+"""SLs 0..15, as LRH.SL has four bits (IBTA vol 1, 7.6 and 7.7)."""
 
 VL15: Final = 15
 """The management VL: SMPs only, no flow control (IBTA vol 1, 7.6)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+from .codes import SERVICE_LEVELS
 from .layout import Field, Layout
 from .meaning import HEX, Amount, Code
 from .table import Table
@@ -40,7 +41,7 @@ P_KEY_TABLE: Final = Table("P_KeyTable", 32, Field("p_key", 0, 16, meaning=HEX))
 P_KEY_TABLE_MODIFIER: Final = Layout("P_KeyTable AttributeModifier", 4, [Field("port", 0, 16), Field("block", 16, 16)])
 """``port`` is that of a switch; adapters hold 0."""
 
-SL_TO_VL_MAPPING_TABLE: Final = Table("SLtoVLMappingTable", 16, Field("vl", 0, 4))
+SL_TO_VL_MAPPING_TABLE: Final = Table("SLtoVLMappingTable", SERVICE_LEVELS, Field("vl", 0, 4))
 """The VL of each SL; VL 15 discards."""
 
 SL_TO_VL_MODIFIER: Final = Layout(

@@ -17,7 +17,7 @@ from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_coun
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.topology.topology import Port
-from wire.codes import MTU, max_pkt_len, mtu_bytes, mtu_code
+from wire.codes import MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.stimulus import Control
@@ -139,7 +139,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
         name="check",
         cycles=options.cycles,
         seed=options.seed,
-        sl_to_vl=tuple(random.randrange(8) for _ in range(16)),
+        sl_to_vl=tuple(random.randrange(8) for _ in range(SERVICE_LEVELS)),
         switches={"S": switch},
         hosts={f"H{port}": host for port, host in zip(numbers, (first, *others), strict=True)},
         links=tuple(link(port) for port in numbers),

@@ -17,7 +17,7 @@ from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import find_topology, packaged_topologies
 from toolchain.errors import UserError
-from wire.codes import MTU, LinkWidth, max_pkt_len, mtu_bytes
+from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, max_pkt_len, mtu_bytes
 from wire.flow_control import CREDIT_WINDOW
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeParameters, SwitchParameters
 
@@ -127,7 +127,7 @@ def default_fabric(surveyed: Survey, numbers: Iterable[int], cycle_ns: float) ->
         {f"H{port}": lid for port, lid in behind.items() if lid},
         {_SWITCH: table},
         (*(_width(direction) for _number, _slid, direction in wanted), LinkWidth.X4),
-        tuple(range(16)),
+        tuple(range(SERVICE_LEVELS)),
     )
     up = bus_bring_up(topology)
     experiment = Experiment(topology, up.start, MAX_CYCLES, MAX_CYCLES, lambda: iter(()), lambda: iter(up.controls))

@@ -28,7 +28,7 @@ from sm.settings import GID_PREFIX_DEFAULT, SubnetSettings
 from toolchain.errors import UserError
 from verbs.adapter import Adapter
 from verbs.port import Port
-from wire.codes import PortState
+from wire.codes import SERVICE_LEVELS, PortState
 from wire.parameters import AdapterParameters, FabricParameters, adapter_port
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.trace import Kind, Record
@@ -39,7 +39,6 @@ __all__ = ["BringUpMethod", "NotBroughtUp", "VerbsRun", "VerbsTask"]
 BringUpMethod = Literal["sm", "bus"]
 """By our own Subnet Manager, or by register writes."""
 
-_SLS: Final = 16
 _GUID_BITS: Final = 64
 _QUIET_TIMES: Final = 2
 """A packet takes no longer than so many times what an SMP and its answer may, unless a link is away for a while."""
@@ -177,7 +176,9 @@ class VerbsRun:
 
     def _topology(self, lids: dict[str, int]) -> Topology:
         fabric = self._fabric
-        return Topology(fabric, lids, forwarding_tables(fabric, lids), tuple(self._task.widths), tuple(range(_SLS)))
+        return Topology(
+            fabric, lids, forwarding_tables(fabric, lids), tuple(self._task.widths), tuple(range(SERVICE_LEVELS))
+        )
 
     def _managed(self, managers: Mapping[str, ManagerHost]) -> dict[str, int]:
         """The LID of each host's port that has a link, by the fabric's names, as Subnet Managers gave them."""
@@ -215,7 +216,7 @@ class VerbsRun:
     def _add(self, adapter: Adapter, number: int, index: int, name: str, topology: Topology) -> None:
         place = TopologyPort(name, 1)
         vls = self._fabric.nodes[name].vls
-        sl_to_vl = [topology.vl(place, sl) for sl in range(_SLS)]
+        sl_to_vl = [topology.vl(place, sl) for sl in range(SERVICE_LEVELS)]
         self._carrier.hosts.add(VerbsPort(index, adapter, number, vls, sl_to_vl))
 
 

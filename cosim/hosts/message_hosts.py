@@ -21,6 +21,7 @@ from verbs.adapter import Adapter
 from verbs.aeth import AckKind, ack_kind
 from verbs.port import Port
 from verbs.psn import PSN_WINDOW, psn_add, psn_after
+from wire.codes import SERVICE_LEVELS
 from wire.headers import AETH, BTH, LRH
 from wire.opcodes import Operation, Service
 from wire.packet import WORD_BYTES
@@ -29,7 +30,6 @@ from wire.stimulus import Delivery, Post, Taking
 
 __all__ = ["MessageHosts"]
 
-_SLS: Final = 16
 _OPERATION_BITS: Final = 0x1F
 _ANSWERS: Final = {AckKind.ACK: "ACK", AckKind.NAK: "NAK", AckKind.RNR_NAK: "RNR NAK"}
 _RESPONSES: Final = (
@@ -110,7 +110,7 @@ class MessageHosts:
         for number, (node, place, linked) in enumerate(zip(nodes, places, has_link, strict=True), 1):
             self._ends[node] = HostEnd(node, adapter, pd, number)
             if linked:
-                sl_to_vl = [topology.vl(place, sl) for sl in range(_SLS)]
+                sl_to_vl = [topology.vl(place, sl) for sl in range(SERVICE_LEVELS)]
                 vls = topology.fabric.nodes[node].vls
                 self._carrier.hosts.add(VerbsPort(topology.index[node], adapter, number, vls, sl_to_vl))
 

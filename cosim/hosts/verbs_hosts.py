@@ -9,6 +9,7 @@ from typing import Final
 
 from verbs.adapter import Adapter
 from verbs.queue_pair import QueuePair
+from wire.codes import SERVICE_LEVELS
 from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post, Taking
 
@@ -23,7 +24,7 @@ It is also how far a simulation may run without asking its adapters.
 _AHEAD_WORDS: Final = 2 * REACTION_CYCLES
 """What waits in a slot, at least, so that a link is not idle before the adapter hears that there is room again."""
 
-_ALL_SLS: Final = range(16)
+_ALL_SLS: Final = range(SERVICE_LEVELS)
 _VL_BITS: Final = 4
 _LVER: Final = 0x0F
 

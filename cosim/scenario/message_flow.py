@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from cosim.scenario.tables import ANY_HOST, MOST_MESSAGE_BYTES, SLS, AnyFlow, Cycles
-from wire.codes import MTU, mtu_bytes
+from cosim.scenario.tables import ANY_HOST, MOST_MESSAGE_BYTES, AnyFlow, Cycles
+from wire.codes import MTU, SERVICE_LEVELS, mtu_bytes
 from wire.crc import ICRC_BYTES
 from wire.headers import AETH, ATOMIC_ETH, BTH, DETH, IMM_DT, LRH, RETH
 from wire.packet import WORD_BYTES, rows_of_words
@@ -44,7 +44,7 @@ class MessageFlow(AnyFlow):
 
     transport: TransportName
     operation: MessageOperation = "send"
-    sl: int = Field(default=0, ge=0, lt=SLS)
+    sl: int = Field(default=0, ge=0, lt=SERVICE_LEVELS)
     message_bytes: int | None = Field(default=None, ge=_LEAST_BYTES, le=MOST_MESSAGE_BYTES)
     depth: int = Field(default=16, ge=1, le=_MOST_REQUESTS)
     """Messages outstanding at most."""

@@ -15,7 +15,6 @@ from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.tables import (
     ANY_HOST,
-    SLS,
     AnyFlow,
     Drawing,
     Flow,
@@ -30,6 +29,7 @@ from cosim.scenario.tables import (
     Table,
 )
 from cosim.topology.topology import Topology, forwarding_tables, named, parse_end
+from wire.codes import SERVICE_LEVELS
 from wire.parameters import (
     FabricParameters,
     LinkParameters,
@@ -66,7 +66,7 @@ class Scenario(Table):
     symbol_time_ns: float = Field(default=4.0, gt=0, le=1000)
     cycles: int = Field(gt=0, lt=MAX_CYCLES)
     seed: int = Field(default=0, ge=0, lt=1 << 64)
-    sl_to_vl: tuple[int, ...] = tuple(range(SLS))
+    sl_to_vl: tuple[int, ...] = tuple(range(SERVICE_LEVELS))
     """VL of each of the 16 SLs, modulo the data VLs of the link it leaves by."""
     switches: dict[str, Switch] = Field(default_factory=dict)
     hosts: dict[str, Host] = Field(default_factory=dict)
@@ -85,7 +85,7 @@ class Scenario(Table):
     @field_validator("sl_to_vl")
     @classmethod
     def _sixteen(cls, table: tuple[int, ...]) -> tuple[int, ...]:
-        if len(table) != SLS or not all(0 <= vl <= 14 for vl in table):
+        if len(table) != SERVICE_LEVELS or not all(0 <= vl <= 14 for vl in table):
             raise ValueError("expected 16 VLs, each 0..14")
         return table
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from cosim.scenario.limits import MAX_CYCLES
-from wire.codes import MTU, LinkWidth, mtu_bytes
+from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
 from wire.parameters import MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
@@ -16,7 +16,6 @@ from wire.stimulus import ROW_MAX
 __all__ = [
     "ANY_HOST",
     "MOST_MESSAGE_BYTES",
-    "SLS",
     "AnyFlow",
     "Cycles",
     "Drawing",
@@ -40,8 +39,6 @@ ANY_HOST = "*"
 
 _NS_PER_METRE = 5.0
 """Flight time of a cable, copper or fibre: light at two thirds of its speed in vacuum."""
-
-SLS = 16
 
 MOST_MESSAGE_BYTES = 1 << 31
 """IBTA vol 1, 9.7.2."""
@@ -210,8 +207,8 @@ class Flow(AnyFlow):
     @classmethod
     def _sl(cls, sl: Any) -> Any:
         several = sl if isinstance(sl, list | tuple) else [sl]
-        if not several or not all(type(one) is int and 0 <= one < SLS for one in several):
-            raise ValueError(f"expected 0..{SLS - 1}, or a list of them")
+        if not several or not all(type(one) is int and 0 <= one < SERVICE_LEVELS for one in several):
+            raise ValueError(f"expected 0..{SERVICE_LEVELS - 1}, or a list of them")
         if len(set(several)) < len(several):
             raise ValueError("expected SLs that differ")
         return sl if isinstance(sl, int) else tuple(several)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from cosim.topology.topology import Port, Topology
-from wire.codes import LinkWidth, PortState, mtu_code, operational_vls
+from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
 from wire.parameters import SwitchParameters
 from wire.registers import (
     LFT_PAGE,
@@ -176,7 +176,7 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
             yield index, lft_address(lid), port
         linked = [port for port in topology.linked_ports() if port.node == name]
         for out in linked:
-            for sl in range(16):
+            for sl in range(SERVICE_LEVELS):
                 vl = topology.vl(out, sl)
                 if vl != sl % node.vls:
                     for in_port in linked:

@@ -13,7 +13,7 @@ from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import VL15, PortState, mtu_code, operational_vls
+from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters, reset_cycles
 from wire.registers import PortRegister
@@ -296,7 +296,7 @@ def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
         table = topology.tables[port.node]
         lid = random.choice(sorted(table))
         top = max(table)
-        sl = random.randrange(16)
+        sl = random.randrange(SERVICE_LEVELS)
         out = random.choice([one for one in topology.linked_ports() if one.node == port.node])
         no_vl = random.choice((VL15, *range(topology.vls(out), VL15)))
         return random.choice(

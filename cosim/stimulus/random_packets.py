@@ -19,6 +19,7 @@ from wire.codes import (
     LID_PERMISSIVE,
     LNH,
     MTU,
+    SERVICE_LEVELS,
     VL15,
     max_pkt_len,
     mtu_code,
@@ -102,7 +103,7 @@ def _host_packets(
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
             phase_load = load * random.choice(_PHASE_LOADS)
         destination = random.choices(others, weights)[0]
-        sl = random.randrange(16)
+        sl = random.randrange(SERVICE_LEVELS)
         management = random.random() < _VL15_SHARE
         rows = 0
         for _ in range(random.choice(_BURST)):
