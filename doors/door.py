@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Final
 
 from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from cosim.stimulus.actors import Shared, drawn_until
+from cosim.stimulus.late_controls import LateControls
 from doors.clients import Clients
 from doors.flows import LabFlow
 from doors.mads.host_port import ATTRIBUTES, HostPort
@@ -122,8 +123,6 @@ class Door:
         self._ready = ready
         self._tell = tell
         self._queue = self.posted.queue()
-        self._given: Shared[Control] = Shared()
-        self._wanted: deque[tuple[Operation, int, tuple[int, int, int, int]]] = deque()
         self._ready_at: Counter[int] = Counter()
         self._settled = 0
         self._deferring: set[int] = set()
@@ -140,6 +139,8 @@ class Door:
                 adapter = adapter_port(name)[0]
                 port = HostPort(layer, adapter, index, fabric.identity(name).port)
                 self.ports.setdefault(adapter, []).append(port)
+        (first, *_others) = next(iter(self.ports.values()))
+        self._controls = LateControls(controls, host=first.node, known=start)
         self._vls = [node.vls for node in fabric.nodes.values()]
         self._port_at = {port.node: port for ports in self.ports.values() for port in ports}
         self.management = Management(
@@ -187,7 +188,7 @@ class Door:
 
     def control(self, operation: Operation, target: int, args: tuple[int, int, int, int] = (0, 0, 0, 0)) -> None:
         """Give a control operation as soon as possible."""
-        self._wanted.append((operation, target, args))
+        self._controls.want(operation, target, args)
 
     def reset(self, node: int) -> None:
         """Reset a node as soon as possible. None of its ports waits for its link any more."""
@@ -230,13 +231,8 @@ class Door:
         return drawn_until(self._queue, cycle)
 
     def controls(self) -> Iterator[Control]:
-        """The control operations of one run, each drawn when the one before has been given; they never end.
-
-        An operation that changes nothing stands at the end of what is known, which is more when it is given.
-        """
-        queue = self._given.queue()
-        queue.extend([*self.first_controls, self._idle_control(self._start + 1)])
-        return iter(queue.popleft, None)
+        """The control operations of one run, see `cosim.stimulus.late_controls.LateControls.draw`."""
+        return self._controls.draw()
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands a packet to the port that it was delivered at."""
@@ -289,7 +285,7 @@ class Door:
     def _must_run(self) -> bool:
         is_managing = self._manager is not None and self._manager.wake is not None
         management = self.management
-        if self._wanted or self.flows or management.has_work or management.is_carrying or is_managing:
+        if self._controls.has_wanted or self.flows or management.has_work or management.is_carrying or is_managing:
             self.settle(_TRAILING_STEPS * STEP_CYCLES)
         if self._settled > self.now.cycle or self._deferring:
             return True
@@ -320,11 +316,7 @@ class Door:
         """Let the fabric run to a cycle."""
         if reach > self._start:
             self.before_step(self.now.cycle + 1, reach)
-            for number, (operation, target, args) in enumerate(self._wanted):
-                self._given.append(Control(self.now.cycle + 2 + number, operation, target, args))
-            reach = max(reach, self.now.cycle + 2 + len(self._wanted))
-            self._wanted.clear()
-            self._given.append(self._idle_control(reach + 1))
+            reach = self._controls.give(self.now.cycle, reach)
             self._post_flows(reach)
             for post in sorted(self._step, key=lambda post: post.cycle):
                 self.posted.append(post)
@@ -339,11 +331,6 @@ class Door:
             room = _MOST_READY - self._ready_at[source.node]
             for post in flow.posts(self.now.cycle + 1, reach, self._vls[source.node], room):
                 self._post(post)
-
-    def _idle_control(self, cycle: int) -> Control:
-        """Nothing to be received is held up at the first host, as ever."""
-        (first, *_others) = next(iter(self.ports.values()))
-        return Control(cycle, Operation.RECV_STALL, first.node)
 
     # Work.
 

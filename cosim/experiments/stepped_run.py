@@ -19,6 +19,7 @@ from cosim.engines.base import MODEL, NO_TAPS, Taps
 from cosim.experiments.perform import run_beside_model
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.stimulus.actors import Leader, Shared
+from cosim.stimulus.late_controls import LateControls
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison, Names
 from toolchain.errors import UserError
@@ -78,11 +79,10 @@ class SteppedRun:
         self._task = task
         self._goal = 0
         self._end: int | None = None
-        self._wanted: list[tuple[Operation, int, tuple[int, int, int, int]]] = []
-        self._given: Shared[Control] = Shared()
-        self._known = max((control.cycle for control in task.controls), default=0) + 1
+        known = max((control.cycle for control in task.controls), default=0) + 1
         nodes = enumerate(task.fabric.nodes.values())
-        self._first_host = next(index for index, node in nodes if isinstance(node, AdapterParameters))
+        first_host = next(index for index, node in nodes if isinstance(node, AdapterParameters))
+        self._controls = LateControls(task.controls, host=first_host, known=known)
         self._run: greenlet.greenlet | None = None
 
     # What the caller does.
@@ -105,12 +105,12 @@ class SteppedRun:
 
     def control(self, operation: Operation, target: int, args: tuple[int, int, int, int] = (0, 0, 0, 0)) -> None:
         """Gives a control operation as soon as possible, within some thousand cycles."""
-        self._wanted.append((operation, target, args))
+        self._controls.want(operation, target, args)
 
     @property
     def has_wanted(self) -> bool:
         """Whether control operations wait to be given."""
-        return bool(self._wanted)
+        return self._controls.has_wanted
 
     def end(self) -> None:
         """Ends the run; nothing if it is over.
@@ -149,7 +149,7 @@ class SteppedRun:
 
         def spec(actor: Actor | None) -> RunSpec:
             ends = None if actor is None else _Ends(actor, self)
-            return RunSpec(task.fabric, self._controls(), (), MAX_CYCLES, ends)
+            return RunSpec(task.fabric, self._controls.draw(), (), MAX_CYCLES, ends)
 
         self.comparison, _cycles = run_beside_model(
             task.engine,
@@ -176,14 +176,10 @@ class SteppedRun:
 
     def until(self, finished: int) -> int:
         """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`; gives what control operations wait."""
-        if finished >= self._known:
-            first = finished + 2
-            for cycle, wanted in enumerate(self._wanted, first):
-                self._given.append(Control(cycle, *wanted))
-            self._known = max(finished + _CONTROL_CYCLES, first + len(self._wanted))
-            self._wanted.clear()
-            self._given.append(self._idle_control())
-        self.reach = min(self._known, self._goal) if self._goal > finished else self._known
+        if finished >= self._controls.known:
+            self._controls.give(finished, finished + _CONTROL_CYCLES)
+        known = self._controls.known
+        self.reach = min(known, self._goal) if self._goal > finished else known
         return self.reach
 
     def posts_until(self, cycle: int) -> Iterator[Post]:
@@ -195,19 +191,6 @@ class SteppedRun:
 
     def taken(self, taking: Taking) -> None:
         """Others hear it."""
-
-    def _controls(self) -> Iterator[Control]:
-        """The control operations of one run, each drawn when the one before has been given; they never end.
-
-        An operation that changes nothing stands at the end of what is known, which is more when it is given.
-        """
-        queue = self._given.queue()
-        queue.extend([*self._task.controls, self._idle_control()])
-        return iter(queue.popleft, None)
-
-    def _idle_control(self) -> Control:
-        """Nothing to be received is held up at the first host, as ever."""
-        return Control(self._known + 1, Operation.RECV_STALL, self._first_host)
 
 
 class _Ends:
