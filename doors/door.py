@@ -58,6 +58,8 @@ _MOST_READY: Final = 64
 _TRAFFIC: Final = 64
 """With traffic, a MAD may take so many times as long."""
 
+_NOT_UP: Final = "the Subnet Manager could not bring the fabric up: `ironband up` says where it stopped"
+
 _TRAILING_STEPS: Final = 3
 """Steps before time stands still: an engine shows what happened in a step when it has run some more."""
 
@@ -296,10 +298,11 @@ class Door:
         """Wait for programs, or for time to be up for one.
 
         Raises:
-            NoAgent: there is no use in waiting.
+            NoAgent, NotUp: there is no use in waiting.
         """
         if not self._is_ready:
-            raise NoAgent(f"{self.management.silent}: its agent does not answer its own host")
+            silent = self.management.silent
+            raise NotUp(_NOT_UP) if silent is None else NoAgent(f"{silent}: its agent does not answer its own host")
         timer = self.transports.timer(self.now.cycle)
         if timer is not None and not timer.is_for_receiver:
             self.transports.end(timer)
@@ -386,7 +389,7 @@ class Door:
         if self.management.is_carrying:
             return False
         if not manager.complete:
-            raise NotUp("the Subnet Manager could not bring the fabric up: `ironband up` says where it stopped")
+            raise NotUp(_NOT_UP)
         return True
 
     def _post_mad(self, port: HostPort, slot: int, data: bytes) -> None:
