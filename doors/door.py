@@ -205,8 +205,6 @@ class Door:
 
     def until(self, finished: int) -> int:
         """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`; waits for programs."""
-        if finished < self.reach:
-            return self.reach
         self._pass_time(finished)
         if finished < self._start:
             return self._go(self._start)

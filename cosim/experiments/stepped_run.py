@@ -194,7 +194,7 @@ class SteppedRun:
 
 
 class _Ends:
-    """An actor that ends when the run does, and acts in the same cycles wherever an engine's windows end."""
+    """An actor that ends when the run does."""
 
     def __init__(self, actor: Actor, run: SteppedRun) -> None:
         self.posts_until = actor.posts_until
@@ -202,10 +202,7 @@ class _Ends:
         self.taken = actor.taken
         self._actor = actor
         self._run = run
-        self._reach = 0
 
     def until(self, finished: int) -> int:
         """How far the fabric may run, see `cosim.stimulus.run_spec.Actor`."""
-        if finished >= self._reach:
-            self._reach = max(finished, min(self._actor.until(finished), self._run.last))
-        return self._reach
+        return max(finished, min(self._actor.until(finished), self._run.last))

@@ -124,7 +124,7 @@ class MessageHosts:
     def until(self, finished: int) -> int:
         """How far the fabric may run: not beyond what a consumer is to do."""
         if finished < self.reach:
-            # Where engines look in between nothing is done, or what is done would depend on the engine.
+            # At the ends of others' steps nothing is done: where messages go does not depend on who manages the fabric.
             return self.reach
         reach = self._carrier.until(finished)
         due = [self._start] if finished < self._start else [one.due for one in self._connections]

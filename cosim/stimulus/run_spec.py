@@ -29,7 +29,9 @@ class Actor(Protocol):
     """Acts on a fabric in answer to what comes out of it, as software on a host does.
 
     Time goes in steps: the actor says how far the fabric may run, takes all that is delivered until then, and says
-    how far it may run on. So the same deliveries give the same posts on every engine.
+    how far it may run on. So the same deliveries give the same posts on every engine: the actor of a run is asked only
+    at the ends of its own steps (`Stimulus.until`). One of several in an `ActorGroup` is asked at those of the others,
+    too.
     """
 
     def until(self, finished: int) -> int:
@@ -97,6 +99,7 @@ class Stimulus:
         self._only_answers = spec.posts == ()
         self._posts = _Ahead(map(self._check, _in_order(spec.posts)))
         self._actor = spec.actor
+        self._reach = 0
         self._cycles = spec.cycles
 
     def controls_until(self, cycle: int) -> Iterator[Control]:
@@ -114,7 +117,12 @@ class Stimulus:
 
     def until(self, finished: int) -> int:
         """The cycle to which the fabric may run, all cycles below FINISHED being over; FINISHED itself ends the run."""
-        return self._cycles if self._actor is None else min(self._actor.until(finished), self._cycles)
+        if self._actor is None:
+            return self._cycles
+        if finished >= self._reach:
+            # Engines ask in between, too, each elsewhere: what is done there would depend on the engine.
+            self._reach = min(self._actor.until(finished), self._cycles)
+        return self._reach
 
     def delivered(self, delivery: Delivery) -> None:
         """Gives the actor a delivered packet, in order of (cycle, node)."""

@@ -1,10 +1,12 @@
-"""Stimulus that no engine can take is refused."""
+"""Stimulus that no engine can take is refused, and an actor is asked at the ends of its own steps."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from tests.cosim.drivers.echo import PARAMETERS
-from wire.stimulus import Control, Operation, Post
+from wire.stimulus import Control, Delivery, Operation, Post, Taking
 
 WORDS = (1, 2, 3, 4, 5)
 
@@ -41,3 +43,38 @@ def test_stimulus_that_cannot_act_is_refused(controls: list[Control], posts: lis
 def test_run_of_no_cycles_is_refused() -> None:
     with pytest.raises(ValueError, match="cycles 0: expected 1 and above"):
         RunSpec(PARAMETERS, [], [], 0)
+
+
+class Stepping:
+    """An actor with steps of 30 cycles, which ends the run at the end of the fourth one."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def until(self, finished: int) -> int:
+        self.asked.append(finished)
+        return min(finished + 30, max(finished, 120))
+
+    def posts_until(self, cycle: int) -> Iterator[Post]:
+        return iter(())
+
+    def delivered(self, delivery: Delivery) -> None: ...
+    def taken(self, taking: Taking) -> None: ...
+
+
+@pytest.mark.parametrize("window", [1, 7, 10, 30, 45, 1000])
+def test_an_actor_is_asked_at_the_ends_of_its_own_steps_wherever_an_engine_asks(window: int) -> None:
+    actor = Stepping()
+    stimulus = Stimulus(RunSpec(PARAMETERS, [], [], 1000, actor))
+    finished = 0
+    while (reach := stimulus.until(finished)) > finished:
+        finished = min(reach, finished + window)
+    assert finished == 120
+    assert actor.asked == [0, 30, 60, 90, 120]
+
+
+def test_an_actor_is_asked_no_more_when_the_run_ends_in_a_step() -> None:
+    actor = Stepping()
+    stimulus = Stimulus(RunSpec(PARAMETERS, [], [], 50, actor))
+    assert [stimulus.until(finished) for finished in (0, 29, 30, 49)] == [30, 30, 50, 50]
+    assert actor.asked == [0, 30]
