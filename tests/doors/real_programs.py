@@ -11,10 +11,12 @@ import pytest
 _PROCESSORS = Path("/sys/devices/system/cpu")
 
 
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Programs without which there is nothing to test."""
+def needs(*programs: str, package: str | None = None) -> pytest.MarkDecorator:
+    """Programs without which there is nothing to test, and the Debian package that has them."""
     missing = [name for name in programs if shutil.which(name) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"NOT TESTED with real programs, not there: {' '.join(missing)}")
+    remedy = f" (apt-get install {package})" if package else ""
+    reason = f"NOT TESTED with real programs, not there: {' '.join(missing)}{remedy}"
+    return pytest.mark.skipif(bool(missing), reason=reason)
 
 
 def needs_ucx_perftest() -> pytest.MarkDecorator:

@@ -13,14 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.doors.ideal_wire import IdealWire
+from tests.doors.real_programs import needs
 
 SERVER = "127.87.0.1"
 TESTS = Path("/usr/share/doc/rdma-core/tests")
-
-
-def needs(program: str, package: str) -> None:
-    if shutil.which(program) is None:
-        pytest.skip(f"NOT TESTED with {program}: apt-get install {package}")
 
 
 @pytest.fixture
@@ -60,8 +56,8 @@ def talk(wire: IdealWire, server: str, client: str, result: str = "") -> tuple[s
     raise AssertionError(printed + heard)
 
 
+@needs("rping", package="rdmacm-utils")
 def test_rping(wire):
-    needs("rping", "rdmacm-utils")
     _heard, printed = talk(wire, "rping -s -C 5", f"rping -c -v -a {SERVER} -C 5")
     pings = re.findall(r"rdma-ping-(\d): (\S+)", printed)
     letters = bytes(range(65, 123)).decode()
@@ -69,18 +65,18 @@ def test_rping(wire):
     assert wire.packets > 30
 
 
+@needs("ib_write_lat", package="perftest")
 @pytest.mark.parametrize("program", ["ib_write_lat -R -n 50", "ib_send_lat -R -n 50 -e", "ib_read_bw -R -n 50"])
 def test_perftest_connects_by_rdma_cm(wire, program):
-    needs("ib_write_lat", "perftest")
     heard, printed = talk(wire, program, f"{program} {SERVER}")
     for text in (heard, printed):
         assert re.search(r"rdma_cm QPs\s*: ON", text)
         assert re.search(r"\n +\d+ +50 +\d", text)
 
 
+@needs("fi_pingpong", package="libfabric-bin")
 @pytest.mark.parametrize("options", ["-p verbs -e msg", "-p verbs -e dgram", "-p verbs;ofi_rxm -e rdm"])
 def test_libfabric_over_verbs(wire, options):
-    needs("fi_pingpong", "libfabric-bin")
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
@@ -92,6 +88,7 @@ def test_libfabric_over_verbs(wire, options):
     assert re.search(result, printed)
 
 
+@needs("ucmatose", "udaddy", "rdma_server", "riostream", "rstream", package="rdmacm-utils")
 @pytest.mark.parametrize(
     ("server", "client"),
     [
@@ -104,12 +101,11 @@ def test_libfabric_over_verbs(wire, options):
     ids=lambda text: text.split()[0],
 )
 def test_rdma_cores_examples(wire, server, client):
-    needs(server.split()[0], "rdmacm-utils")
     talk(wire, server, client)
 
 
+@needs("io_demo", package="ucx-utils")
 def test_ucx_connects_by_rdma_cm(wire):
-    needs("io_demo", "ucx-utils")
     only = ["env", "UCX_TLS=rc_verbs,ud_verbs", "UCX_NET_DEVICES=rxe_ironband0:1", "io_demo", "-q", "-d", "4096"]
     with beside(wire, *only, host="H1") as listening:
         assert listening.stdout is not None
@@ -119,24 +115,24 @@ def test_ucx_connects_by_rdma_cm(wire):
     assert wire.packets > 80
 
 
+@needs("rping", package="rdmacm-utils")
 def test_nobody_listening_is_a_refused_connection(wire):
-    needs("rping", "rdmacm-utils")
     with beside(wire, "rping", "-c", "-a", SERVER, "-C", "1", host="H2") as asking:
         printed = asking.communicate(timeout=60)[0]
     assert asking.returncode
     assert "RDMA_CM_EVENT_REJECTED, error 8" in printed
 
 
+@needs("rping", package="rdmacm-utils")
 def test_an_address_that_nobody_has_cannot_be_resolved(wire):
-    needs("rping", "rdmacm-utils")
     with beside(wire, "rping", "-c", "-a", "10.1.2.3", "-C", "1", host="H2") as asking:
         printed = asking.communicate(timeout=60)[0]
     assert asking.returncode
     assert "RDMA_CM_EVENT_ADDR_ERROR, error -113" in printed
 
 
+@needs("rping", package="rdmacm-utils")
 def test_a_server_that_is_killed_disconnects_its_client(wire):
-    needs("rping", "rdmacm-utils")
     with beside(wire, "rping", "-s", host="H1") as listening:
         for _ in range(100):
             with beside(wire, "rping", "-c", "-v", "-a", SERVER, host="H2") as asking:
