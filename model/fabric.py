@@ -1,7 +1,7 @@
 """A fabric of switches and adapters: the golden model's public interface."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
@@ -94,7 +94,7 @@ class Fabric:
 
     Memory does not grow with the length of a run: controls and posts, each in order of their cycles, are consumed
     as they are needed. A delivery is reported when the packet's last word is read, three cycles before the cycle of
-    the delivery.
+    the delivery. The trace has records of these KINDS alone, of all without it.
 
     Attributes:
         kernel: the calendar.
@@ -110,8 +110,9 @@ class Fabric:
         controls: Iterable[Control] = (),
         posts: Iterable[Post] = (),
         on_deliver: Callable[[Delivery], None] | None = None,
+        kinds: Collection[int] | None = None,
     ) -> None:
-        self.kernel = kernel = Kernel()
+        self.kernel = kernel = Kernel(kinds)
         self._parameters = parameters
         self._names = list(parameters.nodes)
         self._on_deliver = on_deliver

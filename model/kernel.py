@@ -12,7 +12,7 @@ phases, so that what is computed from values visible at c, and registered, is vi
 The cycle's records leave after it, in order.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
@@ -42,14 +42,17 @@ _make = tuple.__new__
 class Kernel:
     """A calendar: events by (cycle, phase), in the order in which they were scheduled.
 
+    Records of other KINDS than these do not leave; without it all do.
+
     Attributes:
         now: the current cycle.
     """
 
-    __slots__ = ("_buckets", "_keys", "_records", "now")
+    __slots__ = ("_buckets", "_keys", "_kinds", "_records", "now")
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Collection[int] | None = None) -> None:
         self.now = 0
+        self._kinds = None if kinds is None else frozenset(kinds)
         self._keys: list[int] = []  # a heap of the keys (cycle and phase) of the buckets
         self._buckets: dict[int, list[tuple[Callable[[Any], None], Any]]] = {}
         self._records: list[Record] = []  # a heap of those that have not left
@@ -67,13 +70,17 @@ class Kernel:
     def record(self, fields: tuple[int, ...]) -> Record:
         """Put a record into the trace, in its cycle, the current one or one ahead; returns it."""
         record = _make(Record, fields)
-        heappush(self._records, record)
+        kinds = self._kinds
+        if kinds is None or fields[2] in kinds:
+            heappush(self._records, record)
         return record
 
     def withdraw(self, record: Record) -> None:
         """Take back a record of a cycle ahead."""
-        self._records.remove(record)
-        heapify(self._records)
+        kinds = self._kinds
+        if kinds is None or record.kind in kinds:
+            self._records.remove(record)
+            heapify(self._records)
 
     def forget(self, dead: Container[int], is_theirs: Callable[[Record], bool]) -> None:
         """Nothing that was to come of these objects, given by id, does, nor do their records of the cycles ahead."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from cosim.stimulus.message_events import MessageEvent
 from cosim.stimulus.packet import Packet
 from sm.events import Event
 from wire.stimulus import Delivery
-from wire.trace import Record
+from wire.trace import Kind, Record
 
 __all__ = ["Audience", "CycleListener", "Observer", "PacketsUntil"]
 
@@ -20,7 +20,13 @@ PacketsUntil: TypeAlias = Callable[[int | None], Iterable[Packet]]
 
 
 class Observer:
-    """Follows a run. Subclasses override what they have a use for."""
+    """Follows a run. Subclasses override what they have a use for.
+
+    Attributes:
+        kinds: of records that it observes.
+    """
+
+    kinds: ClassVar[Collection[int]] = frozenset(Kind)
 
     def offer(self, packet: Packet) -> None:
         """A host has the packet to send; in the order of cycles, before what is observed of its cycle."""
@@ -56,6 +62,9 @@ class Audience:
     """Passes a run to its observers, in their order, to each what it has a use for.
 
     `packets` are those that hosts offer, by cycle. They are drawn up to the cycle of what is passed, and none is kept.
+
+    Attributes:
+        kinds: of records that an observer has a use for.
     """
 
     def __init__(self, observers: Sequence[Observer], packets: Iterator[Packet]) -> None:
@@ -63,7 +72,13 @@ class Audience:
             unused = getattr(Observer, method)
             return [getattr(one, method) for one in observers if getattr(type(one), method) is not unused]
 
-        self._offer, self._observe, self._deliver = users("offer"), users("observe"), users("deliver")
+        self._offer, self._deliver = users("offer"), users("deliver")
+        self._observe: dict[int, list[Callable[[Record], None]]] = {kind: [] for kind in Kind}
+        for one in observers:
+            if type(one).observe is not Observer.observe:
+                for kind in one.kinds:
+                    self._observe[kind].append(one.observe)
+        self.kinds = frozenset(kind for kind, observers in self._observe.items() if observers)
         self._manage, self._follow_message, self._finish = users("manage"), users("follow_message"), users("finish")
         self._packets = packets if self._offer else iter(())
         self._next = next(self._packets, None)
@@ -85,7 +100,7 @@ class Audience:
         for record in records:
             if self._answers is not None or (self._next is not None and self._next.cycle <= record.cycle):
                 self._offer_until(record.cycle)
-            for observe in observers:
+            for observe in observers[record.kind]:
                 observe(record)
             yield record
 

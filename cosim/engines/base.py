@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -89,6 +89,7 @@ class RunOptions:
         waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
         on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record is yielded.
         taps: where links are looked at.
+        kinds: of records that somebody reads, all without it; an engine may leave out the others.
         progress: called now and then with the cycles simulated so far.
     """
 
@@ -96,6 +97,7 @@ class RunOptions:
     waves: Path | None = None
     on_delivery: Callable[[Delivery], None] | None = None
     taps: Taps = NO_TAPS
+    kinds: Collection[int] | None = None
     progress: Callable[[int], None] = lambda cycles: None
 
     def deliver(self, deliveries: Iterable[Delivery]) -> None:

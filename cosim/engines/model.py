@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 
 from cosim.engines import compiled_model
 from cosim.engines.base import RunOptions, Taps
@@ -34,8 +34,12 @@ class ModelRun:
         taps: Taps,
         *,
         posts_ahead: bool = False,
+        kinds: Collection[int] | None = None,
     ) -> None:
-        """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor."""
+        """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor.
+
+        KINDS: of records that somebody reads, all without it.
+        """
         self.finished = 0
         self._stimulus = stimulus
         self._on_delivery = on_delivery
@@ -48,6 +52,7 @@ class ModelRun:
             stimulus.controls_until(spec.cycles),
             () if self._posts_ahead else stimulus.posts_until(spec.cycles),
             self._deliver if self._wanted else None,
+            None if kinds is None else {*kinds, Kind.DELIVER, Kind.SEND},
         )
         if spec.played:
             self.fabric.play(spec.played, spec.plays)
@@ -89,7 +94,7 @@ class ModelRun:
 
 def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the model; see `cosim.engines.base.Engine`."""
-    run = ModelRun(spec, Stimulus(spec), options.on_delivery, options.taps)
+    run = ModelRun(spec, Stimulus(spec), options.on_delivery, options.taps, kinds=options.kinds)
     for count, record in enumerate(run.records(spec.cycles)):
         if count % _PROGRESS_RECORDS == 0:
             options.progress(record.cycle)

@@ -59,13 +59,14 @@ def run(
     waves: Path | None = None,
     on_delivery: Callable[[Delivery], None] | None = None,
     taps: Taps = NO_TAPS,
+    kinds: Collection[int] | None = None,
 ) -> Run:
     """Run a specification on an engine.
 
     Args:
         engine: one of ENGINES.
         spec: the fabric and its stimulus.
-        work_dir, waves, on_delivery, taps: see `RunOptions`.
+        work_dir, waves, on_delivery, taps, kinds: see `RunOptions`.
         rtl: the nodes that the engine simulates, by name, all without it; the others are the golden model.
 
     Returns:
@@ -87,7 +88,7 @@ def run(
         raise WholeFabricsOnly(
             f"{engine}: packets are played by the golden model: expected some nodes that are not RTL"
         )
-    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps))
+    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps, kinds))
 
 
 def _engine(name: str) -> Engine:

@@ -38,16 +38,17 @@ class CounterReader(Observer):
         values: by port and counter, as it was read last.
     """
 
+    kinds = frozenset({Kind.BUS_READ})
+
     def __init__(self, fabric: FabricParameters) -> None:
         self.values: dict[tuple[Port, Counter], int] = {}
         self._nodes = list(fabric.nodes)
 
     def observe(self, record: Record) -> None:
         """Takes a record."""
-        if record.kind == Kind.BUS_READ:
-            page, offset = place_of_address(BusRead.address.read(record))
-            port = Port(self._nodes[port_of_source(record.source)[0]], page)
-            self.values[port, Counter(offset)] = BusRead.value.read(record)
+        page, offset = place_of_address(BusRead.address.read(record))
+        port = Port(self._nodes[port_of_source(record.source)[0]], page)
+        self.values[port, Counter(offset)] = BusRead.value.read(record)
 
 
 class LinkControl:

@@ -77,19 +77,27 @@ def run_beside_model(
     Raises:
         What the engines raise (cosim.engines.simulation.run).
     """
+    is_compared = compared and engine != MODEL
     first = spec(ActorGroup(carriers) if carriers else None)
     run = simulation.run(
-        engine, first, work_dir / engine, rtl=rtl, waves=waves, on_delivery=audience.on_delivery, taps=taps
+        engine,
+        first,
+        work_dir / engine,
+        rtl=rtl,
+        waves=waves,
+        on_delivery=audience.on_delivery,
+        taps=taps,
+        kinds=None if is_compared else audience.kinds,
     )
     comparison = None
     with run as records:
         seen = audience.follow(records)
-        if engine == MODEL or not compared:
-            deque(seen, maxlen=0)
-        else:
+        if is_compared:
             second = spec(ActorGroup([Replay(carrier) for carrier in carriers]) if carriers else None)
             with simulation.run(MODEL, second, work_dir / MODEL) as expected:
                 comparison = compare(expected, seen)
+        else:
+            deque(seen, maxlen=0)
     audience.finish()
     return comparison, run.cycles_done
 

@@ -227,16 +227,17 @@ class _WaitingPorts(Observer):
         ports: sources of their records.
     """
 
+    kinds = frozenset({Kind.STATE})
+
     def __init__(self) -> None:
         self.ports: set[int] = set()
 
     def observe(self, record: Record) -> None:
         """Takes a record."""
-        if record.kind == Kind.STATE:
-            if State.state.read(record) == PortState.ACTIVE_DEFER:
-                self.ports.add(record.source)
-            else:
-                self.ports.discard(record.source)
+        if State.state.read(record) == PortState.ACTIVE_DEFER:
+            self.ports.add(record.source)
+        else:
+            self.ports.discard(record.source)
 
 
 def _linked_hosts(fabric: FabricParameters) -> list[str]:

@@ -2,7 +2,7 @@
 
 import random
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import pytest
 
@@ -62,6 +62,7 @@ class Star:
         self.delivered: list[Delivery] = []
         self.records: list[Record] = []
         self.fabric: Fabric | None = None
+        self.kinds: Collection[int] | None = None
         self._next = 2
         for i in range(1, ports + 1):
             self.write(0, lft_address(i), i)
@@ -122,7 +123,7 @@ class Star:
         if self.fabric is None:
             controls = sorted(self.controls, key=lambda control: control.cycle)
             posts: Iterable[Post] = sorted(self.posts, key=lambda post: post.cycle)
-            self.fabric = Fabric(self.parameters, controls, posts, self.delivered.append)
+            self.fabric = Fabric(self.parameters, controls, posts, self.delivered.append, self.kinds)
         self.records += self.fabric.run(until)
         return self
 

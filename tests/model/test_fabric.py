@@ -270,6 +270,16 @@ def test_a_packet_taken_whole_is_what_its_rows_would_have_been(star, ready, seed
     assert quick == by_rows
 
 
+@pytest.mark.parametrize("seed", [1, 26, 37, 45, 56, 58])  # in these, records are withdrawn
+def test_records_of_kinds_that_nobody_reads_are_left_out_and_nothing_else_changes(star, ready, seed):
+    whole, part = stormy(star, ready, seed).run(15_000), stormy(star, ready, seed)
+    part.kinds = {Kind.STATE, Kind.TX_DISCARD, Kind.BUS_READ}
+    part.run(15_000)
+    assert part.records == [record for record in whole.records if record.kind in part.kinds]
+    assert {record.kind for record in part.records} >= {Kind.STATE, Kind.BUS_READ}
+    assert part.delivered == whole.delivered
+
+
 @pytest.mark.parametrize("seed", range(100, 115))
 def test_what_the_matching_passes_over_would_have_chosen_nothing(star, ready, seed):
     """A pass over all outputs in every cycle, and flags computed in every cycle, change nothing."""

@@ -30,6 +30,26 @@ def test_packets_are_offered_up_to_the_cycle_of_a_record_before_it_is_observed()
     assert [one.cycle for one in seen.records] == [2, 3, 5, 7]
 
 
+class StatesOnly(Recorder):
+    """Has a use for records of one kind."""
+
+    kinds = frozenset({Kind.STATE})
+
+
+def test_an_observer_gets_records_of_its_kinds_alone():
+    all_kinds, states = Recorder(), StatesOnly()
+    given = [Record(cycle, 1, kind) for cycle, kind in enumerate((Kind.SEND, Kind.STATE, Kind.DELIVER))]
+    assert list(Audience([states, Observer(), all_kinds], iter(())).follow(given)) == given
+    assert states.records == given[1:2]
+    assert all_kinds.records == given
+
+
+def test_what_no_observer_has_a_use_for_is_told():
+    assert Audience([Observer()], iter(())).kinds == set()
+    assert Audience([Observer(), StatesOnly()], iter(())).kinds == {Kind.STATE}
+    assert Audience([StatesOnly(), Recorder()], iter(())).kinds == set(Kind)
+
+
 def test_packets_are_offered_up_to_the_cycle_of_a_delivery_before_it_is_given():
     seen = Recorder()
     audience = Audience([seen], iter(packets(3, 5)))

@@ -1,12 +1,16 @@
-"""The golden model as an engine: what it does not do."""
+"""The golden model as an engine: what it does not do, and what it leaves out."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from cosim.engines.base import WavesUnsupported
 from cosim.engines.simulation import run
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from tests.cosim.engines.echo_engines import random_spec
+from wire.stimulus import Delivery
+from wire.trace import Kind, Record
 
 
 def test_model_has_no_waves(tmp_path: Path) -> None:
@@ -15,3 +19,15 @@ def test_model_has_no_waves(tmp_path: Path) -> None:
         run("model", random_spec(1), tmp_path, waves=tmp_path / "w.fst") as records,
     ):
         list(records)
+
+
+def test_records_that_nobody_reads_are_left_out_and_what_is_delivered_is_the_same(tmp_path: Path) -> None:
+    def trace(kinds: Collection[int] | None) -> tuple[list[Record], list[Delivery]]:
+        spec, delivered = check_experiment(CheckOptions(ports=4, cycles=8_000, sim="model")).spec(), list[Delivery]()
+        with run("model", spec, tmp_path, on_delivery=delivered.append, kinds=kinds) as records:
+            return list(records), delivered
+
+    (whole, all_delivered), (part, delivered) = trace(None), trace({Kind.STATE})
+    assert len(part) < len(whole) / 2
+    assert [one for one in part if one.kind == Kind.STATE] == [one for one in whole if one.kind == Kind.STATE] != []
+    assert delivered == all_delivered != []
