@@ -74,6 +74,8 @@ class ModelTaps:
 
     def look(self, until: int) -> None:
         """Hand on what can be known when all cycles below UNTIL are over."""
+        if not self._taps:
+            return
         seen = [(number, packet) for number, tap in enumerate(self._taps) for packet in tap.packets(until)]
         self._in_order.give(seen, min((tap.begins_from() for tap in self._taps), default=until))
 

@@ -82,7 +82,9 @@ class ActorGroup:
     def posts_until(self, cycle: int) -> Iterator[Post]:
         """Packets of all of them for CYCLE or before that were not given yet."""
         drawn = [posts for actor in self._actors if (posts := list(actor.posts_until(cycle)))]
-        return iter(drawn[0]) if len(drawn) == 1 else heapq.merge(*drawn, key=lambda post: post.cycle)
+        if len(drawn) > 1:
+            return heapq.merge(*drawn, key=lambda post: post.cycle)
+        return iter(drawn[0] if drawn else ())
 
     def delivered(self, delivery: Delivery) -> None:
         """All of them get it."""
