@@ -32,9 +32,10 @@ __all__ = ["bench"]
 )
 @json_option
 def bench(quick: bool, only: tuple[str, ...], ports: int, seed: int, growing: bool, json_file: str | None) -> int:
-    """Latency, throughput, speed of simulation and memory, each beside its target.
+    """Latency, throughput, speed and memory, each beside its target.
 
-    Builds of simulators that are not there yet are made first. Exit status 1 if a figure misses its target.
+    Speed is that of the simulators and of the golden model. Builds of simulators that are not there yet are made first.
+    Exit status 1 if a figure misses its target.
     """
     if growing and (quick or only):
         raise click.UsageError("--growth: measures something else, so neither --quick nor --only goes with it")

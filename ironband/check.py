@@ -51,10 +51,10 @@ __all__ = ["check"]
 def check(
     waves: Path | None, capture_file: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
 ) -> int:
-    """Random traffic through one switch: the RTL against the golden model, event by event.
+    """Random traffic through one switch: RTL against golden model.
 
-    Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors are random and follow from
-    the seed. Exit status 1 at the first difference, or if a host got what it should not.
+    They are compared event by event. Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors
+    are random and follow from the seed. Exit status 1 at the first difference, or if a host got what it should not.
     """
 
     from pydantic import ValidationError

@@ -47,10 +47,11 @@ def _loads(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option("--out", type=DIRECTORY, metavar="DIR", default=Path("out/curves"), help="Where the picture goes.")
 @json_option
 def curves(loads: tuple[float, ...], sim: str, out: Path, json_file: str | None, **given: Any) -> int:
-    """Measure throughput and latency over offered load, with virtual output queues and with FIFOs.
+    """Throughput and latency over offered load, of VOQs and of FIFOs.
 
-    The load is uniform and random: each host sends to random others. The same packets also go through two ideal
-    switches, one with output queues and one with input FIFOs, for comparison.
+    Both kinds of switch, with virtual output queues and with FIFOs at its inputs, get the same load, which is uniform
+    and random: each host sends to random others. The same packets also go through two ideal switches, one with output
+    queues and one with input FIFOs, for comparison.
     """
     with input_errors():
         directory = output_directory(out)

@@ -46,9 +46,10 @@ _DEFAULTS = SwitchParameters()
 @click.option("--force", is_flag=True, help="Write to a directory that is not empty.")
 @json_option
 def export(trace: bool, directory: Path, force: bool, json_file: str | None, **given: Any) -> int:
-    """Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.
+    """Write a switch as Verilog, with test bench and FuseSoC core.
 
-    The test bench needs Icarus Verilog and no Python: `make sim` in DIR.
+    Beside the Verilog and the list of its ports there is a test bench. It needs Icarus Verilog and no Python: `make
+    sim` in DIR.
     """
     parameters = switch_parameters(**given)
     started = time.monotonic()

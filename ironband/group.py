@@ -14,18 +14,18 @@ __all__ = ["SUBCOMMANDS", "ironband", "run_command"]
 _BAD_USE = 2
 
 SUBCOMMANDS: Final = {
-    "bench": "Latency, throughput, speed of simulation and memory, each beside its target.",
-    "check": "Random traffic through one switch: the RTL against the golden model, event by event.",
-    "curves": "Measure throughput and latency over offered load, with virtual output queues and with FIFOs.",
-    "export": "Write the Verilog of a switch, its port list, a test bench, and a FuseSoC core.",
-    "measure": "Measure credits, times and buffers of a simulated fabric, or of any other, from captures alone.",
-    "play": "Send the packets of CAPTURE into a fabric and tell what each port makes of them, and what it sends back.",
-    "run": "Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.",
-    "serve": "Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.",
-    "show": "Show the packets of CAPTURE: a line each as an analyser does, a ladder, or the times between them.",
-    "synth": "Area and clock of a switch on a Lattice ECP5, by Yosys and nextpnr.",
-    "tell": "Tell the server of a fabric what to do: cut or restore a link, make errors or traffic, read counters.",
-    "up": "Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.",
+    "bench": "Latency, throughput, speed and memory, each beside its target.",
+    "check": "Random traffic through one switch: RTL against golden model.",
+    "curves": "Throughput and latency over offered load, of VOQs and of FIFOs.",
+    "export": "Write a switch as Verilog, with test bench and FuseSoC core.",
+    "measure": "Measure credits, times and buffers of a fabric from captures.",
+    "play": "Send the packets of CAPTURE into a fabric; tell what it does.",
+    "run": "Simulate SCENARIO and tell what happened.",
+    "serve": "Offer the fabric of TOPOLOGY to programs that others wrote.",
+    "show": "Show the packets of CAPTURE: lines, a ladder, times between.",
+    "synth": "Area and clock of a switch on an ECP5, by Yosys and nextpnr.",
+    "tell": "Tell the server of a fabric what to do.",
+    "up": "Bring up the fabric of TOPOLOGY by a Subnet Manager's SMPs alone.",
 }
 """The first sentence of each subcommand's help. A subcommand is the function of its name in the module of its name."""
 
@@ -43,10 +43,8 @@ class _Subcommands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = formatter.width - 6 - max(map(len, SUBCOMMANDS))
-        lines = [(name, click.Command(name, help=text).get_short_help_str(width)) for name, text in SUBCOMMANDS.items()]
         with formatter.section("Commands"):
-            formatter.write_dl(lines)
+            formatter.write_dl(list(SUBCOMMANDS.items()))
 
 
 @click.group(

@@ -69,10 +69,10 @@ def play(
     waves: Path | None,
     json_file: str | None,
 ) -> int:
-    """Send the packets of CAPTURE into a fabric and tell what each port makes of them, and what it sends back.
+    """Send the packets of CAPTURE into a fabric; tell what it does.
 
-    CAPTURE is an ERF, pcap or pcapng file of InfiniBand. Exit status 1 if ports do not send back what the capture of a
-    run of the same fabric has, or if RTL and golden model differ.
+    What each port makes of them is told, and what it sends back. CAPTURE is an ERF, pcap or pcapng file. Exit status 1
+    if ports do not send back what the capture of a run of the same fabric has, or if RTL and golden model differ.
     """
     if capture == STDOUT or is_special(Path(capture)):
         raise click.UsageError(f"{capture}: a pipe, and a capture is read more than once: expected a file")

@@ -45,10 +45,11 @@ def run(
     seed: int | None,
     by: Literal["smp", "bus"],
 ) -> int:
-    """Simulate SCENARIO, a TOML file or the name of one that comes with Ironband, and tell what happened.
+    """Simulate SCENARIO and tell what happened.
 
-    The Subnet Manager brings the fabric up. The golden model runs beside the RTL, and every event of both is
-    compared. Exit status 1 if they differ or a host got what it should not.
+    SCENARIO is a TOML file, or the name of one that comes with Ironband. The Subnet Manager brings the fabric up. The
+    golden model runs beside the RTL, and every event of both is compared. Exit status 1 if they differ or a host got
+    what it should not.
     """
     with input_errors():
         from cosim.scenario.scenario_file import load_scenario

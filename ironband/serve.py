@@ -76,11 +76,12 @@ def serve(
     capture_at: tuple[str, ...],
     json_file: str | None,
 ) -> int:
-    """Offer the fabric of TOPOLOGY to OpenSM, infiniband-diags and other programs that others wrote.
+    """Offer the fabric of TOPOLOGY to programs that others wrote.
 
-    TOPOLOGY is a file of ibsim or ibnetdiscover, or the name of one that comes with Ironband. With -- COMMAND, run
-    that at a host of the fabric and end with its exit status; without one, say how to run programs from other
-    terminals, and do what lines on standard input or `ironband tell` say. Exit status 1 if RTL and golden model differ.
+    OpenSM and infiniband-diags are some, and programs of verbs. TOPOLOGY is a file of ibsim or ibnetdiscover, or the
+    name of one that comes with Ironband. With -- COMMAND, run that at a host of the fabric and end with its exit
+    status; without one, say how to run programs from other terminals, and do what lines on standard input or `ironband
+    tell` say. Exit status 1 if RTL and golden model differ.
     """
     with input_errors():
         described = read_topology(find_topology(topology))

@@ -55,10 +55,11 @@ def _opcode(text: str) -> int:
 )
 @json_option
 def show(capture: str, view: str, bin_ns: int, gbps: float, json_file: str | None, **asked: Any) -> int:
-    """Show the packets of CAPTURE: a line each as an analyser does, a ladder, or the times between them.
+    """Show the packets of CAPTURE: lines, a ladder, times between.
 
-    CAPTURE is an ERF, pcap or pcapng file of InfiniBand, or - for standard input. Of options given more than once
-    one has to fit: --port S --port H1 --lid 3 shows what is at S or at H1, and from LID 3 or to it.
+    A line each is what an analyser shows. CAPTURE is an ERF, pcap or pcapng file of InfiniBand, or - for standard
+    input. Of options given more than once one has to fit: --port S --port H1 --lid 3 shows what is at S or at H1, and
+    from LID 3 or to it.
     """
     with input_errors():
         from capture.selection import Selection

@@ -63,7 +63,7 @@ def synth(
     json_file: str | None,
     **given: Any,
 ) -> int:
-    """Area and clock of a switch on a Lattice ECP5, by Yosys and nextpnr.
+    """Area and clock of a switch on an ECP5, by Yosys and nextpnr.
 
     Exit status 1 if it does not fit or is slower than --freq. Needs the extra `synth`.
     """

@@ -20,9 +20,10 @@ _MOST_BYTES = 1 << 16
 @click.argument("words", nargs=-1, required=True)
 @click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Which server.  [default: $IRONBAND_DIR]")
 def tell(words: tuple[str, ...], at: Path | None) -> int:
-    """Tell the server of a fabric what to do: cut or restore a link, make errors or traffic, read counters.
+    """Tell the server of a fabric what to do.
 
-    WORDS are, for example: cut 'SW1[1]', flow H1 H2 0.9, counters H2, quit.
+    Cut or restore a link, make errors or traffic, read counters. WORDS are, for example: cut 'SW1[1]', flow H1 H2 0.9,
+    counters H2, quit.
     """
     line = " ".join(words).strip()
     if not line:

@@ -78,7 +78,7 @@ def up(
     capture_at: tuple[str, ...],
     json_file: str | None,
 ) -> int:
-    """Bring up the fabric of TOPOLOGY with nothing but a Subnet Manager's SMPs.
+    """Bring up the fabric of TOPOLOGY by a Subnet Manager's SMPs alone.
 
     TOPOLOGY is a file of ibsim or ibnetdiscover, or the name of one that comes with Ironband. Exit status 1 if it does
     not come up as the file has it, or if RTL and golden model differ.

@@ -18,7 +18,10 @@ _BLOCKS: Final = click.IntRange(36, 4095)
 
 @click.group()
 def measure() -> None:
-    """Measure credits, times and buffers of a simulated fabric, or of any other, from captures alone."""
+    """Measure credits, times and buffers of a fabric from captures.
+
+    The fabric is simulated, or with --from any other.
+    """
 
 
 def _packets(default: int, what: str) -> Callable[[_Command], _Command]:
@@ -43,7 +46,10 @@ def _options(command: _Command) -> _Command:
 @_packets(2048, "Of the burst of packets of one block.")
 @click.option("--buffer-blocks", type=_BLOCKS, default=512, help="Input buffer of the switch, which drains.")
 def credits(**asked: Any) -> int:
-    """Follow FCTBS and FCCL: are all blocks counted, how does room come back, how often is it told."""
+    """Follow FCTBS and FCCL in what passes a link.
+
+    Are all blocks counted, how does room come back, how often is it told?
+    """
     with input_errors():
         from ironband.measure.credits import measure_credits
 
@@ -60,7 +66,10 @@ def credits(**asked: Any) -> int:
     help="Of the RDMA WRITE that packets are of: uc, without answers, or rc, with ACKs.",
 )
 def intervals(**asked: Any) -> int:
-    """Time one flow, and two to one receiver, as the link has it and as the hosts' own clocks do."""
+    """Time one flow, and two to one receiver, by link and by host.
+
+    The link's times are those of the cable, the hosts' those of their own clocks.
+    """
     with input_errors():
         from ironband.measure.intervals import measure_intervals
 
@@ -73,7 +82,7 @@ def intervals(**asked: Any) -> int:
 @click.option("--vls", type=VLS, default=1, help="Data VLs, measured one after the other.")
 @click.option("--buffer-blocks", type=_BLOCKS, default=512, help="Input buffer of each VL, which is not told.")
 def buffer(**asked: Any) -> int:
-    """Find how much the switch buffers, from what two hosts send to a third."""
+    """Find how much a switch buffers, as two hosts send to one."""
     with input_errors():
         from ironband.measure.buffer import measure_buffer
 
@@ -87,7 +96,7 @@ def buffer(**asked: Any) -> int:
 @click.option("--xmit-wait", type=click.IntRange(0), help="With --from: by how much the counter has gone up.")
 @click.option("--port", metavar="NAME", help="With --from: whose packets are looked at.")
 def tick(**asked: Any) -> int:
-    """Find the tick of PortXmitWait, from what a port sends and from its counter."""
+    """Find the tick of PortXmitWait, from its counter and the link."""
     with input_errors():
         from ironband.measure.tick import measure_tick
 
@@ -98,7 +107,7 @@ def tick(**asked: Any) -> int:
 @_options
 @_packets(2048, "Of each flow.")
 def congestion(**asked: Any) -> int:
-    """Find rates of flows over time, and marks of congestion: FECN and BECN."""
+    """Find rates of flows over time, and congestion: FECN and BECN."""
     with input_errors():
         from ironband.measure.congestion import measure_congestion
 

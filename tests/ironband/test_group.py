@@ -42,6 +42,18 @@ def test_a_subcommand_is_listed_with_the_first_sentence_of_its_help(name):
     assert " ".join(command.help.split()).startswith(SUBCOMMANDS[name])
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"]])
+def test_each_subcommand_is_told_in_a_line_of_80_columns(capsys, monkeypatch, arguments):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(arguments) == 0
+    listed = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert listed
+    for line in listed:
+        assert line[2] != " ", "a summary takes one line"
+        assert line.endswith(".")
+        assert not line.endswith("...")
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["check", "--help"], []])
 def test_help_is_help(capsys, arguments):
     assert main(arguments) == 0
