@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from cosim.engines.base import check_waves
 from cosim.scenario.limits import MAX_CYCLES
 from ironband.capture_options import capture_options
 from ironband.common import (
@@ -17,6 +16,7 @@ from ironband.common import (
     SEED,
     VLS,
     NumberRange,
+    check_waves_file,
     input_errors,
     json_option,
     sim_option,
@@ -24,7 +24,6 @@ from ironband.common import (
     work_directory,
     write_json,
 )
-from toolchain.atomic_files import output_directory
 
 __all__ = ["check"]
 
@@ -63,15 +62,13 @@ def check(
 
     options = CheckOptions(**given)
     with input_errors():
-        if waves is not None:
-            output_directory(waves.parent)
+        check_waves_file(options.sim, waves)
         try:
             topology = check_experiment(options).topology
         except ValidationError as error:
             raise click.UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        check_waves(options.sim, waves)
 
         from cosim.experiments.check import check as perform_check
         from cosim.experiments.link_capture import link_capture

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cosim.engines.base import ENGINES
+from cosim.engines.base import ENGINES, check_waves
 from sm.errors import ManagerError
-from toolchain.atomic_files import output_file, write_atomically, writing
+from toolchain.atomic_files import output_directory, output_file, write_atomically, writing
 from toolchain.errors import UserError
 from toolchain.temporary_directory import PREFIX, temporary_directory
 from wire.codes import MTU, mtu_bytes
@@ -36,6 +36,7 @@ __all__ = [
     "VLS",
     "NumberRange",
     "alone",
+    "check_waves_file",
     "input_errors",
     "json_option",
     "sim_option",
@@ -118,6 +119,19 @@ def switch_parameters(**given: Any) -> SwitchParameters:
         return SwitchParameters(**given)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def check_waves_file(engine: str, waves: Path | None) -> None:
+    """A build and a run may take long: whether an engine can record waves into a file is checked first.
+
+    Raises:
+        WavesUnsupported: it records none, or not into such a file.
+        OutputError: the file cannot be written.
+    """
+    check_waves(engine, waves)
+    if waves is not None:
+        output_directory(waves.parent)
+        output_file(waves)
 
 
 @contextmanager

@@ -8,9 +8,18 @@ from typing import Literal
 
 import click
 
-from cosim.engines.base import ENGINES, MODEL, check_waves
-from ironband.common import STDOUT, NumberRange, input_errors, json_option, waves_option, work_directory, write_json
-from toolchain.atomic_files import is_special, output_directory
+from cosim.engines.base import ENGINES, MODEL
+from ironband.common import (
+    STDOUT,
+    NumberRange,
+    check_waves_file,
+    input_errors,
+    json_option,
+    waves_option,
+    work_directory,
+    write_json,
+)
+from toolchain.atomic_files import is_special
 
 __all__ = ["play"]
 
@@ -77,9 +86,7 @@ def play(
     if capture == STDOUT or is_special(Path(capture)):
         raise click.UsageError(f"{capture}: a pipe, and a capture is read more than once: expected a file")
     with input_errors():
-        if waves is not None:
-            output_directory(waves.parent)
-        check_waves(sim, waves)
+        check_waves_file(sim, waves)
 
         from capture.survey import survey
         from cosim.experiments.play import play as perform_play

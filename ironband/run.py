@@ -8,10 +8,19 @@ from typing import Literal
 
 import click
 
-from cosim.engines.base import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
 from ironband.capture_options import capture_options
-from ironband.common import DIRECTORY, SEED, input_errors, json_option, sim_option, waves_option, write_json
+from ironband.common import (
+    DIRECTORY,
+    SEED,
+    check_waves_file,
+    input_errors,
+    json_option,
+    sim_option,
+    waves_option,
+    write_json,
+)
+from ironband.inputs import scenario_asked
 from toolchain.atomic_files import output_directory
 
 __all__ = ["run"]
@@ -52,13 +61,13 @@ def run(
     what it should not.
     """
     with input_errors():
+        asked = scenario_asked(scenario)
+
         from cosim.scenario.scenario_file import load_scenario
 
-        loaded = load_scenario(scenario)
+        loaded = load_scenario(asked)
+        check_waves_file(sim, waves)
         directory = output_directory(out or Path("out") / loaded.name)
-        if waves is not None:
-            output_directory(waves.parent)
-            check_waves(sim, waves)
         replay = shlex.join(["ironband", "run", scenario, "--sim", sim])
         if seed is not None:
             loaded = loaded.model_copy(update={"seed": seed})
@@ -67,11 +76,12 @@ def run(
             replay += " --bring-up bus"
 
         from cosim.experiments.link_capture import link_capture
-        from ironband.progress import text_console
-        from ironband.scenario_run import run_scenario
 
         topology = loaded.topology
         with link_capture(topology.fabric, topology.widths, capture_file, capture_at, loaded.symbol_time_ns) as taps:
+            from ironband.progress import text_console
+            from ironband.scenario_run import run_scenario
+
             results = run_scenario(
                 loaded, by, sim, waves, taps, directory, replay, text_console(json_file, capture_file)
             )

@@ -9,10 +9,11 @@ import click
 
 from cosim.engines.base import MODEL
 from cosim.topology.subnet_fabric import fabric_of
-from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from cosim.topology.topology_file import packaged_topologies, read_topology
 from doors.rdma_cm.address_file import read_addresses
 from ironband.capture_options import capture_options
 from ironband.common import DIRECTORY, FILE, SEED, STDOUT, VLS, input_errors, json_option
+from ironband.inputs import topology_asked
 from ironband.serve_directory import program_path, server_directory
 from ironband.up_options import (
     lft_size,
@@ -84,7 +85,7 @@ def serve(
     tell` say. Exit status 1 if RTL and golden model differ.
     """
     with input_errors():
-        described = read_topology(find_topology(topology))
+        described = read_topology(topology_asked(topology))
         # How many LIDs a host gets, OpenSM's user chooses later.
         switch = SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, {}, MAX_LMC))
         made = fabric_of(described, switch, AdapterParameters(vls=vls))

@@ -11,9 +11,10 @@ import click
 from cosim.engines.base import MODEL
 from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
-from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from cosim.topology.topology_file import packaged_topologies, read_topology
 from ironband.capture_options import capture_options
 from ironband.common import FILE, SEED, STDOUT, input_errors, json_option, work_directory, write_json
+from ironband.inputs import topology_asked
 from ironband.up_options import (
     ROUTING_ENGINES,
     check_distinct,
@@ -84,7 +85,7 @@ def up(
     not come up as the file has it, or if RTL and golden model differ.
     """
     with input_errors():
-        path = find_topology(topology)
+        path = topology_asked(topology)
         json_path = None if json_file in (None, STDOUT) else Path(json_file)
         files = (("TOPOLOGY", path), ("--discover", discover), ("--guid2lid", guid2lid), ("--json", json_path))
         check_distinct(files)

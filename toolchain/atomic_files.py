@@ -49,7 +49,8 @@ def output_file(path: Path) -> Path:
         raise OutputError(f"{path}: cannot be written: Is a directory")
     if not is_special(target):
         with writing(f"{path}"):
-            tempfile.TemporaryFile(dir=target.parent).close()
+            # By a name like the one that it is written under: it may be too long.
+            _partial(target).unlink()
     return path
 
 
@@ -67,9 +68,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         yield target
         return
     with writing(f"{path}"):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+        temporary = _partial(target)
     try:
         yield temporary
         # mkstemp makes files that only their owner may read.
@@ -80,6 +79,13 @@ def atomic_file(path: Path) -> Iterator[Path]:
             temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _partial(target: Path) -> Path:
+    """A new file beside TARGET, whose name is longer."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix)
+    os.close(handle)
+    return Path(name)
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -39,9 +39,10 @@ rate = 0.5
 
 USES = {
     "": ("--version", "--help", "", "fly"),
-    "run": ("run --help", "run", "run jam --fast", "run jam --sim spice", "run jam --json no/where.json"),
+    "run": ("run --help", "run", "run jam --fast", "run jam --sim spice", "run jam --json no/where.json", "run star"),
     "up": (
-        *("up --help", "up", "up star --sim model", "up none.net", "up bad.net", "up star --sm H9"),
+        *("up --help", "up", "up star --sim model", "up none.net", "up bad.net", "up star --sm H9", "up jam"),
+        *("up lost.toml", "up star --capture x.foo"),
         *("up star --rtl SW2", "up star --fail H1", "up star --guid2lid /dev/full", "up star --discover no/where"),
     ),
     "check": ("check --help", "check --ports 65", "check --load nan", "check --vls 3", "check --seed -1"),
@@ -63,9 +64,11 @@ USES = {
 INPUTS = {
     "run": (
         *("run jom", "run broken.toml", "run lost.toml", "run jam --waves x.vcd", "run jam --out bad.net"),
-        "run jam --sim model --waves x.fst",
+        *("run jam --sim model --waves x.fst", f"run jam --waves {'x' * 250}.fst", "run jam --capture x.foo"),
+        "run jam --capture no/where.pcap",
     ),
-    "check": ("check --cycles 100", "check --sim icarus --waves a.vcd"),
+    "check": ("check --cycles 100", "check --sim icarus --waves a.vcd", "check --capture x.foo"),
+    "play": ("play jam.pcapng --sim icarus --waves a.vcd",),
 }
 """What is known when a scenario has been read or made."""
 

@@ -159,6 +159,10 @@ def test_a_title_may_be_in_any_script(capsys):
     [
         (["run"], "Missing argument 'SCENARIO'."),
         (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, cut-cable, "),
+        (["run", "star"], "star: is a topology, which `ironband up` and `ironband serve` take: expected a scenario"),
+        (["run", "jam", "--capture", "x.foo"], "x.foo: no format of captures by its suffix, allowed .erf, .pcap, .pc"),
+        (["run", "jam", "--waves", f"{'x' * 250}.fst"], "cannot be written: File name too long"),
+        (["run", "jam", "--waves", "x.vcd"], "waves x.vcd: verilator writes .fst files"),
         (["run", "jam", "--fast"], "No such option '--fast'."),
         (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
         (["run", "x" * 300], "File name too long"),
@@ -170,6 +174,12 @@ def test_a_title_may_be_in_any_script(capsys):
 )
 def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
     assert message in one_line_error(capsys, *arguments)
+    assert list(Path().iterdir()) == [], "nothing is left behind"
+
+
+def test_a_topology_s_file_is_no_scenario_and_the_error_says_what_takes_it(capsys):
+    Path("two.net").write_text('Ca 1 "A"\n[1] "B"\nCa 1 "B"\n[1] "A"\n')
+    assert one_line_error(capsys, "run", "two.net").startswith("two.net: is a topology, which `ironband up` and")
 
 
 def test_malformed_toml_is_one_line_and_status_2(capsys):
