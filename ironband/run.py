@@ -18,7 +18,6 @@ from ironband.common import (
     json_option,
     sim_option,
     waves_option,
-    write_json,
 )
 from ironband.inputs import scenario_asked
 from toolchain.atomic_files import output_directory
@@ -82,9 +81,6 @@ def run(
             from ironband.progress import text_console
             from ironband.scenario_run import run_scenario
 
-            results = run_scenario(
-                loaded, by, sim, waves, taps, directory, replay, text_console(json_file, capture_file)
-            )
-        if json_file is not None:
-            write_json(json_file, results.json())
+            console = text_console(json_file, capture_file)
+            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, json_file, console)
     return 0 if results.held else 1

@@ -196,7 +196,7 @@ class RunPrinter:
         self._print(f"{'...':>11}  {number:,} events left out", "dim")
 
     def tail(self, results: RunResults) -> None:
-        """Totals, contrast, files, and what was wrong."""
+        """Totals, contrast, and what was wrong."""
         totals = results.totals
         self._print()
         self._total("packets sent", f"{totals.sent:,}")
@@ -222,8 +222,6 @@ class RunPrinter:
             text = f"Without credits the same buffers would have dropped {other.dropped:,} of {other.sent:,} packets."
             self._print(text)
         self._counters(results.counters)
-        for path in results.files:
-            self._print(f"wrote {path}")
         for fault in results.deliveries.faults:
             self._print(f"wrong delivery: {fault}", "bold red")
         for text in results.messages.faults:
@@ -231,6 +229,10 @@ class RunPrinter:
         if results.report:
             self._print()
             self._print(results.report, "bold red")
+
+    def wrote(self, path: Path) -> None:
+        """A file that is there now."""
+        self._print(f"wrote {path}")
 
     def _total(self, name: str, value: str) -> None:
         self._print(f"{name:<34}{value}")

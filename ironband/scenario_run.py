@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from io import RawIOBase
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.event import Event, EventFilter
@@ -26,13 +27,15 @@ from cosim.stimulus.flows import message_streams, scenario_streams
 from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from cosim.trace.compare import Names
-from ironband.common import work_directory
+from ironband.common import work_directory, write_json
 from ironband.progress import Console, cycle_bar
 from ironband.run_report import RunPrinter, RunResults
-from toolchain.atomic_files import atomic_file
+from toolchain.atomic_files import atomic_file, writing
 from wire.trace import RECORD, Record
 
 __all__ = ["run_scenario"]
+
+_CHUNK_BYTES = 1 << 16
 
 
 def run_scenario(
@@ -43,12 +46,16 @@ def run_scenario(
     taps: Taps,
     directory: Path,
     replay: str,
+    json_file: str | None,
     console: Console,
 ) -> RunResults:
     """Run a scenario, brought up `by` SMPs or register writes, and report it; pictures go to `directory`.
 
+    They come last, so that a disk without room for them costs nothing else.
+
     Raises:
         ScenarioError: its Subnet Managers do not bring it up.
+        OutputError: a file cannot be written.
         What the engines raise (cosim.engines.simulation.run).
     """
     experiment = scenario_experiment(scenario) if by == "bus" else managed_experiment(scenario)
@@ -82,11 +89,12 @@ def run_scenario(
     with ExitStack() as stack:
         if scenario.record.trace:
             partial = stack.enter_context(atomic_file(trace))
-            observers.append(_TraceWriter(stack.enter_context(partial.open("wb"))))
+            with writing(f"{trace}"):
+                file = stack.enter_context(partial.open("wb", buffering=0))
+            observers.append(_TraceWriter(file, trace))
         progress = stack.enter_context(cycle_bar(f"{scenario.name} on {sim}", experiment.cycles, console))
         work_dir = stack.enter_context(work_directory())
         comparison = perform(experiment, sim, work_dir, [CycleListener(progress), *observers], waves=waves, taps=taps)
-    picture.save(*drawings)
     difference = comparison.difference if comparison else None
     results = RunResults(
         scenario=scenario,
@@ -106,18 +114,34 @@ def run_scenario(
         files=(*drawings, *((trace,) if scenario.record.trace else ()), *((waves,) if waves else ())),
     )
     printer.tail(results)
+    if json_file is not None:
+        write_json(json_file, results.json())
+    picture.save(*drawings)
+    for path in results.files:
+        printer.wrote(path)
     return results
 
 
 class _TraceWriter(Observer):
-    """Writes the trace to a file."""
+    """Writes the trace to a file without a buffer of its own; errors name the place that it will be at."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: RawIOBase, place: Path) -> None:
         self._file = file
+        self._place = place
+        self._waiting = bytearray()
 
     def observe(self, record: Record) -> None:
-        """Write a record."""
-        self._file.write(RECORD.pack(*record))
+        """Write a record, soon."""
+        self._waiting += RECORD.pack(*record)
+        if len(self._waiting) >= _CHUNK_BYTES:
+            self.finish()
+
+    def finish(self) -> None:
+        """Write what waits."""
+        with writing(f"{self._place}"):
+            while self._waiting:
+                written = self._file.write(self._waiting)
+                del self._waiting[:written]
 
 
 def _stalls(scenario: Scenario, start: int) -> dict[str, list[tuple[int, int]]]:

@@ -62,7 +62,9 @@ def save_figure(figure: Figure, paths: Sequence[Path]) -> None:
         # Without a date the same run gives the same file.
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         with atomic_file(path) as temporary, writing(f"{path}"):
-            figure.savefig(temporary, dpi=_DPI, metadata=metadata, facecolor="white")
+            figure.savefig(
+                temporary, format=path.suffix.removeprefix("."), dpi=_DPI, metadata=metadata, facecolor="white"
+            )
 
 
 def freeze_layout(figure: Figure) -> None:

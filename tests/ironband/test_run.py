@@ -182,6 +182,26 @@ def test_a_topology_s_file_is_no_scenario_and_the_error_says_what_takes_it(capsy
     assert one_line_error(capsys, "run", "two.net").startswith("two.net: is a topology, which `ironband up` and")
 
 
+@pytest.mark.parametrize("name", ["jam.svg", "jam.png"])
+def test_a_disk_that_is_full_when_pictures_are_drawn_costs_no_totals(capsys, name):
+    Path("out/jam").mkdir(parents=True)
+    (Path("out/jam") / name).symlink_to("/dev/full")
+    assert main(["run", "jam", "--sim", "model", "--json", "jam.json"]) == 2
+    output = capsys.readouterr()
+    assert output.err == f"ironband: out/jam/{name}: cannot be written: No space left on device\n"
+    assert "packets delivered                 5\n" in output.out
+    assert f"wrote out/jam/{name}" not in output.out
+    assert json.loads(Path("jam.json").read_text())["delivered_packets"] == 5
+
+
+def test_a_disk_that_is_full_when_the_trace_is_written_is_told_with_its_path(capsys):
+    Path("short.toml").write_text(LOOPED.replace("50_000_000", "300") + "[record]\ntrace = true\n")
+    Path("out/short").mkdir(parents=True)
+    Path("out/short/trace.bin").symlink_to("/dev/full")
+    line = one_line_error(capsys, "run", "short.toml", "--sim", "model")
+    assert line == "out/short/trace.bin: cannot be written: No space left on device"
+
+
 def test_malformed_toml_is_one_line_and_status_2(capsys):
     Path("broken.toml").write_text("cycles = = 3\n")
     assert one_line_error(capsys, "run", "broken.toml") == "broken.toml: Invalid value (at line 1, column 10)"
