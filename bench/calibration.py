@@ -63,7 +63,7 @@ class Calibration:
 
     @property
     def speeds(self) -> dict[LoopKind, Speed]:
-        """By kind of work; at least one measurement has been made."""
+        """By kind of work, of what has been measured."""
         return {
             kind: Speed(
                 Reading.of(self._loops[kind].reference_s / one for one in seconds),
@@ -71,6 +71,7 @@ class Calibration:
                 self._loops[kind].reference_s,
             )
             for kind, seconds in self._seconds.items()
+            if seconds
         }
 
 

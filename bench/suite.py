@@ -26,7 +26,7 @@ from bench.throughput import LOST, THROUGHPUT_FIGURES, throughput
 from bench.wide import WIDE_FIGURES, wide
 from toolchain.parallel import in_parallel
 
-__all__ = ["NOT_JUDGED_QUICK", "Benchmark", "Progress", "benchmark"]
+__all__ = ["NOT_JUDGED_QUICK", "Benchmark", "BenchmarkInterrupted", "Progress", "benchmark"]
 
 Progress = Callable[[str, int, int], None]
 """Takes what is being measured or what has been found, how many steps are done, and how many there are."""
@@ -93,6 +93,9 @@ class Benchmark(Measured):
             return None
         if figure.scaled_by is None:
             return figure.target
+        if figure.scaled_by not in self.speeds:
+            # It was interrupted before the machine was measured.
+            return None
         return figure.target.scaled(self.speeds[figure.scaled_by].calibration.value)
 
     def figure_held(self, figure: Figure) -> bool | None:
@@ -113,18 +116,34 @@ class Benchmark(Measured):
         return not self.missed and not self.faults
 
 
+class BenchmarkInterrupted(KeyboardInterrupt):
+    """What was measured until then is `result`."""
+
+    def __init__(self, result: Benchmark) -> None:
+        super().__init__()
+        self.result = result
+
+
 def benchmark(
     settings: Settings, asked: Collection[str], work_dir: Path, progress: Progress, calibration: Calibration
 ) -> Benchmark:
     """Measure the figures asked for, and no others, and now and then the machine.
 
     Raises:
+        BenchmarkInterrupted: it was interrupted.
         What the engines raise (cosim.engines.simulation.run).
     """
     wanted = [name for name in asked if not (settings.quick and name in NOT_QUICK)]
     counted, timed = ([step for step in steps if set(step.figures) & set(wanted)] for steps in (_COUNTED, _TIMED))
     with_amaranth = bool(set(_AMARANTH_FIGURES) & set(wanted))
     result, done = Benchmark(settings=settings), 0
+
+    def finished() -> Benchmark:
+        result.readings = {
+            name: result.readings[name] for name in FIGURES if name in wanted and name in result.readings
+        }
+        result.speeds = calibration.speeds
+        return result
 
     def report(text: str) -> None:
         progress(text, done, len(counted) + with_amaranth + len(timed))
@@ -141,39 +160,40 @@ def benchmark(
         if name in wanted and name in result.readings:
             report(f"{name} {FIGURES[name].shown(result.readings[name].value)} {FIGURES[name].unit}".rstrip())
 
-    report("builds")
-    with in_parallel(builds(settings, wanted)) as built:
-        built()
-    calibration.measure()
-    with ExitStack() as stack:
-        if counted:
-            report(f"at the same time: {', '.join(step.name for step in counted)}")
-        calls = [partial(step.measure, settings, wanted, _folder(work_dir, step)) for step in counted]
-        waiting = [stack.enter_context(in_parallel([call])) for call in calls]
-        if with_amaranth:
-            load = replace(speed_load(settings, settings.speed_cycles), cycles=settings.amaranth_cycles)
-            rate = stack.enter_context(amaranth_ready(load, 0 if settings.quick else load.start, work_dir))
-        for wait in waiting:
-            take(*wait())
-        report_found(LOST)
-        if with_amaranth:
-            report("Amaranth's simulator")
-            take(Measured({"amaranth_cycles_per_s": Reading.once(rate(settings.amaranth_seconds))}))
-    # What Amaranth's simulator leaves in memory would be searched for garbage in every timed run of this process.
-    gc.collect()
-    gc.freeze()
-    for step in timed:
+    try:
+        report("builds")
+        with in_parallel(builds(settings, wanted)) as built:
+            built()
         calibration.measure()
-        report(step.name)
-        take(step.measure(settings, wanted, _folder(work_dir, step)))
-    calibration.measure()
-    if "model_over_amaranth" in wanted:
-        amaranth = result.readings["amaranth_cycles_per_s"].value
-        model = result.readings["model_cycles_per_s"]
-        result.readings["model_over_amaranth"] = Reading(*(speed / amaranth for speed in astuple(model)))
-    result.readings = {name: result.readings[name] for name in FIGURES if name in wanted}
-    result.speeds = calibration.speeds
-    return result
+        with ExitStack() as stack:
+            if counted:
+                report(f"at the same time: {', '.join(step.name for step in counted)}")
+            calls = [partial(step.measure, settings, wanted, _folder(work_dir, step)) for step in counted]
+            waiting = [stack.enter_context(in_parallel([call])) for call in calls]
+            if with_amaranth:
+                load = replace(speed_load(settings, settings.speed_cycles), cycles=settings.amaranth_cycles)
+                rate = stack.enter_context(amaranth_ready(load, 0 if settings.quick else load.start, work_dir))
+            for wait in waiting:
+                take(*wait())
+            report_found(LOST)
+            if with_amaranth:
+                report("Amaranth's simulator")
+                take(Measured({"amaranth_cycles_per_s": Reading.once(rate(settings.amaranth_seconds))}))
+        # What Amaranth's simulator leaves in memory would be searched for garbage in every timed run of this process.
+        gc.collect()
+        gc.freeze()
+        for step in timed:
+            calibration.measure()
+            report(step.name)
+            take(step.measure(settings, wanted, _folder(work_dir, step)))
+        calibration.measure()
+        if "model_over_amaranth" in wanted:
+            amaranth = result.readings["amaranth_cycles_per_s"].value
+            model = result.readings["model_cycles_per_s"]
+            result.readings["model_over_amaranth"] = Reading(*(speed / amaranth for speed in astuple(model)))
+    except KeyboardInterrupt:
+        raise BenchmarkInterrupted(finished()) from None
+    return finished()
 
 
 def _folder(work_dir: Path, step: _Step) -> Path:

@@ -13,7 +13,9 @@ __all__ = ["bench"]
 
 @click.command()
 @click.option(
-    "--quick", is_flag=True, help="Within a minute: shorter runs, fewer of them, no 36 ports, no large fabrics."
+    "--quick",
+    is_flag=True,
+    help="Within a minute on four cores: shorter runs, fewer of them, no 36 ports, no large fabrics.",
 )
 @click.option(
     "--only",
@@ -35,7 +37,8 @@ def bench(quick: bool, only: tuple[str, ...], ports: int, seed: int, growing: bo
     """Latency, throughput, speed and memory, each beside its target.
 
     Speed is that of the simulators and of the golden model. Builds of simulators that are not there yet are made first.
-    Exit status 1 if a figure misses its target.
+    Exit status 1 if a figure misses its target. What has been measured when
+    it is interrupted is told.
     """
     if growing and (quick or only):
         raise click.UsageError("--growth: measures something else, so neither --quick nor --only goes with it")

@@ -17,7 +17,7 @@ from bench.figures import FIGURES, Figure, Reading
 from bench.growth import Growth, growth
 from bench.host import host
 from bench.settings import NOT_QUICK, WIDTHS, Settings
-from bench.suite import NOT_JUDGED_QUICK, Benchmark, Progress, benchmark
+from bench.suite import NOT_JUDGED_QUICK, Benchmark, BenchmarkInterrupted, Progress, benchmark
 from ironband.common import STDOUT, work_directory, write_json
 from ironband.progress import Console, live
 
@@ -29,18 +29,28 @@ _WHAT_WIDTH = 135
 
 
 def report_benchmark(settings: Settings, asked: Collection[str], json_file: str | None) -> int:
-    """Measure the figures asked for and print them; the exit status.
+    """Measure the figures asked for and print them, also those that there are if it is interrupted; the exit status.
 
     Raises:
+        BenchmarkInterrupted: it was.
         What the engines raise (cosim.engines.simulation.run), and OutputError.
     """
     console = _console(json_file)
-    with work_directory() as work_dir, _progress(console) as progress:
-        result = benchmark(settings, asked, work_dir, progress, Calibration(loops()))
+    try:
+        with work_directory() as work_dir, _progress(console) as progress:
+            result = benchmark(settings, asked, work_dir, progress, Calibration(loops()))
+    except BenchmarkInterrupted as interrupted:
+        if interrupted.result.readings:
+            _report(console, interrupted.result, json_file)
+        raise
+    _report(console, result, json_file)
+    return 0 if result.held else 1
+
+
+def _report(console: Console, result: Benchmark, json_file: str | None) -> None:
     if json_file is not None:
         write_json(json_file, _json(result))
     _print(console, result)
-    return 0 if result.held else 1
 
 
 def _console(json_file: str | None) -> Console:
@@ -77,11 +87,17 @@ def report_growth(seed: int, json_file: str | None) -> int:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
-    """What is being measured and what has been found: a bar on a terminal, else lines on standard error."""
+    """What is being measured and what has been found: a bar and lines on a terminal, else lines on standard error."""
     with live(console, TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
         task = bar.add_task("", total=None)
+
+        def show(text: str, done: int, of: int) -> None:
+            bar.update(task, description=text, completed=done, total=of)
+            if text.partition(" ")[0] in FIGURES:
+                bar.console.print(text, markup=False)
+
         if not bar.disable:
-            yield lambda text, done, of: bar.update(task, description=text, completed=done, total=of)
+            yield show
             return
         started = time.monotonic()
         yield lambda text, done, of: print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ import pytest
 
 from bench.figures import FIGURES, Measured, Reading
 from bench.settings import NOT_QUICK, Settings
-from bench.suite import Benchmark, benchmark
+from bench.suite import Benchmark, BenchmarkInterrupted, benchmark
 from bench.throughput import LOST
 from tests.bench.machines import ON_THE_MODEL, of_one, silent, speeds
 from toolchain.build_cache import build_root
@@ -68,6 +68,20 @@ def test_only_what_is_asked_for_is_measured_and_told_as_it_comes(
     ]
     assert [(text.split()[0], done) for text, done, _of in reported[3:]] == [("speed", 1), ("model_cycles_per_s", 2)]
     assert result.speeds["compiled"].calibration == Reading.once(1)
+
+
+def test_what_was_measured_before_an_interruption_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.suite.builds", lambda settings, wanted: [])
+
+    def interrupt(text: str, done: int, of: int) -> None:
+        if text == "speed":
+            raise KeyboardInterrupt
+
+    asked = ["latency_cycles", "model_cycles_per_s"]
+    with pytest.raises(BenchmarkInterrupted) as caught:
+        benchmark(replace(ON_THE_MODEL, ports=2), asked, tmp_path, interrupt, of_one())
+    assert list(caught.value.result.readings) == ["latency_cycles"]
+    assert caught.value.result.figure_held(FIGURES["latency_cycles"]) is True
 
 
 def test_quick_leaves_out_what_takes_long(tmp_path: Path) -> None:

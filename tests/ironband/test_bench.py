@@ -7,7 +7,7 @@ import pytest
 from bench.figures import FIGURES, Reading
 from bench.growth import Growth
 from bench.settings import WIDTHS
-from bench.suite import Benchmark
+from bench.suite import Benchmark, BenchmarkInterrupted
 from ironband import main
 from tests.bench.machines import speeds
 
@@ -97,6 +97,20 @@ def test_progress_goes_to_standard_error_without_a_terminal(capsys, monkeypatch)
     captured = capsys.readouterr()
     assert [line.split()[1:] for line in captured.err.splitlines()] == [["s", "latency"]]
     assert " s  latency" not in captured.out
+
+
+def test_an_interrupted_benchmark_tells_what_it_has_measured(tmp_path, capsys, monkeypatch) -> None:
+    def interrupted(settings, asked, work_dir, progress, calibration):
+        raise BenchmarkInterrupted(Benchmark({"latency_cycles": Reading.once(8)}, settings=settings))
+
+    monkeypatch.setattr("ironband.bench_report.benchmark", interrupted)
+    target = tmp_path / "bench.json"
+    assert main(["bench", "--json", str(target)]) == 130
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[1].split()[:2] == ["latency_cycles", "8"]
+    assert captured.err == "ironband: interrupted\n"
+    found = json.loads(target.read_text())
+    assert (found["latency_cycles"], found["cosim_ratio"]) == (8, None)
 
 
 @pytest.mark.parametrize(
