@@ -9,13 +9,33 @@ from random import Random
 
 from verbs.address import AddressVector
 from verbs.cm import CommunicationManager
-from verbs.cm_connection import CmEvent, CmEventType, Connection
+from verbs.cm_connection import CmEvent, CmEventType, Connection, ConnectionState
 from verbs.cm_parameters import CmRoute, ConnectionPath, ConnectionReply, ConnectionRequest
 from verbs.states import QpType
-from wire.cm import CmMessage, cm_message
+from wire.cm import CmMessage, cm_mad, cm_message
+from wire.layout import Record
 
-__all__ = ["SERVICE", "CmWire", "End", "asked_for"]
+__all__ = [
+    "DISCONNECTED",
+    "ESTABLISHED",
+    "EXIT",
+    "REJECTED",
+    "REPLY",
+    "SECOND",
+    "SERVICE",
+    "UNREACHABLE",
+    "CmWire",
+    "End",
+    "accepted",
+    "asked_for",
+    "established",
+    "given",
+    "ids",
+]
 
+SECOND = 250_000_000
+REPLY, ESTABLISHED, REJECTED = CmEventType.REPLY, CmEventType.ESTABLISHED, CmEventType.REJECTED
+UNREACHABLE, DISCONNECTED, EXIT = CmEventType.UNREACHABLE, CmEventType.DISCONNECTED, CmEventType.TIME_WAIT_EXIT
 SERVICE = 0x0000_0000_0106_1D2F
 LIDS = (1, 2)
 LIFE_TIME = (4096 << 14) // 4
@@ -122,3 +142,26 @@ class CmWire:
     def sent(self) -> list[CmMessage]:
         """The messages in their order."""
         return [message for _now, _sender, message, _lost in self.log]
+
+
+def established(wire: CmWire, active: End, passive: End) -> tuple[Connection, Connection]:
+    passive.listen(accepted)
+    one = active.connect()
+    wire.run(lambda: active.kinds == [REPLY])
+    one.confirm(b"ready")
+    wire.run(lambda: passive.kinds == [ESTABLISHED])
+    (other,) = passive.requests
+    assert (one.state, other.state) == (ConnectionState.ESTABLISHED, ConnectionState.ESTABLISHED)
+    return one, other
+
+
+def given(end: End, message: CmMessage, now: int = 0, **fields: int) -> list[tuple[CmMessage, Record]]:
+    """What an end answers to a message of its peer's."""
+    end.cm.received(cm_mad(message, 1, **fields), CmRoute(AddressVector(2 - end.number)), now)
+    answers = [cm_message(mad) for mad, _route in end.cm.poll(now)]
+    return [answer for answer in answers if answer is not None]
+
+
+def ids(connection: Connection, other: Connection) -> dict[str, int]:
+    """Of a message to `connection`."""
+    return {"local_comm_id": other.local_comm_id, "remote_comm_id": connection.local_comm_id}
