@@ -1,4 +1,4 @@
-"""The `ironband` command."""
+"""The `ironband` command, and Ironband in Python (docs/library.md)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,55 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from ironband.library import (
+        Arrival,
+        Differs,
+        Fabric,
+        FabricRun,
+        Kind,
+        NothingCame,
+        SwitchParameters,
+        UserError,
+        export_switch,
+        find_topology,
+        packaged_topologies,
+        read_topology,
+    )
+
+__all__ = [
+    "Arrival",
+    "Differs",
+    "Fabric",
+    "FabricRun",
+    "Kind",
+    "NothingCame",
+    "SwitchParameters",
+    "UserError",
+    "export_switch",
+    "find_topology",
+    "main",
+    "packaged_topologies",
+    "read_topology",
+]
 
 _BAD_USE = 2
 _INTERRUPTED = 130
+
+
+def __getattr__(name: str) -> Any:
+    """The names of `ironband.library`, imported when one is first asked for: the command does without them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ironband import library
+
+    return getattr(library, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

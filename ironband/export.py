@@ -14,7 +14,7 @@ from ironband.common import MTUS, QUEUEINGS, VLS, input_errors, json_option, swi
 from toolchain.atomic_files import OutputError, writing
 from wire.parameters import SwitchParameters
 
-__all__ = ["export"]
+__all__ = ["check_directory", "export"]
 
 _DEFAULTS = SwitchParameters()
 
@@ -54,7 +54,7 @@ def export(trace: bool, directory: Path, force: bool, json_file: str | None, **g
     parameters = switch_parameters(**given)
     started = time.monotonic()
     with input_errors():
-        _check_directory(directory, force)
+        check_directory(directory, force)
 
         from ironband.progress import stages, text_console
         from verilog.export.interface import TOP
@@ -88,7 +88,7 @@ def export(trace: bool, directory: Path, force: bool, json_file: str | None, **g
     return 0
 
 
-def _check_directory(directory: Path, force: bool) -> None:
+def check_directory(directory: Path, force: bool) -> None:
     """Raise OutputError unless DIRECTORY can be written to, and is absent or empty or there is FORCE."""
     if directory.exists() and not directory.is_dir():
         raise OutputError(f"{directory}: is a file, expected a directory")

@@ -49,6 +49,7 @@ class SteppedTask:
         compared: whether the golden model runs beside RTL and is compared.
         observers: follow the run; what happens in a step they may see some steps later.
         taps: look at its links.
+        waves: record waves to this file, see `cosim.engines.base.RunOptions`.
     """
 
     fabric: FabricParameters
@@ -59,6 +60,7 @@ class SteppedTask:
     compared: bool = False
     observers: Sequence[Observer] = ()
     taps: Taps = field(default_factory=lambda: NO_TAPS)
+    waves: Path | None = None
 
 
 class SteppedRun:
@@ -158,6 +160,7 @@ class SteppedRun:
             Audience(task.observers, iter(())),
             [*leaders, self],
             rtl=task.rtl,
+            waves=task.waves,
             taps=task.taps,
             compared=task.compared,
         )

@@ -2,52 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 from cosim.analysis.observer import Observer
+from cosim.experiments.fabric_bring_up import BringUpMethod, FabricBringUp
 from cosim.experiments.link_control import CounterReader, LinkControl
-from cosim.experiments.managed_experiment import manager_hosts
 from cosim.experiments.stepped_run import SteppedRun, SteppedTask
-from cosim.hosts.manager_host import (
-    ACTIVATION_WAIT,
-    ManagerHost,
-    first_controls,
-    link_down_timeouts,
-    manager_start,
-    smp_timeout,
-)
+from cosim.hosts.manager_host import smp_timeout
 from cosim.hosts.verbs_carrier import VerbsCarrier
 from cosim.hosts.verbs_hosts import VerbsPort
-from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.topology.topology import Port as TopologyPort
-from cosim.topology.topology import Topology, forwarding_tables, neighbours
-from sm.events import event_text
-from sm.settings import GID_PREFIX_DEFAULT, SubnetSettings
-from toolchain.errors import UserError
+from cosim.topology.topology import Topology
+from sm.settings import GID_PREFIX_DEFAULT
 from verbs.adapter import Adapter
 from verbs.port import Port
 from wire.codes import SERVICE_LEVELS, PortState
-from wire.parameters import AdapterParameters, FabricParameters, adapter_port
+from wire.parameters import AdapterParameters, adapter_port
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.trace import Kind, Record
 from wire.trace_layout import State
 
-__all__ = ["BringUpMethod", "NotBroughtUp", "VerbsRun", "VerbsTask"]
-
-BringUpMethod = Literal["sm", "bus"]
-"""By our own Subnet Manager, or by register writes."""
+__all__ = ["VerbsRun", "VerbsTask"]
 
 _GUID_BITS: Final = 64
 _QUIET_TIMES: Final = 2
 """A packet takes no longer than so many times what an SMP and its answer may, unless a link is away for a while."""
-
-_BRING_UP_CYCLES: Final = 1 << 32
-
-
-class NotBroughtUp(UserError):
-    """The Subnet Manager did not make everything as it should be."""
 
 
 @dataclass(frozen=True)
@@ -90,39 +71,22 @@ class VerbsRun:
         fabric = self._fabric = task.stepped.fabric
         self._task = task
         self.adapters: dict[str, Adapter] = {}
-        self.sm_lids: dict[str, int] = {}
         self._waits = _WaitingPorts()
         self._quiet_cycles = _QUIET_TIMES * smp_timeout(fabric)
         reader = CounterReader(fabric)
+        up = FabricBringUp(fabric, task.widths, task.bring_up, task.link_down_timeout)
         observers = [*task.stepped.observers, self._waits, reader]
-        managers: list[ManagerHost] = []
-        hosts: list[str] = []
-        if task.bring_up == "bus":
-            lids = {name: lid for lid, name in enumerate(_linked_hosts(fabric), 1)}
-            topology = self._topology(lids)
-            up = bus_bring_up(topology)
-            controls, start = list(up.controls), up.start
-        else:
-            hosts = manager_hosts(fabric)
-            controls, start = first_controls(fabric, task.widths, hosts), manager_start(task.widths)
-            settings = SubnetSettings(activation_wait=ACTIVATION_WAIT)
-            managers = [ManagerHost(fabric, host, start, settings=settings) for host in hosts]
-        last = controls[-1].cycle + 1 if controls else 0
-        controls += link_down_timeouts(fabric, range(len(fabric.links)), task.link_down_timeout, last)
-        start = max(start, controls[-1].cycle + 1) if controls else start
-        self._run = SteppedRun(replace(task.stepped, controls=controls, observers=observers))
+        self._run = SteppedRun(replace(task.stepped, controls=up.controls, observers=observers))
         self.links = LinkControl(fabric, self._run, reader, task.seed)
         self._carrier = VerbsCarrier(consume=self._run.stand_still)
-        self._run.begin([self._carrier, *(manager.carrier for manager in managers)])
+        self._run.begin([self._carrier, *up.carriers])
         try:
-            while self.now < start or not all(manager.manager.resting for manager in managers):
-                self._run.step(_BRING_UP_CYCLES)
-            if managers:
-                topology = self._topology(self._managed(dict(zip(hosts, managers, strict=True))))
+            up.finish(self._run)
         except BaseException:
             self._run.end()
             raise
-        self._make_adapters(topology)
+        self.sm_lids = up.sm_lids
+        self._make_adapters(up.topology)
 
     def close(self) -> None:
         """Ends the run.
@@ -172,31 +136,6 @@ class VerbsRun:
         has_settled = not hosts.in_flight or self.now - hosts.active > self._quiet_cycles
         return has_settled and not (hosts.waits or self._waits.ports or self._run.has_wanted)
 
-    # Bringing up.
-
-    def _topology(self, lids: dict[str, int]) -> Topology:
-        fabric = self._fabric
-        return Topology(
-            fabric, lids, forwarding_tables(fabric, lids), tuple(self._task.widths), tuple(range(SERVICE_LEVELS))
-        )
-
-    def _managed(self, managers: Mapping[str, ManagerHost]) -> dict[str, int]:
-        """The LID of each host's port that has a link, by the fabric's names, as Subnet Managers gave them."""
-        lids: dict[str, int] = {}
-        near = neighbours(self._fabric)
-        names = {self._fabric.identity(name).node_guid: adapter_port(name)[0] for name in self._fabric.nodes}
-        for at, host in managers.items():
-            if not host.complete:
-                said = event_text(host.events[-1][1], names) if host.events else "it said nothing"
-                raise NotBroughtUp(f"the Subnet Manager does not bring its part of the fabric up: {said}")
-            given = {guid: taken.first for guid, taken in host.manager.lids.items()}
-            for name, node in self._fabric.nodes.items():
-                lid = given.get(self._fabric.identity(name).port_guid)
-                if lid is not None and isinstance(node, AdapterParameters) and near[name]:
-                    lids[name] = lid
-                    self.sm_lids[adapter_port(name)[0]] = given[self._fabric.identity(at).port_guid]
-        return lids
-
     def _make_adapters(self, topology: Topology) -> None:
         """A transport for each host, with all its ports."""
         ports: dict[str, list[tuple[str, int, Port]]] = {}
@@ -238,8 +177,3 @@ class _WaitingPorts(Observer):
             self.ports.add(record.source)
         else:
             self.ports.discard(record.source)
-
-
-def _linked_hosts(fabric: FabricParameters) -> list[str]:
-    near = neighbours(fabric)
-    return [name for name, node in fabric.nodes.items() if isinstance(node, AdapterParameters) and near[name]]

@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Final, get_args
 
 from cosim.engines.base import ENGINES, MODEL
+from cosim.experiments.fabric_bring_up import BringUpMethod
 from cosim.experiments.link_capture import link_capture
 from cosim.experiments.stepped_run import RunOver, SteppedTask
-from cosim.experiments.verbs_run import BringUpMethod, VerbsRun, VerbsTask
+from cosim.experiments.verbs_run import VerbsRun, VerbsTask
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import find_topology, read_topology
 from ironband.up_options import lft_size
