@@ -213,6 +213,10 @@ class Fabric:
             case Operation.HOST_SM:
                 self._adapter(target)
                 self.kernel.at(control.cycle + 1, UPDATE, self._set_host_sm, (target, args[0] != 0))
+            case Operation.KEY_VIOLATION:
+                adapter = self._adapter(target)
+                if self._is_reachable(target):
+                    self.kernel.at(control.cycle + 1, UPDATE, adapter.agent.key_violation, args[0])
             case Operation.RESET:
                 self._reset(target)
             case _:

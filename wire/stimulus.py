@@ -7,7 +7,7 @@ adapters, one list for each adapter and slot. docs/pipeline.md says what each do
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
 from .framing import FramedPacket
@@ -17,6 +17,7 @@ __all__ = [
     "Control",
     "Delivery",
     "Injection",
+    "KeyViolation",
     "Operation",
     "Play",
     "Post",
@@ -42,6 +43,14 @@ class Operation(IntEnum):
     RECV_STALL = 6  # args: mask of stalled slots (bit s is slot s)
     HOST_SM = 7  # args: 1 if the adapter's host has a Subnet Manager, else 0
     RESET = 8  # a node
+    KEY_VIOLATION = 9  # args: KeyViolation, which an adapter's host has found one of
+
+
+class KeyViolation(IntFlag):
+    """Keys that are wrong in a packet, as the transport of an adapter's host finds them."""
+
+    P_KEY = 1
+    Q_KEY = 2
 
 
 class Control(NamedTuple):

@@ -158,7 +158,7 @@ def _checked_controls(spec: RunSpec) -> Iterator[Control]:
     nodes, links = len(spec.parameters.nodes), len(spec.parameters.links)
     adapters = {i for i, node in enumerate(spec.parameters.nodes.values()) if isinstance(node, AdapterParameters)}
     link_operations = (Operation.LINK_DOWN, Operation.LINK_UP)
-    host_operations = (Operation.RECV_STALL, Operation.HOST_SM)
+    host_operations = (Operation.RECV_STALL, Operation.HOST_SM, Operation.KEY_VIOLATION)
     last = -1
     for control in spec.controls:
         cycle, operation, target, args = control

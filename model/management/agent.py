@@ -123,6 +123,10 @@ class Agent:
             self._kernel.at(self._kernel.now + 1, UPDATE, self._set_port_state_change)
             self._trap_event(TrapNumber.LINK_STATE_CHANGE)
 
+    def key_violation(self, keys: int) -> None:
+        """An adapter's host has found wrong keys (`KeyViolation`), visible in the current cycle, in phase `UPDATE`."""
+        self._port_info.count_key_violation(keys)
+
     def host_sm(self, value: bool) -> None:
         """Whether an adapter's host has a Subnet Manager, visible in the current cycle, given in phase `UPDATE`."""
         if value != self._port_info.host_sm:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Generator
 from enum import Enum
+from functools import partial
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from wire.codes import (
@@ -29,10 +31,11 @@ from wire.port_info import (
 )
 from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
+from wire.stimulus import KeyViolation
 
 from .agent_node import AgentNode
 from .attribute import READ_STEPS, Request, SettableAttribute, answer_step, set_step, word_of
-from .steps import COMMIT, SET
+from .steps import COMMIT, SET, SLOT
 
 __all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states", "shown_state"]
 
@@ -209,6 +212,10 @@ _REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
     ("overrun_errors", 1, PortRegister.OVERRUN_ERRORS),
 )
 """Fields that a Set writes to registers of an external port, or of an adapter, with their access in the slot."""
+_OF_TRANSPORT: Final = {KeyViolation.P_KEY: "p_key_violations", KeyViolation.Q_KEY: "q_key_violations"}
+"""What an adapter counts because its host says so."""
+_CLEARED: Final = 1
+"""The step of its word's slot at which such a count is cleared."""
 
 
 class PortInfo(SettableAttribute):
@@ -249,6 +256,11 @@ class PortInfo(SettableAttribute):
         """Count an SMP with a wrong M_Key; M_KeyViolations stops at all ones."""
         self.change_own(m_key_violations=min(self.own.m_key_violations + 1, PORT_INFO["m_key_violations"].max))
 
+    def count_key_violation(self, keys: int) -> None:
+        """Count packets with these keys wrong (`KeyViolation`); each count stops at all ones."""
+        names = [name for key, name in _OF_TRANSPORT.items() if keys & key]
+        self.change_own(**{name: min(self.own[name] + 1, PORT_INFO[name].max) for name in names})
+
     @property
     def capability_mask(self) -> int:
         """CapabilityMask of that port, with IsSM as visible in the current cycle."""
@@ -286,10 +298,23 @@ class PortInfo(SettableAttribute):
         changes = set_fields(kind, self.stored[which], asked)
         if kind != PortKind.MANAGEMENT:
             written = changes.fields | states.fields
-            for name, access, register in _REGISTERS:
-                if name in written:
-                    yield set_step(word_of(PORT_INFO, name), access)
-                    self._node.bus_write(self._address(which, register), written[name])
+            steps: list[tuple[int, Callable[[], None]]] = [
+                (
+                    set_step(word_of(PORT_INFO, name), access),
+                    partial(self._node.bus_write, self._address(which, register), written[name]),
+                )
+                for name, access, register in _REGISTERS
+                if name in written
+            ]
+            if self._is_adapter:
+                steps += [
+                    (SET + SLOT * word_of(PORT_INFO, name) + _CLEARED, partial(self.change_own, **{name: 0}))
+                    for name in _OF_TRANSPORT.values()
+                    if asked[name] == 0
+                ]
+            for step, act in sorted(steps, key=itemgetter(0)):
+                yield step
+                act()
         yield COMMIT
         self.stored[which] = self.stored[which].replace(**changes.fields)
         return changes.accepted and states.accepted
@@ -316,6 +341,10 @@ class PortInfo(SettableAttribute):
             live["link_width_active"] = width.value
             live["port_state"] = shown_state(state.value)
             live["port_physical_state"] = physical.value
+        if self._is_adapter:
+            for name in _OF_TRANSPORT.values():
+                yield _answer_step(name)
+                live[name] = self.own[name]
         if request.hides_m_key:
             live["m_key"] = 0
         if request.is_set and which == 0:

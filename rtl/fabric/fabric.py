@@ -187,7 +187,7 @@ class Fabric(wiring.Component):
                 m.d.comb += control.rdata.eq(node.bus.rdata)
 
     def _connect_hosts(self, m: Module) -> None:
-        """Packet streams in and out, the hosts' stalls and their Subnet Managers."""
+        """Packet streams in and out, the hosts' stalls, their Subnet Managers and the wrong keys that they find."""
         streams = iter(self.send)
         for index, sink in zip(self.ports.hosts, self.recv, strict=True):
             adapter = self._nodes[index]
@@ -210,6 +210,8 @@ class Fabric(wiring.Component):
             with m.If(self._given(Operation.HOST_SM, index)):
                 m.d.sync += host_sm.eq(self.control.args)
             m.d.comb += [adapter.recv_stall.eq(stall), adapter.host_sm.eq(host_sm)]
+            with m.If(self._given(Operation.KEY_VIOLATION, index)):
+                m.d.comb += adapter.key_violation.eq(self.control.args)
 
     def _collect_trace(self, m: Module) -> None:
         parts = [*self._nodes, *(half for link in self._links for half in link)]

@@ -13,6 +13,7 @@ from rtl.management.bus_steps import BusSteps
 from rtl.management.decision import Decision
 from rtl.management.departure import Departure
 from rtl.management.identity import IdentitySignature, NodeStateSignature
+from rtl.management.key_violations import KeyViolations
 from rtl.management.mad_head import MadReceive
 from rtl.management.packet import Offer, Packet
 from rtl.management.settings import Settings
@@ -82,6 +83,14 @@ class Agent(wiring.Component):
         m.submodules.departure = departure = Departure(parameters)
         m.submodules.offer = offer = Offer(parameters)
         stages: list[Stage] = [traps, attribute, bus_steps, answer_word, packet, departure, offer]
+
+        if not self._is_switch:
+            m.submodules.key_violations = key_violations = KeyViolations(parameters)
+            stages.append(key_violations)
+            connect(m, decode.attribute, key_violations.attribute)
+            connect(m, attribute.word, key_violations.word)
+            connect(m, key_violations.counts, answer_word.key_counts)
+            m.d.comb += key_violations.found.eq(self.node_state.key_violation)
 
         # The packet comes, or a trap begins.
         connect(m, flipped(self.taking), work.taking)

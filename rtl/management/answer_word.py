@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.identity import IdentitySignature, NodeStateSignature
+from rtl.management.key_violations import KEY_COUNTS, KeyCounts
 from rtl.management.m_key import Key
 from rtl.management.mad_head import DATA_WORD
 from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, constant_words, fields_in_words, masks, place
@@ -41,7 +42,12 @@ _UPPER_STEP: Final = WORD_TAKEN - 1
 """The step of a lower half's slot that writes the upper half."""
 
 _Seen: Final = data.StructLayout(
-    {"m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width, "port_state_change": 1, "is_sm": 1}
+    {
+        "m_key_protect_bits": PORT_INFO["m_key_protect_bits"].width,
+        "port_state_change": 1,
+        "is_sm": 1,
+        **{name: PORT_INFO[name].width for name in KEY_COUNTS},
+    }
 )
 
 
@@ -52,7 +58,7 @@ class AnswerWord(Stage):
         settings: see `Settings`.
         attribute, word: the attribute, and its word.
         trap: which of the node's traps a Notice is.
-        key, node_state, identity, client_reregister: what is not kept in the attribute memory.
+        key, key_counts, node_state, identity, client_reregister: what is not kept in the attribute memory.
         read: what was read over the bus for the word, fields next to each other.
         write: to the packet.
     """
@@ -65,6 +71,7 @@ class AnswerWord(Stage):
             word=In(Word),
             trap=In(1),
             key=In(Key),
+            key_counts=In(KeyCounts),
             node_state=In(NodeStateSignature(parameters)),
             identity=In(IdentitySignature(is_switch=isinstance(parameters, SwitchParameters))),
             client_reregister=In(1),
@@ -157,6 +164,8 @@ class AnswerWord(Stage):
         else:
             with m.If(samples & (~self.task.trap | steps.first)):
                 m.d.sync += seen.is_sm.eq(self.node_state.host_sm)
+            with m.If(samples):
+                m.d.sync += [getattr(seen, name).eq(getattr(self.key_counts, name)) for name in KEY_COUNTS]
         return seen
 
     def _part(self, m: Module, kind: SmaAttribute | PmaAttribute, words: dict[int, Value], applies: Any = 1) -> Value:
@@ -218,4 +227,5 @@ class AnswerWord(Stage):
         }
         if not self._is_switch:
             port_info[PORT_INFO["capability_mask"]] = Mux(seen.is_sm, CapabilityMask.IS_SM, 0)
+            port_info |= {PORT_INFO[name]: getattr(seen, name) for name in KEY_COUNTS}
         return port_info

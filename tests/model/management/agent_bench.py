@@ -129,6 +129,10 @@ class Bench(AgentNode):
     def host_sm(self, cycle: int, value: bool) -> None:
         self.at(cycle, UPDATE, lambda: self.agent.host_sm(value))
 
+    def key_violation(self, cycle: int, keys: int) -> None:
+        """Visible in this cycle."""
+        self.at(cycle, UPDATE, lambda: self.agent.key_violation(keys))
+
     def run(self, until: int = 10_000) -> "Bench":
         list(self.kernel.run(until))
         return self

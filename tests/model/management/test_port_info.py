@@ -12,6 +12,7 @@ from wire.mad import MadMethod, MadStatus, mad_data
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
 from wire.registers import PortRegister, port_address
 from wire.sma import SmaAttribute
+from wire.stimulus import KeyViolation
 
 MANAGEMENT, EXTERNAL, ADAPTER = PortKind
 KINDS = {"0": MANAGEMENT, "E": EXTERNAL, "A": ADAPTER}
@@ -247,6 +248,58 @@ def test_is_sm_is_as_visible_at_step_184(adapter, late):
     adapter.run()
     mask = PORT_INFO.unpack(mad_data(adapter.answer())).capability_mask
     assert mask == ADAPTER_CAPABILITIES | (0 if late else CapabilityMask.IS_SM)
+
+
+KEYS = {"p_key_violations": (KeyViolation.P_KEY, 105, 232), "q_key_violations": (KeyViolation.Q_KEY, 113, 240)}
+"""The key, the step that clears its count and the one that answers it."""
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_wrong_keys_that_an_adapter_s_host_finds_are_counted_up_to_all_ones(adapter, name):
+    for cycle in range(3):
+        adapter.key_violation(1 + cycle, KEYS[name][0])
+    counts = {other: 3 if other == name else 0 for other in KEYS}
+    info = adapter.port_info()
+    assert {other: info[other] for other in KEYS} == counts
+    now = adapter.kernel.now
+    for cycle in range(0xFFFF):
+        adapter.key_violation(now + 1 + cycle, KEYS[name][0])
+    adapter.run(now + 1 + 0xFFFF)
+    assert adapter.port_info()[name] == 0xFFFF
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize(("value", "result"), [(0, 0), (1, 2), (0xFFFF, 2)])
+def test_a_count_of_wrong_keys_is_cleared_by_0_alone(adapter, name, value, result):
+    for cycle in range(2):
+        adapter.key_violation(1 + cycle, KeyViolation.P_KEY | KeyViolation.Q_KEY)
+    answer = adapter.set_port_info(
+        {"lid": 1, "master_sm_lid": 1, "p_key_violations": 1, "q_key_violations": 1} | {name: value}
+    )
+    assert answer.status == MadStatus.OK
+    info = PORT_INFO.unpack(mad_data(answer))
+    assert {other: info[other] for other in KEYS} == {other: result if other == name else 2 for other in KEYS}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize(("late", "result"), [(0, 0), (1, 1), (2, 1)])
+def test_a_wrong_key_that_is_visible_after_the_clearing_step_counts(adapter, name, late, result):
+    key, clears, _answers = KEYS[name]
+    adapter.key_violation(1, key)
+    adapter.key_violation(START + cycles_to(clears, MadMethod.SET, SmaAttribute.PORT_INFO) + late, key)
+    adapter.ask(change(SmaAttribute.PORT_INFO, PORT_INFO.pack(lid=1, master_sm_lid=1, neighbor_mtu=1)))
+    adapter.run()
+    assert PORT_INFO.unpack(mad_data(adapter.answer()))[name] == result
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_count_of_wrong_keys_is_as_visible_at_its_word_s_step(adapter, name, late):
+    key, _clears, answers = KEYS[name]
+    adapter.key_violation(START + cycles_to(answers, MadMethod.GET, SmaAttribute.PORT_INFO) + late, key)
+    adapter.ask(get(SmaAttribute.PORT_INFO))
+    adapter.run()
+    assert PORT_INFO.unpack(mad_data(adapter.answer()))[name] == 1 - late
 
 
 def test_client_reregister_is_echoed_once(switch):

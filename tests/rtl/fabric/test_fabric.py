@@ -188,7 +188,7 @@ def test_a_link_taken_down_stays_down_whoever_polls(tmp_path: Path) -> None:
 
 
 def test_a_host_operation_on_a_switch_is_refused(tmp_path: Path) -> None:
-    for operation in (Operation.RECV_STALL, Operation.HOST_SM):
+    for operation in (Operation.RECV_STALL, Operation.HOST_SM, Operation.KEY_VIOLATION):
         spec = RunSpec(STAR, [Control(1, operation, 0, (1, 0, 0, 0))], (), 10)
         with (
             pytest.raises(ValueError, match="expected a target that is an adapter"),
