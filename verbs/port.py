@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from wire.codes import P_KEY_DEFAULT
+from wire.stimulus import KeyViolation
 
 __all__ = ["Port", "p_keys_match"]
 
@@ -26,6 +28,7 @@ class Port:
         mtu: bytes of payload that may be sent, NeighborMTU.
         p_key_violations: packets with a wrong P_Key, as PortInfo.P_KeyViolations counts them.
         q_key_violations: likewise.
+        untold: those that the adapter's management agent, which has counts of its own, has not been told of.
     """
 
     lid: int
@@ -35,6 +38,7 @@ class Port:
     mtu: int = 2048
     p_key_violations: int = 0
     q_key_violations: int = 0
+    untold: deque[KeyViolation] = field(default_factory=deque)
 
     def has_lid(self, lid: int) -> bool:
         """True for each LID that the port has by its LMC."""
@@ -55,7 +59,9 @@ class Port:
     def count_p_key_violation(self) -> None:
         """Counts a packet whose P_Key is not the queue pair's."""
         self.p_key_violations = min(self.p_key_violations + 1, _COUNTER_MAX)
+        self.untold.append(KeyViolation.P_KEY)
 
     def count_q_key_violation(self) -> None:
         """Counts a packet whose Q_Key is not the queue pair's."""
         self.q_key_violations = min(self.q_key_violations + 1, _COUNTER_MAX)
+        self.untold.append(KeyViolation.Q_KEY)

@@ -21,6 +21,7 @@ from verbs.port import Port
 from wire.codes import SERVICE_LEVELS, PortState
 from wire.parameters import AdapterParameters, adapter_port
 from wire.registers import PORT_RESET_VALUES, PortRegister
+from wire.stimulus import Operation
 from wire.trace import Kind, Record
 from wire.trace_layout import State
 
@@ -122,6 +123,8 @@ class VerbsRun:
         if self._task.skips and self._is_quiet and (wake := hosts.wake) is not None:
             hosts.skip_to(wake)
         self.links.draw()
+        for node, key in hosts.key_violations():
+            self._run.control(Operation.KEY_VIOLATION, node, (key, 0, 0, 0))
         self._run.step(most)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,7 +11,7 @@ from verbs.adapter import Adapter
 from verbs.queue_pair import QueuePair
 from wire.codes import SERVICE_LEVELS
 from wire.packet import WORD_BYTES
-from wire.stimulus import Delivery, Post, Taking
+from wire.stimulus import Delivery, KeyViolation, Post, Taking
 
 __all__ = ["REACTION_CYCLES", "VerbsHosts", "VerbsPort"]
 
@@ -170,6 +170,13 @@ class VerbsHosts:
     def time(self) -> int:
         """The transports' cycle: the fabric's, and what was skipped."""
         return self._now + self.skipped
+
+    def key_violations(self) -> Iterator[tuple[int, KeyViolation]]:
+        """Node and key of each packet with a wrong key since this was last asked: its agent is to count it."""
+        for port in self._ports.values():
+            untold = port.adapter.ports[port.number - 1].untold
+            while untold:
+                yield port.node, untold.popleft()
 
     @property
     def ports(self) -> Collection[VerbsPort]:
