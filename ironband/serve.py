@@ -42,11 +42,14 @@ __all__ = ["serve"]
     help="Whether Ironband's own Subnet Manager manages the fabric; none if another is to.",
 )
 @click.option(
-    "--host",
+    "--at",
+    "host",
     metavar="HOST[,HOST...]",
     help="Where programs are by default: at a machine with these adapters.  [default: the first with a link]",
 )
-@click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]")
+@click.option(
+    "--dir", "where", type=DIRECTORY, metavar="DIRECTORY", help="Where the server is found.  [default: a new one]"
+)
 @click.option(
     "--addresses",
     type=FILE,
@@ -67,7 +70,7 @@ def serve(
     alone: bool,
     bring_up: str,
     host: str | None,
-    at: Path | None,
+    where: Path | None,
     addresses: Path | None,
     vls: int,
     link_down_timeout: int,
@@ -96,15 +99,15 @@ def serve(
             if host in made.fabric.nodes
             else [name for name in host.split(",") if name] or (host,)
         )
-        machine = [adapter_port(manager_host(made.fabric, name, "--host"))[0] for name in named]
+        machine = [adapter_port(manager_host(made.fabric, name, "--at"))[0] for name in named]
         if len(set(machine)) < len(machine):
-            raise click.UsageError(f"--host {host}: expected each host once")
+            raise click.UsageError(f"--at {host}: expected each host once")
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
         given = None if addresses is None else read_addresses(addresses, _ports(made.fabric))
         if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")
 
-        with server_directory(at) as directory:
+        with server_directory(where) as directory:
             from cosim.experiments.link_capture import link_capture
             from doors.serving import ServeTask
             from ironband.serve_session import run_session

@@ -31,7 +31,7 @@ def program_path() -> str:
 
 
 @contextmanager
-def server_directory(at: Path | None) -> Iterator[Path]:
+def server_directory(where: Path | None) -> Iterator[Path]:
     """A directory for a server alone, removed in the end: AT, or a new one.
 
     What a server has left there that was killed is removed before.
@@ -41,23 +41,25 @@ def server_directory(at: Path | None) -> Iterator[Path]:
         OutputError: it cannot be written.
     """
     with ExitStack() as held:
-        with writing(f"directory {at or tempfile.gettempdir()}"):
+        with writing(f"directory {where or tempfile.gettempdir()}"):
             parent = Path(tempfile.gettempdir())
-            length = len(os.fsencode((at or parent / f"{PREFIX}{_DRAWN}").resolve()))
+            length = len(os.fsencode((where or parent / f"{PREFIX}{_DRAWN}").resolve()))
             if length > _LONGEST:
-                where = f"TMPDIR {parent}" if at is None else f"--at {at}"
-                raise click.UsageError(f"{where}: {length} bytes: expected a name of at most {_LONGEST}")
-            if at is None:
+                named = f"TMPDIR {parent}" if where is None else f"--dir {where}"
+                raise click.UsageError(f"{named}: {length} bytes: expected a name of at most {_LONGEST}")
+            if where is None:
                 directory = held.enter_context(temporary_directory()).resolve()
             else:
-                directory = at.resolve()
+                directory = where.resolve()
                 if directory.exists() and not (directory / LOCK).exists() and any(directory.iterdir()):
-                    raise click.UsageError(f"--at {at}: holds something else: expected a directory for a server alone")
+                    raise click.UsageError(
+                        f"--dir {where}: holds something else: expected a directory for a server alone"
+                    )
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 try:
                     held.enter_context(locked(directory))
                 except BlockingIOError:
-                    raise click.UsageError(f"--at {at}: a server is running there") from None
+                    raise click.UsageError(f"--dir {where}: a server is running there") from None
                 held.callback(shutil.rmtree, directory, ignore_errors=True)
                 _clear(directory)
         yield directory

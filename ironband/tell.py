@@ -18,8 +18,8 @@ _MOST_BYTES = 1 << 16
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True)
-@click.option("--at", type=DIRECTORY, metavar="DIRECTORY", help="Which server.  [default: $IRONBAND_DIR]")
-def tell(words: tuple[str, ...], at: Path | None) -> int:
+@click.option("--dir", "where", type=DIRECTORY, metavar="DIRECTORY", help="Which server.  [default: $IRONBAND_DIR]")
+def tell(words: tuple[str, ...], where: Path | None) -> int:
     """Tell the server of a fabric what to do.
 
     Cut or restore a link, make errors or traffic, read counters. WORDS are, for example: cut 'SW1[1]', flow H1 H2 0.9,
@@ -28,7 +28,7 @@ def tell(words: tuple[str, ...], at: Path | None) -> int:
     line = " ".join(words).strip()
     if not line:
         raise click.UsageError("say what? expected for example: time, cut H1")
-    directory = at or Path(os.environ.get("IRONBAND_DIR", ""))
+    directory = where or Path(os.environ.get("IRONBAND_DIR", ""))
     if directory == Path():
         raise click.UsageError("which server? IRONBAND_DIR is not set: expected what `ironband serve` has printed")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:

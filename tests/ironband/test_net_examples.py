@@ -112,7 +112,7 @@ def test_ibnetdiscover_prints_what_it_prints_beside_ibsim(name, tmp_path):
     # To a host of ibsim's belongs its port 1, and OpenSM knows no adapters of three ports.
     host = re.findall(r'^Hca\s+[12]\s+"(\w+)"\n\[1\]', path.read_text(), re.M)[0]
     commands = {"opensm": UP, "ibnetdiscover": "ibnetdiscover"}
-    served = scripted(tmp_path, ["--host", host], path.name, commands)["ibnetdiscover"]
+    served = scripted(tmp_path, ["--at", host], path.name, commands)["ibnetdiscover"]
     simulated = beside_ibsim(path, host, tmp_path)
 
     def records(text: str) -> list[str]:

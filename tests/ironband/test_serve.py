@@ -29,12 +29,12 @@ SECOND_LID = "cat /sys/class/infiniband/rxe_ironband0/ports/2/lid"
     ("arguments", "says"),
     [
         (["star", "--", "no-such-program"], "no-such-program: no such program"),
-        (["star", "--host", "H9"], "--host H9: no such node; there are SW1, H1, H2"),
-        (["star", "--host", "SW1"], "--host SW1: is a switch, expected a host"),
+        (["star", "--at", "H9"], "--at H9: no such node; there are SW1, H1, H2"),
+        (["star", "--at", "SW1"], "--at SW1: is a switch, expected a host"),
         (["star", "--rtl", "SW7"], "--rtl SW7: no such node; there are SW1, H1, H2"),
         (["none.net"], "none.net: No such file or directory"),
-        (["star", "--at", "full"], "--at full: holds something else: expected a directory for a server alone"),
-        (["star", "--at", "long" * 30], "--at .*: [0-9]+ bytes: expected a name of at most 90"),
+        (["star", "--dir", "full"], "--dir full: holds something else: expected a directory for a server alone"),
+        (["star", "--dir", "long" * 30], "--dir .*: [0-9]+ bytes: expected a name of at most 90"),
     ],
 )
 def test_bad_use_is_told_in_a_line(capsys, arguments, says):
@@ -56,13 +56,13 @@ def test_a_build_in_a_directory_with_a_space_is_preloaded_all_the_same(tmp_path)
     script = "cat /sys/class/infiniband_mad/abi_version"
     ended = served("star", "--", "sh", "-c", script, cwd=tmp_path, environment=built)
     assert (ended.stdout, ended.stderr) == ("5\n", "")
-    refused = served("star", "--at", "a b", "--", "true", cwd=tmp_path, environment=built)
+    refused = served("star", "--dir", "a b", "--", "true", cwd=tmp_path, environment=built)
     assert re.fullmatch("ironband: .*/a b/.*: expected a name without spaces and colons\n", refused.stderr)
     assert (refused.returncode, (tmp_path / "a b").exists()) == (2, False)
 
 
 def test_another_terminal_keeps_its_own_programs_and_what_it_preloads(tmp_path):
-    with Server("star", "--at", "place", cwd=tmp_path):
+    with Server("star", "--dir", "place", cwd=tmp_path):
         wait_for(lambda: (tmp_path / "place" / "env").exists())
         told = subprocess.run(
             ["/bin/sh", "-c", ". place/env; echo $PATH; echo $LD_PRELOAD"],
@@ -77,19 +77,19 @@ def test_another_terminal_keeps_its_own_programs_and_what_it_preloads(tmp_path):
 
 
 def test_a_directory_in_use_is_refused_and_left_alone(tmp_path):
-    with Server("star", "--at", "place", cwd=tmp_path) as server:
-        second = served("star", "--at", "place", "--", "true", cwd=tmp_path)
-        assert (second.returncode, second.stderr) == (2, "ironband: --at place: a server is running there\n")
+    with Server("star", "--dir", "place", cwd=tmp_path) as server:
+        second = served("star", "--dir", "place", "--", "true", cwd=tmp_path)
+        assert (second.returncode, second.stderr) == (2, "ironband: --dir place: a server is running there\n")
         assert (tmp_path / "place" / "socket").exists()
         assert server.poll() is None
 
 
 def test_a_killed_servers_directory_is_taken_over(tmp_path):
-    with Server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--dir", "place", cwd=tmp_path) as server:
         server.kill()
         server.wait()
     assert (tmp_path / "place" / "socket").exists()
-    assert served("star", "--at", "place", "--", "true", cwd=tmp_path).returncode == 0
+    assert served("star", "--dir", "place", "--", "true", cwd=tmp_path).returncode == 0
     assert not (tmp_path / "place").exists()
 
 
@@ -106,7 +106,7 @@ fails(errno.EIO, os.read, device, 320)
 fails(errno.ENODEV, send, device, agent, directed((1,), NODE_INFO, 1))
 fails(errno.ENODEV, opened)
 """
-    with Server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--dir", "place", cwd=tmp_path) as server:
         run = f". place/env; exec {sys.executable} program.py"
         (tmp_path / "program.py").write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}")
         with beside(["sh", "-c", run], cwd=tmp_path) as client:
@@ -184,7 +184,7 @@ def test_a_difference_between_rtl_and_model_ends_the_serving_with_its_report(cap
 
 
 def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
-    with Server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--dir", "place", cwd=tmp_path) as server:
         for message in (b"x", bytes(16), bytes(range(200)), b"\xff" * 5000):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.connect(str(tmp_path / "place" / "socket"))
@@ -207,7 +207,7 @@ def test_garbage_at_the_socket_is_told_and_survived(tmp_path):
 
 
 def test_lines_do_what_they_say_or_are_refused(tmp_path):
-    with Server("star", "--bring-up", "none", "--at", "place", cwd=tmp_path):
+    with Server("star", "--bring-up", "none", "--dir", "place", cwd=tmp_path):
         for line, says in (
             ("cut SW1[2]", "H2[1]-SW1[2]: cut"),
             ("restore H2", "H2[1]-SW1[2]: restored"),
@@ -268,19 +268,19 @@ def test_a_line_that_does_not_end_is_dropped_and_told_once(tmp_path):
     assert now.startswith("cycle ")
     assert {first, second, third} == {"a line has more than 4096 bytes, which are dropped up to its end"}
     assert last == "ends"
-    with Server("star", "--at", "place", cwd=tmp_path):
+    with Server("star", "--dir", "place", cwd=tmp_path):
         assert _tell(tmp_path, "x" * 5_000).stderr.startswith("ironband: a line has more than 4096 bytes")
 
 
 def test_nobody_to_tell_is_an_error_of_a_line(capsys, monkeypatch):
     monkeypatch.delenv("IRONBAND_DIR", raising=False)
     assert "IRONBAND_DIR is not set" in one_line_error(capsys, "tell", "time")
-    assert one_line_error(capsys, "tell", "--at", "nowhere", "time") == "nowhere: no server there answers"
-    assert "say what?" in one_line_error(capsys, "tell", "--at", "nowhere", "")
+    assert one_line_error(capsys, "tell", "--dir", "nowhere", "time") == "nowhere: no server there answers"
+    assert "say what?" in one_line_error(capsys, "tell", "--dir", "nowhere", "")
 
 
 def test_an_idle_server_spends_no_processor_time(tmp_path):
-    with Server("star", "--at", "place", cwd=tmp_path) as server:
+    with Server("star", "--dir", "place", cwd=tmp_path) as server:
         times = [_tell(tmp_path, "time").stdout]
         wait_for(lambda: times.append(_tell(tmp_path, "time").stdout) or times[-1] == times[-2])
         before = _processor_time(server)
@@ -334,5 +334,5 @@ class Server:
 
 
 def _tell(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, "tell", "--at", "place", *words]
+    command = [*COMMAND, "tell", "--dir", "place", *words]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)

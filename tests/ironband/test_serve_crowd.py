@@ -92,7 +92,7 @@ def test_programs_that_come_and_go_are_served_rightly(tmp_path, seconds):
     (tmp_path / "two.net").write_text(TWO_SWITCHES)
     told = (tmp_path / "told").open("w")
     server = subprocess.Popen(
-        [*COMMAND, "serve", "two.net", "--at", "place"],
+        [*COMMAND, "serve", "two.net", "--dir", "place"],
         cwd=tmp_path,
         env=os.environ | {"TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,

@@ -63,7 +63,7 @@ def test_pingpongs_cross_gates_as_they_cross_the_model(tmp_path):
 @needs_pyverbs
 def test_rdma_cores_tests_pass_across_the_model(tmp_path):
     script = f"{PYTHON} {ACROSS} {rdma_core_tests(tmp_path)} {MODULES} 2>&1"
-    served = serve_script(tmp_path, script, "--host", "H1,H2")
+    served = serve_script(tmp_path, script, "--at", "H1,H2")
     passed, _skipped, bad = counted(served.output)
     assert (bad, served.status) == (0, 0), served.output[-3000:]
     assert passed >= PROVED
@@ -73,7 +73,7 @@ def test_rdma_cores_tests_pass_across_the_model(tmp_path):
 @needs_pyverbs
 def test_rdma_cores_tests_pass_across_gates(tmp_path):
     script = f"{PYTHON} {ACROSS} {rdma_core_tests(tmp_path)} test_atomic test_cqex test_cq_events 2>&1"
-    served = serve_script(tmp_path, script, "--host", "H1,H2", "--rtl", "all")
+    served = serve_script(tmp_path, script, "--at", "H1,H2", "--rtl", "all")
     passed, _skipped, bad = counted(served.output)
     assert (bad, served.status) == (0, 0), served.output[-3000:]
     assert passed >= 12
@@ -174,6 +174,6 @@ def test_no_such_host_is_told_where_the_program_looks(tmp_path):
 
 
 def test_a_machine_has_each_adapter_once(tmp_path):
-    served = serve_script(tmp_path, "true", "--host", "H1,H1")
+    served = serve_script(tmp_path, "true", "--at", "H1,H1")
     assert served.status == 2
-    assert "--host H1,H1: expected each host once" in served.said
+    assert "--at H1,H1: expected each host once" in served.said
