@@ -31,6 +31,7 @@ _ONLY_OF: Final[dict[str, tuple[TransportName, ...]]] = {
     "path_mtu": ("rc", "uc"),
 }
 """Keys of some transports only."""
+_RECEIVED: Final = ("send", "rdma_write_with_imm")
 _LEAST_BYTES: Final = 8
 """A message begins with its flow and its number."""
 _ATOMIC_BYTES: Final = 8
@@ -70,6 +71,11 @@ class MessageFlow(AnyFlow):
             if key in self.model_fields_set and self.transport not in transports:
                 given = f"{key} given with transport {self.transport!r}"
                 raise ValueError(f"{given}: expected it with {' or '.join(map(repr, transports))}")
+        for key in ("receives", "receive_every"):
+            if key in self.model_fields_set and not self.takes_a_receive:
+                takers = ", ".join(one for one in allowed if one in _RECEIVED)
+                given = f"{key} given with operation {self.operation!r}, which takes no receive request"
+                raise ValueError(f"{given}: expected it with {takers}")
         if self.is_atomic and self.size != _ATOMIC_BYTES:
             raise ValueError(f"message_bytes {self.size}: expected {_ATOMIC_BYTES}, for {self.operation}")
         if self.transport == "ud" and self.size > mtu_bytes(MTU.MTU_4096):
@@ -101,7 +107,7 @@ class MessageFlow(AnyFlow):
     @property
     def takes_a_receive(self) -> bool:
         """Each message takes a receive request."""
-        return self.operation in ("send", "rdma_write_with_imm")
+        return self.operation in _RECEIVED
 
     def rows(self, path_mtu: int) -> int:
         """Rows on a 4X link of all packets that carry a message's data."""

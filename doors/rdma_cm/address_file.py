@@ -12,6 +12,7 @@ from toolchain.errors import UserError
 
 __all__ = ["read_addresses"]
 
+_BROADCAST: Final = IPv4Address("255.255.255.255")
 _PORT: Final = re.compile(r"(?P<host>.+?)(?:\[(?P<number>[0-9]+)\])?")
 
 
@@ -44,6 +45,8 @@ def _read(file: Path, ports: Collection[str]) -> Iterator[tuple[IPv4Address, str
             address = IPv4Address(words[0])
         except AddressValueError:
             raise UserError(f"{place}: address {words[0]!r}: expected an IPv4 address such as 10.87.0.1") from None
+        if address.is_multicast or address.is_unspecified or address == _BROADCAST:
+            raise UserError(f"{place}: address {address}: expected one of a port, not of any, all or a group")
         found = _PORT.fullmatch(words[1])
         port = f"{found['host']}[{found['number'] or 1}]" if found is not None else ""
         if port not in ports:

@@ -30,7 +30,8 @@ ASKED = {
     "sminfo": "sminfo; IRONBAND_HOST=H4 sminfo; sminfo -D 0",
     "ibportstate": "ibportstate -D 0,1 7 query",
     "ibqueryerrors": "ibqueryerrors",
-    "saquery": "IRONBAND_HOST=H4 saquery | grep -c NodeDescription; saquery -P 2 -p | grep -c dlid",
+    # OpenSM has a minute to answer: saquery's second is one by the clock, however busy the processors are.
+    "saquery": "IRONBAND_HOST=H4 saquery -t 60000 | grep -c NodeDescription; saquery -t 60000 -P 2 -p | grep -c dlid",
     "ibping": f"IRONBAND_HOST=H4 ibping -S & far=$(IRONBAND_HOST=H4 {LID}); "
     "wait_until 'ibping -c 1 $far | tee ping | grep -q \" 1 received\"'; cat ping; kill $!",
     "ibstatus": "ibstatus",

@@ -227,6 +227,11 @@ def test_atomics_have_eight_bytes_and_packets_the_mtu_of_the_path():
             RC + "count = 1\noperation = 'cmp_swap'\nmessage_bytes = 16",
             "flows[1]: message_bytes 16: expected 8, for cmp_swap",
         ),
+        (
+            RC + "count = 1\noperation = 'rdma_write'\nreceives = 4",
+            "flows[1]: receives given with operation 'rdma_write', which takes no receive request: "
+            "expected it with send, rdma_write_with_imm",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_flow_of_messages_is_said_in_one_line(flow, message):
