@@ -11,6 +11,7 @@ from tests.ironband.served import TELL
 from tests.ironband.verbs_programs import (
     ACROSS,
     MPIRUN,
+    WRONG_Q_KEYS,
     between,
     build_mpi,
     counted,
@@ -58,6 +59,17 @@ def test_pingpongs_cross_gates_as_they_cross_the_model(tmp_path):
     sends = [one for one in served.results["operations"] if one["operation"] == "SEND"]
     assert {one["host"]: one["number"] for one in sends} == {"H1": 20, "H2": 20}
     assert re.search(r"H1 +send +20 +20,480", served.said)
+
+
+@needs_pyverbs
+@needs("smpquery")
+@pytest.mark.parametrize("rtl", ["none", "all"])
+def test_the_agent_of_an_adapter_counts_packets_with_a_wrong_q_key(tmp_path, rtl):
+    script = f"lid=$({PYTHON} {WRONG_Q_KEYS} 5) && smpquery portinfo $lid"
+    served = serve_script(tmp_path, script, "--at", "H1,H2", "--rtl", rtl)
+    assert served.status == 0, served.output
+    counts = re.findall(r"^([MPQ])keyViolations:\.*(\d+)", served.output, re.MULTILINE)
+    assert counts == [("M", "0"), ("P", "0"), ("Q", "5")]
 
 
 @needs_pyverbs

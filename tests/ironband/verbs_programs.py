@@ -40,6 +40,7 @@ LISTENS = """listens() {
 """A shell's function: whether somebody listens at a TCP port, by which programs exchange addresses."""
 
 ACROSS = Path(__file__).parent / "pyverbs_across.py"
+WRONG_Q_KEYS = Path(__file__).parent / "wrong_q_keys.py"
 _SUITE = Path("/usr/share/doc/rdma-core/tests")
 
 MPI = """
