@@ -162,7 +162,7 @@ def test_a_packet_crosses_two_switches(star):
         ([Control(5, 1, 0), Control(5, 1, 0)], [], "control in cycle 5: expected 6"),
         ([Control(5, 1, 7)], [], "control for node 7: expected 0..2"),
         ([Control(5, 4, 7)], [], "control for link 7: expected 0..1"),
-        ([Control(5, 9, 0)], [], "control operation 9"),
+        ([Control(5, 10, 0)], [], "control operation 10"),
         ([], [Post.of_words(1, 0, 0, (1,) * 8)], "node 0 is no adapter"),
         ([], iter([Post.of_words(9, 1, 0, (1,) * 8), Post.of_words(8, 1, 0, (1,) * 8)]), "post in cycle 8: expected 9"),
     ],

@@ -288,7 +288,9 @@ ERROR_GAP = 20_000
 def losing(random: Random, transport: str, operation: str, count: int, least: int = 0) -> tuple[str, str]:
     """A flow and errors on its links, all drawn, so many at least."""
     size = 8 if operation in ("fetch_add", "cmp_swap") else random.randint(8, 256 if transport == "ud" else 3_000)
-    keys = {"count": count, "depth": random.randint(1, 12), "receives": random.randint(12, 20)}
+    keys = {"count": count, "depth": random.randint(1, 12)}
+    if operation in ("send", "rdma_write_with_imm"):
+        keys["receives"] = random.randint(12, 20)
     if transport != "ud":
         keys["path_mtu"] = 256
     if transport == "rc":

@@ -19,7 +19,7 @@ def drawn(stimulus: Stimulus) -> list[Control | Post]:
     ("controls", "posts", "said"),
     [
         ([Control(5, 4, 0), Control(5, 5, 0)], [], "expected a cycle above that of the one before, 5"),
-        ([Control(5, 9, 0)], [], "expected an operation of 1, 2, 3, 4, 5, 6, 7"),
+        ([Control(5, 10, 0)], [], "expected an operation of 1, 2, 3, 4, 5, 6, 7, 8, 9"),
         ([Control(5, Operation.BUS_WRITE, 2)], [], "expected a target below 2"),
         ([Control(5, Operation.LINK_DOWN, 1)], [], "expected a target below 1"),
         ([Control(5, Operation.INJECT, 2)], [], "expected a target below 2"),
