@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         find_topology,
         packaged_topologies,
         read_topology,
+        run_cocotb,
     )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "main",
     "packaged_topologies",
     "read_topology",
+    "run_cocotb",
 ]
 
 _BAD_USE = 2

@@ -16,6 +16,7 @@ from cosim.engines.base import ENGINES, MODEL, UnknownEngine, check_waves
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology import no_such_node, port_named
 from cosim.topology.topology_file import TopologyFile, find_topology, packaged_topologies, read_topology
+from ironband.cocotb_tests import run_cocotb
 from ironband.export import check_directory
 from ironband.up_options import lft_size
 from toolchain.errors import UserError
@@ -49,6 +50,7 @@ __all__ = [
     "find_topology",
     "packaged_topologies",
     "read_topology",
+    "run_cocotb",
 ]
 
 _PATIENCE: Final = 100_000

@@ -2,6 +2,7 @@
 
 from cosim.drivers.adapter import AdapterDriver
 from cosim.drivers.control import ControlDriver
+from cosim.drivers.exported_switch import ExportedSwitch, LinkPartner
 from cosim.drivers.fabric import FabricDriver
 from cosim.drivers.monitor import TraceMonitor
 from cosim.drivers.row import RowDriver, RowFrame, RowMonitor
@@ -9,7 +10,9 @@ from cosim.drivers.row import RowDriver, RowFrame, RowMonitor
 __all__ = [
     "AdapterDriver",
     "ControlDriver",
+    "ExportedSwitch",
     "FabricDriver",
+    "LinkPartner",
     "RowDriver",
     "RowFrame",
     "RowMonitor",

@@ -94,7 +94,7 @@ class FabricDriver:
             ValueError: the port is not an open one.
         """
         index = self._description.ports.open.index((self._description.nodes.index(name), port))
-        return RowDriver(self._dut, index), RowMonitor(self._dut, index)
+        return RowDriver(self._dut, index), RowMonitor(self._dut, index, lambda: self.cycle)
 
     def _poll_trace(self) -> None:
         for record in self._trace.new():

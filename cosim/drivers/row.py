@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import cocotb
@@ -80,11 +80,12 @@ class RowFrame(NamedTuple):
 class RowMonitor:
     """Watches the rows out of an open port, and gathers packets from start to end delimiter."""
 
-    def __init__(self, dut: Any, index: int) -> None:
+    def __init__(self, dut: Any, index: int, cycle: Callable[[], int]) -> None:
+        """CYCLE says which it is."""
         self._data = getattr(dut, f"tx_{index}_data")
         self._k = getattr(dut, f"tx_{index}_k")
         self._valid = getattr(dut, f"tx_{index}_valid")
-        self._cycle = dut.cycle
+        self._cycle = cycle
         self._clk = dut.clk
         self._frames: Queue[RowFrame] = Queue()
         self._name = f"frame at open port {index}"
@@ -126,7 +127,7 @@ class RowMonitor:
                 continue
             row = Row(int(self._data.value), int(self._k.value))
             if row.k == _K_LANE_0:
-                rows, first = [row], int(self._cycle.value)
+                rows, first = [row], self._cycle()
             elif rows:
                 rows.append(row)
                 if row.k == _K_LANE_3:

@@ -6,6 +6,7 @@ made and only runs it, each test in a directory of its own, and it passes only i
 
 from __future__ import annotations
 
+import logging
 import signal
 import warnings
 from collections.abc import Mapping, Sequence
@@ -115,6 +116,7 @@ def run(
             extra_env=dict(extra_env or {}),
             seed=seed,
         )
+        simulator.logger.setLevel(logging.WARNING)
         for number, handler in handlers.items():
             signal.signal(number, handler)
         said = ""

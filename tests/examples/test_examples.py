@@ -31,3 +31,17 @@ def test_two_hosts_on_rtl_print_the_same_and_how_much_was_compared():
 
 def test_the_page_shows_the_whole_example():
     assert f"```python\n{(ROOT / 'examples/two_hosts.py').read_text()}```\n" in PAGE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_a_design_around_an_exported_switch_passes_its_tests_in_the_time_that_is_shown(simulator):
+    command = "counted_switch/cocotb_counted_switch.py"
+    shown = printed(command, simulator).replace("verilator", "icarus")
+    assert f"```\n$ .venv/bin/python examples/{command}\n{shown}```\n" in PAGE
+
+
+def test_the_page_shows_a_cocotb_test_of_it():
+    tests = (ROOT / "examples/counted_switch/cocotb_counted_switch.py").read_text().split("\n\n\n")
+    first = next(part for part in tests if part.startswith("@cocotb.test()"))
+    assert f"```python\n{first}\n```\n" in PAGE

@@ -1,0 +1,71 @@
+"""cocotb tests, run on designs around an exported switch (docs/library.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cosim.engines.base import PART_ENGINES, UnknownEngine, check_waves
+from cosim.simulators.cocotb_results import TestResult
+from cosim.simulators.installed import Simulator
+from toolchain.errors import UserError
+
+__all__ = ["TestResult", "run_cocotb", "simulator_named"]
+
+
+def run_cocotb(
+    file: str | Path,
+    simulator: str = "icarus",
+    *,
+    sources: Sequence[str | Path],
+    top: str,
+    waves: str | Path | None = None,
+    seed: int | None = None,
+) -> list[TestResult]:
+    """Builds a design of one's own, unless that is in the build cache, and runs the cocotb tests of a file on it.
+
+    Args:
+        file: of Python, with the tests; `ironband.drivers` has what drives a switch.
+        simulator: icarus or verilator.
+        sources: Verilog, all with different names.
+        top: the module that is cocotb's `dut`.
+        waves: a file for waves, .fst.
+        seed: of cocotb's random numbers.
+
+    Returns:
+        The tests, all of which passed; each has a `name` and the time in the simulation that it took, `simulated_ns`.
+
+    Raises:
+        UserError: no such simulator or file; the design is not one; a test failed.
+    """
+    from cosim.simulators import regression
+    from cosim.simulators.build import build
+    from cosim.simulators.cocotb_files import importable
+    from ironband.common import work_directory
+
+    chosen = simulator_named(simulator)
+    wave_file = None if waves is None else Path(waves)
+    check_waves(simulator, wave_file)
+    texts: dict[str, str] = {}
+    for source in map(Path, sources):
+        if source.name in texts:
+            raise UserError(f"{source}: expected another name, as two sources are called {source.name}")
+        try:
+            texts[source.name] = source.read_text()
+        except OSError as error:
+            raise UserError(f"{source}: {error.strerror}") from None
+    with importable(Path(file)) as module, work_directory() as directory:
+        built = build(chosen, texts, top, waves=wave_file is not None)
+        return regression.run(built, module, directory, waves=wave_file, seed=seed)
+
+
+def simulator_named(text: str) -> Simulator:
+    """The simulator that is called so.
+
+    Raises:
+        UserError: there is none.
+    """
+    for known in PART_ENGINES:
+        if text == known:
+            return known
+    raise UnknownEngine(f"simulator {text!r}: expected one of {', '.join(PART_ENGINES)}")
