@@ -15,6 +15,7 @@ from wire.codes import PortState
 from wire.packet import Packet, build_ud_send, parse
 from wire.registers import Counter
 from wire.symbols import Row, frame_data_packet, frame_link_packet
+from wire.trace import Kind
 
 __all__ = [
     "AdapterDriver",
@@ -22,6 +23,7 @@ __all__ = [
     "Counter",
     "ExportedSwitch",
     "FabricDriver",
+    "Kind",
     "LinkPartner",
     "Packet",
     "PortState",

@@ -16,7 +16,7 @@ from cosim.engines.base import ENGINES, MODEL, UnknownEngine, check_waves
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology import no_such_node, port_named
 from cosim.topology.topology_file import TopologyFile, find_topology, packaged_topologies, read_topology
-from ironband.cocotb_tests import run_cocotb
+from ironband.cocotb_tests import TestResult, run_cocotb, simulator_named
 from ironband.export import check_directory
 from ironband.up_options import lft_size
 from toolchain.errors import UserError
@@ -170,6 +170,54 @@ class Fabric:
         nodes = None if rtl is None else [node for text in rtl for node in self._nodes(text)]
         file = None if capture is None else str(capture)
         return FabricRun(self, engine, compared and engine != MODEL, nodes, seed, wave_file, file, tuple(capture_at))
+
+    def run_cocotb(
+        self,
+        file: str | Path,
+        simulator: str = "icarus",
+        *,
+        open_at: Sequence[str] = (),
+        only: str | None = None,
+        waves: str | Path | None = None,
+        seed: int | None = None,
+    ) -> list[TestResult]:
+        """Runs the cocotb tests of a file on the fabric in RTL, each in a simulation of its own.
+
+        Args:
+            file: of Python, with the tests, which drive the fabric with `ironband.drivers.FabricDriver`.
+            simulator: icarus or verilator.
+            open_at: hosts that are left out: a test drives the rows of the ports in whose cables they were.
+            only: this test alone.
+            waves: a file for its waves, .fst; with `only` if there are several.
+            seed: of cocotb's random numbers.
+
+        Returns:
+            The tests, all of which passed; each has a `name` and the time in the simulation that it took,
+            `simulated_ns`.
+
+        Raises:
+            UserError: no such simulator, file, test or host; a test failed.
+        """
+        from cosim.experiments.fabric_tests import run_fabric_tests
+        from ironband.common import work_directory
+
+        chosen = simulator_named(simulator)
+        wave_file = None if waves is None else Path(waves)
+        check_waves(simulator, wave_file)
+        with work_directory() as directory:
+            return list(
+                run_fabric_tests(
+                    self.parameters,
+                    self.widths,
+                    Path(file),
+                    chosen,
+                    directory,
+                    open_at=open_at,
+                    only=only,
+                    seed=seed,
+                    waves=wave_file,
+                )
+            )
 
     def _nodes(self, text: str) -> list[str]:
         """The nodes that people call so; of an adapter with several ports, all."""

@@ -1,14 +1,14 @@
 """Modules of cocotb tests: which tests there are to run, each in a simulation of its own."""
 
-from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
-from cocotb.regression import Test, TestGenerator
+from cosim.simulators.cocotb_files import tests_of
 
 
 def cocotb_tests(test_module: str) -> list[str]:
     """Names of the cocotb tests in a module."""
-    found: list[str] = []
-    for member in vars(import_module(test_module)).values():
-        tests = member.generate_tests() if isinstance(member, TestGenerator) else [member]
-        found += [test.name for test in tests if isinstance(test, Test)]
-    return found
+    found = find_spec(test_module)
+    assert found is not None
+    assert found.origin is not None
+    return tests_of(Path(found.origin))

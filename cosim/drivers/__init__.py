@@ -2,8 +2,9 @@
 
 from cosim.drivers.adapter import AdapterDriver
 from cosim.drivers.control import ControlDriver
-from cosim.drivers.exported_switch import ExportedSwitch, LinkPartner
+from cosim.drivers.exported_switch import ExportedSwitch
 from cosim.drivers.fabric import FabricDriver
+from cosim.drivers.link_partner import LinkPartner
 from cosim.drivers.monitor import TraceMonitor
 from cosim.drivers.row import RowDriver, RowFrame, RowMonitor
 

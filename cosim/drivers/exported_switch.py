@@ -2,118 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
 from typing import Any, Final, Self
 
-import cocotb
 from cocotb.clock import Clock
-from cocotb.queue import Queue
-from cocotb.triggers import Event, FallingEdge, Lock, Timer
+from cocotb.triggers import FallingEdge, Lock, Timer
 from cocotb.utils import get_sim_time
 
-from cosim.drivers.mailbox import within
-from cosim.drivers.row import RowDriver, RowMonitor
-from wire.codes import VL15, PortState
-from wire.flow_control import CREDIT_MODULUS, FlowControlOp, FlowControlPacket, credit_limit, credit_ok
-from wire.packet import Packet, blocks, parse
+from cosim.drivers.link_partner import LinkPartner
+from cosim.harness.top import CYCLE_NS
+from wire.codes import PortState
 from wire.registers import Counter, PortRegister, lft_address, port_address
-from wire.symbols import Control, frame_data_packet, frame_link_packet
 
-__all__ = ["ExportedSwitch", "LinkPartner"]
+__all__ = ["ExportedSwitch"]
 
-_CYCLE_NS: Final = 4
-_ROOM_BLOCKS: Final = 256
-"""Of each VL, at a link partner, which takes out what comes at once."""
-
-_FCP_CYCLES: Final = 500
-"""Between two flow control packets of a VL, at the most."""
-
+_ATTEMPTS: Final = 4
 _SETTLED_CYCLES: Final = 100
 """More than flow control packets of all VLs take to be sent, received and answered."""
-
-
-class LinkPartner:
-    """The other end of a port's link, packet by packet; below that, its rows.
-
-    It sends flow control packets, with Op 0 as soon as the port does, and a packet of its own only when there are
-    credits for the whole of it.
-
-    Attributes:
-        rows: drives the rows into the switch's port.
-    """
-
-    def __init__(self, dut: Any, port: int, vls: int, cycle: Callable[[], int]) -> None:
-        self.rows = RowDriver(dut, port)
-        self._op = FlowControlOp.INIT
-        self._monitor = RowMonitor(dut, port, cycle)
-        self._vls = vls
-        self._sent: defaultdict[int, int] = defaultdict(int)
-        self._received: defaultdict[int, int] = defaultdict(int)
-        self._limits: defaultdict[int, int] = defaultdict(int)
-        self._credited = Event()
-        self._packets: Queue[Packet] = Queue()
-        self._port = port
-        cocotb.start_soon(self._announce())
-        cocotb.start_soon(self._take())
-
-    async def send(self, packet: Packet | bytes) -> None:
-        """Queues a packet, LRH..ICRC, on the VL that its LRH says, once there are credits for it."""
-        parsed = packet if isinstance(packet, Packet) else parse(packet)
-        vl, need = parsed.lrh.vl, blocks(len(parsed.wire))
-        while vl != VL15 and not credit_ok(self._limits[vl], self._sent[vl], need):
-            self._credited.clear()
-            await self._credited.wait()
-        if vl != VL15:
-            self._sent[vl] = (self._sent[vl] + need) % CREDIT_MODULUS
-        self.rows.send_nowait(frame_data_packet(parsed.wire))
-
-    async def recv(self, timeout_cycles: int | None = None) -> Packet:
-        """Waits for the next packet that is not marked bad, its VCRC included.
-
-        Raises:
-            TimeoutError: none came in so many cycles.
-        """
-        return await within(timeout_cycles, self._packets.get(), f"packet at port {self._port}")
-
-    def count(self) -> int:
-        """Packets that came and were not received here."""
-        return self._packets.qsize()
-
-    def _flow_control(self, vl: int) -> None:
-        packet = FlowControlPacket(self._op, self._sent[vl], vl, credit_limit(self._received[vl], _ROOM_BLOCKS))
-        self.rows.send_nowait(frame_link_packet(packet.encode()))
-
-    def _announce_all(self) -> None:
-        for vl in range(self._vls):
-            self._flow_control(vl)
-
-    async def _announce(self) -> None:
-        while True:
-            self._announce_all()
-            await Timer(_FCP_CYCLES * _CYCLE_NS, "ns")
-
-    async def _take(self) -> None:
-        while True:
-            frame = await self._monitor.recv()
-            if frame.start is Control.SLP:
-                credit = FlowControlPacket.decode(frame.body)
-                self._limits[credit.vl] = credit.fccl
-                self._credited.set()
-                if credit.op is not self._op:
-                    # As a link's ends do that begin anew.
-                    self._op = credit.op
-                    self._sent.clear()
-                    self._received.clear()
-                    self._announce_all()
-                continue
-            packet = parse(frame.body)
-            if packet.lrh.vl != VL15:
-                self._received[packet.lrh.vl] += blocks(len(frame.body))
-                self._flow_control(packet.lrh.vl)
-            if frame.good:
-                assert packet.vcrc_good, f"port {self._port}, cycle {frame.cycle}: VCRC is wrong"
-                self._packets.put_nowait(packet)
 
 
 class ExportedSwitch:
@@ -146,7 +50,7 @@ class ExportedSwitch:
             getattr(dut, name).value = 0
         dut.node_guid.value = dut.port_guid.value = 1
         dut.rst.value = 1
-        Clock(dut.clk, _CYCLE_NS, "ns").start()
+        Clock(dut.clk, CYCLE_NS, "ns").start()
         for _cycle in range(2):
             await FallingEdge(dut.clk)
         dut.rst.value = 0
@@ -161,20 +65,31 @@ class ExportedSwitch:
     @property
     def cycle(self) -> int:
         """The current cycle, from power-up."""
-        return int(get_sim_time("ns")) // _CYCLE_NS
+        return int(get_sim_time("ns")) // CYCLE_NS
 
     async def cycles(self, count: int) -> None:
         """Waits so many cycles."""
-        await Timer(count * _CYCLE_NS, "ns")
+        await Timer(count * CYCLE_NS, "ns")
 
     async def bring_up(self) -> None:
-        """Gives the host at port p the LID p, and takes all ports to Active, over the register bus."""
+        """Gives the host at port p the LID p, and takes all ports to Active, over the register bus.
+
+        Raises:
+            RuntimeError: a port does not become Active.
+        """
         for port in self.ports:
             await self.write(lft_address(port), port)
-        for state in (PortState.ARMED, PortState.ACTIVE):
-            for port in self.ports:
-                await self.write(port_address(port, PortRegister.STATE), state)
-            await self.cycles(_SETTLED_CYCLES)
+        waiting = list(self.ports)
+        for _attempt in range(_ATTEMPTS):
+            for state in (PortState.ARMED, PortState.ACTIVE):
+                for port in waiting:
+                    await self.write(port_address(port, PortRegister.STATE), state)
+                await self.cycles(_SETTLED_CYCLES)
+            # One that hears an Op 1 packet, which was on its way when it was armed, starts anew.
+            waiting = [port for port in waiting if await self.state(port) != PortState.ACTIVE]
+            if not waiting:
+                return
+        raise RuntimeError(f"port {waiting[0]} is {(await self.state(waiting[0])).name}: expected ACTIVE")
 
     async def write(self, address: int, value: int) -> None:
         """Writes a register (`ports.md` of the export, `wire.registers`)."""

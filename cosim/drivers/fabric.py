@@ -13,11 +13,14 @@ from cocotb.triggers import Timer
 from cosim.drivers.adapter import AdapterDriver
 from cosim.drivers.control import ControlDriver
 from cosim.drivers.description import Description
+from cosim.drivers.link_partner import LinkPartner
 from cosim.drivers.mailbox import Mailbox
 from cosim.drivers.monitor import TraceMonitor
 from cosim.drivers.row import RowDriver, RowMonitor
 from cosim.harness.stream_files import DELIVERY_FILE, TRACE_FILE, DeliveryReader, TraceReader
 from cosim.harness.top import CYCLE_NS
+from wire.codes import PortState
+from wire.registers import Counter, PortRegister, port_address
 from wire.trace import Kind, port_source
 
 __all__ = ["FabricDriver"]
@@ -43,7 +46,7 @@ class FabricDriver:
         self._by_node = {
             index: AdapterDriver(self._mailbox, name, index, description.vls[name])
             for index, name in enumerate(description.nodes)
-            if name in description.vls
+            if name in description.adapters
         }
         self.adapters = {adapter.name: adapter for adapter in self._by_node.values()}
         self.control = ControlDriver(self._mailbox, description.nodes)
@@ -95,6 +98,45 @@ class FabricDriver:
         """
         index = self._description.ports.open.index((self._description.nodes.index(name), port))
         return RowDriver(self._dut, index), RowMonitor(self._dut, index, lambda: self.cycle)
+
+    def partner(self, name: str, port: int) -> LinkPartner:
+        """What speaks the link protocol at a port that was left open, before `bring_up`. To be asked for once.
+
+        Raises:
+            ValueError: the port is not an open one.
+        """
+        index = self._description.ports.open.index((self._description.nodes.index(name), port))
+        return LinkPartner(self._dut, index, self._description.vls[name], lambda: self.cycle)
+
+    async def bring_up(self) -> None:
+        """Takes all links to Active, those of open ports with partners among them, over the register bus; at once
+        after `start`.
+
+        Raises:
+            RuntimeError: it comes too late, or the test was not started with what brings its fabric up.
+        """
+        controls = self._description.bring_up
+        if not controls or self.cycle >= controls[0].cycle:
+            late = f"in cycle {self.cycle}: expected before cycle {controls[0].cycle}" if controls else "is not known"
+            raise RuntimeError(f"bring-up {late}")
+        await self._mailbox.control(*controls)
+        await self.cycles(self._description.up - self.cycle)
+
+    def lid(self, host: str) -> int:
+        """The LID of a host after `bring_up`; of one that was left out for an open port, too.
+
+        Raises:
+            KeyError: it has none.
+        """
+        return self._description.lids[host]
+
+    async def counter(self, name: str, port: int, which: Counter) -> int:
+        """Reads a counter of a port."""
+        return await self.control.read(name, port_address(port, which))
+
+    async def state(self, name: str, port: int) -> PortState:
+        """Reads the state of a port."""
+        return PortState(await self.control.read(name, port_address(port, PortRegister.STATE)))
 
     def _poll_trace(self) -> None:
         for record in self._trace.new():

@@ -45,9 +45,10 @@ class Mailbox:
         self.outbox.flush()
         self._dut.posted.value = sum(count << 32 * stream for stream, count in enumerate(self.outbox.packets))
 
-    async def control(self, control: Control) -> None:
-        """Post a control operation, and wait until it is on the wires."""
-        self.outbox.control(control)
+    async def control(self, *controls: Control) -> None:
+        """Post control operations, and wait until the last of them is on the wires."""
+        for control in controls:
+            self.outbox.control(control)
         self.outbox.flush()
         self._dut.controls_posted.value = number = self.outbox.controls
         await self.until(lambda: int(self._dut.controls_given.value) >= number, "controls_given")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from cosim.harness.stream_files import Outbox
 from cosim.simulators import regression
 from cosim.simulators.cocotb_results import TestResult
 from cosim.simulators.installed import Simulator
+from cosim.stimulus.bus_bring_up import BringUp
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from verilog.design import Design
 from wire.parameters import FabricParameters
@@ -51,6 +52,9 @@ def run_cocotb(
     run_dir: Path,
     *,
     seed: int | None = None,
+    lids: Mapping[str, int] | None = None,
+    bring_up: BringUp | None = None,
+    waves: Path | None = None,
 ) -> TestResult:
     """Run a cocotb test on a fabric, which it drives with `cosim.drivers.FabricDriver`.
 
@@ -62,15 +66,19 @@ def run_cocotb(
         testcase: the test's name. Each test has a simulation for itself, which is reset at power-up only.
         run_dir: working directory of the simulation, made if absent; each run its own.
         seed: cocotb's random seed.
+        lids: that hosts have once the test has brought the fabric up.
+        bring_up: which does that.
+        waves: record FST waves to this file.
 
     Raises:
         SimulationFailed: the simulator crashed, the test was not found, or it failed.
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
     """
-    compiled = build_design(simulator, design)
+    compiled = build_design(simulator, design, waves is not None)
     run_dir.mkdir(parents=True, exist_ok=True)
-    Description.of(parameters, design.ports).write(run_dir)
-    (result,) = regression.run(compiled, test_module, run_dir, testcase=re.escape(testcase), seed=seed)
+    up = bring_up or BringUp((), 0)
+    Description.of(parameters, design.ports, lids or {}, up.controls, up.start).write(run_dir)
+    (result,) = regression.run(compiled, test_module, run_dir, testcase=re.escape(testcase), seed=seed, waves=waves)
     return result
 
 

@@ -1,15 +1,18 @@
-"""Files of cocotb tests, from anywhere, which are imported inside a simulator."""
+"""Files of cocotb tests, from anywhere: imported inside a simulator, and asked here which tests they have."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+
+from cocotb.regression import Test, TestGenerator
 
 from toolchain.errors import UserError
 
-__all__ = ["importable"]
+__all__ = ["importable", "tests_of"]
 
 
 @contextmanager
@@ -27,3 +30,32 @@ def importable(file: Path) -> Iterator[str]:
         yield file.stem
     finally:
         sys.path.remove(folder)
+
+
+def tests_of(file: Path) -> list[str]:
+    """Names of the cocotb tests in a file.
+
+    Raises:
+        UserError: it has none, or it is no file of Python.
+        What importing it raises.
+    """
+    with importable(file) as name:
+        spec = spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        before = sys.modules.get(name)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            del sys.modules[name]
+            if before is not None:
+                sys.modules[name] = before
+    found: list[str] = []
+    for member in vars(module).values():
+        tests = member.generate_tests() if isinstance(member, TestGenerator) else [member]
+        found += [test.name for test in tests if isinstance(test, Test)]
+    if not found:
+        raise UserError(f"{file}: has no cocotb test, expected functions marked @cocotb.test()")
+    return found

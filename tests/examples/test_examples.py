@@ -33,15 +33,27 @@ def test_the_page_shows_the_whole_example():
     assert f"```python\n{(ROOT / 'examples/two_hosts.py').read_text()}```\n" in PAGE
 
 
+COCOTB = ("cocotb_two_hosts.py", "cocotb_open_port.py", "counted_switch/cocotb_counted_switch.py")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
-def test_a_design_around_an_exported_switch_passes_its_tests_in_the_time_that_is_shown(simulator):
-    command = "counted_switch/cocotb_counted_switch.py"
-    shown = printed(command, simulator).replace("verilator", "icarus")
-    assert f"```\n$ .venv/bin/python examples/{command}\n{shown}```\n" in PAGE
+@pytest.mark.parametrize(
+    ("name", "simulator"),
+    [
+        *((name, "icarus") for name in COCOTB),
+        ("cocotb_two_hosts.py", "verilator"),
+        pytest.param("cocotb_open_port.py", "verilator", marks=pytest.mark.deep),
+        ("counted_switch/cocotb_counted_switch.py", "verilator"),
+    ],
+)
+def test_cocotb_tests_pass_in_the_time_that_is_shown_on_every_simulator(name, simulator):
+    shown = printed(name, simulator).replace("verilator", "icarus")
+    assert f"```\n$ .venv/bin/python examples/{name}\n{shown}```\n" in PAGE
 
 
-def test_the_page_shows_a_cocotb_test_of_it():
-    tests = (ROOT / "examples/counted_switch/cocotb_counted_switch.py").read_text().split("\n\n\n")
-    first = next(part for part in tests if part.startswith("@cocotb.test()"))
-    assert f"```python\n{first}\n```\n" in PAGE
+@pytest.mark.parametrize(("name", "which"), list(zip(COCOTB, (0, 1, 0), strict=True)))
+def test_the_page_shows_a_cocotb_test_of_each(name, which):
+    tests = [
+        part for part in (ROOT / "examples" / name).read_text().split("\n\n\n") if part.startswith("@cocotb.test()")
+    ]
+    assert f"```python\n{tests[which]}\n```\n" in PAGE

@@ -65,3 +65,62 @@ def test_a_design_that_is_none_is_told_by_the_simulator(file):
 def test_two_sources_of_one_name_are_not_told_apart(file):
     with pytest.raises(ironband.UserError, match=r"another name, as two sources are called beat\.v"):
         ironband.run_cocotb(file, sources=[file.with_name("beat.v")] * 2, top="beat")
+
+
+FABRIC = ironband.Fabric(ironband.SwitchParameters(ports=2, mtu=256, buffer_blocks=16, lft_size=16))
+"""Other tests have it built."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"simulator": "amaranth"}, "simulator 'amaranth': expected one of verilator, icarus"),
+        ({"file": "beat.py"}, "beat.py: expected a file of Python with cocotb tests"),
+        ({"open_at": ["H3"]}, "open_at H3: no such node; there are SW1, H1, H2"),
+        ({"open_at": ["SW1[1]"]}, "open_at SW1[1]: is a port of a switch, expected hosts"),
+        ({"only": "nothing"}, "only 'nothing': expected a test of "),
+    ],
+)
+def test_what_no_fabric_can_run_is_said_in_one_line(file, wrong, said):
+    asked = {"file": file, "simulator": "icarus"} | wrong
+    with pytest.raises(ironband.UserError) as error:
+        FABRIC.run_cocotb(asked.pop("file"), asked.pop("simulator"), **asked)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_without_tests_is_said_to_have_none(file):
+    file.write_text("import cocotb\n")
+    with pytest.raises(ironband.UserError, match=r"has no cocotb test, expected functions marked @cocotb\.test\(\)"):
+        FABRIC.run_cocotb(file)
+
+
+def test_waves_are_of_one_test(file):
+    file.write_text(TESTS + TESTS.replace("nothing", "all"))
+    with pytest.raises(ironband.UserError, match=r"expected only, one of nothing_lasts, all_lasts, as each is"):
+        FABRIC.run_cocotb(file, waves="run.fst")
+
+
+OF_A_FABRIC = """\
+import cocotb
+import pytest
+
+from ironband.drivers import FabricDriver
+
+
+@cocotb.test()
+async def comes_too_late(dut):
+    fabric = await FabricDriver.start(dut)
+    await fabric.cycles(500)
+    with pytest.raises(RuntimeError, match=r"bring-up in cycle 49\\d: expected before cycle \\d+"):
+        await fabric.bring_up()
+"""
+
+
+@pytest.mark.slow
+def test_a_fabric_is_brought_up_in_time_or_not_at_all(file, tmp_path):
+    file.write_text(OF_A_FABRIC)
+    waves = tmp_path / "run.fst"
+    (result,) = FABRIC.run_cocotb(file, waves=waves)
+    assert (result.name, round(result.simulated_ns)) == ("comes_too_late", 2_000)
+    assert waves.stat().st_size > 1_000
