@@ -35,7 +35,7 @@ async def rows_are_a_packet_and_a_packet_is_rows(dut: Any) -> None:
     await partner.rows.send(frame_data_packet(there.wire))
     assert await fabric.adapters["H2"].recv(PATIENCE) == there.data
     back = packet(fabric.lid("H2"), fabric.lid("H1"), b"back")
-    await fabric.adapters["H2"].send(back.data)
+    await fabric.adapters["H2"].send(back)
     assert (await partner.recv(PATIENCE)).data == back.data
 
 

@@ -24,7 +24,7 @@ async def packets_arrive_in_their_order(dut: Any) -> None:
         for size in (256, 0, 100, 256, 256, 17)
     ]
     for packet in packets:
-        await fabric.adapters["H1"].send(packet.data)
+        await fabric.adapters["H1"].send(packet)
     for packet in packets:
         assert await fabric.adapters["H2"].recv(PATIENCE) == packet.data
     assert await fabric.counter("SW1", 1, Counter.RCV_PKTS) == len(packets)

@@ -8,7 +8,7 @@ from cocotb.triggers import Event
 
 from cosim.drivers.mailbox import Mailbox, within
 from wire.codes import VL15
-from wire.packet import WORD_BYTES
+from wire.packet import WORD_BYTES, Packet
 from wire.stimulus import Delivery, Post
 
 __all__ = ["AdapterDriver"]
@@ -30,11 +30,11 @@ class AdapterDriver:
         self._received: deque[Delivery] = deque()
         self._arrived = Event()
 
-    async def send(self, packet: bytes, vl: int = 0, cycle: int = 0) -> None:
+    async def send(self, packet: Packet | bytes, vl: int = 0, cycle: int = 0) -> None:
         """Queue a packet at the host, behind those already queued on its VL; returns at once.
 
         Args:
-            packet: its bytes LRH..ICRC.
+            packet: LRH..ICRC.
             vl: the stream to take, a data VL or 15; the packet's own LRH.VL is not looked at.
             cycle: not before this cycle.
 
@@ -44,9 +44,10 @@ class AdapterDriver:
         slot = self.vls if vl == VL15 else vl
         if vl != VL15 and not 0 <= vl < self.vls:
             raise ValueError(f"VL {vl} of {self.name}: expected 0..{self.vls - 1} or {VL15}")
-        if len(packet) % WORD_BYTES:
-            raise ValueError(f"packet of {len(packet)} bytes: expected a multiple of {WORD_BYTES}")
-        self._mailbox.packet(Post(cycle, self._node, slot, packet))
+        data = packet.data if isinstance(packet, Packet) else packet
+        if len(data) % WORD_BYTES:
+            raise ValueError(f"packet of {len(data)} bytes: expected a multiple of {WORD_BYTES}")
+        self._mailbox.packet(Post(cycle, self._node, slot, data))
 
     async def recv(self, timeout_cycles: int | None = None) -> bytes:
         """Wait for the next packet delivered to the host; its bytes LRH..ICRC.
