@@ -6,13 +6,14 @@ docs/scenario.md describes every table and key.
 from __future__ import annotations
 
 import re
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.message_flow import MessageFlow
+from cosim.scenario.pattern import check_pattern, partners
 from cosim.scenario.tables import (
     ANY_HOST,
     AnyFlow,
@@ -194,11 +195,16 @@ class Scenario(Table):
         """The hosts that send a flow's packets; of those with several ports, these."""
         if flow.source != ANY_HOST:
             return (self.host_of(flow.source),)
+        if isinstance(flow, Flow) and flow.pattern == "transpose":
+            # Those on the diagonal are their own partners.
+            hosts = list(self.lids)
+            own = enumerate(partners(flow.pattern, len(hosts), ""))
+            return tuple(hosts[place] for place, partner in own if partner != place)
         destination = "" if flow.destination == ANY_HOST else self.host_of(flow.destination)
         return tuple(host for host in self.lids if host != destination)
 
     def destinations_of(self, flow: AnyFlow, source: str) -> tuple[str, ...]:
-        """The hosts to which `source` sends a flow's packets."""
+        """The hosts to which `source` may send a flow's packets; a pattern says to which of them and when."""
         if flow.destination != ANY_HOST:
             return (self.host_of(flow.destination),)
         return tuple(host for host in self.lids if host != source)
@@ -225,6 +231,10 @@ def _check_references(scenario: Scenario) -> None:
                 _at(f"flows[{index}].{key}", scenario.host_of, name)
             elif len(scenario.lids) == 1:
                 raise ValueError(f"flows[{index}].{key}: {name!r}: there is only one host, expected two or more")
+        if isinstance(flow, Flow):
+            if flow.hot is not None:
+                _at(f"flows[{index}].hot", scenario.host_of, flow.hot)
+            _at(f"flows[{index}].pattern", partial(check_pattern, hosts=len(scenario.lids)), flow.pattern)
         named_hosts = [scenario.host_of(end) for end in (flow.source, flow.destination) if end != ANY_HOST]
         if len(named_hosts) == 2 and named_hosts[0] == named_hosts[1]:
             raise ValueError(f"flows[{index}].to: {flow.destination!r} is the source, expected another host")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from cosim.scenario.limits import MAX_CYCLES
+from cosim.scenario.pattern import PatternName
 from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
 from wire.parameters import MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
@@ -170,12 +171,16 @@ class AnyFlow(Table):
     """Fraction of the time that the source's link is kept busy; without it all packets are ready at once."""
     arrivals: Literal["regular", "random"] = "regular"
     """Whether the gaps between packets are all equal or random (geometric)."""
+    burst: float = Field(default=1, ge=1, lt=1 << 24)
+    """Packets, or messages, in a burst, on the mean; 1: each comes by itself."""
     start: Cycles = 0
 
     @model_validator(mode="after")
     def _some_end(self) -> Self:
         if self.count is None and self.rate is None:
             raise ValueError("neither count nor rate given: expected one or both")
+        if self.burst > 1 and (self.arrivals != "random" or self.rate is None):
+            raise ValueError(f"burst {self.burst:g}: expected it with a rate and arrivals 'random'")
         return self
 
     @property
@@ -191,6 +196,12 @@ class Flow(AnyFlow):
     """One SL, or several of which each packet has a random one."""
     size: int | tuple[int, int] = 256
     """Payload bytes, or [least, most] of a uniform choice."""
+    pattern: PatternName = "uniform"
+    """Who sends to whom, if all do."""
+    hot: str | None = None
+    """The host that gets more than the others; the first if not given."""
+    hot_share: float = Field(default=0.1, gt=0, le=1)
+    """Probability that a packet goes to it; the rest goes to all others alike."""
     operation: Literal["send", "rdma_write"] = "send"
     """UD SEND Only packets, or those of one UC RDMA WRITE."""
 
@@ -212,6 +223,15 @@ class Flow(AnyFlow):
         if len(set(several)) < len(several):
             raise ValueError("expected SLs that differ")
         return sl if isinstance(sl, int) else tuple(several)
+
+    @model_validator(mode="after")
+    def _between_all(self) -> Flow:
+        if self.pattern != "uniform" and not self.source == self.destination == ANY_HOST:
+            raise ValueError(f"pattern {self.pattern!r}: expected from and to '*', for it is of all hosts")
+        for key in ("hot", "hot_share"):
+            if key in self.model_fields_set and self.pattern != "hotspot":
+                raise ValueError(f"{key} given with pattern {self.pattern!r}: expected it with 'hotspot'")
+        return self
 
     @model_validator(mode="after")
     def _one_message(self) -> Flow:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import cycle as repeated
 from operator import attrgetter
 from random import Random
 
 from cosim.scenario.message_flow import MessageFlow
+from cosim.scenario.pattern import PERMUTATIONS, partners, turns
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ANY_HOST, AnyFlow, Flow
 from cosim.stimulus.packet import Packet, RdmaWritePackets, UdPackets
@@ -102,9 +104,11 @@ def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: i
     makers = []
     number = 0
     for index, flow in enumerate(scenario.packet_flows):
+        chosen = _partners(scenario, flow, f"{seed}/{index}/pattern")
         for place, source in enumerate(scenario.sources_of(flow)):
             random = Random(f"{seed}/{index}/{place}")
-            makers.append(_packets(scenario, topology, number, flow, source, start, random))
+            next_destination = _chooser(scenario, flow, source, chosen.get(source), random)
+            makers.append(_packets(scenario, topology, number, flow, source, next_destination, start, random))
             number += len(flow.sls)
     return heapq.merge(*makers, key=attrgetter("cycle"))
 
@@ -114,11 +118,16 @@ class Arrivals:
 
     With `random` arrivals the gaps between packets are whole cycles of a geometric distribution: in every idle
     cycle a packet is as likely to come as in any other, and none comes while one would still be on the link.
+
+    With a `burst` above 1 they come from a Markov chain of two states, on and off: each packet is the last of its burst
+    with probability 1 / burst, else the next follows without a gap; an idle time is at least one cycle, and so long on
+    the mean that the load is the same. At a load so near 1 that this would be less than a cycle, bursts grow together.
     """
 
     def __init__(self, flow: AnyFlow, start: int, end: int, random: Random) -> None:
         self._rate = None if flow.rate is None else Fraction(flow.rate)
         self._regular = flow.arrivals == "regular"
+        self._burst = flow.burst
         self._random = random
         self._next: int | Fraction = start + flow.start
         self._end = end
@@ -142,17 +151,59 @@ class Arrivals:
             self._next += busy / self._rate
         else:
             gap = busy / float(self._rate) - busy
-            # An exponential time rounded down is geometric; this one's mean is `gap`.
-            self._next += busy + int(self._random.expovariate(math.log1p(1 / gap)))
+            self._next += busy + (self._idle(gap) if self._burst == 1 else self._idle_after_burst(gap))
+
+    def _idle_after_burst(self, gap: float) -> int:
+        """Cycles of no packet, `gap` on the mean; none within a burst."""
+        if self._random.random() >= 1 / self._burst:
+            return 0
+        idle = gap * self._burst
+        return 1 + self._idle(idle - 1) if idle > 1 else int(self._random.random() < idle)
+
+    def _idle(self, mean: float) -> int:
+        """A geometric time: an exponential one rounded down."""
+        return int(self._random.expovariate(math.log1p(1 / mean)))
+
+
+def _partners(scenario: Scenario, flow: Flow, seed: str) -> dict[str, str]:
+    """To which host each host sends in a pattern that gives it one; empty in the others."""
+    if flow.pattern not in PERMUTATIONS:
+        return {}
+    hosts = list(scenario.lids)
+    return {hosts[host]: hosts[partner] for host, partner in enumerate(partners(flow.pattern, len(hosts), seed))}
+
+
+def _chooser(scenario: Scenario, flow: Flow, source: str, partner: str | None, random: Random) -> Callable[[], str]:
+    """What says to which host a flow's next packet from `source` goes."""
+    destinations = scenario.destinations_of(flow, source)
+    if partner is not None:
+        return lambda: partner
+    if len(destinations) == 1:
+        return lambda: destinations[0]
+    if flow.pattern == "all_to_all":
+        hosts = list(scenario.lids)
+        return map(hosts.__getitem__, repeated(turns(hosts.index(source), len(hosts)))).__next__
+    if flow.pattern == "hotspot":
+        hot = scenario.host_of(flow.hot) if flow.hot is not None else next(iter(scenario.lids))
+        others = [host for host in destinations if host != hot]
+        if source != hot:
+            return lambda: hot if random.random() < flow.hot_share else random.choice(others)
+    return lambda: random.choice(destinations)
 
 
 def _packets(
-    scenario: Scenario, topology: Topology, number: int, flow: Flow, source: str, start: int, random: Random
+    scenario: Scenario,
+    topology: Topology,
+    number: int,
+    flow: Flow,
+    source: str,
+    next_destination: Callable[[], str],
+    start: int,
+    random: Random,
 ) -> Iterator[Packet]:
     """The packets of a flow from one host; its streams are numbered from `number` on."""
     make = RdmaWritePackets(random, flow.count or 0) if flow.operation == "rdma_write" else UdPackets(random)
     pace = topology.pace(Port(source, 1))
-    destinations = scenario.destinations_of(flow, source)
     sls = flow.sls
     sequences = [0] * len(sls)
     arrivals = Arrivals(flow, start, start + scenario.cycles, random)
@@ -165,7 +216,7 @@ def _packets(
         return topology.vl(path[0], sl), topology.vl(path[-1], sl)
 
     while (cycle := arrivals.next()) is not None:
-        destination = destinations[0] if len(destinations) == 1 else random.choice(destinations)
+        destination = next_destination()
         place = 0 if len(sls) == 1 else random.randrange(len(sls))
         vl, final_vl = first_and_last_vl(destination, sls[place])
         data = make.data(

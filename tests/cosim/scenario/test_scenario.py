@@ -140,6 +140,38 @@ def test_a_file_is_a_scenario_by_the_name_of_the_file(tmp_path):
             "two.toml: flows[0]: size (0, 2048) of an rdma_write, expected a path's MTU: [256, 512, 1024, 2048, 4096]",
         ),
         ('from = "A"', 'from = "**"', "two.toml: flows[0].from: no host '**'; there are A, B"),
+        (
+            "rate = 0.5",
+            'rate = 1\npattern = "transposed"',
+            "two.toml: flows[0].pattern: 'transposed': expected 'uniform', 'transpose', 'bit_complement',"
+            " 'permutation', 'all_to_all' or 'hotspot'",
+        ),
+        (
+            "rate = 0.5",
+            'rate = 1\npattern = "bit_complement"',
+            "two.toml: flows[0]: pattern 'bit_complement': expected from and to '*', for it is of all hosts",
+        ),
+        (
+            "rate = 0.5",
+            "rate = 1\nhot_share = 0.2",
+            "two.toml: flows[0]: hot_share given with pattern 'uniform': expected it with 'hotspot'",
+        ),
+        (
+            'from = "A"\nto = "B"',
+            'from = "*"\nto = "*"\npattern = "hotspot"\nhot = "S"',
+            "two.toml: flows[0].hot: no host 'S'; there are A, B",
+        ),
+        (
+            'from = "A"\nto = "B"',
+            'from = "*"\nto = "*"\npattern = "transpose"',
+            "two.toml: flows[0].pattern: 'transpose' of 2 hosts: expected a square number of them, 4, 9, 16, ...",
+        ),
+        ("rate = 0.5", "rate = 1\nburst = 0.5", "two.toml: flows[0].burst: 0.5: expected greater than or equal to 1"),
+        (
+            "rate = 0.5",
+            "rate = 1\nburst = 2",
+            "two.toml: flows[0]: burst 2: expected it with a rate and arrivals 'random'",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(old, new, message):
