@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ironband.common import DIRECTORY, PORTS, SEED, input_errors, json_option, sim_option
+from cosim.scenario.pattern import PATTERNS, check_pattern
+from ironband.common import DIRECTORY, PORTS, SEED, NumberRange, input_errors, json_option, sim_option
 from toolchain.atomic_files import output_directory
 
 __all__ = ["curves"]
@@ -41,23 +43,47 @@ def _loads(context: click.Context, parameter: click.Parameter, text: str) -> tup
     default=200_000,
     help="Length of each run; its first quarter is not measured.",
 )
+@click.option("--pattern", type=click.Choice(PATTERNS), default="uniform", help="Who sends to whom.")
+@click.option("--hot", metavar="HOST", help="Who gets more than the others, of the pattern hotspot; else the first.")
+@click.option("--hot-share", type=NumberRange(0, 1, min_open=True), help="Probability that a packet goes there.")
+@click.option("--burst", type=NumberRange(1, 1 << 20), default=1.0, help="Packets in a burst, on the mean.")
 @click.option("--loads", default=_LOADS, callback=_loads, help="Offered loads.")
 @click.option("--seed", type=SEED, default=1, help="Of the traffic.")
 @sim_option
 @click.option("--out", type=DIRECTORY, metavar="DIR", default=Path("out/curves"), help="Where the picture goes.")
 @json_option
-def curves(loads: tuple[float, ...], sim: str, out: Path, json_file: str | None, **given: Any) -> int:
+def curves(
+    loads: tuple[float, ...],
+    sim: str,
+    hot: str | None,
+    hot_share: float | None,
+    out: Path,
+    json_file: str | None,
+    **given: Any,
+) -> int:
     """Throughput and latency over offered load, of VOQs and of FIFOs.
 
-    Both kinds of switch, with virtual output queues and with FIFOs at its inputs, get the same load, which is uniform
-    and random: each host sends to random others. The same packets also go through two ideal switches, one with output
+    Both kinds of switch, with virtual output queues and with FIFOs at its inputs, get the same load between all hosts:
+    by default each sends to random others. The same packets also go through two ideal switches, one with output
     queues and one with input FIFOs, for comparison.
     """
+    if given["pattern"] != "hotspot" and (hot, hot_share) != (None, None):
+        raise click.UsageError(f"--hot, --hot-share: expected with --pattern hotspot, not {given['pattern']}")
+    try:
+        check_pattern(given["pattern"], given["ports"])
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     with input_errors():
         directory = output_directory(out)
 
         from cosim.experiments.curves import Load
+
+        try:
+            load = Load(**given, hot=hot, warm_up=given["cycles"] // 4)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
         from ironband.curves_report import report_curves
 
-        load = Load(**given, warm_up=given["cycles"] // 4)
+        load = load if hot_share is None else replace(load, hot_share=hot_share)
         return report_curves(load, loads, sim, directory, json_file)

@@ -16,6 +16,8 @@ from ironband.progress import Console, cycle_bar, text_console
 
 __all__ = ["report_curves"]
 
+_FULL = 0.999
+"""Above this each host's own link is as busy as any."""
 _NAMES = "throughput.svg", "throughput.png"
 
 
@@ -32,22 +34,37 @@ def report_curves(load: Load, loads: tuple[float, ...], sim: str, directory: Pat
     except CurveError as error:
         print(f"ironband: {error}", file=sys.stderr)
         return 1
-    limit = head_of_line_limit(load.ports)
-    title = f"Uniform random traffic, {load.ports} ports, {load.size:,} bytes payload"
+    uniform = load.fabric is None and load.pattern == "uniform"
+    limit = head_of_line_limit(load.ports) if uniform else None
+    link, full = load.busiest_link
     with drawing_style():
-        save_figure(curve_figure(title, pairs, limit, alone, load.rows), [directory / name for name in _NAMES])
+        rows = load.rows if uniform and load.burst == 1 else None
+        figure = curve_figure(_title(load), pairs, alone, limit=limit, rows=rows, full=full)
+        save_figure(figure, [directory / name for name in _NAMES])
     if json_file is not None:
-        write_json(json_file, _json(load, sim, [curve for pair in pairs for curve in pair], limit, alone))
+        drawn = [curve for pair in pairs for curve in pair]
+        write_json(json_file, _json(load, sim, drawn, alone) | {"fifo_limit": limit, "full_at": full})
     for pair in pairs:
         _print(console, *pair)
-    console.print(f"a packet alone takes {alone:,} cycles; the limit of input FIFOs in theory is {limit:.3f}")
+    told = [f"a packet alone takes {alone:,} cycles"]
+    told += [] if limit is None else [f"the limit of input FIFOs in theory is {limit:.3f}"]
+    told += [f"{link}'s link is full at load {full:.3f}"] if full < _FULL else []
+    console.print("; ".join(told))
     for name in _NAMES:
         console.print(f"wrote {directory / name}")
     return 0
 
 
-def _measure(load: Load, loads: tuple[float, ...], sim: str, console: Console) -> tuple[list[tuple[Curve, Curve]], int]:
-    """Each queueing measured and in theory, and the cycles that a packet takes if it is alone."""
+def _title(load: Load) -> str:
+    """What is measured, for the picture."""
+    pattern = "Uniform random" if load.pattern == "uniform" else load.pattern.capitalize().replace("_", " ")
+    bursts = f" in bursts of {load.burst:g}" if load.burst > 1 else ""
+    where = f"{load.ports} ports" if load.fabric is None else load.fabric.name
+    return f"{pattern} traffic{bursts}, {where}, {load.size:,} bytes payload"
+
+
+def _measure(load: Load, loads: tuple[float, ...], sim: str, console: Console) -> tuple[list[tuple[Curve, ...]], int]:
+    """Each queueing measured, and in theory if it is one switch; and the cycles that a packet takes if it is alone."""
     kinds: tuple[tuple[Queueing, Ideal], ...] = (("voq", "output queues"), ("fifo", "input FIFO"))
     done = 0
     with (
@@ -61,40 +78,40 @@ def _measure(load: Load, loads: tuple[float, ...], sim: str, console: Console) -
             progress(done)
 
         alone = time_alone(sim, "voq", load, work_dir)
-        pairs = [
-            (
-                measure_curve(sim, queueing, load, loads, work_dir, progress=measured),
-                ideal_curve(ideal, load, loads, alone),
-            )
-            for queueing, ideal in kinds
-        ]
+        pairs = []
+        for queueing, ideal in kinds:
+            curve = measure_curve(sim, queueing, load, loads, work_dir, progress=measured)
+            theory = [] if load.fabric is not None else [ideal_curve(ideal, load, loads, alone)]
+            pairs.append((curve, *theory))
     return pairs, alone
 
 
-def _print(console: Console, measured: Curve, theory: Curve) -> None:
+def _print(console: Console, *curves: Curve) -> None:
     """A table of one queueing, beside its theory."""
-    console.print(f"[bold]{measured.name:36}{theory.name}[/bold]")
-    console.print("offered  delivered    mean     p99  delivered    mean     p99  (latency in cycles)")
-    for one, other in zip(measured.points, theory.points, strict=True):
-        ours, ideal = (
-            f"{point.delivered:>9.3f}  {point.mean_cycles:>6,.0f}  {point.p99_cycles:>6,.0f}" for point in (one, other)
-        )
-        console.print(f"{one.offered:>7.2f}  {ours}  {ideal}")
+    console.print(f"[bold]{''.join(f'{curve.name:36}' for curve in curves).rstrip()}[/bold]")
+    console.print(f"offered{'  delivered    mean     p99' * len(curves)}  (latency in cycles)")
+    for points in zip(*(curve.points for curve in curves), strict=True):
+        told = (f"{point.delivered:>9.3f}  {point.mean_cycles:>6,.0f}  {point.p99_cycles:>6,.0f}" for point in points)
+        console.print(f"{points[0].offered:>7.2f}  {'  '.join(told)}")
     console.print()
 
 
-def _json(load: Load, sim: str, drawn: list[Curve], limit: float, alone: int) -> dict[str, Any]:
+def _json(load: Load, sim: str, drawn: list[Curve], alone: int) -> dict[str, Any]:
     """Machine-readable, units in the keys."""
     return {
         "command": "curves",
         "sim": sim,
-        "ports": load.ports,
+        "ports": load.ports if load.fabric is None else None,
+        "topology": load.fabric.name if load.fabric is not None else None,
+        "pattern": load.pattern,
+        "hot": load.hot,
+        "hot_share": load.hot_share if load.pattern == "hotspot" else None,
+        "burst_packets": load.burst,
         "size_bytes": load.size,
         "buffer_blocks": load.buffer_blocks,
         "cycles": load.cycles,
         "warm_up_cycles": load.warm_up,
         "seed": load.seed,
         "packet_alone_cycles": alone,
-        "fifo_limit": limit,
         "curves": [asdict(curve) for curve in drawn],
     }

@@ -23,27 +23,37 @@ _HEADROOM = 1.4
 _TICKS = [step * 10**power for power in range(1, 7) for step in (1, 2, 5)]
 
 
-def curve_figure(title: str, pairs: Sequence[tuple[Curve, Curve]], limit: float, alone: int, rows: int) -> Figure:
+def curve_figure(
+    title: str,
+    pairs: Sequence[tuple[Curve, ...]],
+    alone: int,
+    *,
+    limit: float | None = None,
+    rows: int | None = None,
+    full: float = 1.0,
+) -> Figure:
     """Draw curves.
 
     Args:
         title: above all.
-        pairs: measured and in theory, each pair in one colour.
-        limit: throughput of a FIFO switch in theory.
+        pairs: measured, and in theory where there is one, each pair in one colour.
         alone: cycles that a packet takes if it is alone.
-        rows: of a packet.
+        limit: throughput of a FIFO switch in theory, where there is one.
+        rows: of a packet, where M/D/1 says how long it waits.
+        full: offered load at which the busiest link is full; drawn below 1.
     """
     figure = Figure(figsize=(11, 8.6), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=(1.15, 1))
     delivered = figure.add_subplot(grid[0, :])
     mean, tail = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
     figure.suptitle(title, x=0.01, ha="left", fontsize=15, fontweight="bold")
-    _draw_delivered(delivered, pairs, limit)
+    _draw_delivered(delivered, pairs, limit, full)
     _draw_latency(mean, pairs, "mean_cycles", "Mean latency", alone)
     _draw_latency(tail, pairs, "p99_cycles", "99th percentile", alone)
-    loads = [step / 100 for step in range(1, 100)]
-    mean.plot(loads, [alone + rows * md1_wait(load) for load in loads], label="M/D/1", **_FORMULA)
-    mean.legend(**LEGEND | {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": 1})
+    if rows is not None:
+        loads = [step / 100 for step in range(1, 100)]
+        mean.plot(loads, [alone + rows * md1_wait(load) for load in loads], label="M/D/1", **_FORMULA)
+        mean.legend(**LEGEND | {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": 1})
     top = max(mean.get_ylim()[1], tail.get_ylim()[1])
     for axes in (mean, tail):
         axes.set_ylim(top=top)
@@ -57,7 +67,7 @@ def curve_figure(title: str, pairs: Sequence[tuple[Curve, Curve]], limit: float,
     return figure
 
 
-def _draw_delivered(axes: Axes, pairs: Sequence[tuple[Curve, Curve]], limit: float) -> None:
+def _draw_delivered(axes: Axes, pairs: Sequence[tuple[Curve, ...]], limit: float | None, full: float) -> None:
     for number, pair in enumerate(pairs):
         for curve in pair:
             loads = [point.offered for point in curve.points]
@@ -65,20 +75,23 @@ def _draw_delivered(axes: Axes, pairs: Sequence[tuple[Curve, Curve]], limit: flo
             axes.plot(
                 loads, shares, color=COLOURS[number], label=curve.name, **(_THEORY if curve.theory else _MEASURED)
             )
-    axes.axhline(limit, label=f"limit of input FIFOs, {limit:.3f}", **_LIMIT)
+    if limit is not None:
+        axes.axhline(limit, label=f"limit of input FIFOs, {limit:.3f}", **_LIMIT)
+    if full < 1:
+        axes.axvline(full, label=f"the busiest link is full, {full:.3f}", **_FORMULA)
     axes.set_ylim(0, 1.02)
     axes.set_title("Throughput", **PANEL_TITLE)
     axes.set_ylabel("delivered load, share of the rows\nthat flow control leaves")
     axes.legend(**LEGEND | {"loc": "lower right", "bbox_to_anchor": (1, 0.02), "ncols": 1})
 
 
-def _draw_latency(axes: Axes, pairs: Sequence[tuple[Curve, Curve]], value: str, title: str, alone: int) -> None:
-    highest = 10.0 * alone
+def _draw_latency(axes: Axes, pairs: Sequence[tuple[Curve, ...]], value: str, title: str, alone: int) -> None:
+    lowest, highest = float(alone), 10.0 * alone
     for number, pair in enumerate(pairs):
         for curve in pair:
             points = [point for point in curve.points if point.keeps_up]
             cycles = [getattr(point, value) for point in points]
-            highest = max(highest, *cycles, 0)
+            lowest, highest = min(lowest, *cycles, lowest), max(highest, *cycles, 0)
             axes.plot(
                 [point.offered for point in points],
                 cycles,
@@ -90,7 +103,7 @@ def _draw_latency(axes: Axes, pairs: Sequence[tuple[Curve, Curve]], value: str, 
         f"a packet alone: {alone:,}", (0.02, alone), xytext=(0, -11), textcoords="offset points", color=INK, fontsize=9
     )
     axes.set_yscale("log")
-    axes.set_ylim(alone / _HEADROOM, highest * _HEADROOM)
+    axes.set_ylim(lowest / _HEADROOM, highest * _HEADROOM)
     axes.yaxis.set_major_locator(FixedLocator(_TICKS))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda cycles, _: f"{cycles:,.0f}"))

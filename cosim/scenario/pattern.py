@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from math import isqrt
 from random import Random
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
-__all__ = ["PERMUTATIONS", "PatternName", "check_pattern", "partners", "turns"]
+__all__ = ["PATTERNS", "PERMUTATIONS", "PatternName", "check_pattern", "partners", "turns"]
 
 PatternName = Literal["uniform", "transpose", "bit_complement", "permutation", "all_to_all", "hotspot"]
+
+PATTERNS: Final[tuple[PatternName, ...]] = get_args(PatternName)
 
 PERMUTATIONS: Final[frozenset[PatternName]] = frozenset({"transpose", "bit_complement", "permutation"})
 """Patterns in which all packets of a host go to one other, and no two hosts send to the same."""

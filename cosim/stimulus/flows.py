@@ -11,19 +11,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import cycle as repeated
 from operator import attrgetter
 from random import Random
 
 from cosim.scenario.message_flow import MessageFlow
-from cosim.scenario.pattern import PERMUTATIONS, partners, turns
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ANY_HOST, AnyFlow, Flow
+from cosim.stimulus.destinations import next_destination, partners_of
 from cosim.stimulus.packet import Packet, RdmaWritePackets, UdPackets
 from cosim.topology.topology import Port, Topology
 from wire.parameters import node_text
 
-__all__ = ["Arrivals", "MessageStream", "Stream", "message_streams", "scenario_packets", "scenario_streams"]
+__all__ = [
+    "Arrivals",
+    "MessageStream",
+    "Stream",
+    "message_streams",
+    "pattern_seed",
+    "scenario_packets",
+    "scenario_streams",
+]
 
 
 @dataclass(frozen=True)
@@ -104,13 +111,18 @@ def scenario_packets(scenario: Scenario, topology: Topology, start: int, seed: i
     makers = []
     number = 0
     for index, flow in enumerate(scenario.packet_flows):
-        chosen = _partners(scenario, flow, f"{seed}/{index}/pattern")
+        chosen = partners_of(scenario, flow, pattern_seed(seed, index))
         for place, source in enumerate(scenario.sources_of(flow)):
             random = Random(f"{seed}/{index}/{place}")
-            next_destination = _chooser(scenario, flow, source, chosen.get(source), random)
-            makers.append(_packets(scenario, topology, number, flow, source, next_destination, start, random))
+            destinations = next_destination(scenario, flow, source, chosen.get(source), random)
+            makers.append(_packets(scenario, topology, number, flow, source, destinations, start, random))
             number += len(flow.sls)
     return heapq.merge(*makers, key=attrgetter("cycle"))
+
+
+def pattern_seed(seed: int, index: int) -> str:
+    """The seed of what is drawn once of a flow of packets: its pattern. `index` is its place among these."""
+    return f"{seed}/{index}/pattern"
 
 
 class Arrivals:
@@ -165,39 +177,13 @@ class Arrivals:
         return int(self._random.expovariate(math.log1p(1 / mean)))
 
 
-def _partners(scenario: Scenario, flow: Flow, seed: str) -> dict[str, str]:
-    """To which host each host sends in a pattern that gives it one; empty in the others."""
-    if flow.pattern not in PERMUTATIONS:
-        return {}
-    hosts = list(scenario.lids)
-    return {hosts[host]: hosts[partner] for host, partner in enumerate(partners(flow.pattern, len(hosts), seed))}
-
-
-def _chooser(scenario: Scenario, flow: Flow, source: str, partner: str | None, random: Random) -> Callable[[], str]:
-    """What says to which host a flow's next packet from `source` goes."""
-    destinations = scenario.destinations_of(flow, source)
-    if partner is not None:
-        return lambda: partner
-    if len(destinations) == 1:
-        return lambda: destinations[0]
-    if flow.pattern == "all_to_all":
-        hosts = list(scenario.lids)
-        return map(hosts.__getitem__, repeated(turns(hosts.index(source), len(hosts)))).__next__
-    if flow.pattern == "hotspot":
-        hot = scenario.host_of(flow.hot) if flow.hot is not None else next(iter(scenario.lids))
-        others = [host for host in destinations if host != hot]
-        if source != hot:
-            return lambda: hot if random.random() < flow.hot_share else random.choice(others)
-    return lambda: random.choice(destinations)
-
-
 def _packets(
     scenario: Scenario,
     topology: Topology,
     number: int,
     flow: Flow,
     source: str,
-    next_destination: Callable[[], str],
+    destinations: Callable[[], str],
     start: int,
     random: Random,
 ) -> Iterator[Packet]:
@@ -216,7 +202,7 @@ def _packets(
         return topology.vl(path[0], sl), topology.vl(path[-1], sl)
 
     while (cycle := arrivals.next()) is not None:
-        destination = next_destination()
+        destination = destinations()
         place = 0 if len(sls) == 1 else random.randrange(len(sls))
         vl, final_vl = first_and_last_vl(destination, sls[place])
         data = make.data(

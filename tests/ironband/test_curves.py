@@ -1,5 +1,6 @@
 """`ironband curves`: what it says and draws, and what it refuses."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,30 @@ def test_curves_are_measured_and_drawn(capsys):
     assert sorted(path.name for path in Path("c").iterdir()) == ["throughput.png", "throughput.svg"]
 
 
+def test_a_hot_host_is_told_with_the_load_that_fills_its_link(capsys):
+    given = ["--sim", "model", "--ports", "5", "--cycles", "4000", "--loads", "0.2,0.3", "--burst", "3"]
+    hot = ["--pattern", "hotspot", "--hot", "H2", "--hot-share", "0.5"]
+    assert main(["curves", *given, *hot, "--json", "-"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["full_at"] == pytest.approx(1 / (4 * 0.5))
+    assert (results["pattern"], results["hot"], results["hot_share"]) == ("hotspot", "H2", 0.5)
+    assert (results["burst_packets"], results["fifo_limit"]) == (3, None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["curves", "--loads", "0.5,2"], "Invalid value for '--loads': 2 is not in the range 0<x<=1."),
+        (
+            ["curves", "--pattern", "transpose"],
+            "'transpose' of 8 hosts: expected a square number of them, 4, 9, 16, ...",
+        ),
+        (
+            ["curves", "--hot", "H2"],
+            "--hot, --hot-share: expected with --pattern hotspot, not uniform",
+        ),
+        (["curves", "--pattern", "hotspot", "--hot", "A", "--ports", "3"], "no host 'A'; there are H1, H2, H3"),
+        (["curves", "--burst", "0"], "Invalid value for '--burst': 0.0 is not in the range 1<=x<=1048576."),
         (["curves", "--loads", "a"], "Invalid value for '--loads': 'a': expected numbers with commas between them"),
     ],
 )

@@ -1,5 +1,6 @@
 """Throughput curves: what is measured is what theory says, and the picture shows both."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -8,6 +9,7 @@ from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.curves import CurveError, Load, ideal_curve, measure_curve, time_alone
 from cosim.pictures.curve_picture import curve_figure
 from cosim.pictures.drawing import drawing_style, save_figure
+from cosim.topology.topology import Port
 
 LOAD = Load(ports=4, size=256, cycles=40_000, warm_up=10_000)
 
@@ -47,6 +49,40 @@ def test_fifos_do_not_keep_up_at_full_load(pairs):
     assert fifo.points[2].delivered < 0.75
 
 
+@pytest.mark.parametrize("queueing", ["voq", "fifo"])
+@pytest.mark.parametrize(("pattern", "ports"), [("transpose", 4), ("bit_complement", 4), ("permutation", 5)])
+def test_a_permutation_has_no_contention_in_one_switch(tmp_path, queueing, pattern, ports):
+    load = Load(ports=ports, cycles=8_000, warm_up=2_000, pattern=pattern)
+    alone = time_alone("model", queueing, load, tmp_path)
+    (point,) = measure_curve("model", queueing, load, [0.7], tmp_path).points
+    assert point.delivered == pytest.approx(0.7, abs=0.05)
+    # A packet may wait for a flow control packet of two rows to end, at each of its two links.
+    assert alone <= point.mean_cycles <= alone + 4
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_a_hot_host_is_saturated_where_its_link_is_full(tmp_path, share):
+    load = Load(ports=6, cycles=40_000, warm_up=10_000, pattern="hotspot", hot="H2", hot_share=share)
+    port, full = load.busiest_link
+    # Five others offer the load to it with this share; what H2 sends goes elsewhere.
+    assert (port, full) == (Port("S", 2), pytest.approx(1 / (5 * share)))
+    below, above = measure_curve("model", "voq", load, [0.85 * full, 1.3 * full], tmp_path).points
+    assert below.keeps_up
+    assert below.delivered == pytest.approx(0.85 * full, abs=0.04)
+    assert not above.keeps_up
+    assert above.mean_cycles > 3 * below.mean_cycles
+
+
+def test_bursts_leave_the_load_and_make_packets_wait(tmp_path):
+    alike = Load(ports=4, cycles=60_000, warm_up=10_000)
+    alone = time_alone("model", "voq", alike, tmp_path)
+    (single,), (bursts,) = (
+        measure_curve("model", "voq", load, [0.5], tmp_path).points for load in (alike, replace(alike, burst=8))
+    )
+    assert bursts.delivered == pytest.approx(single.delivered, abs=0.06)
+    assert bursts.mean_cycles - alone > 1.3 * (single.mean_cycles - alone)
+
+
 def test_a_wrong_delivery_ends_a_measurement(monkeypatch, tmp_path):
     def deliver(check, delivery):
         check.fault_count += 1
@@ -59,7 +95,9 @@ def test_a_wrong_delivery_ends_a_measurement(monkeypatch, tmp_path):
 def test_the_picture_names_what_it_shows(pairs, tmp_path):
     curves, alone = pairs
     with drawing_style():
-        save_figure(curve_figure("Four ports", curves, 0.7, alone, 73), [tmp_path / "c.svg", tmp_path / "c.png"])
+        save_figure(
+            curve_figure("Four ports", curves, alone, limit=0.7, rows=73), [tmp_path / "c.svg", tmp_path / "c.png"]
+        )
     words = " ".join("".join(text.itertext()) for text in ElementTree.parse(tmp_path / "c.svg").iter())
     for shown in ("Four ports", "VOQ, golden model", "FIFO, golden model", "output queues, theory", "0.700", "M/D/1"):
         assert shown in words
