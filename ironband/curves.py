@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cosim.engines.base import ENGINES, MODEL
 from cosim.scenario.pattern import PATTERNS, check_pattern
-from ironband.common import DIRECTORY, PORTS, SEED, NumberRange, input_errors, json_option, sim_option
+from ironband.common import DIRECTORY, PORTS, SEED, NumberRange, input_errors, json_option
+from ironband.inputs import topology_asked
 from toolchain.atomic_files import output_directory
 
 __all__ = ["curves"]
 
+_PORTS = 8
 _LOADS = "0.1,0.2,0.3,0.4,0.5,0.55,0.6,0.65,0.7,0.75,0.8,0.85,0.9,0.95,0.98,1.0"
 
 
@@ -29,7 +34,8 @@ def _loads(context: click.Context, parameter: click.Parameter, text: str) -> tup
 
 
 @click.command()
-@click.option("--ports", type=PORTS, default=8, help="Ports of the switch.")
+@click.option("--ports", type=PORTS, help=f"Ports of the switch.  [default: {_PORTS}]")
+@click.option("--topology", metavar="FILE|NAME", help="In place of one switch this fabric, all hosts to all others.")
 @click.option("--size", type=click.IntRange(0, 2048), default=256, help="Payload bytes of a packet.")
 @click.option(
     "--buffer-blocks",
@@ -49,12 +55,18 @@ def _loads(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option("--burst", type=NumberRange(1, 1 << 20), default=1.0, help="Packets in a burst, on the mean.")
 @click.option("--loads", default=_LOADS, callback=_loads, help="Offered loads.")
 @click.option("--seed", type=SEED, default=1, help="Of the traffic.")
-@sim_option
+@click.option(
+    "--sim",
+    type=click.Choice(ENGINES),
+    help=f"What simulates.  [default: {ENGINES[0]}; with --topology {MODEL}]",
+)
 @click.option("--out", type=DIRECTORY, metavar="DIR", default=Path("out/curves"), help="Where the picture goes.")
 @json_option
 def curves(
     loads: tuple[float, ...],
-    sim: str,
+    ports: int | None,
+    topology: str | None,
+    sim: str | None,
     hot: str | None,
     hot_share: float | None,
     out: Path,
@@ -66,24 +78,44 @@ def curves(
     Both kinds of switch, with virtual output queues and with FIFOs at its inputs, get the same load between all hosts:
     by default each sends to random others. The same packets also go through two ideal switches, one with output
     queues and one with input FIFOs, for comparison.
+
+    TOPOLOGY is a file of ibsim or ibnetdiscover, or the name of one that comes with Ironband.
     """
     if given["pattern"] != "hotspot" and (hot, hot_share) != (None, None):
         raise click.UsageError(f"--hot, --hot-share: expected with --pattern hotspot, not {given['pattern']}")
-    try:
-        check_pattern(given["pattern"], given["ports"])
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    if topology is not None and ports is not None:
+        raise click.UsageError("--ports, --topology: expected one of them")
     with input_errors():
-        directory = output_directory(out)
+        file = None if topology is None else topology_asked(topology)
+        if file is None:
+            with _usage_errors():
+                check_pattern(given["pattern"], ports or _PORTS)
+        fabric = None
+        if file is not None:
+            from cosim.scenario.scenario_file import scenario_of
+
+            # Checked with some flow between all hosts: they have ways to each other that take packets so large.
+            flow = {"from": "*", "to": "*", "rate": 1.0, "size": given["size"]}
+            table = {"topology": str(file.resolve()), "cycles": given["cycles"], "flows": [flow]}
+            fabric = scenario_of(table, file.name, file.stem, Path())
 
         from cosim.experiments.curves import Load
 
-        try:
-            load = Load(**given, hot=hot, warm_up=given["cycles"] // 4)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+        with _usage_errors():
+            load = Load(**given, ports=ports or _PORTS, fabric=fabric, hot=hot, warm_up=given["cycles"] // 4)
+
+        directory = output_directory(out)
 
         from ironband.curves_report import report_curves
 
         load = load if hot_share is None else replace(load, hot_share=hot_share)
-        return report_curves(load, loads, sim, directory, json_file)
+        return report_curves(load, loads, sim or (ENGINES[0] if file is None else MODEL), directory, json_file)
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """What the options ask for cannot be: bad use."""
+    try:
+        yield
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None

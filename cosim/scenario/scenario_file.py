@@ -17,7 +17,7 @@ from cosim.topology.topology_file import read_topology
 from wire.meaning import label
 from wire.parameters import NodeIdentity, SwitchParameters, adapter_port, port_text
 
-__all__ = ["load_scenario", "parse_scenario"]
+__all__ = ["load_scenario", "parse_scenario", "read_table", "scenario_of"]
 
 
 def load_scenario(name_or_path: str) -> Scenario:
@@ -25,6 +25,17 @@ def load_scenario(name_or_path: str) -> Scenario:
 
     Raises:
         ScenarioError: there is none, it cannot be read, or it is not a scenario.
+        TopologyError: it names a topology file that is wrong.
+    """
+    table, path = read_table(name_or_path)
+    return scenario_of(table, name_or_path, path.stem, path.parent)
+
+
+def read_table(name_or_path: str) -> tuple[dict[str, Any], Path]:
+    """What a scenario file holds, or the packaged one of that name, before it is checked; and where it is.
+
+    Raises:
+        ScenarioError: there is none, it cannot be read, or it is not TOML.
     """
     path = find_scenario(name_or_path)
     try:
@@ -33,7 +44,7 @@ def load_scenario(name_or_path: str) -> Scenario:
         raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{name_or_path}: byte {error.start} is not UTF-8, expected a TOML file") from None
-    return parse_scenario(text, name_or_path, name=path.stem, folder=path.parent)
+    return _toml(text, name_or_path), path
 
 
 def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = Path()) -> Scenario:
@@ -43,13 +54,26 @@ def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = 
         ScenarioError: malformed TOML, or not a scenario.
         TopologyError: it names a topology file that is wrong.
     """
+    return scenario_of(_toml(text, file), file, name, folder)
+
+
+def _toml(text: str, file: str) -> dict[str, Any]:
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except ValueError as error:
         # Most often a TOMLDecodeError; an integer of thousands of digits is a plain ValueError.
         raise ScenarioError(f"{file}: {error}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
+
+
+def scenario_of(table: dict[str, Any], file: str, name: str, folder: Path) -> Scenario:
+    """The scenario of a file's table; the arguments are those of parse_scenario.
+
+    Raises:
+        ScenarioError: it is none.
+        TopologyError: it names a topology file that is wrong.
+    """
     for key in ("name", "identities", "notes"):
         if key in table:
             raise ScenarioError(f"{file}: {key}: unknown key")
@@ -72,7 +96,7 @@ def _with_topology(
     table: dict[str, Any], folder: Path
 ) -> tuple[dict[str, Any], dict[str, NodeIdentity], tuple[str, ...]]:
     """A scenario's table with the nodes and links of the topology file that it names, who the nodes are, and notes."""
-    file = table.pop("topology")
+    file = table["topology"]
     if not isinstance(file, str):
         raise ScenarioError(f"topology: {file!r}: expected the name of a file")
     if "links" in table:
@@ -99,7 +123,8 @@ def _with_topology(
         {"ends": [port_text(link.a, link.a_port), port_text(link.b, link.b_port)], "width": label(width)}
         for link, width in zip(made.fabric.links, made.widths, strict=True)
     ]
-    return {**table, **nodes, "links": links}, made.fabric.identities, topology.notes
+    rest = {key: value for key, value in table.items() if key != "topology"}
+    return {**rest, **nodes, "links": links}, made.fabric.identities, topology.notes
 
 
 def _first_error(error: ValidationError) -> str:

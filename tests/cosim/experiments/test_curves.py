@@ -9,7 +9,9 @@ from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.curves import CurveError, Load, ideal_curve, measure_curve, time_alone
 from cosim.pictures.curve_picture import curve_figure
 from cosim.pictures.drawing import drawing_style, save_figure
+from cosim.scenario.scenario_file import scenario_of
 from cosim.topology.topology import Port
+from cosim.topology.topology_file import find_topology
 
 LOAD = Load(ports=4, size=256, cycles=40_000, warm_up=10_000)
 
@@ -71,6 +73,19 @@ def test_a_hot_host_is_saturated_where_its_link_is_full(tmp_path, share):
     assert below.delivered == pytest.approx(0.85 * full, abs=0.04)
     assert not above.keeps_up
     assert above.mean_cycles > 3 * below.mean_cycles
+
+
+def test_a_fabric_keeps_up_until_its_busiest_link_is_full(tmp_path):
+    table = {"topology": "fat_tree.net", "cycles": 1}
+    fabric = scenario_of(table, "fat_tree.net", "fat_tree", find_topology("fat_tree").parent)
+    load = Load(cycles=30_000, warm_up=6_000, pattern="permutation", seed=2, fabric=fabric)
+    port, full = load.busiest_link
+    # Both hosts of a leaf send by the same of its two uplinks, as the routes are.
+    assert (port.node[0], full) == ("L", pytest.approx(0.5))
+    below, above = measure_curve("model", "voq", load, [0.4, 0.7], tmp_path).points
+    assert below.keeps_up
+    assert below.delivered == pytest.approx(0.4, abs=0.03)
+    assert not above.keeps_up
 
 
 def test_bursts_leave_the_load_and_make_packets_wait(tmp_path):
