@@ -23,6 +23,7 @@ SUBCOMMANDS: Final = {
     "run": "Simulate SCENARIO and tell what happened.",
     "serve": "Offer the fabric of TOPOLOGY to programs that others wrote.",
     "show": "Show the packets of CAPTURE: lines, a ladder, times between.",
+    "sweep": "Run SCENARIO with other values of any of its keys.",
     "synth": "Area and clock of a switch on an ECP5, by Yosys and nextpnr.",
     "tell": "Tell the server of a fabric what to do.",
     "up": "Bring up the fabric of TOPOLOGY by a Subnet Manager's SMPs alone.",
