@@ -11,6 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Arguments for pytest, for example: make test PYTEST_ARGS="-k crc"
 PYTEST_ARGS ?=
 # One more than processors: tests wait for simulators, servers and each other's builds.
@@ -49,8 +50,8 @@ system:
 
 $(STAMP): pyproject.toml requirements.lock | system
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PYTHON) scripts/waiting.py "Python packages of requirements.lock" $(PIP) --require-hashes -r requirements.lock
+	@$(PYTHON) scripts/waiting.py "ironband itself" $(PIP) --no-deps --no-build-isolation -e .
 	$(BIN)/python -m doors.shim
 	@touch $@
 

@@ -1,9 +1,12 @@
-"""Where commands print, and how they show what is being done: on a terminal, and in a pipe not at all."""
+"""Where commands print, and how they show what is being done: on a terminal, and in a pipe of builds only."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 from rich import console
 from rich.progress import (
@@ -19,10 +22,13 @@ from rich.progress import (
 from rich.text import Text
 
 from ironband.common import STDOUT
+from toolchain.building import BuildStage, told_of_builds
 
-__all__ = ["Console", "cycle_bar", "cycle_counter", "live", "stages", "text_console"]
+__all__ = ["Console", "build_lines", "cycle_bar", "cycle_counter", "live", "stages", "text_console"]
 
 _COUNTER_STEP = 1_000
+_SILENT_SECONDS = 8.0
+"""How long a build is silent in a pipe."""
 _TEXT = "{task.description}"
 
 
@@ -45,17 +51,24 @@ def text_console(*files: str | None) -> Console:
 
 @contextmanager
 def cycle_bar(title: str, cycles: int, console: Console) -> Iterator[Callable[[int], None]]:
-    """A bar; gives a function that takes the cycle reached."""
+    """A bar; gives a function that takes the cycle reached. What is built before is told, too."""
     with live(console, TextColumn(_TEXT), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task(title, total=cycles)
-        yield _every(max(1, cycles // 1_000), lambda cycle: progress.update(task, completed=cycle))
+        with _builds(title, progress, lambda text: progress.update(task, description=text)):
+            yield _every(max(1, cycles // 1_000), lambda cycle: progress.update(task, completed=cycle))
 
 
 @contextmanager
 def cycle_counter(title: str, console: Console) -> Iterator[Callable[[int], None]]:
     """The cycle reached, where `cycle_bar` would draw a bar if it were known how long the run is."""
-    with stages(title, console) as show:
-        yield _every(_COUNTER_STEP, lambda cycle: show(f"cycle {cycle:,}"))
+    with live(console, SpinnerColumn(), TextColumn(_TEXT), TimeElapsedColumn()) as progress:
+        task = progress.add_task(title, total=None)
+
+        def show(text: str) -> None:
+            progress.update(task, description=text)
+
+        with _builds(title, progress, show):
+            yield _every(_COUNTER_STEP, lambda cycle: show(f"{title}: cycle {cycle:,}"))
 
 
 @contextmanager
@@ -73,6 +86,63 @@ def live(console: Console, *columns: ProgressColumn) -> Iterator[Progress]:
         console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield progress
+
+
+@contextmanager
+def _builds(title: str, progress: Progress, show: Callable[[str], None]) -> Iterator[None]:
+    """Tell of builds in this block: in the live display, or in lines."""
+    if progress.disable:
+        with build_lines(title):
+            yield
+        return
+    with told_of_builds(lambda stage: show(title if stage is None else f"{title}: {stage}")):
+        yield
+
+
+@contextmanager
+def build_lines(title: str) -> Iterator[None]:
+    """Tell of builds in this block on standard error: a line when one begins, and one every few seconds."""
+    lines = _BuildLines(title)
+    try:
+        with told_of_builds(lines.tell):
+            yield
+    finally:
+        lines.tell(None)
+
+
+class _BuildLines:
+    """Lines about a build, while it goes on."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._stage: BuildStage | None = None
+        self._ended = Event()
+        self._teller: Thread | None = None
+
+    def tell(self, stage: BuildStage | None) -> None:
+        """How far it is; the first stage begins it, None ends it."""
+        self._stage = stage
+        if stage is None:
+            self._ended.set()
+            if self._teller is not None:
+                self._teller.join()
+                self._teller = None
+        elif self._teller is None:
+            self._say(stage, "")
+            self._ended.clear()
+            self._teller = Thread(target=self._repeat, daemon=True)
+            self._teller.start()
+
+    def _repeat(self) -> None:
+        begun = time.monotonic()
+        while not self._ended.wait(_SILENT_SECONDS):
+            if (stage := self._stage) is not None:
+                self._say(stage, f", {time.monotonic() - begun:.0f} s so far")
+
+    def _say(self, stage: BuildStage, so_far: str) -> None:
+        # Who has closed standard error wants to hear nothing, and has the build all the same.
+        with suppress(OSError):
+            print(f"{self._title}: {stage}{so_far}", file=sys.stderr, flush=True)
 
 
 def _every(step: int, show: Callable[[int], None]) -> Callable[[int], None]:

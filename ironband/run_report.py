@@ -169,11 +169,19 @@ class RunPrinter:
         self._print = console.print_line
         self._symbol_time_ns = symbol_time_ns
         self._width = max((len(place) for place in places), default=0)
+        self._fabric: tuple[Scenario, Experiment] | None = None
         self.events: list[Event] = []
 
     def head(self, scenario: Scenario, experiment: Experiment) -> None:
-        """Title, fabric, and the heading of the columns."""
+        """The title, and with the first event the fabric and the heading of the columns: before, there may be none."""
         self._print(scenario.title or scenario.name, "bold")
+        self._fabric = scenario, experiment
+
+    def _begin(self) -> None:
+        """What is said once, when the simulation has begun."""
+        if self._fabric is None:
+            return
+        (scenario, experiment), self._fabric = self._fabric, None
         start = self._nanoseconds(experiment.start)
         links = len(scenario.links)
         self._print(f"{links} links Active, traffic may start at cycle {experiment.start:,} ({start} ns).")
@@ -184,6 +192,7 @@ class RunPrinter:
 
     def event(self, event: Event) -> None:
         """One line."""
+        self._begin()
         self.events.append(event)
         left = ""
         if event.credit_blocks is not None:
@@ -193,10 +202,12 @@ class RunPrinter:
 
     def skip(self, number: int) -> None:
         """A gap in a long story."""
+        self._begin()
         self._print(f"{'...':>11}  {number:,} events left out", "dim")
 
     def tail(self, results: RunResults) -> None:
         """Totals, contrast, and what was wrong."""
+        self._begin()
         totals = results.totals
         self._print()
         self._total("packets sent", f"{totals.sent:,}")

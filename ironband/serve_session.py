@@ -23,6 +23,7 @@ from doors.lab import LINES
 from doors.serving import ServeTask, make_door, make_lab, serve_fabric
 from doors.shim import build_shim
 from ironband.common import work_directory, write_json
+from ironband.progress import build_lines
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
 from ironband.serve_report import data_lines, data_results
 from toolchain.atomic_files import write_atomically
@@ -139,7 +140,7 @@ class _Session:
 
         Programs see their devices end before they are ended themselves, so that none waits for an answer.
         """
-        with closing(self._door), closing(self._hands), work_directory() as work_dir:
+        with closing(self._door), closing(self._hands), work_directory() as work_dir, build_lines("serve"):
             comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir, taps)
         if comparison is None or comparison.difference is None:
             return cycles, ""

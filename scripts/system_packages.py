@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import run
+
 MINIMUM_PYTHON = (3, 11)
 
 
@@ -129,10 +131,9 @@ def main() -> int:
         return _fail("missing: " + ", ".join(need.package for need in missing) + " (Debian's names), and no apt-get")
     if not root:
         return _fail(f"some Debian packages are missing; this installs them: sudo sh -c '{line}'")
-    print(f"ironband set-up: {line}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for command in (["apt-get", "update", "-qq"], [*install, "-qq"]):
-        if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode != 0:
+        if run(" ".join(command), command, environment, quiet=True) != 0:
             if any(need.required and not need.present() for need in missing):
                 return _fail(f"`{' '.join(command)}` failed; by hand: {line}") - 1
             break

@@ -29,11 +29,13 @@ _LOG = "log"
 
 
 @contextmanager
-def in_parallel(calls: Sequence[Callable[[], _Result]]) -> Iterator[Callable[[], list[_Result]]]:
+def in_parallel(
+    calls: Sequence[Callable[[], _Result]], ended: Callable[[], None] = lambda: None
+) -> Iterator[Callable[[], list[_Result]]]:
     """Begin CALLS, to run beside the body of the `with` block, at whose end those that still run are ended.
 
     Calls, results and exceptions must be picklable; a call is a function at the top of its module or a `partial` of
-    one.
+    one. Who waits hears of each by `ended`, in order.
 
     Yields:
         A function that waits for all calls and returns their results, in order, or raises what the first one that
@@ -55,6 +57,7 @@ def in_parallel(calls: Sequence[Callable[[], _Result]]) -> Iterator[Callable[[],
         def results() -> list[_Result]:
             for process, _place in started:
                 process.wait()
+                ended()
             return [_result(place) for _process, place in started]
 
         try:

@@ -12,6 +12,7 @@ from typing import Any
 from rtl.fabric.fabric import Fabric
 from rtl.fabric.ports import FabricPorts, dump_ports, load_ports
 from toolchain.build_cache import cached
+from toolchain.building import building
 from verilog.emit import to_verilog
 from verilog.nodes import KnownNodes
 from wire.parameters import FabricParameters
@@ -29,6 +30,9 @@ _EMISSION = "verilog/*.py"
 
 _VERILOG = "fabric.v"
 _PORTS = "ports.json"
+_KIND_SECONDS = 4.5
+"""To elaborate and convert a kind of nodes, and what it adds to the fabric."""
+
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -45,7 +49,7 @@ class Design:
     verilog: str
 
 
-def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
+def export(make: Callable[[], Any], key: object, code: Iterable[str], kinds: int = 0) -> Design:
     """The design of a component with `FabricSignature` and an attribute `ports`, from the cache if nothing changed.
 
     Elaborating a large fabric takes longer than compiling it, so the result is kept for as long as neither the
@@ -55,6 +59,7 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
         make: makes the component.
         key: the parameters, whose repr distinguishes them.
         code: patterns of the files of the checkout that decide the result, those that emit it aside.
+        kinds: how many kinds of nodes it has.
 
     Raises:
         BuildDirectoryError: the build output cannot be written.
@@ -62,9 +67,11 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str]) -> Design:
     """
 
     def fill(directory: Path) -> None:
-        component = make()
-        (directory / _VERILOG).write_text(to_verilog(component, MODULE, nodes=KnownNodes(MODULE, identity)))
-        (directory / _PORTS).write_text(dump_ports(component.ports))
+        with building("Verilog", kinds + 1, _KIND_SECONDS * max(kinds, 1)) as built:
+            component = make()
+            nodes = KnownNodes(MODULE, identity, built)
+            (directory / _VERILOG).write_text(to_verilog(component, MODULE, nodes=nodes))
+            (directory / _PORTS).write_text(dump_ports(component.ports))
 
     digest = hashlib.sha256()
     for pattern in (*code, _EMISSION):
@@ -86,4 +93,5 @@ def fabric_design(
     Raises:
         BuildDirectoryError: the build output cannot be written.
     """
-    return export(lambda: Fabric(parameters, part=part, taps=taps), (parameters, part, taps), _CODE)
+    kinds = len({repr(node) for node in parameters.nodes.values()})
+    return export(lambda: Fabric(parameters, part=part, taps=taps), (parameters, part, taps), _CODE, kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,15 @@ class KnownNodes:
         texts: RTLIL of the nodes that were instantiated, each kind once.
     """
 
-    def __init__(self, name: str, code: Mapping[str, object]) -> None:
-        """Nodes of the fabric that is module NAME; CODE is what a node depends on besides its parameters."""
+    def __init__(self, name: str, code: Mapping[str, object], known: Callable[[], None] = lambda: None) -> None:
+        """Nodes of the fabric that is module NAME; CODE is what a node depends on besides its parameters.
+
+        KNOWN is called when a kind of nodes is.
+        """
         self.texts: list[str] = []
         self._name = name
         self._code = code
+        self._known = known
         self._modules: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def node(self, name: str, node: wiring.Component, parameters: object, reset: Value) -> wiring.Component | Instance:
@@ -43,6 +47,7 @@ class KnownNodes:
         kind = repr(parameters)
         if kind not in self._modules:
             folder = cached("node", {**self._code, "parameters": kind}, lambda folder: _convert(node, folder))
+            self._known()
             ports = json.loads((folder / _PORTS).read_text())
             if ports is None:
                 return node

@@ -17,12 +17,15 @@ from cosim.simulators import installed, verilation
 from cosim.simulators.installed import Simulator
 from cosim.simulators.verilation import TIMESCALE, verilate
 from toolchain.build_cache import cached
+from toolchain.building import building
 from toolchain.process import BuildFailed, run_tool
 
 __all__ = ["Build", "BuildFailed", "build"]
 
 _SOURCES = "src"
 _ICARUS_FLAGS = ["-g2012", "-Wall", "-Wno-timescale"]
+_ICARUS_CHARACTER_SECONDS = 0.8e-6
+"""For a character of Verilog."""
 _ICARUS_WAVES = """\
 module ironband_waves;
   reg [8191:0] path;
@@ -106,7 +109,9 @@ def build(
         if simulator == "verilator":
             verilate(directory, compiled, top, public, waves)
         else:
-            _compile_icarus(directory, compiled, top)
+            characters = sum(map(len, sources.values()))
+            with building("the simulation", 1, _ICARUS_CHARACTER_SECONDS * characters):
+                _compile_icarus(directory, compiled, top)
 
     return Build(simulator, top, cached(simulator, key, fill), waves or simulator == "icarus")
 

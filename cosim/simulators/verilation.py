@@ -20,6 +20,7 @@ import cocotb_tools.config
 from cosim.simulators import installed, module_calls, netlist, precompiled_modules
 from cosim.simulators.precompiled_modules import PrecompiledModule, split
 from toolchain.build_cache import cached, find
+from toolchain.building import building
 from toolchain.parallel import in_parallel
 from toolchain.process import run_tool
 
@@ -55,6 +56,8 @@ _UNIT_BYTES = 2_000_000
 compiled at the same time."""
 _SMALL_BYTES = 1_000_000
 """C++ that is not worth two units, one for what runs in each cycle and one for what runs once."""
+_CHARACTER_SECONDS = 16e-6
+"""For a character of Verilog, where two processors share the work."""
 _CLASSES = re.compile(r"^VM_(?:CLASSES|SUPPORT)_(?P<speed>FAST|SLOW) \+= \\\n(?P<names>(?:  \S+ \\\n)*)", re.M)
 _LIBRARY_UNITS = ("verilated", "verilated_dpi", "verilated_threads", "verilated_timing", "verilated_vpi")
 _WAVES_UNIT = "verilated_fst_c"
@@ -109,14 +112,35 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
     missing = [partial(_module_archive, module) for module in found if find(_MODULE, _module_key(module)) is None]
     parts = (False, True) if waves else (False,)
     missing += [partial(library, part) for part in parts if find(_LIBRARY, _library_key(part)) is None]
-    with in_parallel(missing) as made:
+    texts = [(directory / file).read_text() for file in compiled]
+    texts += [module.verilog for module in found if find(_MODULE, _module_key(module)) is None]
+    with (
+        building("the simulation", len(missing) + 2, _seconds(texts)) as built,
+        in_parallel(missing, built) as made,
+    ):
         _verilator(directory, "Vtop", top, options, ["public.vlt", *compiled])
+        built()
         units = _write_units(directory, "Vtop", [_MAIN.name])
         _make(directory, _RULES_FILE, _OBJECTS)
+        built()
         made()
-    _write_rules(directory, "Vtop", units, [*map(_module_archive, found), *map(library, parts)], top)
-    _make(directory, _RULES_FILE, _EXECUTABLE)
+        _write_rules(directory, "Vtop", units, [*map(_module_archive, found), *map(library, parts)], top)
+        _make(directory, _RULES_FILE, _EXECUTABLE)
     _remove_intermediates(directory)
+
+
+def _seconds(texts: Sequence[str]) -> float:
+    """About how long it takes to verilate and compile these texts, in which each instance of a module is a module."""
+    return _CHARACTER_SECONDS * sum(_characters(text) for text in texts)
+
+
+def _characters(verilog: str) -> int:
+    whole = netlist.Netlist(verilog)
+
+    def below(name: str) -> int:
+        return len(whole.modules[name].text) + sum(below(child.name) for child in whole.children(name))
+
+    return sum(map(below, whole.tops())) if whole.is_understood else len(verilog)
 
 
 def _take_precompiled(directory: Path, compiled: Sequence[str]) -> list[PrecompiledModule]:
