@@ -27,6 +27,7 @@ SUBCOMMANDS: Final = {
     "synth": "Area and clock of a switch on an ECP5, by Yosys and nextpnr.",
     "tell": "Tell the server of a fabric what to do.",
     "up": "Bring up the fabric of TOPOLOGY by a Subnet Manager's SMPs alone.",
+    "view": "Show a run or a fabric on a page, for a browser on this machine.",
 }
 """The first sentence of each subcommand's help. A subcommand is the function of its name in the module of its name."""
 

@@ -33,6 +33,7 @@ __all__ = ["run"]
 @click.option(
     "--out", type=DIRECTORY, metavar="DIR", help="Where the picture (and the trace) go.  [default: out/SCENARIO]"
 )
+@click.option("--keep", is_flag=True, help="Keep all events, too, for `ironband view`.")
 @json_option
 @click.option("--seed", type=SEED, help="In place of the scenario's own seed.")
 @click.option(
@@ -49,6 +50,7 @@ def run(
     capture_file: str | None,
     capture_at: tuple[str, ...],
     out: Path | None,
+    keep: bool,
     json_file: str | None,
     seed: int | None,
     by: Literal["smp", "bus"],
@@ -82,5 +84,5 @@ def run(
             from ironband.scenario_run import run_scenario
 
             console = text_console(json_file, capture_file)
-            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, json_file, console)
+            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, json_file, console, keep)
     return 0 if results.held else 1

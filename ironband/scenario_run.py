@@ -9,6 +9,7 @@ from typing import Literal
 
 from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.event import Event, EventFilter
+from cosim.analysis.event_table import EventTable, save_events
 from cosim.analysis.link_use import HostLinks
 from cosim.analysis.measurement import Measurement
 from cosim.analysis.message_measurement import MessageMeasurement
@@ -28,6 +29,7 @@ from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from cosim.trace.compare import Names
 from ironband.common import work_directory, write_json
+from ironband.page.recording import EVENTS_FILE, run_head
 from ironband.progress import Console, cycle_bar
 from ironband.run_report import RunPrinter, RunResults
 from toolchain.atomic_files import atomic_file, writing
@@ -48,8 +50,11 @@ def run_scenario(
     replay: str,
     json_file: str | None,
     console: Console,
+    keep: bool,
 ) -> RunResults:
     """Run a scenario, brought up `by` SMPs or register writes, and report it; pictures go to `directory`.
+
+    With `keep` all events do, too.
 
     They come last, so that a disk without room for them costs nothing else.
 
@@ -65,15 +70,23 @@ def run_scenario(
     printer = RunPrinter(console, scenario.symbol_time_ns, [str(port) for port in topology.linked_ports()])
     events = EventFilter(scenario.record, printer.event, printer.skip)
     picture = _picture(scenario, experiment, names)
+    table = EventTable(topology.linked_ports()) if keep else None
 
     def report(event: Event) -> None:
+        if table is not None:
+            table.add(event)
         if event.cycle < start:
             printer.event(event)
         else:
             events.add(event)
             picture.add(event)
 
-    story = Story(topology, start, report, names, before=picture.add)
+    def before(event: Event) -> None:
+        if table is not None:
+            table.add(event)
+        picture.add(event)
+
+    story = Story(topology, start, report, names, before)
     measurement = Measurement(topology, len(streams), start, end)
     message_measurement = MessageMeasurement(topology, len(streams), messages)
     left_out = is_of_transport if messages else None
@@ -85,6 +98,7 @@ def run_scenario(
     observers += [links, counters, without_credits]
     drawings = directory / f"{scenario.name}.svg", directory / f"{scenario.name}.png"
     trace = directory / "trace.bin"
+    kept = (directory / EVENTS_FILE,) if table is not None else ()
     printer.head(scenario, experiment)
     with ExitStack() as stack:
         if scenario.record.trace:
@@ -111,12 +125,14 @@ def run_scenario(
         report=difference.report(Names(topology.fabric), replay, seen_by=sim) if difference else "",
         counters=counters,
         without_credits=without_credits,
-        files=(*drawings, *((trace,) if scenario.record.trace else ()), *((waves,) if waves else ())),
+        files=(*drawings, *kept, *((trace,) if scenario.record.trace else ()), *((waves,) if waves else ())),
     )
     printer.tail(results)
     if json_file is not None:
         write_json(json_file, results.json())
     picture.save(*drawings)
+    if table is not None:
+        save_events(directory / EVENTS_FILE, run_head(scenario, experiment, names), table.columns())
     for path in results.files:
         printer.wrote(path)
     return results

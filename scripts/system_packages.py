@@ -104,6 +104,7 @@ NEEDS = [
     Need("libopenmpi-dev", _command("mpicc"), required=False),
     Need("ibsim-utils", _command("ibsim"), required=False),
     Need("tshark", _command("tshark"), required=False),
+    Need("chromium-headless-shell", _command("chromium-headless-shell"), required=False),
 ]
 
 

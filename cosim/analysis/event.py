@@ -30,6 +30,7 @@ class Event:
         buffer_blocks: blocks in use in the port's receive buffers, all VLs, where the event shows them.
         until: for a packet sent, the cycle of its last row.
         blocks: for a packet sent, the blocks it takes.
+        since: for a packet sent, the cycle from which on it waited: its host had it, or the switch accepted it.
     """
 
     cycle: int
@@ -43,6 +44,7 @@ class Event:
     buffer_blocks: int | None = None
     until: int | None = None
     blocks: int | None = None
+    since: int | None = None
 
 
 class EventFilter(Observer):

@@ -55,6 +55,7 @@ class Totals:
 class _Waiting:
     label: str
     blocks: int
+    since: int
 
 
 class _Queued(NamedTuple):
@@ -83,13 +84,13 @@ class _Sender:
         left = (self.credit_limit - self.sent_blocks) % CREDIT_MODULUS
         return left if left <= CREDIT_WINDOW else 0
 
-    def waits(self, label: str, blocks: int) -> None:
+    def waits(self, label: str, blocks: int, since: int) -> None:
         """One more packet waits."""
-        self.waiting.append(_Waiting(label, blocks))
+        self.waiting.append(_Waiting(label, blocks, since))
         self.flows[_flow(label)] += 1
 
-    def leaves(self, label: str | None) -> None:
-        """A packet waits no longer, most often the first."""
+    def leaves(self, label: str | None) -> int | None:
+        """A packet waits no longer, most often the first. Since when it did, or None if it did not."""
         for place, one in enumerate(self.waiting):
             if one.label == label:
                 del self.waiting[place]
@@ -97,7 +98,8 @@ class _Sender:
                 self.flows[flow] -= 1
                 if not self.flows[flow]:
                     del self.flows[flow]
-                return
+                return one.since
+        return None
 
 
 class Story(Observer):
@@ -222,7 +224,7 @@ class Story(Observer):
         def happen(cycle: int) -> None:
             for packet, label in zip(packets, labels, strict=True):
                 sender = self._senders[place, packet.slot]
-                sender.waits(label, packet.blocks)
+                sender.waits(label, packet.blocks, cycle)
             each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
             listed = self._listed(labels[0], labels[-1], len(labels), len({packet.flow for packet in packets}))
             text = f"host has {listed} to send, {each}"
@@ -253,10 +255,11 @@ class Story(Observer):
             if sender.stalled_from is not None:
                 waited = f", after waiting {_plural(cycle - sender.stalled_from, 'cycle')}"
                 sender.stalled_from = None
-            sender.leaves(label)
+            since = sender.leaves(label)
             bad = ", marked bad" if TxData.marked_bad.read(record) else ""
             text = f"sends {self._name(label)} to {self._topology.far_end(port)}{bad}{waited}"
-            event = Event(cycle, port, "send", text, label, vl, until=record.cycle, blocks=blocks_of_words(words))
+            event = Event(cycle, port, "send", text, label, vl, until=record.cycle, since=since)
+            event = replace(event, blocks=blocks_of_words(words))
             sender.need = blocks_of_words(words)
             sender.sent_blocks = (sender.sent_blocks + sender.need) % CREDIT_MODULUS
             self._event(_with_credits(event, sender))
@@ -317,7 +320,7 @@ class Story(Observer):
             text = f"receives {self._name(label)}: buffer holds {self._fill_text(port)}"
             self._event(Event(cycle, port, "receive", text, label, vl, buffer_blocks=self._filled[port]))
             if label is not None:
-                self._senders[out, out_vl].waits(label, taken)
+                self._senders[out, out_vl].waits(label, taken, cycle)
                 self._look_for_stall(cycle, out, out_vl)
 
         self._at(accepted, happen)

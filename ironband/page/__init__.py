@@ -1,0 +1,1 @@
+"""The page of `ironband view`: what it shows, and the server that it comes from."""

@@ -1,0 +1,78 @@
+"""What is shown on a page: a run of a scenario, one that was kept, or a fabric at rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from cosim.scenario.find_scenario import packaged_scenarios
+from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
+from ironband.page.run_view import RunView
+from toolchain.errors import UserError
+
+__all__ = ["Kind", "SubjectError", "kind_of", "read_subject"]
+
+Kind = Literal["scenario", "kept", "topology"]
+
+
+class SubjectError(UserError):
+    """What is to be shown is nothing that can be; the text is one line."""
+
+
+def kind_of(what: str) -> Kind:
+    """What a name or a path is of.
+
+    Raises:
+        SubjectError: nothing that can be shown.
+    """
+    path = Path(what)
+    try:
+        is_file, is_directory = path.is_file(), path.is_dir()
+    except OSError as error:
+        raise SubjectError(f"{what!r}: {error.strerror}") from None
+    if is_file:
+        return {".toml": "scenario", ".npz": "kept"}.get(path.suffix, "topology")  # type: ignore[return-value]
+    if what in packaged_scenarios():
+        return "scenario"
+    if what in packaged_topologies():
+        return "topology"
+    from ironband.page.recording import EVENTS_FILE
+
+    if is_directory and (path / EVENTS_FILE).is_file():
+        return "kept"
+    if is_directory:
+        raise SubjectError(f"{what}: holds no {EVENTS_FILE}: expected the directory of `ironband run --keep`")
+    known = ", ".join((*packaged_scenarios(), *packaged_topologies()))
+    raise SubjectError(f"{what}: no such run or topology: expected a file, the directory of a run, or one of {known}")
+
+
+def read_subject(kind: Kind, path: Path, sim: str, by: Literal["smp", "bus"]) -> RunView:
+    """Read it; a scenario is run.
+
+    Raises:
+        UserError: it cannot be read, or not be run.
+    """
+    if kind == "kept":
+        from cosim.analysis.event_table import load_events
+        from ironband.page.recording import EVENTS_FILE
+
+        return RunView(*load_events(path / EVENTS_FILE if path.is_dir() else path))
+    if kind == "scenario":
+        from cosim.scenario.scenario_file import load_scenario
+        from ironband.page.recording import record
+        from ironband.progress import text_console
+
+        head, table = record(load_scenario(str(path)), by, sim, text_console(None))
+        return RunView(head, table.columns())
+    from cosim.analysis.event_table import EventTable
+    from cosim.topology.subnet_fabric import fabric_of
+    from ironband.page.fabric_map import fabric_head
+
+    made = fabric_of(read_topology(find_topology(str(path))))
+    head = fabric_head(made.fabric, made.widths) | {
+        "title": path.stem,
+        "symbol_time_ns": 4.0,
+        "start": 0,
+        "flows": [],
+    }
+    return RunView(head, EventTable([]).columns())
