@@ -29,7 +29,8 @@ from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from cosim.trace.compare import Names
 from ironband.common import work_directory, write_json
-from ironband.page.recording import EVENTS_FILE, run_head
+from ironband.page.recording import run_head
+from ironband.page.subject import EVENTS_FILE
 from ironband.progress import Console, cycle_bar
 from ironband.run_report import RunPrinter, RunResults
 from toolchain.atomic_files import atomic_file, writing

@@ -21,6 +21,7 @@ _FEW_HOSTS: Final = 4
 _FEW_STEP: Final = 84.0
 _GROUP_GAP: Final = 30.0
 _LEAST_GROUP: Final = 96.0
+_WIDE_BY_HIGH: Final = 3.0
 _RING_ROOM: Final = 150.0
 
 
@@ -119,16 +120,19 @@ def _layers(
 ) -> dict[str, tuple[float, float]]:
     places: dict[str, tuple[float, float]] = {}
     highest = max(ranks.values(), default=0)
+    wide = sum(_LEAST_GROUP + _GROUP_GAP for rank in ranks.values() if rank == 1)
+    # A wide map is a high one, too: links to all sides are told apart then.
+    height = max(_RANK_HEIGHT, wide / _WIDE_BY_HIGH)
     left = 0.0
     for switch in (name for name, rank in ranks.items() if rank == 1):
         columns, step = _block(len(hosts[switch]) if switch in hosts else 0)
         width = max(_LEAST_GROUP if columns <= 2 else 0.0, columns * step)
         middle = left + width / 2
-        places[switch] = middle, highest * _RANK_HEIGHT
+        places[switch] = middle, highest * height
         for number, host in enumerate(hosts.get(switch, ())):
             row, column = divmod(number, columns)
             x = middle + (column - (columns - 1) / 2) * step
-            places[host] = x, (highest + 0.62) * _RANK_HEIGHT + row * _HOST_STEP
+            places[host] = x, highest * height + 0.62 * _RANK_HEIGHT + row * _HOST_STEP
         left += width + _GROUP_GAP
     whole = max(left - _GROUP_GAP, _LEAST_GROUP)
     for rank in range(2, highest + 1):
@@ -140,7 +144,7 @@ def _layers(
 
         row_of.sort(key=middle_of)
         for number, name in enumerate(row_of):
-            places[name] = (number + 0.5) * whole / len(row_of), (highest + 1 - rank) * _RANK_HEIGHT
+            places[name] = (number + 0.5) * whole / len(row_of), (highest + 1 - rank) * height
     return places
 
 

@@ -18,10 +18,7 @@ from ironband.common import work_directory
 from ironband.page.fabric_map import fabric_head
 from ironband.progress import Console, cycle_bar
 
-__all__ = ["EVENTS_FILE", "record", "run_head"]
-
-EVENTS_FILE = "events.npz"
-"""In the directory of a run."""
+__all__ = ["record", "run_head"]
 
 
 def run_head(scenario: Scenario, experiment: Experiment, flows: Sequence[str]) -> dict[str, Any]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cosim.scenario.find_scenario import packaged_scenarios
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
-from ironband.page.run_view import RunView
 from toolchain.errors import UserError
 
-__all__ = ["Kind", "SubjectError", "kind_of", "read_subject"]
+if TYPE_CHECKING:
+    from ironband.page.run_view import RunView
+
+__all__ = ["EVENTS_FILE", "Kind", "SubjectError", "kind_of", "read_subject"]
+
+EVENTS_FILE = "events.npz"
+"""In the directory of a run."""
 
 Kind = Literal["scenario", "kept", "topology"]
 
@@ -36,8 +41,6 @@ def kind_of(what: str) -> Kind:
         return "scenario"
     if what in packaged_topologies():
         return "topology"
-    from ironband.page.recording import EVENTS_FILE
-
     if is_directory and (path / EVENTS_FILE).is_file():
         return "kept"
     if is_directory:
@@ -52,9 +55,10 @@ def read_subject(kind: Kind, path: Path, sim: str, by: Literal["smp", "bus"]) ->
     Raises:
         UserError: it cannot be read, or not be run.
     """
+    from ironband.page.run_view import RunView
+
     if kind == "kept":
         from cosim.analysis.event_table import load_events
-        from ironband.page.recording import EVENTS_FILE
 
         return RunView(*load_events(path / EVENTS_FILE if path.is_dir() else path))
     if kind == "scenario":

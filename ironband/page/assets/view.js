@@ -79,17 +79,20 @@ function drawMap() {
   });
   const hosts = run.nodes.filter((node) => node.kind === "host").length;
   const many = hosts > MOST_LABELS;
+  map.classList.toggle("many", many);
+  // So that the names of switches are readable on a wide map.
+  const scale = Math.min(2.2, Math.max(1, box[2] / 1300));
   nodes = run.nodes.map((node, number) => {
     const group = element("g", {
       class: `node ${node.kind}`, tabindex: number ? -1 : 0, role: "button", "aria-label": `${node.kind} ${node.text}`,
     });
     const big = node.kind === "switch";
-    const [w, h] = big ? [Math.max(44, 9 * node.text.length + 14), 28] : [16, 16];
+    const [w, h] = big ? [Math.max(44, 9 * node.text.length + 14) * scale, 28 * scale] : [16, 16];
     group.append(element("rect", {
       class: "shape", x: node.x - w / 2, y: node.y - h / 2, width: w, height: h, rx: big ? 4 : 8,
     }));
     group.append(element("title", {}, nodeText(node)));
-    if (big) group.append(element("text", { x: node.x, y: node.y + 5, "font-size": 14 }, node.text));
+    if (big) group.append(element("text", { x: node.x, y: node.y + 5 * scale, "font-size": 14 * scale }, node.text));
     else if (!many) group.append(element("text", { x: node.x, y: node.y + 24, "font-size": 13 }, node.text));
     group.addEventListener("click", () => choose(number));
     group.addEventListener("focus", () => { $("place").textContent = nodeText(node); });
