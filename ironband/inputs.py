@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from toolchain.errors import UserError
+
 __all__ = ["scenario_asked", "topology_asked"]
 
 
@@ -33,15 +35,14 @@ def topology_asked(name_or_path: str) -> Path:
     """The topology file at a path, or the packaged one of that name.
 
     Raises:
-        click.UsageError: it is a scenario.
-        TopologyError: there is neither.
+        UserError: it is a scenario, or there is neither.
     """
     from cosim.scenario.find_scenario import packaged_scenarios
     from cosim.topology.topology_file import find_topology, packaged_topologies
 
     known = packaged_topologies()
     if name_or_path not in known and _is(Path(name_or_path), packaged_scenarios(), ".toml"):
-        raise click.UsageError(
+        raise UserError(
             f"{name_or_path}: is a scenario, which `ironband run` takes: expected a topology's file, or one of"
             f" {', '.join(known)}"
         )

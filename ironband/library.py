@@ -18,6 +18,7 @@ from cosim.topology.topology import no_such_node, port_named
 from cosim.topology.topology_file import TopologyFile, find_topology, packaged_topologies, read_topology
 from ironband.cocotb_tests import TestResult, run_cocotb, simulator_named
 from ironband.export import check_directory
+from ironband.inputs import topology_asked
 from ironband.up_options import lft_size
 from toolchain.errors import UserError
 from wire.codes import LinkWidth
@@ -122,7 +123,7 @@ class Fabric:
             self.parameters = _with_hosts(topology)
             self.widths: tuple[LinkWidth, ...] = (LinkWidth.X4,) * topology.ports
         else:
-            described = topology if isinstance(topology, TopologyFile) else read_topology(find_topology(str(topology)))
+            described = topology if isinstance(topology, TopologyFile) else read_topology(topology_asked(str(topology)))
             self.name = described.file if isinstance(topology, TopologyFile) else str(topology)
             size = lft_size(described.subnet, {}, 0)
             host = AdapterParameters(vls=1 if vls is None else vls, mtu=2048 if mtu is None else mtu)

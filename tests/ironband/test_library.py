@@ -167,6 +167,7 @@ def test_the_switch_is_exported(tmp_path):
     ("use", "match"),
     [
         (lambda: ironband.Fabric("none"), "topology 'none': no such file, and Ironband comes with: fat_tree, "),
+        (lambda: ironband.Fabric("jam"), "jam: is a scenario, which `ironband run` takes: expected a topology"),
         (lambda: ironband.Fabric("star").run("spice"), "engine 'spice': expected one of verilator, icarus"),
         (lambda: ironband.Fabric("star").run(rtl=["S"]), "rtl S: no such node; there are SW1, H1, H2"),
         (lambda: ironband.Fabric("star").run(waves="a.fst"), "waves a.fst: the model has no wires to record"),
