@@ -15,7 +15,6 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
-from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from cosim.stimulus.actors import Shared, drawn_until
 from cosim.stimulus.late_controls import LateControls
 from doors.clients import Clients
@@ -30,6 +29,7 @@ from doors.sysfs import HostFiles
 from doors.transports import Transports
 from sm.settings import SubnetSettings
 from toolchain.errors import UserError
+from verbs.hosts import REACTION_CYCLES
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, FabricParameters, adapter_port
 from wire.sma import SmaAttribute

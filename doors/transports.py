@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cosim.hosts.verbs_hosts import VerbsHosts, VerbsPort
 from doors.mads.host_port import HostPort
 from doors.uverbs.adapter import UverbsAdapter
 from doors.uverbs.operations import Operations
 from verbs.adapter import Adapter
+from verbs.hosts import VerbsHosts, VerbsPort
 from verbs.port import Port
 from wire.codes import MTU, SERVICE_LEVELS, mtu_bytes
 from wire.crc import ICRC_BYTES, icrc

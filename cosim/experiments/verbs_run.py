@@ -12,11 +12,11 @@ from cosim.experiments.link_control import CounterReader, LinkControl
 from cosim.experiments.stepped_run import SteppedRun, SteppedTask
 from cosim.hosts.manager_host import smp_timeout
 from cosim.hosts.verbs_carrier import VerbsCarrier
-from cosim.hosts.verbs_hosts import VerbsPort
 from cosim.topology.topology import Port as TopologyPort
 from cosim.topology.topology import Topology
 from sm.settings import GID_PREFIX_DEFAULT
 from verbs.adapter import Adapter
+from verbs.hosts import VerbsPort
 from verbs.port import Port
 from wire.codes import SERVICE_LEVELS, PortState
 from wire.parameters import AdapterParameters, adapter_port

@@ -9,7 +9,6 @@ from typing import Final
 from cosim.hosts.message_connection import HostEnd, MessageConnection
 from cosim.hosts.other_packets import OtherPackets
 from cosim.hosts.verbs_carrier import VerbsCarrier
-from cosim.hosts.verbs_hosts import VerbsPort
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.actors import Shared
 from cosim.stimulus.flows import Arrivals, MessageStream, message_streams, scenario_packets, scenario_streams
@@ -19,6 +18,7 @@ from cosim.topology.topology import Port as FabricPort
 from cosim.topology.topology import Topology
 from verbs.adapter import Adapter
 from verbs.aeth import AckKind, ack_kind
+from verbs.hosts import VerbsPort
 from verbs.port import Port
 from verbs.psn import PSN_WINDOW, psn_add, psn_after
 from wire.codes import SERVICE_LEVELS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from cosim.hosts.verbs_hosts import REACTION_CYCLES, VerbsHosts
 from cosim.stimulus.actors import Shared, drawn_until
+from verbs.hosts import REACTION_CYCLES, VerbsHosts
 from wire.stimulus import Delivery, Post, Taking
 
 __all__ = ["VerbsCarrier"]

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from cosim.hosts.verbs_hosts import REACTION_CYCLES
 from tests.cosim.hosts.verbs_fabric import VerbsFabric
 from verbs.completions import CompletionStatus
+from verbs.hosts import REACTION_CYCLES
 from verbs.work import SendOpcode
 from wire.packet import rows_of_words
 from wire.trace import Kind

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from cosim.engines import simulation
 from cosim.hosts.verbs_carrier import VerbsCarrier
-from cosim.hosts.verbs_hosts import VerbsPort
 from cosim.scenario.scenario_file import parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.run_spec import RunSpec
 from tests.verbs.ends import bring_up, make_end
 from verbs.address import AddressVector
+from verbs.hosts import VerbsPort
 from verbs.states import QpType
 from wire.stimulus import Post
 from wire.trace import Record
