@@ -20,6 +20,7 @@ SUBCOMMANDS: Final = {
     "export": "Write a switch as Verilog, with test bench and FuseSoC core.",
     "measure": "Measure credits, times and buffers of a fabric from captures.",
     "play": "Send the packets of CAPTURE into a fabric; tell what it does.",
+    "reach": "Throughput over cable length, beside the buffer that it needs.",
     "run": "Simulate SCENARIO and tell what happened.",
     "serve": "Offer the fabric of TOPOLOGY to programs that others wrote.",
     "show": "Show the packets of CAPTURE: lines, a ladder, times between.",

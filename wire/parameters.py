@@ -12,6 +12,8 @@ from .node_info import NodeType, node_description
 from .packet import blocks_of_words
 
 __all__ = [
+    "MAX_BLOCKS",
+    "MAX_FLIGHT",
     "MAX_PORTS",
     "VL15_BLOCKS",
     "AdapterParameters",
@@ -22,6 +24,7 @@ __all__ = [
     "SwitchParameters",
     "adapter_port",
     "adapter_port_name",
+    "largest_blocks",
     "node_text",
     "port_text",
     "reset_cycles",
@@ -29,8 +32,13 @@ __all__ = [
 ]
 
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
-_MAX_BLOCKS = 4095
 _MFT_BLOCK = MULTICAST_FORWARDING_TABLE.count
+
+MAX_BLOCKS: Final = 4095
+"""Of a VL's buffer."""
+
+MAX_FLIGHT: Final = 65_536
+"""Cycles: beyond where a VL at 1X has all credits outstanding that it can have (52 km, at SDR)."""
 
 MAX_PORTS: Final = 64
 """Of a node."""
@@ -51,12 +59,13 @@ def _between(name: str, value: int, low: int, high: int) -> None:
         raise ValueError(f"{name} {value}: expected {low}..{high}")
 
 
-def _largest_blocks(mtu: int) -> int:
+def largest_blocks(mtu: int) -> int:
+    """Blocks of the largest packet that an MTU allows: the smallest buffer that there can be."""
     return blocks_of_words(max_pkt_len(mtu_code(mtu)))
 
 
 def _buffer(name: str, blocks: int, mtu: int) -> None:
-    _between(name, blocks, _largest_blocks(mtu), _MAX_BLOCKS)
+    _between(name, blocks, largest_blocks(mtu), MAX_BLOCKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class SwitchParameters:
         _one_of("mtu", self.mtu, _MTUS)
         _one_of("queueing", self.queueing, ("voq", "fifo"))
         _buffer("buffer_blocks", self.buffer_blocks, self.mtu)
-        _between("vl15_blocks", self.vl15_blocks, _largest_blocks(256), 255)
+        _between("vl15_blocks", self.vl15_blocks, largest_blocks(256), 255)
         _between("readers", self.readers, 1, 2)
         _between("lft_size", self.lft_size, 2, 0xC000)
         _between("mft_size", self.mft_size, _MFT_BLOCK, 0x3FE0)
@@ -107,7 +116,7 @@ class AdapterParameters:
         _one_of("mtu", self.mtu, _MTUS)
         _buffer("receive_blocks", self.receive_blocks, self.mtu)
         _buffer("send_blocks", self.send_blocks, self.mtu)
-        _between("vl15_blocks", self.vl15_blocks, _largest_blocks(256), 255)
+        _between("vl15_blocks", self.vl15_blocks, largest_blocks(256), 255)
 
 
 NodeParameters = SwitchParameters | AdapterParameters
@@ -191,7 +200,7 @@ class LinkParameters:
     b: str
     b_port: int
     flight: int = 1
-    """Flight time in cycles, the same in both directions."""
+    """Flight time in cycles, the same in both directions, up to MAX_FLIGHT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +223,7 @@ class FabricParameters:
         ends = list(self.open_ports)
         for link in self.links:
             near, far = port_text(link.a, link.a_port), port_text(link.b, link.b_port)
-            _between(f"flight of link {near}-{far}", link.flight, 1, 4096)
+            _between(f"flight of link {near}-{far}", link.flight, 1, MAX_FLIGHT)
             ends += [(link.a, link.a_port), (link.b, link.b_port)]
         for name, port in ends:
             if name not in self.nodes:

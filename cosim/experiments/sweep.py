@@ -26,7 +26,7 @@ __all__ = ["Outcome", "outcomes"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of a scenario came to, from the cycle in which traffic may start to its end.
+    """What a run of a scenario came to, from the end of its warm-up to its end.
 
     Attributes:
         offered: packets and messages that hosts had to send.
@@ -51,8 +51,12 @@ def outcomes(
     engine: str,
     work_dir: Path,
     progress: Callable[[Scenario], None] = lambda scenario: None,
+    *,
+    warm_up: float = 0.0,
 ) -> list[Outcome]:
     """Run scenarios, brought up by register writes; `progress` gets each one when it is done.
+
+    Of the cycles of each from that in which traffic may start, the share `warm_up` is not measured.
 
     The golden model runs every second one in a process of its own, beside the others.
 
@@ -61,9 +65,9 @@ def outcomes(
     """
     step = 2 if engine == MODEL and len(scenarios) > 1 else 1
     here, apart = scenarios[::step], scenarios[1::step] if step > 1 else []
-    calls = [partial(_outcomes, apart, engine, work_dir / "apart")] if apart else []
+    calls = [partial(_outcomes, apart, engine, work_dir / "apart", warm_up)] if apart else []
     with in_parallel(calls) as results:
-        found = _outcomes(here, engine, work_dir, progress)
+        found = _outcomes(here, engine, work_dir, warm_up, progress)
         others = [outcome for several in results() for outcome in several]
     for scenario in apart:
         progress(scenario)
@@ -76,11 +80,12 @@ def _outcomes(
     scenarios: Sequence[Scenario],
     engine: str,
     work_dir: Path,
+    warm_up: float,
     progress: Callable[[Scenario], None] = lambda scenario: None,
 ) -> list[Outcome]:
     found = []
     for number, scenario in enumerate(scenarios):
-        found.append(_outcome(scenario, engine, work_dir / str(number)))
+        found.append(_outcome(scenario, engine, work_dir / str(number), warm_up))
         progress(scenario)
     return found
 
@@ -96,9 +101,10 @@ class _Offered(Observer):
         self.count += not is_of_transport(packet.data)
 
 
-def _outcome(scenario: Scenario, engine: str, work_dir: Path) -> Outcome:
+def _outcome(scenario: Scenario, engine: str, work_dir: Path, warm_up: float) -> Outcome:
     experiment = scenario_experiment(scenario)
-    topology, begin, end = experiment.topology, experiment.start, experiment.end
+    topology, end = experiment.topology, experiment.end
+    begin = experiment.start + round(warm_up * scenario.cycles)
     streams, messages = scenario_streams(scenario), message_streams(scenario)
     measurement = Measurement(topology, len(streams), begin, end)
     message_measurement = MessageMeasurement(topology, len(streams), messages)
@@ -121,7 +127,7 @@ def _outcome(scenario: Scenario, engine: str, work_dir: Path) -> Outcome:
     return Outcome(
         offered=offered.count + posted,
         delivered=arrived,
-        gbit_per_s=payload * 8 / (scenario.cycles * scenario.symbol_time_ns),
+        gbit_per_s=payload * 8 / ((end - begin) * scenario.symbol_time_ns),
         busiest_share=max(use.of_capacity for use in links.uses.values()),
         mean_cycles=times.mean,
         p99_cycles=times.percentile(99),

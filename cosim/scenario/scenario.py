@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
-from cosim.scenario.limits import MAX_CYCLES
+from cosim.scenario.limits import MAX_CYCLES, SDR_CYCLE_NS
 from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.pattern import check_pattern, partners
 from cosim.scenario.tables import (
@@ -64,7 +64,7 @@ class Scenario(Table):
 
     name: str = "scenario"
     title: Label = ""
-    symbol_time_ns: float = Field(default=4.0, gt=0, le=1000)
+    symbol_time_ns: float = Field(default=SDR_CYCLE_NS, gt=0, le=1000)
     cycles: int = Field(gt=0, lt=MAX_CYCLES)
     seed: int = Field(default=0, ge=0, lt=1 << 64)
     sl_to_vl: tuple[int, ...] = tuple(range(SERVICE_LEVELS))

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from cosim.scenario.limits import MAX_CYCLES
+from cosim.scenario.limits import MAX_CYCLES, NS_PER_METRE
 from cosim.scenario.pattern import PatternName
 from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
-from wire.parameters import MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
+from wire.parameters import MAX_FLIGHT, MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
 
@@ -37,9 +37,6 @@ __all__ = [
 
 ANY_HOST = "*"
 """As `from` of a flow: each host. As `to`: for each packet another host, all equally likely."""
-
-_NS_PER_METRE = 5.0
-"""Flight time of a cable, copper or fibre: light at two thirds of its speed in vacuum."""
 
 MOST_MESSAGE_BYTES = 1 << 31
 """IBTA vol 1, 9.7.2."""
@@ -130,7 +127,7 @@ class Link(Table):
 
     ends: tuple[str, str]
     width: Literal["1X", "4X"] = "4X"
-    flight_cycles: int | None = Field(default=None, ge=1, le=4096)
+    flight_cycles: int | None = Field(default=None, ge=1, le=MAX_FLIGHT)
     flight_ns: float | None = Field(default=None, gt=0)
     length_m: float | None = Field(default=None, gt=0)
 
@@ -146,7 +143,7 @@ class Link(Table):
         if self.flight_ns is not None:
             nanoseconds = self.flight_ns
         elif self.length_m is not None:
-            nanoseconds = self.length_m * _NS_PER_METRE
+            nanoseconds = self.length_m * NS_PER_METRE
         else:
             nanoseconds = 0.0
         # The small step down keeps 0.1 m × 5 ns/m from becoming one cycle too long by rounding.

@@ -108,7 +108,7 @@ def test_a_file_is_a_scenario_by_the_name_of_the_file(tmp_path):
         (
             "flight_cycles = 7",
             "length_m = 1e6",
-            "two.toml: links: flight of link S[2]-B[1] 1250000: expected 1..4096",
+            "two.toml: links: flight of link S[2]-B[1] 1250000: expected 1..65536",
         ),
         ("ports = 3", "ports = 1", "two.toml: switches: S: ports 1: expected 2..64"),
         ("ports = 3", "mtu = 300", "two.toml: switches: S: mtu 300: expected one of 256, 512, 1024, 2048, 4096"),

@@ -7,6 +7,7 @@ from cosim.scenario.tables import Host, Link, Switch
 from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, bus_bring_up, initial_exchange, read_counters
 from cosim.topology.topology import Port, Topology
 from wire.codes import PortState
+from wire.parameters import MAX_FLIGHT
 from wire.registers import (
     Counter,
     Detail,
@@ -85,7 +86,7 @@ def test_an_sl_maps_to_a_vl_that_the_next_link_has():
     assert written[0, port_address(1, PortRegister.OPERATIONAL_VLS)][1] == 2
 
 
-@pytest.mark.parametrize("flight", [1, 100, 4096])
+@pytest.mark.parametrize("flight", [1, 100, 4096, MAX_FLIGHT])
 def test_both_ends_are_armed_together_and_activated_once_flow_control_has_crossed(flight):
     topology = star(2, width="1X", flight_cycles=flight)
     armed, active = states(topology, PortState.ARMED), states(topology, PortState.ACTIVE)
