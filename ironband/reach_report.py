@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from cosim.experiments.reach import Reach, ReachPoint, measure_reach
+from cosim.experiments.reach import Reach, ReachPoint, Width, measure_reach
 from cosim.pictures.drawing import drawing_style, save_figure
 from cosim.pictures.reach_picture import reach_figure
 from cosim.scenario.limits import NS_PER_METRE, SDR_CYCLE_NS
@@ -41,7 +41,7 @@ def report_reach(
         console.print(line)
     faults = sum(point.faults for point in points)
     if faults:
-        console.print(f"[bold red]{faults} faults: `ironband check` tells what they are[/bold red]")
+        console.print(f"[bold red]{faults} faults: wrong deliveries, or RTL and golden model differ[/bold red]")
     written = [directory / f"reach.{suffix}" for suffix in ("csv", "svg", "png")]
     write_atomically(written[0], _csv(points))
     if json_file is not None:
@@ -65,17 +65,17 @@ def _table(reach: Reach, points: Sequence[ReachPoint], buffers: Sequence[int]) -
         told = f"{row[0].length_m:>8,g}  {'-' if needs is None else _kib(needs):>14}"
         lines.append(told + "".join(f"  {point.measured:>8.3f} {point.theory:>5.3f}" for point in row))
     full = (_metres(reach.loop(1).longest(blocks)) for blocks in buffers)
-    return [*lines, f"{'all of it, up to m':24}" + "".join(f"  {metres:>14,.0f}" for metres in full)]
+    return [*lines, f"{'full throughput up to, m':24}" + "".join(f"  {metres:>14,.0f}" for metres in full)]
 
 
 def _limits(reach: Reach) -> list[str]:
     """What the credit window comes to."""
     loop, most = reach.loop(1), _kib(CREDIT_WINDOW)
-    reaches = f"{_metres(loop.longest()):,.0f} m at {reach.width}"
+    reaches = (f"{_metres(replace(reach, width=one).loop(1).longest()):,.0f} m at {one}" for one in get_args(Width))
     return [
         f"a packet: {loop.blocks} blocks, {loop.packet_cycles:,} cycles of {SDR_CYCLE_NS:g} ns",
-        f"FCCL lets a VL have {CREDIT_WINDOW:,} blocks outstanding, {most} KiB: full throughput up to {reaches}, "
-        "whatever the buffer",
+        f"FCCL lets a VL have {CREDIT_WINDOW:,} blocks outstanding, {most} KiB: whatever the "
+        f"buffer, full throughput ends at {' and '.join(reaches)}",
     ]
 
 

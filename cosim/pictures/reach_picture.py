@@ -22,8 +22,9 @@ __all__ = ["reach_figure"]
 
 _STEPS: Final = 400
 _SHORTEST_M: Final = 1.0
+_BEYOND: Final = 1.2
 _LIMIT: Final[dict[str, Any]] = {"color": STALL, "linewidth": 1.2, "linestyle": (0, (4, 3)), "zorder": 1}
-_BELOW: Final[dict[str, Any]] = LEGEND | {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": 1}
+_LEFT: Final[dict[str, Any]] = LEGEND | {"loc": "center left", "bbox_to_anchor": (0.01, 0.6), "ncols": 1}
 
 
 def reach_figure(reach: Reach, points: Sequence[ReachPoint]) -> Figure:
@@ -34,7 +35,7 @@ def reach_figure(reach: Reach, points: Sequence[ReachPoint]) -> Figure:
     )
     throughput, buffer = figure.subplots(2, 1, sharex=True)
     lengths = [point.length_m for point in points]
-    drawn = np.geomspace(min(_SHORTEST_M, *lengths), max(LONGEST_M, *lengths), _STEPS).tolist()
+    drawn = np.geomspace(min(_SHORTEST_M, *lengths), _BEYOND * LONGEST_M, _STEPS).tolist()
     _draw_throughput(throughput, reach, points, drawn)
     _draw_buffer(buffer, reach, drawn)
     for axes in (throughput, buffer):
@@ -64,7 +65,7 @@ def _draw_throughput(axes: Axes, reach: Reach, points: Sequence[ReachPoint], dra
             linestyle="none",
             marker="o",
             markersize=5.5,
-            label=f"{_kib(blocks):g} KiB",
+            label=f"{_kib(blocks):.4g} KiB",
         )
     axes.set_ylim(0, 1.05)
     axes.set_title(f"Throughput at {reach.width}: measured, and in theory", **PANEL_TITLE)
@@ -81,14 +82,17 @@ def _draw_buffer(axes: Axes, reach: Reach, drawn: Sequence[float]) -> None:
         axes.step(lengths, [_kib(some) for some in blocks], where="post", color=COLOURS[number], label=width)
         end = one.loop(1).longest() * SDR_CYCLE_NS / NS_PER_METRE
         axes.plot([end], [_kib(CREDIT_WINDOW)], color=COLOURS[number], marker="o", markersize=6, zorder=3)
-        place: dict[str, Any] = {"textcoords": "offset points", "xytext": (-6, -14), "ha": "right"}
+        place: dict[str, Any] = {"textcoords": "offset points", "xytext": (0, 7), "ha": "center"}
         axes.annotate(f"{end / 1000:.1f} km", (end, _kib(CREDIT_WINDOW)), color=COLOURS[number], **place)
-    axes.axhline(_kib(CREDIT_WINDOW), label="credit that a VL can have outstanding: 2,048 blocks", **_LIMIT)
+    axes.axhline(
+        _kib(CREDIT_WINDOW), label=f"credit that a VL can have outstanding: {CREDIT_WINDOW:,} blocks", **_LIMIT
+    )
     axes.set_yscale("log", base=2)
+    axes.set_ylim(top=2 * _kib(CREDIT_WINDOW))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda kib, _: f"{kib:g}"))
     axes.set_title("The buffer that full throughput needs", **PANEL_TITLE)
     axes.set_ylabel("KiB for each VL")
-    axes.legend(**_BELOW)
+    axes.legend(**_LEFT)
 
 
 def _length(metres: float, _: object) -> str:

@@ -56,6 +56,7 @@ USES = {
         "show x --json no/where",
     ),
     "curves": ("curves --help", "curves --loads 2", "curves --loads a", "curves --out bad.net"),
+    "reach": ("reach --help", "reach --lengths 0", "reach --buffers 33", "reach --width 2X", "reach --out bad.net"),
     "synth": ("synth --help", "synth --ports 1", "synth --mtu 4096 --buffer-blocks 1", "synth -o bad.net"),
     "export": ("export --help", "export", "export --ports 1 -o x", "export -o bad.net", "export -o ."),
 }
