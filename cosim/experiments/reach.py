@@ -27,7 +27,7 @@ _SENDER, _RECEIVER = "S", "T"
 _WARM_UP: Final = 2
 _MEASURED: Final = 8
 """Periods of credits; each begins as the one before it."""
-_LEAST_CYCLES: Final = 40_000
+_LEAST_PACKETS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ def measure_reach(
 ) -> list[ReachPoint]:
     """Run all combinations, the buffers within the lengths; `progress` gets the share of all cycles that is done.
 
-    A run lasts a whole number of periods, so that it does not matter at what place of one the measurement begins.
+    A run lasts a whole number of periods, so that it does not matter at what place of one the measurement begins, and
+    as long as some tens of packets.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).
@@ -115,9 +116,8 @@ def measure_reach(
     loops = {length: reach.loop(length) for length in lengths}
     scenarios = []
     for length, blocks in places:
-        period = loops[length].period(blocks)
-        repeats = ceil(max(1, _LEAST_CYCLES / (period * (_WARM_UP + _MEASURED))))
-        scenarios.append(reach.scenario(length, blocks, repeats * (_WARM_UP + _MEASURED) * period))
+        run = loops[length].period(blocks) * (_WARM_UP + _MEASURED)
+        scenarios.append(reach.scenario(length, blocks, run * ceil(_LEAST_PACKETS * loops[length].packet_cycles / run)))
     done, total = 0, sum(scenario.cycles for scenario in scenarios)
 
     def ran(scenario: Scenario) -> None:

@@ -27,14 +27,6 @@ def test_the_table_the_file_and_the_json_say_the_same(capsys):
     assert found["needs_blocks"] == {"10": 66, "1000": 198}
 
 
-def test_a_narrower_link_needs_less_for_the_same_cable(capsys):
-    needs = {}
-    for width in ("1X", "4X"):
-        assert main(["reach", *SHORT, "--width", width, "--json", "-"]) == 0
-        needs[width] = json.loads(capsys.readouterr().out)["needs_blocks"]["1000"]
-    assert needs["1X"] < needs["4X"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -14,6 +14,9 @@ from wire.parameters import MAX_BLOCKS
 EXACT = 0.002
 """Now and then a flow control packet has one of the rows."""
 
+A_PACKET = 0.03
+"""Of the fifty that the shortest run measures, for one may end a row too late."""
+
 
 @pytest.mark.parametrize("width", ["4X", "1X"])
 def test_throughput_is_what_theory_says(width, tmp_path):
@@ -21,9 +24,9 @@ def test_throughput_is_what_theory_says(width, tmp_path):
     print(f"seed {seed}")
     chosen = random.Random(seed)
     reach = Reach(width, chosen.choice((0, 64, 256, 1000, 2048)))
-    lengths = [round(10 ** chosen.uniform(0, 3.5), 1) for _ in range(3)]
+    lengths = [round(10 ** chosen.uniform(0, 3.5), 1) for _ in range(2)]
     for point in measure_reach(reach, lengths, [36, chosen.randint(37, 300)], "model", tmp_path):
-        assert point.measured == pytest.approx(point.theory, abs=EXACT), (reach, point)
+        assert point.measured == pytest.approx(point.theory, abs=A_PACKET), (reach, point)
         assert not point.faults
 
 
@@ -36,6 +39,11 @@ def test_the_buffer_that_a_length_needs_is_enough_and_one_packet_less_is_not(tmp
     # More than the way there and back, and less than three packets more.
     round_trip = 2 * loop.flight / loop.packet_cycles
     assert round_trip < loop.needs / loop.blocks < round_trip + 3
+
+
+def test_a_narrower_link_needs_less_for_the_same_cable():
+    narrow, wide = (Reach(width).loop(10_000).needs for width in ("1X", "4X"))
+    assert 3 * narrow < wide < 4 * narrow
 
 
 def test_beyond_the_credit_window_no_buffer_is_enough(tmp_path):
