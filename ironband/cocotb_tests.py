@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from cosim.engines.base import PART_ENGINES, UnknownEngine, check_waves
+from cosim.engines.base import PART_ENGINES, UnknownEngine
 from cosim.simulators.cocotb_results import TestResult
 from cosim.simulators.installed import Simulator
 from toolchain.errors import UserError
 
 __all__ = ["TestResult", "run_cocotb", "simulator_named"]
+
+_MODULE: Final = re.compile(r"^\s*module\s+(\w+)", re.M)
 
 
 def run_cocotb(
@@ -41,11 +45,9 @@ def run_cocotb(
     from cosim.simulators import regression
     from cosim.simulators.build import build
     from cosim.simulators.cocotb_files import importable
-    from ironband.common import work_directory
+    from ironband.common import check_waves_file, work_directory
 
     chosen = simulator_named(simulator)
-    wave_file = None if waves is None else Path(waves)
-    check_waves(simulator, wave_file)
     texts: dict[str, str] = {}
     for source in map(Path, sources):
         if source.name in texts:
@@ -54,6 +56,11 @@ def run_cocotb(
             texts[source.name] = source.read_text()
         except OSError as error:
             raise UserError(f"{source}: {error.strerror}") from None
+    if not any(re.search(rf"\b{re.escape(top)}\b", text) for text in texts.values()):
+        modules = [name for text in texts.values() for name in _MODULE.findall(text)]
+        raise UserError(f"top {top}: no such module; there are {', '.join(modules)}")
+    wave_file = None if waves is None else Path(waves)
+    check_waves_file(simulator, wave_file)
     with importable(Path(file)) as module, work_directory() as directory:
         built = build(chosen, texts, top, waves=wave_file is not None)
         return regression.run(built, module, directory, waves=wave_file, seed=seed)

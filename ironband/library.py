@@ -12,11 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from cosim.engines.base import ENGINES, MODEL, UnknownEngine, check_waves
+from cosim.engines.base import ENGINES, MODEL, UnknownEngine
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology import no_such_node, port_named
 from cosim.topology.topology_file import TopologyFile, find_topology, packaged_topologies, read_topology
 from ironband.cocotb_tests import TestResult, run_cocotb, simulator_named
+from ironband.common import check_waves_file
 from ironband.export import check_directory
 from ironband.inputs import topology_asked
 from ironband.up_options import lft_size
@@ -164,11 +165,11 @@ class Fabric:
         """
         if engine not in ENGINES:
             raise UnknownEngine(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
-        wave_file = None if waves is None else Path(waves)
-        check_waves(engine, wave_file)
         if capture_at and capture is None:
             raise UserError(f"capture_at {', '.join(capture_at)}: expected capture, the file, too")
         nodes = None if rtl is None else [node for text in rtl for node in self._nodes(text)]
+        wave_file = None if waves is None else Path(waves)
+        check_waves_file(engine, wave_file)
         file = None if capture is None else str(capture)
         return FabricRun(self, engine, compared and engine != MODEL, nodes, seed, wave_file, file, tuple(capture_at))
 
@@ -197,14 +198,14 @@ class Fabric:
             `simulated_ns`.
 
         Raises:
-            UserError: no such simulator, file, test or host; a test failed.
+            UserError: no such simulator, file, test or host; the waves cannot be written; a test failed.
         """
         from cosim.experiments.fabric_tests import run_fabric_tests
         from ironband.common import work_directory
 
         chosen = simulator_named(simulator)
         wave_file = None if waves is None else Path(waves)
-        check_waves(simulator, wave_file)
+        check_waves_file(simulator, wave_file)
         with work_directory() as directory:
             return list(
                 run_fabric_tests(

@@ -8,6 +8,7 @@ from typing import Literal
 
 import click
 
+from cosim.engines.base import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
 from ironband.capture_options import capture_options
 from ironband.common import (
@@ -62,6 +63,7 @@ def run(
     what it should not.
     """
     with input_errors():
+        check_waves(sim, waves)
         asked = scenario_asked(scenario)
 
         from cosim.scenario.scenario_file import load_scenario

@@ -39,7 +39,10 @@ rate = 0.5
 
 USES = {
     "": ("--version", "--help", "", "fly"),
-    "run": ("run --help", "run", "run jam --fast", "run jam --sim spice", "run jam --json no/where.json", "run star"),
+    "run": (
+        *("run --help", "run", "run jam --fast", "run jam --sim spice", "run jam --json no/where.json", "run star"),
+        *("run jam --waves x.vcd", "run jam --sim model --waves x.fst"),
+    ),
     "up": (
         *("up --help", "up", "up star --sim model", "up none.net", "up bad.net", "up star --sm H9", "up jam"),
         *("up lost.toml", "up star --capture x.foo"),
@@ -64,9 +67,8 @@ USES = {
 
 INPUTS = {
     "run": (
-        *("run jom", "run broken.toml", "run lost.toml", "run jam --waves x.vcd", "run jam --out bad.net"),
-        *("run jam --sim model --waves x.fst", f"run jam --waves {'x' * 250}.fst", "run jam --capture x.foo"),
-        "run jam --capture no/where.pcap",
+        *("run jom", "run broken.toml", "run lost.toml", "run jam --out bad.net"),
+        *(f"run jam --waves {'x' * 250}.fst", "run jam --capture x.foo", "run jam --capture no/where.pcap"),
     ),
     "check": ("check --cycles 100", "check --sim icarus --waves a.vcd", "check --capture x.foo"),
     "play": ("play jam.pcapng --sim icarus --waves a.vcd",),

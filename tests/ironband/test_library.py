@@ -171,6 +171,7 @@ def test_the_switch_is_exported(tmp_path):
         (lambda: ironband.Fabric("star").run("spice"), "engine 'spice': expected one of verilator, icarus"),
         (lambda: ironband.Fabric("star").run(rtl=["S"]), "rtl S: no such node; there are SW1, H1, H2"),
         (lambda: ironband.Fabric("star").run(waves="a.fst"), "waves a.fst: the model has no wires to record"),
+        (lambda: ironband.Fabric("star").run("icarus", waves="/proc/a.fst"), "directory /proc: cannot be written"),
         (lambda: ironband.Fabric("star").run(capture_at=["H1"]), "capture_at H1: expected capture, the file, too"),
         (lambda: ironband.Fabric("star").run().wait(1), r"star: the fabric is not up: expected bring_up\(\) before"),
     ],
