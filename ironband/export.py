@@ -12,6 +12,7 @@ import click
 
 from ironband.common import MTUS, QUEUEINGS, VLS, input_errors, json_option, switch_parameters, write_json
 from toolchain.atomic_files import OutputError, writing
+from verilog.export.switch_name import PARTNER, TOP, check_name
 from wire.parameters import SwitchParameters
 
 __all__ = ["check_directory", "export"]
@@ -43,9 +44,10 @@ _DEFAULTS = SwitchParameters()
 @click.option(
     "-o", "--out", "directory", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where to."
 )
+@click.option("--name", default=TOP, help="Of its top module, in front of all names of modules and files.")
 @click.option("--force", is_flag=True, help="Write to a directory that is not empty.")
 @json_option
-def export(trace: bool, directory: Path, force: bool, json_file: str | None, **given: Any) -> int:
+def export(trace: bool, directory: Path, name: str, force: bool, json_file: str | None, **given: Any) -> int:
     """Write a switch as Verilog, with test bench and FuseSoC core.
 
     Beside the Verilog and the list of its ports there is a test bench. It needs Icarus Verilog and no Python: `make
@@ -54,15 +56,15 @@ def export(trace: bool, directory: Path, force: bool, json_file: str | None, **g
     parameters = switch_parameters(**given)
     started = time.monotonic()
     with input_errors():
-        check_directory(directory, force)
+        check_name(name)
+        check_directory(directory, name, force)
 
         from ironband.progress import stages, text_console
-        from verilog.export.interface import TOP
         from verilog.export.package import switch_package, write_files
 
         console = text_console(json_file)
         with stages(f"switch of {parameters.ports} ports", console) as progress:
-            package = switch_package(parameters, trace, progress)
+            package = switch_package(parameters, trace, progress, name)
         write_files(directory, package.files)
         if json_file is not None:
             write_json(
@@ -70,30 +72,38 @@ def export(trace: bool, directory: Path, force: bool, json_file: str | None, **g
                 {
                     "command": "export",
                     "directory": str(directory),
-                    "top": TOP,
+                    "top": name,
                     **{{"mtu": "mtu_bytes"}.get(name, name): value for name, value in asdict(parameters).items()},
                     "trace": trace,
                     "ports_of_top": [
                         {"name": port.name, "direction": port.direction, "width_bits": port.width}
                         for port in package.ports
                     ],
-                    "modules": package.files[f"{TOP}.v"].count("\nendmodule"),
-                    "files": [{"name": name, "size_bytes": len(text.encode())} for name, text in package.files.items()],
+                    "modules": package.files[f"{name}.v"].count("\nendmodule"),
+                    "files": [{"name": file, "size_bytes": len(text.encode())} for file, text in package.files.items()],
                     "elapsed_s": round(time.monotonic() - started, 3),
                 },
             )
-    for name, text in package.files.items():
-        console.print_line(f"{directory / name!s:<44}{len(text.splitlines()):>8,} lines")
+    for file, text in package.files.items():
+        console.print_line(f"{directory / file!s:<44}{len(text.splitlines()):>8,} lines")
     console.print_line(f"Next: make -C {directory} sim")
     return 0
 
 
-def check_directory(directory: Path, force: bool) -> None:
-    """Raise OutputError unless DIRECTORY can be written to, and is absent or empty or there is FORCE."""
+def check_directory(directory: Path, name: str, force: bool) -> None:
+    """Raise OutputError unless a switch called NAME can be written to DIRECTORY.
+
+    That is absent or empty, or has exports of other names, or there is FORCE.
+    """
     if directory.exists() and not directory.is_dir():
         raise OutputError(f"{directory}: is a file, expected a directory")
     with writing(f"directory {directory}"):
-        if not force and directory.is_dir() and any(directory.iterdir()):
+        if not force and (directory / f"{name}.v").exists():
+            raise OutputError(
+                f"directory {directory}: has {name}.v; --name gives this switch another, --force replaces it"
+            )
+        there = directory.is_dir() and any(directory.iterdir())
+        if not force and there and not (directory / f"{PARTNER}.v").exists():
             raise OutputError(f"directory {directory}: is not empty; --force replaces the files of an export in it")
         existing = next(place for place in (directory, *directory.absolute().parents) if place.exists())
         tempfile.TemporaryFile(dir=existing).close()

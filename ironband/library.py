@@ -22,6 +22,7 @@ from ironband.export import check_directory
 from ironband.inputs import topology_asked
 from ironband.up_options import lft_size
 from toolchain.errors import UserError
+from verilog.export.switch_name import TOP, check_name
 from wire.codes import LinkWidth
 from wire.packet import Packet, parse
 from wire.parameters import (
@@ -458,21 +459,23 @@ class FabricRun:
 
 
 def export_switch(
-    parameters: SwitchParameters, directory: str | Path, *, trace: bool = False, force: bool = False
+    parameters: SwitchParameters, directory: str | Path, *, name: str = TOP, trace: bool = False, force: bool = False
 ) -> list[Path]:
-    """Writes the Verilog of a switch and what is needed to use it, as `ironband export` does; the files.
+    """Writes the Verilog of a switch called NAME and what is needed to use it, as `ironband export` does; the files.
 
     Raises:
-        UserError: the directory cannot be written to, or it is not empty and there is no FORCE.
+        UserError: no such name; the directory cannot be written to, or it has other files than exports of other names
+            and there is no FORCE.
     """
     path = Path(directory)
-    check_directory(path, force)
+    check_name(name)
+    check_directory(path, name, force)
 
     from verilog.export.package import switch_package, write_files
 
-    files = switch_package(parameters, trace).files
+    files = switch_package(parameters, trace, name=name).files
     write_files(path, files)
-    return [path / name for name in files]
+    return [path / file for file in files]
 
 
 def _with_hosts(switch: SwitchParameters) -> FabricParameters:

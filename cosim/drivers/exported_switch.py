@@ -92,7 +92,7 @@ class ExportedSwitch:
         raise RuntimeError(f"port {waiting[0]} is {(await self.state(waiting[0])).name}: expected ACTIVE")
 
     async def write(self, address: int, value: int) -> None:
-        """Writes a register (`ports.md` of the export, `wire.registers`)."""
+        """Writes a register (`ironband_switch_ports.md` of the export, `wire.registers`)."""
         async with self._bus:
             self._dut.bus_addr.value = address
             self._dut.bus_wdata.value = value

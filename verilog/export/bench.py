@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
-from verilog.export.interface import TOP, TraceSlots, interface
+from verilog.export.interface import TraceSlots, interface
+from verilog.export.switch_name import PARTNER, TEST_BENCH
 from wire.codes import PortState
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.node_info import NODE_INFO
@@ -13,10 +14,7 @@ from wire.parameters import SwitchParameters
 from wire.registers import Counter, NodeRegister, PortRegister, lft_address, node_address
 from wire.smp import SMP_DATA_BYTES
 
-__all__ = ["PARTNER", "TEST_BENCH", "link_partner", "test_bench"]
-
-TEST_BENCH = f"{TOP}_tb"
-PARTNER = "ironband_link_partner"
+__all__ = ["link_partner", "test_bench"]
 
 _PER_PORT = {"data": 32, "k": 4, "valid": 1}
 

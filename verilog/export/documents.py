@@ -1,4 +1,4 @@
-"""What goes with an exported switch in words: ports.md, and the comment at the head of its Verilog."""
+"""What goes with an exported switch in words: the list of its ports, and the comment at the head of its Verilog."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from rtl.switch.switch import restoration_cycles
-from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.interface import TOP, TraceSlots, interface
+from verilog.export.interface import TraceSlots, interface
+from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
 from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.flow_control import CREDIT_WINDOW
 from wire.forwarding_tables import LFT_NO_ROUTE
@@ -61,7 +61,7 @@ _PORT_REGISTERS = {
 def options(parameters: SwitchParameters, slots: TraceSlots) -> str:
     """The options of `ironband export` for these parameters."""
     given = [f"--{field.name.replace('_', '-')} {getattr(parameters, field.name)}" for field in fields(parameters)]
-    return " ".join([*given, *(["--trace"] if slots else [])])
+    return " ".join([*given, "--name", TOP, *(["--trace"] if slots else [])])
 
 
 def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) -> str:
@@ -86,7 +86,7 @@ def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) 
         "bus_*            register bus: port states, forwarding table, SL to VL, counters",
         *(["trace_*          records of what happened, for debugging"] if slots else []),
         "",
-        "ports.md tells each port, the registers, and how to bring the switch up.",
+        f"{TOP}_ports.md tells each port, the registers, and how to bring the switch up.",
         "Names that begin with an underscore are parts of expressions. Names such as `header_dlid` that are only",
         "assigned are fields of `header`, to be seen in waves. Instances count from 0: port_0 is port 1.",
     ]
@@ -94,7 +94,7 @@ def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) 
 
 
 def ports_document(parameters: SwitchParameters, slots: TraceSlots, version: str) -> str:
-    """The text of ports.md."""
+    """The list of ports, in Markdown."""
     sections = [_introduction(parameters, slots, version), _ports(parameters, slots), _rows(), _bring_up(parameters)]
     sections.append(_registers(parameters))
     if slots:

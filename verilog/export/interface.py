@@ -11,10 +11,7 @@ from wire.registers import ADDRESS_BITS, DATA_BITS
 from wire.symbols import LANES
 from wire.trace import WORDS, Kind
 
-__all__ = ["TOP", "NetlistPort", "TraceSlots", "interface"]
-
-TOP = "ironband_switch"
-"""Name of the top module."""
+__all__ = ["NetlistPort", "TraceSlots", "interface"]
 
 TraceSlots = Sequence[tuple[int, Kind]]
 """(port, kind of record) of each slot of the trace, port 0 being the switch itself; none if it is left out."""

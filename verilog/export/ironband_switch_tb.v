@@ -1,5 +1,5 @@
 // A self-checking test bench of ironband_switch: asks its management agent what it is and gives it a forwarding table,
-// brings it up over its register bus as ports.md tells, sends packets from every port and to every port, and checks
+// brings it up over its register bus as its list of ports tells, sends packets from every port and to every port, and checks
 // each. The last line printed begins with PASS or FAIL.
 //
 //   iverilog -g2005 -s ironband_switch_tb -o switch_tb ironband_switch_tb.v ironband_link_partner.v ironband_switch.v
@@ -42,7 +42,7 @@ module ironband_switch_tb;
   wire [PORTS-1:0] polling;
   wire resetting;
   wire [63:0] node_guid = 64'h1, port_guid = 64'h1;
-  wire [511:0] description = {"ironband_switch", 392'd0};
+  wire [511:0] description = {"Ironband switch", 392'd0};
   reg [23:0] bus_addr = 0;
   reg [31:0] bus_wdata = 0;
   reg bus_write = 0, bus_read = 0;

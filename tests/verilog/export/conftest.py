@@ -10,11 +10,10 @@ import pytest
 
 from cosim.simulators.installed import environment
 from verilog.emit import merged_rtlil, rtlil_to_verilog
-from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.interface import TOP
 from verilog.export.names import give_plain_names
 from verilog.export.package import switch_package
 from verilog.export.rtlil import parse
+from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
 from verilog.export.tidy import tidy
 from wire.parameters import SwitchParameters
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ironband import main
-from verilog.export.interface import TOP
+from verilog.export.switch_name import TOP
 
 SMALL = ["export", "--ports", "2", "--mtu", "256", "--buffer-blocks", "8"]
 FILES = {
@@ -16,8 +16,8 @@ FILES = {
     "ironband_switch.core",
     "ironband_switch.v",
     "ironband_switch.vlt",
+    "ironband_switch_ports.md",
     "ironband_switch_tb.v",
-    "ports.md",
 }
 
 
@@ -51,13 +51,18 @@ def test_an_export_is_told_file_by_file_and_as_json(capsys):
     assert {file["name"]: file["size_bytes"] for file in results["files"]} == {
         path.name: path.stat().st_size for path in Path("made/switch").iterdir()
     }
+    assert one_line_error(capsys, "-o", "made/switch") == (
+        "directory made/switch: has ironband_switch.v; --name gives this switch another, --force replaces it"
+    )
+    assert main([*SMALL, "-o", "made/switch", "--name", "east"]) == 0
+    assert names("made/switch") == FILES | {file.replace("ironband_switch", "east") for file in FILES}
 
 
 @pytest.mark.slow
 def test_force_replaces_the_files_of_an_export_and_no_others(capsys):
     Path("switch").mkdir()
     Path("switch/notes.txt").write_text("mine")
-    Path("switch/ports.md").write_text("old")
+    Path("switch/ironband_switch_ports.md").write_text("old")
     assert one_line_error(capsys, "-o", "switch") == (
         "directory switch: is not empty; --force replaces the files of an export in it"
     )
@@ -65,7 +70,7 @@ def test_force_replaces_the_files_of_an_export_and_no_others(capsys):
     assert json.loads(capsys.readouterr().out)["directory"] == "switch"
     assert names("switch") == {*FILES, "notes.txt"}
     assert Path("switch/notes.txt").read_text() == "mine"
-    assert Path("switch/ports.md").read_text().startswith(f"# {TOP}\n")
+    assert Path("switch/ironband_switch_ports.md").read_text().startswith(f"# {TOP}\n")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,10 @@ def test_force_replaces_the_files_of_an_export_and_no_others(capsys):
         (["--queueing", "fifo", "--readers", "2"], "readers 2: expected 1 with queueing 'fifo'"),
         (["--lft-size", "1"], "lft_size 1: expected 2..49152"),
         (["--vl15-blocks", "5"], "vl15_blocks 5: expected"),
+        (["--name", "2nd"], "name 2nd: expected 1..64 letters, digits and underscores, a letter first"),
+        (["--name", "module"], "name module: expected"),
+        (["--name", "ironband_link_partner"], "name ironband_link_partner: expected"),
+        (["--name", "east_tb"], "name east_tb: expected"),
     ],
 )
 def test_impossible_parameters_are_told_in_one_line(capsys, arguments, message):

@@ -7,10 +7,10 @@ import pywellen
 
 from rtl.switch.switch import Switch, restoration_cycles
 from verilog.emit import to_verilog
-from verilog.export.bench import PARTNER, TEST_BENCH
-from verilog.export.interface import TOP, interface
+from verilog.export.interface import interface
 from verilog.export.package import switch_package
 from verilog.export.project import WAIVED
+from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
 from wire.parameters import SwitchParameters
 
 from .conftest import SMALL, exported, run_again
@@ -163,7 +163,7 @@ def test_names_in_waves_are_plain(small, bench, tmp_path):
     assert bench(small, "-fst", "+quiet", "+waves=w.fst").status == 0
     names = [variable.full_name for variable in pywellen.Waveform(str(tmp_path / "w.fst")).all_vars()]
     of_switch = [name.removeprefix(f"{TEST_BENCH}.dut.") for name in names if ".dut." in name]
-    for port in re.findall(r"^\| `(\w+)` \| (?:in|out)put", small["ports.md"], re.M):
+    for port in re.findall(r"^\| `(\w+)` \| (?:in|out)put", small[f"{TOP}_ports.md"], re.M):
         assert port in of_switch
     assert [name for name in of_switch if not re.fullmatch(r"[\w.]+", name)] == []
     numbered = [name for name in of_switch if re.fullmatch(r"_\d+", name.rpartition(".")[2])]
@@ -176,7 +176,7 @@ def test_the_port_list_is_that_of_the_verilog(small):
         (name, direction, int(high or 0) + 1)
         for direction, high, name in re.findall(r"^  (input|output) (?:wire|reg) (?:\[(\d+):0\] )?(\w+)", head, re.M)
     ]
-    listed = re.findall(r"^\| `(\w+)` \| (input|output) \| (\d+) \|", small["ports.md"], re.M)
+    listed = re.findall(r"^\| `(\w+)` \| (input|output) \| (\d+) \|", small[f"{TOP}_ports.md"], re.M)
     assert real == [(name, direction, int(width)) for name, direction, width in listed]
     assert len(real) == 8 + 3 * 6 + 6
 
@@ -187,7 +187,7 @@ def test_a_trace_is_there_only_if_asked_for(small):
     traced = switch_package(SMALL, trace=True).files
     assert re.search(r"^  output wire \[159:0\] trace_17,?$", traced[f"{TOP}.v"], re.M)
     slots = [f"| {slot} | 0 | {kind} |" for slot, kind in enumerate(("SCRAP", "SEND", "DELIVER", "BUS_READ"))]
-    assert "\n".join(slots) in traced["ports.md"]
+    assert "\n".join(slots) in traced[f"{TOP}_ports.md"]
     assert len(traced[f"{TOP}.v"]) > len(small[f"{TOP}.v"])
 
 
