@@ -28,6 +28,7 @@ class Event:
         credit_blocks: credits left to the port on that VL, in blocks, where the event shows them.
         credit_packets: the same in packets of the size last sent.
         buffer_blocks: blocks in use in the port's receive buffers, all VLs, where the event shows them.
+        buffer_vl_blocks: the same of this VL.
         until: for a packet sent, the cycle of its last row.
         blocks: for a packet sent, the blocks it takes.
         since: for a packet sent, the cycle from which on it waited: its host had it, or the switch accepted it.
@@ -42,6 +43,7 @@ class Event:
     credit_blocks: int | None = None
     credit_packets: int | None = None
     buffer_blocks: int | None = None
+    buffer_vl_blocks: int | None = None
     until: int | None = None
     blocks: int | None = None
     since: int | None = None

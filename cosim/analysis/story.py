@@ -59,8 +59,11 @@ class _Waiting:
 
 
 class _Queued(NamedTuple):
+    """A packet that a node has: what it is called, its length, and the VL whose buffer it is in."""
+
     label: str | None
     words: int
+    vl: int
 
 
 @dataclass(slots=True)
@@ -132,6 +135,7 @@ class Story(Observer):
         self._vls = [node.vls for node in topology.fabric.nodes.values()]
         self._senders: defaultdict[tuple[Port, int], _Sender] = defaultdict(_Sender)
         self._filled: Counter[Port] = Counter()
+        self._filled_vl: Counter[tuple[Port, int]] = Counter()
         self._queued: defaultdict[tuple[Port, Port, int], deque[_Queued]] = defaultdict(deque)
         self._on_cable: defaultdict[Port, deque[tuple[int, str | None]]] = defaultdict(deque)
         self._pending: list[tuple[int, int, Callable[[int], None]]] = []
@@ -219,7 +223,9 @@ class Story(Observer):
         place = Port(packets[0].source, 1)
         labels = [f"{packet.flow}/{packet.title or packet.sequence}" for packet in packets]
         for packet, label in zip(packets, labels, strict=True):
-            self._queued[Port(place.node, _HOST), place, packet.slot].append(_Queued(label, packet.pkt_len))
+            self._queued[Port(place.node, _HOST), place, packet.slot].append(
+                _Queued(label, packet.pkt_len, packet.slot)
+            )
 
         def happen(cycle: int) -> None:
             for packet, label in zip(packets, labels, strict=True):
@@ -245,7 +251,8 @@ class Story(Observer):
     def _sent(self, record: Record, port: Port) -> None:
         vl, words = TxData.slot.read(record), TxData.pkt_len.read(record)
         source = self._input(port, TxData.input.read(record))
-        label = self._leaves_queue(source, port, vl, words)
+        queued = self._leaves_queue(source, port, vl, words)
+        label = queued.label
         self._on_cable[port].append((record.cycle + self._topology.flight(port), label))
 
         def start(cycle: int) -> None:
@@ -266,7 +273,7 @@ class Story(Observer):
 
         self._at(record.cycle - (record.cycle - TxData.first_cycle.read(record) & TxData.first_cycle.mask), start)
         self._at(record.cycle + 1, lambda cycle: self._look_for_stall(cycle, port, vl))
-        self._released(record.cycle, port, source, label, words)
+        self._released(record.cycle, port, source, queued)
 
     def _look_for_stall(self, cycle: int, port: Port, vl: int) -> None:
         sender = self._senders[port, vl]
@@ -281,18 +288,18 @@ class Story(Observer):
         text = f"stalls with {listed} waiting: the next needs {need}"
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
-    def _released(self, cycle: int, out: Port, source: Port, label: str | None, words: int) -> None:
+    def _released(self, cycle: int, out: Port, source: Port, queued: _Queued) -> None:
         """A packet left a node; at a switch that frees its buffer."""
         if self._is_switch(out):
-            self._freed(cycle, source, "release", f"{self._name(label)} has left by {out}", label, words)
+            self._freed(cycle, source, "release", f"{self._name(queued.label)} has left by {out}", queued)
 
-    def _freed(self, cycle: int, port: Port, name: EventName, text: str, label: str | None, words: int) -> None:
+    def _freed(self, cycle: int, port: Port, name: EventName, text: str, queued: _Queued) -> None:
         """Blocks of a packet show as free in the cycle of its last row (section 8.1)."""
 
         def happen(cycle: int) -> None:
-            self._filled[port] = max(0, self._filled[port] - blocks_of_words(words))
+            self._fill(port, queued.vl, -blocks_of_words(queued.words))
             held = f"{text}: buffer holds {self._fill_text(port)}"
-            self._event(Event(cycle, port, name, held, label, buffer_blocks=self._filled[port]))
+            self._event(self._with_fill(Event(cycle, port, name, held, queued.label, queued.vl)))
 
         self._at(cycle, happen)
 
@@ -311,14 +318,14 @@ class Story(Observer):
             if not stays:
                 return
         out_vl = vl if out is None else self._topology.vl(out, RxData.sl.read(record))
-        self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, words))
+        self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, words, vl))
 
         def happen(cycle: int) -> None:
-            self._filled[port] += taken
+            self._fill(port, vl, taken)
             if out is None:
                 return
             text = f"receives {self._name(label)}: buffer holds {self._fill_text(port)}"
-            self._event(Event(cycle, port, "receive", text, label, vl, buffer_blocks=self._filled[port]))
+            self._event(self._with_fill(Event(cycle, port, "receive", text, label, vl)))
             if label is not None:
                 self._senders[out, out_vl].waits(label, taken, cycle)
                 self._look_for_stall(cycle, out, out_vl)
@@ -339,8 +346,8 @@ class Story(Observer):
         self.totals.delivered += 1
         place = Port(port.node, 1)
         words = Deliver.pkt_len.read(record)
-        label = self._leaves_queue(place, Port(place.node, _HOST), Deliver.slot.read(record), words)
-        self._freed(record.cycle, place, "deliver", f"hands {self._name(label)} to its host", label, words)
+        queued = self._leaves_queue(place, Port(place.node, _HOST), Deliver.slot.read(record), words)
+        self._freed(record.cycle, place, "deliver", f"hands {self._name(queued.label)} to its host", queued)
 
     def _dropped_in_queue(self, record: Record, port: Port) -> None:
         self.totals.dropped += 1
@@ -349,7 +356,8 @@ class Story(Observer):
         why = "it was bad" if is_scrap else "the port does not let it through"
         vl, words = layout.slot.read(record), layout.pkt_len.read(record)
         source = self._input(port, layout.input.read(record))
-        label = self._leaves_queue(source, port, vl, words)
+        queued = self._leaves_queue(source, port, vl, words)
+        label = queued.label
         text = f"drops {self._name(label)} unsent: {why}"
 
         def happen(cycle: int) -> None:
@@ -357,7 +365,7 @@ class Story(Observer):
             self._event(Event(cycle, port, "drop", text, label, vl))
 
         self._at(record.cycle, happen)
-        self._released(record.cycle, port, source, label, words)
+        self._released(record.cycle, port, source, queued)
 
     # Links -----------------------------------------------------------------------------------------------
 
@@ -409,14 +417,14 @@ class Story(Observer):
         """Where a packet sent by `out` came in: input i is port i + 1, and at an adapter it is the host."""
         return Port(out.node, index + 1 if self._is_switch(out) else _HOST)
 
-    def _leaves_queue(self, source: Port, out: Port, vl: int, words: int) -> str | None:
+    def _leaves_queue(self, source: Port, out: Port, vl: int, words: int) -> _Queued:
         """The packet of that length that has waited longest, among those from one input to one output and VL."""
         queue = self._queued[source, out, vl]
         for place, queued in enumerate(queue):
             if queued.words == words:
                 del queue[place]
-                return queued.label
-        return None
+                return queued
+        return _Queued(None, words, vl)
 
     def _is_switch(self, port: Port) -> bool:
         return isinstance(self._topology.fabric.nodes[port.node], SwitchParameters)
@@ -450,6 +458,15 @@ class Story(Observer):
         while cable and cable[0][0] < last_row:
             cable.popleft()
         return cable.popleft()[1] if cable and cable[0][0] == last_row else None
+
+    def _fill(self, port: Port, vl: int, blocks: int) -> None:
+        """So many blocks more are in use."""
+        self._filled[port] = max(0, self._filled[port] + blocks)
+        self._filled_vl[port, vl] = max(0, self._filled_vl[port, vl] + blocks)
+
+    def _with_fill(self, event: Event) -> Event:
+        blocks = self._filled_vl[event.place, event.vl] if event.vl is not None else None
+        return replace(event, buffer_blocks=self._filled[event.place], buffer_vl_blocks=blocks)
 
     def _fill_text(self, port: Port) -> str:
         capacity = self._topology.receive_blocks(port) * self._topology.fabric.nodes[port.node].vls

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,9 +47,20 @@ _MAX_TICKS = 8
 _TIME_BELOW = 0.616
 """Of the axis of µs below the one of cycles, in inches before the layout."""
 _MARGIN = 40
-_WAITING: dict[str, Any] = {"facecolor": "none", "edgecolor": STALL, "hatch": "////", "linewidth": 0}
-_DELIVERED: dict[str, Any] = {"color": INK, "marker": "^", "markersize": 6, "linestyle": "none", "clip_on": False}
+_MARK_SHARE, _DIGIT_SHARE = 0.013, 0.0055
+"""What a delivery's mark and each digit of its number take: it is numbered if the next one is as far away."""
+
+_WAITING: dict[str, Any] = {"facecolor": "none", "linewidth": 0}
+_HATCHES = ("////", "\\\\\\\\")
+"""Of even and odd VLs, so that two that wait at the same time are both seen."""
+
+_DELIVERED: dict[str, Any] = {"marker": "^", "markersize": 6, "linestyle": "none", "clip_on": False}
 _ERROR: dict[str, Any] = {"color": STALL, "marker": "X", "markersize": 8, "linestyle": "none", "clip_on": False}
+_DROPPED: dict[str, Any] = {"color": STALL, "marker": "x", "markersize": 7, "linestyle": "none", "clip_on": False}
+_BAD: dict[str, Any] = {"edgecolor": STALL, "linewidth": 1.5, "hatch": "xx", "alpha": 0.45}
+_LOST: dict[str, Any] = {"facecolor": "white", "edgecolor": STALL, "linewidth": 1.5, "linestyle": (0, (3, 2))}
+_LINES = ("-", (0, (5, 2)), (0, (1, 1)), (0, (5, 2, 1, 2)))
+"""Of ports, where colours tell VLs apart."""
 
 
 @dataclass
@@ -115,10 +127,12 @@ class Picture:
         self._events = 0
         self._packet_sizes: set[int] = set()
         self._credits: defaultdict[tuple[Port, int], _Steps] = defaultdict(_Steps)
-        self._buffers: defaultdict[Port, _Steps] = defaultdict(_Steps)
+        self._buffers: defaultdict[tuple[Port, int], _Steps] = defaultdict(_Steps)
         self._bars: defaultdict[Port, list[_Bar]] = defaultdict(list)
         self._waits: defaultdict[tuple[Port, int], list[_Bar]] = defaultdict(list)
-        self._deliveries: defaultdict[Port, list[int]] = defaultdict(list)
+        self._deliveries: defaultdict[Port, list[tuple[int, str]]] = defaultdict(list)
+        self._arrivals: defaultdict[tuple[Port, str], list[int]] = defaultdict(list)
+        self._drops: defaultdict[tuple[Port, str], list[int]] = defaultdict(list)
         self._errors: defaultdict[Port, list[int]] = defaultdict(list)
 
     @property
@@ -137,8 +151,8 @@ class Picture:
         receives = self._receivers is None or place in self._receivers
         if event.credit_blocks is not None and vl is not None and ours:
             self._credits[place, vl].add(event.cycle, event.credit_blocks, view.start)
-        if event.buffer_blocks is not None and receives and not at_host:
-            self._buffers[place].add(event.cycle, event.buffer_blocks, view.start)
+        if event.buffer_vl_blocks is not None and vl is not None and receives and not at_host:
+            self._buffers[place, vl].add(event.cycle, event.buffer_vl_blocks, view.start)
         if (event.until or event.cycle) < view.start:
             return
         if not (view.ports is None or place in view.ports or receives):
@@ -154,10 +168,14 @@ class Picture:
                 waits[-1].end = event.cycle
         elif event.name == "stall" and vl is not None:
             self._waits[place, vl].append(_Bar(event.cycle, None))
-        elif event.name == "deliver":
-            self._deliveries[place].append(event.cycle)
         elif event.name == "error":
             self._errors[place].append(event.cycle)
+        elif event.name == "drop" and event.packet is not None:
+            self._drops[place, event.packet].append(event.cycle)
+        elif event.name in ("receive", "deliver") and event.packet is not None:
+            self._arrivals[place, event.packet].append(event.cycle)
+        if event.name == "deliver":
+            self._deliveries[place].append((event.cycle, event.packet or ""))
 
     @property
     def _right(self) -> int:
@@ -197,42 +215,137 @@ class Picture:
         return figure
 
     def _draw_packets(self, axes: Axes, lanes: list[Port]) -> None:
-        labelled = (self._end - self._view.start) * _LABEL_SHARE
         flows = {bar.packet.partition("/")[0] for bars in self._bars.values() for bar in bars} - {""}
         names = self._names(flows)
-        for y, lane in enumerate(lanes):
-            for bar in self._bars[lane]:
-                flow, _, sequence = bar.packet.partition("/")
-                width = (bar.end or self._right) - bar.start
-                number = _number_in(sequence)
-                colour = names.index(self._name(flow)) if len(flows) > 1 and flow else number
-                face = COLOURS[colour % len(COLOURS)]
-                axes.broken_barh([(bar.start, width)], (y - 0.3, 0.6), facecolor=face, edgecolor="white")
-                left, right = max(bar.start, self._view.start), min(bar.start + width, self._right)
-                if right - left >= labelled and sequence:
-                    axes.text((left + right) / 2, y, str(number), ha="center", va="center", color="white")
-        for (port, _), waits in self._waits.items():
-            if port in lanes:
-                spans = [(wait.start, (wait.end or self._right) - wait.start) for wait in waits]
-                axes.broken_barh(spans, (lanes.index(port) - 0.3, 0.6), **_WAITING)
+
+        def colour(packet: str) -> str:
+            flow, _, sequence = packet.partition("/")
+            number = names.index(self._name(flow)) if len(flows) > 1 and flow in flows else _number_in(sequence)
+            return COLOURS[number % len(COLOURS)]
+
         handles: list[Artist] = []
         if len(flows) > 1:
             handles += [
                 Patch(label=name, facecolor=COLOURS[index % len(COLOURS)])
                 for index, name in enumerate(names[:_MAX_NAMES])
             ]
-        if self._waits:
-            handles.append(Patch(label="waits for credits", **_WAITING))
-        if self._mark(axes, lanes, self._deliveries, _DELIVERED, 0.42):
-            handles.append(Line2D([], [], label="handed to its host", **_DELIVERED))
-        if self._mark(axes, lanes, self._errors, _ERROR, -0.38):
-            handles.append(Line2D([], [], label="injected error", **_ERROR))
+        fates = {
+            self._draw_packet(axes, y, lane, bar, colour(bar.packet))
+            for y, lane in enumerate(lanes)
+            for bar in self._bars[lane]
+        }
+        if "bad" in fates:
+            handles.append(Patch(label="found bad", **_BAD | {"facecolor": "white"}))
+        if "lost" in fates:
+            handles.append(Patch(label="lost", **_LOST))
+        handles += self._draw_waits(axes, lanes)
+        handles += self._draw_deliveries(axes, lanes, colour)
+        handles += self._draw_marks(axes, lanes)
         axes.set_yticks(range(len(lanes)), [f"{lane} \u2192 {self._topology.far_end(lane)}" for lane in lanes])
         axes.set_ylim(max(1, len(lanes)) - 0.35, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.set_title("Packets on the links, by number", **PANEL_TITLE)
         if handles:
             axes.legend(handles=handles, **LEGEND)
+
+    @property
+    def _shown(self) -> int:
+        """So many cycles."""
+        return self._end - self._view.start
+
+    def _draw_packet(self, axes: Axes, y: int, lane: Port, bar: _Bar, face: str) -> str:
+        """A packet in a lane; `bad` or `lost` if it is, else nothing."""
+        end = bar.end or self._right
+        left, right = max(bar.start, self._view.start), min(end, self._right)
+        wide = right - left >= self._shown * _LABEL_SHARE
+        fate = self._fate(lane, bar)
+        # An edge hides a bar that is not wider.
+        look: dict[str, Any] = {"facecolor": face, "edgecolor": "white" if wide else face}
+        look |= {"bad": _BAD, "lost": _LOST}.get(fate, {})
+        axes.broken_barh([(bar.start, end - bar.start)], (y - 0.3, 0.6), **look)
+        sequence = bar.packet.partition("/")[2]
+        if wide and sequence:
+            ink = INK if fate else "white"
+            axes.text((left + right) / 2, y, str(_number_in(sequence)), ha="center", va="center", color=ink)
+        return fate
+
+    def _fate(self, lane: Port, bar: _Bar) -> str:
+        """What becomes of a packet on a link: its receiver finds it bad, it never arrives, or nothing of that."""
+        far = self._topology.far_end(lane)
+        if far is None or not bar.packet or bar.end is None:
+            return ""
+        hit = any(bar.start <= cycle < bar.end for cycle in self._errors[lane])
+        if not hit and (far, bar.packet) not in self._drops:
+            return ""
+        # What is sent again may be called the same.
+        again = min(
+            (one.start for one in self._bars[lane] if one.start > bar.start and one.packet == bar.packet),
+            default=MAX_CYCLES,
+        )
+        dropped, arrived = (
+            any(bar.start < cycle <= again for cycle in seen.get((far, bar.packet), ()))
+            for seen in (self._drops, self._arrivals)
+        )
+        return "bad" if dropped else "lost" if hit and not arrived else ""
+
+    @property
+    def _vls(self) -> list[int]:
+        """Those that are seen in this run."""
+        return sorted({vl for seen in (self._credits, self._buffers, self._waits) for _, vl in seen})
+
+    def _colour_of_vl(self, vl: int) -> str:
+        return COLOURS[vl % len(COLOURS)] if len(self._vls) > 1 else STALL
+
+    def _draw_waits(self, axes: Axes, lanes: list[Port]) -> list[Artist]:
+        """Where VLs wait for credits, and what the legend says of it."""
+        waiting = dict[int, Patch]()
+        for (port, vl), waits in sorted(self._waits.items(), key=lambda item: item[0][1]):
+            look = _WAITING | {"edgecolor": self._colour_of_vl(vl), "hatch": _HATCHES[vl % len(_HATCHES)]}
+            who = f"VL{vl} waits" if len(self._vls) > 1 else "waits"
+            if port in lanes:
+                spans = [(wait.start, (wait.end or self._right) - wait.start) for wait in waits]
+                axes.broken_barh(spans, (lanes.index(port) - 0.3, 0.6), **look)
+                waiting[vl] = Patch(label=f"{who} for credits", **look)
+        return list(waiting.values())
+
+    def _draw_deliveries(self, axes: Axes, lanes: list[Port], colour: Callable[[str], str]) -> list[Artist]:
+        """Deliveries under the lanes that lead to their hosts, by number where there is room."""
+        shown = False
+        for port, deliveries in self._deliveries.items():
+            y = self._lane(lanes, self._topology.far_end(port), port)
+            if y is None:
+                continue
+            found = [one for one in deliveries if one[0] < self._right]
+            shown = shown or bool(found)
+            for (cycle, packet), (then, _) in pairwise([*found, (MAX_CYCLES, "")]):
+                axes.plot(cycle, y + 0.42, color=colour(packet), **_DELIVERED)
+                sequence = packet.partition("/")[2]
+                number = str(_number_in(sequence))
+                if sequence and then - cycle >= self._shown * (_MARK_SHARE + len(number) * _DIGIT_SHARE):
+                    at: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+                    axes.annotate(number, (cycle, y + 0.43), fontsize=8, annotation_clip=False, **at)
+        return [Line2D([], [], label="handed to its host", color=INK, **_DELIVERED)] if shown else []
+
+    @staticmethod
+    def _lane(lanes: list[Port], port: Port | None, other: Port | None) -> int | None:
+        """Where what happens at a port is drawn: in its lane, or that of the link's other end if only that is there."""
+        return next((lanes.index(one) for one in (port, other) if one in lanes), None)
+
+    def _draw_marks(self, axes: Axes, lanes: list[Port]) -> list[Artist]:
+        """Injected errors, and packets that were dropped where they waited, at the lanes of their senders."""
+        drops: defaultdict[Port, list[int]] = defaultdict(list)
+        for (port, packet), cycles in self._drops.items():
+            far = self._topology.far_end(port)
+            if far is None or all(bar.packet != packet for bar in self._bars.get(far, ())):
+                drops[port] += cycles
+        handles: list[Artist] = []
+        for events, look, label in ((self._errors, _ERROR, "injected error"), (drops, _DROPPED, "dropped unsent")):
+            at = {port: self._lane(lanes, port, self._topology.far_end(port)) for port in events}
+            places = [(cycle, y - 0.38) for port, y in at.items() if y is not None for cycle in events[port]]
+            if places:
+                axes.plot(*zip(*places, strict=True), **look)
+                handles.append(Line2D([], [], label=label, **look))
+        return handles
 
     def _name(self, flow: str) -> str:
         """What the legend calls a flow of that number."""
@@ -243,44 +356,37 @@ class Picture:
         """The names of these flows, each once, in the order of their numbers."""
         return list(dict.fromkeys(self._name(flow) for flow in sorted(flows, key=int)))
 
-    def _mark(
-        self, axes: Axes, lanes: list[Port], events: Mapping[Port, list[int]], style: dict[str, Any], above: float
-    ) -> bool:
-        """Marks at the lanes that a port of these events sends or receives by; whether there were any."""
-        for port, cycles in events.items():
-            shown = [cycle for cycle in cycles if self._view.start <= cycle < self._right]
-            for lane in lanes:
-                if port in (lane, self._topology.far_end(lane)):
-                    axes.plot(shown, [lanes.index(lane) + above] * len(shown), **style)
-        return bool(events)
-
     def _draw_credits(self, axes: Axes) -> None:
         start = self._view.start
         changes = {lane: [cycle for cycle in steps.cycles if cycle > start] for lane, steps in self._credits.items()}
         # Of who sends or waits, in the order in which they begin to.
         shown = sorted((cycles or [start], lane) for lane, cycles in changes.items() if cycles or lane in self._waits)
-        several = len({vl for _, (_, vl) in shown}) > 1
-        for number, (_, (port, vl)) in enumerate(shown[:_MAX_LINES]):
-            self._steps(axes, self._credits[port, vl], number, f"{port}, VL{vl}" if several else str(port))
+        self._draw_lines(axes, [(lane, self._credits[lane]) for _, lane in shown[:_MAX_LINES]], "")
         self._finish_lines(axes, "Credits left to the senders")
 
     def _draw_buffers(self, axes: Axes) -> None:
         shown = list(self._buffers.items())[:_MAX_LINES]
-        for number, (port, steps) in enumerate(shown):
-            capacity = self._capacity(port)
-            self._steps(axes, _Steps([self._start, *steps.cycles], [0, *steps.values]), number, f"{port} in use")
-            if len({self._capacity(other) for other, _ in shown}) == 1 and number == 0:
-                axes.axhline(capacity, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"room for {capacity}")
+        lines = [(lane, _Steps([self._start, *steps.cycles], [0, *steps.values])) for lane, steps in shown]
+        self._draw_lines(axes, lines, " in use")
+        rooms = {self._topology.receive_blocks(port) for (port, _), _ in shown}
+        if len(rooms) == 1:
+            (room,) = rooms
+            each = " a VL" if any(self._topology.fabric.nodes[port.node].vls > 1 for (port, _), _ in shown) else ""
+            axes.axhline(room, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"room for {room}{each}")
         self._finish_lines(axes, "Input buffers of the switches")
 
-    def _capacity(self, port: Port) -> int:
-        return self._topology.receive_blocks(port) * self._topology.fabric.nodes[port.node].vls
-
-    def _steps(self, axes: Axes, steps: _Steps, number: int, label: str) -> None:
-        cycles, values = [*steps.cycles, self._right], [*steps.values, steps.values[-1]]
-        colour = COLOURS[number % len(COLOURS)]
-        axes.step(cycles, values, where="post", color=colour, linewidth=1.8, label=label)
-        axes.fill_between(cycles, values, step="post", color=colour, alpha=0.12, linewidth=0)
+    def _draw_lines(self, axes: Axes, lines: Sequence[tuple[tuple[Port, int], _Steps]], what: str) -> None:
+        """A line for each port and VL: of several VLs each has a colour, else each port."""
+        several = len({vl for (_, vl), _ in lines}) > 1
+        ports = list(dict.fromkeys(port for (port, _), _ in lines))
+        for (port, vl), steps in lines:
+            number = ports.index(port)
+            label = f"{port}, VL{vl}{what}" if several else f"{port}{what}"
+            style = _LINES[number % len(_LINES)] if several else "-"
+            cycles, values = [*steps.cycles, self._right], [*steps.values, steps.values[-1]]
+            colour = COLOURS[(vl if several else number) % len(COLOURS)]
+            axes.step(cycles, values, where="post", color=colour, linewidth=1.8, linestyle=style, label=label)
+            axes.fill_between(cycles, values, step="post", color=colour, alpha=0.12, linewidth=0)
 
     def _finish_lines(self, axes: Axes, title: str) -> None:
         axes.set_title(title, **PANEL_TITLE)

@@ -126,6 +126,49 @@ def test_injected_errors_are_marked(tmp_path):
     assert "injected error" in words_of(tmp_path / "errors.svg")
 
 
+def test_packets_are_marked_that_their_receiver_finds_bad_and_that_never_arrive(tmp_path):
+    sender, receiver = Port("A", 1), Port("S", 1)
+
+    def said(*events: Event) -> set[str]:
+        picture = Picture(jam().topology, "Fates", 4.0, 0, View(0, end=400, panels=("packets",)))
+        for start, packet in ((0, "0/0"), (100, "0/1"), (200, "0/0")):
+            picture.add(Event(start, sender, "send", "", packet, 0, until=start + 72))
+        for event in events:
+            picture.add(event)
+        picture.save(tmp_path / "fates.svg")
+        return {"found bad", "lost", "dropped unsent"} & set(words_of(tmp_path / "fates.svg"))
+
+    hit = Event(10, sender, "error", "")
+    assert said() == set()
+    assert said(Event(80, receiver, "drop", "", "0/0", 0)) == {"found bad"}
+    assert said(hit, Event(80, receiver, "drop", "", "0/0", 0)) == {"found bad"}
+    assert said(hit, Event(9, receiver, "receive", "", "0/0", 0)) == set()
+    # What is sent again is called the same, and arrives.
+    assert said(hit, Event(209, receiver, "receive", "", "0/0", 0)) == {"lost"}
+    assert said(Event(80, sender, "drop", "", "0/7", 0)) == {"dropped unsent"}
+
+
+def test_deliveries_are_numbered_where_there_is_room(tmp_path):
+    picture = Picture(jam().topology, "Numbers", 4.0, 0, View(0, end=1_000, panels=("packets",)))
+    picture.add(Event(0, Port("S", 2), "send", "", "0/1", 0, until=1))
+    for cycle, number in ((300, 5), (302, 6), (600, 7)):
+        picture.add(Event(cycle, Port("B", 1), "deliver", "", f"0/{number}", 0))
+    picture.save(tmp_path / "numbers.svg")
+    assert {"5", "6", "7"} & set(words_of(tmp_path / "numbers.svg")) == {"6", "7"}
+
+
+def test_vls_are_told_apart_where_a_run_has_several(tmp_path):
+    picture = Picture(jam().topology, "VLs", 4.0, 0, View(0))
+    assert "waits for credits" in drawn(tmp_path)
+    for vl in (0, 3):
+        picture.add(Event(10, Port("A", 1), "stall", "", f"{vl}/0", vl, credit_blocks=0))
+        picture.add(Event(20, Port("A", 1), "send", "", f"{vl}/0", vl, credit_blocks=0, until=90))
+        picture.add(Event(30, Port("S", 1), "receive", "", f"{vl}/0", vl, buffer_blocks=9, buffer_vl_blocks=4))
+    picture.save(tmp_path / "vls.svg")
+    shown = set(words_of(tmp_path / "vls.svg"))
+    assert {"VL0 waits for credits", "VL3 waits for credits", "S[1], VL0 in use", "S[1], VL3 in use"} <= shown
+
+
 def test_packets_of_transports_are_drawn_by_their_psn(tmp_path):
     picture = Picture(jam().topology, "Again", 4.0, 0, View(0, end=100, panels=("packets",)))
     for cycle, title in ((0, "PSN 41"), (40, "ACK PSN 42"), (80, "PSN 43 again")):
