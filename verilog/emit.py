@@ -16,12 +16,13 @@ from typing import Any
 from amaranth.back import verilog
 
 from toolchain.build_cache import cached
-from verilog import line_order, memory_contents, whole_assignments
+from verilog import line_order, memory_contents, plain_names, whole_assignments
 from verilog.boundaries import convert_apart
 from verilog.line_order import in_order
 from verilog.memory_contents import with_contents_in_loops
 from verilog.merging import merge_modules
 from verilog.nodes import KnownNodes
+from verilog.plain_names import with_plain_names
 from verilog.whole_assignments import with_whole_assignments
 
 __all__ = ["merged_rtlil", "rtlil_to_verilog", "start_yosys", "to_verilog", "with_waking_processes"]
@@ -56,10 +57,14 @@ def rtlil_to_verilog(rtlil_text: str) -> str:
         # Nets that only Amaranth has named get names that nobody gave; Verilator leaves an underscore out of waves.
         first = 1 + max(map(int, _UNDERSCORED.findall(text)), default=-1)
         *modules, rest = _TEMPORARY.sub(lambda net: f"_{first + int(net[1])} ", text).split(_END)
-        modules = [with_waking_processes(with_contents_in_loops(in_order(module))) for module in modules]
+        modules = [
+            with_plain_names(with_waking_processes(with_contents_in_loops(in_order(module)))) for module in modules
+        ]
         (directory / _VERILOG_FILE).write_text(_END.join([*map(with_whole_assignments, modules), rest]))
 
-    code = [Path(str(part.__file__)).read_text() for part in (line_order, memory_contents, whole_assignments)]
+    code = [
+        Path(str(part.__file__)).read_text() for part in (line_order, memory_contents, plain_names, whole_assignments)
+    ]
     key = {"rtlil": rtlil_text, "yosys": _yosys_version(), "code": [Path(__file__).read_text(), *code]}
     return (cached("verilog", key, fill) / _VERILOG_FILE).read_text()
 
