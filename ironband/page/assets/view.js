@@ -9,6 +9,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const flowColour = (number) => colour(`c${number % 8}`);
+const counted = (number, noun, several = `${noun}s`) => `${cycles(number)} ${number === 1 ? noun : several}`;
 const cycles = (number) => Math.round(number).toLocaleString("en");
 
 let run = null;
@@ -103,12 +104,13 @@ function drawMap() {
 }
 
 function nodeText(node) {
-  return `${node.kind} ${node.text}: ${node.ports} ports, ${node.vls} VL, MTU ${node.mtu}, ${node.blocks} blocks of buffer a port`;
+  return `${node.kind} ${node.text}: ${counted(node.ports, "port")}, ${counted(node.vls, "VL")}, MTU ${node.mtu}, ` +
+    `${counted(node.blocks, "block")} of buffer a port`;
 }
 
 function linkText(link) {
   const [a, b] = [link.a, link.b].map(([node, port]) => `${run.nodes[node].text}[${port}]`);
-  return `${a} - ${b}: ${link.width}, ${link.flight} cycles of flight`;
+  return `${a} - ${b}: ${link.width}, ${counted(link.flight, "cycle")} of flight`;
 }
 
 function portsOf(number) {
@@ -425,8 +427,10 @@ async function begin() {
   document.title = `${run.title} - Ironband`;
   $("title").textContent = run.title;
   const hosts = run.nodes.filter((node) => node.kind === "host").length;
-  const fabric = `${run.nodes.length - hosts} switches, ${hosts} hosts, ${run.links.length} links`;
-  $("about").textContent = run.events ? `${fabric}; ${cycles(run.events)} events, ${cycles(run.packets)} packets` : fabric;
+  const switches = counted(run.nodes.length - hosts, "switch", "switches");
+  const fabric = `${switches}, ${counted(hosts, "host")}, ${counted(run.links.length, "link")}`;
+  const held = `; ${counted(run.events, "event")}, ${counted(run.packets, "packet")}`;
+  $("about").textContent = fabric + (run.events ? held : "");
   document.body.classList.toggle("still", !run.events);
   drawMap();
   if (run.events) {

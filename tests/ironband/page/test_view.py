@@ -79,6 +79,7 @@ def test_a_browser_draws_map_charts_and_ladder(address, tmp_path):
         timeout=60,
         check=True,
     ).stdout
+    assert "1 switch, 2 hosts, 2 links; 60 events, 5 packets" in page
     assert page.count('class="node ') == 3
     assert page.count('class="uplot') == 2
     assert page.count("<polygon") == 2
