@@ -13,7 +13,8 @@ from typing import Final
 
 from doors.descriptors import FEW_SPARE, NoRoom, check_room
 from doors.lab import Lab, LabError
-from doors.protocol import CONTROL_SOCKET, DONE, REFUSED
+from doors.protocol import CONTROL_SOCKET, DONE, REFUSED, WATCH
+from doors.watch import Watch
 
 __all__ = ["Hands"]
 
@@ -26,10 +27,11 @@ _TOO_LONG: Final = f"a line has more than {_MOST_BYTES} bytes, which are dropped
 class Hands:
     """Gives lines to the laboratory, and its answers to those who gave them."""
 
-    def __init__(self, directory: Path, selector: selectors.BaseSelector, lab: Lab) -> None:
-        """Takes lines at DIRECTORY/control."""
+    def __init__(self, directory: Path, selector: selectors.BaseSelector, lab: Lab, watch: Watch) -> None:
+        """Takes lines at DIRECTORY/control, where others look on, too."""
         self._selector = selector
         self._lab = lab
+        self._watch = watch
         self._connections: set[socket.socket] = set()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         self._listener.bind(str(directory / CONTROL_SOCKET))
@@ -89,7 +91,7 @@ class Hands:
             try:
                 check_room(connection.fileno(), FEW_SPARE)
             except NoRoom as error:
-                self._send(connection, REFUSED, str(error))
+                self._send(connection, REFUSED, str(error).encode())
                 connection.close()
                 return
             self._connections.add(connection)
@@ -100,16 +102,22 @@ class Hands:
             line = connection.recv(_MOST_BYTES + 1)
         except OSError:
             line = b""
-        if line:
-            self._do(line, partial(self._send, connection, DONE), partial(self._send, connection, REFUSED))
+        if line == WATCH:
+            self._send(connection, DONE, self._watch.take(connection))
+        elif line:
+            self._do(line, partial(self._say, connection, DONE), partial(self._say, connection, REFUSED))
         else:
             self._end(connection)
 
-    def _send(self, connection: socket.socket, kind: bytes, text: str) -> None:
+    def _say(self, connection: socket.socket, kind: bytes, text: str) -> None:
+        self._send(connection, kind, text.encode())
+
+    def _send(self, connection: socket.socket, kind: bytes, data: bytes) -> None:
         with suppress(OSError):
-            connection.send(kind + text.encode())
+            connection.send(kind + data)
 
     def _end(self, connection: socket.socket) -> None:
         self._connections.discard(connection)
+        self._watch.leave(connection)
         self._selector.unregister(connection)
         connection.close()

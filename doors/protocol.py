@@ -15,6 +15,7 @@ __all__ = [
     "MOST_INLINE",
     "REFUSED",
     "VERSION",
+    "WATCH",
     "DeviceKind",
     "Operation",
     "ProtocolError",
@@ -30,6 +31,9 @@ CONTROL_SOCKET: Final = "control"
 
 DONE, REFUSED = b"0", b"2"
 """What the answer to one begins with."""
+
+WATCH: Final = b"\0watch"
+"""Asks there for the next records of the trace, packed; an answer without any says that there are none yet."""
 
 VERSION: Final = 2
 

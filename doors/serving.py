@@ -17,10 +17,11 @@ from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison
 from doors.door import Door
 from doors.lab import Lab
+from doors.watch import Watch
 from sm.settings import SubnetSettings
 from wire.parameters import FabricParameters
 from wire.registers import PORT_RESET_VALUES, PortRegister
-from wire.trace import Record
+from wire.trace import Kind, Record
 
 __all__ = ["ServeTask", "make_door", "make_lab", "serve_fabric"]
 
@@ -84,9 +85,11 @@ def make_lab(task: ServeTask, door: Door) -> Lab:
 
 
 def serve_fabric(
-    task: ServeTask, door: Door, lab: Lab, work_dir: Path, taps: Taps = NO_TAPS
+    task: ServeTask, door: Door, lab: Lab, work_dir: Path, taps: Taps = NO_TAPS, watch: Watch | None = None
 ) -> tuple[Comparison | None, int]:
     """Simulate until the door ends it, or RTL and golden model differ; what was compared, and how many cycles it took.
+
+    WATCH sees it.
 
     Raises:
         What the engines raise (cosim.engines.simulation.run).
@@ -95,16 +98,18 @@ def serve_fabric(
     def spec(actor: Actor | None) -> RunSpec:
         return RunSpec(task.fabric, door.controls(), (), MAX_CYCLES, actor)
 
-    audience = Audience([_Looking(door.observe), _Looking(lab.observe)], iter(()))
+    looking = [_Looking(door.observe, Kind.STATE), _Looking(lab.observe, Kind.BUS_READ)]
+    audience = Audience([*looking, *([] if watch is None else [watch])], iter(()))
     return run_beside_model(
         task.engine, spec, work_dir, audience, [door], rtl=task.rtl, taps=taps, compared=task.compared
     )
 
 
 class _Looking(Observer):
-    """Shows the records of the trace to somebody."""
+    """Shows records of one kind to somebody."""
 
-    def __init__(self, look: Callable[[Record], None]) -> None:
+    def __init__(self, look: Callable[[Record], None], kind: Kind) -> None:
+        self.kinds = (kind,)
         self._look = look
 
     def observe(self, record: Record) -> None:

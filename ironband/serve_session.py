@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import shlex
@@ -22,7 +23,10 @@ from doors.hands import Hands
 from doors.lab import LINES
 from doors.serving import ServeTask, make_door, make_lab, serve_fabric
 from doors.shim import build_shim
+from doors.watch import Watch
 from ironband.common import work_directory, write_json
+from ironband.page.fabric_map import fabric_head
+from ironband.page.subject import FABRIC_FILE
 from ironband.progress import build_lines
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
 from ironband.serve_report import data_lines, data_results
@@ -133,7 +137,8 @@ class _Session:
         self._door = make_door(task, directory, machine, self._begin, self._tell)
         self._door.clients.connected = self._look_at_files
         self._lab = make_lab(task, self._door)
-        self._hands = Hands(directory, self._door.selector, self._lab)
+        self._watch = Watch()
+        self._hands = Hands(directory, self._door.selector, self._lab, self._watch)
 
     def run(self, taps: Taps) -> tuple[int, str]:
         """Simulate; the cycles, and how RTL and golden model differ if they do.
@@ -141,7 +146,7 @@ class _Session:
         Programs see their devices end before they are ended themselves, so that none waits for an answer.
         """
         with closing(self._door), closing(self._hands), work_directory() as work_dir, build_lines("serve"):
-            comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir, taps)
+            comparison, cycles = serve_fabric(self._task, self._door, self._lab, work_dir, taps, self._watch)
         if comparison is None or comparison.difference is None:
             return cycles, ""
         # As near as one gets to it again: programs send when they like.
@@ -170,6 +175,8 @@ class _Session:
     def _begin(self) -> None:
         """The fabric can be used."""
         self._begun = time.monotonic()
+        head = fabric_head(self._task.fabric, self._task.widths) | {"title": self._topology}
+        write_atomically(self._directory / FABRIC_FILE, json.dumps(head))
         for note in self._described.notes:
             self._say(note)
         if self._command:

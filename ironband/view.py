@@ -17,7 +17,7 @@ _MOST_PORT = 65535
 
 
 @click.command()
-@click.argument("what", metavar="RUN|TOPOLOGY")
+@click.argument("what", metavar="RUN|SERVER|TOPOLOGY")
 @click.option("--port", type=click.IntRange(0, _MOST_PORT), default=0, help="Of this machine; 0 is any that is free.")
 @click.option(
     "--sim", type=click.Choice(ENGINES), default=MODEL, help="What simulates a scenario; all give the same events."
@@ -32,7 +32,8 @@ _MOST_PORT = 65535
 def view(what: str, port: int, sim: str, by: Literal["smp", "bus"]) -> int:
     """Show a run or a fabric on a page, for a browser on this machine.
 
-    RUN is a scenario, which is simulated first, or the directory of a run with --keep. TOPOLOGY is a file of ibsim or
+    RUN is a scenario, which is simulated first, or the directory of a run with --keep. SERVER is the directory of
+    `ironband serve`, whose fabric is shown as it is now, about once a second. TOPOLOGY is a file of ibsim or
     ibnetdiscover, or the name of one that comes with Ironband. The page says where it is and stays until Ctrl-C.
     """
     with input_errors():
@@ -43,8 +44,15 @@ def view(what: str, port: int, sim: str, by: Literal["smp", "bus"]) -> int:
         from ironband.page.server import page_server
         from ironband.page.subject import read_subject
 
-        shown = read_subject(kind, Path(what), sim, by)
-        with page_server(answers_of(lambda: shown), port) as address:
+        if kind == "served":
+            from ironband.page.live import Live
+
+            live = Live(Path(what))
+            shown, answers = live.shown(), answers_of(live.shown, live.newest)
+        else:
+            shown = read_subject(kind, Path(what), sim, by)
+            answers = answers_of(lambda: shown)
+        with page_server(answers, port) as address:
             print(f"{shown.head['title']}: {address} (Ctrl-C ends it)", flush=True)
             try:
                 while True:

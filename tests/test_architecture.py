@@ -42,7 +42,7 @@ INSIDE = {
     "doors": (
         ("serving",),
         ("hands",),
-        ("lab",),
+        ("lab", "watch"),
         ("door",),
         ("clients", "transports", "sysfs", "flows"),
         ("rdma_cm",),

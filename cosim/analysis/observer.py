@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from cosim.stimulus.message_events import MessageEvent
 from cosim.stimulus.packet import Packet
@@ -26,7 +26,7 @@ class Observer:
         kinds: of records that it observes.
     """
 
-    kinds: ClassVar[Collection[int]] = frozenset(Kind)
+    kinds: Collection[int] = frozenset(Kind)
 
     def offer(self, packet: Packet) -> None:
         """A host has the packet to send; in the order of cycles, before what is observed of its cycle."""

@@ -17,8 +17,9 @@ _MOST_PACKETS: Final = 1 << 31
 _LAST: Final = 2 * MAX_CYCLES
 
 
-def answers_of(view: Callable[[], RunView]) -> Answers:
-    """Answers of a run; `view` gives it as it is now."""
+def answers_of(view: Callable[[], RunView], newest: Callable[[], RunView] | None = None) -> Answers:
+    """Answers of a run, which `view` gives; of one that goes on `newest` gives it as it is now, and then `view` too."""
+    as_it_is = newest or view
 
     def ports(query: Query) -> list[int]:
         return query.numbers("ports", len(view().run()["port_names"]) - 1)
@@ -42,7 +43,8 @@ def answers_of(view: Callable[[], RunView]) -> Answers:
         return found
 
     return {
-        "/run.json": lambda query: view().run(),
+        "/run.json": lambda query: as_it_is().run(),
+        "/extent.json": lambda query: as_it_is().extent(),
         "/series.json": series,
         "/load.json": lambda query: view().load(*extent(query)),
         "/events.json": events,

@@ -96,16 +96,20 @@ class RunView:
     # What there is ---------------------------------------------------------------------------------------
 
     def run(self) -> dict[str, Any]:
-        """Head, extent and number of events, and the names of ports."""
+        """Head and extent, and the names of ports."""
+        return self.head | self.extent() | {"port_names": [str(port) for port in self._events.ports]}
+
+    def extent(self) -> dict[str, Any]:
+        """The number of events, and their cycles; of a fabric that is served, whether it still is."""
         events = self._events
         start = self.head["start"]
         first = int(np.searchsorted(events.cycle, start)) if len(events) else 0
-        return self.head | {
+        live = {"live": self.head["live"]} if "live" in self.head else {}
+        return live | {
             "events": len(events),
             "first": int(events.cycle[0]) if len(events) else 0,
             "begin": int(events.cycle[first]) if first < len(events) else start,
             "last": int(max(events.cycle[-1], events.until.max())) + 1 if len(events) else start + 1,
-            "port_names": [str(port) for port in events.ports],
             "packets": len(events.packets),
         }
 

@@ -12,12 +12,15 @@ from toolchain.errors import UserError
 if TYPE_CHECKING:
     from ironband.page.run_view import RunView
 
-__all__ = ["EVENTS_FILE", "Kind", "SubjectError", "kind_of", "read_subject"]
+__all__ = ["EVENTS_FILE", "FABRIC_FILE", "Kind", "SubjectError", "kind_of", "read_subject"]
 
 EVENTS_FILE = "events.npz"
 """In the directory of a run."""
 
-Kind = Literal["scenario", "kept", "topology"]
+FABRIC_FILE = "fabric.json"
+"""In that of a server, when its fabric can be used."""
+
+Kind = Literal["scenario", "kept", "served", "topology"]
 
 
 class SubjectError(UserError):
@@ -43,8 +46,11 @@ def kind_of(what: str) -> Kind:
         return "topology"
     if is_directory and (path / EVENTS_FILE).is_file():
         return "kept"
+    if is_directory and (path / FABRIC_FILE).is_file():
+        return "served"
     if is_directory:
-        raise SubjectError(f"{what}: holds no {EVENTS_FILE}: expected the directory of `ironband run --keep`")
+        expected = "expected the directory of `ironband run --keep`, or of `ironband serve` when it is up"
+        raise SubjectError(f"{what}: holds no {EVENTS_FILE}: {expected}")
     known = ", ".join((*packaged_scenarios(), *packaged_topologies()))
     raise SubjectError(f"{what}: no such run or topology: expected a file, the directory of a run, or one of {known}")
 

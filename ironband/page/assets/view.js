@@ -10,6 +10,7 @@ const $ = (id) => document.getElementById(id);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const flowColour = (number) => colour(`c${number % 8}`);
 const counted = (number, noun, several = `${noun}s`) => `${cycles(number)} ${number === 1 ? noun : several}`;
+const OF_A_LIVE_ONE = 250_000;
 const cycles = (number) => Math.round(number).toLocaleString("en");
 
 let run = null;
@@ -22,6 +23,8 @@ let charts = [];
 let nodes = [];
 let links = [];
 let asked = 0;
+
+const isMoving = () => run !== null && (run.events > 0 || run.live !== undefined);
 
 async function ask(path, given = {}) {
   const response = await fetch(`${path}?${new URLSearchParams(given)}`);
@@ -129,7 +132,7 @@ function choose(number) {
     $("place").textContent = nodeText(run.nodes[number]);
     nodes[number].focus();
   }
-  if (run.events) refresh();
+  if (isMoving()) refresh();
 }
 
 function nextNode(from, dx, dy) {
@@ -151,6 +154,7 @@ async function showLoad() {
     line.style.stroke = load > 0.005 ? `color-mix(in srgb, ${colour("c0")} ${30 + 70 * load}%, ${colour("grid")})` : "";
     line.style.strokeWidth = `${1 + 6 * load}px`;
     line.classList.toggle("down", states.some((state) => state === "Down"));
+    line.classList.toggle("inactive", states.some((state) => state && state !== "Active"));
     const both = [0, 1].map((end) => `${Math.round(100 * answer.load[2 * index + end])} %`);
     line.firstChild.textContent = `${linkText(run.links[index])}; ${states.join(" - ")}; busy ${both[0]} one way, ${both[1]} back`;
   });
@@ -287,10 +291,15 @@ async function refresh() {
   document.body.dataset.ready = asked;
 }
 
+function since() {
+  const micros = (from) => ((now - from) * run.symbol_time_ns / 1000).toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return run.live === undefined ? `${micros(run.start)} µs since traffic may start` : `${micros(0)} µs since the fabric began`;
+}
+
 async function scrub(cycle) {
   now = Math.round(Math.min(Math.max(cycle, extent[0]), extent[1] - 1));
   $("scrub").value = now;
-  $("now").textContent = `${cycles(now)}, ${((now - run.start) * run.symbol_time_ns / 1000).toFixed(2)} µs since traffic may start`;
+  $("now").textContent = `${cycles(now)}, ${since()}`;
   drawLanes();
   charts.forEach((plot) => plot.redraw(false));
   const at = now;
@@ -308,7 +317,7 @@ async function scrub(cycle) {
 }
 
 function zoomTo(first, last) {
-  const least = 20, whole = [Math.min(run.begin, run.first), run.last];
+  const least = 20, whole = [run.live === undefined ? Math.min(run.begin, run.first) : run.begin, run.last];
   const wide = Math.min(Math.max(last - first, least), whole[1] - whole[0]);
   const begin = Math.round(Math.min(Math.max(first, whole[0]), whole[1] - wide));
   extent = [begin, Math.round(begin + wide)];
@@ -399,7 +408,7 @@ document.addEventListener("keydown", (event) => {
   if (node >= 0 && event.key in arrows) nextNode(node, ...arrows[event.key]);
   else if (node >= 0 && (event.key === "Enter" || event.key === " ")) choose(node);
   else if (event.key === "Escape") choose(null);
-  else if (!run?.events || (document.activeElement === $("scrub") && event.key in arrows)) return;
+  else if (!isMoving() || (document.activeElement === $("scrub") && event.key in arrows)) return;
   else {
     const wide = extent[1] - extent[0], { before, after } = $("packet").dataset;
     const keys = {
@@ -420,28 +429,57 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload());
-addEventListener("resize", () => run?.events && refresh());
+addEventListener("resize", () => isMoving() && refresh());
+
+// A fabric that is served ------------------------------------------------------------------------------------
+
+function about() {
+  const hosts = run.nodes.filter((node) => node.kind === "host").length;
+  const switches = counted(run.nodes.length - hosts, "switch", "switches");
+  const fabric = `${switches}, ${counted(hosts, "host")}, ${counted(run.links.length, "link")}`;
+  const live = run.live ? "; live" : "; the server has ended";
+  const held = `; ${counted(run.events, "event")}, ${counted(run.packets, "packet")}`;
+  $("about").textContent = fabric + (run.live === undefined ? (run.events ? held : "") : live);
+}
+
+async function follow() {
+  const before = run.last, [first, last] = extent;
+  Object.assign(run, await ask("extent.json"));
+  about();
+  if (run.last !== before) {
+    // Who looks at what was is left alone.
+    const atEnd = last >= before && now >= last - 1;
+    if (atEnd) {
+      now = run.last;
+      await zoomTo(run.last - Math.max(last - first, Math.min(OF_A_LIVE_ONE, run.last - run.begin)), run.last);
+    }
+  }
+  if (run.live) setTimeout(() => follow().catch(lost), 1000);
+}
+
+function lost(error) {
+  $("about").textContent = error.message;
+}
 
 async function begin() {
   run = await ask("run.json");
   document.title = `${run.title} - Ironband`;
   $("title").textContent = run.title;
-  const hosts = run.nodes.filter((node) => node.kind === "host").length;
-  const switches = counted(run.nodes.length - hosts, "switch", "switches");
-  const fabric = `${switches}, ${counted(hosts, "host")}, ${counted(run.links.length, "link")}`;
-  const held = `; ${counted(run.events, "event")}, ${counted(run.packets, "packet")}`;
-  $("about").textContent = fabric + (run.events ? held : "");
-  document.body.classList.toggle("still", !run.events);
+  about();
+  const isLive = run.live !== undefined;
+  document.body.classList.toggle("still", !isMoving());
+  document.body.classList.toggle("live", isLive);
   drawMap();
-  if (run.events) {
-    extent = [run.begin, run.last];
-    now = run.begin;
+  if (isMoving()) {
+    extent = [isLive ? Math.max(run.begin, run.last - OF_A_LIVE_ONE) : run.begin, run.last];
+    now = isLive ? run.last : run.begin;
     const wanted = new URLSearchParams(location.hash.slice(1));
     if (wanted.has("cycle")) now = Number(wanted.get("cycle"));
     if (run.packets) await showPacket(Math.min(Number(wanted.get("packet") ?? 0), run.packets - 1));
     await refresh();
   }
   document.body.dataset.ready = asked;
+  if (run.live) await follow();
 }
 
-begin().catch((error) => { $("about").textContent = `${error.message}`; });
+begin().catch(lost);
