@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Literal
 
@@ -44,15 +45,16 @@ def view(what: str, port: int, sim: str, by: Literal["smp", "bus"]) -> int:
         from ironband.page.server import page_server
         from ironband.page.subject import read_subject
 
-        if kind == "served":
-            from ironband.page.live import Live
+        with ExitStack() as stack:
+            if kind == "served":
+                from ironband.page.live import Live
 
-            live = Live(Path(what))
-            shown, answers = live.shown(), answers_of(live.shown, live.newest)
-        else:
-            shown = read_subject(kind, Path(what), sim, by)
-            answers = answers_of(lambda: shown)
-        with page_server(answers, port) as address:
+                live = stack.enter_context(closing(Live(Path(what))))
+                shown, answers = live.shown(), answers_of(live.shown, live.newest)
+            else:
+                shown = read_subject(kind, Path(what), sim, by)
+                answers = answers_of(lambda: shown)
+            address = stack.enter_context(page_server(answers, port))
             print(f"{shown.head['title']}: {address} (Ctrl-C ends it)", flush=True)
             try:
                 while True:

@@ -43,12 +43,17 @@ class Live:
             head = json.loads((directory / FABRIC_FILE).read_bytes())
             self._socket.connect(str(directory / CONTROL_SOCKET))
         except (OSError, ValueError):
+            self.close()
             raise SubjectError(f"{directory}: no server there answers") from None
         self._socket.settimeout(_SECONDS)
         self._head = head | {"symbol_time_ns": 4.0, "start": 0, "flows": [], "live": True}
         self._records = np.empty(0, RECORD_TYPE)
         self._is_asked = False
         self._shown = RunView(self._head, live_columns(self._head, self._records))
+
+    def close(self) -> None:
+        """Look on no more."""
+        self._socket.close()
 
     def shown(self) -> RunView:
         """As it was when it was last asked for."""

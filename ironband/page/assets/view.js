@@ -23,6 +23,7 @@ let charts = [];
 let nodes = [];
 let links = [];
 let asked = 0;
+let drawn = 0;
 
 const isMoving = () => run !== null && (run.events > 0 || run.live !== undefined);
 
@@ -30,6 +31,11 @@ async function ask(path, given = {}) {
   const response = await fetch(`${path}?${new URLSearchParams(given)}`);
   if (!response.ok) throw new Error(await response.text());
   return response.json();
+}
+
+// For those who look from outside whether all is there.
+function ready() {
+  document.body.dataset.ready = ++drawn;
 }
 
 function element(name, attributes, text) {
@@ -288,7 +294,6 @@ async function refresh() {
   $("scrub").min = extent[0];
   $("scrub").max = extent[1] - 1;
   await scrub(now);
-  document.body.dataset.ready = asked;
 }
 
 function since() {
@@ -314,6 +319,7 @@ async function scrub(cycle) {
     }
     return row([cycles(event.cycle), event.place, event.credits ?? "", what]);
   }));
+  ready();
 }
 
 function zoomTo(first, last) {
@@ -420,8 +426,8 @@ document.addEventListener("keydown", (event) => {
       0: () => zoomTo(run.begin, run.last),
       ",": () => scrub(now - 1),
       ".": () => scrub(now + 1),
-      p: () => before && showPacket(Number(before)),
-      n: () => after && showPacket(Number(after)),
+      p: () => before && showPacket(Number(before)).then(ready),
+      n: () => after && showPacket(Number(after)).then(ready),
     };
     if (!(event.key in keys)) return;
     keys[event.key]();
@@ -478,7 +484,7 @@ async function begin() {
     if (run.packets) await showPacket(Math.min(Number(wanted.get("packet") ?? 0), run.packets - 1));
     await refresh();
   }
-  document.body.dataset.ready = asked;
+  ready();
   if (run.live) await follow();
 }
 

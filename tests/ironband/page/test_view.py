@@ -1,8 +1,6 @@
-"""`ironband view`: what the page is told of a run, who is answered, the page in a browser, and what is refused."""
+"""`ironband view`: what the page is told of a run, who is answered, and what is refused."""
 
 import json
-import shutil
-import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,8 +12,6 @@ from ironband.page.questions import answers_of
 from ironband.page.server import page_server
 from ironband.page.subject import kind_of, read_subject
 from tests.ironband.command import one_line_error
-
-BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +63,6 @@ def test_only_this_machine_is_answered(address):
 def test_a_question_without_an_answer_is_refused(address, question):
     with pytest.raises(urllib.error.HTTPError, match="400"):
         urllib.request.urlopen(address + question)
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no chromium: Debian's chromium-headless-shell has it")
-def test_a_browser_draws_map_charts_and_ladder(address, tmp_path):
-    options = ["--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--virtual-time-budget=5000"]
-    page = subprocess.run(
-        [BROWSER, *options, "--dump-dom", f"{address}#packet=3"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-    assert "1 switch, 2 hosts, 2 links; 60 events, 5 packets" in page
-    assert page.count('class="node ') == 3
-    assert page.count('class="uplot') == 2
-    assert page.count("<polygon") == 2
-    assert "at A[1], without credits" in page
 
 
 def test_a_run_that_was_kept_is_told_the_same(jam):
