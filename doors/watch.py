@@ -13,8 +13,8 @@ __all__ = ["AT_ONCE", "Watch"]
 AT_ONCE: Final = 3_600
 """Records of an answer at the most: fewer bytes than a message may have."""
 
-_MOST: Final = 200_000
-"""Records that are kept for one who does not ask; after that it is taken to be away."""
+_MOST: Final = 200_000 * RECORD.size
+"""Bytes of records that are kept for one who does not ask; after that it is taken to be away."""
 
 
 class Watch(Observer):
@@ -24,15 +24,17 @@ class Watch(Observer):
 
     def __init__(self) -> None:
         self._states: dict[int, Record] = {}
-        self._kept: dict[Hashable, list[Record]] = {}
+        self._kept: dict[Hashable, bytearray] = {}
 
     def observe(self, record: Record) -> None:
         """Keep one."""
         if record.kind == Kind.STATE:
             self._states[record.source] = record
         if self._kept:
+            # Packed at once: the garbage collector does not look at bytes.
+            packed = RECORD.pack(*record)
             for who, kept in tuple(self._kept.items()):
-                kept.append(record)
+                kept += packed
                 if len(kept) > _MOST:
                     self.leave(who)
 
@@ -42,11 +44,12 @@ class Watch(Observer):
         Who was away begins anew.
         """
         if who not in self._kept:
-            self._kept[who] = sorted(self._states.values())
+            states = sorted(self._states.values())
+            self._kept[who] = bytearray().join(RECORD.pack(*record) for record in states)
         kept = self._kept[who]
-        taken = kept[:AT_ONCE]
-        del kept[:AT_ONCE]
-        return b"".join(RECORD.pack(*record) for record in taken)
+        taken = bytes(kept[: AT_ONCE * RECORD.size])
+        del kept[: AT_ONCE * RECORD.size]
+        return taken
 
     def leave(self, who: Hashable) -> None:
         """It looks on no more."""
