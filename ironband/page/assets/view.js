@@ -157,10 +157,11 @@ async function showLoad() {
   links.forEach((line, index) => {
     const load = Math.max(answer.load[2 * index], answer.load[2 * index + 1]);
     const states = [answer.states[2 * index], answer.states[2 * index + 1]];
-    line.style.stroke = load > 0.005 ? `color-mix(in srgb, ${colour("c0")} ${30 + 70 * load}%, ${colour("grid")})` : "";
+    const isActive = states.every((state) => !state || state === "Active");
+    line.style.stroke = isActive && load > 0.005 ? `color-mix(in srgb, ${colour("c0")} ${30 + 70 * load}%, ${colour("grid")})` : "";
     line.style.strokeWidth = `${1 + 6 * load}px`;
     line.classList.toggle("down", states.some((state) => state === "Down"));
-    line.classList.toggle("inactive", states.some((state) => state && state !== "Active"));
+    line.classList.toggle("inactive", !isActive);
     const both = [0, 1].map((end) => `${Math.round(100 * answer.load[2 * index + end])} %`);
     line.firstChild.textContent = `${linkText(run.links[index])}; ${states.join(" - ")}; busy ${both[0]} one way, ${both[1]} back`;
   });
