@@ -25,6 +25,7 @@ _MOST_MARKS: Final = 400
 _CHOSEN: Final = 6
 """Lines of a chart, where the page does not ask for some ports."""
 _CHOSEN_LANES: Final = 8
+_EVER: Final = 1 << 62
 
 _Cycles = NDArray[np.int64]
 _Values = NDArray[np.int32]
@@ -40,19 +41,29 @@ class _Steps:
     def at(self, cycles: _Cycles) -> list[int | None]:
         """The value in each cycle; None before the first."""
         places = np.searchsorted(self.cycles, cycles, side="right") - 1
-        return [int(self.values[place]) if place >= 0 else None for place in places]
+        unknown = int(np.searchsorted(places, 0))
+        known: list[int] = self.values[places[unknown:]].tolist()
+        return [None] * unknown + known
 
     def between(self, edges: _Cycles) -> tuple[list[int | None], list[int | None]]:
         """The least and the greatest value from each edge up to the next, the last edge aside."""
         places = np.searchsorted(self.cycles, edges, side="left")
-        held = self.at(edges[:-1])
-        least, most = list(held), list(held)
-        for bucket in np.flatnonzero(np.diff(places)):
-            inside = self.values[places[bucket] : places[bucket + 1]]
-            low, high, before = int(inside.min()), int(inside.max()), held[bucket]
-            least[bucket] = low if before is None else min(low, before)
-            most[bucket] = high if before is None else max(high, before)
+        least = self.at(edges[:-1])
+        most = list(least)
+        changing = np.flatnonzero(np.diff(places))
+        if len(changing):
+            # Of those between nothing changes, so that each begins where the one before ends.
+            begins, inside = places[changing], self.values[: places[-1]]
+            lows, highs = np.minimum.reduceat(inside, begins).tolist(), np.maximum.reduceat(inside, begins).tolist()
+            for bucket, low, high in zip(changing.tolist(), lows, highs, strict=True):
+                before = least[bucket]
+                least[bucket] = low if before is None else min(low, before)
+                most[bucket] = high if before is None else max(high, before)
         return least, most
+
+    def inside(self, first: int, last: int) -> _Cycles:
+        """The cycles after `first` and before `last` in which it is set."""
+        return self.cycles[np.searchsorted(self.cycles, first, side="right") : np.searchsorted(self.cycles, last)]
 
 
 @dataclass(frozen=True)
@@ -249,12 +260,10 @@ class RunView:
 
     def _lane(self, port: int, first: int, last: int, edges: _Cycles) -> dict[str, Any]:
         """Packets that leave by a port, and waits; each one, or of many the share of each bucket."""
-        events = self._events
-        names, numbers = events.name[self._by_port[port]], self._by_port[port]
-        marks = []
+        marks: list[list[Any]] = []
         for kind, name in _MARKED.items():
-            cycles = events.cycle[numbers[names == kind]]
-            cycles = cycles[(cycles >= first) & (cycles < last)]
+            cycles = self._marked[port, kind]
+            cycles = cycles[np.searchsorted(cycles, first) : np.searchsorted(cycles, last)]
             if len(cycles) > _MOST_MARKS:
                 cycles = cycles[:: len(cycles) // _MOST_MARKS + 1]
             marks += [[int(cycle), name] for cycle in cycles]
@@ -280,8 +289,8 @@ class RunView:
         if ports:
             wanted = [key for key in series if key[0] in ports]
         else:
-            changing = [(steps.cycles[steps.cycles > start], key) for key, steps in series.items() if fits(key[0])]
-            wanted = [key for _, key in sorted((int(cycles[0]), key) for cycles, key in changing if len(cycles))]
+            changing = [(steps.inside(start, _EVER)[:1].tolist(), key) for key, steps in series.items() if fits(key[0])]
+            wanted = [key for cycles, key in sorted(changing) if cycles]
         return [(*key, series[key]) for key in wanted[:_CHOSEN]]
 
     def _at_host(self, port: int) -> bool:
@@ -337,6 +346,14 @@ class RunView:
         return found
 
     @cached_property
+    def _marked(self) -> dict[tuple[int, int], _Cycles]:
+        """The cycles of what is marked on lanes, by port and kind."""
+        name, cycle = self._events.name, self._events.cycle
+        return {
+            (port, kind): cycle[own[name[own] == kind]] for port, own in enumerate(self._by_port) for kind in _MARKED
+        }
+
+    @cached_property
     def _states(self) -> dict[int, NDArray[np.int64]]:
         shown = np.flatnonzero(self._events.name == _STATE)
         return {int(port): own for port, own in _keyed(self._events.port[shown], shown)}
@@ -385,7 +402,7 @@ def _groups(numbers: NDArray[np.int32], count: int) -> list[NDArray[np.int64]]:
 def _lines(series: Sequence[tuple[int, int, _Steps]], edges: _Cycles) -> dict[str, Any]:
     """Lines over the same cycles: at each change, or of many changes the least and the greatest of each bucket."""
     first, last = edges[0], edges[-1]
-    inside = [steps.cycles[(steps.cycles > first) & (steps.cycles < last)] for _, _, steps in series]
+    inside = [steps.inside(first, last) for _, _, steps in series]
     total = sum(map(len, inside))
     lines: list[dict[str, Any]] = [{"port": port, "vl": vl} for port, vl, _ in series]
     if total <= _POINTS_PER_PIXEL * len(edges):
