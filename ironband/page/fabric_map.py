@@ -16,7 +16,7 @@ __all__ = ["fabric_head", "place_nodes"]
 _RANK_HEIGHT: Final = 160.0
 _HOST_STEP: Final = 26.0
 """Between hosts, as between all that is on the map in units of its own."""
-_FEW_HOSTS: Final = 4
+_FEW_HOSTS: Final = 8
 """Up to so many hosts of a switch stand in one row, further apart as their names are readable then."""
 _FEW_STEP: Final = 84.0
 _GROUP_GAP: Final = 30.0

@@ -187,7 +187,7 @@ function chart(place, answer) {
     scales: { x: { time: false, range: () => extent }, y: { range: (plot, low, high) => [0, Math.max(1, high * 1.1)] } },
     cursor: { sync: { key: "cycle" }, drag: { x: true, y: false } },
     axes: [
-      { ...axis, values: (plot, ticks) => ticks.map(cycles) },
+      { ...axis, space: 90, values: (plot, ticks) => ticks.map(cycles) },
       { ...axis, size: LEFT },
     ],
     series: [
