@@ -6,7 +6,7 @@ Every illegal combination raises ValueError naming the parameter, its value and 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from .codes import MTU, max_pkt_len, mtu_bytes, mtu_code
+from .codes import DATA_VL_COUNTS, MTU, max_pkt_len, mtu_bytes, mtu_code
 from .forwarding_tables import MULTICAST_FORWARDING_TABLE
 from .node_info import NodeType, node_description
 from .packet import blocks_of_words
@@ -29,6 +29,7 @@ __all__ = [
     "port_text",
     "reset_cycles",
     "slots_of",
+    "vl_arbitration_entries",
 ]
 
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
@@ -87,7 +88,7 @@ class SwitchParameters:
 
     def __post_init__(self) -> None:
         _between("ports", self.ports, 2, MAX_PORTS)
-        _one_of("vls", self.vls, (1, 2, 4, 8))
+        _one_of("vls", self.vls, DATA_VL_COUNTS)
         _one_of("mtu", self.mtu, _MTUS)
         _one_of("queueing", self.queueing, ("voq", "fifo"))
         _buffer("buffer_blocks", self.buffer_blocks, self.mtu)
@@ -112,7 +113,7 @@ class AdapterParameters:
     vl15_blocks: int = VL15_BLOCKS
 
     def __post_init__(self) -> None:
-        _one_of("vls", self.vls, (1, 2, 4, 8))
+        _one_of("vls", self.vls, DATA_VL_COUNTS)
         _one_of("mtu", self.mtu, _MTUS)
         _buffer("receive_blocks", self.receive_blocks, self.mtu)
         _buffer("send_blocks", self.send_blocks, self.mtu)
@@ -260,3 +261,10 @@ class FabricParameters:
 def slots_of(adapter: AdapterParameters) -> int:
     """Slots of an adapter: one for each data VL, then VL15's."""
     return adapter.vls + 1
+
+
+def vl_arbitration_entries(vls: int) -> int:
+    """Entries of each of a port's two VL arbitration lists; a port with one data VL has none (IBTA vol 1, 7.6.9)."""
+    if vls == 1:
+        return 0
+    return 8 if vls <= 4 else 16

@@ -20,6 +20,9 @@ __all__ = [
     "LFT_PAGE",
     "PORT_RESET_VALUES",
     "SL_TO_VL_PAGE",
+    "VL_ARBITRATION_HIGH",
+    "VL_ARBITRATION_LOW",
+    "VL_ARBITRATION_SPAN",
     "Counter",
     "CounterHigh",
     "Detail",
@@ -30,12 +33,17 @@ __all__ = [
     "place_of_address",
     "port_address",
     "sl_to_vl_address",
+    "vl_arbitration_address",
 ]
 
 ADDRESS_BITS = 24
 DATA_BITS = 32
 LFT_PAGE = 0x80
 SL_TO_VL_PAGE = 0xC0
+VL_ARBITRATION_LOW = 0x80
+VL_ARBITRATION_HIGH = 0xA0
+"""Offsets in a port's page of the first entry of its lists, each of up to `VL_ARBITRATION_SPAN`; they are not read."""
+VL_ARBITRATION_SPAN = 0x20
 
 
 class NodeRegister(IntEnum):
@@ -54,7 +62,7 @@ class PortRegister(IntEnum):
     STATE = 0x00  # read: PortState; write: Down, Armed or Active (others ignored)
     WIDTH = 0x01  # link width code: 1 is 1X, 2 is 4X (reset)
     NEIGHBOR_MTU = 0x02  # MTU code 1..5; at reset that of the node's MTU; larger than it is ignored
-    OPERATIONAL_VLS = 0x03  # code 1..4 for 1, 2, 4, 8 data VLs; at reset all the node has; more is ignored
+    OPERATIONAL_VLS = 0x03  # code 1..5 for 1, 2, 4, 8, 15 data VLs; at reset all the node has; more is ignored
     FCP_THRESHOLD = 0x04  # blocks, 12 bits; at reset the node's MTU in blocks
     FCP_PERIOD = 0x05  # cycles, 1..2^24 - 1
     FC_WATCHDOG = 0x06  # cycles, 1..2^24 - 1
@@ -64,6 +72,7 @@ class PortRegister(IntEnum):
     OVERRUN_ERRORS = 0x0A  # 4 bits
     PHYSICAL_STATE = 0x0B  # read: PortPhysicalState; write: Sleep, Polling or Disabled (others ignored)
     EXTENDED_LOW = 0x0C  # the lower half of the counter of 64 bits whose upper half is read or will be written
+    VL_HIGH_LIMIT = 0x0D  # 8 bits, x 4096 bytes, 255 no limit; 0 at reset; not where there is one data VL
 
 
 LEASE_SECOND_AT_RESET: Final = 250_000_000
@@ -175,3 +184,10 @@ def sl_to_vl_address(in_port: int, out_port: int, sl: int) -> int:
     if not (1 <= in_port <= 64 and 1 <= out_port <= 64 and 0 <= sl <= 15):
         raise ValueError(f"in {in_port}, out {out_port}, SL {sl}: expected ports 1..64, SL 0..15")
     return (SL_TO_VL_PAGE + in_port - 1) << 16 | out_port << 4 | sl
+
+
+def vl_arbitration_address(port: int, list_offset: int, entry: int) -> int:
+    """Bus address of an entry of a port's list, VL_ARBITRATION_LOW or _HIGH; VL << 8 | weight in 12 bits."""
+    if not (1 <= port <= 64 and 0 <= entry < VL_ARBITRATION_SPAN):
+        raise ValueError(f"port {port}, entry {entry}: expected 1..64, 0..{VL_ARBITRATION_SPAN - 1}")
+    return port << 16 | list_offset + entry
