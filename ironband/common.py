@@ -20,7 +20,7 @@ from sm.errors import ManagerError
 from toolchain.atomic_files import output_directory, output_file, write_atomically, writing
 from toolchain.errors import UserError
 from toolchain.temporary_directory import PREFIX, temporary_directory
-from wire.codes import MTU, mtu_bytes
+from wire.codes import DATA_VL_COUNTS, MTU, mtu_bytes
 
 if TYPE_CHECKING:
     from wire.parameters import SwitchParameters
@@ -62,7 +62,7 @@ class NumberRange(click.FloatRange):
 
 SEED: Final = click.IntRange(0, (1 << 64) - 1)
 PORTS: Final = click.IntRange(2, 64)
-VLS: Final = click.Choice((1, 2, 4, 8))
+VLS: Final = click.Choice(DATA_VL_COUNTS)
 MTUS: Final = click.Choice(tuple(map(mtu_bytes, MTU)))
 QUEUEINGS: Final = click.Choice(("voq", "fifo"))
 FILE: Final = click.Path(path_type=Path, dir_okay=False)

@@ -57,6 +57,8 @@ def _wanted(
     if far is not None:
         values["neighbor_mtu"] = min(info.mtu_cap, found.ports[far].mtu_cap, settings.max_mtu)
         values["operational_vls"] = operational_vls(operational_vl_count(found, end, settings))
+        if settings.vl_arbitration is not None and info.vl_arbitration_high_cap:
+            values["vl_high_limit"] = settings.vl_arbitration.high_limit
         if node.is_switch:
             leaf = not found.subnet.nodes[far.guid].is_switch
             values["hoq_life"] = settings.leaf_hoq_life if leaf else settings.hoq_life

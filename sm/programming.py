@@ -20,7 +20,7 @@ from sm.subnet import MANAGEMENT_PORT, End
 from sm.tasks import gather
 from wire.codes import data_vls
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE
+from wire.port_tables import SL_TO_VL_MAPPING_TABLE, VLArbitrationBlock
 
 __all__ = ["Programmed", "TableError", "learn_tables", "program_sl_to_vl", "program_switch"]
 
@@ -40,11 +40,16 @@ class Programmed:
     sl_to_vl: dict[tuple[End, int], tuple[int, ...]] = field(default_factory=dict)
     """By output port, and input port of a switch or 0 of an adapter: the VL of each SL."""
 
+    vl_arbitration: dict[tuple[End, VLArbitrationBlock], bytes] = field(default_factory=dict)
+    """By port: the blocks of its lists."""
+
     def forget(self, guid: int) -> None:
         """Forgets all of a node that was reset."""
         self.tables.pop(guid, None)
         for key in [key for key in self.sl_to_vl if key[0].guid == guid]:
             del self.sl_to_vl[key]
+        for port in [port for port in self.vl_arbitration if port[0].guid == guid]:
+            del self.vl_arbitration[port]
 
 
 async def learn_tables(sma: SmaClient, found: Findings, programmed: Programmed, tell: Tell) -> None:

@@ -12,6 +12,7 @@ from sm.routing.routes import Routes
 from sm.subnet import Subnet
 from wire.codes import MTU
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE
+from wire.vl_arbitration import VlArbitration
 
 __all__ = ["GID_PREFIX_DEFAULT", "RoutingEngine", "SubnetSettings"]
 
@@ -45,6 +46,8 @@ class SubnetSettings:
     """No port uses more data VLs than this, nor more than both ends of the link have."""
     sl_to_vl: tuple[int, ...] = tuple(range(SL_TO_VL_MAPPING_TABLE.count))
     """VL of each SL, modulo the data VLs that a port uses."""
+    vl_arbitration: VlArbitration | None = None
+    """Lists and limit of every port with more than one data VL; None leaves them as they are."""
     gid_prefix: int = GID_PREFIX_DEFAULT
     subnet_timeout: int = 4
     hoq_life: int = 0x12

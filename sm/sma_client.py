@@ -10,7 +10,7 @@ from wire.forwarding_tables import BLOCK_MODIFIER
 from wire.layout import Record
 from wire.node_info import NODE_INFO, node_description_text
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
+from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
 from wire.sma import SmaAttribute
 from wire.switch_info import SWITCH_INFO
 
@@ -67,3 +67,8 @@ class SmaClient:
         modifier = SL_TO_VL_MODIFIER.to_int(input_port=input_port, output_port=output_port)
         data = SL_TO_VL_MAPPING_TABLE.pack(vls)
         await self._mads.set(path, SmaAttribute.SL_TO_VL_MAPPING_TABLE, data, modifier)
+
+    async def set_vl_arbitration(self, path: Path, block: VLArbitrationBlock, port: int, entries: bytes) -> None:
+        """Sets a block of a VL arbitration list of a switch's port; an adapter's is 0."""
+        modifier = VL_ARBITRATION_MODIFIER.to_int(block=block, port=port)
+        await self._mads.set(path, SmaAttribute.VL_ARBITRATION_TABLE, entries, modifier)

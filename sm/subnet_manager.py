@@ -27,6 +27,7 @@ from sm.sma_client import SmaClient
 from sm.subnet import MANAGEMENT_PORT, Link, Subnet
 from sm.sweep import HeavySweep, Sweeper, find_change
 from sm.tasks import gather, start
+from sm.vl_arbitration import program_vl_arbitration
 from wire.codes import LID_PERMISSIVE, PortState
 from wire.layout import Record
 from wire.notice import TrapNumber, details_of
@@ -158,6 +159,7 @@ class SubnetManager:
                 if found.subnet.nodes[guid].is_switch:
                     await program_switch(self._sma, guid, tables[guid], *rest)
                 await program_sl_to_vl(self._sma, guid, *rest)
+                await program_vl_arbitration(self._sma, guid, *rest)
             except SmpError as error:
                 self._tell(Unsettled(str(error)))
                 return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from random import Random
 from typing import Literal
@@ -14,13 +14,15 @@ from cosim.experiments.experiment import Experiment
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
-from cosim.stimulus.injection import random_controls
+from cosim.stimulus.injection import random_controls, random_high_limit, random_vl_weight
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.topology.topology import Port
-from wire.codes import MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
+from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
+from wire.parameters import vl_arbitration_entries
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.stimulus import Control
+from wire.vl_arbitration import VlArbitration, VlWeight
 
 __all__ = ["CheckOptions", "Widths", "check_experiment", "check_scenario"]
 
@@ -37,7 +39,6 @@ _DEEP_BUFFER = 2_049
 """Blocks of a buffer of which not all can be announced at once."""
 
 _DEEP_SHARE = 0.1
-_VLS = (1, 2, 4, 8)
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 
 
@@ -134,7 +135,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
     numbers = range(1, options.ports + 1)
     # The first host has all VLs and the whole MTU.
     first = adapter(options.vls, options.mtu)
-    others = [adapter(other(options.vls, _VLS), other(options.mtu, _MTUS)) for _ in numbers[1:]]
+    others = [adapter(other(options.vls, DATA_VL_COUNTS), other(options.mtu, _MTUS)) for _ in numbers[1:]]
     return Scenario(
         name="check",
         cycles=options.cycles,
@@ -145,6 +146,17 @@ def check_scenario(options: CheckOptions) -> Scenario:
         links=tuple(link(port) for port in numbers),
         ports=tuple(settings(end) for port in numbers for end in (f"S[{port}]", f"H{port}")),
     )
+
+
+def _arbitration(options: CheckOptions) -> VlArbitration:
+    """What all ports begin with; each gets entries of its own later."""
+    random = Random(f"{options.seed}/arbitration")
+    most = min(vl_arbitration_entries(vls) for vls in DATA_VL_COUNTS if 1 < vls <= max(options.vls, 2))
+
+    def entries() -> tuple[VlWeight, ...]:
+        return tuple(random_vl_weight(random, options.vls) for _ in range(random.randint(0, most)))
+
+    return VlArbitration(entries(), entries(), random_high_limit(random))
 
 
 def _mixed(random: Random, count: int) -> list[Literal["1X", "4X"]]:
@@ -163,7 +175,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
         ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
     """
     scenario = check_scenario(options)
-    topology = scenario.topology
+    topology = replace(scenario.topology, vl_arbitration=_arbitration(options))
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     up = bus_bring_up(topology, settings)
     count = len(read_counters(topology, 0, details=True))

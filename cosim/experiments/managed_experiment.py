@@ -41,7 +41,8 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     """
     fabric, widths = scenario.fabric, [link.width_code for link in scenario.links]
     hosts = manager_hosts(fabric)
-    settings = SubnetSettings(activation_wait=ACTIVATION_WAIT, sl_to_vl=scenario.sl_to_vl)
+    sl_to_vl, arbitration = scenario.sl_to_vl, scenario.arbitration
+    settings = SubnetSettings(activation_wait=ACTIVATION_WAIT, sl_to_vl=sl_to_vl, vl_arbitration=arbitration)
     start = manager_start(widths)
     first = first_controls(fabric, widths, hosts)
     made = [
@@ -57,7 +58,8 @@ def managed_experiment(scenario: Scenario) -> Experiment:
             raise ScenarioError(
                 f"the Subnet Manager at {node_text(name)} does not bring its part of the fabric up: {reason}"
             )
-    topology = Topology(fabric, _lids(fabric, made, names), _tables(fabric, made), tuple(widths), scenario.sl_to_vl)
+    lids, tables = _lids(fabric, made, names), _tables(fabric, made)
+    topology = Topology(fabric, lids, tables, tuple(widths), sl_to_vl, arbitration)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
 

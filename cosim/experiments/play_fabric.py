@@ -17,7 +17,7 @@ from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import find_topology, packaged_topologies
 from toolchain.errors import UserError
-from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, max_pkt_len, mtu_bytes
+from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, LinkWidth, max_pkt_len, mtu_bytes
 from wire.flow_control import CREDIT_WINDOW
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeParameters, SwitchParameters
 
@@ -26,7 +26,6 @@ __all__ = ["SDR_CYCLE_NS", "CannotPlay", "Entry", "Into", "default_fabric", "giv
 SDR_CYCLE_NS: Final = 4.0
 _SWITCH: Final = "S"
 _MOST_PORTS: Final = 64
-_VLS: Final = (1, 2, 4, 8)
 _LFT_SIZE: Final = 1024
 _MOST_LIDS: Final = 0xC000
 _NARROW_BITS_PER_S: Final = 2_500_000_000
@@ -115,7 +114,7 @@ def default_fabric(surveyed: Survey, numbers: Iterable[int], cycle_ns: float) ->
     words = max((direction.longest for direction in directions.values()), default=0)
     mtu = next((mtu_bytes(code) for code in MTU if max_pkt_len(code) >= words), mtu_bytes(max(MTU)))
     used = max((direction.vls for direction in directions.values()), default=1)
-    vls = next((count for count in _VLS if count >= used), _VLS[-1])
+    vls = next((count for count in DATA_VL_COUNTS if count >= used), DATA_VL_COUNTS[-1])
     lft_size = min(_MOST_LIDS, max(_LFT_SIZE, 1 << max(table, default=1).bit_length()))
     switch = SwitchParameters(ports=ports, vls=vls, mtu=mtu, buffer_blocks=CREDIT_WINDOW, lft_size=lft_size)
     nodes: dict[str, NodeParameters] = {_SWITCH: switch}

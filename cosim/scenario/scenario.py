@@ -17,6 +17,7 @@ from cosim.scenario.pattern import check_pattern, partners
 from cosim.scenario.tables import (
     ANY_HOST,
     AnyFlow,
+    Arbitration,
     Drawing,
     Flow,
     Host,
@@ -39,7 +40,9 @@ from wire.parameters import (
     adapter_port,
     adapter_port_name,
     node_text,
+    vl_arbitration_entries,
 )
+from wire.vl_arbitration import VlArbitration
 
 __all__ = ["FLOW_KINDS", "Scenario"]
 
@@ -69,6 +72,7 @@ class Scenario(Table):
     seed: int = Field(default=0, ge=0, lt=1 << 64)
     sl_to_vl: tuple[int, ...] = tuple(range(SERVICE_LEVELS))
     """VL of each of the 16 SLs, modulo the data VLs of the link it leaves by."""
+    vl_arbitration: Arbitration | None = None
     switches: dict[str, Switch] = Field(default_factory=dict)
     hosts: dict[str, Host] = Field(default_factory=dict)
     links: tuple[Link, ...] = ()
@@ -109,6 +113,11 @@ class Scenario(Table):
         if not self.hosts:
             raise ValueError("hosts: none given, expected at least one")
         _check_references(self)
+        if self.arbitration is not None:
+            try:
+                self.arbitration.check_room(vl_arbitration_entries(node.vls) for node in self.nodes.values())
+            except ValueError as error:
+                raise ValueError(f"vl_arbitration: {error}") from None
         try:
             topology = self.topology
         except ValueError as error:
@@ -151,7 +160,12 @@ class Scenario(Table):
         """The fabric with its LIDs, widths and minimum-hop tables."""
         fabric, lids = self.fabric, self.lids
         widths = tuple(link.width_code for link in self.links)
-        return Topology(fabric, lids, forwarding_tables(fabric, lids), widths, self.sl_to_vl)
+        return Topology(fabric, lids, forwarding_tables(fabric, lids), widths, self.sl_to_vl, self.arbitration)
+
+    @property
+    def arbitration(self) -> VlArbitration | None:
+        """What every port with more than one data VL is to hold."""
+        return None if self.vl_arbitration is None else self.vl_arbitration.lists
 
     @property
     def packet_flows(self) -> tuple[Flow, ...]:

@@ -13,11 +13,13 @@ from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
 from wire.parameters import MAX_FLIGHT, MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
+from wire.vl_arbitration import VlArbitration, weights_of_text
 
 __all__ = [
     "ANY_HOST",
     "MOST_MESSAGE_BYTES",
     "AnyFlow",
+    "Arbitration",
     "Cycles",
     "Drawing",
     "ErrorKind",
@@ -279,6 +281,29 @@ class InjectedError(Table):
     """Row of the packet that is changed, or from which on it is cut off."""
     bit: int = Field(default=0, ge=0, le=31)
     """Bit of the row to flip, 0 the first on lane 0 (its most significant)."""
+
+
+def _weights(text: str) -> str:
+    weights_of_text(text)
+    return text
+
+
+class Arbitration(Table):
+    """`[vl_arbitration]`: lists as OpenSM's options have them, `VL:WEIGHT,...`."""
+
+    high: Annotated[str, AfterValidator(_weights)] = ""
+    low: Annotated[str, AfterValidator(_weights)] = ""
+    high_limit: int = Field(default=0, ge=0, le=255)
+
+    @model_validator(mode="after")
+    def _allowed(self) -> Self:
+        self.lists  # noqa: B018 - made to be checked
+        return self
+
+    @property
+    def lists(self) -> VlArbitration:
+        """What a port is to hold."""
+        return VlArbitration(weights_of_text(self.high), weights_of_text(self.low), self.high_limit)
 
 
 class PortSettings(Table):

@@ -12,9 +12,12 @@ from itertools import product
 from cosim.topology.topology import Port, Topology
 from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
 from wire.parameters import SwitchParameters
+from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.registers import (
     LFT_PAGE,
     PORT_RESET_VALUES,
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
     Counter,
     Detail,
     NodeRegister,
@@ -24,8 +27,10 @@ from wire.registers import (
     place_of_address,
     port_address,
     sl_to_vl_address,
+    vl_arbitration_address,
 )
 from wire.stimulus import Control, Operation
+from wire.vl_arbitration import VlArbitration
 
 __all__ = [
     "BUS_READ_CYCLES",
@@ -194,5 +199,17 @@ def _ports(topology: Topology) -> Iterator[tuple[int, int, int]]:
             wanted.append((PortRegister.OPERATIONAL_VLS, operational_vls(topology.vls(port))))
         if topology.mtu(port) != node.mtu:
             wanted.append((PortRegister.NEIGHBOR_MTU, int(mtu_code(topology.mtu(port)))))
+        if topology.vl_arbitration is not None and node.vls > 1:
+            yield from _arbitration(topology, port, topology.vl_arbitration)
         for register, value in wanted:
             yield topology.index[port.node], port_address(port.number, register), value
+
+
+def _arbitration(topology: Topology, port: Port, wanted: VlArbitration) -> Iterator[tuple[int, int, int]]:
+    """(node, address, value) of a port's VL arbitration."""
+    index = topology.index[port.node]
+    for first, entries in ((VL_ARBITRATION_LOW, wanted.low), (VL_ARBITRATION_HIGH, wanted.high)):
+        for place, entry in enumerate(entries):
+            value = VL_ARBITRATION_ENTRY.to_int(vl=entry.vl, weight=entry.weight)
+            yield index, vl_arbitration_address(port.number, first, place), value
+    yield index, port_address(port.number, PortRegister.VL_HIGH_LIMIT), wanted.high_limit

@@ -15,12 +15,22 @@ from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
-from wire.parameters import SwitchParameters, reset_cycles
+from wire.parameters import SwitchParameters, reset_cycles, vl_arbitration_entries
+from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
+from wire.vl_arbitration import VlWeight
 
-__all__ = ["RANDOM_KINDS", "link_error", "one_a_cycle", "random_controls", "scenario_controls"]
+__all__ = [
+    "RANDOM_KINDS",
+    "link_error",
+    "one_a_cycle",
+    "random_controls",
+    "random_high_limit",
+    "random_vl_weight",
+    "scenario_controls",
+]
 
 _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
@@ -159,6 +169,9 @@ _SWEEP_CYCLES = 4_096
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
+_ARBITRATION_GAP = (20, 800)
+_LIMIT_SHARE = 0.1
+_IN_USE_SHARE = 0.9
 _TYPICAL_ROWS = (2, 8, 64, 256)
 
 
@@ -172,7 +185,9 @@ def random_controls(
     injected: Counter[str] | None = None,
     reset_share: float = _RESET_SHARE,
 ) -> Iterator[Control]:
-    """Random host stalls and counter reads, and with `errors` all kinds of them, one operation a cycle.
+    """Random host stalls, counter reads, entries of VL arbitration lists, and with `errors` all kinds of them.
+
+    One operation a cycle.
 
     Ports that an error took down are armed and activated anew by a sweep that runs every few thousand cycles.
     What is drawn is counted in `injected` by kind. Of the outages, `reset_share` are nodes that are reset.
@@ -180,6 +195,7 @@ def random_controls(
     count = injected if injected is not None else Counter()
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
+    streams.append(_random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
     if errors:
         streams += [
             *(
@@ -221,6 +237,32 @@ def _random_reads(topology: Topology, random: Random, start: int, end: int) -> I
         port = random.choice(ports)
         address = registers.port_address(port.number, random.choice(list(registers.Counter)))
         yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
+
+
+def _random_arbitration(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Entries of lists, and limits, written while packets flow."""
+    ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
+    for cycle in _times(random, _ARBITRATION_GAP, start, end) if ports else ():
+        port = random.choice(ports)
+        vls = topology.fabric.nodes[port.node].vls
+        if random.random() < _LIMIT_SHARE:
+            yield write_port(topology, cycle, port, PortRegister.VL_HIGH_LIMIT, random_high_limit(random))
+            continue
+        first = random.choice((registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH))
+        entry = registers.vl_arbitration_address(port.number, first, random.randrange(vl_arbitration_entries(vls)))
+        one = random_vl_weight(random, vls)
+        yield write(cycle, topology.index[port.node], entry, VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight))
+
+
+def random_vl_weight(random: Random, vls: int) -> VlWeight:
+    """An entry of a list: small weights are overdrawn, some entries and VLs do not count."""
+    weight = random.choice((0, random.randint(1, 12), random.randint(1, 255)))
+    return VlWeight(random.randrange(vls) if random.random() < _IN_USE_SHARE else random.randrange(VL15), weight)
+
+
+def random_high_limit(random: Random) -> int:
+    """Of the high list: none, little, much, endless."""
+    return random.choice((0, 1, random.randint(2, 254), 255))
 
 
 def _random_row_errors(random: Random, direction: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:

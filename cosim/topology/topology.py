@@ -19,6 +19,7 @@ from wire.parameters import (
     port_text,
 )
 from wire.trace import port_source
+from wire.vl_arbitration import VlArbitration
 
 __all__ = [
     "Port",
@@ -156,6 +157,8 @@ class Topology:
     widths: tuple[int, ...]
     """Width code of each link."""
     sl_to_vl: tuple[int, ...]
+    vl_arbitration: VlArbitration | None = None
+    """What each port with more than one data VL holds; as at reset if not given."""
 
     @cached_property
     def index(self) -> dict[str, int]:

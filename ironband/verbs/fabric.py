@@ -20,12 +20,12 @@ from ironband.up_options import lft_size
 from ironband.verbs.network import Host, Network
 from ironband.verbs.pyverbs_error import PyverbsError, PyverbsUserError
 from toolchain.errors import UserError
+from wire.codes import DATA_VL_COUNTS
 from wire.parameters import AdapterParameters, SwitchParameters, adapter_port, node_text
 
 __all__ = ["Fabric"]
 
 _METHODS: Final[tuple[BringUpMethod, ...]] = get_args(BringUpMethod)
-_DATA_VLS: Final = (1, 2, 4, 8)
 _LONGEST_TIMEOUT: Final = (1 << 24) - 1
 
 
@@ -78,8 +78,8 @@ class Fabric(Network):
             raise PyverbsUserError(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
         if bring_up not in _METHODS:
             raise PyverbsUserError(f"bring_up {bring_up!r}: expected one of {', '.join(_METHODS)}")
-        if vls not in _DATA_VLS:
-            raise PyverbsUserError(f"vls {vls}: expected one of {', '.join(map(str, _DATA_VLS))}")
+        if vls not in DATA_VL_COUNTS:
+            raise PyverbsUserError(f"vls {vls}: expected one of {', '.join(map(str, DATA_VL_COUNTS))}")
         if capture_at and capture is None:
             raise PyverbsUserError(f"capture_at {', '.join(capture_at)}: expected capture, the file, too")
         self.topology = str(topology)

@@ -19,7 +19,13 @@ from wire.mad import MadMethod, MadStatus, mad_data
 from wire.node_info import NODE_INFO, node_description
 from wire.notice import ProducerType, TrapNumber, notice
 from wire.port_info import LINK_SPEED_ALL, LINK_WIDTH_ALL, PORT_INFO, PORT_INFO_MODIFIER
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
+from wire.port_tables import (
+    SL_TO_VL_MAPPING_TABLE,
+    SL_TO_VL_MODIFIER,
+    VL_ARBITRATION_MODIFIER,
+    VL_ARBITRATION_TABLE,
+    VLArbitrationBlock,
+)
 from wire.sma import SmaAttribute
 from wire.smp import SMP_DIRECTED_ROUTE, smp_request, smp_response, unpack_smp
 from wire.switch_info import SWITCH_INFO
@@ -51,6 +57,8 @@ class SmaNode:
         )
         self.lft = bytearray([LFT_NO_ROUTE]) * lft_cap
         self.sl_to_vl: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.vl_arbitration: dict[tuple[int, VLArbitrationBlock], tuple[int, ...]] = {}
+        """By port, 0 of an adapter, and block: the entries."""
         self.ports = {
             number: PORT_INFO.record(
                 local_port_num=number,
@@ -332,6 +340,11 @@ class SmaFabric:
                 ports = SL_TO_VL_MODIFIER.from_int(modifier)
                 assert node.node.is_switch == bool(ports.output_port)
                 node.sl_to_vl[ports.input_port, ports.output_port] = SL_TO_VL_MAPPING_TABLE.unpack(data)
+                return data, 0
+            case SmaAttribute.VL_ARBITRATION_TABLE:
+                which = VL_ARBITRATION_MODIFIER.from_int(modifier)
+                assert node.node.is_switch == bool(which.port)
+                node.vl_arbitration[which.port, VLArbitrationBlock(which.block)] = VL_ARBITRATION_TABLE.unpack(data)
                 return data, 0
         if not node.node.is_switch:
             return b"", MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED

@@ -153,10 +153,14 @@ def test_a_register_that_slipped_is_right_again_afterwards():
     assert len(slipped) <= 1, "two at once"
 
 
-def test_without_errors_hosts_still_pause_and_counters_are_still_read():
+def test_without_errors_hosts_still_pause_counters_are_read_and_arbitration_changes():
     experiment = check_experiment(CheckOptions(cycles=20_000))
     controls = list(random_controls(experiment.topology, 1, 0, 100_000, errors=False))
-    assert {control.operation for control in controls} == {Operation.RECV_STALL, Operation.BUS_READ}
+    assert {control.operation for control in controls} == {
+        Operation.RECV_STALL,
+        Operation.BUS_READ,
+        Operation.BUS_WRITE,
+    }
 
 
 def test_the_same_seed_gives_the_same_operations():

@@ -1,0 +1,72 @@
+"""VL arbitration lists, written to the ports that arbitrate (IBTA vol 1, 7.6.9 and 14.2.5.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sm.discovery import Findings
+from sm.events import SetRefused, Tell, Unsettled
+from sm.mad_client import RefusedError
+from sm.programming import Programmed
+from sm.settings import SubnetSettings
+from sm.sma_client import SmaClient
+from sm.subnet import End
+from sm.tasks import gather
+from wire.port_tables import VL_ARBITRATION_ENTRY, VL_ARBITRATION_TABLE, VLArbitrationBlock
+
+__all__ = ["program_vl_arbitration"]
+
+_BLOCK: Final = VL_ARBITRATION_TABLE.count
+
+
+async def program_vl_arbitration(
+    sma: SmaClient, guid: int, found: Findings, settings: SubnetSettings, programmed: Programmed, tell: Tell
+) -> None:
+    """Writes the lists of each linked port of a node that has some, where they are not what is known to be there.
+
+    A port with less room than a list has entries is reported, and keeps what it has.
+
+    Raises:
+        SmpError: the node does not answer.
+    """
+
+    async def write(end: End, block: VLArbitrationBlock, entries: bytes) -> None:
+        port = end.port if found.subnet.nodes[guid].is_switch else 0
+        try:
+            await sma.set_vl_arbitration(found.path(end), block, port, entries)
+        except RefusedError as error:
+            tell(SetRefused(str(error)))
+        programmed.vl_arbitration[end, block] = entries
+
+    await gather(
+        [
+            write(end, block, entries)
+            for end, block, entries in _wanted(guid, found, settings, tell)
+            if programmed.vl_arbitration.get((end, block)) != entries
+        ]
+    )
+
+
+def _wanted(
+    guid: int, found: Findings, settings: SubnetSettings, tell: Tell
+) -> Iterator[tuple[End, VLArbitrationBlock, bytes]]:
+    """The blocks of each linked port."""
+    lists = settings.vl_arbitration
+    if lists is None:
+        return
+    for port, _far in found.subnet.neighbours(guid):
+        end = End(guid, port)
+        for priority, entries, first in (
+            ("low", lists.low, VLArbitrationBlock.LOW_0_31),
+            ("high", lists.high, VLArbitrationBlock.HIGH_0_31),
+        ):
+            room = found.ports[end][f"vl_arbitration_{priority}_cap"]
+            if room and len(entries) > room:
+                tell(Unsettled(f"{priority} list of VL arbitration: {len(entries)} entries, {end} has room for {room}"))
+                continue
+            packed = [VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight) for one in entries]
+            packed += [0] * (room - len(packed))
+            for half in range(-(-room // _BLOCK)):
+                block = VL_ARBITRATION_TABLE.pack(packed[half * _BLOCK : (half + 1) * _BLOCK])
+                yield end, VLArbitrationBlock(first + half), block
