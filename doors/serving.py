@@ -41,7 +41,7 @@ class ServeTask:
         compared: whether the golden model runs beside RTL and is compared.
         link_down_timeout: cycles that ports wait for a link to come back.
         seed: draws traffic and errors.
-        managed: whether our own Subnet Manager brings the fabric up, and looks after it.
+        settings: of our own Subnet Manager, which brings the fabric up and looks after it; without, another will.
         addresses: the ports' IP addresses, as `doors.rdma_cm.address_file` reads them; without, their LIDs say.
     """
 
@@ -52,7 +52,7 @@ class ServeTask:
     compared: bool = True
     link_down_timeout: int = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
     seed: int = 0
-    managed: bool = False
+    settings: SubnetSettings | None = None
     addresses: Mapping[IPv4Address, str] | None = None
 
 
@@ -72,7 +72,7 @@ def make_door(
         patience=_CROWD * smp_timeout(task.fabric),
         window=smp_window(task.fabric),
         controls=controls,
-        settings=SubnetSettings(light_sweep_period=None) if task.managed else None,
+        settings=task.settings,
         ready=ready,
         tell=tell,
         addresses=task.addresses,

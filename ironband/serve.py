@@ -19,11 +19,14 @@ from ironband.up_options import (
     lft_size,
     link_down_timeout_option,
     manager_host,
+    qos_option,
+    read_qos,
     rtl_nodes,
     rtl_option,
     sim_option,
 )
 from sm.lids import MAX_LMC
+from sm.settings import SubnetSettings
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port
 
 __all__ = ["serve"]
@@ -57,6 +60,7 @@ __all__ = ["serve"]
     help="Lines ADDRESS HOST[PORT]: the ports' IP addresses.  [default: 127.87.0.0 and the LID]",
 )
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
+@qos_option
 @link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
 @click.option("--operations", is_flag=True, help="In the end, tell how long programs' operations took in the fabric.")
@@ -73,6 +77,7 @@ def serve(
     where: Path | None,
     addresses: Path | None,
     vls: int,
+    qos: Path | None,
     link_down_timeout: int,
     seed: int,
     operations: bool,
@@ -103,6 +108,9 @@ def serve(
         if len(set(machine)) < len(machine):
             raise click.UsageError(f"--at {host}: expected each host once")
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
+        if qos is not None and bring_up != "sm":
+            raise click.UsageError(f"--qos {qos}: expected --bring-up sm, the manager that reads it")
+        settings = read_qos(qos, SubnetSettings(light_sweep_period=None))
         given = None if addresses is None else read_addresses(addresses, _ports(made.fabric))
         if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")
@@ -120,7 +128,7 @@ def serve(
                 compared=not alone,
                 link_down_timeout=link_down_timeout,
                 seed=seed,
-                managed=bring_up == "sm",
+                settings=settings if bring_up == "sm" else None,
                 addresses=given,
             )
             with link_capture(made.fabric, made.widths, capture_file, capture_at) as taps:

@@ -13,7 +13,7 @@ from cosim.experiments.subnet_task import SubnetTask
 from cosim.topology.subnet_fabric import fabric_of, out_of_reach
 from cosim.topology.topology_file import packaged_topologies, read_topology
 from ironband.capture_options import capture_options
-from ironband.common import FILE, SEED, STDOUT, input_errors, json_option, work_directory, write_json
+from ironband.common import FILE, SEED, STDOUT, VLS, input_errors, json_option, work_directory, write_json
 from ironband.inputs import topology_asked
 from ironband.up_options import (
     ROUTING_ENGINES,
@@ -22,14 +22,16 @@ from ironband.up_options import (
     link_down_timeout_option,
     link_failure,
     manager_host,
+    qos_option,
     read_guid2lid,
+    read_qos,
     rtl_nodes,
     rtl_option,
     sim_option,
 )
 from sm.lids import MAX_LMC
 from toolchain.atomic_files import output_file
-from wire.parameters import SwitchParameters
+from wire.parameters import AdapterParameters, SwitchParameters
 
 __all__ = ["up"]
 
@@ -60,6 +62,8 @@ __all__ = ["up"]
     metavar="FILE",
     help="Give out the LIDs of FILE, if it is there, and write to it which ones were given out.",
 )
+@qos_option
+@click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @click.option("--seed", type=SEED, help="Draws the cycle in which the Subnet Manager begins.")
 @capture_options
 @json_option
@@ -74,6 +78,8 @@ def up(
     link_down_timeout: int,
     discover: Path | None,
     guid2lid: Path | None,
+    qos: Path | None,
+    vls: int,
     seed: int | None,
     capture_file: str | None,
     capture_at: tuple[str, ...],
@@ -87,14 +93,24 @@ def up(
     with input_errors():
         path = topology_asked(topology)
         json_path = None if json_file in (None, STDOUT) else Path(json_file)
-        files = (("TOPOLOGY", path), ("--discover", discover), ("--guid2lid", guid2lid), ("--json", json_path))
+        files = (
+            ("TOPOLOGY", path),
+            ("--discover", discover),
+            ("--guid2lid", guid2lid),
+            ("--qos", qos),
+            ("--json", json_path),
+        )
         check_distinct(files)
         for file in (discover, guid2lid):
             if file is not None:
                 output_file(file)
         described = read_topology(path)
         lids = {} if guid2lid is None else read_guid2lid(guid2lid)
-        made = fabric_of(described, SwitchParameters(lft_size=lft_size(described.subnet, lids, lmc)))
+        made = fabric_of(
+            described,
+            SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, lids, lmc)),
+            AdapterParameters(vls=vls),
+        )
         host = manager_host(made.fabric, sm)
         apart = out_of_reach(made.fabric, host)
         task = SubnetTask(
@@ -106,7 +122,7 @@ def up(
             lids=lids,
             seed=seed,
         )
-        task = replace(task, settings=replace(task.settings, routing=ROUTING_ENGINES[routing], lmc=lmc))
+        task = replace(task, settings=read_qos(qos, replace(task.settings, routing=ROUTING_ENGINES[routing], lmc=lmc)))
         if fail is not None:
             task = replace(task, failure=link_failure(task, fail, link_down_timeout, apart))
 
@@ -138,6 +154,8 @@ def up(
             "--fail": fail,
             "--link-down-timeout": None if fail is None else link_down_timeout,
             "--guid2lid": guid2lid,
+            "--qos": qos,
+            "--vls": None if vls == 1 else vls,
             "--seed": seed,
         }
         given = (word for name, value in options.items() if value is not None for word in (name, str(value)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +15,10 @@ from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import is_end, named, no_such_node, parse_end
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
+from sm.qos_options import QosOptionsError, parse_qos_options
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
-from sm.settings import RoutingEngine
+from sm.settings import RoutingEngine, SubnetSettings
 from sm.subnet import Subnet
 from wire.codes import LID_UNICAST_MAX
 from wire.node_info import NodeType
@@ -37,7 +39,9 @@ __all__ = [
     "link_down_timeout_option",
     "link_failure",
     "manager_host",
+    "qos_option",
     "read_guid2lid",
+    "read_qos",
     "rtl_nodes",
     "rtl_option",
     "sim_option",
@@ -64,6 +68,13 @@ def link_down_timeout_option(text: str) -> Callable[[Any], Any]:
         help=text,
     )
 
+
+qos_option = click.option(
+    "--qos",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...).",
+)
 
 ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {"min-hop": min_hop, "up-down": up_down}
 """Of `--routing`."""
@@ -110,6 +121,23 @@ def read_guid2lid(path: Path) -> dict[int, LidRange]:
     except UnicodeDecodeError as error:
         raise Guid2LidError(f"{path}: byte {error.start} is not UTF-8, expected a guid2lid file") from None
     return parse_guid2lid(text, str(path))
+
+
+def read_qos(path: Path | None, settings: SubnetSettings) -> SubnetSettings:
+    """Settings with what a file of OpenSM's options says of quality of service.
+
+    Raises:
+        QosOptionsError: it cannot be read, or says what is not allowed.
+    """
+    if path is None:
+        return settings
+    try:
+        options = parse_qos_options(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise QosOptionsError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise QosOptionsError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's options") from None
+    return replace(settings, max_vls=options.max_vls, sl_to_vl=options.sl_to_vl, vl_arbitration=options.vl_arbitration)
 
 
 def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:

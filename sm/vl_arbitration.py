@@ -8,6 +8,7 @@ from typing import Final
 from sm.discovery import Findings
 from sm.events import SetRefused, Tell, Unsettled
 from sm.mad_client import RefusedError
+from sm.port_settings import operational_vl_count
 from sm.programming import Programmed
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
@@ -25,7 +26,8 @@ async def program_vl_arbitration(
 ) -> None:
     """Writes the lists of each linked port of a node that has some, where they are not what is known to be there.
 
-    A port with less room than a list has entries is reported, and keeps what it has.
+    A list that is too long for a port is written without the entries that do not count there; a port that has less room
+    than that is reported, and keeps what it has.
 
     Raises:
         SmpError: the node does not answer.
@@ -62,6 +64,9 @@ def _wanted(
             ("high", lists.high, VLArbitrationBlock.HIGH_0_31),
         ):
             room = found.ports[end][f"vl_arbitration_{priority}_cap"]
+            if len(entries) > room:
+                used = operational_vl_count(found, end, settings)
+                entries = tuple(one for one in entries if one.weight and one.vl < used)
             if room and len(entries) > room:
                 tell(Unsettled(f"{priority} list of VL arbitration: {len(entries)} entries, {end} has room for {room}"))
                 continue

@@ -39,10 +39,10 @@ class VlArbitration:
     def __post_init__(self) -> None:
         for name, entries in (("high", self.high), ("low", self.low)):
             if len(entries) > MOST_ENTRIES:
-                raise ValueError(f"{name}: {len(entries)} entries, expected at most {MOST_ENTRIES}")
+                raise ValueError(f"{name} list: {len(entries)} entries, expected at most {MOST_ENTRIES}")
             for vl, weight in entries:
                 if not (0 <= vl < VL15 and 0 <= weight <= _MOST):
-                    raise ValueError(f"{name}: {vl}:{weight}: expected VL:WEIGHT with a VL 0..14 and a weight 0..255")
+                    raise ValueError(f"{vl}:{weight}: expected VL:WEIGHT with a VL 0..14 and a weight 0..255")
         if not 0 <= self.high_limit <= _MOST:
             raise ValueError(f"high_limit {self.high_limit}: expected 0..255")
 
@@ -55,7 +55,7 @@ class VlArbitration:
         least = min((room for room in entries if room), default=MOST_ENTRIES)
         for name, found in (("high", self.high), ("low", self.low)):
             if len(found) > least:
-                raise ValueError(f"{name}: {len(found)} entries, expected at most the {least} of a port's list")
+                raise ValueError(f"{name} list: {len(found)} entries, expected at most the {least} of a port's list")
 
 
 def weights_of_text(text: str) -> tuple[VlWeight, ...]:

@@ -5,6 +5,7 @@ import pytest
 from doors.door import Door, NotUp
 from doors.mads.own_manager import OwnManager
 from doors.serving import ServeTask, make_door, make_lab, serve_fabric
+from sm.settings import SubnetSettings
 from wire.codes import LinkWidth
 from wire.mad import MadMethod
 from wire.mad_packet import smp_of
@@ -17,7 +18,7 @@ FABRIC = FabricParameters(
     {"S": SwitchParameters(ports=2), "A": AdapterParameters(), "B": AdapterParameters()},
     (LinkParameters("S", 1, "A", 1), LinkParameters("S", 2, "B", 1)),
 )
-TASK = ServeTask(FABRIC, (LinkWidth.X4, LinkWidth.X4), managed=True)
+TASK = ServeTask(FABRIC, (LinkWidth.X4, LinkWidth.X4), settings=SubnetSettings(light_sweep_period=None))
 
 
 @pytest.fixture

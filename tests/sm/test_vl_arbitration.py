@@ -7,13 +7,14 @@ from sm.settings import SubnetSettings
 from sm.vl_arbitration import program_vl_arbitration
 from tests.sm.subnets import HOST_GUID, SWITCH_GUID, star
 from tests.sm.test_programming import Bench
+from wire.codes import operational_vls
 from wire.port_tables import VLArbitrationBlock
 from wire.vl_arbitration import VlArbitration, VlWeight
 
 LISTS = VlArbitration(high=(VlWeight(1, 4),), low=(VlWeight(0, 8), VlWeight(2, 16)), high_limit=7)
 
 
-def bench(entries, lists=LISTS):
+def bench(entries, vls=4):
     """Nodes whose ports hold lists of so many entries."""
 
     def prepare(fabric):
@@ -21,7 +22,7 @@ def bench(entries, lists=LISTS):
             for port in node.ports:
                 node.change(port, vl_arbitration_high_cap=entries, vl_arbitration_low_cap=entries)
 
-    return Bench(star(), SubnetSettings(vl_arbitration=lists), prepare)
+    return Bench(star(), SubnetSettings(vl_arbitration=LISTS), prepare, vls=operational_vls(vls))
 
 
 def program(made, guid):
@@ -61,6 +62,12 @@ def test_a_port_without_lists_is_left_alone_and_one_with_too_little_room_reporte
     assert {block for _port, block in program(made, HOST_GUID)} == {VLArbitrationBlock.HIGH_0_31}
     assert [type(event) for event in made.events] == [Unsettled]
     assert "low list of VL arbitration: 2 entries" in str(made.events[0])
+
+
+def test_a_list_too_long_for_a_port_loses_the_entries_that_do_not_count_there():
+    made = bench(1, vls=1)
+    assert program(made, HOST_GUID)[0, VLArbitrationBlock.LOW_0_31][0] == 0x0008
+    assert not made.events
 
 
 def test_the_limit_of_high_priority_is_a_field_of_portinfo():

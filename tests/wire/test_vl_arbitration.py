@@ -18,12 +18,12 @@ def test_another_text_is_refused_by_what_is_wrong_in_it(text):
 
 @pytest.mark.parametrize("entry", [VlWeight(15, 4), VlWeight(0, 256)])
 def test_vl15_is_not_arbitrated_and_a_weight_has_a_byte(entry):
-    with pytest.raises(ValueError, match=f"low: {entry.vl}:{entry.weight}: expected"):
+    with pytest.raises(ValueError, match=f"{entry.vl}:{entry.weight}: expected"):
         VlArbitration(low=(entry,))
 
 
 def test_a_list_longer_than_a_ports_is_refused():
     lists = VlArbitration(high=(VlWeight(0, 1),) * 9)
     lists.check_room([16, 0, 0])
-    with pytest.raises(ValueError, match="high: 9 entries, expected at most the 8"):
+    with pytest.raises(ValueError, match="high list: 9 entries, expected at most the 8"):
         lists.check_room([16, 8])
