@@ -5,6 +5,8 @@ from typing import Final
 from wire.flow_control import FLOW_CONTROL
 from wire.headers import LRH
 from wire.packet import BLOCK_BYTES
+from wire.port_info import PORT_INFO
+from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.symbols import LANES
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "SLOT_BITS",
     "SL_BITS",
     "VL_BITS",
+    "VL_LIMIT_BITS",
+    "VL_WEIGHT_BITS",
 ]
 
 LENGTH_BITS: Final = LRH["pkt_len"].width
@@ -38,6 +42,10 @@ SL_BITS: Final = LRH["sl"].width
 
 SLOT_BITS: Final = VL_BITS
 """A slot: a data VL, or their number for VL15."""
+
+VL_WEIGHT_BITS: Final = VL_ARBITRATION_ENTRY["weight"].width
+
+VL_LIMIT_BITS: Final = PORT_INFO["vl_high_limit"].width
 
 CREDIT_BITS: Final = FLOW_CONTROL["fccl"].width
 """All counts of blocks on the wires are modulo 4096."""

@@ -47,7 +47,7 @@ def connect_crossing(
     """
     vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
     outputs = [Output(vls) for _ in ports]
-    m.submodules.matcher = matcher = Matcher(len(inputs), count, vls)
+    m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
     m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls)
     phase, wide = Signal(2), Signal(count)
     facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))
@@ -92,6 +92,7 @@ def connect_crossing(
     for o, (port, output) in enumerate(zip(ports, outputs, strict=True)):
         m.submodules[f"output_{o}"] = output
         connect(m, port.sending, output.port)
+        connect(m, port.vl_arbitration, matcher.vl_arbitration[o])
         m.d.comb += [
             port.phase.eq(phase),
             port.send.eq(crossbar.sends[o]),

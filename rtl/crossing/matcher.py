@@ -2,9 +2,10 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.vl_arbiter import VlArbiter
+from rtl.crossing.vl_arbiter import VlArbiter, VlTurns
+from rtl.link.port import VlArbitrationSignature
 from rtl.rotation import RotatingChoice, behind, first_from, select
 
 __all__ = ["Grant", "Matcher"]
@@ -13,8 +14,11 @@ __all__ = ["Grant", "Matcher"]
 class Grant(wiring.Component):
     """One output: what it sends if it is available, and the input to which it offers a grant.
 
-    An output whose offer was accepted is not available in the next cycle, so its pointers have that
-    cycle to move on.
+    An output whose offer was accepted is not available in the next two cycles, so its pointers, and the order of its
+    VLs, have these to move on.
+
+    Args:
+        of_port: the output is a port's: its VLs are in the order of VL arbitration, not in turns.
 
     Members:
         eligible: for each slot, the mask of inputs with an eligible head.
@@ -24,11 +28,13 @@ class Grant(wiring.Component):
         slot: its slot, one-hot, whenever there is an offer.
         flow_control: a flow control packet is sent instead.
         accepted: the input that accepts, one-hot, or none.
+        vl_arbitration: of the port.
     """
 
-    def __init__(self, inputs: int, vls: int) -> None:
+    def __init__(self, inputs: int, vls: int, *, of_port: bool) -> None:
         self.inputs = inputs
         self.vls = vls
+        self.of_port = of_port
         super().__init__(
             {
                 "eligible": In(data.ArrayLayout(inputs, vls + 1)),
@@ -39,6 +45,7 @@ class Grant(wiring.Component):
                 "slot": Out(vls + 1),
                 "flow_control": Out(1),
                 "accepted": In(inputs),
+                **({"vl_arbitration": In(VlArbitrationSignature)} if of_port else {}),
             }
         )
 
@@ -46,7 +53,9 @@ class Grant(wiring.Component):
         """VL15, urgent flow control, data, other flow control."""
         m = Module()
         vls = self.vls
-        m.submodules.vl_arbiter = vl_arbiter = VlArbiter(vls)
+        m.submodules.vl_arbiter = vl_arbiter = VlArbiter(vls) if self.of_port and vls > 1 else VlTurns(vls)
+        if isinstance(vl_arbiter, VlArbiter):
+            connect(m, flipped(self.vl_arbitration), vl_arbiter.port)
         accepted = Signal(self.inputs)
         slot_before = Signal(vls + 1)
         places = Signal(data.ArrayLayout(self.inputs, vls + 1))  # each slot's turn among the inputs
@@ -89,17 +98,19 @@ class Matcher(wiring.Component):
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
             availability aside.
         inputs_available, outputs_available: masks. An output that was matched in a cycle is not
-            available in the next.
+            available in the next two.
         urgent, changed: masks of outputs with flow control packets to send.
+        vl_arbitration: of the outputs that are ports', which are the first.
         matched: mask of inputs that send.
         output_of: for each input the output that it sends to, one-hot, or none.
         slot_of: for each output its slot, one-hot; anything if it is not matched.
         flow_control: mask of outputs that send a flow control packet.
     """
 
-    def __init__(self, inputs: int, outputs: int, vls: int) -> None:
+    def __init__(self, inputs: int, outputs: int, ports: int, vls: int) -> None:
         self.inputs = inputs
         self.outputs = outputs
+        self.ports = ports
         self.vls = vls
         slots = vls + 1
         super().__init__(
@@ -109,6 +120,7 @@ class Matcher(wiring.Component):
                 "outputs_available": In(outputs),
                 "urgent": In(outputs),
                 "changed": In(outputs),
+                "vl_arbitration": In(VlArbitrationSignature).array(ports),
                 "matched": Out(inputs),
                 "output_of": Out(data.ArrayLayout(outputs, inputs)),
                 "slot_of": Out(data.ArrayLayout(slots, outputs)),
@@ -120,10 +132,12 @@ class Matcher(wiring.Component):
         """Grant at each output, accept at each input."""
         m = Module()
         inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
-        grants = [Grant(self.inputs, self.vls) for _ in outputs]
+        grants = [Grant(self.inputs, self.vls, of_port=number < self.ports) for number in outputs]
         accepts = [RotatingChoice(self.outputs) for _ in inputs]
         for number, grant in enumerate(grants):
             m.submodules[f"grant_{number}"] = grant
+            if grant.of_port:
+                connect(m, flipped(self.vl_arbitration[number]), grant.vl_arbitration)
             for slot in slots:
                 column = Cat(self.requests[i][slot][number] for i in inputs)
                 m.d.comb += grant.eligible[slot].eq(column & self.inputs_available)

@@ -1,15 +1,26 @@
-"""VL arbitration of an output: which data VL sends next (IBTA vol 1, 7.6.9)."""
+"""VL arbitration of an output: which data VL sends next (IBTA vol 1, 7.6.9; docs/pipeline.md, section 7.1)."""
 
-from amaranth.hdl import Module
-from amaranth.lib import wiring
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.rotation import RotatingChoice
+from rtl.link.port import VlArbitrationSignature
+from rtl.rotation import RotatingChoice, behind, first_from, number_of, select
+from rtl.widths import NEED_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
+from wire.packet import BLOCK_BYTES
+from wire.parameters import vl_arbitration_entries
 
-__all__ = ["VlArbiter"]
+__all__ = ["VlArbiter", "VlList", "VlTurns"]
+
+_NO_LIMIT: Final = (1 << VL_LIMIT_BITS) - 1
+_LIMIT_SHIFT: Final = (4096 // BLOCK_BYTES).bit_length() - 1
+"""The limit is in 4096 bytes; all else in blocks."""
 
 
-class VlArbiter(wiring.Component):
+class VlTurns(wiring.Component):
     """Every VL in turn, a packet at a time.
 
     Members:
@@ -36,3 +47,182 @@ class VlArbiter(wiring.Component):
             self.chosen.eq(turn.chosen),
         ]
         return m
+
+
+class VlList(wiring.Component):
+    """One of an output's two lists: the entries of each VL, and how far it has come.
+
+    Args:
+        vls: data VLs.
+        entries: of the list.
+
+    Members:
+        write, written, vl, weight: the number of an entry that is written, and what it is from the next cycle on.
+        of_vl: for each VL the mask of its entries that count.
+        place: the mask of the entries from the first of the sequence to the last of the list.
+        charge, charged, blocks: so many blocks are charged to this entry; seen in `place` in the next cycle.
+    """
+
+    def __init__(self, vls: int, entries: int) -> None:
+        self.vls = vls
+        self.entries = entries
+        super().__init__(
+            {
+                "write": In(1),
+                "written": In(range(entries)),
+                "vl": In(VL_BITS),
+                "weight": In(VL_WEIGHT_BITS),
+                "of_vl": Out(data.ArrayLayout(entries, vls)),
+                "place": Out(entries),
+                "charge": In(1),
+                "charged": In(range(entries)),
+                "blocks": In(NEED_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """The order looks at masks. Weights are in a memory: one is wanted at a time, of an entry that was written."""
+        m = Module()
+        with m.If(self.write):
+            for vl in range(self.vls):
+                counts = (self.vl == vl) & (self.weight != 0)
+                m.d.sync += self.of_vl[vl].bit_select(self.written, 1).eq(counts)
+        m.submodules.weights = weights = Memory(shape=VL_WEIGHT_BITS, depth=self.entries, init=[])
+        writer = weights.write_port()
+        reader = weights.read_port(domain="comb")
+        m.d.comb += [
+            writer.en.eq(self.write),
+            writer.addr.eq(self.written),
+            writer.data.eq(self.weight),
+            reader.addr.eq(self.charged),
+        ]
+
+        at = Signal(range(self.entries), init=self.entries - 1)
+        remains = Signal(VL_WEIGHT_BITS)
+        goes_on = remains.any()
+        m.d.comb += self.place.eq(Cat((at < entry) | ((at == entry) & goes_on) for entry in range(self.entries)))
+        with m.If(self.charge):
+            weight = Mux((at == self.charged) & goes_on, remains, reader.data)
+            m.d.sync += [at.eq(self.charged), remains.eq(_less(weight, self.blocks))]
+        return m
+
+
+def _less(blocks: Value, sent: Value) -> Value:
+    """What remains of so many blocks, at least 0."""
+    return Mux(blocks > sent, blocks - sent, 0)[: len(blocks)]
+
+
+def _key_layout(entries: int) -> data.StructLayout:
+    """What puts VLs in order: the lower key is before the higher.
+
+    `number`, `wrapped`: the number of its entry, or the VL's own, and whether that is before the list's place, or
+    vl_ptr's. `second`: only the list has it that comes second. `unlisted`: neither has it.
+    """
+    return data.StructLayout({"number": range(entries), "wrapped": 1, "second": 1, "unlisted": 1})
+
+
+class VlArbiter(wiring.Component):
+    """The VLs of a port with several, by its two lists.
+
+    g is the cycle of a choice. The order of the VLs is made before: each VL has its key at g-1, and all that is left
+    for g is which of two VLs comes before the other. Between g-2 and g nothing that the order follows from moves but by
+    a write of an entry.
+
+    Members:
+        eligible, chosen: see `VlTurns` (cycle g).
+        serve, served: likewise (g+1). The next choice that counts is at g+3 at the earliest.
+        port: entries as they are written, the limit, and what is charged (g+3).
+    """
+
+    def __init__(self, vls: int) -> None:
+        self.vls = vls
+        self.entries = vl_arbitration_entries(vls)
+        super().__init__(
+            {
+                "eligible": In(vls),
+                "chosen": Out(vls),
+                "serve": In(1),
+                "served": In(vls),
+                "port": In(VlArbitrationSignature),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Keys, order, choice; then what the packet that goes is charged to."""
+        m = Module()
+        vls, layout = range(self.vls), _key_layout(self.entries)
+        m.submodules.low, m.submodules.high = VlList(self.vls, self.entries), VlList(self.vls, self.entries)
+        spent = Signal()
+
+        # g-2: keys.
+        last, last_now = Signal(self.vls), Signal(self.vls)
+        m.d.comb += last_now.eq(Mux(self.serve, self.served, last))
+        m.d.sync += last.eq(last_now)
+        in_turn = behind(m, last_now)
+        at_reset = [{"number": vl, "wrapped": 1, "unlisted": 1} for vl in vls]
+        keys = Signal(data.ArrayLayout(layout, self.vls), init=at_reset)
+        for vl in vls:
+            self._find_key(m, vl, keys[vl], spent, in_turn[vl])
+
+        # g-1: order.
+        before = {(u, v): Signal(init=1, name=f"before_{u}_{v}") for v in vls for u in range(v)}
+        keys_before = Signal.like(keys)
+        m.d.sync += [first.eq(keys[u].as_value() < keys[v].as_value()) for (u, v), first in before.items()]
+        m.d.sync += keys_before.eq(keys)
+
+        # g: the VL that none is before.
+        for v in vls:
+            lower = Cat(self.eligible[u] & before[u, v] for u in range(v))
+            higher = Cat(self.eligible[u] & ~before[v, u] for u in range(v + 1, self.vls))
+            m.d.comb += self.chosen[v].eq(self.eligible[v] & ~Cat(lower, higher).any())
+
+        # g+1: its key, to be kept until g+3.
+        key, goes = Signal(layout), Signal(layout)
+        m.d.sync += key.eq(select(self.chosen, [keys_before[vl].as_value() for vl in vls]))
+        with m.If(self.serve):
+            m.d.sync += goes.eq(key)
+        self._charge(m, goes, spent)
+        return m
+
+    def _find_key(self, m: Module, vl: int, key: data.View, spent: Value, in_turn: Value) -> None:
+        """A VL's key, of the list by which it is in the order."""
+        low, high = m.submodules.low, m.submodules.high
+        in_low, in_high, by_high = (Signal(name=f"{name}_{vl}") for name in ("in_low", "in_high", "by_high"))
+        m.d.comb += [
+            in_low.eq(low.of_vl[vl].any()),
+            in_high.eq(high.of_vl[vl].any()),
+            by_high.eq(in_high & ~(spent & in_low)),
+        ]
+        listed = in_low | in_high
+        entries, place = Mux(by_high, high.of_vl[vl], low.of_vl[vl]), Mux(by_high, high.place, low.place)
+        m.d.sync += [
+            key.number.eq(Mux(listed, number_of(first_from(m, entries, place)), vl)),
+            key.wrapped.eq(Mux(listed, ~(entries & place).any(), ~in_turn)),
+            key.second.eq(listed & (by_high == spent)),
+            key.unlisted.eq(~listed),
+        ]
+
+    def _charge(self, m: Module, goes: data.View, spent: Signal) -> None:
+        """The lists, and the high list's allowance, which is `spent` where the low list comes first."""
+        port = self.port
+        charged, by_high = port.charged & ~goes.unlisted, goes.second == spent
+        for of_list, is_high in ((m.submodules.low, 0), (m.submodules.high, 1)):
+            m.d.comb += [
+                of_list.write.eq(port.entry.write & (port.entry.high == is_high)),
+                of_list.written.eq(port.entry.number),
+                of_list.vl.eq(port.entry.vl),
+                of_list.weight.eq(port.entry.weight),
+                of_list.charge.eq(charged & (by_high == is_high)),
+                of_list.charged.eq(goes.number),
+                of_list.blocks.eq(port.blocks),
+            ]
+        allowance = port.high_limit << _LIMIT_SHIFT
+        left = Signal(len(allowance))
+        rest = Signal.like(left)
+        m.d.comb += rest.eq(_less(Mux(spent, allowance, left), port.blocks))
+        with m.If(charged & ~by_high):
+            m.d.sync += [left.eq(allowance), spent.eq(0)]
+        with m.Elif(charged & (port.high_limit == _NO_LIMIT)):
+            m.d.sync += spent.eq(0)
+        with m.Elif(charged):
+            m.d.sync += [left.eq(rest), spent.eq(rest == 0)]

@@ -18,16 +18,16 @@ from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
 from rtl.registers.counters import PortCounters
-from rtl.registers.port_registers import PortRegisters
+from rtl.registers.port_registers import ListEntry, PortRegisters
 from rtl.trace import TraceSignature, gather, report
-from rtl.widths import FREE_BITS, LENGTH_BITS
+from rtl.widths import FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import Counter, Detail
 from wire.trace import Kind, LinkResult, Verdict
 from wire.trace_layout import RxData, RxFcp, State
 
-__all__ = ["PORT_KINDS", "LinkPort", "SendingSignature"]
+__all__ = ["PORT_KINDS", "LinkPort", "SendingSignature", "VlArbitrationSignature"]
 
 PORT_KINDS: Final = (Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, *SENT_KINDS)
 """What slot i of a port's trace holds."""
@@ -56,6 +56,17 @@ class SendingSignature(wiring.Signature):
         )
 
 
+VlArbitrationSignature = wiring.Signature(
+    {"entry": Out(ListEntry), "high_limit": Out(VL_LIMIT_BITS), "charged": Out(1), "blocks": Out(NEED_BITS)}
+)
+"""What a port tells the arbiter of its data VLs, seen from the port.
+
+Members:
+    entry: one of its lists' is written; `high_limit`: VL_HIGH_LIMIT.
+    charged: the data packet that was granted three cycles ago has passed the transmit stage; `blocks`: its blocks.
+"""
+
+
 class LinkPort(wiring.Component):
     """The link side of a switch port or an adapter port.
 
@@ -75,6 +86,7 @@ class LinkPort(wiring.Component):
         admission: what the node is asked about a received packet and what it says; the packet's rows.
         free: free blocks of each data VL's receive buffer, as visible.
         sending: what the port lets its node send.
+        vl_arbitration: what its output's VL arbitration must know, if it has several data VLs.
         send: rows from the transmit buffer in cycle x_r + 2.
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
@@ -100,6 +112,7 @@ class LinkPort(wiring.Component):
                 "admission": Out(AdmissionSignature),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "sending": Out(SendingSignature(vls)),
+                "vl_arbitration": Out(VlArbitrationSignature),
                 "send": In(SendRow),
                 "state_reported": Out(1),
                 "neighbor_mtu": Out(3),
@@ -183,6 +196,13 @@ class LinkPort(wiring.Component):
             transmitter.wide.eq(registers.wide),
             transmitter.phase.eq(self.phase),
         ]
+        if self._vls > 1:
+            m.d.comb += [
+                self.vl_arbitration.entry.eq(registers.list_entry),
+                self.vl_arbitration.high_limit.eq(registers.vl_high_limit),
+                self.vl_arbitration.charged.eq(transmitter.sent.any()),
+                self.vl_arbitration.blocks.eq(self.send.need),
+            ]
 
         # Each port has a register of its own for what is on the bus: one for all ports is far from most of them.
         reg = Signal(PortAccess)

@@ -15,21 +15,26 @@ from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
 from rtl.registers.bus import BusSignature
+from rtl.widths import VL_BITS, VL_WEIGHT_BITS
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.layout import Layout
 from wire.packet import WORD_BYTES
-from wire.parameters import NodeParameters
+from wire.parameters import NodeParameters, vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.port_info import PORT_INFO
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE
+from wire.port_tables import (
+    SL_TO_VL_MAPPING_TABLE,
+    VL_ARBITRATION_MODIFIER,
+    VL_ARBITRATION_TABLE,
+    VLArbitrationBlock,
+)
 from wire.registers import (
     ADDRESS_BITS,
     DATA_BITS,
     LFT_PAGE,
     SL_TO_VL_PAGE,
-    Counter,
-    CounterHigh,
-    Detail,
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
     NodeRegister,
     PortRegister,
 )
@@ -44,6 +49,7 @@ _REGISTERS: Final[dict[str, PortRegister | NodeRegister]] = {
     "port_physical_state": PortRegister.PHYSICAL_STATE,
     "lmc": NodeRegister.LMC,
     "neighbor_mtu": PortRegister.NEIGHBOR_MTU,
+    "vl_high_limit": PortRegister.VL_HIGH_LIMIT,
     "operational_vls": PortRegister.OPERATIONAL_VLS,
     "local_phy_errors": PortRegister.LOCAL_PHY_ERRORS,
     "overrun_errors": PortRegister.OVERRUN_ERRORS,
@@ -60,6 +66,8 @@ _OFFSET_BITS: Final = 16
 _Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
 _SL_ENTRY = SL_TO_VL_MAPPING_TABLE.entry.width
+_VL_ENTRY = VL_ARBITRATION_TABLE.entry.width
+_VL_ENTRIES_OF_WORD = WORD_BITS // _VL_ENTRY
 _ROUTE_STEP = 2
 _STATE_STEP = SLOT_STEPS * SET_SLOT
 _ANSWER_STEP = SLOT_STEPS * ANSWER_SLOT - 1
@@ -112,6 +120,7 @@ class BusSteps(Stage):
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
+        self._list_words = vl_arbitration_entries(parameters.vls) // _VL_ENTRIES_OF_WORD
         super().__init__(
             parameters,
             route=In(Route),
@@ -165,9 +174,11 @@ class BusSteps(Stage):
             with m.If(setting & attribute.chosen[SmaAttribute.SWITCH_INFO.name]):
                 self._write_fields(m, ready, number, SWITCH_INFO, SWITCH_INFO_WRITES)
         entries = self._entries(m)
-        if self._is_switch:
-            with m.If(setting):
+        with m.If(setting):
+            if self._is_switch:
                 self._write_tables(m, ready, number, entries)
+            if self._list_words:
+                self._write_lists(m, ready, number, entries)
         self._access_counters(m, ready, number, entries, answering, setting)
         m.d.sync += self.short.eq(self._is_short())
         self._take_what_is_read(m, number[3:])
@@ -182,12 +193,14 @@ class BusSteps(Stage):
             masks = {name: Const(sum(1 << of_word for of_word in words), BLOCK_WORDS) for name, words in lists.items()}
             return Cat(chosen[name] & mask.bit_select(word[:4], 1) for name, mask in masks.items()).any()
 
-        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET)
+        of_lists = {SmaAttribute.VL_ARBITRATION_TABLE.name: set(range(self._list_words))} if self._list_words else {}
+        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET | of_lists)
         return in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))
 
-    def _of_port(self, register: PortRegister | NodeRegister | Counter | CounterHigh | Detail) -> Value:
+    def _of_port(self, register: Signal | int) -> Value:
         """The address of the port's register."""
-        return Cat(Const(register, _OFFSET_BITS), self.attribute.target.port if self._is_switch else Const(1, 1))
+        offset = Const(register, _OFFSET_BITS) if isinstance(register, int) else register
+        return Cat(offset, self.attribute.target.port if self._is_switch else Const(1, 1))
 
     def _write_fields(
         self, m: Module, ready: data.View, number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
@@ -219,6 +232,9 @@ class BusSteps(Stage):
                 m.d.sync += entries.eq(entries << _LFT_ENTRY)
             with m.Elif(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name]):
                 m.d.sync += entries.eq(entries << _SL_ENTRY)
+            if self._list_words:
+                with m.Elif(chosen[SmaAttribute.VL_ARBITRATION_TABLE.name]):
+                    m.d.sync += entries.eq(entries << _VL_ENTRY)
         return entries
 
     def _write_tables(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
@@ -241,6 +257,23 @@ class BusSteps(Stage):
                 ready.write.eq((target.in_port != 0) & (target.port != 0)),
                 ready.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
                 ready.wdata.eq(entries[-_SL_ENTRY:]),
+            ]
+
+    def _write_lists(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
+        """A port's lists of VL arbitration, entry by entry."""
+        access, word = number[:3], number[3:]
+        block = place(VL_ARBITRATION_MODIFIER["block"]).of(self.task.head.attribute_modifier)
+        entry = Cat(access[0], word[: (self._list_words - 1).bit_length()])
+        offset = Signal(_OFFSET_BITS)
+        with m.If(block == VLArbitrationBlock.HIGH_0_31):
+            m.d.comb += offset.eq(VL_ARBITRATION_HIGH | entry)
+        with m.Else():
+            m.d.comb += offset.eq(VL_ARBITRATION_LOW | entry)
+        with m.If(self.attribute.chosen[SmaAttribute.VL_ARBITRATION_TABLE.name] & (word < self._list_words)):
+            m.d.comb += [
+                ready.write.eq(access < _VL_ENTRIES_OF_WORD),
+                ready.addr.eq(self._of_port(offset)),
+                ready.wdata.eq(entries[-_VL_ENTRY:][: VL_WEIGHT_BITS + VL_BITS]),
             ]
 
     def _access_counters(

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final
 
 from wire.codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
-from wire.parameters import NodeParameters
+from wire.parameters import NodeParameters, vl_arbitration_entries
 from wire.port_info import ADAPTER_CAPABILITIES, SMA_RESP_TIME, SWITCH_CAPABILITIES
 from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, PortRegister
@@ -81,6 +81,8 @@ def at_reset(kind: PortKind, parameters: NodeParameters) -> dict[str, int]:
         values |= {
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],
+            "vl_arbitration_high_cap": vl_arbitration_entries(parameters.vls),
+            "vl_arbitration_low_cap": vl_arbitration_entries(parameters.vls),
         }
     else:
         values |= {

@@ -29,7 +29,7 @@ WRITES: Final = 3
 PORT_INFO_WRITES: Final = (
     ("lid",),
     ("port_physical_state", "port_state", "lmc"),
-    ("neighbor_mtu",),
+    ("neighbor_mtu", "vl_high_limit"),
     ("operational_vls",),
     ("local_phy_errors", "overrun_errors"),
 )

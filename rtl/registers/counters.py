@@ -36,7 +36,7 @@ AMOUNTS = data.StructLayout(
         Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
     }
 )
-"""By how much those counters move that do not move by 1: words, the watchdogs of 8 VLs, or link and agent, at once."""
+"""By how much those counters move that do not move by 1: words, the watchdogs of 15 VLs, or link and agent, at once."""
 
 _WAITING_BITS: Final = 5
 """Beyond those of an amount: of what a counter has counted since its last turn."""

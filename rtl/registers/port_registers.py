@@ -1,19 +1,27 @@
 """A port's registers (`wire.registers.PortRegister`; docs/pipeline.md, section 10)."""
 
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
 from rtl.rotation import select
-from rtl.widths import LENGTH_BITS
+from rtl.widths import LENGTH_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
-from wire.registers import DATA_BITS, PORT_RESET_VALUES, PortRegister
+from wire.parameters import vl_arbitration_entries
+from wire.registers import (
+    DATA_BITS,
+    PORT_RESET_VALUES,
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
+    VL_ARBITRATION_SPAN,
+    PortRegister,
+)
 
-__all__ = ["DurationSignature", "PortRegisters"]
+__all__ = ["DurationSignature", "ListEntry", "PortRegisters"]
 
 _BITS: Final = {
     PortRegister.FCP_PERIOD: 24,
@@ -22,6 +30,12 @@ _BITS: Final = {
     PortRegister.TICK: 8,
 }
 """Of the registers that hold a duration."""
+
+
+_ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
+
+ListEntry = data.StructLayout({"write": 1, "high": 1, "number": _ENTRY_BITS, "vl": VL_BITS, "weight": VL_WEIGHT_BITS})
+"""A write of this entry of the high or the low list of VL arbitration, in this cycle."""
 
 
 class DurationSignature(wiring.Signature):
@@ -57,6 +71,7 @@ class PortRegisters(wiring.Component):
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
+        vl_high_limit, list_entry: of VL arbitration, if there are several data VLs.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
     """
@@ -78,6 +93,8 @@ class PortRegisters(wiring.Component):
                 "operational": Out(vls, init=(1 << vls) - 1),
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
+                "vl_high_limit": Out(VL_LIMIT_BITS),
+                "list_entry": Out(ListEntry),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
                 **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
@@ -115,11 +132,15 @@ class PortRegisters(wiring.Component):
         for code in range(1, most_vls + 1):
             with m.If(writes(PortRegister.OPERATIONAL_VLS, value == code)):
                 m.d.sync += [operational_code.eq(code), self.operational.eq((1 << data_vls(code)) - 1)]
-        for register, target in (
-            (PortRegister.FCP_THRESHOLD, self.fcp_threshold),
-            (PortRegister.LOCAL_PHY_ERRORS, self.local_phy_errors),
-            (PortRegister.OVERRUN_ERRORS, self.overrun_errors),
-        ):
+        numbers: dict[PortRegister, Any] = {
+            PortRegister.FCP_THRESHOLD: self.fcp_threshold,
+            PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
+            PortRegister.OVERRUN_ERRORS: self.overrun_errors,
+        }
+        if self._vls > 1:
+            numbers[PortRegister.VL_HIGH_LIMIT] = self.vl_high_limit
+            self._write_lists(m)
+        for register, target in numbers.items():
             with m.If(writes(register, ~value[len(target) :].any())):
                 m.d.sync += target.eq(value)
         durations = {register: getattr(self, register.name.lower()) for register in _BITS}
@@ -142,16 +163,14 @@ class PortRegisters(wiring.Component):
             m.d.comb += physical_state.eq(PortPhysicalState.LINK_UP)
         with m.Elif(self.polling & recovers):
             m.d.comb += physical_state.eq(PortPhysicalState.LINK_ERROR_RECOVERY)
-        readable: dict[int, Value] = {
+        readable: dict[PortRegister, Value] = {
             PortRegister.STATE: self.state,
             PortRegister.PHYSICAL_STATE: physical_state,
             PortRegister.WIDTH: width_code,
             PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
             PortRegister.OPERATIONAL_VLS: operational_code,
-            PortRegister.FCP_THRESHOLD: self.fcp_threshold,
+            **numbers,
             **{register: duration.length for register, duration in durations.items()},
-            PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
-            PortRegister.OVERRUN_ERRORS: self.overrun_errors,
         }
         reads = Signal(len(readable))
         m.d.sync += [
@@ -159,3 +178,18 @@ class PortRegisters(wiring.Component):
             self.reg_rdata.eq(select(reads, readable.values()) | self.counter),
         ]
         return m
+
+    def _write_lists(self, m: Module) -> None:
+        """Entries of VL arbitration are kept at the port's output."""
+        reg, entry = self.reg, self.list_entry
+        number_bits = (vl_arbitration_entries(self._vls) - 1).bit_length()
+        in_low, in_high = (
+            reg.offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
+        )
+        fits = ~reg.wdata[VL_WEIGHT_BITS + VL_BITS :].any()
+        m.d.comb += [
+            entry.write.eq(reg.select & reg.write & (in_low | in_high) & fits),
+            entry.high.eq(in_high),
+            entry.number.eq(reg.offset[:number_bits]),
+            Cat(entry.weight, entry.vl).eq(reg.wdata),
+        ]

@@ -36,7 +36,7 @@ class Input(wiring.Component):
         ports, vls = parameters.ports, parameters.vls
         super().__init__(
             {
-                "routing": In(RoutingSignature(ports)),
+                "routing": In(RoutingSignature(ports, vls)),
                 "admission": In(AdmissionSignature),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),

@@ -10,13 +10,16 @@ from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
-__all__ = ["PortFacts", "Route", "RoutingSignature"]
+__all__ = ["Route", "RoutingSignature", "port_facts_layout"]
 
-PortFacts = data.StructLayout({"operational": 8, "mtu": 3, "wide": 1})
-"""What routing must know of an output, as visible.
 
-`operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says 4X.
-"""
+def port_facts_layout(vls: int) -> data.StructLayout:
+    """What routing must know of an output, as visible.
+
+    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says 4X.
+    """
+    return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1})
+
 
 _Candidate = data.StructLayout({"loop": 1, "vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "refused": 1})
 """What a packet would be at an output: back where it came from, its VL, that VL not one of the
@@ -35,13 +38,13 @@ class RoutingSignature(wiring.Signature):
         sl_to_vl, sl_to_vl_rdata: access to its SL-to-VL table, and the answer.
     """
 
-    def __init__(self, ports: int) -> None:
+    def __init__(self, ports: int, vls: int) -> None:
         super().__init__(
             {
                 "port": Out(PORT_BITS),
                 "lookup_dlid": Out(16),
                 "own_wide": Out(1),
-                "outputs": Out(data.ArrayLayout(PortFacts, ports)),
+                "outputs": Out(data.ArrayLayout(port_facts_layout(vls), ports)),
                 "forwarding_top": Out(16),
                 "forwarding_write": Out(forwarding_write_layout(destination_layout(ports))),
                 "sl_to_vl": Out(SlToVlAccess),
@@ -72,7 +75,7 @@ class Route(wiring.Component):
         self.lft_size = lft_size
         super().__init__(
             {
-                "routing": In(RoutingSignature(ports)),
+                "routing": In(RoutingSignature(ports, vls)),
                 "header": In(PacketHeader),
                 "relay": Out(Verdict),
                 "refused": Out(1),
@@ -134,7 +137,7 @@ class Route(wiring.Component):
                 m.d.comb += [
                     candidate.loop.eq(routing.port == output + 1),
                     candidate.vl.eq(vl),
-                    candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl[:3], 1)),
+                    candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl, 1)),
                     candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
                     candidate.slower.eq(~routing.own_wide & facts.wide),
                     candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),

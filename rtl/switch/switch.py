@@ -17,7 +17,7 @@ from rtl.registers.node_registers import NodeRegisters
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of
 from rtl.switch.input import Input, input_pools
-from rtl.switch.route import PortFacts
+from rtl.switch.route import port_facts_layout
 from rtl.switch.tables import (
     ForwardingTable,
     destination_layout,
@@ -96,7 +96,7 @@ class Switch(wiring.Component):
         inputs = [Input(parameters) for _ in ports]
 
         # From the wires to the inputs, and back to the wires.
-        facts = Signal(data.ArrayLayout(PortFacts, len(ports)))
+        facts = Signal(data.ArrayLayout(port_facts_layout(parameters.vls), len(ports)))
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             m.submodules[f"port_{i}"] = port
             m.submodules[f"input_{i}"] = side

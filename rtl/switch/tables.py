@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.restoration import restored_write_port
+from rtl.restoration import restored_write_port, word_of
 from rtl.rotation import select
 from rtl.widths import SL_BITS, VL_BITS
 
@@ -119,10 +119,13 @@ class SlToVl(wiring.Component):
         """One distributed RAM: a row for each SL, with the VLs at all outputs."""
         m = Module()
         row = data.ArrayLayout(VL_BITS, self.ports)
-        init = [[sl % self.vl_count] * self.ports for sl in range(_SLS)]
-        m.submodules.memory = memory = Memory(shape=row, depth=_SLS, init=init)
+        at_reset = [sl % self.vl_count for sl in range(_SLS)]
+        m.submodules.memory = memory = Memory(shape=row, depth=_SLS, init=[[vl] * self.ports for vl in at_reset])
         write = restored_write_port(
-            m, memory, lambda sl: (sl & (self.vl_count - 1)).replicate(self.ports), granularity=1
+            m,
+            memory,
+            lambda sl: Value.cast(word_of(at_reset, VL_BITS, sl)).replicate(self.ports),
+            granularity=1,
         )
         lookup = memory.read_port(domain="comb")
         bus = memory.read_port(domain="comb")

@@ -98,10 +98,10 @@ def result(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
 
 
 async def packet_goes(ctx: Any, dut: Matcher) -> None:
-    """End a cycle; for another one no output is available."""
+    """End a cycle; for two more no output is available."""
     await ctx.tick()
     ctx.set(dut.outputs_available, 0)
-    await ctx.tick()
+    await ctx.tick().repeat(2)
     ctx.set(dut.outputs_available, (1 << dut.outputs) - 1)
 
 
@@ -112,16 +112,19 @@ def simulate(dut: Matcher, bench: Any) -> None:
     simulator.run()
 
 
-@pytest.mark.parametrize(("inputs", "outputs", "vls"), [(4, 4, 2), (5, 5, 1), (3, 3, 4), (1, 1, 2)])
-def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "ports", "vls"), [(4, 4, 3, 2), (5, 5, 5, 1), (3, 3, 3, 4), (3, 3, 0, 4), (1, 1, 0, 2)]
+)
+def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, ports: int, vls: int) -> None:
+    """With empty lists; those of ports are in test_vl_arbiter.py."""
     seed = inputs * 100 + vls
     print(f"seed {seed}")
     rng = random.Random(seed)
-    dut = Matcher(inputs, outputs, vls)
+    dut = Matcher(inputs, outputs, ports, vls)
     reference = Reference(inputs, outputs, vls)
 
     async def bench(ctx: Any) -> None:
-        matched: set[int] = set()
+        matched: list[set[int]] = [set(), set()]
         for cycle in range(600):
             load = rng.random()
             requests = {
@@ -132,7 +135,7 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int)
                 if rng.random() < (load if s < vls else load / 8)
             }
             urgent, changed = subset(rng, outputs, 0.1), subset(rng, outputs, 0.5)
-            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7) - matched
+            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7).difference(*matched)
             await give(ctx, dut, requests)
             ctx.set(dut.urgent, mask(urgent))
             ctx.set(dut.changed, mask(changed))
@@ -141,14 +144,14 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, vls: int)
             accepted, flow_control = reference.match(requests, urgent, changed, free_inputs, free_outputs)
             assert result(ctx, dut) == accepted, f"cycle {cycle}"
             assert ctx.get(dut.flow_control) == mask(flow_control), f"cycle {cycle}"
-            matched = {o for o, _ in accepted.values()}
+            matched = [{o for o, _ in accepted.values()}, matched[0]]
             await ctx.tick()
 
     simulate(dut, bench)
 
 
 def test_inputs_that_all_want_one_output_have_it_in_turn() -> None:
-    dut = Matcher(4, 4, 1)
+    dut = Matcher(4, 4, 4, 1)
     grants: Counter[int] = Counter()
 
     async def bench(ctx: Any) -> None:
@@ -164,7 +167,7 @@ def test_inputs_that_all_want_one_output_have_it_in_turn() -> None:
 
 
 def test_with_all_requests_every_output_is_matched_after_a_while() -> None:
-    dut = Matcher(4, 4, 1)
+    dut = Matcher(4, 4, 4, 1)
     matched = []
 
     async def bench(ctx: Any) -> None:
@@ -181,7 +184,7 @@ def test_with_all_requests_every_output_is_matched_after_a_while() -> None:
 
 
 def test_vls_of_an_output_have_it_in_turn() -> None:
-    dut = Matcher(2, 2, 4)
+    dut = Matcher(2, 2, 2, 4)
     slots: list[int] = []
 
     async def bench(ctx: Any) -> None:
@@ -199,7 +202,7 @@ def test_vls_of_an_output_have_it_in_turn() -> None:
 @pytest.mark.parametrize(("inputs", "vls"), [(2, 2), (4, 2), (3, 4), (4, 4)])
 def test_inputs_with_heads_on_every_vl_are_served_alike_on_each(inputs: int, vls: int) -> None:
     """Though VLs and inputs take turns at once."""
-    dut = Matcher(inputs, 2, vls)
+    dut = Matcher(inputs, 2, 2, vls)
     grants: Counter[tuple[int, int]] = Counter()
     flows = {(i, vl) for i in range(inputs) for vl in range(vls)}
 

@@ -23,6 +23,7 @@ AT_RESET = {
     PortRegister.LOCAL_PHY_ERRORS: 15,
     PortRegister.OVERRUN_ERRORS: 15,
     PortRegister.PHYSICAL_STATE: PortPhysicalState.POLLING,
+    PortRegister.VL_HIGH_LIMIT: 0,
 }
 
 ALLOWED = {
@@ -37,6 +38,7 @@ ALLOWED = {
     PortRegister.LOCAL_PHY_ERRORS: [0, 15],
     PortRegister.OVERRUN_ERRORS: [0, 15],
     PortRegister.PHYSICAL_STATE: [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED],
+    PortRegister.VL_HIGH_LIMIT: [0, 255],
 }
 
 IGNORED = {
@@ -51,6 +53,7 @@ IGNORED = {
     PortRegister.LOCAL_PHY_ERRORS: [16],
     PortRegister.OVERRUN_ERRORS: [16],
     PortRegister.PHYSICAL_STATE: [0, 4, 5, 6, 7, 0x101],
+    PortRegister.VL_HIGH_LIMIT: [256],
 }
 
 Access = dict[str, int] | None
