@@ -213,7 +213,10 @@ class Matcher:
         if flags.urgent:
             self._grant_flow_control(output)
             return None
-        for slot in self._rotations[output.vl_ptr]:
+        order = self._rotations[output.vl_ptr]
+        if output.arbitration is not None:
+            order = output.arbitration.order(order)
+        for slot in order:
             inputs = heads[slot]
             if inputs:
                 if inputs & ready and open_slots >> slot & 1:

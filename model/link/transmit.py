@@ -15,6 +15,7 @@ from wire.trace_layout import Scrap, TxDiscard
 
 from ..crossing.matcher import Matcher
 from ..crossing.output import SWALLOWED, Output
+from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
 from .eligibility import MANAGEMENT_STATES, Eligibility
@@ -47,6 +48,8 @@ class LinkOutput(Output):
         self._eligibility = eligibility
         self._flow = flow
         self._vl15_slot = status.vls
+        if status.vls > 1:
+            self.arbitration = VlArbitration(status.kernel, status.vls)
         self._heads = 0
         # Packets of which rows pass the transmit stage or are on the wire.
         self._sending: Transmission | None = None
@@ -71,6 +74,8 @@ class LinkOutput(Output):
         packet.sending = sending
         self.busy_until = sending.last_read
         self._matcher.reads(sending)
+        if is_data and self.arbitration is not None:
+            self.arbitration.granted(sending)
         if self._allowed(sending):
             self._send(sending)
         else:  # row 0 may not pass at present: look again when it is in the transmit stage

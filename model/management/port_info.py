@@ -17,7 +17,7 @@ from wire.codes import (
     operational_vls,
 )
 from wire.layout import Record
-from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
+from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters, vl_arbitration_entries
 from wire.port_info import (
     ADAPTER_CAPABILITIES,
     LINK_SPEED_ALL,
@@ -89,6 +89,8 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
         }
     else:
         values |= {
+            "vl_arbitration_high_cap": vl_arbitration_entries(vls),
+            "vl_arbitration_low_cap": vl_arbitration_entries(vls),
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],
         }
@@ -207,6 +209,7 @@ _REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
     ("port_state", 1, PortRegister.STATE),
     ("lmc", 2, NodeRegister.LMC),
     ("neighbor_mtu", 0, PortRegister.NEIGHBOR_MTU),
+    ("vl_high_limit", 1, PortRegister.VL_HIGH_LIMIT),
     ("operational_vls", 0, PortRegister.OPERATIONAL_VLS),
     ("local_phy_errors", 0, PortRegister.LOCAL_PHY_ERRORS),
     ("overrun_errors", 1, PortRegister.OVERRUN_ERRORS),

@@ -2,7 +2,7 @@
 
 from wire.codes import P_KEY_DEFAULT
 from wire.forwarding_tables import BLOCK_MODIFIER
-from wire.parameters import NodeParameters, SwitchParameters
+from wire.parameters import NodeParameters, SwitchParameters, vl_arbitration_entries
 from wire.port_tables import (
     GUID_INFO,
     P_KEY_TABLE,
@@ -13,7 +13,7 @@ from wire.port_tables import (
     VL_ARBITRATION_TABLE,
     VLArbitrationBlock,
 )
-from wire.registers import sl_to_vl_address
+from wire.registers import VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, sl_to_vl_address, vl_arbitration_address
 from wire.sma import LED_INFO, PORT_MODIFIER
 
 from .agent_node import AgentNode
@@ -22,6 +22,9 @@ from .attribute import StoredBlock, set_step
 __all__ = ["GuidInfo", "LedInfo", "PKeyTable", "SlToVlMappingTable", "VlArbitrationTable"]
 
 _SLS_IN_WORD = 8
+_ENTRIES_IN_WORD = 2
+_REGISTER_MASK = 0xFFF
+"""What a register holds of an entry: the VL and the weight."""
 
 
 def _external_ports(parameters: NodeParameters) -> int | None:
@@ -107,6 +110,8 @@ class VlArbitrationTable(StoredBlock):
     def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
         super().__init__(node, VL_ARBITRATION_TABLE.pack())
         self._ports = _external_ports(parameters)
+        self._entries = vl_arbitration_entries(parameters.vls)
+        self.set_words = frozenset(range(self._entries // _ENTRIES_IN_WORD))
 
     def select(self, modifier: int, data: bytes) -> int | None:
         """The first half of a list, and a port, which an adapter ignores."""
@@ -116,6 +121,20 @@ class VlArbitrationTable(StoredBlock):
         if self._ports is None:
             return VL_ARBITRATION_MODIFIER.to_int(block=fields.block)
         return modifier if 1 <= fields.port <= self._ports else None
+
+    def writes(self, which: int, data: bytes) -> list[tuple[int, int, int]]:
+        """The entries that the port's output has."""
+        fields = VL_ARBITRATION_MODIFIER.from_int(which)
+        port = 1 if self._ports is None else fields.port
+        offset = VL_ARBITRATION_HIGH if fields.block == VLArbitrationBlock.HIGH_0_31 else VL_ARBITRATION_LOW
+        return [
+            (
+                set_step(place // _ENTRIES_IN_WORD, place % _ENTRIES_IN_WORD),
+                vl_arbitration_address(port, offset, place),
+                entry & _REGISTER_MASK,
+            )
+            for place, entry in enumerate(VL_ARBITRATION_TABLE.unpack(data)[: self._entries])
+        ]
 
 
 class LedInfo(StoredBlock):

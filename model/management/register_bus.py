@@ -4,8 +4,18 @@ from collections.abc import Callable
 from typing import Final
 
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
-from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, Detail, NodeRegister, PortRegister
+from wire.registers import (
+    DATA_BITS,
+    HIGH_OF_COUNTER,
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
+    Counter,
+    Detail,
+    NodeRegister,
+    PortRegister,
+)
 
+from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, RECEIVE, UPDATE, Kernel
 from ..link.counters import Counters
 from ..link.port import LinkPort
@@ -18,6 +28,8 @@ _READ_LATENCY = 2
 _PAGE_BITS = 16
 _OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
+_ENTRY_BITS = 12
+_WEIGHT_BITS = 8
 _COUNTERS: Final[dict[int, Counter | Detail]] = {
     **{counter.value: counter for counter in Counter},
     **{detail.value: detail for detail in Detail},
@@ -133,6 +145,9 @@ def _read_port(port: LinkPort, offset: int) -> int:
             return _physical_state(port)
         case PortRegister.EXTENDED_LOW:
             return counters.extended_low
+        case PortRegister.VL_HIGH_LIMIT:
+            arbitration = port.output.arbitration
+            return 0 if arbitration is None else arbitration.high_limit
     return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
 
 
@@ -148,6 +163,7 @@ def _physical_state(port: LinkPort) -> PortPhysicalState:
 def _write_port(port: LinkPort, offset: int, value: int) -> None:
     """Write a word of a port's page, visible in the current cycle (a state shows in it); no value out of range."""
     status, flow, counters = port.status, port.flow, port.status.counters
+    arbitration = port.output.arbitration
     match offset:
         case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
             port.state_machine.write(value)
@@ -175,5 +191,15 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             port.set_physical_state(PortPhysicalState(value))
         case PortRegister.EXTENDED_LOW if value < 1 << DATA_BITS:
             counters.extended_low = value
+        case PortRegister.VL_HIGH_LIMIT if arbitration is not None and value < 1 << 8:
+            arbitration.high_limit = value
         case _ if offset in _COUNTERS:
             counters.write(status.kernel.now, _COUNTERS[offset], value)
+        case _ if arbitration is not None and value < 1 << _ENTRY_BITS:
+            _write_vl_arbitration(arbitration, offset, value)
+
+
+def _write_vl_arbitration(arbitration: VlArbitration, offset: int, value: int) -> None:
+    for first, of in ((VL_ARBITRATION_LOW, arbitration.low), (VL_ARBITRATION_HIGH, arbitration.high)):
+        if first <= offset < first + of.size:
+            arbitration.write(of, offset - first, value >> _WEIGHT_BITS, value & (1 << _WEIGHT_BITS) - 1)
