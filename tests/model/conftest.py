@@ -70,8 +70,9 @@ class Star:
         if bring_up:
             self.bring_up()
 
-    def bring_up(self) -> None:
-        for state, cycle in ((PortState.ARMED, 300), (PortState.ACTIVE, 700)):
+    def bring_up(self, after: int = 0) -> None:
+        """It takes 1000 cycles."""
+        for state, cycle in ((PortState.ARMED, after + 300), (PortState.ACTIVE, after + 700)):
             for i in range(1, self.ports + 1):
                 for node, port in ((0, i), (i, 1)):
                     self.write(node, port_address(port, PortRegister.STATE), state, cycle)

@@ -48,6 +48,8 @@ RESET = [
     ("vl_high_limit", "EA", 0),
     ("vl_stall_count", "EA", 0),
     ("hoq_life", "EA", 0),
+    ("vl_arbitration_high_cap", "EA", 8),
+    ("vl_arbitration_low_cap", "EA", 8),
     ("operational_vls", ALL, 2),
     ("partition_enforcement_inbound", "E", 0),
     ("guid_cap", "0A", 8),
@@ -62,6 +64,15 @@ RESET = [
 def test_the_values_at_reset(kind):
     expected = {name: value for name, kinds, value in RESET if kind in kinds}
     assert at_reset(KINDS[kind], MTU, VLS) == PORT_INFO.record({name: int(value) for name, value in expected.items()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("vls", "entries"), [(1, 0), (2, 8), (4, 8), (8, 16), (15, 16)])
+def test_the_vl_arbitration_that_a_port_has(kind, vls, entries):
+    """By the standard, tables of at least as many entries as it has data VLs; none for one data VL."""
+    info = at_reset(KINDS[kind], MTU, vls)
+    entries = 0 if kind == "0" else entries
+    assert (info.vl_arbitration_high_cap, info.vl_arbitration_low_cap) == (entries, entries)
 
 
 ANYTHING = [
@@ -316,6 +327,9 @@ def test_an_external_port_of_a_switch_does_not_know_client_reregister(switch):
 
 def test_the_ports_of_a_switch_are_set_one_by_one(switch):
     switch.set_port_info({"vl_high_limit": 9}, port=2)
+    [written] = [event for event in switch.of("write") if event[1] == port_address(2, PortRegister.VL_HIGH_LIMIT)]
+    [before] = [event for event in switch.of("write") if event[1] == port_address(2, PortRegister.NEIGHBOR_MTU)]
+    assert written == (before[0] + 1, port_address(2, PortRegister.VL_HIGH_LIMIT), 9)
     assert [switch.port_info(port).vl_high_limit for port in range(5)] == [0, 0, 9, 0, 0]
 
 

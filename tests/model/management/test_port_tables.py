@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.model.management.agent_bench import BLOCK, IDENTITY, START
+from tests.model.management.agent_bench import BLOCK, IDENTITY, START, Bench
 from wire.mad import MadStatus
-from wire.port_tables import GUID_INFO, SL_TO_VL_MAPPING_TABLE
-from wire.registers import sl_to_vl_address
+from wire.parameters import AdapterParameters, SwitchParameters
+from wire.port_tables import GUID_INFO, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION_TABLE
+from wire.registers import VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, sl_to_vl_address, vl_arbitration_address
 from wire.sma import SmaAttribute
 
 A = SmaAttribute
@@ -60,3 +61,28 @@ def test_an_adapter_writes_no_table(adapter):
     for attribute, modifier in ((A.SL_TO_VL_MAPPING_TABLE, 0x101), (A.P_KEY_TABLE, 0), (A.GUID_INFO, 0)):
         adapter.write(attribute, BLOCK, modifier)
     assert not adapter.of("write")
+
+
+@pytest.mark.parametrize(("vls", "entries"), [(1, 0), (2, 8), (4, 8), (8, 16), (15, 16)])
+@pytest.mark.parametrize(("block", "offset"), [(1, VL_ARBITRATION_LOW), (3, VL_ARBITRATION_HIGH)])
+@pytest.mark.parametrize("is_switch", [False, True])
+def test_the_entries_that_a_port_has_of_its_vl_arbitration_are_written_one_by_one(
+    is_switch, block, offset, vls, entries
+):
+    """Without the four bits that are reserved, which are read back as the other entries are."""
+    kind = SwitchParameters if is_switch else AdapterParameters
+    bench = Bench(kind(vls=vls))
+    data = VL_ARBITRATION_TABLE.pack([place << 12 | place % 16 << 8 | 255 - place for place in range(16)] * 2)
+    assert bench.write(A.VL_ARBITRATION_TABLE, data, block << 16 | 3) == (MadStatus.OK, data)
+    port = 3 if is_switch else 1
+    assert bench.of("write") == [
+        (
+            START + 16 + 8 * (place // 2) + 2 + place % 2,
+            vl_arbitration_address(port, offset, place),
+            place << 8 | 255 - place,
+        )
+        for place in range(entries)
+    ]
+    # The slots of words with accesses have eight steps, all others three.
+    steps = 16 + 8 * (entries // 2) + 3 * (16 - entries // 2) + 3 * 16 + 8
+    assert bench.of("offer")[0][0] == START + steps

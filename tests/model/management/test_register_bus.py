@@ -3,6 +3,7 @@
 import pytest
 
 from wire.registers import (
+    VL_ARBITRATION_LOW,
     Counter,
     NodeRegister,
     PortRegister,
@@ -10,6 +11,7 @@ from wire.registers import (
     node_address,
     port_address,
     sl_to_vl_address,
+    vl_arbitration_address,
 )
 from wire.stimulus import Control, Operation
 from wire.trace import Kind, port_source
@@ -46,6 +48,7 @@ def test_an_answer_comes_after_four_cycles_with_what_is_visible_after_two(star):
         (PortRegister.TICK, 0x1F, 0xFF, 0x100),
         (PortRegister.LOCAL_PHY_ERRORS, 15, 0, 16),
         (PortRegister.OVERRUN_ERRORS, 15, 0, 16),
+        (PortRegister.VL_HIGH_LIMIT, 0, 0xFF, 0x100),
         (Counter.LINK_DOWNED, 0, 0xFF, 0x100),
         (Counter.XMIT_WAIT, 0, 0xFFFF_FFFF, 0x1_0000_0000),
     ],
@@ -60,6 +63,19 @@ def test_a_value_that_is_not_allowed_is_ignored(star, register, reset, good, bad
     read(bench, 0, address, at=54)
     bench.run(100)
     assert bench.values() == [reset, good, good]
+
+
+def test_vl_high_limit_is_not_there_with_one_data_vl_and_entries_are_never_read(star):
+    bench = star(2, bring_up=False)
+    limit, entry = port_address(1, PortRegister.VL_HIGH_LIMIT), vl_arbitration_address(1, VL_ARBITRATION_LOW, 0)
+    bench.write(0, limit, 9, 50)
+    bench.write(0, entry, 0xFF, 51)
+    read(bench, 0, limit, entry, at=60)
+    wide = star(2, bring_up=False, vls=2)
+    wide.write(0, entry, 0xFF, 51)
+    read(wide, 0, entry, at=60)
+    assert bench.run(100).values() == [0, 0]
+    assert wide.run(100).values() == [0]
 
 
 @pytest.mark.parametrize("node", [0, 1])
