@@ -3,6 +3,7 @@
 from functools import cache
 
 from wire.mad import MadMethod
+from wire.parameters import vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.sma import SmaAttribute
 
@@ -50,14 +51,17 @@ def _slots(first: int, long: object, laps: int = 1) -> list[int]:
 
 @cache
 def of_request(
-    method: int, attribute: int, *, pma: bool = False, is_switch: bool = True, laps: int = 1
+    method: int, attribute: int, *, pma: bool = False, is_switch: bool = True, laps: int = 1, vls: int = 1
 ) -> tuple[int, ...]:
-    """Those of a request that is answered; a PMA's is about so many ports."""
+    """Those of a request that is answered, in a node of so many data VLs; a PMA's is about so many ports."""
     in_set, for_answer = (LONG_IN_PMA_SET, LONG_FOR_PMA_ANSWER) if pma else (LONG_IN_SET, LONG_FOR_ANSWER)
     known = pma or is_switch or attribute not in OF_SWITCHES
     before = [143]
     if method == MadMethod.SET:
-        before = _slots(16, in_set.get(attribute, ()) if known else (), laps)
+        long = in_set.get(attribute, ()) if known else ()
+        if attribute == SmaAttribute.VL_ARBITRATION_TABLE and not pma:
+            long = range(vl_arbitration_entries(vls) // 2)
+        before = _slots(16, long, laps)
     return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ()), laps), *range(272, 280))
 
 

@@ -12,7 +12,7 @@ from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operat
 from wire.flow_control import CREDIT_WINDOW
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.packet import BLOCK_BYTES
-from wire.parameters import SwitchParameters
+from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.registers import (
     COUNTER_WIDTHS,
     DETAIL_BITS,
@@ -21,6 +21,8 @@ from wire.registers import (
     LFT_PAGE,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
     Counter,
     Detail,
     NodeRegister,
@@ -40,7 +42,7 @@ _PORT_REGISTERS = {
     + ", ".join(f"{state:d} {state.name.title()}" for state in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE)),
     PortRegister.WIDTH: f"{LinkWidth.X1:d} is 1X, {LinkWidth.X4:d} is 4X",
     PortRegister.NEIGHBOR_MTU: "MTU code 1..5 for 256..4096 bytes; larger packets are discarded",
-    PortRegister.OPERATIONAL_VLS: "code 1..4 for 1, 2, 4, 8 data VLs",
+    PortRegister.OPERATIONAL_VLS: "code 1..5 for 1, 2, 4, 8, 15 data VLs",
     PortRegister.FCP_THRESHOLD: "blocks of new credit beyond which a flow control packet goes before data",
     PortRegister.FCP_PERIOD: "cycles between two periodic flow control packets of a VL",
     PortRegister.FC_WATCHDOG: "cycles without a good flow control packet that count as an error",
@@ -55,6 +57,7 @@ _PORT_REGISTERS = {
     )
     + "; only a port in Polling has its bit of `polling` set",
     PortRegister.EXTENDED_LOW: "lower half of the counter of which the upper was read last, or will be written next",
+    PortRegister.VL_HIGH_LIMIT: "x 4096 bytes of the high list of VL arbitration for each low packet; 255: no limit",
 }
 
 
@@ -217,10 +220,13 @@ def _registers(parameters: SwitchParameters) -> str:
         PortRegister.FCP_THRESHOLD: parameters.mtu // BLOCK_BYTES,
         PortRegister.PHYSICAL_STATE: int(PortPhysicalState.POLLING),
         PortRegister.EXTENDED_LOW: 0,
+        PortRegister.VL_HIGH_LIMIT: 0,
     }
+    entries = vl_arbitration_entries(parameters.vls)
     port = [
         (f"`0x{register:02x}`", register.name, first[register], meaning)
         for register, meaning in _PORT_REGISTERS.items()
+        if entries or register != PortRegister.VL_HIGH_LIMIT
     ]
     counters = [(f"`0x{counter:02x}`", counter.name, COUNTER_WIDTHS[counter]) for counter in Counter]
     details = [(f"`0x{detail:02x}`", detail.name, DETAIL_BITS) for detail in Detail]
@@ -237,6 +243,15 @@ def _registers(parameters: SwitchParameters) -> str:
             f"VL of packets from port i to port o; at power-up SL modulo {parameters.vls}",
         ),
     ]
+    if entries:
+        tables += [
+            (
+                f"`p * 0x10000 + 0x{first_entry:02x} + e`",
+                f"12 bits, e < {entries}; reads 0",
+                f"VL << 8 and weight (x 64 bytes) of entry e of port p's {name} list of VL arbitration",
+            )
+            for name, first_entry in (("low", VL_ARBITRATION_LOW), ("high", VL_ARBITRATION_HIGH))
+        ]
     states = ", ".join(f"{state:d} {state.name}" for state in PortState if state)
     return f"""\
 ## Registers

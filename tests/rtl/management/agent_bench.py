@@ -307,7 +307,8 @@ class Bench:
         pma = mad.mgmt_class == MgmtClass.PERF
         all_ports = pma and data[MAD_START + 65 : MAD_START + 66] == b"\xff"
         laps = self.parameters.ports if all_ports and isinstance(self.parameters, SwitchParameters) else 1
-        return of_request(mad.method, mad.attribute_id, pma=pma, is_switch=self.is_switch, laps=laps)
+        vls = self.parameters.vls
+        return of_request(mad.method, mad.attribute_id, pma=pma, is_switch=self.is_switch, laps=laps, vls=vls)
 
     async def finish(self, cycles: int | None = None) -> Work:
         """Go on until the agent is available again, or to so many cycles after step 0."""

@@ -5,12 +5,18 @@ from typing import Any
 import pytest
 
 from tests.rtl.management.agent_bench import Access, Bench
-from tests.rtl.management.sma_bench import SET, SWITCH, answers, pair
+from tests.rtl.management.sma_bench import ADAPTER, SET, SWITCH, answers, arbitration, pair
 from wire.mad import MadMethod
-from wire.parameters import SwitchParameters
+from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO_MODIFIER
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
-from wire.registers import lft_address, sl_to_vl_address
+from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER, VL_ARBITRATION_TABLE, VLArbitrationBlock
+from wire.registers import (
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
+    lft_address,
+    sl_to_vl_address,
+    vl_arbitration_address,
+)
 from wire.sma import SMA_ATTRIBUTES, SmaAttribute
 from wire.smp import SMP_DATA_BYTES, smp_request
 
@@ -59,4 +65,25 @@ def test_a_switchs_sl_to_vl_table_gets_the_entries_of_external_ports() -> None:
             continue
         assert work.accesses == [
             Access(16 + sl + 2, sl_to_vl_address(input_port, output_port, sl), (5 * sl + 3) % 16) for sl in range(16)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "port", "entries"),
+    [(SWITCH, 3, 8), (ADAPTER, 1, 8), (AdapterParameters(vls=15), 1, 16), (AdapterParameters(vls=1), 1, 0)],
+)
+def test_a_ports_lists_of_vl_arbitration_get_their_entries(parameters: NodeParameters, port: int, entries: int) -> None:
+    table = [(0x9731 * entry + 0x1234) % (1 << 16) for entry in range(32)]
+    blocks = {VLArbitrationBlock.HIGH_0_31: VL_ARBITRATION_HIGH, VLArbitrationBlock.LOW_0_31: VL_ARBITRATION_LOW}
+    asked = [
+        (SET, SmaAttribute.VL_ARBITRATION_TABLE, arbitration(block, port), VL_ARBITRATION_TABLE.pack(table))
+        for block in blocks
+    ]
+    for first, work in zip(blocks.values(), answers(parameters, asked), strict=True):
+        assert work.attribute == VL_ARBITRATION_TABLE.pack(table)
+        assert work.accesses == [
+            Access(
+                16 + 8 * (entry // 2) + 2 + entry % 2, vl_arbitration_address(port, first, entry), table[entry] % 4096
+            )
+            for entry in range(entries)
         ]

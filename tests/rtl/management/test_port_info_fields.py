@@ -48,6 +48,8 @@ LINK = {
     "port_physical_state": PortPhysicalState.LINK_UP,
     "local_phy_errors": 15,
     "overrun_errors": 15,
+    "vl_arbitration_high_cap": 8,
+    "vl_arbitration_low_cap": 8,
 }
 AT_RESET = {
     BASE: {
@@ -134,6 +136,15 @@ def test_at_reset(kind: str) -> None:
         )
 
     on_port(kind, script)
+
+
+@pytest.mark.parametrize(("vls", "cap"), [(1, 0), (8, 16), (15, 16)])
+def test_the_lists_of_vl_arbitration_are_as_long_as_the_vls_want(vls: int, cap: int) -> None:
+    async def script(port: Port) -> None:
+        info = await port.get()
+        assert (info.vl_arbitration_high_cap, info.vl_arbitration_low_cap) == (cap, cap)
+
+    on_port(OF_ADAPTER, script, AdapterParameters(vls=vls))
 
 
 def test_an_adapters_port_has_two_numbers() -> None:
@@ -270,6 +281,7 @@ def test_what_a_set_writes_to_the_registers() -> None:
         "lid": 0x123,
         "lmc": 2,
         "neighbor_mtu": 3,
+        "vl_high_limit": 77,
         "operational_vls": 2,
         "local_phy_errors": 7,
         "overrun_errors": 8,
@@ -286,6 +298,7 @@ def test_what_a_set_writes_to_the_registers() -> None:
             port_write(83, kind, REG.STATE, PortState.DOWN),
             *([Access(84, node_address(NodeRegister.LMC), 2)] if kind == OF_ADAPTER else []),
             port_write(90, kind, REG.NEIGHBOR_MTU, 3),
+            port_write(91, kind, REG.VL_HIGH_LIMIT, 77),
             port_write(98, kind, REG.OPERATIONAL_VLS, 2),
             port_write(122, kind, REG.LOCAL_PHY_ERRORS, 7),
             port_write(123, kind, REG.OVERRUN_ERRORS, 8),
@@ -307,9 +320,9 @@ def test_what_a_set_leaves_alone() -> None:
     async def script(port: Port) -> None:
         # No change, or refused.
         work = await port.set(lid=0, neighbor_mtu=9, operational_vls=0, port_state=7, port_physical_state=9)
-        kept = [REG.LOCAL_PHY_ERRORS, REG.OVERRUN_ERRORS]
+        kept = {91: REG.VL_HIGH_LIMIT, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
         ports = [access for access in work.writes if access.address >> 16]
-        assert ports == [port_write(122, port.kind, kept[0], 0), port_write(123, port.kind, kept[1], 0)]
+        assert ports == [port_write(step, port.kind, register, 0) for step, register in kept.items()]
         work = await port.set(operational_vls=9)
         assert port_address(PORT[port.kind], REG.OPERATIONAL_VLS) not in [access.address for access in work.writes]
 

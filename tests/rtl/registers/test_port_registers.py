@@ -65,12 +65,13 @@ def run(
     up: Collection[int] = (),
     state: PortState = PortState.ARMED,
     counters: Sequence[int] = (),
+    vls: int = 4,
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
 
     The link is up in the cycles of `up`; the port's counters answer one after the other.
     """
-    dut = PortRegisters(vls=4, mtu=2048)
+    dut = PortRegisters(vls=vls, mtu=2048)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
 
@@ -112,7 +113,7 @@ def test_the_state_can_be_read_and_what_counters_answer() -> None:
 
 
 def test_other_offsets_read_0() -> None:
-    offsets = (0x0D, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    offsets = (0x0E, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
     answers, _ = run([*(read(offset) for offset in offsets), None, None])
     assert not any(answers)
 
@@ -200,3 +201,30 @@ def test_codes_become_masks_and_lengths() -> None:
     )
     assert seen[0] == (0b1111, max_pkt_len(4), 1)
     assert seen[-1] == (0b0001, max_pkt_len(1), 0)
+
+
+def test_entries_of_vl_arbitration_are_told_and_read_0() -> None:
+    entries = [0x80, 0x87, 0x88, 0x9F, 0xA0, 0xA7, 0xA8, 0xC0]
+    names = ("high", "number", "vl", "weight")
+    accesses = [write(offset, 0xABC) for offset in entries]
+    accesses += [write(0x80, 0x1ABC), read(0x80), read(0xA7), None, None]
+    answers, seen = run(accesses, ("list_entry.write", *(f"list_entry.{name}" for name in names)))
+    assert not any(answers)
+    told = [values[1:] for values in seen if values[0]]
+    assert told == [(0, 0, 10, 0xBC), (0, 7, 10, 0xBC), (1, 0, 10, 0xBC), (1, 7, 10, 0xBC)]
+
+
+def test_a_port_with_one_data_vl_has_no_vl_arbitration() -> None:
+    accesses = [write(PortRegister.VL_HIGH_LIMIT, 9), read(PortRegister.VL_HIGH_LIMIT), write(0x80, 0x109), None, None]
+    answers, seen = run(accesses, ("list_entry.write", "vl_high_limit"), vls=1)
+    assert not any(answers)
+    assert set(seen) == {(0, 0)}
+
+
+def test_a_port_may_have_15_data_vls() -> None:
+    _, seen = run(
+        [None, write(PortRegister.OPERATIONAL_VLS, 4), write(PortRegister.OPERATIONAL_VLS, 5), None],
+        ("operational",),
+        vls=15,
+    )
+    assert [operational for (operational,) in seen] == [0x7FFF, 0x7FFF, 0xFF, 0x7FFF]
