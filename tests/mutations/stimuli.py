@@ -24,6 +24,8 @@ from wire.parameters import AdapterParameters, FabricParameters, LinkParameters,
 from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.port_info import PORT_INFO
 from wire.registers import (
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
     Counter,
     NodeRegister,
     PortRegister,
@@ -31,6 +33,7 @@ from wire.registers import (
     node_address,
     port_address,
     sl_to_vl_address,
+    vl_arbitration_address,
 )
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
@@ -333,6 +336,20 @@ def crowd() -> RunSpec:
     return star.spec(START + 250)
 
 
+def weights() -> RunSpec:
+    """Two hosts send to the third on both VLs, which have weights, and two to the second, where VL1 goes first."""
+    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
+    lists = {3: ((VL_ARBITRATION_LOW, 2, 0, 6), (VL_ARBITRATION_LOW, 5, 1, 2))}
+    lists[2] = ((VL_ARBITRATION_LOW, 0, 0, 9), (VL_ARBITRATION_HIGH, 7, 1, 9))
+    for port, entries in lists.items():
+        for list_offset, number, vl, weight in entries:
+            star.write(0, SWITCH, vl_arbitration_address(port, list_offset, number), vl << 8 | weight)
+    for number in range(16):
+        for source, target in ((1, 3), (2, 3), (3, 2), (1, 2)):
+            star.post(START, source, target, 44, vl=number % 2)
+    return star.spec(START + 400)
+
+
 def two_readers() -> RunSpec:
     """Two packets of one input, to a 1X and a 4X output, that end at the same time."""
     star = Star(replace(TRIO, vls=1, readers=2), replace(SMALL, receive_blocks=24))
@@ -518,6 +535,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         deep_buffers,
         relay,
         crowd,
+        weights,
         two_readers,
         two_outputs,
         two_queues,
