@@ -7,9 +7,10 @@ import pytest
 
 from tests.rtl.switch.bench import FLIGHT, SWITCH, TO_WIRES, Event, Fabric
 from wire.codes import VL15, PortState
-from wire.packet import build_ud_send
+from wire.packet import blocks_of_words, build_ud_send
 from wire.parameters import AdapterParameters, SwitchParameters
 from wire.registers import (
+    VL_ARBITRATION_LOW,
     Counter,
     NodeRegister,
     PortRegister,
@@ -17,6 +18,7 @@ from wire.registers import (
     node_address,
     port_address,
     sl_to_vl_address,
+    vl_arbitration_address,
 )
 from wire.symbols import Control
 from wire.trace import Kind, Verdict
@@ -80,7 +82,7 @@ def test_a_packet_passes_an_idle_switch_in_eight_cycles() -> None:
     assert all(event.cycle == event.words[2] + (event.words[1] >> 16) for event in sent)
 
 
-@pytest.mark.parametrize(("queueing", "vls", "seed"), [("voq", 2, 0), ("fifo", 2, 1)])
+@pytest.mark.parametrize(("queueing", "vls", "seed"), [("voq", 2, 0), ("fifo", 2, 1), ("voq", 15, 2)])
 def test_packets_arrive_whole_and_in_order(queueing: str, vls: int, seed: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -105,6 +107,21 @@ def test_packets_arrive_whole_and_in_order(queueing: str, vls: int, seed: int) -
     assert {verdict for event in fabric.of(Kind.RX_DATA) for verdict in verdicts([event])} == {Verdict.GOOD}
     places = [(event.cycle, event.node, event.port, event.kind) for event in fabric.events if event.node == SWITCH]
     assert places == sorted(places)
+
+
+def test_the_vls_of_an_output_share_it_by_their_weights() -> None:
+    fabric = make(3, 2)
+    for number, entry in enumerate((0 << 8 | 6, 1 << 8 | 2)):
+        fabric.write(2 + number, SWITCH, vl_arbitration_address(3, VL_ARBITRATION_LOW, number), entry)
+    ready = fabric.bring_up(5)
+    for psn in range(10):
+        for source in (0, 1):
+            fabric.post(ready, source, psn % 2, words(source, 2, 44, vl=psn % 2, sl=psn % 2, psn=psn))
+    fabric.run(ready + 350)
+    sent = [event.words for event in fabric.of(Kind.TX_DATA, SWITCH) if event.port == 3]
+    assert {blocks_of_words(packet[1] & 0xFFFF) for packet in sent} == {2}
+    # Six blocks, two blocks; the very first packets find no other.
+    assert [packet[0] & 0xFF for packet in sent][4:12] == [0, 0, 0, 1] * 2
 
 
 def test_vl15_needs_neither_credits_nor_an_active_port() -> None:
@@ -220,12 +237,16 @@ def test_registers_and_tables_are_read_back_after_four_cycles() -> None:
         (port_address(3, PortRegister.WIDTH), X4),
         (lft_address(3), 2),
         (lft_address(4), 255),
+        (port_address(2, PortRegister.VL_HIGH_LIMIT), 9),
+        (vl_arbitration_address(2, VL_ARBITRATION_LOW, 0), 0),
         (0x40_0000 | PortRegister.STATE, 0),
     ]
     fabric.write(4, SWITCH, sl_to_vl_address(2, 3, 6), 15)
     fabric.write(6, SWITCH, lft_address(3), 2)
     fabric.write(8, SWITCH, lft_address(4), 0x102)
     fabric.write(9, SWITCH, lft_address(20), 1)
+    fabric.write(5, SWITCH, port_address(2, PortRegister.VL_HIGH_LIMIT), 9)
+    fabric.write(7, SWITCH, vl_arbitration_address(2, VL_ARBITRATION_LOW, 0), 0x109)
     for place, (address, _) in enumerate(reads):
         fabric.read(10 + place, SWITCH, address)
     fabric.run(40)
