@@ -3,7 +3,7 @@
 import pytest
 
 from model.crossing.vl_arbitration import VlArbitration
-from model.kernel import UPDATE, Kernel
+from model.kernel import Kernel
 from model.packet import DataTransmission, Packet
 from wire.codes import LinkWidth
 from wire.parameters import reset_cycles
@@ -177,21 +177,59 @@ def test_the_limit_counts_as_visible_three_cycles_after_the_grant(star, ready, g
     assert vls[: len(first)] == first
 
 
+# The arbitration alone, where VLs may have nothing to send.
+
+
+class Alone:
+    """VL 0 and 1 at an output."""
+
+    def __init__(self, **lists):
+        self.kernel = Kernel()
+        self.arbitration = VlArbitration(self.kernel, 2)
+        for name, entries in lists.items():
+            for place, (vl, weight) in enumerate(entries):
+                self.arbitration.write(getattr(self.arbitration, name), place, vl, weight)
+        list(self.kernel.run(10))
+
+    def order(self):
+        return self.arbitration.order([0, 1])
+
+    def send(self, vl, blocks=PACKET, refused=-1):
+        """A packet is granted, of which rows from REFUSED on may be refused. Returns the order that follows."""
+        self.order()
+        packet = Packet()
+        packet.slot, packet.need, packet.n, packet.output = vl, blocks, 16 * blocks - 2, 0
+        now = self.kernel.now
+        sending = DataTransmission(packet, now, vl, 1, 1)
+        self.arbitration.granted(sending)
+        sending.refused = refused
+        list(self.kernel.run(now + 6))
+        return self.order()
+
+
 @pytest.mark.parametrize(("refused", "following"), [(-1, [1, 0]), (0, [0, 1]), (1, [1, 0])])
 def test_a_packet_of_which_nothing_is_sent_takes_nothing_from_its_entry(refused, following):
-    kernel = Kernel()
-    arbitration = VlArbitration(kernel, 2)
-    for vl in range(2):
-        kernel.at(0, UPDATE, lambda _, vl=vl: arbitration.write(arbitration.low, vl, vl, PACKET))
-    list(kernel.run(10))
-    assert arbitration.order([0, 1]) == [0, 1]
-    packet = Packet()
-    packet.slot, packet.need, packet.n, packet.output = 0, PACKET, 70, 0
-    sending = DataTransmission(packet, 10, 0, 1, 1)
-    arbitration.granted(sending)
-    sending.refused = refused
-    list(kernel.run(20))
-    assert arbitration.order([0, 1]) == following
+    alone = Alone(low=[(0, PACKET), (1, PACKET)])
+    assert alone.order() == [0, 1]
+    assert alone.send(0, refused=refused) == following
+
+
+def test_an_entry_is_new_when_no_other_vl_took_its_turn():
+    alone = Alone(low=[(0, 2 * PACKET), (1, PACKET)])
+    assert [alone.send(0) for _ in range(4)] == [[0, 1], [1, 0]] * 2
+
+
+def test_the_allowance_is_new_when_the_low_list_did_not_take_its_turn():
+    alone = Alone(high=[(0, 255)], low=[(1, 255)])
+    alone.arbitration.high_limit = 1
+    assert [alone.send(0, 40) for _ in range(5)] == [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]]
+
+
+def test_what_is_spent_does_not_matter_without_a_limit():
+    alone = Alone(high=[(0, 255)], low=[(1, 255)])
+    assert alone.send(0) == [1, 0]
+    alone.arbitration.high_limit = 255
+    assert alone.send(0) == [0, 1]
 
 
 def test_reset_empties_the_lists(star, ready):
