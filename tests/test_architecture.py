@@ -73,7 +73,7 @@ INSIDE = {
         ("design",),
         ("emit",),
         ("nodes",),
-        ("boundaries", "merging", "line_order", "memory_contents", "whole_assignments"),
+        ("boundaries", "merging", "line_order", "memory_contents", "plain_names", "whole_assignments"),
         ("fingerprint", "liveness"),
     ),
 }
