@@ -267,6 +267,7 @@ EXPECTED = (
     (16, "read", port_address(PORT, PortRegister.STATE)),
     (83, "write", port_address(PORT, PortRegister.STATE)),
     (90, "write", port_address(PORT, PortRegister.NEIGHBOR_MTU)),
+    (91, "write", port_address(PORT, PortRegister.VL_HIGH_LIMIT)),
     (98, "write", port_address(PORT, PortRegister.OPERATIONAL_VLS)),
     (122, "write", port_address(PORT, PortRegister.LOCAL_PHY_ERRORS)),
     (123, "write", port_address(PORT, PortRegister.OVERRUN_ERRORS)),
@@ -331,6 +332,7 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
         port_state=PortState.DOWN,
         port_physical_state=PortPhysicalState.POLLING,
         neighbor_mtu=1,
+        vl_high_limit=5,
         operational_vls=2,
         local_phy_errors=3,
         overrun_errors=4,
@@ -343,6 +345,7 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
         (START + SET_STEPS.index(83), port_address(1, PortRegister.STATE), PortState.DOWN),
         (START + SET_STEPS.index(84), node_address(NodeRegister.LMC), 2),
         (START + SET_STEPS.index(90), port_address(1, PortRegister.NEIGHBOR_MTU), 1),
+        (START + SET_STEPS.index(91), port_address(1, PortRegister.VL_HIGH_LIMIT), 5),
         (START + SET_STEPS.index(98), port_address(1, PortRegister.OPERATIONAL_VLS), 2),
         (START + SET_STEPS.index(122), port_address(1, PortRegister.LOCAL_PHY_ERRORS), 3),
         (START + SET_STEPS.index(123), port_address(1, PortRegister.OVERRUN_ERRORS), 4),
@@ -354,6 +357,7 @@ def test_a_refused_field_is_not_written(adapter):
     adapter.run()
     assert [address for _, address, _ in adapter.of("write")] == [
         node_address(NodeRegister.LMC),
+        port_address(1, PortRegister.VL_HIGH_LIMIT),
         port_address(1, PortRegister.LOCAL_PHY_ERRORS),
         port_address(1, PortRegister.OVERRUN_ERRORS),
     ]
