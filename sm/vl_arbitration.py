@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sm.discovery import Findings
-from sm.events import SetRefused, Tell, Unsettled
+from sm.events import SetRefused, Tell
 from sm.mad_client import RefusedError
 from sm.port_settings import operational_vl_count
 from sm.programming import Programmed
@@ -26,8 +26,8 @@ async def program_vl_arbitration(
 ) -> None:
     """Writes the lists of each linked port of a node that has some, where they are not what is known to be there.
 
-    A list that is too long for a port is written without the entries that do not count there; a port that has less room
-    than that is reported, and keeps what it has.
+    What does not fit a port is treated as OpenSM does: VLs are modulo those in use, and a list ends where there is
+    no room for more.
 
     Raises:
         SmpError: the node does not answer.
@@ -44,33 +44,26 @@ async def program_vl_arbitration(
     await gather(
         [
             write(end, block, entries)
-            for end, block, entries in _wanted(guid, found, settings, tell)
+            for end, block, entries in _wanted(guid, found, settings)
             if programmed.vl_arbitration.get((end, block)) != entries
         ]
     )
 
 
-def _wanted(
-    guid: int, found: Findings, settings: SubnetSettings, tell: Tell
-) -> Iterator[tuple[End, VLArbitrationBlock, bytes]]:
-    """The blocks of each linked port."""
+def _wanted(guid: int, found: Findings, settings: SubnetSettings) -> Iterator[tuple[End, VLArbitrationBlock, bytes]]:
+    """The blocks of each linked port: VLs modulo those that it uses, and as many entries as it has room for."""
     lists = settings.vl_arbitration
     if lists is None:
         return
     for port, _far in found.subnet.neighbours(guid):
         end = End(guid, port)
+        used = operational_vl_count(found, end, settings)
         for priority, entries, first in (
             ("low", lists.low, VLArbitrationBlock.LOW_0_31),
             ("high", lists.high, VLArbitrationBlock.HIGH_0_31),
         ):
             room = found.ports[end][f"vl_arbitration_{priority}_cap"]
-            if len(entries) > room:
-                used = operational_vl_count(found, end, settings)
-                entries = tuple(one for one in entries if one.weight and one.vl < used)
-            if room and len(entries) > room:
-                tell(Unsettled(f"{priority} list of VL arbitration: {len(entries)} entries, {end} has room for {room}"))
-                continue
-            packed = [VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight) for one in entries]
+            packed = [VL_ARBITRATION_ENTRY.to_int(vl=one.vl % used, weight=one.weight) for one in entries[:room]]
             packed += [0] * (room - len(packed))
             for half in range(-(-room // _BLOCK)):
                 block = VL_ARBITRATION_TABLE.pack(packed[half * _BLOCK : (half + 1) * _BLOCK])

@@ -206,10 +206,10 @@ def _ports(topology: Topology) -> Iterator[tuple[int, int, int]]:
 
 
 def _arbitration(topology: Topology, port: Port, wanted: VlArbitration) -> Iterator[tuple[int, int, int]]:
-    """(node, address, value) of a port's VL arbitration."""
+    """(node, address, value) of a port's VL arbitration; VLs are modulo those that it uses."""
     index = topology.index[port.node]
     for first, entries in ((VL_ARBITRATION_LOW, wanted.low), (VL_ARBITRATION_HIGH, wanted.high)):
         for place, entry in enumerate(entries):
-            value = VL_ARBITRATION_ENTRY.to_int(vl=entry.vl, weight=entry.weight)
+            value = VL_ARBITRATION_ENTRY.to_int(vl=entry.vl % topology.vls(port), weight=entry.weight)
             yield index, vl_arbitration_address(port.number, first, place), value
     yield index, port_address(port.number, PortRegister.VL_HIGH_LIMIT), wanted.high_limit
