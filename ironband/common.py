@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIRECTORY",
     "FILE",
+    "FORWARDINGS",
     "MTUS",
     "PORTS",
     "QUEUEINGS",
@@ -65,6 +66,7 @@ PORTS: Final = click.IntRange(2, 64)
 VLS: Final = click.Choice(DATA_VL_COUNTS)
 MTUS: Final = click.Choice(tuple(map(mtu_bytes, MTU)))
 QUEUEINGS: Final = click.Choice(("voq", "fifo"))
+FORWARDINGS: Final = click.Choice(("cut-through", "store-and-forward"))
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 

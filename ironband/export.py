@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ironband.common import MTUS, QUEUEINGS, VLS, input_errors, json_option, switch_parameters, write_json
+from ironband.common import FORWARDINGS, MTUS, QUEUEINGS, VLS, input_errors, json_option, switch_parameters, write_json
 from toolchain.atomic_files import OutputError, writing
 from verilog.export.switch_name import PARTNER, TOP, check_name
 from wire.parameters import SwitchParameters
@@ -25,6 +25,7 @@ _DEFAULTS = SwitchParameters()
 @click.option("--vls", type=VLS, default=_DEFAULTS.vls, help="Data VLs.")
 @click.option("--mtu", type=MTUS, default=_DEFAULTS.mtu, help="MTU in bytes.")
 @click.option("--queueing", type=QUEUEINGS, default=_DEFAULTS.queueing)
+@click.option("--forwarding", type=FORWARDINGS, default=_DEFAULTS.forwarding)
 @click.option("--readers", type=int, help="Packets that one input can send at once, 1 or 2.  [default: 2, with fifo 1]")
 @click.option(
     "--buffer-blocks",

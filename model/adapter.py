@@ -82,6 +82,7 @@ class Adapter(Node):
     """
 
     is_destination = True
+    joins_whole = True
 
     def __init__(
         self,

@@ -35,6 +35,7 @@ class Switch(Node):
         self, kernel: Kernel, parameters: SwitchParameters, node: int, identity: NodeIdentity, epoch: int = 0
     ) -> None:
         """`epoch` is its cycle 0."""
+        self.joins_whole = parameters.forwarding == "store-and-forward"
         ports, vls = parameters.ports, parameters.vls
         self._kernel = kernel
         self._vls = vls
@@ -86,7 +87,7 @@ class Switch(Node):
         if not has_room:
             return Verdict.VL15_DROPPED if is_management else Verdict.OVERRUN
         packet.slot = slot
-        narrow = self.ports[status.index].output.pitch != 1
+        narrow = self.ports[status.index].output.pitch != 1 and not self.joins_whole
         if entry == _PORT_ZERO:
             packet.output = len(self.ports)
             packet.oversize = False

@@ -80,6 +80,8 @@ class SwitchParameters:
     """64-byte blocks of buffer for each data VL of each port."""
     vl15_blocks: int = VL15_BLOCKS
     queueing: Literal["voq", "fifo"] = "voq"
+    forwarding: Literal["cut-through", "store-and-forward"] = "cut-through"
+    """Whether a packet may leave while it still arrives, or has to be there as a whole, and good."""
     readers: int = 2
     """Packets that one input can send at once (`voq`; `fifo` has one)."""
     lft_size: int = 1024
@@ -91,6 +93,7 @@ class SwitchParameters:
         _one_of("vls", self.vls, DATA_VL_COUNTS)
         _one_of("mtu", self.mtu, _MTUS)
         _one_of("queueing", self.queueing, ("voq", "fifo"))
+        _one_of("forwarding", self.forwarding, ("cut-through", "store-and-forward"))
         _buffer("buffer_blocks", self.buffer_blocks, self.mtu)
         _between("vl15_blocks", self.vl15_blocks, largest_blocks(256), 255)
         _between("readers", self.readers, 1, 2)

@@ -39,6 +39,8 @@ _DEEP_BUFFER = 2_049
 """Blocks of a buffer of which not all can be announced at once."""
 
 _DEEP_SHARE = 0.1
+_STORED_SHARE = 0.2
+"""Of the switches, those that send no packet before all of it is there."""
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 
 
@@ -131,6 +133,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
         buffer_blocks=blocks(),
         queueing=options.queueing,
         readers=1 if options.queueing == "fifo" else random.choice((1, 2)),
+        forwarding="store-and-forward" if random.random() < _STORED_SHARE else "cut-through",
     )
     numbers = range(1, options.ports + 1)
     # The first host has all VLs and the whole MTU.

@@ -55,6 +55,8 @@ def sweep_figure(
         _label(axes, what, unit, keys[0])
         if numbers and min(axis) > 0 and max(axis) >= _MANY_TIMES * min(axis):
             axes.set_xscale("log")
+            axes.set_xticks(sorted(set(axis)), [f"{value:,}" for value in sorted(set(axis))])
+            axes.minorticks_off()
     if len(keys) > 1:
         throughput.legend(**LEGEND | {"loc": "best", "ncols": 1, "bbox_to_anchor": None})
     freeze_layout(figure)

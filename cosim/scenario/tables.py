@@ -96,6 +96,7 @@ class Switch(Table):
     buffer_blocks: int = 512
     vl15_blocks: int = VL15_BLOCKS
     queueing: Literal["voq", "fifo"] = "voq"
+    forwarding: Literal["cut-through", "store-and-forward"] = "cut-through"
     readers: int | None = None
     lft_size: int = 1024
 

@@ -30,11 +30,12 @@ class PortOwner(ABC):
     """What a port asks of its node, and reports to it.
 
     Attributes:
-        is_destination: all packets end here, as in a channel adapter: they join if their verdict is GOOD, ICRC
-            included. In a switch, they join with their header, unless they are late.
+        is_destination: all packets end here, as in a channel adapter, where their ICRC counts.
+        joins_whole: packets join if their verdict is GOOD; otherwise with their header, unless they are late.
     """
 
     is_destination: bool
+    joins_whole: bool
 
     @abstractmethod
     def rejection(self, status: PortStatus, packet: Packet, free: list[int]) -> Verdict:
@@ -74,6 +75,7 @@ class Acceptance:
         self._counters = status.counters
         self._owner = owner
         self._is_destination = owner.is_destination
+        self._joins_whole = owner.joins_whole
         self._matcher = matcher
         self._buffer = buffer
         self._flow = flow
@@ -99,7 +101,7 @@ class Acceptance:
             self._kernel.at(now + 1, RECEIVE, self._take_blocks, packet)
         else:  # a cycle early: nobody looks before, and ABR + free, which is announced, stays as it was
             self._take_blocks(packet)
-        if not self._is_destination:
+        if not self._joins_whole:
             packet.ended_from = NEVER
             if not packet.late:
                 self._matcher.join(packet, now)
@@ -168,7 +170,7 @@ class Acceptance:
     def _settle(self, packet: Packet, verdict: Verdict) -> None:
         """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
         if packet.queue is None:
-            if verdict == Verdict.GOOD and self._is_destination:
+            if verdict == Verdict.GOOD and self._joins_whole:
                 self._owner.route_whole(packet)
                 self.join(packet)
             else:

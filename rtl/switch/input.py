@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amaranth.hdl import Module, Signal, unsigned
+from amaranth.hdl import Const, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -60,7 +60,7 @@ class Input(wiring.Component):
         m.d.comb += [route.header.eq(header), route.free.eq(store.fill.free)]
 
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
-        # (section 3.5). A packet that ends before that is cancelled.
+        # (section 3.5). A packet that ends before that is cancelled. Store-and-forward waits for the end of each.
         accept = Signal()
         packet = Signal(routed_layout(ports + 1))
         at_once = Signal()
@@ -68,12 +68,13 @@ class Input(wiring.Component):
         enough = Signal(LENGTH_BITS)
         in_time = Signal()
         accepted = Signal()  # in the cycle before
+        waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower
         m.d.comb += accept.eq(admission.acceptable & ~route.refused)
         m.d.sync += [
             admission.relay.eq(route.relay),
             admission.refused.eq(route.refused),
             accepted.eq(accept),
-            at_once.eq(accept & ~route.slower),
+            at_once.eq(accept & ~waits),
         ]
         with m.If(header.valid):
             m.d.sync += [
@@ -82,10 +83,13 @@ class Input(wiring.Component):
                 enough.eq(header.n - (header.n >> 2)),
             ]
         with m.If(accept):
-            m.d.sync += waiting.eq(route.slower)
-        with m.Elif(write.valid & ((write.index == enough) | write.last)):
+            m.d.sync += waiting.eq(waits)
+        with m.Elif(in_time | (write.valid & write.last)):
             m.d.sync += waiting.eq(0)
-        m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~write.last)
+        if parameters.forwarding == "store-and-forward":
+            m.d.comb += in_time.eq(write.valid & write.last & ~write.bad)
+        else:
+            m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~write.last)
 
         # Store, queues, readers.
         connect(m, store.crossing, flipped(self.crossing))
@@ -94,7 +98,7 @@ class Input(wiring.Component):
             store.fill.accept.eq(accepted),
             store.fill.accept_slot.eq(packet.pool),
             store.fill.accept_need.eq(packet.need),
-            store.fill.cancel.eq(waiting & write.valid & write.last),
+            store.fill.cancel.eq(waiting & write.valid & write.last & ~in_time),
             store.join.eq(at_once | (waiting & in_time)),
             store.packet.eq(packet),
             self.free.eq(store.fill.free),

@@ -6,6 +6,7 @@ import pytest
 
 from wire.codes import VL15, LinkWidth
 from wire.registers import Counter, PortRegister, lft_address, sl_to_vl_address
+from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, Verdict
 from wire.trace_layout import RxData, TxData, TxDiscard
 
@@ -25,6 +26,29 @@ def test_the_first_row_crosses_an_idle_switch_in_eight_cycles(star, ready, fligh
     bench.post(ready, 1, 2, payload=256)
     bench.run(2000)
     assert [out - into for into, out in relayed(bench)] == [8]
+
+
+@pytest.mark.parametrize("width", [LinkWidth.X4, LinkWidth.X1])
+def test_a_store_and_forward_switch_waits_for_the_last_row(star, ready, width):
+    bench = star(2, forwarding="store-and-forward")
+    for node, port in ((0, 1), (1, 1)):
+        bench.write_port(node, port, PortRegister.WIDTH, width)
+    bench.post(ready, 1, 2, payload=256)
+    bench.run(3000)
+    ((into, out),) = relayed(bench)
+    pitch = 1 if width == LinkWidth.X4 else 4
+    assert out - into == pitch * len(bench.words(1, 2, payload=256)) + 7
+
+
+def test_a_store_and_forward_switch_sends_no_bad_packet_on(star, ready):
+    bench = star(2, forwarding="store-and-forward")
+    bench.inject(ready, 0, 1, Injection(Trigger.DATA, 20, 20, flip=1))
+    bench.post(ready + 10, 1, 2, payload=256)
+    bench.run(3000)
+    assert [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, 1)] == [Verdict.PHYSICAL]
+    assert not bench.of(Kind.TX_DATA, 0, 2)
+    assert not bench.of(Kind.SCRAP)
+    assert not bench.delivered
 
 
 def test_a_packet_travels_from_host_to_host(star, ready):

@@ -77,7 +77,7 @@ def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) 
         "SPDX-License-Identifier: Apache-2.0",
         "",
         f"Data VLs {parameters.vls}, MTU {parameters.mtu} bytes, {buffers},",
-        f"queueing {parameters.queueing}, forwarding table for {parameters.lft_size} LIDs.",
+        f"queueing {parameters.queueing}, {parameters.forwarding}, forwarding table for {parameters.lft_size} LIDs.",
         "",
         "clk, rst         one clock, rising edge; reset synchronous, active high, at any time",
         "resetting        it is being reset: by rst, and then until its memories are restored",

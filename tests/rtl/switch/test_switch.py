@@ -301,6 +301,25 @@ def test_a_packet_known_to_be_bad_before_it_is_sent_is_scrapped() -> None:
     assert len(fabric.delivered[1]) == 1
 
 
+def test_a_store_and_forward_switch_sends_a_packet_when_all_of_it_is_there_and_none_that_is_bad() -> None:
+    fabric = make(watched=[(SWITCH, 1), (1, 1)], forwarding="store-and-forward")
+    ready = fabric.bring_up(5)
+    packets = [words(0, 1, size, psn=psn) for psn, size in enumerate((0, 100, 60))]
+    for psn, packet in enumerate(packets):
+        fabric.post(ready + 100 * psn, 0, 0, packet)
+    fabric.flip(posted_to_link(ready + 100, packets[1]) + 5, SWITCH, 1, 1)
+    fabric.run(ready + 420)
+    into, out = starts(fabric.rows[SWITCH, 1], Control.SDP), starts(fabric.rows[1, 1], Control.SDP)
+    whole = [into[0], into[2]], [packets[0], packets[2]]
+    # LATENCY counts from row 1, h; this from the last row.
+    assert [cycle - FLIGHT for cycle in out] == [
+        before + len(packet) + LATENCY - 1 for before, packet in zip(*whole, strict=True)
+    ]
+    assert verdicts(fabric.of(Kind.RX_DATA, SWITCH)) == [Verdict.GOOD, Verdict.PHYSICAL, Verdict.GOOD]
+    assert fabric.delivered[1] == [(0, packets[0]), (0, packets[2])]
+    assert not fabric.of(Kind.SCRAP)
+
+
 def test_a_packet_beyond_the_neighbor_mtu_is_swallowed() -> None:
     fabric = make(mtu=512, buffer_blocks=32)
     ready = fabric.bring_up(5, {(SWITCH, 2): {PortRegister.NEIGHBOR_MTU: 1}})
