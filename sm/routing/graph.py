@@ -23,6 +23,8 @@ class SwitchGraph:
     """GUID of each switch."""
     ports: tuple[dict[int, tuple[int, ...]], ...]
     """Of each switch: the ports that lead to each neighbouring switch, ascending. It may be its own neighbour."""
+    far: tuple[dict[int, int], ...]
+    """Of each switch: the neighbour at each of those ports."""
     hosts: tuple[int, ...]
     """Number of ports of each switch at which an end node is."""
     homes: dict[int, tuple[int, int]]
@@ -34,6 +36,7 @@ class SwitchGraph:
         switches = subnet.switches
         index = {switch.guid: number for number, switch in enumerate(switches)}
         ports: list[dict[int, tuple[int, ...]]] = []
+        far_ends: list[dict[int, int]] = []
         hosts = []
         homes = {}
         for number, switch in enumerate(switches):
@@ -47,8 +50,9 @@ class SwitchGraph:
                 else:
                     to.setdefault(index[far.guid], []).append(port)
             ports.append({far: tuple(numbers) for far, numbers in to.items()})
+            far_ends.append({port: far for far, numbers in to.items() for port in numbers})
             hosts.append(attached)
-        return cls(tuple(index), tuple(ports), tuple(hosts), homes)
+        return cls(tuple(index), tuple(ports), tuple(far_ends), tuple(hosts), homes)
 
     def distances(self, sources: list[int]) -> list[int]:
         """Links between each switch and the nearest of `sources`."""

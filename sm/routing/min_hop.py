@@ -9,7 +9,7 @@ from sm.routing.graph import SwitchGraph
 from sm.routing.routes import NextHops, Routes, spread
 from sm.subnet import Subnet
 
-__all__ = ["min_hop"]
+__all__ = ["min_hop", "next_hops"]
 
 
 def min_hop(subnet: Subnet, lids: Mapping[int, LidRange], previous: Mapping[int, bytearray] | None = None) -> Routes:
@@ -18,18 +18,18 @@ def min_hop(subnet: Subnet, lids: Mapping[int, LidRange], previous: Mapping[int,
     With `previous`, the tables in force, only those entries change whose port no longer begins a shortest path.
     """
     graph = SwitchGraph.of(subnet)
-    return spread(graph, _next_hops(graph), lids, previous)
+    return spread(graph, next_hops(graph), lids, previous)
 
 
-def _next_hops(graph: SwitchGraph) -> NextHops:
-    """Every port that leads one link nearer."""
-    next_hops = []
+def next_hops(graph: SwitchGraph) -> NextHops:
+    """All shortest ways: every port that leads one link nearer."""
+    rows = []
     for home in range(len(graph.guids)):
         hops = graph.distances([home])
-        next_hops.append(
+        rows.append(
             [
                 graph.ports_to(switch, [far for far in near if hops[far] < hops[switch]])
                 for switch, near in enumerate(graph.ports)
             ]
         )
-    return next_hops
+    return rows

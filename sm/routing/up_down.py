@@ -13,7 +13,7 @@ from sm.routing.graph import UNREACHABLE, SwitchGraph, distances
 from sm.routing.routes import NextHops, Routes, spread
 from sm.subnet import Subnet
 
-__all__ = ["RoutingError", "choose_roots", "up_down"]
+__all__ = ["RoutingError", "choose_roots", "joined", "parted", "up_and_down", "up_down"]
 
 Rank = tuple[int, int]
 """Links to the nearest root, then the GUID: of two linked switches the one with the lower rank is the upper."""
@@ -48,12 +48,12 @@ def up_down(
         if guid not in numbers:
             raise RoutingError(f"root 0x{guid:016x}: no switch has this GUID")
     tops = [numbers[guid] for guid in (choose_roots(subnet) if roots is None else roots)]
-    next_hops = _next_hops(graph, _ranks(graph, tops))
-    parted = _parted(graph, next_hops)
-    if parted is not None:
-        one, other = (graph.guids[number] for number in parted)
+    next_hops = up_and_down(graph, _ranks(graph, tops))
+    apart = parted(graph, next_hops)
+    if apart is not None:
+        one, other = (graph.guids[number] for number in apart)
         raise RoutingError(f"roots leave switch 0x{one:016x} no way up and down to switch 0x{other:016x}")
-    return spread(graph, _joined(graph, next_hops), lids, previous)
+    return spread(graph, joined(graph, next_hops), lids, previous)
 
 
 def choose_roots(subnet: Subnet) -> list[int]:
@@ -69,7 +69,7 @@ def choose_roots(subnet: Subnet) -> list[int]:
     for island in graph.islands():
         top = max(heights[switch] for switch in island)
         highest = [switch for switch in island if heights[switch] == top]
-        if 0 < top < UNREACHABLE and _parted(graph, _next_hops(graph, _ranks(graph, highest)), island) is None:
+        if 0 < top < UNREACHABLE and parted(graph, up_and_down(graph, _ranks(graph, highest)), island) is None:
             roots += highest
         else:
             roots.append(min(island, key=lambda switch: (_total_distance(graph, switch), graph.guids[switch])))
@@ -84,12 +84,12 @@ def _total_distance(graph: SwitchGraph, switch: int) -> int:
     return sum(hops for hops in graph.distances([switch]) if hops != UNREACHABLE)
 
 
-def _next_hops(graph: SwitchGraph, rank: list[Rank]) -> NextHops:
+def up_and_down(graph: SwitchGraph, rank: list[Rank]) -> NextHops:
     """Where a home is below: the ports by which fewest links lead down. Elsewhere: the best ports up."""
     upper = [[far for far in near if rank[far] < rank[switch]] for switch, near in enumerate(graph.ports)]
     lower = [[far for far in near if rank[far] > rank[switch]] for switch, near in enumerate(graph.ports)]
     downwards = sorted(range(len(rank)), key=rank.__getitem__)
-    next_hops = []
+    rows = []
     for home in range(len(graph.guids)):
         down = distances(upper, [home])
         # From the top: what is above a switch is known when its turn comes.
@@ -101,11 +101,11 @@ def _next_hops(graph: SwitchGraph, rank: list[Rank]) -> NextHops:
         for switch in range(len(rank)):
             allowed, left = (upper, hops) if down[switch] == UNREACHABLE else (lower, down)
             row.append(graph.ports_to(switch, [far for far in allowed[switch] if left[far] < left[switch]]))
-        next_hops.append(row)
-    return next_hops
+        rows.append(row)
+    return rows
 
 
-def _parted(graph: SwitchGraph, next_hops: NextHops, among: Collection[int] | None = None) -> tuple[int, int] | None:
+def parted(graph: SwitchGraph, next_hops: NextHops, among: Collection[int] | None = None) -> tuple[int, int] | None:
     """Two switches with hosts, of which the first is connected to the second, but has no next hop to it.
 
     None if there are none such. `among` are the switches looked at, all unless given.
@@ -119,15 +119,15 @@ def _parted(graph: SwitchGraph, next_hops: NextHops, among: Collection[int] | No
     return None
 
 
-def _joined(graph: SwitchGraph, next_hops: NextHops) -> NextHops:
+def joined(graph: SwitchGraph, next_hops: NextHops) -> NextHops:
     """The same next hops; where there are none, those that lead to the nearest switch that has some."""
-    joined = []
+    rows = []
     for home, row in enumerate(next_hops):
         away = graph.distances([switch for switch, ports in enumerate(row) if ports or switch == home])
-        joined.append(
+        rows.append(
             [
                 ports or graph.ports_to(switch, [far for far in graph.ports[switch] if away[far] < away[switch]])
                 for switch, ports in enumerate(row)
             ]
         )
-    return joined
+    return rows
