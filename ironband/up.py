@@ -45,8 +45,9 @@ __all__ = ["up"]
     "--routing",
     type=click.Choice(tuple(ROUTING_ENGINES)),
     default=next(iter(ROUTING_ENGINES)),
-    help="How ways are found: the shortest ones, or up and then down, without credit loops.",
+    help="How ways are found. All but min-hop are without credit loops, dor and lash by SLs on several VLs.",
 )
+@click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @click.option(
     "--lmc",
     type=click.IntRange(0, MAX_LMC),
@@ -73,6 +74,7 @@ def up(
     sim: str,
     sm: str | None,
     routing: str,
+    vls: int,
     lmc: int,
     fail: str | None,
     link_down_timeout: int,
@@ -106,11 +108,8 @@ def up(
                 output_file(file)
         described = read_topology(path)
         lids = {} if guid2lid is None else read_guid2lid(guid2lid)
-        made = fabric_of(
-            described,
-            SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, lids, lmc)),
-            AdapterParameters(vls=vls),
-        )
+        switch = SwitchParameters(vls=vls, lft_size=lft_size(described.subnet, lids, lmc))
+        made = fabric_of(described, switch, AdapterParameters(vls=vls))
         host = manager_host(made.fabric, sm)
         apart = out_of_reach(made.fabric, host)
         task = SubnetTask(
@@ -150,6 +149,7 @@ def up(
             "--sim": sim,
             "--sm": sm,
             "--routing": routing,
+            "--vls": vls,
             "--lmc": lmc,
             "--fail": fail,
             "--link-down-timeout": None if fail is None else link_down_timeout,

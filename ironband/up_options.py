@@ -16,6 +16,9 @@ from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import is_end, named, no_such_node, parse_end
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
 from sm.qos_options import QosOptionsError, parse_qos_options
+from sm.routing.dor import dor
+from sm.routing.fat_tree import fat_tree
+from sm.routing.lash import lash
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
 from sm.settings import RoutingEngine, SubnetSettings
@@ -76,7 +79,13 @@ qos_option = click.option(
     help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...).",
 )
 
-ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {"min-hop": min_hop, "up-down": up_down}
+ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {
+    "min-hop": min_hop,
+    "up-down": up_down,
+    "fat-tree": fat_tree,
+    "dor": dor,
+    "lash": lash,
+}
 """Of `--routing`."""
 
 _FAILURE = re.compile(r"(.+)@([0-9]{1,30})")

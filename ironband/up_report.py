@@ -27,6 +27,7 @@ from sm.events import (
     event_text,
 )
 from sm.lids import format_guid2lid
+from sm.routing.figures import route_figures
 from sm.subnet import Node, Subnet
 from toolchain.atomic_files import OutputError, write_atomically
 from wire.codes import LinkWidth, PortState
@@ -151,6 +152,11 @@ class SubnetReport:
         result = self.result
         mads = result.manager.mads
         yield "switches, hosts, links", f"{len(self._subnet.switches)}, {len(self._hosts)}, {len(self._subnet.links)}"
+        if result.manager.routes is not None:
+            figures = route_figures(self._subnet, result.manager.lids, self._tables)
+            yield "links of a route", f"{figures.mean_hops:.2f} on average, {figures.max_hops} at most"
+            yield "routes of a link", f"{figures.min_load} .. {figures.max_load}, {figures.mean_load:.1f} on average"
+            yield "data VLs of routes", str(result.manager.routes.vls_needed)
         yield "SMPs", f"{mads.sent.total():,}, {mads.retried:,} of them sent again"
         yield "cycles", f"{result.cycles:,} ({result.cycles * SYMBOL_TIME_NS:,} ns)"
         yield "events", f"{result.records:,}"
@@ -201,6 +207,8 @@ class SubnetReport:
                 for guid, table in self._tables.items()
             },
             "backup_ports": self._backups_json(),
+            "vls_needed": None if manager.routes is None else manager.routes.vls_needed,
+            "service_levels": self._service_levels_json(),
             "events": [
                 {
                     "cycle": cycle,
@@ -232,6 +240,15 @@ class SubnetReport:
             }
             for guid, table in routes.tables.items()
         }
+
+    def _service_levels_json(self) -> dict[str, dict[str, int]]:
+        """By the switches at both ends, the lower first: the SL of the paths between them, where it is not 0."""
+        routes = self.result.manager.routes
+        found: dict[str, dict[str, int]] = {}
+        for (one, other), sl in ({} if routes is None else routes.layers).items():
+            guids = [self._subnet.switches[number].guid for number in (one, other)]
+            found.setdefault(f"0x{guids[0]:016x}", {})[f"0x{guids[1]:016x}"] = sl
+        return found
 
     def _node_json(self, node: Node) -> dict[str, Any]:
         return {

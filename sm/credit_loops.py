@@ -1,21 +1,33 @@
 """Credit loops: links that wait for each other's credits in a circle, found in the channel dependency graph.
 
-A packet that holds the buffer behind one link and needs credits of the next makes the first link depend on the
-second. As long as there is only one path to each LID, traffic can block itself forever if and only if
-dependencies form a circle (Dally and Seitz, 1987). All packets are taken to be on one VL.
+A packet that holds the buffer of a VL behind one link and needs credits of the next makes the first of these channels
+depend on the second. As long as there is only one path to each LID, traffic can block itself forever if and only if
+dependencies form a circle (Dally and Seitz, 1987). Channels of different VLs are different ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
 from sm.lids import LidRange
-from sm.subnet import MANAGEMENT_PORT, End, Subnet
+from sm.subnet import End, Subnet
 from wire.forwarding_tables import LFT_NO_ROUTE
 
-__all__ = ["find_credit_loop"]
+__all__ = ["Channel", "find_credit_loop"]
+
+
+class Channel(NamedTuple):
+    """A VL of a link, in one direction."""
+
+    end: End
+    """The port that sends."""
+    vl: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.end} VL {self.vl}" if self.vl else str(self.end)
 
 
 def find_credit_loop(
@@ -24,55 +36,75 @@ def find_credit_loop(
     tables: Mapping[int, bytearray],
     *,
     management: bool = False,
-) -> list[End] | None:
-    """A credit loop as the switch ports whose links wait for each other, each for the next, the last for the first.
+    service_level: Callable[[int, int], int] = lambda _slid, _dlid: 0,
+    vl: Callable[[End, int], int] = lambda _end, sl: sl,
+) -> list[Channel] | None:
+    """A credit loop as the channels that wait for each other, each for the next, the last for the first.
 
-    None if there is none. `lids` is by PortGUID, `tables` by switch GUID. It counts packets from every end node to
-    every LID of an end node; with `management` also those from and to port 0 of switches, which are on data VLs
-    unless they are SMPs.
+    None if there is none. `lids` is by PortGUID, `tables` by switch GUID. `service_level` gives the SL of packets from
+    one LID to another, `vl` the VL on which packets of an SL leave a port. It counts packets from every end node to
+    every LID of an end node; with `management` also those from and to port 0 of switches, which are on data VLs unless
+    they are SMPs.
     """
-    return _circle(_dependencies(subnet, lids, tables, management))
+    return _circle(_dependencies(subnet, lids, tables, management, service_level, vl))
 
 
 def _dependencies(
-    subnet: Subnet, lids: Mapping[int, LidRange], tables: Mapping[int, bytearray], management: bool
-) -> dict[End, set[End]]:
-    """What each link between switches, named by the port that sends into it, waits for."""
-    far: dict[int, dict[int, int]] = {}
-    sources = []
-    for switch in subnet.switches:
-        neighbours = list(subnet.neighbours(switch.guid))
-        far[switch.guid] = {port: end.guid for port, end in neighbours if subnet.nodes[end.guid].is_switch}
-        if management or len(neighbours) > len(far[switch.guid]):
-            sources.append(switch.guid)
-    waits: dict[End, set[End]] = {}
-    for lid in _destinations(subnet, lids, management):
-        seen: set[int] = set()
-        for source in sources:
-            before: End | None = None
-            here = source
+    subnet: Subnet,
+    lids: Mapping[int, LidRange],
+    tables: Mapping[int, bytearray],
+    management: bool,
+    service_level: Callable[[int, int], int],
+    vl: Callable[[End, int], int],
+) -> dict[Channel, set[Channel]]:
+    """What each channel between switches waits for."""
+    far = {
+        switch.guid: {
+            port: end.guid for port, end in subnet.neighbours(switch.guid) if subnet.nodes[end.guid].is_switch
+        }
+        for switch in subnet.switches
+    }
+    taking_part = list(_taking_part(subnet, lids, management))
+    sources: dict[int, set[int]] = {}
+    for switch, found in taking_part:
+        sources.setdefault(switch, set()).update(found.lids)
+    waits: dict[Channel, set[Channel]] = {}
+    for lid in (lid for _switch, found in taking_part for lid in found.lids):
+        seen: set[tuple[int, int]] = set()
+        starts = {(source, service_level(slid, lid)) for source, slids in sources.items() for slid in slids}
+        for here, sl in sorted(starts):
+            before: Channel | None = None
             while True:
                 port = tables[here][lid] if lid < len(tables[here]) else LFT_NO_ROUTE
                 if port not in far[here]:
                     break
-                channel = End(here, port)
+                end = End(here, port)
+                channel = Channel(end, vl(end, sl))
                 waits.setdefault(channel, set())
                 if before is not None:
                     waits[before].add(channel)
-                if here in seen:
+                if (here, sl) in seen:
                     break
-                seen.add(here)
+                seen.add((here, sl))
                 before, here = channel, far[here][port]
     return waits
 
 
-def _destinations(subnet: Subnet, lids: Mapping[int, LidRange], management: bool) -> Iterable[int]:
+def _taking_part(subnet: Subnet, lids: Mapping[int, LidRange], management: bool) -> Iterable[tuple[int, LidRange]]:
+    """The switch at which each port is that sends and gets such packets, and its LIDs."""
     for end, port in subnet.reachable_end_ports:
-        if port.guid in lids and (management or end.port != MANAGEMENT_PORT):
-            yield from lids[port.guid].lids
+        if port.guid not in lids:
+            continue
+        if subnet.nodes[end.guid].is_switch:
+            if management:
+                yield end.guid, lids[port.guid]
+        else:
+            far = subnet.peer(end)
+            if far is not None and subnet.nodes[far.guid].is_switch:
+                yield far.guid, lids[port.guid]
 
 
-def _circle(waits: dict[End, set[End]]) -> list[End] | None:
+def _circle(waits: dict[Channel, set[Channel]]) -> list[Channel] | None:
     """A shortest circle through the lowest channel that is on one."""
     sorter = TopologicalSorter(waits)
     with suppress(CycleError):
@@ -89,9 +121,9 @@ def _circle(waits: dict[End, set[End]]) -> list[End] | None:
     return None
 
 
-def _way_back(start: End, waits: dict[End, set[End]]) -> list[End] | None:
+def _way_back(start: Channel, waits: dict[Channel, set[Channel]]) -> list[Channel] | None:
     """The channels of a shortest circle that begins with `start`; None if none comes back to it."""
-    reached: dict[End, End] = {}
+    reached: dict[Channel, Channel] = {}
     edge = [start]
     while edge:
         further = []

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["ManagerError"]
+__all__ = ["ManagerError", "RoutingError"]
 
 
 class ManagerError(ValueError):
     """LIDs, files or fabrics that it cannot use; the text is one line."""
+
+
+class RoutingError(ManagerError):
+    """Routes that cannot be found; the text is one line."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from sm.credit_loops import Channel
 from sm.subnet import End, Link, Node
 from wire.codes import PortState
 from wire.mad import MadMethod
@@ -27,6 +28,7 @@ __all__ = [
     "NodeLost",
     "PortStateSet",
     "PortStuck",
+    "RoutingRemark",
     "SetRefused",
     "SweepEnded",
     "SweepStarted",
@@ -175,11 +177,21 @@ class TablesWritten(Event):
 class CreditLoopFound(Event):
     """The forwarding tables have links that may wait for each other's credits in a circle."""
 
-    channels: tuple[End, ...]
-    """The ports that send into them."""
+    channels: tuple[Channel, ...]
+    """The ports that send into them, and the VLs."""
 
     def __str__(self) -> str:
         return f"credit loop: {' -> '.join(map(str, self.channels))}"
+
+
+@dataclass(frozen=True)
+class RoutingRemark(Event):
+    """What somebody should know of how paths were found."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sm.discovery import Findings
+from sm.errors import RoutingError
 from sm.lids import LidRange
 from sm.settings import SubnetSettings
-from sm.subnet import MANAGEMENT_PORT, End
+from sm.subnet import MANAGEMENT_PORT, End, Subnet
 from wire.codes import DATA_VL_COUNTS, data_vls, operational_vls
 
-__all__ = ["operational_vl_count", "port_settings"]
+__all__ = ["check_vls", "operational_vl_count", "port_settings", "wanted_vls"]
 
 
 def port_settings(found: Findings, lids: Mapping[int, LidRange], settings: SubnetSettings) -> dict[End, dict[str, int]]:
@@ -35,6 +36,28 @@ def operational_vl_count(found: Findings, end: End, settings: SubnetSettings) ->
     far = found.subnet.peer(end) or end
     both = min(data_vls(found.ports[one].vl_cap) for one in (end, far))
     return max(count for count in DATA_VL_COUNTS if count <= max(min(both, settings.max_vls), 1))
+
+
+def wanted_vls(found: Findings, end: End, settings: SubnetSettings) -> tuple[int, ...]:
+    """The VL of each SL at a linked port."""
+    used = operational_vl_count(found, end, settings)
+    return tuple(vl % used for vl in settings.sl_to_vl)
+
+
+def check_vls(found: Findings, routed: Subnet, needed: int, settings: SubnetSettings) -> None:
+    """Check that the links between switches of `routed` can keep the SLs from 0 on apart that routes need.
+
+    Raises:
+        RoutingError: one cannot.
+    """
+    for link in routed.links if needed > 1 else ():
+        if routed.nodes[link.a.guid].is_switch and routed.nodes[link.b.guid].is_switch:
+            there = len(set(wanted_vls(found, link.a, settings)[:needed]))
+            if there < needed:
+                raise RoutingError(
+                    f"routes without credit loops need {needed} data VLs, and link {link.a} to {link.b} has {there}: "
+                    "expected more, or up/down routing, which needs 1"
+                )
 
 
 def _wanted(

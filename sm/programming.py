@@ -13,7 +13,7 @@ from sm.discovery import Findings
 from sm.errors import ManagerError
 from sm.events import SetRefused, TablesWritten, Tell, Unsettled
 from sm.mad_client import RefusedError, SmpError
-from sm.port_settings import operational_vl_count
+from sm.port_settings import wanted_vls
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
 from sm.subnet import MANAGEMENT_PORT, End
@@ -158,8 +158,7 @@ def _remapped(found: Findings, guid: int, settings: SubnetSettings) -> Iterator[
     """Linked ports of a node that are to have another SL-to-VL table than at reset, with that table."""
     for port, _far in found.subnet.neighbours(guid):
         end = End(guid, port)
-        used, there = operational_vl_count(found, end, settings), data_vls(found.ports[end].vl_cap)
-        wanted = tuple(vl % used for vl in settings.sl_to_vl)
+        wanted, there = wanted_vls(found, end, settings), data_vls(found.ports[end].vl_cap)
         if wanted != tuple(sl % there for sl in range(SL_TO_VL_MAPPING_TABLE.count)):
             yield end, wanted
 

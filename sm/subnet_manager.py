@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from sm.activation import bring_up_ports
 from sm.credit_loops import find_credit_loop
 from sm.discovery import Findings, discover
-from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, Unsettled
+from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, RoutingRemark, Unsettled
 from sm.flapping import LinkHistory
 from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
 from sm.mad_client import MadClient, SmpError
-from sm.port_settings import port_settings
+from sm.port_settings import check_vls, port_settings, wanted_vls
 from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
 from sm.routing.graph import SwitchGraph
 from sm.routing.routes import Routes
@@ -100,7 +100,7 @@ class SubnetManager:
             return HeavySweep(found.settled)
         await learn_tables(self._sma, found, self._programmed, self._tell)
         self._assign_lids(found.subnet)
-        self._route(found.subnet)
+        self._route(found)
         programmed = await self._program(found)
         wanted = port_settings(found, self.lids, self._settings)
         active = await bring_up_ports(
@@ -127,12 +127,21 @@ class SubnetManager:
         for _end, port in subnet.reachable_end_ports:
             port.lid, port.lmc = self.lids[port.guid].first, self.lids[port.guid].lmc
 
-    def _route(self, subnet: Subnet) -> None:
-        routed = self._without_flapping_links(subnet)
+    def _route(self, found: Findings) -> None:
+        routed = self._without_flapping_links(found.subnet)
         before = self.routes
         self.routes = self._settings.routing(routed, self.lids, previous=self._programmed.tables)
-        if before is None or before.tables != self.routes.tables:
-            loop = find_credit_loop(routed, self.lids, self.routes.tables)
+        check_vls(found, routed, self.routes.vls_needed, self._settings)
+        if before is None or (before.tables, before.layers) != (self.routes.tables, self.routes.layers):
+            if self.routes.remark:
+                self._tell(RoutingRemark(self.routes.remark))
+            loop = find_credit_loop(
+                routed,
+                self.lids,
+                self.routes.tables,
+                service_level=self.routes.service_level,
+                vl=lambda end, sl: wanted_vls(found, end, self._settings)[sl],
+            )
             if loop is not None:
                 self._tell(CreditLoopFound(tuple(loop)))
 

@@ -86,11 +86,11 @@ def spread(
 ) -> Routes:
     """Chooses among next hops.
 
-    A LID's routes, one from each host, go where the links on the way have the fewest already, then by the port that
-    has the fewest LIDs, then by the lowest. When all are chosen, those of each LID are chosen anew, twice. Routes to
-    switches are counted separately, as they bring only management. The several LIDs of a port go to different
-    neighbours as long as there are any, then by different ports. Entries of `previous`, tables by switch GUID, stay
-    where they are among the next hops; LIDs that are gone lose theirs.
+    A LID's routes, one from each host, go where the fullest link on the way has the fewest already, then where all
+    of them have few, then by the port that has the fewest LIDs, then by the lowest. When all are chosen, those of each
+    LID are chosen anew, twice. Routes to switches are counted separately, as they bring only management. The several
+    LIDs of a port go to different neighbours as long as there are any, then by different ports. Entries of `previous`,
+    tables by switch GUID, stay where they are among the next hops; LIDs that are gone lose theirs.
     """
     # In the order of switches and ports: all leaves of a fat tree then come to the same spine for a host, and no link
     # down carries more hosts than its share, however LIDs were given out.
@@ -134,17 +134,15 @@ class _Spreading:
         """A next hop for each switch, the nearest to the home first."""
         home, place, found = end
         loads = self._loads[place == MANAGEMENT_PORT]
-        cost = [0] * len(self._tables)
+        # Of the way from each switch: routes on the link that has the most, then how full all of them are.
+        ways = [(0, 0)] * len(self._tables)
         for switch in self._outwards[home]:
             load, far = loads[switch], self._graph.far[switch]
-            port = self._kept(home, switch, lid)
-            choices = self._next_hops[home][switch] if port is None else (port,)
+            kept = self._kept(home, switch, lid)
+            choices = self._next_hops[home][switch] if kept is None else (kept,)
             if len(choices) > 1 and len(found.lids) > 1:
                 choices = _unlike(choices, self._tables[switch][found.first : found.last + 1], far)
-            # A full link is worth a longer look for another: loads count by their squares.
-            cost[switch], _load, port = min(
-                [(cost[far[port]] + (load[port] >> _LID_BITS) ** 2, load[port], port) for port in choices]
-            )
+            ways[switch], _load, port = min([(_longer(ways[far[one]], load[one]), load[one], one) for one in choices])
             self._tables[switch][lid] = port
         self._count(home, lid, loads, 1)
 
@@ -166,6 +164,13 @@ class _Spreading:
             port = self._tables[switch][lid]
             loads[switch][port] += sign * ((routes[switch] << _LID_BITS) + 1)
             routes[self._graph.far[switch][port]] += routes[switch]
+
+
+def _longer(way: tuple[int, int], load: int) -> tuple[int, int]:
+    """The same of a way with one link more, of this load."""
+    most, fullness = way
+    routes = load >> _LID_BITS
+    return max(most, routes), fullness + routes * routes
 
 
 def _outwards(row: Sequence[tuple[int, ...]], far: Sequence[Mapping[int, int]]) -> list[int]:

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sm.errors import ManagerError
+from sm.errors import RoutingError
 from sm.lids import LidRange
 from sm.routing.graph import UNREACHABLE, SwitchGraph, distances
 from sm.routing.routes import NextHops, Routes, spread
 from sm.subnet import Subnet
 
-__all__ = ["RoutingError", "choose_roots", "joined", "parted", "up_and_down", "up_down"]
+__all__ = ["choose_roots", "joined", "parted", "up_and_down", "up_down"]
 
 Rank = tuple[int, int]
 """Links to the nearest root, then the GUID: of two linked switches the one with the lower rank is the upper."""
-
-
-class RoutingError(ManagerError):
-    """Routes that cannot be found; the text is one line."""
 
 
 def up_down(

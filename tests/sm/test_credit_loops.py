@@ -8,6 +8,7 @@ import pytest
 from cosim.topology.topology_file import read_topology
 from sm.credit_loops import find_credit_loop
 from sm.lids import assign_lids, parse_guid2lid
+from sm.routing.lash import lash
 from sm.routing.min_hop import min_hop
 from sm.routing.up_down import up_down
 from tests.files import TOPOLOGIES
@@ -23,10 +24,10 @@ def test_shortest_ways_round_a_ring_of_five_and_more_are_a_credit_loop(switches)
     subnet = ring(switches)
     lids = assign_lids(subnet)
     loop = find_credit_loop(subnet, lids, min_hop(subnet, lids).tables)
-    assert sorted(end.guid for end in loop) == [switch.guid for switch in subnet.switches]
-    assert len({end.port for end in loop}) == 1, "one way round"
-    for end, after in pairwise([*loop, loop[0]]):
-        assert subnet.peer(end).guid == after.guid
+    assert sorted(channel.end.guid for channel in loop) == [switch.guid for switch in subnet.switches]
+    assert len({channel.end.port for channel in loop}) == 1, "one way round"
+    for channel, after in pairwise([*loop, loop[0]]):
+        assert subnet.peer(channel.end).guid == after.end.guid
     assert find_credit_loop(subnet, lids, up_down(subnet, lids).tables) is None
 
 
@@ -69,11 +70,24 @@ def test_a_loop_is_found_if_and_only_if_the_ways_of_packets_hold_one(seed):
                 waits |= set(pairwise(way[:-1]))
     found = find_credit_loop(subnet, lids, tables)
     if found is not None:
-        assert set(pairwise([*found, found[0]])) <= waits
+        assert set(pairwise([channel.end for channel in [*found, found[0]]])) <= waits
     left = waits
     while any(left - (kept := {(one, other) for one, other in left if other in {first for first, _ in left}})):
         left = kept
     assert (found is None) == (not left)
+
+
+def test_each_vl_is_a_channel_of_its_own():
+    """Routes on two VLs without a circle have one where links have a VL only, or packets an SL."""
+    subnet = ring(6)
+    lids = assign_lids(subnet)
+    routes = lash(subnet, lids)
+    found = lids, routes.tables
+    assert routes.vls_needed == 2
+    assert find_credit_loop(subnet, *found, service_level=routes.service_level) is None
+    one_vl = find_credit_loop(subnet, *found, service_level=routes.service_level, vl=lambda _end, _sl: 3)
+    assert {channel.vl for channel in one_vl} == {3}
+    assert len(find_credit_loop(subnet, *found)) == 6
 
 
 @pytest.mark.parametrize(("name", "loop"), [("ring_5", True), ("ring_5_up_down", False), ("fat_tree", False)])

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from sm import events
+from sm.credit_loops import Channel
 from sm.subnet import End, EndPort, Link, Node
 from wire.codes import PortState
 from wire.mad import MadMethod
@@ -40,8 +41,8 @@ SMPS = Counter({(MadMethod.GET, SmaAttribute.NODE_INFO): 3, (MadMethod.SET, SmaA
         (events.Unsettled("something changed"), "something changed"),
         (events.TablesWritten(0x30, (0, 2)), "switch 0x0000000000000030: wrote LFT blocks 0, 2"),
         (
-            events.CreditLoopFound((HOST, PORT)),
-            "credit loop: 0x0000000000000020[1] -> 0x0000000000000030[7]",
+            events.CreditLoopFound((Channel(HOST), Channel(PORT, 1))),
+            "credit loop: 0x0000000000000020[1] -> 0x0000000000000030[7] VL 1",
         ),
         (events.PortStateSet(PORT, PortState.ARMED), "port 0x0000000000000030[7] is Armed"),
         (events.PortStuck(PORT, PortState.INITIALIZE), "port 0x0000000000000030[7] stays Initialize"),

@@ -7,9 +7,10 @@ import pytest
 
 from cosim.topology.topology_file import read_topology
 from sm.credit_loops import find_credit_loop
+from sm.errors import RoutingError
 from sm.lids import assign_lids, parse_guid2lid
 from sm.routing.min_hop import min_hop
-from sm.routing.up_down import RoutingError, choose_roots, up_down
+from sm.routing.up_down import choose_roots, up_down
 from sm.subnet import End, Subnet
 from tests.files import TOPOLOGIES
 from tests.sm.opensm_tables import read_fdbs
