@@ -7,7 +7,7 @@ host sends to the one a number of places on, whatever the number, in a tree with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from sm.lids import LidRange
@@ -76,44 +76,43 @@ def _fault(graph: SwitchGraph, levels: Sequence[int], next_hops: NextHops) -> st
 def _ordered(graph: SwitchGraph, levels: Sequence[int], ends: Sequence[Place]) -> list[Place]:
     """Those of one subtree together, on every level."""
     tops = sorted({level for level in levels if level != UNREACHABLE}, reverse=True)
-    subtrees = [
-        _parts(
-            [
-                [far for far in near if max(levels[switch], levels[far]) <= top]
-                for switch, near in enumerate(graph.ports)
-            ]
-        )
-        for top in tops
-    ]
+    subtrees = [_parts(_among(graph, levels, {level for level in tops if level <= top})) for top in tops]
     return sorted(ends, key=lambda end: ([parts[end[0]] for parts in subtrees], end))
 
 
 def _links(graph: SwitchGraph, levels: Sequence[int]) -> list[dict[int, _Link]]:
     """Of each switch, by port: links to the same switch above have the same number, wherever they come from.
 
-    Parallel ones have others, which come when all switches above have had theirs.
+    So have those to switches above that lead to the same ones further up. Parallel links have others, which come when
+    all switches above have had theirs.
     """
     links: list[dict[int, _Link]] = [{} for _ in levels]
     in_a_row = 1
     for level in sorted(set(levels)):
-        above = [
-            [far for far in near if {levels[switch], levels[far]} == {level, level + 1}]
-            for switch, near in enumerate(graph.ports)
-        ]
-        part = _parts(above)
-        up: dict[int, list[tuple[int, int, int, int, int]]] = {}
+        part = _parts(_among(graph, levels, {level, level + 1}))
+        above = _parts(_among(graph, levels, {one for one in levels if one > level}))
+        up: dict[int, list[tuple[tuple[int, int, int], int, int, int]]] = {}
         for switch, near in enumerate(graph.ports):
-            for far in above[switch] if levels[switch] == level else ():
-                for parallel, (port, back) in enumerate(zip(near[far], graph.ports[far][switch], strict=True)):
-                    up.setdefault(part[switch], []).append((parallel, far, switch, port, back))
+            for far in near if levels[switch] == level else ():
+                if levels[far] > level:
+                    for parallel, (port, back) in enumerate(zip(near[far], graph.ports[far][switch], strict=True)):
+                        up.setdefault(part[switch], []).append(((parallel, above[far], far), switch, port, back))
         most = 1
         for found in up.values():
-            numbers = {key: number for number, key in enumerate(sorted({link[:2] for link in found}))}
+            numbers = {key: number for number, key in enumerate(sorted({key for key, *_ends in found}))}
             most = max(most, len(numbers))
-            for parallel, far, switch, port, back in found:
-                links[switch][port] = links[far][back] = numbers[parallel, far], len(numbers), in_a_row
+            for key, switch, port, back in found:
+                links[switch][port] = links[key[-1]][back] = numbers[key], len(numbers), in_a_row
         in_a_row *= most
     return links
+
+
+def _among(graph: SwitchGraph, levels: Sequence[int], some: Collection[int]) -> list[list[int]]:
+    """The neighbours of each switch, on some levels only."""
+    return [
+        [far for far in near if levels[switch] in some and levels[far] in some]
+        for switch, near in enumerate(graph.ports)
+    ]
 
 
 def _pick(links: Mapping[int, _Link], choices: Sequence[int], number: int, lid: int) -> int:

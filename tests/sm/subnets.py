@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 from bench.fat_tree import HOST_GUID as HOST_GUID
@@ -80,6 +81,32 @@ def three_level_tree(ports: int, pods: int) -> Subnet:
                 cable(subnet, edge, aggregation)
             for core in cores[group * half : (group + 1) * half]:
                 cable(subnet, aggregation, core)
+    return subnet
+
+
+def grid(*sizes: int, torus: bool) -> Subnet:
+    """Switches in a mesh or torus, a host at each: dimension d goes on by port 2d + 1 and back by port 2d + 2."""
+    subnet = Subnet()
+    places = list(product(*map(range, sizes)))
+    guids = {place: add_switch(subnet, 2 * len(sizes) + 1) for place in places}
+    for place, guid in guids.items():
+        subnet.connect(End(guid, 2 * len(sizes) + 1), End(add_host(subnet), 1))
+        for dimension, size in enumerate(sizes):
+            if torus or place[dimension] + 1 < size:
+                on = (*place[:dimension], (place[dimension] + 1) % size, *place[dimension + 1 :])
+                subnet.connect(End(guid, 2 * dimension + 1), End(guids[on], 2 * dimension + 2))
+    return subnet
+
+
+def hypercube(dimensions: int) -> Subnet:
+    """Switches in a hypercube, a host at each: port d + 1 is dimension d."""
+    subnet = Subnet()
+    guids = [add_switch(subnet, dimensions + 1) for _ in range(1 << dimensions)]
+    for number, guid in enumerate(guids):
+        subnet.connect(End(guid, dimensions + 1), End(add_host(subnet), 1))
+        for dimension in range(dimensions):
+            if not number >> dimension & 1:
+                subnet.connect(End(guid, dimension + 1), End(guids[number | 1 << dimension], dimension + 1))
     return subnet
 
 
