@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from sm.lids import LidRange
 
 _SWITCH = re.compile(r"dump_ucast_routes: Switch 0x([0-9a-f]{16})")
 _ENTRY = re.compile(r"0x([0-9A-F]{4}) : (\d{3})  : (\d{2})   : (?:yes|No .*)")
@@ -22,3 +25,35 @@ def read_fdbs(path: Path) -> tuple[dict[int, bytearray], dict[int, dict[int, int
             tables[guid][lid] = int(match[2])
             hops[guid][lid] = int(match[3])
     return tables, hops
+
+
+@dataclass
+class Recorded:
+    """What a routing engine of OpenSM made of a fabric."""
+
+    lids: dict[int, LidRange]
+    """By PortGUID."""
+    vls: int
+    """That it needs."""
+    tables: dict[int, bytearray] = field(default_factory=dict)
+    """By switch GUID."""
+
+
+def read_engines(path: Path) -> dict[tuple[str, str], Recorded]:
+    """By fabric and engine; the file says how it is written."""
+    recorded: dict[tuple[str, str], Recorded] = {}
+    lids: dict[int, LidRange] = {}
+    tables: dict[int, bytearray] = {}
+    for line in path.read_text().splitlines():
+        match line.split():
+            case ["#", *_]:
+                pass
+            case [_fabric, "lids", *given]:
+                pairs = [entry.split("=") for entry in given]
+                lids = {int(guid, 16): LidRange(int(lid), int(lid)) for guid, lid in pairs}
+            case [fabric, engine, vls]:
+                recorded[fabric, engine] = found = Recorded(lids, int(vls))
+                tables = found.tables
+            case [guid, ports]:
+                tables[int(guid, 16)] = bytearray(b"\xff" + bytes.fromhex(ports))
+    return recorded
