@@ -64,7 +64,6 @@ __all__ = ["up"]
     help="Give out the LIDs of FILE, if it is there, and write to it which ones were given out.",
 )
 @qos_option
-@click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @click.option("--seed", type=SEED, help="Draws the cycle in which the Subnet Manager begins.")
 @capture_options
 @json_option
@@ -81,7 +80,6 @@ def up(
     discover: Path | None,
     guid2lid: Path | None,
     qos: Path | None,
-    vls: int,
     seed: int | None,
     capture_file: str | None,
     capture_at: tuple[str, ...],
@@ -155,7 +153,6 @@ def up(
             "--link-down-timeout": None if fail is None else link_down_timeout,
             "--guid2lid": guid2lid,
             "--qos": qos,
-            "--vls": None if vls == 1 else vls,
             "--seed": seed,
         }
         given = (word for name, value in options.items() if value is not None for word in (name, str(value)))

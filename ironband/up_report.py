@@ -155,7 +155,9 @@ class SubnetReport:
         if result.manager.routes is not None:
             figures = route_figures(self._subnet, result.manager.lids, self._tables)
             yield "links of a route", f"{figures.mean_hops:.2f} on average, {figures.max_hops} at most"
-            yield "routes of a link", f"{figures.min_load} .. {figures.max_load}, {figures.mean_load:.1f} on average"
+            if figures.max_load:
+                spread = f"{figures.min_load} to {figures.max_load}, {figures.mean_load:.1f} on average"
+                yield "routes of a link", spread
             yield "data VLs of routes", str(result.manager.routes.vls_needed)
         yield "SMPs", f"{mads.sent.total():,}, {mads.retried:,} of them sent again"
         yield "cycles", f"{result.cycles:,} ({result.cycles * SYMBOL_TIME_NS:,} ns)"

@@ -166,7 +166,8 @@ def test_some_nodes_may_be_rtl(capsys):
         ),
         (
             ["string"],
-            "topology 'string': no such file, and Ironband comes with: fat_tree, parallel, ring_4, star",
+            "topology 'string': no such file, and Ironband comes with: fat_tree, hypercube_4, mesh_4x4, parallel, "
+            "ring_4, ring_8, star, torus_4x4, tree_3",
         ),
         ([STAR, "--guid2lid", "/dev/full"], "/dev/full: is no regular file, expected a guid2lid file"),
         (["star", "--discover", STAR], f"--discover {STAR}: names the file of TOPOLOGY: expected another"),
@@ -219,6 +220,28 @@ def test_a_guid2lid_file_that_is_no_text_is_one_line_with_the_byte(capsys):
     assert line == "guid2lid: byte 9 is not UTF-8, expected a guid2lid file"
 
 
+@pytest.mark.parametrize("routing", ["dor", "lash"])
+def test_a_torus_has_no_credit_loop_by_two_vls(capsys, routing):
+    assert [line for line in printed(capsys, "torus_4x4", "--vls", "2") if "credit loop" in line]
+    lines = printed(capsys, "torus_4x4", "--vls", "2", "--routing", routing)
+    assert not [line for line in lines if "credit loop" in line]
+    assert "data VLs of routes      2" in lines
+    found = results(capsys, "torus_4x4", "--vls", "2", "--routing", routing)
+    assert found["vls_needed"] == 2
+    assert {sl for paths in found["service_levels"].values() for sl in paths.values()} == {1}
+
+
+def test_routes_that_need_more_vls_than_links_have_are_refused(capsys):
+    line = one_line_error(capsys, "torus_4x4", "--routing", "lash")
+    assert line.startswith("routes without credit loops need 2 data VLs, and link 0x0000000000200000[1] to 0x")
+    assert line.endswith(" has 1: expected more, or up/down routing, which needs 1")
+
+
+def test_a_ring_is_told_to_be_no_fat_tree(capsys):
+    lines = printed(capsys, "ring_4", "--routing", "fat-tree")
+    assert [line for line in lines if "no fat tree, routed up/down: switches R1 and R4 are on one level" in line]
+
+
 @pytest.mark.parametrize("name", packaged_topologies())
 def test_topologies_that_come_with_ironband_come_up_by_name(capsys, name):
     found = results(capsys, name)
@@ -236,7 +259,8 @@ def test_a_file_goes_before_a_topology_of_its_name(capsys):
 
 def test_help_lists_the_topologies_that_come_with_ironband(capsys):
     assert main(["up", "--help"]) == 0
-    assert "Topologies that come with Ironband: fat_tree, parallel, ring_4, star." in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Topologies that come with Ironband: {', '.join(packaged_topologies())}." in said
 
 
 def test_what_the_host_is_not_connected_with_is_told(capsys):
@@ -411,7 +435,7 @@ def test_a_difference_is_told_without_its_consequences(capsys, differing):
 
 def test_a_replay_has_all_that_was_given_and_finds_the_files_as_they_were(capsys, differing):
     Path("guid2lid").write_text("0x0000000000100003 0x0030 0x0030\n")
-    given = "--rtl H1 --sim icarus --sm H2 --routing up-down --lmc 1 --fail H1@50000 --link-down-timeout 7"
+    given = "--rtl H1 --sim icarus --sm H2 --routing up-down --vls 2 --lmc 1 --fail H1@50000 --link-down-timeout 7"
     files = "--guid2lid guid2lid --seed 3"
     assert main(["up", "star", *given.split(), *files.split(), "--discover", "found.topo"]) == 1
     assert f"replay: ironband up star {given} {files}" in capsys.readouterr().out.splitlines()
