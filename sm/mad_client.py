@@ -1,4 +1,4 @@
-"""SMPs asked and answered: the one interface between the Subnet Manager and whatever carries its datagrams.
+"""MADs asked and answered: the one interface between the Subnet Manager and whatever carries its datagrams.
 
 It does no input or output. A back end hands in what arrives (`received`) and asks for what is to be sent and when it
 wants to be asked again (`poll`, `wake`). Time is an integer count of cycles, and only the back end says what it is.
@@ -14,13 +14,14 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from sm.tasks import Future
-from wire.codes import LID_PERMISSIVE
+from wire.codes import LID_PERMISSIVE, QP_SMI
 from wire.layout import Record
 from wire.mad import MAD_BYTES, MAD_HEADER, RESPONSE_BIT, MadMethod, MadStatus, MgmtClass, mad_data, status_text
+from wire.sa import SA_MAD
 from wire.sma import SMA_ATTRIBUTES, SmaAttribute
-from wire.smp import smp_request, unpack_smp
+from wire.smp import initial_path, is_directed, smp_request, smp_response, unpack_smp
 
-__all__ = ["MadClient", "NoAnswerError", "OutgoingMad", "RefusedError", "SmpError"]
+__all__ = ["MadAddress", "MadClient", "NoAnswerError", "OutgoingMad", "RefusedError", "SmpError"]
 
 _CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 
@@ -45,38 +46,58 @@ class RefusedError(SmpError):
         self.data = data
 
 
-class OutgoingMad(NamedTuple):
-    """A MAD for QP0 of the back end's port to send, and the LIDs of its packet.
+class MadAddress(NamedTuple):
+    """The other end of a MAD, and how it travels between it and the back end's port."""
 
-    Permissive ones go with directed routes, which the port's SMI forwards (IBTA vol 1, 14.2.2): HopPointer
-    is still 0, and with HopCount 0 the MAD stays in the node.
+    lid: int
+    own_lid: int
+    """Of the back end's port, which may have several."""
+    qpn: int = QP_SMI
+    sl: int = 0
+
+
+_DIRECTED: Final = MadAddress(LID_PERMISSIVE, LID_PERMISSIVE)
+"""Of directed routes, which the port's SMI forwards."""
+
+
+class OutgoingMad(NamedTuple):
+    """A MAD for the back end's port to send, the LIDs of its packet, the queue pair it is for and its SL.
+
+    SMPs are between QP0s, MADs of other classes leave by QP1. Permissive LIDs go with directed routes, which the
+    port's SMI forwards (IBTA vol 1, 14.2.2): HopPointer is still 0, and with HopCount 0 the MAD stays in the node; of
+    the answer to a directed request it is as that came.
     """
 
     mad: bytes
     slid: int
     dlid: int
+    qpn: int = QP_SMI
+    sl: int = 0
 
 
 @dataclass(slots=True)
 class _Request:
-    """An SMP that waits to be sent, or for its answer."""
+    """A MAD that waits to be sent, or for its answer."""
 
-    smp: Record
+    mad: Record
+    to: MadAddress
     tries: int
     answer: Future[bytes]
     deadline: int = 0
 
     def __str__(self) -> str:
-        attribute = SMA_ATTRIBUTES[self.smp.attribute_id].name
-        path = self.smp.initial_path.to_bytes(64, "big")[1 : self.smp.hop_count + 1]
+        mad = self.mad
+        if not is_directed(mad):
+            return f"{MadMethod(mad.method).name.capitalize()}(attribute {mad.attribute_id:#x}) to LID {self.to.lid}"
+        attribute = SMA_ATTRIBUTES[mad.attribute_id].name
         return (
-            f"{MadMethod(self.smp.method).name.capitalize()}({attribute}, modifier {self.smp.attribute_modifier:#x}) "
-            f"by way of ports {','.join(map(str, path)) or 'none'}"
+            f"{MadMethod(mad.method).name.capitalize()}({attribute}, modifier {mad.attribute_modifier:#x}) "
+            f"by way of ports {','.join(map(str, initial_path(mad))) or 'none'}"
         )
 
 
 class MadClient:
-    """Directed-route SMPs with a window, timeouts and retries."""
+    """Directed-route SMPs, and MADs of subnet administration, with a window, timeouts and retries."""
 
     def __init__(self, *, window: int = 4, timeout: int = 1 << 16, retries: int = 3) -> None:
         """Keeps up to `window` SMPs outstanding, sends one again if it is not answered in `timeout` cycles.
@@ -98,6 +119,12 @@ class MadClient:
         """How many of them were sent again."""
         self.on_trap: Callable[[Record], None] = lambda trap: None
         """Gets each SMP that is a Trap."""
+        self.on_request: Callable[[Record, MadAddress], None] = lambda smp, source: None
+        """Gets each SMP that asks this Subnet Manager for something."""
+        self.on_administration: Callable[[bytes, MadAddress], None] = lambda mad, source: None
+        """Gets each MAD of subnet administration that is not the answer to one sent."""
+        self.activity = 0
+        """MADs given to the back end."""
         self._timeout = timeout
         self._retries = retries
         self._transaction_ids = count(1)
@@ -109,16 +136,28 @@ class MadClient:
 
     # What the back end calls.
 
-    def received(self, mad: bytes, now: int) -> None:
-        """Takes the MAD of a packet that came in for QP0, after the port's SMI. What nobody waits for is ignored."""
+    def received(self, mad: bytes, now: int, source: MadAddress = _DIRECTED) -> None:
+        """Takes the MAD of a packet that came in for QP0, after the port's SMI, or for QP1, and where it came from.
+
+        What nobody waits for is ignored.
+        """
         self.now = now
-        if len(mad) != MAD_BYTES or MAD_HEADER["mgmt_class"].read(mad) not in _CLASSES:
+        if len(mad) != MAD_BYTES:
             return
-        smp = unpack_smp(mad)
-        if smp.method == MadMethod.TRAP:
-            self.on_trap(smp)
-        elif smp.method & RESPONSE_BIT:
-            self._answered(smp)
+        mgmt_class = MAD_HEADER["mgmt_class"].read(mad)
+        if mgmt_class == MgmtClass.SUBN_ADM:
+            if MAD_HEADER["method"].read(mad) == MadMethod.REPORT_RESP:
+                self._answered(SA_MAD.unpack(mad))
+            else:
+                self.on_administration(mad, source)
+        elif mgmt_class in _CLASSES:
+            smp = unpack_smp(mad)
+            if smp.method == MadMethod.TRAP:
+                self.on_trap(smp)
+            elif smp.method & RESPONSE_BIT:
+                self._answered(smp)
+            else:
+                self.on_request(smp, source)
 
     def unanswered(self, mad: bytes, now: int) -> None:
         """Gives an SMP up, for a back end that has tried as often as it is worth, whose MAD this is."""
@@ -140,7 +179,7 @@ class MadClient:
         while self._waiting and len(self._outstanding) < self.window:
             request = self._waiting.popleft()
             if not request.answer.abandoned:
-                self._outstanding[request.smp.transaction_id] = request
+                self._outstanding[request.mad.transaction_id] = request
                 self._send(request)
         outbox, self._outbox = self._outbox, []
         return outbox
@@ -151,7 +190,7 @@ class MadClient:
         if self._outbox or (self._waiting and len(self._outstanding) < self.window):
             return self.now
         due = [request.deadline for request in self._outstanding.values()]
-        due += [when for when, _number, _timer in self._timers[:1]]
+        due += [when for when, _number, timer in self._timers if not timer.done]
         return min(due, default=None)
 
     # What the Subnet Manager calls.
@@ -186,7 +225,28 @@ class MadClient:
             transaction_id=trap.transaction_id,
         )
         self.sent[MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE] += 1
-        self._outbox.append(OutgoingMad(smp.pack(), slid, dlid))
+        self.send(smp.pack(), MadAddress(dlid, slid))
+
+    def respond(self, request: Record, source: MadAddress, data: bytes, status: int = MadStatus.OK) -> None:
+        """Answers an SMP that came from there."""
+        self.send(smp_response(request, data, status).pack(), source)
+
+    def send(self, mad: bytes, to: MadAddress) -> None:
+        """Sends a MAD that is not answered, or whose answer others look for."""
+        self.activity += 1
+        self._outbox.append(OutgoingMad(mad, to.own_lid, to.lid, to.qpn, to.sl))
+
+    async def ask(self, mad: Record, to: MadAddress, *, retries: int | None = None) -> bytes:
+        """Sends a request, whose TransactionID it chooses; the data of the answer.
+
+        Raises:
+            NoAnswerError: it never answered.
+            RefusedError: it answered with another status than OK.
+        """
+        mad = mad.replace(transaction_id=next(self._transaction_ids))
+        request = _Request(mad, to, 1 + (self._retries if retries is None else retries), Future())
+        self._waiting.append(request)
+        return await request.answer
 
     def timer(self, cycles: int) -> Future[bool]:
         """Resolves to False after this many cycles, unless somebody resolves it to True before."""
@@ -203,18 +263,15 @@ class MadClient:
         data: bytes,
         retries: int | None,
     ) -> bytes:
-        smp = smp_request(
-            method, attribute, modifier, data, transaction_id=next(self._transaction_ids), path=tuple(path)
-        )
-        request = _Request(smp, 1 + (self._retries if retries is None else retries), Future())
-        self._waiting.append(request)
-        return await request.answer
+        smp = smp_request(method, attribute, modifier, data, transaction_id=0, path=tuple(path))
+        return await self.ask(smp, _DIRECTED, retries=retries)
 
     def _send(self, request: _Request) -> None:
         request.tries -= 1
         request.deadline = self.now + self._timeout
-        self.sent[MadMethod(request.smp.method), SmaAttribute(request.smp.attribute_id)] += 1
-        self._outbox.append(OutgoingMad(request.smp.pack(), LID_PERMISSIVE, LID_PERMISSIVE))
+        if request.mad.mgmt_class in _CLASSES:
+            self.sent[MadMethod(request.mad.method), SmaAttribute(request.mad.attribute_id)] += 1
+        self.send(request.mad.pack(), request.to)
 
     def _timed_out(self, transaction_id: int, request: _Request) -> None:
         if request.tries:
@@ -224,18 +281,18 @@ class MadClient:
             del self._outstanding[transaction_id]
             request.answer.fail(NoAnswerError(f"{request}: no answer"))
 
-    def _answered(self, smp: Record) -> None:
-        request = self._outstanding.get(smp.transaction_id)
+    def _answered(self, mad: Record) -> None:
+        request = self._outstanding.get(mad.transaction_id)
         if request is None or any(
-            smp[name] != request.smp.get(name) for name in ("mgmt_class", "attribute_id", "attribute_modifier")
+            mad[name] != request.mad.get(name) for name in ("mgmt_class", "attribute_id", "attribute_modifier")
         ):
             return
-        if smp.status & MadStatus.BUSY:
+        if mad.status & MadStatus.BUSY:
             # The answer says to ask again later, which is what the timeout does.
             return
-        del self._outstanding[smp.transaction_id]
-        data = mad_data(smp)
-        if smp.status:
-            request.answer.fail(RefusedError(f"{request}: {status_text(smp.status)}", data))
+        del self._outstanding[mad.transaction_id]
+        data = mad_data(mad)
+        if mad.status:
+            request.answer.fail(RefusedError(f"{request}: {status_text(mad.status)}", data))
         else:
             request.answer.resolve(data)

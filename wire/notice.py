@@ -46,8 +46,11 @@ class ProducerType(IntEnum):
 
 
 class TrapNumber(IntEnum):
-    """Notice.TrapNumber of the subnet management class's generic notices (IBTA vol 1, 14.2.5.1)."""
+    """Notice.TrapNumber of generic notices of the subnet administration class, 64 and 65, which only go to subscribers,
+    and of the subnet management class (IBTA vol 1, 14.2.5.1)."""
 
+    GID_IN_SERVICE = 64
+    GID_OUT_OF_SERVICE = 65
     LINK_STATE_CHANGE = 128
     LOCAL_LINK_INTEGRITY = 129
     EXCESSIVE_BUFFER_OVERRUN = 130
@@ -77,6 +80,7 @@ NOTICE: Final = Layout(
 """64 bytes. Where ``is_generic`` is 0, ``producer_type`` is a vendor and ``trap_number`` a device of it."""
 
 _LID: Final = Field("lid", 16, 16)
+_GID_EVENT: Final = Layout("Notice details, GID", 54, [Field("gid", 48, 128, meaning=GID)])
 _PORT_EVENT: Final = Layout("Notice details, port", 54, [_LID, Field("port", 32, 8)])
 
 
@@ -98,6 +102,8 @@ def _bad_key(name: str) -> Layout:
 
 
 NOTICE_DETAILS: Final[Mapping[int, Layout]] = {
+    TrapNumber.GID_IN_SERVICE: _GID_EVENT,
+    TrapNumber.GID_OUT_OF_SERVICE: _GID_EVENT,
     TrapNumber.LINK_STATE_CHANGE: Layout("Notice details, link state", 54, [Field("lid", 0, 16)]),
     TrapNumber.LOCAL_LINK_INTEGRITY: _PORT_EVENT,
     TrapNumber.EXCESSIVE_BUFFER_OVERRUN: _PORT_EVENT,
@@ -162,6 +168,8 @@ NOTICE_RETURN_PATH: Final = Table("DRNoticeReturnPath", 30, Field("port", 0, 8))
 """The entries of ``dr_notice_return_path``: the first 30 of an SMP's ReturnPath, entry 0 included."""
 
 NOTICE_TYPES: Final[Mapping[int, NoticeType]] = {
+    TrapNumber.GID_IN_SERVICE: NoticeType.SUBNET_MANAGEMENT,
+    TrapNumber.GID_OUT_OF_SERVICE: NoticeType.SUBNET_MANAGEMENT,
     TrapNumber.LINK_STATE_CHANGE: NoticeType.URGENT,
     TrapNumber.LOCAL_LINK_INTEGRITY: NoticeType.URGENT,
     TrapNumber.EXCESSIVE_BUFFER_OVERRUN: NoticeType.URGENT,

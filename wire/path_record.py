@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from .codes import life_text, mtu_bytes
 from .layout import Field, Layout
 from .meaning import GID, HEX, Derived
 
-__all__ = ["EXACTLY", "PATH_RECORD"]
+__all__ = ["EXACTLY", "GREATER", "LARGEST", "LESS", "PATH_RECORD", "RATES"]
 
+GREATER: Final = 0
+LESS: Final = 1
 EXACTLY: Final = 2
-"""A selector: what stands beside it is the value."""
+LARGEST: Final = 3
+"""Selectors: how the value asked for is to be to the one that stands beside; the last asks for the best there is."""
+
+# fmt: off
+RATES: Final[Mapping[int, float]] = {
+    2: 2.5, 3: 10, 4: 30, 5: 5, 6: 20, 7: 40, 8: 60, 9: 80, 10: 120, 11: 14, 12: 56, 13: 112, 14: 168, 15: 25, 16: 100,
+    17: 200, 18: 300, 19: 28, 20: 50, 21: 400, 22: 600,
+}
+# fmt: on
+"""Gbit/s of each code of ``rate``: those of 1X, 2X, 4X, 8X and 12X of each speed."""
+
+
+def _rate_text(code: int) -> str:
+    if code not in RATES:
+        raise ValueError(f"rate code {code}, allowed 2..22")
+    return f"{RATES[code]:g} Gbit/s"
 
 
 def _mtu_text(code: int) -> str:
@@ -39,7 +57,7 @@ PATH_RECORD: Final = Layout(
         Field("mtu_selector", 432, 2),
         Field("mtu", 434, 6, meaning=Derived(_mtu_text)),
         Field("rate_selector", 440, 2),
-        Field("rate", 442, 6),
+        Field("rate", 442, 6, meaning=Derived(_rate_text)),
         Field("packet_life_time_selector", 448, 2),
         Field("packet_life_time", 450, 6, meaning=Derived(life_text)),
         Field("preference", 456, 8),

@@ -14,8 +14,8 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from doors.mads.agents import Agent, AgentTable, Owner, is_response, method_of
-from doors.mads.rmpp import RmppReceiver, RmppSender, rmpp_mad
 from doors.mads.user_mad import Address, Registration
+from sm.rmpp import RmppReceiver, RmppSender, rmpp_mad
 from wire.mad import MAD_BYTES, MAD_HEADER, RESPONSE_BIT, MadMethod, MadStatus, MgmtClass
 from wire.rmpp import RMPP_END, RMPP_HEADER, RmppFlags, RmppStatus, RmppType, data_offset, has_rmpp, rmpp_flags
 

@@ -26,6 +26,17 @@ from wire.pma import (
 )
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
 from wire.port_tables import P_KEY_TABLE_MODIFIER, SL_TO_VL_MODIFIER, VL_ARBITRATION_ENTRY, VL_ARBITRATION_MODIFIER
+from wire.sa import (
+    INFORM_INFO,
+    INFORM_INFO_RECORD,
+    LINK_RECORD,
+    NODE_RECORD,
+    PORT_INFO_RECORD,
+    REPORTED_NOTICE,
+    SA_MAD,
+    SERVICE_RECORD,
+    SM_INFO_RECORD,
+)
 from wire.sma import (
     INDEX_MODIFIER,
     LED_INFO,
@@ -54,6 +65,7 @@ RESERVED = {
     LED_INFO: (4, [(0, 1, 31)]),
     LINK_SPEED_WIDTH_PAIRS_TABLE: (36, []),
     NOTICE: (64, []),
+    NOTICE_DETAILS[TrapNumber.GID_IN_SERVICE]: (54, [(0, 0, 48), (22, 0, 256)]),
     NOTICE_DETAILS[TrapNumber.LINK_STATE_CHANGE]: (54, [(2, 0, 416)]),
     NOTICE_DETAILS[TrapNumber.LOCAL_LINK_INTEGRITY]: (54, [(0, 0, 16), (5, 0, 392)]),
     NOTICE_DETAILS[TrapNumber.LOCAL_CHANGES]: (54, [(0, 0, 16), (4, 0, 15), (10, 0, 12), (14, 0, 320)]),
@@ -83,6 +95,15 @@ RESERVED = {
     CM_MAD: (256, [(18, 0, 16)]),
     IP_CM_HEADER: (36, [(1, 4, 4)]),
     PATH_RECORD: (64, [(44, 1, 3), (58, 0, 48)]),
+    SA_MAD: (256, [(18, 0, 16), (46, 0, 16)]),
+    NODE_RECORD: (108, [(2, 0, 16)]),
+    PORT_INFO_RECORD: (68, [(3, 0, 8), (38, 2, 3), (56, 0, 3), (60, 0, 8), (67, 0, 3)]),
+    SM_INFO_RECORD: (28, [(2, 0, 16), (25, 0, 24)]),
+    LINK_RECORD: (8, [(6, 0, 16)]),
+    SERVICE_RECORD: (176, [(26, 0, 16)]),
+    INFORM_INFO: (36, [(20, 0, 16), (31, 0, 3), (32, 0, 8)]),
+    INFORM_INFO_RECORD: (60, [(18, 0, 48), (44, 0, 16), (55, 0, 3), (56, 0, 8)]),
+    REPORTED_NOTICE: (80, []),
     **{
         CM_ATTRIBUTES[message].format: (232, reserved)
         for message, reserved in (

@@ -28,7 +28,7 @@ def test_a_link_state_change_is_urgent_and_a_wrong_key_a_matter_of_security():
 
 def test_details_of_a_vendor_or_of_another_trap_are_not_known():
     assert details_of(NOTICE.record(is_generic=0, trap_number=128)) is None
-    assert details_of(NOTICE.record(trap_number=64)) is None
+    assert details_of(NOTICE.record(trap_number=63)) is None
 
 
 def test_a_detail_that_the_trap_does_not_have_is_refused():

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from doors.mads.rmpp import WINDOW, RmppReceiver, RmppSender
+from sm.rmpp import WINDOW, RmppReceiver, RmppSender
 from wire.mad import MAD_BYTES, MgmtClass
 from wire.rmpp import RMPP_HEADER, SEGMENT_BYTES, RmppFlags, RmppStatus, RmppType, data_offset
 
