@@ -32,6 +32,8 @@ class Findings:
     subnet: Subnet = field(default_factory=Subnet)
     paths: dict[End, Path] = field(default_factory=dict)
     """How to reach each port that may have a LID: port 0 of switches, ports of other nodes."""
+    infos: dict[End, Record] = field(default_factory=dict)
+    """NodeInfo as read through each of those ports."""
     ports: dict[End, Record] = field(default_factory=dict)
     """PortInfo of every port that was read."""
     switches: dict[int, Record] = field(default_factory=dict)
@@ -259,6 +261,7 @@ class _Look:
         findings.ports |= reading.ports
         end = self._holders[info.port_guid]
         findings.paths[end] = path
+        findings.infos[end] = info
         own = findings.ports[end]
         node.end_ports[end.port] = EndPort(info.port_guid, own.lid, own.lmc)
 

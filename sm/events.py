@@ -13,13 +13,14 @@ from sm.subnet import End, Link, Node
 from wire.codes import PortState
 from wire.mad import MadMethod
 from wire.meaning import label
-from wire.sma import SmaAttribute
+from wire.sma import SmaAttribute, SMState
 
 __all__ = [
     "QUIET_EVENTS",
     "CreditLoopFound",
     "DuplicateGuid",
     "Event",
+    "HandedOver",
     "LinkFlapping",
     "LinkFound",
     "LinkLost",
@@ -30,6 +31,7 @@ __all__ = [
     "PortStuck",
     "RoutingRemark",
     "SetRefused",
+    "StateEntered",
     "SweepEnded",
     "SweepStarted",
     "TablesWritten",
@@ -236,6 +238,27 @@ class TrapReceived(Event):
 
     def __str__(self) -> str:
         return f"trap {self.number} from LID {self.lid}"
+
+
+@dataclass(frozen=True)
+class StateEntered(Event):
+    """The Subnet Manager is the master from now on, or stands by, or looks who is."""
+
+    state: SMState
+
+    def __str__(self) -> str:
+        return f"enters {label(self.state)}"
+
+
+@dataclass(frozen=True)
+class HandedOver(Event):
+    """The subnet is another Subnet Manager's, which comes before this one."""
+
+    guid: int
+    """Of the port that it is at."""
+
+    def __str__(self) -> str:
+        return f"hands over to the Subnet Manager at port 0x{self.guid:016x}"
 
 
 Tell: TypeAlias = Callable[[Event], None]

@@ -58,6 +58,16 @@ class SubnetSettings:
     vl_stall_count: int = 7
     light_sweep_period: int | None = 1 << 21
     """Cycles from the end of a sweep to the next light one; None for no light sweeps."""
+    priority: int = 0
+    """Of several Subnet Managers that of the highest priority is the master, 0..15; of equal ones the lowest GUID."""
+    polling_period: int | None = 1 << 21
+    """Cycles from one look at the master to the next while another one is that; None for no such looks."""
+    polling_retries: int = 3
+    """After so many looks in vain the master is taken for gone."""
+    rmpp_timeout: int = 1 << 18
+    """Cycles to wait for the acknowledgement of an answer's segments: a millisecond."""
+    second: int = 250_000_000
+    """Cycles in which a lease of one second ends."""
     trap_delay: int = 1 << 11
     """Cycles from a trap to the sweep it asks for: both ends of a link that fails report it."""
     attempts: int = 3

@@ -1,4 +1,4 @@
-"""The Subnet Manager: it discovers a subnet, gives LIDs, routes it, brings its ports up, and keeps it so.
+"""The Subnet Manager: it discovers a subnet, gives LIDs, routes it, brings its ports up, keeps it so, and tells of it.
 
     mads = MadClient()
     manager = SubnetManager(mads, listener=lambda cycle, event: print(cycle, event))
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from sm.activation import bring_up_ports
 from sm.credit_loops import find_credit_loop
 from sm.discovery import Findings, discover
+from sm.election import Election
 from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, RoutingRemark, Unsettled
 from sm.flapping import LinkHistory
 from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
@@ -22,6 +23,8 @@ from sm.port_settings import check_vls, port_settings, wanted_vls
 from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
 from sm.routing.graph import SwitchGraph
 from sm.routing.routes import Routes
+from sm.sa.administrator import SubnetAdministrator
+from sm.sa.view import SubnetView
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
 from sm.subnet import MANAGEMENT_PORT, Link, Subnet
@@ -31,6 +34,7 @@ from sm.vl_arbitration import program_vl_arbitration
 from wire.codes import LID_PERMISSIVE, PortState
 from wire.layout import Record
 from wire.notice import TrapNumber, details_of
+from wire.sma import SMState
 
 __all__ = ["SubnetManager"]
 
@@ -68,7 +72,9 @@ class SubnetManager:
         """Links both ends of which have been Active."""
         self._renamed: set[int] = set()
         """LIDs of nodes that have reported new descriptions since the last heavy sweep began."""
-        self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change)
+        self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change, self._period)
+        self._election = Election(mads, self._settings, self._tell, self._sweeper.seek)
+        self._administrator = SubnetAdministrator(mads, self._settings, lambda: self._election.sm_info)
         mads.on_trap = self._trap
 
     def start(self) -> None:
@@ -81,12 +87,27 @@ class SubnetManager:
         return self.found.subnet if self.found is not None else Subnet()
 
     @property
+    def state(self) -> SMState:
+        """Whether it is the master of the subnet, or stands by."""
+        return self._election.state
+
+    @property
     def resting(self) -> bool:
         """Whether nothing is in progress: it waits for a trap or for the next light sweep."""
         return self._sweeper.resting
 
+    def look(self) -> None:
+        """Makes the next light sweep, or the next look at the master, due now."""
+        self._sweeper.look()
+
+    def _period(self) -> int | None:
+        """Cycles to the next light sweep, or to the next look at the master."""
+        return self._settings.polling_period if self._election.stands_by else self._settings.light_sweep_period
+
     async def _heavy_sweep(self) -> HeavySweep:
-        """Looks at the whole subnet and corrects what is wrong."""
+        """Looks at the whole subnet and, if it is the master, corrects what is wrong."""
+        if self._election.stands_by:
+            return HeavySweep(complete=True)
         self._forget_descriptions()
         try:
             found = await discover(self._sma, self.subnet, self._tell)
@@ -98,6 +119,10 @@ class SubnetManager:
         if not list(found.subnet.reachable_end_ports):
             # The own link is down: there is no subnet.
             return HeavySweep(found.settled)
+        if not await self._election.is_won(found):
+            self._administrator.is_open = False
+            return HeavySweep(complete=True)
+        self._administrator.is_open = True
         await learn_tables(self._sma, found, self._programmed, self._tell)
         self._assign_lids(found.subnet)
         self._route(found)
@@ -109,10 +134,16 @@ class SubnetManager:
         self._active = {link for link in found.subnet.links if _is_active(found, link)}
         changed = [found.subnet.nodes[guid] for guid in found.changed if guid in found.subnet.nodes]
         lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
+        if self.routes is not None:
+            self._administrator.show(SubnetView(found, self.lids, self.routes.tables, self._settings))
+        await self._election.hand_over()
+        self._administrator.is_open = not self._election.stands_by
         return HeavySweep(programmed and active and found.settled, lids)
 
     async def _change(self) -> str | None:
         """What makes another heavy sweep necessary; None if nothing does."""
+        if self._election.stands_by:
+            return await self._election.look_at_master()
         if self._renamed:
             return "a node has another description"
         for link in self.held_links:
@@ -196,6 +227,7 @@ class SubnetManager:
             origin = self.found.origin
             own_lid = self.subnet.nodes[origin.guid].end_ports[origin.port].lid
         notice = self._sweeper.trap(trap, own_lid)
+        self._administrator.report(notice)
         details = details_of(notice)
         if details is not None and notice.trap_number == TrapNumber.LOCAL_CHANGES and details.node_description_change:
             self._renamed.add(details.lid)

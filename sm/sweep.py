@@ -79,8 +79,12 @@ class Sweeper:
         tell: Tell,
         heavy: Callable[[], Coroutine[Any, None, HeavySweep]],
         change: Callable[[], Coroutine[Any, None, str | None]],
+        period: Callable[[], int | None],
     ) -> None:
-        """`heavy` sets the subnet right; `change` finds a cause to do so again."""
+        """`heavy` sets the subnet right; `change` finds a cause to do so again, `period` cycles after the last look.
+
+        There is no such look if that is None.
+        """
         self.resting = False
         """Whether nothing is in progress: it waits for a trap or the next light sweep."""
         self._mads = mads
@@ -88,9 +92,12 @@ class Sweeper:
         self._tell = tell
         self._heavy = heavy
         self._change = change
+        self._period = period
         self._complete = False
         self._trap: str | None = None
         """The trap that asks for a sweep and has not had one."""
+        self._sought: str | None = None
+        """Who else asks for a heavy sweep and has not had one."""
         self._is_news = False
         """Whether one of those traps may be of a change that the last heavy sweep has not seen."""
         self._issuers: set[int] = set()
@@ -124,6 +131,15 @@ class Sweeper:
             self._rest.resolve(True)
         return notice
 
+    def seek(self, cause: str) -> None:
+        """Asks for a heavy sweep."""
+        self._sought = cause
+        self._rest.resolve(True)
+
+    def look(self) -> None:
+        """Makes the next look due now."""
+        self._rest.resolve(False)
+
     async def _sweep_heavily(self, cause: str) -> None:
         for _attempt in range(self._settings.attempts):
             # It sees what the traps before it report.
@@ -140,10 +156,15 @@ class Sweeper:
     async def _next_cause(self) -> str:
         """Waits until there is a cause for a heavy sweep."""
         while True:
+            if self._sought is not None:
+                why, self._sought = self._sought, None
+                return why
             if self._trap is not None:
                 # It came during a sweep, which has perhaps seen the change already.
                 why, self._trap = self._trap, None
             elif await self._pause():
+                if self._is_sought():
+                    continue
                 await self._mads.timer(self._settings.trap_delay)
                 why, self._trap = self._trap or "", None
                 if self._is_news:
@@ -158,9 +179,12 @@ class Sweeper:
             if change is not None:
                 return change
 
+    def _is_sought(self) -> bool:
+        return self._sought is not None
+
     async def _pause(self) -> bool:
         """Waits for a trap, which yields True, or for the time of the next light sweep."""
-        period = self._settings.light_sweep_period
+        period = self._period()
         self._rest = Future() if period is None else self._mads.timer(period)
         self._is_news = False
         self.resting = True

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from .codes import LID_PERMISSIVE, P_KEY_DEFAULT, Q_KEY_GSI, Q_KEY_SMI, QP_GSI, QP_SMI, VL15
-from .headers import DETH
+from .headers import BTH, DETH, GRH, LRH
 from .layout import Record
 from .mad import BASE_VERSION, MAD_BYTES, MAD_HEADER
 from .opcodes import Opcode
 from .packet import Packet, build_ud_send
 from .smp import smp_layout
 
-__all__ = ["gmp_of", "gmp_packet", "smp_of", "smp_packet"]
+__all__ = ["gmp_of", "gmp_packet", "is_for_management", "smp_of", "smp_packet"]
+
+_LNH_BITS: Final = 3
+_LNH_IBA: Final = 2
 
 
 def smp_packet(smp: Record | bytes, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, psn: int = 0) -> Packet:
@@ -64,6 +68,15 @@ def gmp_packet(
         psn=psn,
         grh=grh,
     )
+
+
+def is_for_management(data: bytes) -> bool:
+    """Whether the packet of these bytes is for QP0 or QP1, so that it is worth while to take it apart."""
+    lnh = data[1] & _LNH_BITS
+    at = LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0)
+    if not lnh & _LNH_IBA or len(data) < at + BTH.size_bytes:
+        return False
+    return BTH["dest_qp"].read(data, at) in (QP_SMI, QP_GSI)
 
 
 def smp_of(packet: Packet) -> bytes:

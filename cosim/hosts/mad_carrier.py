@@ -1,14 +1,16 @@
-"""What carries a Subnet Manager's MADs: packets on VL15 of its host's adapter, in any simulation."""
+"""What carries a Subnet Manager's MADs: packets of its host's adapter, SMPs on VL15, in any simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from cosim.stimulus.actors import Shared, drawn_until
-from sm.mad_client import MadClient
-from wire.mad_packet import smp_of, smp_packet
-from wire.packet import parse
+from sm.mad_client import MadAddress, MadClient, OutgoingMad
+from wire.codes import QP_SMI, SERVICE_LEVELS, VL15
+from wire.headers import DETH
+from wire.mad_packet import gmp_of, gmp_packet, is_for_management, smp_of, smp_packet
+from wire.packet import Packet, parse
 from wire.stimulus import Delivery, Post, Taking
 
 __all__ = ["REACTION_CYCLES", "MadCarrier"]
@@ -29,10 +31,19 @@ class MadCarrier:
     """
 
     def __init__(
-        self, mads: MadClient, node: int, slot: int, *, start: int, begin: Callable[[], None], ended: Callable[[], bool]
+        self,
+        mads: MadClient,
+        node: int,
+        slot: int,
+        *,
+        start: int,
+        begin: Callable[[], None],
+        ended: Callable[[], bool],
+        sl_to_vl: Sequence[int] = range(SERVICE_LEVELS),
     ) -> None:
-        """Carries `mads` at the adapter of this node index, whose VL15 has this slot.
+        """Carries `mads` at the adapter of this node index, whose VL15 has this slot, as many as it has data VLs.
 
+        `sl_to_vl` is the VL of each SL, modulo the data VLs.
         `begin` is called in cycle `start`; `ended` after everything the Subnet Manager does, until it is true: the run
         is over then.
         """
@@ -45,6 +56,7 @@ class MadCarrier:
         self._mads = mads
         self._node = node
         self._slot = slot
+        self._sl_to_vl = sl_to_vl
         self._start = start
         self._begin = begin
         self._ended = ended
@@ -65,12 +77,13 @@ class MadCarrier:
 
     def delivered(self, delivery: Delivery) -> None:
         """Hands what is for the Subnet Manager to it."""
-        if (delivery.node, delivery.slot) != (self._node, self._slot):
+        if delivery.node != self._node or not is_for_management(delivery.data):
             return
         self._pass_time(delivery.cycle - 1)
-        mad = _mad_of(delivery)
-        if mad is not None and self._started and self._end is None:
-            self._mads.received(mad, delivery.cycle)
+        found = _mad_of(delivery)
+        if found is not None and self._started and self._end is None:
+            mad, source = found
+            self._mads.received(mad, delivery.cycle, source)
             self._act(delivery.cycle)
 
     def taken(self, taking: Taking) -> None:
@@ -89,16 +102,31 @@ class MadCarrier:
     def _act(self, now: int) -> None:
         """Posts what the Subnet Manager sends in cycle `now`."""
         for outgoing in self._mads.poll(now):
-            post = Post(now + REACTION_CYCLES, self._node, self._slot, smp_packet(*outgoing).data)
+            post = Post(now + REACTION_CYCLES, self._node, *self._packet(outgoing))
             self.posts.append(post)
             self.posted.append(post)
         if self._end is None and self._ended():
             self._end = now + REACTION_CYCLES
 
+    def _packet(self, outgoing: OutgoingMad) -> tuple[int, bytes]:
+        """Slot and bytes of the packet of a MAD."""
+        mad, slid, dlid, qpn, sl = outgoing
+        if qpn == QP_SMI:
+            return self._slot, smp_packet(mad, slid, dlid).data
+        vl = self._sl_to_vl[sl] % self._slot
+        return vl, gmp_packet(mad, slid, dlid, vl=vl, sl=sl, dest_qp=qpn).data
 
-def _mad_of(delivery: Delivery) -> bytes | None:
-    """The SMP in a delivered packet; None if there is none."""
+
+def _mad_of(delivery: Delivery) -> tuple[bytes, MadAddress] | None:
+    """The MAD in a delivered packet, and where it came from; None if there is none."""
     try:
-        return smp_of(parse(delivery.data))
+        packet = parse(delivery.data)
+        mad = smp_of(packet) if packet.lrh.vl == VL15 else gmp_of(packet)
     except ValueError:
         return None
+    return mad, _source(packet)
+
+
+def _source(packet: Packet) -> MadAddress:
+    lrh = packet.lrh
+    return MadAddress(lrh.slid, lrh.dlid, packet.header(DETH).src_qp, lrh.sl)

@@ -88,6 +88,7 @@ class ManagerHost:
             start=start,
             begin=self.manager.start,
             ended=lambda: ended(self.manager),
+            sl_to_vl=settings.sl_to_vl,
         )
 
     def _listen(self, cycle: int, event: Event) -> None:

@@ -185,11 +185,14 @@ class MadPort:
     def received(self, address: Address, mad: bytes, now: Moment) -> bool:
         """Takes a MAD; whether a program has got it that may answer it."""
         answers = is_response(mad)
-        if rmpp_flags(mad) & RmppFlags.ACTIVE and RMPP_HEADER["rmpp_type"].read(mad) != RmppType.DATA:
+        is_control = rmpp_flags(mad) & RmppFlags.ACTIVE and RMPP_HEADER["rmpp_type"].read(mad) != RmppType.DATA
+        if is_control and (not answers, transaction_id(mad)) in self._sends:
             # It is about what was sent in segments: an acknowledgement of an answer looks like a request.
             self._acknowledged(mad, now)
             return False
         agent = self.agents.of_response(transaction_id(mad)) if answers else self.agents.of_request(mad)
+        if is_control and (agent is None or agent.has_rmpp):
+            return False
         if agent is None:
             if not answers and method_of(mad) in (MadMethod.GET, MadMethod.SET):
                 self.outbox.append(Outgoing(_unsupported(mad), address, answered=False))
@@ -287,8 +290,8 @@ class MadPort:
         """An acknowledgement, or the end that the other side puts to it."""
         header = RMPP_HEADER.unpack(mad)
         key = not mad[3] & RESPONSE_BIT, transaction_id(mad)
-        send = self._sends.get(key)
-        if send is None or send.rmpp is None:
+        send = self._sends[key]
+        if send.rmpp is None:
             return
         if header.rmpp_type != RmppType.ACK:
             self._drop(key)

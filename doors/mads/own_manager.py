@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from doors.mads.agents import SMI_CLASSES, Agent
+from doors.mads.agents import SMI_CLASSES, Agent, is_response
 from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Moment
 from doors.mads.user_mad import Address, Registration
 from sm.events import Event, SweepEnded
-from sm.mad_client import MadClient
+from sm.mad_client import MadAddress, MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
-from wire.codes import QP_SMI
-from wire.mad import MadMethod, MgmtClass
+from wire.codes import QP_GSI, QP_SMI
+from wire.mad import CLASS_VERSION, MadMethod, MgmtClass
+from wire.sa import SA_CLASS_VERSION, SA_RESPONSES
 
 __all__ = ["OwnManager"]
 
-_CLASS_VERSION: Final = 1
-_TRAPS: Final = 1 << MadMethod.TRAP
+_SMP_REQUESTS: Final = 1 << MadMethod.TRAP | 1 << MadMethod.GET | 1 << MadMethod.SET
+_SA_REQUESTS: Final = sum(1 << method for method in SA_RESPONSES)
 _NEVER: Final = 1 << 60
 """Cycles. What has no answer the port's agents find out."""
 
@@ -50,10 +51,10 @@ class OwnManager:
         self._swept = swept
         self._mads = MadClient(window=window, timeout=_NEVER, retries=0)
         self.manager = SubnetManager(self._mads, settings, listener=self._listen)
-        self._agents = {
-            mgmt_class: port.mads.register(self, Registration(QP_SMI, mgmt_class, _CLASS_VERSION, _TRAPS))
-            for mgmt_class in SMI_CLASSES
-        }
+        registrations = [Registration(QP_SMI, one, CLASS_VERSION, _SMP_REQUESTS) for one in SMI_CLASSES]
+        # What it tells in segments it takes apart itself, as it does in every simulation.
+        registrations.append(Registration(QP_GSI, MgmtClass.SUBN_ADM, SA_CLASS_VERSION, _SA_REQUESTS))
+        self._agents = {one.mgmt_class: port.mads.register(self, one) for one in registrations}
 
     def start(self) -> None:
         """Begin, and look at the whole subnet."""
@@ -63,9 +64,11 @@ class OwnManager:
     def work(self) -> None:
         """All that there is to do at this point in time."""
         if (wake := self._mads.wake) is not None and wake <= self.now.cycle:
-            for mad, _slid, dlid in self._mads.poll(self.now.cycle):
-                agent = self._agents[MgmtClass(mad[1])]
-                self.port.mads.send(agent, Address(dlid, QP_SMI), mad, _TIMEOUT_MS, _RETRIES, self.now)
+            for mad, slid, dlid, qpn, sl in self._mads.poll(self.now.cycle):
+                agent = self._agents[mad[1]]
+                address = Address(dlid, qpn, sl, max(0, slid - self.port.info.lid) if qpn else 0)
+                waits = (_TIMEOUT_MS, _RETRIES) if not is_response(mad) else (0, 0)
+                self.port.mads.send(agent, address, mad, *waits, self.now)
 
     def retire(self) -> None:
         """Leave the fabric to another Subnet Manager."""
@@ -79,11 +82,12 @@ class OwnManager:
         return None if wake is None or wake >= _NEVER else wake
 
     def arrived(self, agent: Agent, address: Address, mad: bytes) -> None:
-        """Takes an answer, or a trap."""
-        if mad[3] != MadMethod.TRAP:
+        """Takes an answer, a trap, or a request."""
+        if is_response(mad):
             # The port's agents have put their own number there.
             mad = mad[: _HIGH_TID.start] + bytes(4) + mad[_HIGH_TID.stop :]
-        self._mads.received(mad, self.now.cycle)
+        own_lid = self.port.info.lid + address.path_bits
+        self._mads.received(mad, self.now.cycle, MadAddress(address.lid, own_lid, address.qpn, address.sl))
 
     def unanswered(self, agent: Agent, address: Address, mad: bytes) -> None:
         """Hears that an SMP will have no answer."""

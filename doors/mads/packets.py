@@ -8,18 +8,16 @@ from doors.mads.agents import SMI_CLASSES
 from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Send
 from doors.mads.user_mad import Address
-from wire.codes import LID_PERMISSIVE, QP_GSI, QP_SMI, VL15
-from wire.headers import BTH, DETH, GRH, LRH
+from wire.codes import LID_PERMISSIVE, QP_GSI, VL15
+from wire.headers import BTH, DETH
 from wire.mad import MAD_BYTES, RESPONSE_BIT, MadMethod, MgmtClass
-from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
+from wire.mad_packet import gmp_of, gmp_packet, is_for_management, smp_of, smp_packet
 from wire.mad_text import attribute_of, mad_title, unpack_mad
 from wire.packet import Packet, parse
 
 __all__ = ["described", "flight_key", "from_itself", "is_for_adapter", "mad_in", "packet_of"]
 
 _KEY: Final = slice(8, 36)
-_LNH_BITS: Final = 3
-_LNH_IBA: Final = 2
 
 
 def packet_of(port: HostPort, address: Address, mad: bytes, vls: int) -> tuple[int, bytes] | None:
@@ -43,7 +41,7 @@ def packet_of(port: HostPort, address: Address, mad: bytes, vls: int) -> tuple[i
 
 def mad_in(port: HostPort, data: bytes) -> tuple[Address, bytes] | None:
     """The MAD in a packet that a port has got, and where it came from; None if it is something else."""
-    if not _is_for_management(data):
+    if not is_for_management(data):
         return None
     try:
         packet = parse(data)
@@ -83,13 +81,6 @@ def described(send: Send) -> str:
 def _own_lid(port: HostPort, address: Address) -> int:
     info = port.info
     return info.lid + (address.path_bits & (1 << info.lmc) - 1)
-
-
-def _is_for_management(data: bytes) -> bool:
-    """Whether a packet is for QP0 or QP1, so that it is worth while to take it apart."""
-    lnh = data[1] & _LNH_BITS
-    at = LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0)
-    return bool(lnh & _LNH_IBA) and BTH["dest_qp"].read(data, at) in (QP_SMI, QP_GSI)
 
 
 def _origin(port: HostPort, packet: Packet) -> Address:

@@ -1,0 +1,234 @@
+"""PathRecords: how packets get from port to port, and what passes on the way (IBTA vol 1, 15.2.5.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from sm.sa.records import named
+from sm.sa.view import SubnetView
+from sm.subnet import MANAGEMENT_PORT, End, Speed
+from wire.codes import P_KEY_DEFAULT, LinkWidth, PortState
+from wire.forwarding_tables import LFT_NO_ROUTE
+from wire.layout import Record
+from wire.path_record import EXACTLY, GREATER, LARGEST, LESS, PATH_RECORD, RATES
+from wire.sa import SaStatus
+from wire.smp import MAX_HOPS
+
+__all__ = ["PathError", "PathFinder"]
+
+_LANES: Final[Mapping[int, int]] = {
+    LinkWidth.X1: 1,
+    LinkWidth.X2: 2,
+    LinkWidth.X4: 4,
+    LinkWidth.X8: 8,
+    LinkWidth.X12: 12,
+}
+_GBPS: Final[Mapping[int, float]] = {
+    Speed.SDR: 2.5,
+    Speed.DDR: 5,
+    Speed.QDR: 10,
+    Speed.FDR10: 10,
+    Speed.FDR: 14,
+    Speed.EDR: 25,
+    Speed.HDR: 50,
+    Speed.NDR: 100,
+    Speed.XDR: 200,
+}
+"""Of a lane."""
+
+_FULL_MEMBER: Final = 0x8000
+_ALL_PATHS: Final = 0x7F
+_MTUS: Final = (1, 2, 3, 4, 5)
+_BY_RATE: Final = sorted(RATES, key=RATES.__getitem__)
+_KEPT: Final = ("service_id", "flow_label", "hop_limit", "t_class", "qos_class", "sl")
+"""Components that make no difference to a path here: it is as they are wanted."""
+
+
+class PathError(Exception):
+    """A request for paths that cannot be answered by some or none.
+
+    Attributes:
+        status: says why.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status:#06x}")
+        self.status = status
+
+
+class _Way(NamedTuple):
+    """What a way lets through; of all its links the least."""
+
+    mtu: int
+    rate: int
+
+
+class PathFinder:
+    """Finds the paths of a subnet; it remembers the ways that it has gone."""
+
+    def __init__(self, view: SubnetView) -> None:
+        self._view = view
+        self._ways: dict[tuple[int, int], _Way | None] = {}
+
+    def find(self, query: Record, mask: int, *, most: int = _ALL_PATHS) -> list[Record]:
+        """PathRecords that a query means, no more than `most` between two ports.
+
+        Raises:
+            PathError: a GID that is none of the subnet.
+        """
+        names = named(PATH_RECORD, mask)
+        if "numb_path" in names:
+            most = min(most, query.numb_path)
+        sources = self._ends(query, names, "sgid", "slid")
+        destinations = self._ends(query, names, "dgid", "dlid")
+        return [
+            path
+            for source in sources
+            for destination in destinations
+            for path in self._between(source, destination, query, names, most)
+        ]
+
+    def _ends(self, query: Record, names: set[str], gid: str, lid: str) -> list[End]:
+        """The ports that a GID, a LID, both or neither stand for."""
+        view = self._view
+        found = list(view.guids)
+        if gid in names:
+            end = view.of_gid(query[gid])
+            if end is None:
+                raise PathError(SaStatus.REQ_INVALID_GID)
+            found = [end]
+        if lid in names:
+            found = [end for end in found if view.by_lid.get(query[lid]) == end]
+        return found
+
+    def _between(self, source: End, destination: End, query: Record, names: set[str], most: int) -> Iterator[Record]:
+        view = self._view
+        slids = [query.slid] if "slid" in names else view.lid_range(source).lids
+        dlids = [query.dlid] if "dlid" in names else view.lid_range(destination).lids
+        if "p_key" in names and (query.p_key ^ P_KEY_DEFAULT) & ~_FULL_MEMBER:
+            return
+        for index in range(min(most, max(len(slids), len(dlids)))):
+            slid, dlid = slids[index % len(slids)], dlids[index % len(dlids)]
+            way = self._way(source, destination, dlid)
+            if way is None:
+                continue
+            reversible = self._way(destination, source, slid) is not None
+            values = self._values(way, 0 if source == destination else view.settings.subnet_timeout, query, names)
+            if values is None or ("reversible" in names and query.reversible and not reversible):
+                continue
+            values |= {name: query[name] for name in _KEPT if name in names}
+            yield PATH_RECORD.record(
+                values,
+                dgid=view.gid(destination),
+                sgid=view.gid(source),
+                dlid=dlid,
+                slid=slid,
+                reversible=int(reversible),
+                p_key=P_KEY_DEFAULT,
+                mtu_selector=EXACTLY,
+                rate_selector=EXACTLY,
+                packet_life_time_selector=EXACTLY,
+            )
+
+    def _values(self, way: _Way, life: int, query: Record, names: set[str]) -> dict[str, int] | None:
+        """MTU, rate and packet life time by their names, within what was asked for; None if they cannot be."""
+        values = {"mtu": way.mtu, "rate": way.rate, "packet_life_time": life}
+        for name, order in (("mtu", _MTUS), ("rate", _BY_RATE)):
+            if {name, f"{name}_selector"} <= names:
+                fitting = _fitting(values[name], query[f"{name}_selector"], query[name], order)
+                if fitting is None:
+                    return None
+                values[name] = fitting
+        if {"packet_life_time", "packet_life_time_selector"} <= names:
+            wanted = query.packet_life_time
+            match query.packet_life_time_selector:
+                case selector if selector == GREATER:
+                    fits = life > wanted
+                case selector if selector == LESS:
+                    fits = life < wanted
+                case selector if selector == EXACTLY:
+                    fits = life <= wanted
+                    values["packet_life_time"] = wanted
+                case _:
+                    fits = True
+            if not fits:
+                return None
+        return values
+
+    def _way(self, source: End, destination: End, dlid: int) -> _Way | None:
+        """What packets from a port to a LID of another pass through; None if they do not arrive."""
+        view = self._view
+        if source == destination:
+            return self._at(source)
+        if view.subnet.nodes[source.guid].is_switch:
+            way = self._from_switch(source.guid, dlid, MAX_HOPS)
+            return None if way is None else _least(way, self._at(source))
+        return self._by_link(source, dlid, MAX_HOPS)
+
+    def _from_switch(self, guid: int, dlid: int, hops: int) -> _Way | None:
+        """The way on from a switch."""
+        key = guid, dlid
+        if key not in self._ways:
+            self._ways[key] = self._next(guid, dlid, hops)
+        return self._ways[key]
+
+    def _next(self, guid: int, dlid: int, hops: int) -> _Way | None:
+        table = self._view.tables.get(guid, b"")
+        port = table[dlid] if dlid < len(table) else LFT_NO_ROUTE
+        if port == MANAGEMENT_PORT:
+            end = End(guid, MANAGEMENT_PORT)
+            return self._at(end) if self._view.by_lid.get(dlid) == end else None
+        return self._by_link(End(guid, port), dlid, hops)
+
+    def _by_link(self, near: End, dlid: int, hops: int) -> _Way | None:
+        """The way by a port's link and on."""
+        view = self._view
+        link, far = view.subnet.link(near), view.subnet.peer(near)
+        if link is None or far is None or not hops:
+            return None
+        if any(view.found.state(end) != PortState.ACTIVE for end in (near, far)):
+            return None
+        here = _least(self._at(near), self._at(far))
+        if view.by_lid.get(dlid) == far:
+            return here
+        if not view.subnet.nodes[far.guid].is_switch:
+            return None
+        rest = self._from_switch(far.guid, dlid, hops - 1)
+        return None if rest is None else _least(here, rest)
+
+    def _at(self, end: End) -> _Way:
+        """What a port lets through."""
+        info = self._view.found.ports[end]
+        mtu = info.mtu_cap if end.port == MANAGEMENT_PORT else info.neighbor_mtu
+        return _Way(mtu, _rate(info.link_width_active, info.link_speed_ext_active << 4 or info.link_speed_active))
+
+
+def _rate(width: int, speed: int) -> int:
+    """The code of a port's rate; that of 2.5 Gbit/s where width or speed are not known."""
+    gbps = _LANES.get(width, 1) * _GBPS.get(speed, 2.5)
+    return max((code for code in _BY_RATE if RATES[code] <= gbps), key=RATES.__getitem__)
+
+
+def _least(one: _Way, other: _Way) -> _Way:
+    return _Way(min(one.mtu, other.mtu), min(one.rate, other.rate, key=RATES.__getitem__))
+
+
+def _fitting(best: int, selector: int, wanted: int, order: Sequence[int]) -> int | None:
+    """The greatest code up to `best` that a selector allows beside `wanted`; codes in ascending order of what they say.
+
+    Raises:
+        PathError: a code that says nothing.
+    """
+    if selector == LARGEST:
+        return best
+    if wanted not in order:
+        raise PathError(SaStatus.REQ_INVALID)
+    at, limit = order.index(wanted), order.index(best)
+    match selector:
+        case selector if selector == GREATER:
+            return best if limit > at else None
+        case selector if selector == LESS:
+            return order[min(limit, at - 1)] if at else None
+        case _:
+            return wanted if limit >= at else None
