@@ -154,7 +154,7 @@ class Door:
             names = list(fabric.nodes)
             linked = {names.index(name) for link in fabric.links for name in (link.a, link.b)}
             at = min(next(iter(self.ports.values())), key=lambda port: port.node not in linked)
-            self._manager = OwnManager(at, window=window, settings=settings, swept=self.management.ask_again)
+            self._manager = OwnManager(at, window=window, settings=settings, swept=self.management.ask_again, tell=tell)
         plan = AddressPlan(self.ports, addresses)
         machines = dict(self.ports)
         if len(machine) > 1:
@@ -307,7 +307,8 @@ class Door:
             return
         # A program may post what is waited for: it gets its time.
         given = None if timer is None else self.now.time + timer.cycles * NS_PER_CYCLE
-        deadlines = (self.management.deadline, self.clients.deadline, self._communication.deadline, given)
+        own = None if self._manager is None else self._manager.deadline
+        deadlines = (self.management.deadline, self.clients.deadline, self._communication.deadline, given, own)
         due = min((one for one in deadlines if one is not None), default=None)
         self._look(None if due is None else max(0.0, (due - self.now.time) / 1e9))
         if timer is not None and given is not None and self.now.time >= given:
@@ -408,14 +409,16 @@ class Door:
                 files.update()
 
     def _set_manager(self, port: HostPort, has_one: bool) -> None:
-        """A host's port has a Subnet Manager from now on, or no more. Our own leaves the fabric to any that comes."""
+        """A host's port has a Subnet Manager from now on, or no more.
+
+        At its own port ours leaves the fabric to it: there is one QP0. At any other port SMInfo tells them of each
+        other, and who is the master they find out as the standard says.
+        """
         manager = self._manager
-        if has_one and manager is not None:
+        if has_one and manager is not None and manager.port is port:
             self._manager = None
             manager.retire()
-            self._tell(f"{port}: another Subnet Manager; Ironband's own at {manager.port} retires")
-            if manager.port is not port:
-                self._say_manager(manager.port, False)
+            self._tell(f"{port}: another Subnet Manager; Ironband's own retires")
         self._say_manager(port, has_one)
 
     def _say_manager(self, port: HostPort, has_one: bool) -> None:

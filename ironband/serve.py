@@ -110,7 +110,7 @@ def serve(
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
         if qos is not None and bring_up != "sm":
             raise click.UsageError(f"--qos {qos}: expected --bring-up sm, which reads it")
-        settings = read_qos(qos, SubnetSettings(light_sweep_period=None))
+        settings = read_qos(qos, SubnetSettings(light_sweep_period=None, polling_period=None))
         given = None if addresses is None else read_addresses(addresses, _ports(made.fabric))
         if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")

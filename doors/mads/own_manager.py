@@ -9,13 +9,14 @@ from doors.mads.agents import SMI_CLASSES, Agent, is_response
 from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Moment
 from doors.mads.user_mad import Address, Registration
-from sm.events import Event, SweepEnded
+from sm.events import Event, HandedOver, StateEntered, SweepEnded
 from sm.mad_client import MadAddress, MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
 from wire.codes import QP_GSI, QP_SMI
 from wire.mad import CLASS_VERSION, MadMethod, MgmtClass
 from wire.sa import SA_CLASS_VERSION, SA_RESPONSES
+from wire.sma import SMState
 
 __all__ = ["OwnManager"]
 
@@ -24,6 +25,7 @@ _SA_REQUESTS: Final = sum(1 << method for method in SA_RESPONSES)
 _NEVER: Final = 1 << 60
 """Cycles. What has no answer the port's agents find out."""
 
+_POLLING_NS: Final = 1_000_000_000
 _TIMEOUT_MS: Final = 1_000
 _RETRIES: Final = 3
 _HIGH_TID: Final = slice(8, 12)
@@ -32,7 +34,8 @@ _HIGH_TID: Final = slice(8, 12)
 class OwnManager:
     """A Subnet Manager that sweeps when it starts, and when a trap says that something has changed.
 
-    It has no timer for sweeps: while nothing happens in the fabric, nothing has to be looked at.
+    It has no timer for sweeps: while nothing happens in the fabric, nothing has to be looked at. Where another Subnet
+    Manager is the master, it asks every second of the programs' time whether that is still there.
 
     Attributes:
         port: where it runs.
@@ -42,13 +45,21 @@ class OwnManager:
     """
 
     def __init__(
-        self, port: HostPort, *, window: int, settings: SubnetSettings, swept: Callable[[], None] = lambda: None
+        self,
+        port: HostPort,
+        *,
+        window: int,
+        settings: SubnetSettings,
+        swept: Callable[[], None] = lambda: None,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """It runs at PORT, with up to WINDOW SMPs at once; SWEPT is called after each heavy sweep."""
+        """It runs at PORT, with up to WINDOW SMPs at once; SWEPT is called after each heavy sweep, TELL takes lines."""
         self.now = Moment(0, 0)
         self.complete: bool | None = None
         self.port = port
         self._swept = swept
+        self._tell = tell
+        self._look_at: int | None = None
         self._mads = MadClient(window=window, timeout=_NEVER, retries=0)
         self.manager = SubnetManager(self._mads, settings, listener=self._listen)
         registrations = [Registration(QP_SMI, one, CLASS_VERSION, _SMP_REQUESTS) for one in SMI_CLASSES]
@@ -63,6 +74,12 @@ class OwnManager:
 
     def work(self) -> None:
         """All that there is to do at this point in time."""
+        if self.manager.state is not SMState.STANDBY:
+            self._look_at = None
+        elif self._look_at is None or self._look_at <= self.now.time:
+            if self._look_at is not None:
+                self.manager.look()
+            self._look_at = self.now.time + _POLLING_NS
         if (wake := self._mads.wake) is not None and wake <= self.now.cycle:
             for mad, slid, dlid, qpn, sl in self._mads.poll(self.now.cycle):
                 agent = self._agents[mad[1]]
@@ -74,6 +91,11 @@ class OwnManager:
         """Leave the fabric to another Subnet Manager."""
         for agent in self._agents.values():
             self.port.mads.unregister(agent)
+
+    @property
+    def deadline(self) -> int | None:
+        """When it asks the master next, in the time of programs; None while there is none to be asked."""
+        return self._look_at
 
     @property
     def wake(self) -> int | None:
@@ -97,3 +119,5 @@ class OwnManager:
         if isinstance(event, SweepEnded) and event.heavy:
             self.complete = event.complete
             self._swept()
+        elif isinstance(event, StateEntered | HandedOver):
+            self._tell(f"{self.port}: Ironband's own Subnet Manager {event}")

@@ -49,6 +49,68 @@ def test_a_link_that_comes_back_carries_data_again(tmp_path):
     assert (says["down"], says["up"]) == ("ok\n", "ok\n")
 
 
+def test_its_subnet_administrator_answers_programs(tmp_path):
+    says = scripted(
+        tmp_path,
+        ["--bring-up", "sm"],
+        "star",
+        {
+            "nodes": "saquery -t 60000 | grep -c NodeDesc; IRONBAND_HOST=H2 saquery -t 60000 | grep -c NodeDesc",
+            "paths": "saquery -t 60000 -p | grep -c dlid; saquery -t 60000 --src-to-dst H2:H1 | grep lid",
+            "links": "saquery -t 60000 -x | grep -c ToLID",
+            "ports": "saquery -t 60000 -s | grep -c EndPortLid",
+            "nobody": "saquery -t 60000 -p --dgid fe80::9",
+            "sminfo": "IRONBAND_HOST=H2 sminfo; saquery -t 60000 SMIR | grep State",
+            "ibping": "IRONBAND_HOST=H2 ibping -S & "
+            "wait_until 'ibping -c 1 -G 0x100003 | tee ping | grep -q \" 1 received\"'; cat ping; kill $!",
+        },
+    )
+    assert says["nodes"].split() == ["3", "3"]
+    assert says["paths"].split() == ["9", "dlid....................1", "slid....................3"]
+    assert says["links"].split() == ["4"]
+    assert says["ports"].split() == ["1"]
+    assert "SA_ERR_REQ_INVALID_GID" in says["nobody"]
+    assert "SMINFO_MASTER" in says["sminfo"]
+    assert "SMState...............3" in says["sminfo"]
+    assert "1 packets transmitted, 1 received" in says["ibping"]
+
+
+def test_it_hands_over_to_an_opensm_of_higher_priority_and_takes_over_when_that_is_gone(tmp_path):
+    state = "sminfo | grep -q SMINFO_MASTER && sminfo 1 | grep -q"
+    says = scripted(
+        tmp_path,
+        ["--bring-up", "sm"],
+        "star",
+        {
+            "opensm": "IRONBAND_HOST=H2 opensm -p 9 -d 2 -f opensm.log & "
+            "echo $! > pid; wait_until 'grep -q \"SUBNET UP\" opensm.log'",
+            "over": f"wait_until '{state} STANDBY'; sminfo; sminfo 1",
+            "kill": "kill -9 $(cat pid)",
+            "back": f"wait_until '{state} MASTER'; sminfo; saquery -t 60000 | grep -c NodeDescription",
+        },
+    )
+    assert "sm lid 3" in says["over"]
+    assert "hands over to the Subnet Manager at port 0x0000000000100003" in says["all"]
+    assert "sm lid 1" in says["back"]
+    assert says["back"].splitlines()[-1] == "3"
+
+
+def test_an_opensm_of_no_higher_rank_stands_by_beside_it(tmp_path):
+    says = scripted(
+        tmp_path,
+        ["--bring-up", "sm"],
+        "star",
+        {
+            "opensm": "IRONBAND_HOST=H2 opensm -d 2 -f opensm.log & "
+            "echo $! > pid; wait_until 'grep -q STANDBY opensm.log'",
+            "sminfo": "sminfo; sminfo 3",
+            "end": "kill $(cat pid)",
+        },
+    )
+    assert "sm lid 1" in says["sminfo"]
+    assert "SMINFO_STANDBY" in says["sminfo"]
+
+
 def test_it_leaves_the_fabric_to_a_manager_that_comes(tmp_path):
     says = scripted(
         tmp_path,
@@ -61,6 +123,6 @@ def test_it_leaves_the_fabric_to_a_manager_that_comes(tmp_path):
             "end": "kill $manager; wait $manager; grep ERR opensm.log",
         },
     )
-    assert "H1[1]: another Subnet Manager; Ironband's own at H1[1] retires" in says["all"]
+    assert "H1[1]: another Subnet Manager; Ironband's own retires" in says["all"]
     assert says["restore"].endswith("up\n")
     assert "ERR" not in says["end"]

@@ -12,13 +12,13 @@ from itertools import count
 
 from sm.mad_client import MadClient, OutgoingMad
 from sm.subnet import End, Node, Subnet
-from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState, is_unicast_lid
+from wire.codes import LID_PERMISSIVE, QP_SMI, PortPhysicalState, PortState, is_unicast_lid
 from wire.forwarding_tables import BLOCK_MODIFIER, LFT_NO_ROUTE
 from wire.layout import Record
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.node_info import NODE_INFO, node_description
 from wire.notice import ProducerType, TrapNumber, notice
-from wire.port_info import LINK_SPEED_ALL, LINK_WIDTH_ALL, PORT_INFO, PORT_INFO_MODIFIER
+from wire.port_info import LINK_SPEED_ALL, LINK_WIDTH_ALL, PORT_INFO, PORT_INFO_MODIFIER, CapabilityMask
 from wire.port_tables import (
     SL_TO_VL_MAPPING_TABLE,
     SL_TO_VL_MODIFIER,
@@ -87,7 +87,7 @@ class SmaNode:
 
 
 class SmaFabric:
-    """The subnet as it really is, and a Subnet Manager's MAD client at one of its ports.
+    """The subnet as it really is, and Subnet Managers' MAD clients at some of its ports: one at first.
 
     `vls` and `mtu` are VLCap and MTUCap codes of all nodes unless their SmaNode is changed.
     """
@@ -104,8 +104,10 @@ class SmaFabric:
         lose: Callable[[], bool] = lambda: False,
     ) -> None:
         self.subnet = subnet
-        self.origin = origin
         self.mads = mads
+        self.managers = {origin: mads}
+        self.on_gmp: Callable[[OutgoingMad], None] = lambda out: None
+        """Gets what a Subnet Manager sends by QP1."""
         self.now = 0
         self._like = vls, mtu, lft_cap
         self.nodes: dict[int, SmaNode] = {}
@@ -127,8 +129,8 @@ class SmaFabric:
         """(key of the switch, block) in order."""
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = count()
-        self.traps: dict[int, tuple[int, bytes]] = {}
-        """By transaction id: switch and MAD of traps that are not repressed."""
+        self.traps: dict[int, tuple[End, bytes]] = {}
+        """By transaction id: port and MAD of traps that are not repressed."""
         for link in subnet.links:
             for end in (link.a, link.b):
                 self._train(end, link.width, link.speed)
@@ -141,12 +143,13 @@ class SmaFabric:
         """Lets time pass until something holds; fails after `limit` cycles."""
         stop = self.now + limit
         while True:
-            for out in self.mads.poll(self.now):
-                self._sent(out)
+            for origin, mads in list(self.managers.items()):
+                for out in mads.poll(self.now):
+                    self._sent(out, origin)
             if until():
                 return
             due = [self._events[0][0]] if self._events else []
-            due += [] if self.mads.wake is None else [self.mads.wake]
+            due += [mads.wake for mads in self.managers.values() if mads.wake is not None]
             assert due, "nothing is under way and nothing will be"
             self.now = max(self.now, min(due))
             assert self.now < stop, f"nothing came of it in {limit} cycles"
@@ -156,6 +159,15 @@ class SmaFabric:
     def at(self, cycles: int, what: Callable[[], None]) -> None:
         """Does something so many cycles from now."""
         heapq.heappush(self._events, (self.now + cycles, next(self._numbers), what))
+
+    def add_manager(self, end: End, mads: MadClient) -> None:
+        """Starts another Subnet Manager, which its port says to the one there is."""
+        self.managers[end] = mads
+        for one in self.managers:
+            self.nodes[one.guid].change(one.port, capability_mask=CapabilityMask.IS_SM)
+        lid = self.nodes[end.guid].ports[end.port].lid
+        details = {"lid": lid, "capability_mask": CapabilityMask.IS_SM}
+        self._trap(end, notice(TrapNumber.LOCAL_CHANGES, ProducerType.CA, lid, **details))
 
     def cut(self, end: End) -> None:
         """Removes a link; switches report it."""
@@ -219,22 +231,29 @@ class SmaFabric:
         if not node.node.is_switch:
             return
         node.switch_info = node.switch_info.replace(port_state_change=1)
-        if node.ports[0].master_sm_lid:
-            details = notice(TrapNumber.LINK_STATE_CHANGE, ProducerType.SWITCH, node.lid, lid=node.lid)
-            transaction_id = 0xABC << 32 | next(self._numbers)
-            smp = smp_request(MadMethod.TRAP, SmaAttribute.NOTICE, data=details.pack(), transaction_id=transaction_id)
-            self.traps[transaction_id] = end.guid, smp.pack()
-            self._send_trap(transaction_id)
+        details = notice(TrapNumber.LINK_STATE_CHANGE, ProducerType.SWITCH, node.lid, lid=node.lid)
+        self._trap(End(end.guid, 0), details)
+
+    def _trap(self, end: End, details: Record) -> None:
+        """Lets a node with a Subnet Manager report something to it."""
+        if not self.nodes[end.guid].ports[end.port].master_sm_lid:
+            return
+        transaction_id = 0xABC << 32 | next(self._numbers)
+        smp = smp_request(MadMethod.TRAP, SmaAttribute.NOTICE, data=details.pack(), transaction_id=transaction_id)
+        self.traps[transaction_id] = end, smp.pack()
+        self._send_trap(transaction_id)
 
     def _send_trap(self, transaction_id: int) -> None:
         """Sends a trap to the Subnet Manager's LID; again and again until it is repressed."""
         if transaction_id not in self.traps:
             return
-        key, mad = self.traps[transaction_id]
-        node = self.nodes[key]
-        if self._arrives(key, node.ports[0].master_sm_lid) == self.origin and not self.lose_trap():
-            self.at(5 * HOP_CYCLES, lambda: self.mads.received(mad, self.now))
-        self.at(4096 << node.ports[0].subnet_timeout >> 2, lambda: self._send_trap(transaction_id))
+        end, mad = self.traps[transaction_id]
+        info = self.nodes[end.guid].ports[end.port]
+        switch = end.guid if self.nodes[end.guid].node.is_switch else self._peer(end).guid
+        mads = self.managers.get(self._arrives(switch, info.master_sm_lid))
+        if mads is not None and not self.lose_trap():
+            self.at(5 * HOP_CYCLES, lambda: mads.received(mad, self.now))
+        self.at(4096 << info.subnet_timeout >> 2, lambda: self._send_trap(transaction_id))
 
     def _arrives(self, key: int, lid: int) -> End | None:
         """Where a LID-routed packet from a switch ends."""
@@ -253,23 +272,40 @@ class SmaFabric:
 
     # Directed routes.
 
-    def _sent(self, out: OutgoingMad) -> None:
+    def _sent(self, out: OutgoingMad, origin: End) -> None:
+        if out.qpn != QP_SMI:
+            self.on_gmp(out)
+            return
         smp = unpack_smp(out.mad)
         if out.dlid != LID_PERMISSIVE:
             assert smp.method == MadMethod.TRAP_REPRESS
-            key = next((key for key, node in self.nodes.items() if node.node.is_switch and node.lid == out.dlid), None)
-            if key is not None and not self.lose_trap():
-                self.traps.pop(smp.transaction_id, None)
+            issuer = self.traps.get(smp.transaction_id)
+            lid = issuer and self.nodes[issuer[0].guid].ports[issuer[0].port].lid
+            if lid == out.dlid and not self.lose_trap():
+                del self.traps[smp.transaction_id]
             return
         mad = bytearray(out.mad)
-        assert mad[_HOP_POINTER] == 0
         if self.lose():
             return
+        if smp.d:
+            self._return(origin, mad)
+            return
+        assert mad[_HOP_POINTER] == 0
         if mad[_HOP_COUNT] == 0:
-            self.at(SMA_CYCLES, lambda: self._deliver(self.origin, mad))
-        elif mad[_INITIAL + 1] == self.origin.port or self.subnet.nodes[self.origin.guid].is_switch:
+            self.at(SMA_CYCLES, lambda: self._deliver(origin, mad))
+        elif mad[_INITIAL + 1] == origin.port or self.subnet.nodes[origin.guid].is_switch:
             mad[_HOP_POINTER] = 1
-            self._forward(End(self.origin.guid, mad[_INITIAL + 1]), mad, 1)
+            self._forward(End(origin.guid, mad[_INITIAL + 1]), mad, 1)
+
+    def _return(self, end: End, answer: bytearray) -> None:
+        """Sends an answer from a node back by the way that its request came."""
+        hop_count = answer[_HOP_COUNT]
+        if hop_count == 0:
+            self.managers[end].received(bytes(answer), self.now)
+        else:
+            assert answer[_HOP_POINTER] == hop_count + 1
+            answer[_HOP_POINTER] = hop_count
+            self._forward(End(end.guid, answer[_RETURN + hop_count]), answer, 1)
 
     def _forward(self, out: End, mad: bytearray, hops: int) -> None:
         """Sends out of a port, and on as the SMIs in between do."""
@@ -281,8 +317,9 @@ class SmaFabric:
         if mad[_D] & 0x80:
             if pointer == 1:
                 mad[_HOP_POINTER] = 0
-                if arrival.guid == self.origin.guid:
-                    self.at(hops * HOP_CYCLES, lambda: self.mads.received(bytes(mad), self.now))
+                home = next((mads for end, mads in self.managers.items() if end.guid == arrival.guid), None)
+                if home is not None:
+                    self.at(hops * HOP_CYCLES, lambda: home.received(bytes(mad), self.now))
             elif relays and 2 <= pointer <= hop_count:
                 mad[_HOP_POINTER] = pointer - 1
                 self._forward(End(arrival.guid, mad[_RETURN + pointer - 1]), mad, hops + 1)
@@ -303,19 +340,15 @@ class SmaFabric:
         self.on_request(arrival, smp)
         if node.silent:
             return
+        if attribute == SmaAttribute.SM_INFO and arrival in self.managers:
+            self.managers[arrival].received(bytes(mad), self.now)
+            return
         self.requests[method, attribute] += 1
         data, status = self._answer(node, arrival, smp)
         status = status or self.refuses(arrival, smp)
         if self.lose():
             return
-        answer = bytearray(smp_response(smp, data, status).pack())
-        hop_count = answer[_HOP_COUNT]
-        if hop_count == 0:
-            self.mads.received(bytes(answer), self.now)
-        else:
-            assert answer[_HOP_POINTER] == hop_count + 1
-            answer[_HOP_POINTER] = hop_count
-            self._forward(End(arrival.guid, answer[_RETURN + hop_count]), answer, 1)
+        self._return(arrival, bytearray(smp_response(smp, data, status).pack()))
 
     # Attributes.
 

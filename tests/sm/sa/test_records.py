@@ -1,0 +1,114 @@
+"""What the Subnet Administrator tells of nodes, ports and links, and what of it a ComponentMask means."""
+
+import pytest
+
+from sm.settings import SubnetSettings
+from tests.sm.managed import Managed
+from tests.sm.sa_client import SaClient
+from tests.sm.subnets import parallel_pair, star
+from wire.codes import PortState
+from wire.mad import MadStatus
+from wire.node_info import NodeType
+from wire.port_info import CapabilityMask
+from wire.sa import SA_CLASS_VERSION, SA_MAD, SaAttribute, SaMethod, SaStatus
+
+GET, TABLE = SaMethod.GET, SaMethod.GET_TABLE
+NODE, PORT, LINK, SM_INFO = (
+    SaAttribute.NODE_RECORD,
+    SaAttribute.PORT_INFO_RECORD,
+    SaAttribute.LINK_RECORD,
+    SaAttribute.SM_INFO_RECORD,
+)
+ALL_OF = 1 << 31
+
+
+@pytest.fixture(scope="module")
+def client() -> SaClient:
+    """At the second of two hosts of a switch of 8 ports: LIDs 1 and 3, the switch has 2."""
+    return SaClient(Managed(star()).bring_up(), 3)
+
+
+def test_each_port_with_a_lid_has_a_node_record(client):
+    found = client.ask(TABLE, NODE)
+    assert found.method == SaMethod.GET_TABLE_RESP
+    assert [(one.endport_lid, one.node_type) for one in found.records] == [
+        (1, NodeType.CA),
+        (2, NodeType.SWITCH),
+        (3, NodeType.CA),
+    ]
+    assert len({one.port_guid for one in found.records}) == 3
+
+
+def test_a_mask_chooses_the_records_with_these_values(client):
+    found = client.ask(TABLE, NODE, node_type=NodeType.SWITCH, num_ports=8)
+    assert [one.endport_lid for one in found.records] == [2]
+    assert client.ask(TABLE, NODE, node_type=NodeType.SWITCH, num_ports=7).records == []
+
+
+def test_get_brings_one_record_and_says_if_there_are_none_or_several(client):
+    assert client.ask(GET, NODE, endport_lid=3).records[0].endport_lid == 3
+    assert client.ask(GET, NODE, endport_lid=9).status == SaStatus.NO_RECORDS
+    assert client.ask(GET, NODE, node_type=NodeType.CA).status == SaStatus.TOO_MANY_RECORDS
+
+
+def test_a_table_may_be_empty(client):
+    found = client.ask(TABLE, NODE, endport_lid=9)
+    assert (found.status, found.records) == (MadStatus.OK, [])
+
+
+def test_ports_of_a_switch_are_told_by_its_lid(client):
+    found = client.ask(TABLE, PORT, endport_lid=2)
+    assert [one.port_num for one in found.records] == list(range(9))
+    assert [one.port_num for one in found.records if one.port_state == PortState.ACTIVE] == [0, 1, 2]
+    assert {one.lid for one in found.records} == {2, 0}
+
+
+def test_capabilities_are_all_of_the_mask_or_at_least_those_of_it():
+    up = Managed(star()).bring_up()
+    both = CapabilityMask.IS_SM | CapabilityMask.IS_TRAP_SUPPORTED
+    up.manager.found.ports[up.origin] = up.manager.found.ports[up.origin].replace(capability_mask=both)
+    client = SaClient(up, 3)
+    at_least = client.ask(TABLE, PORT, ALL_OF, capability_mask=CapabilityMask.IS_SM)
+    assert [one.endport_lid for one in at_least.records] == [1]
+    assert client.ask(TABLE, PORT, capability_mask=CapabilityMask.IS_SM).records == []
+
+
+def test_a_link_has_a_record_from_either_end():
+    client = SaClient(Managed(parallel_pair(hosts=1)).bring_up(), 1)
+    found = client.ask(TABLE, LINK).records
+    assert len(found) == 2 * 4
+    turned = {(one.to_lid, one.to_port, one.from_lid, one.from_port) for one in found}
+    assert turned == {(one.from_lid, one.from_port, one.to_lid, one.to_port) for one in found}
+
+
+def test_any_lid_of_a_port_stands_for_the_port():
+    client = SaClient(Managed(star(), SubnetSettings(lmc=2)).bring_up(), 8)
+    (record,) = client.ask(TABLE, NODE, endport_lid=6).records
+    assert record.endport_lid == 4
+    assert [one.from_lid for one in client.ask(TABLE, LINK, from_lid=6).records] == [4]
+
+
+def test_the_subnet_manager_tells_of_itself(client):
+    (record,) = client.ask(TABLE, SM_INFO).records
+    assert (record.endport_lid, record.sm_state) == (1, 3)
+
+
+def test_class_port_info_is_of_the_second_version(client):
+    (info,) = client.ask(GET, SaAttribute.CLASS_PORT_INFO).records
+    assert info.class_version == SA_CLASS_VERSION
+
+
+@pytest.mark.parametrize(("method", "attribute"), [(SaMethod.SET, NODE), (SaMethod.DELETE, LINK), (GET, 0x38)])
+def test_what_there_is_not_is_refused(client, method, attribute):
+    mad = SA_MAD.record(method=method, attribute_id=attribute, transaction_id=99)
+    client.send(mad)
+    client._managed.fabric.run(lambda: client._message is not None)
+    assert SA_MAD.unpack(client._message).status == MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
+
+
+def test_before_the_first_sweep_is_over_it_is_busy():
+    up = Managed(star())
+    up.manager.start()
+    up.fabric.run(lambda: up.manager.lids != {})
+    client = SaClient(up, 3)
+    assert client.ask(GET, NODE, endport_lid=1).status == MadStatus.BUSY

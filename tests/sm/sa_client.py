@@ -1,0 +1,91 @@
+"""A client of the Subnet Administrator of a managed subnet: it asks, and takes answers of any length."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import NamedTuple
+
+from sm.mad_client import MadAddress, OutgoingMad
+from sm.rmpp import RmppReceiver
+from tests.sm.managed import Managed
+from wire.codes import QP_GSI
+from wire.layout import Layout, Record
+from wire.mad import RESPONSE_BIT, pack_data
+from wire.rmpp import RmppFlags
+from wire.sa import SA_HEADER_BYTES, SA_MAD, SA_RECORDS, SaAttribute, SaMethod, components
+
+
+class Answer(NamedTuple):
+    method: int
+    status: int
+    records: list[Record]
+
+
+class SaClient:
+    """At the port of a LID. It gets all that the Subnet Administrator sends to that."""
+
+    def __init__(self, managed: Managed, lid: int) -> None:
+        self.lid = lid
+        self.reports: list[Record] = []
+        self.segments = 0
+        self.acknowledges = True
+        self._managed = managed
+        self._numbers = count(1)
+        self._receiver = RmppReceiver(0)
+        self._message: bytes | None = None
+        managed.fabric.on_gmp = self._arrived
+
+    def ask(self, method: SaMethod, attribute: SaAttribute, modifier: int = 0, **values: int) -> Answer:
+        """Asks, where the values given are those that the ComponentMask says count."""
+        layout = SA_RECORDS[attribute]
+        self.request(method, attribute, modifier, **values)
+        self._managed.fabric.run(lambda: self._message is not None)
+        return unpacked(self._message or b"", layout)
+
+    def request(self, method: SaMethod, attribute: SaAttribute, modifier: int = 0, **values: int) -> None:
+        layout = SA_RECORDS[attribute]
+        self._receiver, self._message = RmppReceiver(0), None
+        self.send(
+            SA_MAD.record(
+                method=method,
+                attribute_id=attribute,
+                attribute_modifier=modifier,
+                transaction_id=next(self._numbers),
+                component_mask=sum(1 << bit for bit, name in enumerate(components(layout)) if name in values),
+                data=pack_data(SA_MAD, layout.pack(values)),
+            )
+        )
+
+    def send(self, mad: Record) -> None:
+        source = MadAddress(self.lid, 1, QP_GSI)
+        mads = next(iter(self._managed.fabric.managers.values()))
+        mads.received(mad.pack(), self._managed.fabric.now, source)
+
+    def _arrived(self, out: OutgoingMad) -> None:
+        mad = SA_MAD.unpack(out.mad)
+        if (out.dlid, out.qpn) != (self.lid, QP_GSI):
+            return
+        if mad.method == SaMethod.REPORT:
+            self.reports.append(SA_RECORDS[SaAttribute.NOTICE].unpack(out.mad, SA_HEADER_BYTES))
+            if self.acknowledges:
+                self.send(mad.replace(method=SaMethod.REPORT | RESPONSE_BIT))
+        elif mad.rmpp_flags & RmppFlags.ACTIVE:
+            self.segments += 1
+            acknowledgement = self._receiver.receive(out.mad)
+            self._message = self._receiver.message
+            if acknowledgement is not None and self.acknowledges:
+                self.send(SA_MAD.unpack(acknowledgement))
+        else:
+            self._message = out.mad
+
+
+def unpacked(message: bytes, layout: Layout) -> Answer:
+    head = SA_MAD.unpack(message.ljust(SA_MAD.size_bytes, b"\0"))
+    data = message[SA_HEADER_BYTES:]
+    if head.status:
+        return Answer(head.method, head.status, [])
+    if head.method != SaMethod.GET_TABLE_RESP:
+        return Answer(head.method, head.status, [layout.unpack(data)])
+    step = 8 * head.attribute_offset
+    starts = range(0, len(data), step) if step else ()
+    return Answer(head.method, head.status, [layout.unpack(data, start) for start in starts])
