@@ -65,6 +65,7 @@ class Election:
         """What it tells of itself. Its PortGUID is known once it has looked at its own port."""
         return SM_INFO.record(
             guid=self._guid,
+            sm_key=self._settings.sm_key,
             act_count=self._mads.activity % _COUNTS,
             priority=self._settings.priority,
             sm_state=self.state,

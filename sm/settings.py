@@ -60,6 +60,8 @@ class SubnetSettings:
     """Cycles from the end of a sweep to the next light one; None for no light sweeps."""
     priority: int = 0
     """Of several Subnet Managers that of the highest priority is the master, 0..15; of equal ones the lowest GUID."""
+    sm_key: int = 1
+    """What SMInfo tells other Subnet Managers: OpenSM deals only with those that have its own, which is 1."""
     polling_period: int | None = 1 << 21
     """Cycles from one look at the master to the next while another one is that; None for no such looks."""
     polling_retries: int = 3

@@ -163,7 +163,7 @@ class SubnetAdministrator:
                 return self._subscriptions.records(view)
             case _:
                 own = view.lid_range(view.found.origin).first
-                return [SM_INFO_RECORD.record(self._sm_info(), endport_lid=own)]
+                return [SM_INFO_RECORD.record({**self._sm_info(), "sm_key": 0}, endport_lid=own)]
 
 
 def _table(request: Record, records: list[Record]) -> bytes:
