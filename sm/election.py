@@ -19,6 +19,7 @@ from wire.sma import SM_INFO, SmaAttribute, SMControl, SMState
 __all__ = ["Election"]
 
 _COUNTS: Final = 1 << 32
+_LOOKS: Final = 64
 _HIGHEST: Final = (1 << 64) - 1
 _COMMANDS: Final = {
     (SMState.STANDBY, SMControl.DISABLE): SMState.NOT_ACTIVE,
@@ -54,6 +55,8 @@ class Election:
         self._guid = 0
         self._heir: _Other | None = None
         """The Subnet Manager that a master is to hand over to."""
+        self._looks = 0
+        """How often it is still asked whether it has looked round."""
         self._master: Path | None = None
         """How to reach the one that is looked after while it stands by."""
         self._missed = 0
@@ -92,17 +95,28 @@ class Election:
             self.state = SMState.MASTER
         heirs = [one for one in others if self._is_behind(one.info)]
         self._heir = max(heirs, key=lambda one: _rank(one.info), default=None)
+        self._looks = _LOOKS
         return self.state == SMState.MASTER
 
+    @property
+    def has_heir(self) -> bool:
+        """Whether it is the master and has to hand over yet."""
+        return self._heir is not None and self.state == SMState.MASTER
+
     async def hand_over(self) -> None:
-        """Hands the subnet over to the one that is to have it, if there is one."""
+        """Hands the subnet over to the one that is to have it, if there is one, and it has looked round itself."""
         heir = self._heir
         if heir is None or self.state != SMState.MASTER:
             return
-        self._heir = None
+        self._looks -= 1
         try:
+            info = SM_INFO.unpack(await self._mads.get(heir.path, SmaAttribute.SM_INFO))
+            if info.sm_state == SMState.DISCOVERING and self._looks:
+                return
+            self._heir = None
             await self._mads.set(heir.path, SmaAttribute.SM_INFO, self.sm_info.pack(), SMControl.HANDOVER)
         except SmpError as error:
+            self._heir = None
             self._tell(Unsettled(str(error)))
             return
         self._tell(HandedOver(heir.info.guid))

@@ -64,6 +64,8 @@ class SubnetSettings:
     """What SMInfo tells other Subnet Managers: OpenSM deals only with those that have its own, which is 1."""
     polling_period: int | None = 1 << 21
     """Cycles from one look at the master to the next while another one is that; None for no such looks."""
+    handover_wait: int = 1 << 16
+    """Cycles to wait where a master has to hand over to a Subnet Manager that is still looking at the subnet."""
     polling_retries: int = 3
     """After so many looks in vain the master is taken for gone."""
     rmpp_timeout: int = 1 << 18

@@ -101,7 +101,9 @@ class SubnetManager:
         self._sweeper.look()
 
     def _period(self) -> int | None:
-        """Cycles to the next light sweep, or to the next look at the master."""
+        """Cycles to the next light sweep, to the next look at the master, or at the one to be handed over to."""
+        if self._election.has_heir:
+            return self._settings.handover_wait
         return self._settings.polling_period if self._election.stands_by else self._settings.light_sweep_period
 
     async def _heavy_sweep(self) -> HeavySweep:
@@ -136,20 +138,27 @@ class SubnetManager:
         lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
         if self.routes is not None:
             self._administrator.show(SubnetView(found, self.lids, self.routes.tables, self._settings))
-        await self._election.hand_over()
-        self._administrator.is_open = not self._election.stands_by
+        await self._hand_over()
         return HeavySweep(programmed and active and found.settled, lids)
 
     async def _change(self) -> str | None:
         """What makes another heavy sweep necessary; None if nothing does."""
         if self._election.stands_by:
             return await self._election.look_at_master()
+        if self._election.has_heir:
+            await self._hand_over()
+            return None
         if self._renamed:
             return "a node has another description"
         for link in self.held_links:
             if not self._history.flaps(link, self.mads.now):
                 return f"link {link.a} to {link.b} flaps no more"
         return "no discovery yet" if self.found is None else await find_change(self._sma, self.found)
+
+    async def _hand_over(self) -> None:
+        """Hands over to a Subnet Manager that comes before this one, if there is one."""
+        await self._election.hand_over()
+        self._administrator.is_open = not self._election.stands_by
 
     def _assign_lids(self, subnet: Subnet) -> None:
         known = with_lids_in_force(subnet, self.remembered_lids)

@@ -7,7 +7,7 @@ from typing import Final
 
 from cosim.stimulus.actors import Shared, drawn_until
 from sm.mad_client import MadAddress, MadClient, OutgoingMad
-from wire.codes import QP_SMI, SERVICE_LEVELS, VL15
+from wire.codes import QP_SMI, SERVICE_LEVELS
 from wire.headers import DETH
 from wire.mad_packet import gmp_of, gmp_packet, is_for_management, smp_of, smp_packet
 from wire.packet import Packet, parse
@@ -80,7 +80,7 @@ class MadCarrier:
         if delivery.node != self._node or not is_for_management(delivery.data):
             return
         self._pass_time(delivery.cycle - 1)
-        found = _mad_of(delivery)
+        found = _mad_of(delivery, self._slot)
         if found is not None and self._started and self._end is None:
             mad, source = found
             self._mads.received(mad, delivery.cycle, source)
@@ -117,11 +117,11 @@ class MadCarrier:
         return vl, gmp_packet(mad, slid, dlid, vl=vl, sl=sl, dest_qp=qpn).data
 
 
-def _mad_of(delivery: Delivery) -> tuple[bytes, MadAddress] | None:
+def _mad_of(delivery: Delivery, smp_slot: int) -> tuple[bytes, MadAddress] | None:
     """The MAD in a delivered packet, and where it came from; None if there is none."""
     try:
         packet = parse(delivery.data)
-        mad = smp_of(packet) if packet.lrh.vl == VL15 else gmp_of(packet)
+        mad = smp_of(packet) if delivery.slot == smp_slot else gmp_of(packet)
     except ValueError:
         return None
     return mad, _source(packet)

@@ -70,6 +70,8 @@ class PathFinder:
     def __init__(self, view: SubnetView) -> None:
         self._view = view
         self._ways: dict[tuple[int, int], _Way | None] = {}
+        """From switch GUIDs to LIDs."""
+        self._links: dict[End, tuple[End, _Way] | None] = {}
 
     def find(self, query: Record, mask: int, *, most: int = _ALL_PATHS) -> list[Record]:
         """PathRecords that a query means, no more than `most` between two ports.
@@ -183,19 +185,25 @@ class PathFinder:
 
     def _by_link(self, near: End, dlid: int, hops: int) -> _Way | None:
         """The way by a port's link and on."""
-        view = self._view
-        link, far = view.subnet.link(near), view.subnet.peer(near)
-        if link is None or far is None or not hops:
+        if near not in self._links:
+            self._links[near] = self._link(near)
+        link = self._links[near]
+        if link is None or not hops:
             return None
-        if any(view.found.state(end) != PortState.ACTIVE for end in (near, far)):
-            return None
-        here = _least(self._at(near), self._at(far))
-        if view.by_lid.get(dlid) == far:
+        far, here = link
+        if self._view.by_lid.get(dlid) == far:
             return here
-        if not view.subnet.nodes[far.guid].is_switch:
+        if not self._view.subnet.nodes[far.guid].is_switch:
             return None
         rest = self._from_switch(far.guid, dlid, hops - 1)
         return None if rest is None else _least(here, rest)
+
+    def _link(self, near: End) -> tuple[End, _Way] | None:
+        """The port at the far end of a link, and what the link lets through; None if nothing."""
+        far = self._view.subnet.peer(near)
+        if far is None or any(self._view.found.state(end) != PortState.ACTIVE for end in (near, far)):
+            return None
+        return far, _least(self._at(near), self._at(far))
 
     def _at(self, end: End) -> _Way:
         """What a port lets through."""

@@ -2,12 +2,13 @@
 
 from cosim.hosts.mad_carrier import REACTION_CYCLES, MadCarrier
 from cosim.stimulus.actors import Replay
-from sm.mad_client import MadClient
+from sm.mad_client import MadAddress, MadClient
 from sm.tasks import start
-from wire.codes import LID_PERMISSIVE, VL15
+from wire.codes import LID_PERMISSIVE, QP_GSI, VL15
 from wire.mad import MadMethod
-from wire.mad_packet import smp_of, smp_packet
+from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
 from wire.packet import Packet, build_ud_send, parse
+from wire.sa import SA_MAD, SaAttribute
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, smp_response, unpack_smp
 from wire.stimulus import Delivery, Post
@@ -126,3 +127,23 @@ def test_a_replay_posts_the_same_and_stays_behind():
     host.carrier.until(2_001)
     end = 2_000 + REACTION_CYCLES
     assert (replay.until(2_001), replay.until(end)) == (end, end)
+
+
+def test_what_comes_to_qp1_goes_to_the_subnet_administrator_and_back_on_a_data_vl():
+    host = Host()
+    host.posted_until(FIRST)
+    asked: list[MadAddress] = []
+
+    def answer(mad: bytes, source: MadAddress) -> None:
+        asked.append(source)
+        host.mads.send(mad, source)
+
+    host.mads.on_administration = answer
+    query = SA_MAD.record(method=MadMethod.GET, attribute_id=SaAttribute.NODE_RECORD, transaction_id=4)
+    host.carrier.delivered(delivery(2_000, gmp_packet(query, 5, 6, vl=1, sl=3), slot=1))
+    assert asked == [MadAddress(5, 6, QP_GSI, 3)]
+    (post,) = host.posted_until(2_000 + REACTION_CYCLES)
+    packet = parse(post.data)
+    assert gmp_of(packet) == query.pack()
+    assert (post.slot, packet.lrh.vl, packet.lrh.sl) == (1, 1, 3), "SL 3 is VL 3 modulo 2"
+    assert (packet.lrh.slid, packet.lrh.dlid) == (6, 5)
