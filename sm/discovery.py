@@ -8,6 +8,7 @@ known switch counts only once both its ends have said the same, since another sw
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sm.events import DuplicateGuid, LinkFound, NodeFound, NodeLeftOut, Tell, Unsettled
@@ -55,8 +56,10 @@ class Findings:
         return PortState(self.ports[end].port_state)
 
 
-async def discover(sma: SmaClient, former: Subnet, tell: Tell) -> Findings:
-    """Looks at the whole subnet.
+async def discover(
+    sma: SmaClient, former: Subnet, tell: Tell, begun: Callable[[Record], None] = lambda info: None
+) -> Findings:
+    """Looks at the whole subnet; `begun` gets the NodeInfo of the own node, which comes first.
 
     Nodes and links that `former` does not have are reported; the descriptions that it has are not read again.
     PortStateChange of every switch is cleared before its ports are read, so that what changes later shows.
@@ -65,6 +68,7 @@ async def discover(sma: SmaClient, former: Subnet, tell: Tell) -> Findings:
         SmpError: the node of the Subnet Manager itself does not answer.
     """
     info = await sma.node_info(())
+    begun(info)
     look = _Look(sma, former, tell, Findings(End(info.node_guid, info.local_port_num)))
     await look.begin(info)
     while look.unexplored:

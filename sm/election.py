@@ -65,7 +65,7 @@ class Election:
 
     @property
     def sm_info(self) -> Record:
-        """What it tells of itself. Its PortGUID is known once it has looked at its own port."""
+        """What it tells of itself."""
         return SM_INFO.record(
             guid=self._guid,
             sm_key=self._settings.sm_key,
@@ -74,6 +74,10 @@ class Election:
             sm_state=self.state,
         )
 
+    def begin(self, own_node: Record) -> None:
+        """Takes the own port's NodeInfo: without a GUID it has no rank, and tells nothing of itself."""
+        self._guid = own_node.port_guid
+
     @property
     def stands_by(self) -> bool:
         """Whether it leaves the subnet to another."""
@@ -81,7 +85,6 @@ class Election:
 
     async def is_won(self, found: Findings) -> bool:
         """Whether the subnet that was found is for this one to manage, as master."""
-        self._guid = found.subnet.nodes[found.origin.guid].end_ports[found.origin.port].guid
         others = await self._others(found)
         if self.state == SMState.DISCOVERING:
             ahead = [one for one in others if one.info.sm_state == SMState.MASTER or self._is_behind(one.info)]
@@ -170,7 +173,7 @@ class Election:
 
     def _requested(self, smp: Record, source: MadAddress) -> None:
         """Answers what others ask, and does what a master commands."""
-        if smp.attribute_id != SmaAttribute.SM_INFO:
+        if smp.attribute_id != SmaAttribute.SM_INFO or not self._guid:
             return
         if smp.method == MadMethod.GET:
             self._mads.respond(smp, source, self.sm_info.pack())

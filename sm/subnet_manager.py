@@ -112,7 +112,7 @@ class SubnetManager:
             return HeavySweep(complete=True)
         self._forget_descriptions()
         try:
-            found = await discover(self._sma, self.subnet, self._tell)
+            found = await discover(self._sma, self.subnet, self._tell, self._election.begin)
         except SmpError as error:
             self._tell(Unsettled(str(error)))
             return HeavySweep(complete=False)

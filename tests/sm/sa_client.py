@@ -22,29 +22,29 @@ class Answer(NamedTuple):
 
 
 class SaClient:
-    """At the port of a LID. It gets all that the Subnet Administrator sends to that."""
+    """At the port of a LID. It gets all that the Subnet Administrator sends to that; `message` is the last answer."""
 
     def __init__(self, managed: Managed, lid: int) -> None:
         self.lid = lid
         self.reports: list[Record] = []
         self.segments = 0
         self.acknowledges = True
-        self._managed = managed
+        self.managed = managed
         self._numbers = count(1)
         self._receiver = RmppReceiver(0)
-        self._message: bytes | None = None
+        self.message: bytes | None = None
         managed.fabric.on_gmp = self._arrived
 
     def ask(self, method: SaMethod, attribute: SaAttribute, modifier: int = 0, **values: int) -> Answer:
         """Asks, where the values given are those that the ComponentMask says count."""
         layout = SA_RECORDS[attribute]
         self.request(method, attribute, modifier, **values)
-        self._managed.fabric.run(lambda: self._message is not None)
-        return unpacked(self._message or b"", layout)
+        self.managed.fabric.run(lambda: self.message is not None)
+        return unpacked(self.message or b"", layout)
 
     def request(self, method: SaMethod, attribute: SaAttribute, modifier: int = 0, **values: int) -> None:
         layout = SA_RECORDS[attribute]
-        self._receiver, self._message = RmppReceiver(0), None
+        self._receiver, self.message = RmppReceiver(0), None
         self.send(
             SA_MAD.record(
                 method=method,
@@ -58,8 +58,8 @@ class SaClient:
 
     def send(self, mad: Record) -> None:
         source = MadAddress(self.lid, 1, QP_GSI)
-        mads = next(iter(self._managed.fabric.managers.values()))
-        mads.received(mad.pack(), self._managed.fabric.now, source)
+        mads = next(iter(self.managed.fabric.managers.values()))
+        mads.received(mad.pack(), self.managed.fabric.now, source)
 
     def _arrived(self, out: OutgoingMad) -> None:
         mad = SA_MAD.unpack(out.mad)
@@ -72,11 +72,11 @@ class SaClient:
         elif mad.rmpp_flags & RmppFlags.ACTIVE:
             self.segments += 1
             acknowledgement = self._receiver.receive(out.mad)
-            self._message = self._receiver.message
+            self.message = self._receiver.message
             if acknowledgement is not None and self.acknowledges:
                 self.send(SA_MAD.unpack(acknowledgement))
         else:
-            self._message = out.mad
+            self.message = out.mad
 
 
 def unpacked(message: bytes, layout: Layout) -> Answer:

@@ -3,7 +3,7 @@
 import pytest
 
 from sm.settings import SubnetSettings
-from sm.subnet import End, Speed
+from sm.subnet import Speed
 from tests.sm.managed import Managed
 from tests.sm.sa_client import Answer, SaClient
 from tests.sm.subnets import fat_tree, parallel_pair, star
@@ -111,8 +111,6 @@ def test_as_many_paths_as_lids_or_as_are_asked_for():
 def test_where_no_packet_arrives_there_is_no_path():
     up = Managed(star()).bring_up()
     client = SaClient(up, 3)
-    host = next(guid for guid, lids in up.manager.lids.items() if lids.first == 1)
-    up.manager.found.ports[End(host - 1, 1)]
     before = len(client.ask(TABLE, PATH).records)
     up.fabric.cut(next(end for link in up.subnet.links for end in (link.a, link.b) if end.port == 2))
     up.until_quiet()

@@ -102,8 +102,8 @@ def test_class_port_info_is_of_the_second_version(client):
 def test_what_there_is_not_is_refused(client, method, attribute):
     mad = SA_MAD.record(method=method, attribute_id=attribute, transaction_id=99)
     client.send(mad)
-    client._managed.fabric.run(lambda: client._message is not None)
-    assert SA_MAD.unpack(client._message).status == MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
+    client.managed.fabric.run(lambda: client.message is not None)
+    assert SA_MAD.unpack(client.message).status == MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
 
 
 def test_before_the_first_sweep_is_over_it_is_busy():

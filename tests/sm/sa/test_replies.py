@@ -12,7 +12,7 @@ def test_a_window_is_sent_only_when_the_one_before_was_acknowledged():
     client = SaClient(Managed(star(hosts=8)).bring_up(), 3)
     client.acknowledges = False
     client.request(*NODES)
-    client._managed.fabric.run(lambda: client.segments > 0)
+    client.managed.fabric.run(lambda: client.segments > 0)
     assert client.segments == 1
 
 
@@ -21,8 +21,8 @@ def test_what_is_not_acknowledged_is_sent_again_and_given_up():
     client.acknowledges = False
     client.request(*NODES)
     heard = []
-    client._managed.fabric.on_gmp = lambda out: heard.append(SA_MAD.unpack(out.mad))
-    client._managed.fabric.run(lambda: any(mad.rmpp_type == 4 for mad in heard))
+    client.managed.fabric.on_gmp = lambda out: heard.append(SA_MAD.unpack(out.mad))
+    client.managed.fabric.run(lambda: any(mad.rmpp_type == 4 for mad in heard))
     assert [(mad.rmpp_type, mad.segment_number) for mad in heard] == [(1, 1)] * 4 + [(4, 0)]
 
 
@@ -33,5 +33,5 @@ def test_a_repeated_request_does_not_double_the_answer():
     )
     client.send(mad)
     client.send(mad)
-    client._managed.fabric.run(lambda: client._message is not None)
+    client.managed.fabric.run(lambda: client.message is not None)
     assert client.segments == -(-112 * 9 // 200)

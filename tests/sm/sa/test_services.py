@@ -30,16 +30,16 @@ def test_what_was_registered_is_found_until_it_is_deleted(client):
 
 def test_a_lease_runs_out(client):
     client.ask(SaMethod.SET, SERVICE, **ONE, service_lease=2)
-    client._managed.fabric.now += SECOND
+    client.managed.fabric.now += SECOND
     assert client.ask(SaMethod.GET, SERVICE, service_id=7).records[0].service_lease in (1, 2)
-    client._managed.fabric.now += SECOND
+    client.managed.fabric.now += SECOND
     assert client.ask(SaMethod.GET, SERVICE, service_id=7).status == SaStatus.NO_RECORDS
 
 
 def test_a_lease_is_renewed(client):
     for _time in range(3):
         client.ask(SaMethod.SET, SERVICE, **ONE, service_lease=2)
-        client._managed.fabric.now += SECOND
+        client.managed.fabric.now += SECOND
     assert len(client.ask(SaMethod.GET_TABLE, SERVICE).records) == 1
 
 
