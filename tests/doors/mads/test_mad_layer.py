@@ -259,3 +259,13 @@ def test_a_receiver_that_has_gone_does_not_keep_a_sender():
     pair.run()
     assert not pair.server.waiting
     assert pair.asker.got == []
+
+
+@pytest.mark.parametrize(("version", "gets"), [(0, True), (1, False)])
+def test_an_acknowledgement_goes_to_an_agent_that_makes_its_segments_itself(version, gets):
+    port, program = one_port()
+    port.register(program, Registration(1, MgmtClass.SUBN_ADM, 2, 1 << 0x12, rmpp_version=version))
+    acknowledgement = mad(0x12, mgmt_class=MgmtClass.SUBN_ADM, version=2, rest=bytes(8) + bytes([1, 2, 1, 0]))
+    port.received(THERE, acknowledgement, START)
+    assert (program.got == [acknowledgement]) is gets
+    assert sent(port) == []
