@@ -232,6 +232,8 @@ def _fitting(best: int, selector: int, wanted: int, order: Sequence[int]) -> int
         return best
     if wanted not in order:
         raise PathError(SaStatus.REQ_INVALID)
+    if best not in order:
+        return None
     at, limit = order.index(wanted), order.index(best)
     match selector:
         case selector if selector == GREATER:

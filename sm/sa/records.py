@@ -7,7 +7,7 @@ from typing import Final
 
 from sm.sa.view import SubnetView
 from wire.layout import Layout, Record
-from wire.node_info import node_description
+from wire.node_info import NODE_DESCRIPTION
 from wire.sa import LINK_RECORD, NODE_RECORD, PORT_INFO_RECORD, components
 
 __all__ = ["link_records", "matching", "named", "node_records", "port_info_records"]
@@ -23,8 +23,10 @@ _ALL_OF_MASK: Final = 1 << 31
 def node_records(view: SubnetView) -> Iterator[Record]:
     """The NodeRecord of each port that has LIDs."""
     for end in view.guids:
-        text = int.from_bytes(node_description(view.subnet.nodes[end.guid].description), "big")
-        yield NODE_RECORD.record(view.found.infos[end], endport_lid=view.lid_range(end).first, node_string=text)
+        # What was no UTF-8 may have become longer as it was read.
+        text = view.subnet.nodes[end.guid].description.encode()[: NODE_DESCRIPTION.size_bytes]
+        string = int.from_bytes(text.ljust(NODE_DESCRIPTION.size_bytes, b"\0"), "big")
+        yield NODE_RECORD.record(view.found.infos[end], endport_lid=view.lid_range(end).first, node_string=string)
 
 
 def port_info_records(view: SubnetView) -> Iterator[Record]:

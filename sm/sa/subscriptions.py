@@ -15,6 +15,7 @@ from wire.sa import INFORM_INFO_RECORD, REPORTED_NOTICE, SA_MAD, SaAttribute, Sa
 
 __all__ = ["Subscriptions"]
 
+_MOST: Final = 4096
 _ANY: Final = {"notice_type": 0xFFFF, "trap_number": 0xFFFF, "producer_type": 0xFFFFFF}
 """What means any, of each field that a notice has too."""
 
@@ -49,6 +50,8 @@ class Subscriptions:
         if info.subscribe > 1 or (not info.subscribe and not same):
             return SaStatus.REQ_INVALID
         self._all = [one for one in self._all if one not in same]
+        if len(self._all) >= _MOST:
+            return SaStatus.NO_RESOURCES
         if info.subscribe:
             self._all.append(asked)
         return MadStatus.OK

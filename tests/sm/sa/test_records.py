@@ -73,6 +73,13 @@ def test_capabilities_are_all_of_the_mask_or_at_least_those_of_it():
     assert client.ask(TABLE, PORT, capability_mask=CapabilityMask.IS_SM).records == []
 
 
+def test_a_description_that_is_no_text_is_told_as_far_as_it_fits():
+    up = Managed(star()).bring_up()
+    up.manager.subnet.nodes[up.origin.guid].description = "\N{REPLACEMENT CHARACTER}" * 64
+    (record,) = SaClient(up, 3).ask(GET, NODE, endport_lid=1).records
+    assert record.node_string.to_bytes(64, "big").startswith("\N{REPLACEMENT CHARACTER}".encode())
+
+
 def test_a_link_has_a_record_from_either_end():
     client = SaClient(Managed(parallel_pair(hosts=1)).bring_up(), 1)
     found = client.ask(TABLE, LINK).records
