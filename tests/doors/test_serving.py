@@ -18,7 +18,9 @@ FABRIC = FabricParameters(
     {"S": SwitchParameters(ports=2), "A": AdapterParameters(), "B": AdapterParameters()},
     (LinkParameters("S", 1, "A", 1), LinkParameters("S", 2, "B", 1)),
 )
-TASK = ServeTask(FABRIC, (LinkWidth.X4, LinkWidth.X4), settings=SubnetSettings(light_sweep_period=None, polling_period=None))
+TASK = ServeTask(
+    FABRIC, (LinkWidth.X4, LinkWidth.X4), settings=SubnetSettings(light_sweep_period=None, polling_period=None)
+)
 
 
 @pytest.fixture
