@@ -137,7 +137,7 @@ class SubnetManager:
         changed = [found.subnet.nodes[guid] for guid in found.changed if guid in found.subnet.nodes]
         lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
         if self.routes is not None:
-            self._administrator.show(SubnetView(found, self.lids, self.routes.tables, self._settings))
+            self._administrator.show(SubnetView(found, self.lids, self.routes, self._settings))
         await self._hand_over()
         return HeavySweep(programmed and active and found.settled, lids)
 

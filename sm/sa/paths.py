@@ -42,7 +42,7 @@ _ALL_PATHS: Final = 0x7F
 _MTUS: Final = (1, 2, 3, 4, 5)
 _BY_RATE: Final = sorted(RATES, key=RATES.__getitem__)
 _KEPT: Final = ("service_id", "flow_label", "hop_limit", "t_class", "qos_class", "sl")
-"""Components that make no difference to a path here: it is as they are wanted."""
+"""Components that make no difference to a path here: it is as they are wanted. An SL does where routes have layers."""
 
 
 class PathError(Exception):
@@ -120,6 +120,11 @@ class PathFinder:
             if values is None or ("reversible" in names and query.reversible and not reversible):
                 continue
             values |= {name: query[name] for name in _KEPT if name in names}
+            if view.routes.layers:
+                # What keeps paths from waiting for each other in a circle is their SL.
+                level = view.routes.service_level(slid, dlid)
+                if values.setdefault("sl", level) != level:
+                    continue
             yield PATH_RECORD.record(
                 values,
                 dgid=view.gid(destination),

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from sm.discovery import Findings
 from sm.lids import LidRange
+from sm.routing.routes import Routes
 from sm.settings import SubnetSettings
 from sm.subnet import MANAGEMENT_PORT, End, Subnet
 
@@ -23,9 +24,13 @@ class SubnetView:
     found: Findings
     lids: Mapping[int, LidRange]
     """By PortGUID."""
-    tables: Mapping[int, bytearray]
-    """Forwarding tables by switch GUID."""
+    routes: Routes
     settings: SubnetSettings
+
+    @property
+    def tables(self) -> Mapping[int, bytearray]:
+        """Forwarding tables by switch GUID."""
+        return self.routes.tables
 
     @property
     def subnet(self) -> Subnet:

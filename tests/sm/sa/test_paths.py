@@ -2,12 +2,13 @@
 
 import pytest
 
+from sm.routing.lash import lash
 from sm.settings import SubnetSettings
 from sm.subnet import Speed
 from tests.sm.managed import Managed
 from tests.sm.sa_client import Answer, SaClient
-from tests.sm.subnets import fat_tree, parallel_pair, star
-from wire.codes import MTU, LinkWidth
+from tests.sm.subnets import fat_tree, parallel_pair, ring, star
+from wire.codes import MTU, LinkWidth, operational_vls
 from wire.mad import MadStatus
 from wire.path_record import EXACTLY, GREATER, LARGEST, LESS
 from wire.sa import SaAttribute, SaMethod, SaStatus
@@ -125,3 +126,12 @@ def test_the_paths_of_a_fat_tree_come_in_many_segments():
     assert len(found) == len({(one.slid, one.dlid) for one in found}) == ends * ends
     assert all(one.reversible for one in found)
     assert client.segments == -(-64 * ends * ends // 200)
+
+
+def test_where_layers_keep_circles_apart_a_path_has_its_sl_and_no_other():
+    up = Managed(ring(5), SubnetSettings(routing=lash), vls=operational_vls(2)).bring_up()
+    client = SaClient(up, 1)
+    found = client.ask(TABLE, PATH).records
+    assert {one.sl for one in found} == {0, 1}
+    assert all(one.sl == up.manager.routes.service_level(one.slid, one.dlid) for one in found)
+    assert {one.sl for one in client.ask(TABLE, PATH, sl=1).records} == {1}
