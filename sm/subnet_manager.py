@@ -10,11 +10,13 @@ From then on a back end carries what `mads.poll` gives, hands in what comes to `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sm.activation import bring_up_ports
 from sm.credit_loops import find_credit_loop
 from sm.discovery import Findings, discover
 from sm.election import Election
+from sm.errors import RoutingError
 from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, RoutingRemark, Unsettled
 from sm.flapping import LinkHistory
 from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
@@ -23,6 +25,7 @@ from sm.port_settings import check_vls, port_settings, wanted_vls
 from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
 from sm.routing.graph import SwitchGraph
 from sm.routing.routes import Routes
+from sm.routing.up_down import up_down
 from sm.sa.administrator import SubnetAdministrator
 from sm.sa.view import SubnetView
 from sm.settings import SubnetSettings
@@ -171,7 +174,14 @@ class SubnetManager:
         routed = self._without_flapping_links(found.subnet)
         before = self.routes
         self.routes = self._settings.routing(routed, self.lids, previous=self._programmed.tables)
-        check_vls(found, routed, self.routes.vls_needed, self._settings)
+        try:
+            check_vls(found, routed, self.routes.vls_needed, self._settings)
+        except RoutingError as error:
+            if before is None:
+                raise
+            # It was possible before something was lost: traffic goes on.
+            remark = f"routed up/down: {str(error).partition(': ')[0]}"
+            self.routes = replace(up_down(routed, self.lids, previous=self._programmed.tables), remark=remark)
         if before is None or (before.tables, before.layers) != (self.routes.tables, self.routes.layers):
             if self.routes.remark:
                 self._tell(RoutingRemark(self.routes.remark))

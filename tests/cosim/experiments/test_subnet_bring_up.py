@@ -323,7 +323,10 @@ def blocks_of(tables: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], byte
 def test_a_failure_is_answered_with_as_few_writes_as_it_needs(
     lids: dict[str, int], blocks: int, tmp_path: Path
 ) -> None:
-    """A link between a leaf and a spine: only the blocks in which routes change, and no port."""
+    """A link between a leaf and a spine: only the blocks in which routes change, and no port.
+
+    That of the other spine is among them: its way to the first one's port 0 was by that leaf.
+    """
     topology = read_topology(TOPOLOGIES / "fat_tree.net")
     remembered = {named(topology, host) + 1: LidRange(lid, lid) for host, lid in lids.items()}
     quiet = brought_up(topology, tmp_path, lids=remembered)
@@ -334,7 +337,7 @@ def test_a_failure_is_answered_with_as_few_writes_as_it_needs(
     later = [event for cycle, event in result.events if cycle > failure.cycle]
     written = [(event.guid, block) for event in later if isinstance(event, TablesWritten) for block in event.blocks]
     assert sorted(written) == sorted(key for key in after if after[key] != before[key])
-    assert {topology.subnet.nodes[guid].description for guid, _block in written} == {"L1", "L2", "L3", "L4", "S1"}
+    assert {topology.subnet.nodes[guid].description for guid, _block in written} == {"L1", "L2", "L3", "L4", "S1", "S2"}
     assert [event for event in later if isinstance(event, PortStateSet)] == []
 
 

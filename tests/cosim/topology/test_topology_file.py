@@ -367,7 +367,7 @@ def test_speeds_of_all_years_are_kept_and_written_again():
 
 def test_a_topology_that_comes_with_ironband_is_found_by_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert list(PACKAGED) == ["fat_tree", "parallel", "ring_4", "star"]
+    assert {"fat_tree", "parallel", "ring_4", "star"} < set(PACKAGED)
     assert find_topology("ring_4") == PACKAGED["ring_4"]
     assert find_topology("mine.net") == Path("mine.net")
     with pytest.raises(TopologyError, match=r"^topology 'mine': no such file, and Ironband comes with: fat_tree, "):

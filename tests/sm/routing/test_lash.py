@@ -5,7 +5,7 @@ import pytest
 from cosim.topology.topology_file import read_topology
 from sm.credit_loops import find_credit_loop
 from sm.errors import RoutingError
-from sm.events import CreditLoopFound
+from sm.events import CreditLoopFound, RoutingRemark
 from sm.lids import assign_lids
 from sm.routing.figures import route_figures
 from sm.routing.lash import lash
@@ -90,6 +90,23 @@ def test_links_of_too_few_vls_are_an_error():
     )
     with pytest.raises(RoutingError, match=line):
         Managed(ring(8), SubnetSettings(routing=lash, max_vls=1)).bring_up()
+
+
+def test_what_needs_more_vls_only_when_a_link_is_lost_is_routed_up_and_down_then():
+    """A mesh without a link in its middle has circles of shortest paths that the whole mesh has not."""
+    subnet = grid(4, 4, torus=False)
+    lids = assign_lids(subnet)
+    between = [
+        link for link in subnet.links if subnet.nodes[link.b.guid].is_switch and subnet.nodes[link.a.guid].is_switch
+    ]
+    link = next(link for link in between if lash(subnet.without(link), lids, lash(subnet, lids).tables).vls_needed > 1)
+    up = Managed(subnet, SubnetSettings(routing=lash, max_vls=1)).bring_up()
+    assert up.told(RoutingRemark) == []
+    up.fabric.cut(link.a)
+    (told,) = up.after(RoutingRemark)
+    assert told.text.startswith("routed up/down: routes without credit loops need ")
+    up.check()
+    assert up.told(CreditLoopFound) == []
 
 
 def test_after_a_lost_link_there_is_no_credit_loop_either():
