@@ -20,7 +20,7 @@ _Channel = tuple[int, int]
 
 
 def in_layers(graph: SwitchGraph, routes: Routes) -> Routes:
-    """The same routes, with the SL of each path.
+    """The same routes, which take as few links as they can, with the SL of each path.
 
     All paths from one switch to another and back have one SL. Those without a host at either end are left on SL 0.
     """
@@ -35,6 +35,7 @@ def in_layers(graph: SwitchGraph, routes: Routes) -> Routes:
             waits = {wait for start, lid in ways for wait in pairwise(_channels(graph, routes, start, lid))}
             number = next((number for number, layer in enumerate(layers) if layer.take(waits)), len(layers))
             if number == len(layers):
+                # Alone they close none: of shortest paths those there and those back have no channel in common.
                 layers.append(_Layer())
                 layers[-1].take(waits)
             if number:
