@@ -36,15 +36,15 @@ def find_credit_loop(
     tables: Mapping[int, bytearray],
     *,
     management: bool = False,
-    service_level: Callable[[int, int], int] = lambda _slid, _dlid: 0,
+    service_level: Callable[[int, int], int] | None = None,
     vl: Callable[[End, int], int] = lambda _end, sl: sl,
 ) -> list[Channel] | None:
     """A credit loop as the channels that wait for each other, each for the next, the last for the first.
 
     None if there is none. `lids` is by PortGUID, `tables` by switch GUID. `service_level` gives the SL of packets from
-    one LID to another, `vl` the VL on which packets of an SL leave a port. It counts packets from every end node to
-    every LID of an end node; with `management` also those from and to port 0 of switches, which are on data VLs unless
-    they are SMPs.
+    one LID to another, all on SL 0 without it; `vl` the VL on which packets of an SL leave a port. It counts packets
+    from every end node to every LID of an end node; with `management` also those from and to port 0 of switches, which
+    are on data VLs unless they are SMPs.
     """
     return _circle(_dependencies(subnet, lids, tables, management, service_level, vl))
 
@@ -54,7 +54,7 @@ def _dependencies(
     lids: Mapping[int, LidRange],
     tables: Mapping[int, bytearray],
     management: bool,
-    service_level: Callable[[int, int], int],
+    service_level: Callable[[int, int], int] | None,
     vl: Callable[[End, int], int],
 ) -> dict[Channel, set[Channel]]:
     """What each channel between switches waits for."""
@@ -71,7 +71,9 @@ def _dependencies(
     waits: dict[Channel, set[Channel]] = {}
     for lid in (lid for _switch, found in taking_part for lid in found.lids):
         seen: set[tuple[int, int]] = set()
-        starts = {(source, service_level(slid, lid)) for source, slids in sources.items() for slid in slids}
+        starts = {(source, 0) for source in sources}
+        if service_level is not None:
+            starts = {(source, service_level(slid, lid)) for source, slids in sources.items() for slid in slids}
         for here, sl in sorted(starts):
             before: Channel | None = None
             while True:

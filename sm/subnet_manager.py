@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 
 from sm.activation import bring_up_ports
 from sm.credit_loops import find_credit_loop
@@ -185,12 +186,13 @@ class SubnetManager:
         if before is None or (before.tables, before.layers) != (self.routes.tables, self.routes.layers):
             if self.routes.remark:
                 self._tell(RoutingRemark(self.routes.remark))
+            vls = cache(lambda end: wanted_vls(found, end, self._settings))
             loop = find_credit_loop(
                 routed,
                 self.lids,
                 self.routes.tables,
-                service_level=self.routes.service_level,
-                vl=lambda end, sl: wanted_vls(found, end, self._settings)[sl],
+                service_level=self.routes.service_level if self.routes.layers else None,
+                vl=lambda end, sl: vls(end)[sl],
             )
             if loop is not None:
                 self._tell(CreditLoopFound(tuple(loop)))
