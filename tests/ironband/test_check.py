@@ -36,7 +36,7 @@ def test_check_gives_json(capsys):
     ("arguments", "message"),
     [
         (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
-        (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
+        (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8', '15'."),
         (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
         (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
         (["check", "--cycles", "100"], "cycles 100: expected more than"),

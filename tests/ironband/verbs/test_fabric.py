@@ -239,7 +239,7 @@ def test_what_passes_a_link_is_captured(tmp_path):
         (("nowhere",), "topology 'nowhere': no such file, and Ironband comes with: .*star"),
         (("star", {"engine": "fpga"}), "engine 'fpga': expected one of verilator, icarus, amaranth, model"),
         (("star", {"bring_up": "hand"}), "bring_up 'hand': expected one of sm, bus"),
-        (("star", {"vls": 3}), "vls 3: expected one of 1, 2, 4, 8"),
+        (("star", {"vls": 3}), "vls 3: expected one of 1, 2, 4, 8, 15"),
         (("star", {"mtu": 1000}), "fabric star: .*1000"),
         (("star", {"rtl": ["SW9"]}), "rtl SW9: no such node; there are SW1, H1, H2"),
         (("star", {"rtl": ["SW1"]}), "fabric star: model simulates whole fabrics only: expected verilator or icarus"),

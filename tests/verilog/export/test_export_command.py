@@ -78,7 +78,7 @@ def test_force_replaces_the_files_of_an_export_and_no_others(capsys):
     [
         (["--ports", "65"], "ports 65: expected 2..64"),
         (["--ports", "1"], "ports 1: expected 2..64"),
-        (["--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8'."),
+        (["--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8', '15'."),
         (["--mtu", "2048"], "buffer_blocks 8: expected 34..4095"),
         (["--queueing", "fifo", "--readers", "2"], "readers 2: expected 1 with queueing 'fifo'"),
         (["--lft-size", "1"], "lft_size 1: expected 2..49152"),
