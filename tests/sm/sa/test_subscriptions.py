@@ -18,10 +18,10 @@ ALL = {
 }
 
 
-def subscriber(**terms: int) -> tuple[Managed, SaClient]:
-    """At LID 1, with the Subnet Manager."""
+def subscriber(lid: int = 1, **terms: int) -> tuple[Managed, SaClient]:
+    """At LID 1, with the Subnet Manager, or at LID 3."""
     up = Managed(star()).bring_up()
-    client = SaClient(up, 1)
+    client = SaClient(up, lid)
     assert client.ask(SaMethod.SET, INFORM, subscribe=1, **(ALL | terms)).status == MadStatus.OK
     return up, client
 
@@ -51,6 +51,21 @@ def test_only_what_was_subscribed_to_is_reported():
 
 def test_of_lids_in_a_range_alone():
     up, client = subscriber(lid_range_begin=3, lid_range_end=9)
+    cut_second_host(up)
+    assert client.reports == []
+
+
+def test_of_one_gid_alone():
+    prefix = 0xFE80 << 112
+    lids = {lids.first: guid for guid, lids in Managed(star()).bring_up().manager.lids.items()}
+    for lid, traps in ((2, {TrapNumber.LINK_STATE_CHANGE}), (3, set())):
+        up, client = subscriber(gid=prefix | lids[lid])
+        cut_second_host(up)
+        assert {one.trap_number for one in client.reports} == traps
+
+
+def test_a_subscriber_that_is_gone_is_sent_nothing_more():
+    up, client = subscriber(3, trap_number=TrapNumber.GID_OUT_OF_SERVICE)
     cut_second_host(up)
     assert client.reports == []
 
