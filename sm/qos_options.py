@@ -9,14 +9,16 @@ from typing import Final, TypeVar
 
 from sm.errors import ManagerError
 from wire.codes import SERVICE_LEVELS, VL15
-from wire.vl_arbitration import VlArbitration, VlWeight, weights_of_text
+from wire.vl_arbitration import VlArbitration, VlWeight, check_entries, weights_of_text
 
 __all__ = ["QosOptions", "QosOptionsError", "parse_qos_options"]
 
 _Value = TypeVar("_Value")
 
 _MOST_VLS: Final = 15
-_UNSET: Final = ("", "(null)")
+_UNSET: Final = {"max_vls": "0", "high_limit": "-1"}
+"""What `opensm -c` writes of numbers that nobody has set; of all else it writes `(null)`."""
+
 _DEFAULTS: Final = {
     "max_vls": "15",
     "high_limit": "0",
@@ -24,7 +26,7 @@ _DEFAULTS: Final = {
     "vlarb_low": ",".join(["0:0", *(f"{vl}:4" for vl in range(1, VL15))]),
     "sl2vl": "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,7",
 }
-"""OpenSM's, of options that a file does not have (FACTS 3.5)."""
+"""OpenSM's, of options that a file does not have."""
 
 _OF_SOME_PORTS: Final = ("ca_", "sw0_", "swe_", "rtr_")
 
@@ -52,14 +54,16 @@ def parse_qos_options(text: str, name: str) -> QosOptions:
     """
     found: dict[str, tuple[int, str]] = {option: (0, value) for option, value in _DEFAULTS.items()}
     for number, line in enumerate(text.splitlines(), 1):
-        option, _space, value = line.partition("#")[0].strip().partition(" ")
-        value = value.strip()
-        if not option.startswith("qos_") or value in _UNSET:
+        words = line.partition("#")[0].split(None, 1)
+        if len(words) < 2 or not words[0].startswith("qos_"):
             continue
-        option = option.removeprefix("qos_")
+        option, value = words[0].removeprefix("qos_"), words[1].strip()
+        prefix = next(filter(option.startswith, _OF_SOME_PORTS), "")
+        if value in ("(null)", _UNSET.get(option.removeprefix(prefix))):
+            continue
         if option in found:
             found[option] = number, value
-        elif option.startswith(_OF_SOME_PORTS) and value not in ("0", "-1"):
+        elif prefix:
             raise QosOptionsError(f"{name}:{number}: qos_{option} {value}: expected options of all ports alone")
 
     def read(option: str, parse: Callable[[str], _Value]) -> _Value:
@@ -81,7 +85,9 @@ def parse_qos_options(text: str, name: str) -> QosOptions:
 
 
 def _weights(text: str) -> tuple[VlWeight, ...]:
-    return VlArbitration(weights_of_text(text)).high
+    entries = weights_of_text(text)
+    check_entries(entries)
+    return entries
 
 
 def _vls(text: str) -> tuple[int, ...]:
@@ -92,6 +98,6 @@ def _vls(text: str) -> tuple[int, ...]:
 
 
 def _number(text: str, low: int, high: int) -> int:
-    if not (text.isdecimal() and len(text) < 4 and low <= int(text) <= high):
+    if not (text.isascii() and text.isdecimal() and len(text) < 4 and low <= int(text) <= high):
         raise ValueError(f"{text}: expected {low}..{high}")
     return int(text)
