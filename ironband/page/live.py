@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.scenario.limits import SDR_CYCLE_NS
 from doors.protocol import CONTROL_SOCKET, DONE, WATCH
 from doors.watch import AT_ONCE
 from ironband.page.live_columns import RECORD_TYPE, live_columns
@@ -46,7 +47,7 @@ class Live:
             self.close()
             raise SubjectError(f"{directory}: no server there answers") from None
         self._socket.settimeout(_SECONDS)
-        self._head = head | {"symbol_time_ns": 4.0, "start": 0, "flows": [], "live": True}
+        self._head = head | {"symbol_time_ns": SDR_CYCLE_NS, "start": 0, "flows": [], "live": True}
         self._records = np.empty(0, RECORD_TYPE)
         self._is_asked = False
         self._shown = RunView(self._head, live_columns(self._head, self._records))
@@ -69,11 +70,9 @@ class Live:
                     break
             if len(news[0]):
                 records = np.concatenate([self._records, *news])
-                old = records[:-_SHOWN]
-                # Of what is no longer shown ports have their states.
-                self._records = np.concatenate([old[old["kind"] == Kind.STATE], records[-_SHOWN:]])
+                self._records = np.concatenate([_last_states(records[:-_SHOWN]), records[-_SHOWN:]])
                 moving = self._records["cycle"][self._records["kind"] != Kind.STATE]
-                self._head["start"] = int(min(moving, default=self._records["cycle"][-1]))
+                self._head["start"] = int(moving.min() if len(moving) else self._records["cycle"][-1])
                 self._shown = RunView(self._head, live_columns(self._head, self._records))
             return self._shown
 
@@ -93,3 +92,11 @@ class Live:
             self._head["live"] = False
             return b""
         return answer.removeprefix(DONE)
+
+
+def _last_states(records: NDArray[Any]) -> NDArray[Any]:
+    """Of records that are no longer shown those of the ports' states as they were in the end."""
+    states = records[records["kind"] == Kind.STATE]
+    _, from_end = np.unique(states["source"][::-1], return_index=True)
+    last: NDArray[Any] = states[np.sort(len(states) - 1 - from_end)]
+    return last

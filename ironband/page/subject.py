@@ -1,4 +1,4 @@
-"""What is shown on a page: a run of a scenario, one that was kept, or a fabric at rest."""
+"""What is shown on a page: a run of a scenario, one that was kept, a fabric that is served, or one at rest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cosim.scenario.find_scenario import packaged_scenarios
+from cosim.scenario.limits import SDR_CYCLE_NS
 from cosim.topology.topology_file import find_topology, packaged_topologies, read_topology
 from toolchain.errors import UserError
 
@@ -81,7 +82,7 @@ def read_subject(kind: Kind, path: Path, sim: str, by: Literal["smp", "bus"]) ->
     made = fabric_of(read_topology(find_topology(str(path))))
     head = fabric_head(made.fabric, made.widths) | {
         "title": path.stem,
-        "symbol_time_ns": 4.0,
+        "symbol_time_ns": SDR_CYCLE_NS,
         "start": 0,
         "flows": [],
     }
