@@ -154,7 +154,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
 def _arbitration(options: CheckOptions) -> VlArbitration:
     """What all ports begin with; each gets entries of its own later."""
     random = Random(f"{options.seed}/arbitration")
-    most = min(vl_arbitration_entries(vls) for vls in DATA_VL_COUNTS if 1 < vls <= max(options.vls, 2))
+    most = vl_arbitration_entries(2)  # what every port has room for that has lists
 
     def entries() -> tuple[VlWeight, ...]:
         return tuple(random_vl_weight(random, options.vls) for _ in range(random.randint(0, most)))

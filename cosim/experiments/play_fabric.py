@@ -11,7 +11,7 @@ from capture.survey import Survey, SurveyedDirection
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.experiments.managed_experiment import managed_experiment
 from cosim.scenario.find_scenario import packaged_scenarios
-from cosim.scenario.limits import MAX_CYCLES
+from cosim.scenario.limits import MAX_CYCLES, SDR_CYCLE_NS
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.topology.topology import Port, Topology
@@ -21,9 +21,8 @@ from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, LinkWidth, max_pkt_l
 from wire.flow_control import CREDIT_WINDOW
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, NodeParameters, SwitchParameters
 
-__all__ = ["SDR_CYCLE_NS", "CannotPlay", "Entry", "Into", "default_fabric", "given_fabric"]
+__all__ = ["CannotPlay", "Entry", "Into", "default_fabric", "given_fabric"]
 
-SDR_CYCLE_NS: Final = 4.0
 _SWITCH: Final = "S"
 _MOST_PORTS: Final = 64
 _LFT_SIZE: Final = 1024

@@ -9,8 +9,8 @@ from typing import Final
 
 from capture.selection import ends, is_of_host
 from capture.survey import Survey
-from cosim.experiments.play_fabric import SDR_CYCLE_NS, CannotPlay, Entry, Into, default_fabric
-from cosim.scenario.limits import MAX_CYCLES
+from cosim.experiments.play_fabric import CannotPlay, Entry, Into, default_fabric
+from cosim.scenario.limits import MAX_CYCLES, SDR_CYCLE_NS
 from cosim.topology.topology import Port, Topology, port_named
 from wire.parameters import AdapterParameters, SwitchParameters
 
