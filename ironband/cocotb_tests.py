@@ -53,12 +53,14 @@ def run_cocotb(
         if source.name in texts:
             raise UserError(f"{source}: expected another name, as two sources are called {source.name}")
         try:
-            texts[source.name] = source.read_text()
+            texts[source.name] = source.read_text(encoding="utf-8")
         except OSError as error:
             raise UserError(f"{source}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise UserError(f"{source}: byte {error.start} is not UTF-8, expected Verilog") from None
     if not any(re.search(rf"\b{re.escape(top)}\b", text) for text in texts.values()):
         modules = [name for text in texts.values() for name in _MODULE.findall(text)]
-        raise UserError(f"top {top}: no such module; there are {', '.join(modules)}")
+        raise UserError(f"top {top}: no such module; there are {', '.join(modules) or 'none'}")
     wave_file = None if waves is None else Path(waves)
     check_waves_file(simulator, wave_file)
     with importable(Path(file)) as module, work_directory() as directory:

@@ -49,6 +49,7 @@ def test_a_test_that_holds_is_given_back_with_its_time(file):
         ({"waves": "run.vcd"}, r"run.vcd"),
         ({"waves": "/proc/run.fst"}, "directory /proc: cannot be written"),
         ({"top": "beet"}, "top beet: no such module; there are beat"),
+        ({"sources": [Path(__file__).parents[2] / "docs/reach.png"]}, "byte 0 is not UTF-8, expected Verilog"),
     ],
 )
 def test_what_cannot_be_run_is_said_in_one_line(file, wrong, said):
