@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtl.fabric.ports import FabricPorts, dump_ports, load_ports
-from wire.parameters import AdapterParameters, FabricParameters
+from wire.parameters import AdapterParameters, FabricParameters, node_text
 from wire.stimulus import Control
 
 __all__ = ["Description"]
@@ -21,7 +21,7 @@ class Description:
     """A fabric's names, and what stands behind its ports; left in the directory that the simulation runs in.
 
     Attributes:
-        nodes: names, by index.
+        nodes: names as people call them, by index.
         vls: data VLs of each node, by name.
         adapters: names of those.
         ports: what stands behind the fabric's ports.
@@ -48,10 +48,11 @@ class Description:
         up: int,
     ) -> Description:
         """Of a fabric with these parameters and ports."""
-        nodes = parameters.nodes.items()
-        vls = {name: node.vls for name, node in nodes}
-        adapters = tuple(name for name, node in nodes if isinstance(node, AdapterParameters))
-        return cls(tuple(parameters.nodes), vls, adapters, ports, dict(lids), tuple(bring_up), up)
+        nodes = {node_text(name): node for name, node in parameters.nodes.items()}
+        vls = {name: node.vls for name, node in nodes.items()}
+        adapters = tuple(name for name, node in nodes.items() if isinstance(node, AdapterParameters))
+        called = {node_text(name): lid for name, lid in lids.items()}
+        return cls(tuple(nodes), vls, adapters, ports, called, tuple(bring_up), up)
 
     def write(self, run_dir: Path) -> None:
         """Leave it where the simulation will run."""

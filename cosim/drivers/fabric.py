@@ -128,7 +128,10 @@ class FabricDriver:
         Raises:
             KeyError: it has none.
         """
-        return self._description.lids[host]
+        lids = self._description.lids
+        if host not in lids:
+            raise KeyError(f"{host}: no such host; there are {', '.join(lids)}")
+        return lids[host]
 
     async def counter(self, name: str, port: int, which: Counter) -> int:
         """Reads a counter of a port."""

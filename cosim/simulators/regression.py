@@ -11,6 +11,7 @@ import signal
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from xml.etree.ElementTree import ParseError
 
 from cocotb_test.simulator import Simulator as CocotbTest
 
@@ -124,6 +125,12 @@ def run(
             simulator.run()
         except SystemExit as ended:
             said = str(ended)
+        except ParseError:
+            # The results are empty, as where the test module could not be imported in the simulator.
+            last = tail(run_dir / LOG)
+            raise SimulationFailed(
+                f"the simulation ended without results: {last.rpartition(chr(10))[2].strip()}\n{last}"
+            ) from None
     try:
         passed = read_results(Path(simulator.env["COCOTB_RESULTS_FILE"]))
     except SimulationFailed as failure:

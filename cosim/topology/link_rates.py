@@ -95,9 +95,15 @@ def agreed_rate(one: PortRate, other: PortRate) -> _LinkRate:
         Wrong: there is none.
     """
     widths, speeds = one.widths & other.widths, one.speeds & other.speeds
-    if not widths or not speeds:
-        raise Wrong(f"share no {'speed' if widths else 'width'}")
+    if not widths:
+        raise Wrong(f"share no width: one has {_all_of(one.widths)}, the other {_all_of(other.widths)}")
+    if not speeds:
+        raise Wrong(f"share no speed: one has {_all_of(one.speeds)}, the other {_all_of(other.speeds)}")
     return next(width for width in _WIDTH_ORDER if width in widths), max(speed for speed in Speed if speed in speeds)
+
+
+def _all_of(bits: LinkWidth | Speed) -> str:
+    return ", ".join(label(bit) for bit in type(bits) if bit in bits) or "none"
 
 
 def built_width(width: LinkWidth) -> LinkWidth:

@@ -34,6 +34,14 @@ def test_a_test_that_fails_is_named_with_its_assertion_and_its_log(file, tmp_pat
         ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
 
 
+def test_what_a_file_raises_only_in_the_simulator_is_named(file):
+    """Its directory is another there."""
+    raises = f"from pathlib import Path\nif str(Path.cwd()) != {str(Path.cwd())!r}: raise OSError('elsewhere')\n"
+    file.write_text(raises + TESTS)
+    with pytest.raises(ironband.UserError, match="ended without results: OSError: elsewhere; its log is /"):
+        ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
+
+
 def test_a_test_that_holds_is_given_back_with_its_time(file):
     file.write_text(TESTS.replace('"1"', '"Z"'))
     (result,) = ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
@@ -110,6 +118,8 @@ from ironband.drivers import FabricDriver
 @cocotb.test()
 async def comes_too_late(dut):
     fabric = await FabricDriver.start(dut)
+    with pytest.raises(KeyError, match="H3: no such host; there are H1, H2"):
+        fabric.lid("H3")
     await fabric.cycles(500)
     with pytest.raises(RuntimeError, match=r"bring-up in cycle 49\\d: expected before cycle \\d+"):
         await fabric.bring_up()

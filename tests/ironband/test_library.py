@@ -159,7 +159,7 @@ def test_the_switch_is_exported(tmp_path):
     files = ironband.export_switch(TWO, tmp_path / "switch")
     assert "ironband_switch.v" in {file.name for file in files}
     assert all(file.is_file() for file in files)
-    with pytest.raises(ironband.UserError, match="has ironband_switch.v"):
+    with pytest.raises(ironband.UserError, match=r"has ironband_switch\.v"):
         ironband.export_switch(TWO, tmp_path / "switch")
 
 

@@ -63,8 +63,8 @@ def test_ibsims_options_set_bits():
 @pytest.mark.parametrize(
     ("one", "other", "what"),
     [
-        (USUAL.having("w", 1), USUAL, "share no width"),
-        (USUAL.having("s", 4), USUAL.having("s", 3), "share no speed"),
+        (USUAL.having("w", 1), USUAL, "share no width: one has 1X, the other 4X"),
+        (USUAL.having("s", 4), USUAL.having("s", 3), "share no speed: one has QDR, the other SDR, DDR"),
     ],
 )
 def test_ends_that_have_nothing_in_common_make_no_link(one, other, what):

@@ -158,7 +158,7 @@ STAR = ['Switch 4 "S"', '[1] "A"[1]', '[2] "B"[1]', "", 'Ca 1 "A"', '[1] "S"[1]'
         (3, "[2] B[1]", "3: malformed port line '[2] B[1]': expected [PORT] \"NAME\"[PORT]"),
         (3, '[2] "B"[1] x=1', "3: port option 'x': expected w, s or e"),
         (3, '[2] "B"[1] w=32', "3: width 32: expected a number of 1..31"),
-        (3, '[2] "B"[1] w=8', '3: the ends "S"[2] and "B"[1] share no width'),
+        (3, '[2] "B"[1] w=8', '3: the ends "S"[2] and "B"[1] share no width: one has 12X, the other 4X'),
         (3, '[2] "B"[1] s=4', '3: the ends "S"[2] and "B"[1] share no speed'),
         (3, '[2] "B"[1] # "B" lid 2 3xSDR', "3: link 3xSDR: expected a width of 1x, 2x, 4x, 8x, 12x and a speed of"),
         (4, '[2] "A"[1]', '4: port "S"[2] is used twice: line 3 has it already'),
