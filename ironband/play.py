@@ -89,13 +89,16 @@ def play(
         check_waves_file(sim, waves)
 
         from capture.survey import survey
+
+        # What simulates takes a second to import, and a capture that is none is told at once.
+        surveyed = survey(capture)
+
         from cosim.experiments.play import play as perform_play
         from cosim.experiments.play_fabric import given_fabric
         from cosim.experiments.play_plan import plan_play
         from ironband.play_report import PlayReport
         from ironband.progress import cycle_bar, text_console
 
-        surveyed = survey(capture)
         given = None if into is None else given_fabric(into, by == "bus")
         plan = plan_play(capture, surveyed, given, at, _TIMES[times], gbps)
         options = [("--into", into), ("--bring-up", by), ("--times", times), ("--gbps", gbps), ("--sim", sim)]
