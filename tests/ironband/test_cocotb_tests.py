@@ -34,10 +34,11 @@ def test_a_test_that_fails_is_named_with_its_assertion_and_its_log(file, tmp_pat
         ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
 
 
-def test_what_a_file_raises_only_in_the_simulator_is_named(file):
+def test_what_a_file_raises_only_in_the_simulator_is_named(file, tmp_path, monkeypatch):
     """Its directory is another there."""
-    raises = f"from pathlib import Path\nif str(Path.cwd()) != {str(Path.cwd())!r}: raise OSError('elsewhere')\n"
-    file.write_text(raises + TESTS)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    here = f"from pathlib import Path\nif str(Path.cwd()) != {str(Path.cwd())!r}: raise OSError('elsewhere')\n"
+    file.write_text(here + TESTS)
     with pytest.raises(ironband.UserError, match="ended without results: OSError: elsewhere; its log is /"):
         ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
 
