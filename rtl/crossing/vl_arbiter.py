@@ -100,7 +100,8 @@ class VlList(wiring.Component):
         at = Signal(range(self.entries), init=self.entries - 1)
         remains = Signal(VL_WEIGHT_BITS)
         goes_on = remains.any()
-        m.d.comb += self.place.eq(Cat((at < entry) | ((at == entry) & goes_on) for entry in range(self.entries)))
+        here = Cat(at == entry for entry in range(self.entries)) & goes_on.replicate(self.entries)
+        m.d.comb += self.place.eq(here | Cat(0, *(at < entry for entry in range(1, self.entries))))
         with m.If(self.charge):
             weight = Mux((at == self.charged) & goes_on, remains, reader.data)
             m.d.sync += [at.eq(self.charged), remains.eq(_less(weight, self.blocks))]
