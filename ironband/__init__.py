@@ -108,8 +108,9 @@ def _drop_output() -> None:
 
 def _end(number: int, frame: FrameType | None) -> None:
     """End as on any exception, so that what was started is ended and what is half written is removed."""
-    # Amaranth and asyncio warn of what is dropped unfinished.
+    # Amaranth and asyncio warn of what is dropped unfinished, and what was only half made may fail as it is dropped.
     warnings.simplefilter("ignore")
+    sys.unraisablehook = lambda _dropped: None
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)
