@@ -17,7 +17,7 @@ ENGINES = [
     ("model", TWO),
     pytest.param("verilator", "star", marks=pytest.mark.slow),
     pytest.param("icarus", TWO, marks=pytest.mark.slow),
-    pytest.param("amaranth", TWO, marks=pytest.mark.slow),
+    pytest.param("amaranth", TWO, marks=(pytest.mark.slow, pytest.mark.deep)),
 ]
 """Verilator has the larger switch from other tests."""
 

@@ -231,6 +231,7 @@ def test_hosts_have_as_many_lids_as_opensm_gives_them(tmp_path):
 
 @needs_programs
 @pytest.mark.slow
+@pytest.mark.deep
 def test_a_fat_tree_of_216_hosts_comes_up_and_tells_a_far_host_all_its_paths(tmp_path):
     (tmp_path / "large.net").write_text(large_fat_tree())
     lines = {
