@@ -55,6 +55,15 @@ def test_clock_runs_inside_the_simulator(simulator, tmp_path):
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
+def test_waves_show_the_nets_that_somebody_named(simulator, tmp_path):
+    waves = tmp_path / "waves.fst"
+    run(built(simulator, waves=True), TESTS, tmp_path, waves=waves)
+    names = {variable.full_name.rpartition(".")[2] for variable in pywellen.Waveform(str(waves)).all_vars()}
+    assert names >= {"steps", "enable", "count"}
+    assert [name for name in names if name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
 def test_failing_test_is_reported(simulator, tmp_path):
     with pytest.raises(SimulationFailed, match=r"1 of \d tests failed: fails_on_purpose.*broken on purpose"):
         run(built(simulator), TESTS, tmp_path, extra_env={"BREAK": "1"})
