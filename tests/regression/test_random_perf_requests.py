@@ -262,5 +262,6 @@ def test_six_thousand_random_requests(spacing: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rtl_answers_five_hundred_as_the_model_does(tmp_path: Path) -> None:
-    attack("verilator", tmp_path, 500, 9, 400)
+@pytest.mark.parametrize("requests", [200, pytest.param(500, marks=pytest.mark.deep)])
+def test_rtl_answers_hundreds_as_the_model_does(tmp_path: Path, requests: int) -> None:
+    attack("verilator", tmp_path, requests, 9, 400)

@@ -10,7 +10,7 @@ from verilog.synth.place import Target, place, placement
 from .examples import Delayed
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_small_design_goes_all_the_way(tmp_path):
     rtlil = merged_rtlil(ThreePins(Delayed()), TOP)
     steps = []
