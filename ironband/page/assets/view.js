@@ -64,10 +64,35 @@ function showBox() {
   $("map").setAttribute("viewBox", box.join(" "));
 }
 
+// Of the box of a switch, on a map whose names are so many times as large as on a small one.
+function boxSize(node, scale) {
+  return [Math.max(44, 9 * node.text.length + 14) * scale, 28 * scale];
+}
+
+// Where nodes of one height are nearer than their boxes are wide, every second (third, ...) stands higher.
+function stagger(switches, scale) {
+  const rows = Map.groupBy(switches, (node) => node.y);
+  for (const row of rows.values()) {
+    row.sort((a, b) => a.x - b.x);
+    const shares = row.slice(1).map((node, i) => (boxSize(node, scale)[0] + boxSize(row[i], scale)[0]) / 2 / (node.x - row[i].x));
+    const levels = Math.ceil(Math.max(...shares, 1));
+    row.forEach((node, i) => { node.y -= (i % levels) * 40 * scale; });
+  }
+}
+
+function namesMeet(hosts) {
+  return hosts.some((a, i) => hosts.some((b, j) =>
+    i < j && Math.abs(a.y - b.y) < 16 && Math.abs(a.x - b.x) < 4.5 * (a.text.length + b.text.length)));
+}
+
 function drawMap() {
   const map = $("map");
   map.replaceChildren();
-  const xs = run.nodes.map((node) => node.x), ys = run.nodes.map((node) => node.y);
+  const xs = run.nodes.map((node) => node.x);
+  // So that the names of switches are readable on a wide map.
+  const scale = Math.min(2.2, Math.max(1, (Math.max(...xs) - Math.min(...xs) + 120) / 1300));
+  stagger(run.nodes.filter((node) => node.kind === "switch"), scale);
+  const ys = run.nodes.map((node) => node.y);
   const [left, top] = [Math.min(...xs) - 60, Math.min(...ys) - 50];
   box = [left, top, Math.max(...xs) + 60 - left, Math.max(...ys) + 50 - top];
   showBox();
@@ -87,29 +112,27 @@ function drawMap() {
     map.append(line);
     return line;
   });
-  const hosts = run.nodes.filter((node) => node.kind === "host").length;
-  const many = hosts > MOST_LABELS;
+  const hosts = run.nodes.filter((node) => node.kind === "host");
+  const many = hosts.length > MOST_LABELS, named = !many && !namesMeet(hosts);
   map.classList.toggle("many", many);
-  // So that the names of switches are readable on a wide map.
-  const scale = Math.min(2.2, Math.max(1, box[2] / 1300));
   nodes = run.nodes.map((node, number) => {
     const group = element("g", {
       class: `node ${node.kind}`, tabindex: number ? -1 : 0, role: "button", "aria-label": `${node.kind} ${node.text}`,
     });
     const big = node.kind === "switch";
-    const [w, h] = big ? [Math.max(44, 9 * node.text.length + 14) * scale, 28 * scale] : [16, 16];
+    const [w, h] = big ? boxSize(node, scale) : [16, 16];
     group.append(element("rect", {
       class: "shape", x: node.x - w / 2, y: node.y - h / 2, width: w, height: h, rx: big ? 4 : 8,
     }));
     group.append(element("title", {}, nodeText(node)));
     if (big) group.append(element("text", { x: node.x, y: node.y + 5 * scale, "font-size": 14 * scale }, node.text));
-    else if (!many) group.append(element("text", { x: node.x, y: node.y + 24, "font-size": 13 }, node.text));
+    else if (named) group.append(element("text", { x: node.x, y: node.y + 24, "font-size": 13 }, node.text));
     group.addEventListener("click", () => choose(number));
     group.addEventListener("focus", () => { $("place").textContent = nodeText(node); });
     map.append(group);
     return group;
   });
-  $("place").textContent = many ? "Point at a node to read its name; the wheel zooms, arrow keys go from node to node." : "";
+  $("place").textContent = named ? "" : "Point at a node to read its name; the wheel zooms, arrow keys go from node to node.";
 }
 
 function nodeText(node) {

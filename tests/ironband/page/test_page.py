@@ -1,6 +1,7 @@
 """The page in a real browser: keys, the mouse, dark and light, a fabric that is served; and no errors."""
 
 from contextlib import closing
+from itertools import combinations
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
@@ -12,6 +13,7 @@ from ironband.page.server import page_server
 from ironband.page.subject import read_subject
 from tests.ironband.command import COMMAND
 from tests.ironband.page.browser import needs_browser, opened
+from tests.ironband.page.test_fabric_map import fat_tree
 from tests.ironband.served import beside, wait_for
 
 pytestmark = needs_browser
@@ -79,6 +81,22 @@ def test_keys_go_from_node_to_node_and_choose_one(page):
     assert page.read("lanes.length") == 1
     page.press("Escape")
     assert page.read("lanes.length") == 2
+
+
+def test_no_name_of_a_switch_of_a_large_fabric_is_upon_another(browser, tmp_path):
+    topology = tmp_path / "large.net"
+    topology.write_text(fat_tree(36, 18, 18).replace('"L', '"leaf'))
+    subject = read_subject("topology", topology, "model", "smp")
+    with page_server(answers_of(lambda: subject), 0) as address:
+        browser.go(address)
+        boxes = browser.read(
+            "[...document.querySelectorAll('.node.switch .shape')].map((shape) => shape.getBoundingClientRect())"
+            ".map(({ left, right, top, bottom }) => [left, right, top, bottom])"
+        )
+    assert len(boxes) == 54
+    for one, other in combinations(boxes, 2):
+        assert one[1] < other[0] or other[1] < one[0] or one[3] < other[2] or other[3] < one[2], (one, other)
+    assert browser.errors == []
 
 
 def test_a_drag_over_a_chart_zooms_and_a_click_scrubs(page):
