@@ -54,6 +54,7 @@ class NodeRegister(IntEnum):
     LID = 0x02  # adapter; 0 at reset
     LMC = 0x03  # adapter; 0..7, 0 at reset
     LEASE_SECOND = 0x04  # cycles of one second of M_KeyLeasePeriod, 1..2^32 - 1
+    LIFE_TIME = 0x05  # switch; exponent of its life time limit, 5 bits; 31 at reset, above 19 no limit
 
 
 class PortRegister(IntEnum):
@@ -73,6 +74,8 @@ class PortRegister(IntEnum):
     PHYSICAL_STATE = 0x0B  # read: PortPhysicalState; write: Sleep, Polling or Disabled (others ignored)
     EXTENDED_LOW = 0x0C  # the lower half of the counter of 64 bits whose upper half is read or will be written
     VL_HIGH_LIMIT = 0x0D  # 8 bits, x 4096 bytes, 255 no limit; 0 at reset; not where there is one data VL
+    HOQ_LIFE = 0x0E  # switch; exponent of the head of queue limit, 5 bits; 31 at reset, above 19 no limit
+    VL_STALL_COUNT = 0x0F  # switch; 3 bits, 0 at reset: never stalls
 
 
 LEASE_SECOND_AT_RESET: Final = 250_000_000
@@ -128,6 +131,8 @@ class Detail(IntEnum):
     LOOPING_ERRORS = 0x55
     INACTIVE_DISCARDS = 0x56
     NEIGHBOR_MTU_DISCARDS = 0x57
+    LIFE_TIME_DISCARDS = 0x58
+    HOQ_LIFE_DISCARDS = 0x59
 
 
 DETAIL_BITS: Final = 16

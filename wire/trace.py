@@ -16,6 +16,7 @@ __all__ = [
     "WORDS",
     "WORD_BITS",
     "Delimiter",
+    "Discard",
     "Kind",
     "LinkResult",
     "Record",
@@ -92,6 +93,16 @@ class LinkResult(IntEnum):
     VL = 4
     IGNORED = 5
     """VL not operational, and the port neither Armed nor Active."""
+
+
+class Discard(IntEnum):
+    """Why a packet was swallowed, in part or whole (docs/pipeline.md, 8.1 and 8.2)."""
+
+    INACTIVE = 0
+    NEIGHBOR_MTU = 1
+    LIFE_TIME = 2
+    HOQ_LIFE = 3
+    STALLED = 4
 
 
 class Record(NamedTuple):

@@ -12,7 +12,7 @@ from .codes import PortState
 from .meaning import HEX, Meaning
 from .registers import ADDRESS_BITS
 from .stimulus import Trigger
-from .trace import WORD_BITS, WORDS, Delimiter, Kind, LinkResult, Record, Verdict
+from .trace import WORD_BITS, WORDS, Delimiter, Discard, Kind, LinkResult, Record, Verdict
 
 __all__ = [
     "LAYOUTS",
@@ -207,6 +207,7 @@ class TxDiscard(RecordLayout, kind=Kind.TX_DISCARD):
     input = RecordField("a", 16, 16)
     pkt_len = RecordField("b", 0, 16, label="PktLen")
     end_row = RecordField("b", 16, 16)
+    reason = RecordField("c", meaning=_named(Discard))
 
 
 class Send(RecordLayout, kind=Kind.SEND):
