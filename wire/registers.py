@@ -5,10 +5,11 @@ the node's own registers, pages 1..64 those of its ports, `LFT_PAGE` the linear 
 `SL_TO_VL_PAGE + in_port - 1` the SL-to-VL tables.
 """
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Final
 
 from .pma import PMA_COUNTERS
+from .port_tables import P_KEY_TABLE
 
 __all__ = [
     "ADDRESS_BITS",
@@ -19,6 +20,7 @@ __all__ = [
     "LEASE_SECOND_AT_RESET",
     "LFT_PAGE",
     "PORT_RESET_VALUES",
+    "P_KEYS",
     "SL_TO_VL_PAGE",
     "VL_ARBITRATION_HIGH",
     "VL_ARBITRATION_LOW",
@@ -27,9 +29,11 @@ __all__ = [
     "CounterHigh",
     "Detail",
     "NodeRegister",
+    "PartitionCheck",
     "PortRegister",
     "lft_address",
     "node_address",
+    "p_key_address",
     "place_of_address",
     "port_address",
     "sl_to_vl_address",
@@ -44,6 +48,8 @@ VL_ARBITRATION_LOW = 0x80
 VL_ARBITRATION_HIGH = 0xA0
 """Offsets in a port's page of the first entry of its lists, each of up to `VL_ARBITRATION_SPAN`; they are not read."""
 VL_ARBITRATION_SPAN = 0x20
+P_KEYS = 0xC0
+"""Offset in a port's page of the first entry of its P_Key table, in a switch; they are not read."""
 
 
 class NodeRegister(IntEnum):
@@ -76,6 +82,16 @@ class PortRegister(IntEnum):
     VL_HIGH_LIMIT = 0x0D  # 8 bits, x 4096 bytes, 255 no limit; 0 at reset; not where there is one data VL
     HOQ_LIFE = 0x0E  # switch; exponent of the head of queue limit, 5 bits; 31 at reset, above 19 no limit
     VL_STALL_COUNT = 0x0F  # switch; 3 bits, 0 at reset: never stalls
+    PARTITION = 0x10  # switch; of `PartitionCheck`, 0 at reset
+
+
+class PartitionCheck(IntFlag):
+    """What a switch's port checks, in PARTITION: P_Keys, and whether packets are raw."""
+
+    INBOUND = 1
+    OUTBOUND = 2
+    RAW_INBOUND = 4
+    RAW_OUTBOUND = 8
 
 
 LEASE_SECOND_AT_RESET: Final = 250_000_000
@@ -106,6 +122,8 @@ class Counter(IntEnum):
     RCV_REMOTE_PHYSICAL_ERRORS = 0x24
     RCV_SWITCH_RELAY_ERRORS = 0x25
     XMIT_DISCARDS = 0x26
+    XMIT_CONSTRAINT_ERRORS = 0x27
+    RCV_CONSTRAINT_ERRORS = 0x28
     LOCAL_LINK_INTEGRITY_ERRORS = 0x29
     EXCESSIVE_BUFFER_OVERRUN_ERRORS = 0x2A
     VL15_DROPPED = 0x2B
@@ -167,6 +185,13 @@ def port_address(port: int, register: PortRegister | Counter | CounterHigh | Det
     if not 1 <= port <= 64:
         raise ValueError(f"port {port}: expected 1..64")
     return port << 16 | int(register)
+
+
+def p_key_address(port: int, entry: int) -> int:
+    """Bus address of an entry of a switch port's P_Key table, 16 bits."""
+    if not (1 <= port <= 64 and 0 <= entry < P_KEY_TABLE.count):
+        raise ValueError(f"port {port}, entry {entry}: expected 1..64, 0..{P_KEY_TABLE.count - 1}")
+    return port << 16 | P_KEYS + entry
 
 
 def place_of_address(address: int) -> tuple[int, int]:

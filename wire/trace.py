@@ -73,6 +73,8 @@ class Verdict(IntEnum):
     VL_MAP = 11
     VL15_DROPPED = 12
     OVERRUN = 13
+    RCV_CONSTRAINT = 14
+    XMIT_CONSTRAINT = 15
 
 
 class Delimiter(IntEnum):
