@@ -24,7 +24,17 @@ from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, adapter_port
-from wire.trace import AGENT_PORT, LINK_SOURCE, Kind, LinkResult, Record, Verdict, link_of_source, port_of_source
+from wire.trace import (
+    AGENT_PORT,
+    LINK_SOURCE,
+    Discard,
+    Kind,
+    LinkResult,
+    Record,
+    Verdict,
+    link_of_source,
+    port_of_source,
+)
 from wire.trace_layout import Deliver, Inject, RxData, RxFcp, Scrap, Send, State, TxData, TxDiscard
 
 __all__ = ["Story", "Totals"]
@@ -36,6 +46,15 @@ _SLOTS: dict[int, Callable[[Record], int]] = {
     layout.kind: layout.slot.read for layout in (Scrap, TxData, TxDiscard, Send, Deliver)
 }
 """Reads a packet's slot, for the kinds of records that say it."""
+
+_DISCARDED = {
+    Discard.INACTIVE: "the port does not let it through",
+    Discard.NEIGHBOR_MTU: "it is longer than the port's NeighborMTU",
+    Discard.LIFE_TIME: "it has been in the switch for its life time",
+    Discard.HOQ_LIFE: "it has stood at the head of its queue for HOQLife",
+    Discard.STALLED: "its VL is stalled",
+}
+"""Why a port drops a packet."""
 
 _HOLD_CYCLES = 8_192
 """Longer than any packet takes: its start is known only at its end, so events are held back for so long."""
@@ -338,7 +357,12 @@ class Story(Observer):
         return None if out is None else Port(port.node, out)
 
     def _cancelled(self, record: Record, port: Port, out: Port) -> bool:
-        """A packet from 1X to 4X that ended before it had joined its queue (section 3.5)."""
+        """A bad packet that had not joined its queue when it ended (section 3.5)."""
+        node = self._topology.fabric.nodes[port.node]
+        if isinstance(node, SwitchParameters) and node.forwarding == "store-and-forward":
+            return True
+        if RxData.verdict.read(record) in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
+            return True
         words, end = RxData.pkt_len.read(record), RxData.end_row.read(record)
         return self._topology.pace(port) > self._topology.pace(out) and end <= words - words // 4
 
@@ -353,7 +377,7 @@ class Story(Observer):
         self.totals.dropped += 1
         is_scrap = record.kind == Kind.SCRAP
         layout = Scrap if is_scrap else TxDiscard
-        why = "it was bad" if is_scrap else "the port does not let it through"
+        why = "it was bad" if is_scrap else _DISCARDED[Discard(TxDiscard.reason.read(record))]
         vl, words = layout.slot.read(record), layout.pkt_len.read(record)
         source = self._input(port, layout.input.read(record))
         queued = self._leaves_queue(source, port, vl, words)

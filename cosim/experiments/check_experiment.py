@@ -14,8 +14,9 @@ from cosim.experiments.experiment import Experiment
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
-from cosim.stimulus.injection import random_controls, random_high_limit, random_vl_weight
+from cosim.stimulus.injection import random_controls
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.topology.topology import Port
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words

@@ -8,14 +8,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from cosim.scenario.scenario import Scenario
-from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bus_bring_up, read_counters
+from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, Settings, bus_bring_up, read_counters
 from cosim.stimulus.flows import scenario_packets
 from cosim.stimulus.injection import scenario_controls
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.topology.topology import Port, Topology
-from wire.registers import PortRegister
+from wire.registers import NodeRegister, PortRegister
 from wire.stimulus import Control
+from wire.time_limits import NO_LIMIT
+from wire.trace import AGENT_PORT
 
 if TYPE_CHECKING:
     from cosim.hosts.manager_host import ManagerHost
@@ -72,9 +74,12 @@ def scenario_experiment(scenario: Scenario) -> Experiment:
     return experiment_from(scenario, topology, bus_bring_up(topology, chosen_settings(scenario, topology)))
 
 
-def chosen_settings(scenario: Scenario, topology: Topology) -> dict[Port, dict[PortRegister, int]]:
+def chosen_settings(scenario: Scenario, topology: Topology) -> Settings:
     """The registers that a scenario sets, by port."""
-    settings = {}
+    settings: dict[Port, dict[NodeRegister, int] | dict[PortRegister, int]] = {}
+    for name, switch in scenario.switches.items():
+        if switch.life_time != NO_LIMIT:
+            settings[Port(name, AGENT_PORT)] = {NodeRegister.LIFE_TIME: switch.life_time}
     for port in topology.linked_ports():
         chosen = [table for table in scenario.ports if table.at == "*" or scenario.port_of(table.at) == port]
         settings[port] = {register: value for table in chosen for register, value in table.registers.items()}

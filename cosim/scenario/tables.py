@@ -13,6 +13,7 @@ from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
 from wire.parameters import MAX_FLIGHT, MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
+from wire.time_limits import NO_LIMIT
 from wire.vl_arbitration import VlArbitration, weights_of_text
 
 __all__ = [
@@ -99,11 +100,13 @@ class Switch(Table):
     forwarding: Literal["cut-through", "store-and-forward"] = "cut-through"
     readers: int | None = None
     lft_size: int = 1024
+    life_time: int = Field(default=NO_LIMIT, ge=0, le=NO_LIMIT)
+    """Exponent of the limit of a packet's time in the switch, 4.096 us x 2^life_time; above 19 there is none."""
 
     @property
     def parameters(self) -> SwitchParameters:
         """As the RTL and the model take them; `readers` is 2 with `voq`, 1 with `fifo` unless given."""
-        values = self.model_dump()
+        values = self.model_dump(exclude={"life_time"})
         if self.readers is None:
             values["readers"] = 2 if self.queueing == "voq" else 1
         return SwitchParameters(**values)
@@ -318,6 +321,9 @@ class PortSettings(Table):
     tick: int | None = Field(default=None, ge=0, le=255)
     local_phy_errors: int | None = Field(default=None, ge=0, le=15)
     overrun_errors: int | None = Field(default=None, ge=0, le=15)
+    hoq_life: int | None = Field(default=None, ge=0, le=NO_LIMIT)
+    """Of a switch: how long a packet may wait at the head of a VL's queue, an exponent as `Switch.life_time`."""
+    vl_stall_count: int | None = Field(default=None, ge=0, le=7)
 
     @property
     def registers(self) -> dict[PortRegister, int]:

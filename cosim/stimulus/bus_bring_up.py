@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeAlias
 
 from cosim.topology.topology import Port, Topology
 from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
@@ -37,6 +38,7 @@ __all__ = [
     "FCP_PERIOD_AT_RESET",
     "WRITE_SHOWS",
     "BringUp",
+    "Settings",
     "bus_bring_up",
     "initial_exchange",
     "node_writes",
@@ -61,6 +63,10 @@ _VL15_PACKET_ROWS = 96
 _PIPELINE = 32
 """Cycles, with room to spare, from a port's new state to its flow control packet on the wire and from the
 wire to the other port's registers (sections 5 to 8)."""
+
+
+Settings: TypeAlias = "Mapping[Port, Mapping[NodeRegister, int] | Mapping[PortRegister, int]]"
+"""Values of registers by port; those of a node are its port 0's."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ def write_states(topology: Topology, cycle: int, state: PortState) -> list[Contr
 
 def bus_bring_up(
     topology: Topology,
-    settings: Mapping[Port, Mapping[PortRegister, int]] | None = None,
+    settings: Settings | None = None,
 ) -> BringUp:
     """Configure every node from reset and take every link to Active.
 
@@ -151,12 +157,15 @@ def node_writes(topology: Topology, node: str, cycle: int) -> list[Control]:
     return [write(now, index, address, value) for now, (address, value) in enumerate(writes, cycle)]
 
 
-def settings_writes(
-    topology: Topology, settings: Mapping[Port, Mapping[PortRegister, int]], cycle: int
-) -> list[Control]:
-    """Writes of port registers, one a cycle from `cycle` on."""
+def settings_writes(topology: Topology, settings: Settings, cycle: int) -> list[Control]:
+    """Writes of registers, one a cycle from `cycle` on."""
     writes = ((port, *setting) for port, registers in settings.items() for setting in registers.items())
-    return [write_port(topology, now, *one) for now, one in enumerate(writes, cycle)]
+    return [
+        write_port(topology, now, port, register, value)
+        if isinstance(register, PortRegister)
+        else write(now, topology.index[port.node], node_address(register), value)
+        for now, (port, register, value) in enumerate(writes, cycle)
+    ]
 
 
 def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:

@@ -11,24 +11,21 @@ from typing import Final
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
+from cosim.stimulus.random_settings import random_arbitration, random_limits, random_partitions, random_times
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
-from wire.parameters import SwitchParameters, reset_cycles, vl_arbitration_entries
-from wire.port_tables import VL_ARBITRATION_ENTRY
+from wire.parameters import SwitchParameters, reset_cycles
 from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
-from wire.vl_arbitration import VlWeight
 
 __all__ = [
     "RANDOM_KINDS",
     "link_error",
     "one_a_cycle",
     "random_controls",
-    "random_high_limit",
-    "random_vl_weight",
     "scenario_controls",
 ]
 
@@ -148,7 +145,16 @@ _RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "stray_symbol": _random_symbol,
 }
 
-RANDOM_KINDS: Final = (*_RANDOM, "link_down", "reset", "port_down", "register_slip", "counter_write")
+RANDOM_KINDS: Final = (
+    *_RANDOM,
+    "link_down",
+    "reset",
+    "port_down",
+    "register_slip",
+    "counter_write",
+    "time_limit",
+    "partition",
+)
 """Errors that random_controls gives, as counted by it."""
 
 _ERROR_GAP = (50, 6_000)
@@ -169,9 +175,6 @@ _SWEEP_CYCLES = 4_096
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
-_ARBITRATION_GAP = (20, 800)
-_LIMIT_SHARE = 0.1
-_IN_USE_SHARE = 0.9
 _TYPICAL_ROWS = (2, 8, 64, 256)
 
 
@@ -195,7 +198,7 @@ def random_controls(
     count = injected if injected is not None else Counter()
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
-    streams.append(_random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
+    streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
     if errors:
         streams += [
             *(
@@ -206,23 +209,18 @@ def random_controls(
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
+            random_limits(topology, Random(f"{seed}/limits"), start, end, count),
+            random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
             _sweeps(topology, start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
-
-
-def _times(random: Random, gap: tuple[int, int], start: int, end: int) -> Iterator[int]:
-    cycle = start + random.randint(*gap)
-    while cycle < end:
-        yield cycle
-        cycle += random.randint(*gap)
 
 
 def _random_stalls(topology: Topology, random: Random, host: str, start: int, end: int) -> Iterator[Control]:
     node = topology.index[host]
     slots = topology.fabric.nodes[host].vls + 1
     until = start
-    for cycle in _times(random, _STALL_GAP, start, end):
+    for cycle in random_times(random, _STALL_GAP, start, end):
         if cycle < until:
             continue
         until = cycle + random.randint(*_STALL_CYCLES)
@@ -233,41 +231,15 @@ def _random_stalls(topology: Topology, random: Random, host: str, start: int, en
 
 def _random_reads(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
     ports = topology.linked_ports()
-    for cycle in _times(random, _READ_GAP, start, end):
+    for cycle in random_times(random, _READ_GAP, start, end):
         port = random.choice(ports)
         address = registers.port_address(port.number, random.choice(list(registers.Counter)))
         yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
 
 
-def _random_arbitration(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Entries of lists, and limits, written while packets flow."""
-    ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
-    for cycle in _times(random, _ARBITRATION_GAP, start, end) if ports else ():
-        port = random.choice(ports)
-        vls = topology.fabric.nodes[port.node].vls
-        if random.random() < _LIMIT_SHARE:
-            yield write_port(topology, cycle, port, PortRegister.VL_HIGH_LIMIT, random_high_limit(random))
-            continue
-        first = random.choice((registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH))
-        entry = registers.vl_arbitration_address(port.number, first, random.randrange(vl_arbitration_entries(vls)))
-        one = random_vl_weight(random, vls)
-        yield write(cycle, topology.index[port.node], entry, VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight))
-
-
-def random_vl_weight(random: Random, vls: int) -> VlWeight:
-    """An entry of a list: small weights are overdrawn, some entries and VLs do not count."""
-    weight = random.choice((0, random.randint(1, 12), random.randint(1, 255)))
-    return VlWeight(random.randrange(vls) if random.random() < _IN_USE_SHARE else random.randrange(VL15), weight)
-
-
-def random_high_limit(random: Random) -> int:
-    """Of the high list: none, little, much, endless."""
-    return random.choice((0, 1, random.randint(2, 254), 255))
-
-
 def _random_row_errors(random: Random, direction: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
     kinds = list(_RANDOM)
-    for cycle in _times(random, _ERROR_GAP, start, end):
+    for cycle in random_times(random, _ERROR_GAP, start, end):
         kind = random.choice(kinds)
         injection = _RANDOM[kind](random, random.choice(_TYPICAL_ROWS))
         count[kind] += 1
@@ -279,7 +251,7 @@ def _random_outages(
 ) -> Iterator[Control]:
     """One after the other: links that are down for a while, and nodes that are reset."""
     until = start
-    for cycle in _times(random, _OUTAGE_GAP, start, end):
+    for cycle in random_times(random, _OUTAGE_GAP, start, end):
         if cycle < until:
             continue
         if random.random() < reset_share:
@@ -311,7 +283,7 @@ def _random_port_downs(
     topology: Topology, random: Random, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
     ports = topology.linked_ports()
-    for cycle in _times(random, _PORT_DOWN_GAP, start, end):
+    for cycle in random_times(random, _PORT_DOWN_GAP, start, end):
         count["port_down"] += 1
         yield write_port(topology, cycle, random.choice(ports), PortRegister.STATE, PortState.DOWN)
 
@@ -319,7 +291,7 @@ def _random_port_downs(
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
     """A wrong value in a table or register for a while: packets are refused or swallowed, none goes astray."""
     until = start
-    for cycle in _times(random, _SLIP_GAP, start, end):
+    for cycle in random_times(random, _SLIP_GAP, start, end):
         if cycle < until:
             continue
         node, address, wrong, right = _slip(topology, random)
@@ -360,7 +332,7 @@ def _random_counter_writes(
 ) -> Iterator[Control]:
     """Counters set to 0 or close to their end, where they must stop."""
     ports = topology.linked_ports()
-    for cycle in _times(random, _COUNTER_GAP, start, end):
+    for cycle in random_times(random, _COUNTER_GAP, start, end):
         port = random.choice(ports)
         counter = random.choice(list(registers.Counter))
         last = (1 << registers.COUNTER_WIDTHS[counter]) - 1

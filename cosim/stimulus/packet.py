@@ -128,6 +128,7 @@ def ud_packet(
     sequence: int,
     size: int,
     grh: bool = False,
+    p_key: int = P_KEY_DEFAULT,
 ) -> bytes:
     """A UD SEND Only packet of `size` payload bytes, LRH..ICRC.
 
@@ -144,6 +145,7 @@ def ud_packet(
         src_qp=QP_SMI if vl == VL15 else _FIRST_QP + flow,
         q_key=Q_KEY_SMI if vl == VL15 else _Q_KEY,
         psn=sequence % _PSNS,
+        p_key=p_key,
         grh={"hop_lmt": 1} if grh else None,
         payload=(identity + random.randbytes(max(0, size - len(identity))))[:size],
     )

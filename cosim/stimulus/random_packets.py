@@ -19,6 +19,7 @@ from wire.codes import (
     LID_PERMISSIVE,
     LNH,
     MTU,
+    P_KEY_DEFAULT,
     SERVICE_LEVELS,
     VL15,
     max_pkt_len,
@@ -27,7 +28,7 @@ from wire.codes import (
 from wire.headers import LRH, RWH
 from wire.packet import WORD_BYTES, build_raw
 
-__all__ = ["RandomTraffic", "random_packets"]
+__all__ = ["RandomTraffic", "random_p_key", "random_packets"]
 
 _ETHER_TYPE = 0x88B5  # for local experiments (IEEE 802)
 _VL15_PAYLOAD = 256
@@ -67,6 +68,9 @@ _VL15_SHARE = 0.03
 _STRAY_SHARE = 0.02
 _RAW_SHARE = 0.03
 _GRH_SHARE = 0.05
+_DEFAULT_KEY_SHARE = 0.5
+_FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, P_KEY_DEFAULT)
+"""0x8000 is in no partition."""
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
@@ -84,6 +88,11 @@ def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packe
     scale = min(1.0, *(speed[host] / asked[host] for host in hosts))
     sources = (_host_packets(topology, traffic, source, speed, traffic.load * scale) for source in range(len(hosts)))
     return heapq.merge(*sources, key=attrgetter("cycle"))
+
+
+def random_p_key(random: Random) -> int:
+    """One of few, so that packets and tables often have the same, members of both kinds."""
+    return random.choice(_FULL_KEYS) & ~(random.getrandbits(1) << 15)
 
 
 def _host_packets(
@@ -145,7 +154,8 @@ def _random_packet(
         data = build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data
     else:
         grh = not management and random.random() < _GRH_SHARE
-        data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh)
+        key = P_KEY_DEFAULT if management or random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
+        data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls
     return Packet(flow, sequence, cycle, source, destination, slot_of_vl(vl, node_vls), final_vl, data)
 

@@ -1,0 +1,122 @@
+"""Settings written at random while packets flow: VL arbitration, time limits, partitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.random_packets import random_p_key
+from cosim.topology.topology import Port, Topology
+from wire import registers
+from wire.codes import P_KEY_DEFAULT, VL15
+from wire.parameters import SwitchParameters, vl_arbitration_entries
+from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
+from wire.registers import NodeRegister, PartitionCheck, PortRegister
+from wire.stimulus import Control
+from wire.time_limits import NO_LIMIT
+from wire.vl_arbitration import VlWeight
+
+__all__ = [
+    "random_arbitration",
+    "random_high_limit",
+    "random_limits",
+    "random_partitions",
+    "random_times",
+    "random_vl_weight",
+]
+
+_ARBITRATION_GAP: Final = (20, 800)
+_HIGH_LIMIT_SHARE: Final = 0.1
+_IN_USE_SHARE: Final = 0.9
+_LIMITED_SHARE: Final = 0.5
+"""Of the runs, those with time limits; likewise with partitions."""
+
+_LIMIT_GAP: Final = (100, 5_000)
+_EXPONENTS: Final = (0, 0, 0, 1, 1, 2, NO_LIMIT, NO_LIMIT)
+_STALL_COUNTS: Final = (0, 1, 2, 3, 7)
+_PARTITIONED_SHARE: Final = 0.5
+_PARTITION_GAP: Final = (30, 1_500)
+_CHECKS_SHARE: Final = 0.2
+"""Of what is written for partitions, what is checked; the rest are P_Keys."""
+
+_FIRST_KEYS: Final = 4
+_DEFAULT_KEY_SHARE: Final = 0.3
+
+
+def random_times(random: Random, gap: tuple[int, int], start: int, end: int) -> Iterator[int]:
+    """Cycles from START to END, so far apart."""
+    cycle = start + random.randint(*gap)
+    while cycle < end:
+        yield cycle
+        cycle += random.randint(*gap)
+
+
+def random_arbitration(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Entries of VL arbitration lists, and limits of the high ones."""
+    ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
+    for cycle in random_times(random, _ARBITRATION_GAP, start, end) if ports else ():
+        port = random.choice(ports)
+        vls = topology.fabric.nodes[port.node].vls
+        if random.random() < _HIGH_LIMIT_SHARE:
+            yield write_port(topology, cycle, port, PortRegister.VL_HIGH_LIMIT, random_high_limit(random))
+            continue
+        first = random.choice((registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH))
+        entry = registers.vl_arbitration_address(port.number, first, random.randrange(vl_arbitration_entries(vls)))
+        one = random_vl_weight(random, vls)
+        yield write(cycle, topology.index[port.node], entry, VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight))
+
+
+def random_vl_weight(random: Random, vls: int) -> VlWeight:
+    """An entry of a list: small weights are overdrawn, some entries and VLs do not count."""
+    weight = random.choice((0, random.randint(1, 12), random.randint(1, 255)))
+    return VlWeight(random.randrange(vls) if random.random() < _IN_USE_SHARE else random.randrange(VL15), weight)
+
+
+def random_high_limit(random: Random) -> int:
+    """Of the high list: none, little, much, endless."""
+    return random.choice((0, 1, random.randint(2, 254), 255))
+
+
+def random_limits(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls."""
+    ports = _switch_ports(topology)
+    if random.random() >= _LIMITED_SHARE or not ports:
+        return
+    for cycle in random_times(random, _LIMIT_GAP, start, end):
+        port = random.choice(ports)
+        count["time_limit"] += 1
+        match random.randrange(4):
+            case 0:
+                yield write_port(topology, cycle, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
+            case 1:
+                address = registers.node_address(NodeRegister.LIFE_TIME)
+                yield write(cycle, topology.index[port.node], address, random.choice(_EXPONENTS))
+            case _:
+                yield write_port(topology, cycle, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
+
+
+def random_partitions(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """In some runs P_Keys of switch ports, and what these check."""
+    ports = _switch_ports(topology)
+    if random.random() >= _PARTITIONED_SHARE or not ports:
+        return
+    for cycle in random_times(random, _PARTITION_GAP, start, end):
+        port = random.choice(ports)
+        count["partition"] += 1
+        if random.random() < _CHECKS_SHARE:
+            checks = random.choice((0, random.getrandbits(len(PartitionCheck))))
+            yield write_port(topology, cycle, port, PortRegister.PARTITION, checks)
+            continue
+        entry = random.choice((random.randrange(_FIRST_KEYS), random.randrange(P_KEY_TABLE.count)))
+        key = P_KEY_DEFAULT if random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
+        yield write(cycle, topology.index[port.node], registers.p_key_address(port.number, entry), key)
+
+
+def _switch_ports(topology: Topology) -> list[Port]:
+    nodes = topology.fabric.nodes
+    return [port for port in topology.linked_ports() if isinstance(nodes[port.node], SwitchParameters)]
