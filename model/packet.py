@@ -70,6 +70,7 @@ class Packet:
         visible_from: the cycle from which on it is a visible head, once known.
         ended_from: the first cycle in which a grant may count on its having ended; of one in a queue.
         queue: the queue that it joined.
+        stamp: ticks of its node's life time when it ended, once there has been one (section 7.2).
         bad: known not to be GOOD, to a read issued from the next cycle on.
         sending: what is on the wires of it, until its last row is read.
         content, rows, source: one of these is where its bytes are. `rows` are the data of the rows so
@@ -100,6 +101,7 @@ class Packet:
         "slot",
         "slot_in",
         "source",
+        "stamp",
         "vcrc_good",
         "visible_from",
         "vl",
@@ -127,6 +129,7 @@ class Packet:
         self.visible_from: int
         self.ended_from = 0
         self.queue: deque[Packet] | None = None
+        self.stamp = 0
         self.bad = False
         self.sending: DataTransmission | None = None
         self.content: Content | None = None

@@ -13,6 +13,7 @@ from .crossing.buffer import Buffer
 from .crossing.matcher import Matcher
 from .crossing.queues import FifoInput, Input, VoqInput
 from .kernel import UPDATE, Kernel
+from .link.life_time import LifeTime
 from .link.packet_check import header_rejection
 from .link.port import LinkPort
 from .link.port_status import PortStatus
@@ -24,6 +25,7 @@ from .packet import Packet
 __all__ = ["Switch"]
 
 _PORT_ZERO: Final = 0
+_LIFE_TIME: Final = (0, NodeRegister.LIFE_TIME)
 
 
 class Switch(Node):
@@ -43,6 +45,7 @@ class Switch(Node):
         self._lft = [LFT_NO_ROUTE] * parameters.lft_size
         row = [sl % vls for sl in range(SERVICE_LEVELS)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
+        self._life = LifeTime(epoch)
         matcher = Matcher(kernel, ports + 1, vls, epoch)
         self.ports = []
         for index in range(ports):
@@ -51,7 +54,9 @@ class Switch(Node):
                 queues: Input = FifoInput(kernel, index, buffer, vls + 1)
             else:
                 queues = VoqInput(kernel, index, matcher.size, buffer, parameters.readers, vls + 1)
-            self.ports.append(LinkPort(self, matcher, queues, port_source(node, index + 1), vls, parameters.mtu))
+            source = port_source(node, index + 1)
+            self.ports.append(LinkPort(self, matcher, queues, source, vls, parameters.mtu, self._life))
+        self._limits = [port.limits for port in self.ports if port.limits is not None]
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent
 
@@ -106,19 +111,31 @@ class Switch(Node):
     # Registers (section 10).
 
     def read_register(self, page: int, offset: int) -> int:
-        """LinearFDBTop, the LFT, the SL-to-VL tables."""
+        """LinearFDBTop, LifeTimeValue, the LFT, the SL-to-VL tables."""
         if page == 0:
+            if offset == NodeRegister.LIFE_TIME:
+                return self._life.exponent(self._kernel.now)
             return self._top if offset == NodeRegister.LINEAR_FDB_TOP else 0
         if page == LFT_PAGE:
             return self._lft[offset] if offset < len(self._lft) else 0
         table = self._table(page, offset)
         return table[offset & 0xF] if table else 0
 
+    def write_given(self, page: int, offset: int, value: int, cycle: int) -> None:
+        """LifeTimeValue: a packet granted now may find it."""
+        if (page, offset) == _LIFE_TIME and value < 1 << 5:
+            self._life.write(cycle, value, self._kernel.now)
+            for limits in self._limits:
+                limits.life_time_given()
+
     def write_register(self, page: int, offset: int, value: int) -> None:
         """An LFT entry is looked up a cycle before the rest of the header's checks."""
         if page == 0:
             if offset == NodeRegister.LINEAR_FDB_TOP and value <= 0xFFFF:
                 self._top = value
+            elif offset == NodeRegister.LIFE_TIME and value < 1 << 5:
+                for limits in self._limits:
+                    limits.begin_anew()
         elif page == LFT_PAGE:
             if offset < len(self._lft) and value <= 0xFF:
                 self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_lft, offset, value))

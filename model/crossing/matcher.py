@@ -72,6 +72,16 @@ class Matcher:
         if outputs & self.available:
             self.wake_at(self.kernel.now, outputs)
 
+    def waits_since(self, output: int, slot: int) -> int:
+        """The first cycle in which one of the heads shown for (output, slot) was visible; NEVER if there is none."""
+        inputs = self.heads[output][slot]
+        since = NEVER
+        while inputs:
+            bit = inputs & -inputs
+            inputs ^= bit
+            since = min(since, self.inputs[bit.bit_length() - 1].waits_since(output, slot))
+        return since
+
     def join(self, packet: Packet, cycle: int) -> None:
         """A packet joins its input's queue in a cycle e, the current one (before its matching) or one ahead."""
         packet.join_at = cycle

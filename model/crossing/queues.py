@@ -41,6 +41,10 @@ class Input(ABC):
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The first eligible head for (output, slot), of those visible; `room` is that of the output's gate."""
 
+    @abstractmethod
+    def waits_since(self, output: int, slot: int) -> int:
+        """The first cycle in which a head for (output, slot), of those visible, was so."""
+
     def _may_go(self, packet: Packet, room: int | None) -> bool:
         """True if a head is eligible: it has credits or needs none, or is swallowed and its queue's last has ended."""
         if room is None:
@@ -76,6 +80,10 @@ class VoqInput(Input):
         packet = self._queues[output * self._slots + slot][0]
         return packet if self._may_go(packet, room) else None
 
+    def waits_since(self, output: int, slot: int) -> int:
+        """That of the one queue."""
+        return self._queues[output * self._slots + slot][0].visible_from
+
     def show(self, packet: Packet) -> None:
         """The first in its queue."""
 
@@ -107,6 +115,14 @@ class FifoInput(Input):
             if packet and packet.output == output and packet.slot == slot and self._may_go(packet, room):
                 return packet
         return None
+
+    def waits_since(self, output: int, slot: int) -> int:
+        """That of the first, of all queues."""
+        return min(
+            packet.visible_from
+            for packet in self._visible
+            if packet and packet.output == output and packet.slot == slot
+        )
 
     def show(self, packet: Packet) -> None:
         """One of the visible heads."""

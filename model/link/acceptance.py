@@ -13,6 +13,7 @@ from ..crossing.matcher import Matcher
 from ..kernel import NEVER, RECEIVE
 from ..packet import Packet
 from .flow_control import FlowControl
+from .life_time import LifeTime
 from .packet_check import VERDICT_COUNTERS, VERDICT_DETAILS, verdict_of
 from .port_state import PortStateMachine
 from .port_status import PortStatus
@@ -68,8 +69,9 @@ class Acceptance:
         buffer: Buffer,
         flow: FlowControl,
         state_machine: PortStateMachine,
+        life: LifeTime | None,
     ) -> None:
-        """`buffer` is that of the port's input."""
+        """`buffer` is that of the port's input, `life` is a switch's."""
         self._status = status
         self._kernel = status.kernel
         self._counters = status.counters
@@ -80,6 +82,7 @@ class Acceptance:
         self._buffer = buffer
         self._flow = flow
         self._state_machine = state_machine
+        self._life = life
 
     def header(self, packet: Packet) -> None:
         """A header is processed; what it changes is visible in the current cycle (section 3.3)."""
@@ -150,6 +153,9 @@ class Acceptance:
             self._count(verdict)
         elif self._status.state == _ARMED and packet.vl != VL15:
             self._state_machine.good_packet()
+        life = self._life
+        if life is not None and life.is_counted:
+            packet.stamp = life.stamp(now)
         if packet.queue is not None:
             self._matcher.ended(packet)
         if accepted and (verdict or packet.queue is None):

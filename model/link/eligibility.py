@@ -4,11 +4,14 @@ from typing import Final
 
 from wire.codes import PortState
 from wire.flow_control import CREDIT_MODULUS
+from wire.trace import Discard
 
 from ..crossing.matcher import Matcher
 from ..crossing.output import SWALLOWED, Gate
 from ..kernel import UPDATE
+from ..packet import Packet
 from .port_status import PortStatus
+from .time_limits import NOT_DISCARDED, TimeLimits
 
 __all__ = ["MANAGEMENT_STATES", "Eligibility"]
 
@@ -19,15 +22,19 @@ _LATENCY: Final = 2
 _ACTIVE: Final = PortState.ACTIVE
 _ACTIVE_DEFER: Final = PortState.ACTIVE_DEFER
 _INITIALIZE: Final = PortState.INITIALIZE
+_INACTIVE: Final[int] = Discard.INACTIVE
+_NEIGHBOR_MTU: Final[int] = Discard.NEIGHBOR_MTU
 
 
 class Eligibility(Gate):
     """What the matching knows of one output's port. What it learns wakes the output."""
 
-    def __init__(self, status: PortStatus, matcher: Matcher) -> None:
+    def __init__(self, status: PortStatus, matcher: Matcher, limits: TimeLimits | None) -> None:
+        """`limits` are those of a switch's port."""
         super().__init__(status.vls)
         self._status = status
         self._matcher = matcher
+        self._limits = limits
         self._kernel = status.kernel
         self._state: int = status.state
         self._operational = status.operational
@@ -39,7 +46,24 @@ class Eligibility(Gate):
             return None if self._state in MANAGEMENT_STATES else SWALLOWED
         if self._state != _ACTIVE or slot >= self._operational:
             return SWALLOWED
+        limits = self._limits
+        if limits is not None and limits.discarding >> slot & 1:
+            return SWALLOWED
         return self._room[slot]
+
+    def discard(self, packet: Packet) -> int:
+        """Why a head granted in the current cycle is swallowed; NOT_DISCARDED if it is not."""
+        slot = packet.slot
+        if slot == self._status.vls:
+            return NOT_DISCARDED if self._state in MANAGEMENT_STATES else _INACTIVE
+        if packet.oversize:
+            return _NEIGHBOR_MTU
+        if self._state != _ACTIVE or slot >= self._operational:
+            return _INACTIVE
+        limits = self._limits
+        if limits is not None and limits.discarding >> slot & 1:
+            return limits.discard(slot)
+        return NOT_DISCARDED
 
     def charge(self, slot: int, blocks: int) -> None:
         """TBS grows by the blocks of a packet, from its row 0 on the wire on; negative takes that back.

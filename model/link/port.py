@@ -11,10 +11,12 @@ from ..kernel import STATE
 from .acceptance import Acceptance, PortOwner
 from .eligibility import Eligibility
 from .flow_control import FlowControl
+from .life_time import LifeTime
 from .link import Direction
 from .port_state import PortStateMachine
 from .port_status import PortStatus
 from .receive import Receiver
+from .time_limits import TimeLimits
 from .transmit import LinkOutput
 
 __all__ = ["LinkPort"]
@@ -28,17 +30,28 @@ class LinkPort:
     Attributes:
         status: what it is at the moment.
         state_machine, flow, output, receiver: its parts.
+        limits: of the time in which heads may wait for it; None at an adapter.
     """
 
-    def __init__(self, owner: PortOwner, matcher: Matcher, queues: Input, source: int, vls: int, mtu: int) -> None:
-        """`queues` are those of its input, `source` is that of its records."""
+    def __init__(
+        self,
+        owner: PortOwner,
+        matcher: Matcher,
+        queues: Input,
+        source: int,
+        vls: int,
+        mtu: int,
+        life: LifeTime | None = None,
+    ) -> None:
+        """`queues` are those of its input, `source` is that of its records, `life` is a switch's."""
         self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu, matcher.epoch)
         self.state_machine = PortStateMachine(status, self._state_changed)
-        eligibility = Eligibility(status, matcher)
+        self.limits = None if life is None else TimeLimits(matcher, status.index, vls, life)
+        eligibility = Eligibility(status, matcher, self.limits)
         self.flow = FlowControl(status, matcher, queues.buffer, eligibility, self.state_machine, mtu // BLOCK_BYTES)
         queues.buffer.watch(self.flow.announcement_changes_at)
-        self.output = LinkOutput(status, matcher, eligibility, self.flow)
-        acceptance = Acceptance(status, owner, matcher, queues.buffer, self.flow, self.state_machine)
+        self.output = LinkOutput(status, matcher, eligibility, self.flow, self.limits)
+        acceptance = Acceptance(status, owner, matcher, queues.buffer, self.flow, self.state_machine, life)
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
         self._in_reset = matcher.epoch > 0

@@ -10,11 +10,11 @@ from typing import Final
 from wire.codes import VL15, PortState
 from wire.flow_control import CREDIT_MODULUS
 from wire.registers import Counter, Detail
-from wire.trace import Kind, Record
+from wire.trace import Discard, Kind, Record
 from wire.trace_layout import Scrap, TxDiscard
 
 from ..crossing.matcher import Matcher
-from ..crossing.output import SWALLOWED, Output
+from ..crossing.output import Output
 from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
@@ -22,6 +22,7 @@ from .eligibility import MANAGEMENT_STATES, Eligibility
 from .flow_control import FlowControl
 from .link import Direction
 from .port_status import PortStatus
+from .time_limits import NOT_DISCARDED, TimeLimits
 
 __all__ = ["LinkOutput"]
 
@@ -29,6 +30,14 @@ _STAGE_TO_WIRE: Final = 1
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _ACTIVE: Final = PortState.ACTIVE
 _TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP
+_REFUSED: Final[int] = Discard.INACTIVE
+"""Why a packet is discarded of which rows may not pass the transmit stage."""
+_DETAILS: Final[dict[int, Detail]] = {
+    Discard.INACTIVE: Detail.INACTIVE_DISCARDS,
+    Discard.NEIGHBOR_MTU: Detail.NEIGHBOR_MTU_DISCARDS,
+    Discard.LIFE_TIME: Detail.LIFE_TIME_DISCARDS,
+    Discard.HOQ_LIFE: Detail.HOQ_LIFE_DISCARDS,
+}
 
 
 class LinkOutput(Output):
@@ -38,7 +47,15 @@ class LinkOutput(Output):
         wire: where it sends to, if there is a cable.
     """
 
-    def __init__(self, status: PortStatus, matcher: Matcher, eligibility: Eligibility, flow: FlowControl) -> None:
+    def __init__(
+        self,
+        status: PortStatus,
+        matcher: Matcher,
+        eligibility: Eligibility,
+        flow: FlowControl,
+        limits: TimeLimits | None,
+    ) -> None:
+        """`limits` are those of a switch's port."""
         super().__init__(status.index, status.vls, eligibility, flow)
         self.wire: Direction | None = None
         self._status = status
@@ -47,6 +64,7 @@ class LinkOutput(Output):
         self._matcher = matcher
         self._eligibility = eligibility
         self._flow = flow
+        self._limits = limits
         self._vl15_slot = status.vls
         if status.vls > 1:
             self.arbitration = VlArbitration(status.kernel, status.vls)
@@ -67,9 +85,13 @@ class LinkOutput(Output):
         xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(g + 1)
-        if packet.bad or self._swallows(packet):
+        discard = self._eligibility.discard(packet)
+        limits = self._limits
+        if limits is not None and limits.is_finite and is_data:
+            discard = limits.granted(packet, discard)
+        if packet.bad or discard != NOT_DISCARDED:
             self.busy_until = g + 2
-            self._kernel.at(g + 3, UPDATE, self._unsent, sending)
+            self._kernel.at(g + 3, UPDATE, self._unsent, (sending, discard))
             return
         packet.sending = sending
         self.busy_until = sending.last_read
@@ -100,14 +122,9 @@ class LinkOutput(Output):
             self._finish(sending, now + READ_TO_WIRE)
             self._matcher.release(sending, now + 1)
 
-    def _swallows(self, packet: Packet) -> bool:
-        """Whether a packet granted in the current cycle is swallowed (section 7), unless it is scrap."""
-        if packet.oversize and packet.slot != self._vl15_slot:
-            return True
-        return self._eligibility.room(packet.slot) == SWALLOWED
-
-    def _unsent(self, sending: DataTransmission) -> None:
-        """A packet of which nothing is sent is scrapped in the current cycle, or swallowed, as the next one shows."""
+    def _unsent(self, of: tuple[DataTransmission, int]) -> None:
+        """A packet of which nothing is sent is scrapped in the current cycle, or discarded, as the next one shows."""
+        sending, _ = of
         packet = sending.packet
         kernel = self._kernel
         if packet.bad:
@@ -115,7 +132,7 @@ class LinkOutput(Output):
             kernel.record(Scrap.record(kernel.now, self._status.source, **fields))
         else:
             sending.end = 0
-            kernel.at(kernel.now + 1, UPDATE, self._discard, sending)
+            kernel.at(kernel.now + 1, UPDATE, self._discard, of)
         self._matcher.release(sending, kernel.now)
         self._done_early(sending)
 
@@ -218,7 +235,7 @@ class LinkOutput(Output):
     def _finish(self, sending: DataTransmission, cycle: int) -> None:
         """The end row of a data packet, or an idle row in its place, will be on the wire in a cycle."""
         if sending.refused >= 0:
-            self._kernel.at(cycle, UPDATE, self._discard, sending)
+            self._kernel.at(cycle, UPDATE, self._discard, (sending, _REFUSED))
             return
         packet, vl, end = sending.packet, sending.vl, sending.end
         content, bad = sending.content, packet.bad
@@ -241,15 +258,16 @@ class LinkOutput(Output):
         self._kernel.withdraw(record)
         if isinstance(sending, DataTransmission):
             self._counters.not_sent(record.cycle, sending.end)
-            self._kernel.at(record.cycle, UPDATE, self._discard, sending)
+            self._kernel.at(record.cycle, UPDATE, self._discard, (sending, _REFUSED))
 
-    def _discard(self, sending: DataTransmission) -> None:
+    def _discard(self, of: tuple[DataTransmission, int]) -> None:
+        sending, reason = of
         packet = sending.packet
-        too_long = packet.oversize and packet.slot != self._vl15_slot
-        detail = Detail.NEIGHBOR_MTU_DISCARDS if too_long else Detail.INACTIVE_DISCARDS
-        self._counters.add(Counter.XMIT_DISCARDS, detail)
+        self._counters.add(Counter.XMIT_DISCARDS)
+        if reason in _DETAILS:
+            self._counters.add(_DETAILS[reason])
         fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n, "end_row": sending.end}
-        self._kernel.record(TxDiscard.record(self._kernel.now, self._status.source, **fields))
+        self._kernel.record(TxDiscard.record(self._kernel.now, self._status.source, reason=reason, **fields))
 
     # PortXmitWait (section 8.3).
 
@@ -257,6 +275,9 @@ class LinkOutput(Output):
         """Some heads more: the output may begin to wait."""
         self._heads += count
         self._rest_from(self._kernel.now)
+        limits = self._limits
+        if limits is not None and limits.is_finite:
+            limits.heads_shown()
 
     def rest(self) -> None:
         """No packet was granted: the output may wait from the next cycle on."""

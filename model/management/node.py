@@ -30,6 +30,9 @@ class Node(PortOwner):
     def read_register(self, page: int, offset: int) -> int:
         """A word that only this kind of node has, outside the ports' pages. Undefined ones read 0."""
 
+    def write_given(self, page: int, offset: int, value: int, cycle: int) -> None:
+        """A write of such a word is given in the current cycle; it will be visible in a cycle ahead."""
+
     @abstractmethod
     def write_register(self, page: int, offset: int, value: int) -> None:
         """Write such a word; it is visible in the current cycle. Undefined ones take no write."""

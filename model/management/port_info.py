@@ -32,6 +32,7 @@ from wire.port_info import (
 from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
 from wire.stimulus import KeyViolation
+from wire.time_limits import NO_LIMIT
 
 from .agent_node import AgentNode
 from .attribute import READ_STEPS, Request, SettableAttribute, answer_step, set_step, word_of
@@ -89,6 +90,7 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
         }
     else:
         values |= {
+            "hoq_life": NO_LIMIT,
             "vl_arbitration_high_cap": vl_arbitration_entries(vls),
             "vl_arbitration_low_cap": vl_arbitration_entries(vls),
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
@@ -211,10 +213,14 @@ _REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
     ("neighbor_mtu", 0, PortRegister.NEIGHBOR_MTU),
     ("vl_high_limit", 1, PortRegister.VL_HIGH_LIMIT),
     ("operational_vls", 0, PortRegister.OPERATIONAL_VLS),
+    ("hoq_life", 1, PortRegister.HOQ_LIFE),
+    ("vl_stall_count", 2, PortRegister.VL_STALL_COUNT),
     ("local_phy_errors", 0, PortRegister.LOCAL_PHY_ERRORS),
     ("overrun_errors", 1, PortRegister.OVERRUN_ERRORS),
 )
 """Fields that a Set writes to registers of an external port, or of an adapter, with their access in the slot."""
+_OF_SWITCH: Final = frozenset({"hoq_life", "vl_stall_count"})
+"""Those for which an adapter has no register."""
 _OF_TRANSPORT: Final = {KeyViolation.P_KEY: "p_key_violations", KeyViolation.Q_KEY: "q_key_violations"}
 """What an adapter counts because its host says so."""
 _CLEARED: Final = 1
@@ -307,7 +313,7 @@ class PortInfo(SettableAttribute):
                     partial(self._node.bus_write, self._address(which, register), written[name]),
                 )
                 for name, access, register in _REGISTERS
-                if name in written
+                if name in written and not (self._is_adapter and name in _OF_SWITCH)
             ]
             if self._is_adapter:
                 steps += [

@@ -53,6 +53,7 @@ class Bus:
         """A bus write."""
         page, offset = address >> _PAGE_BITS, address & _OFFSET_MASK
         phase = UPDATE
+        visible = self._kernel.now + _WRITE_LATENCY
         if 1 <= page <= len(self._ports):
             if offset == PortRegister.STATE:
                 phase = RECEIVE  # the state machine looks at it one cycle before it shows
@@ -62,9 +63,11 @@ class Bus:
                 phase = DECIDE  # what a read keeps in that cycle is lost
             elif offset in _COUNTER_OF_HIGH:
                 high = page, _COUNTER_OF_HIGH[offset], value
-                self._kernel.at(self._kernel.now + _WRITE_LATENCY - 1, DECIDE, self._join_halves, high)
+                self._kernel.at(visible - 1, DECIDE, self._join_halves, high)
                 return
-        self._kernel.at(self._kernel.now + _WRITE_LATENCY, phase, self._write, (page, offset, value))
+        else:
+            self._node.write_given(page, offset, value, visible)
+        self._kernel.at(visible, phase, self._write, (page, offset, value))
 
     def _write(self, operation: tuple[int, int, int]) -> None:
         page, offset, value = operation
@@ -117,7 +120,7 @@ def _keep_low(operation: tuple[Counters, int]) -> None:
 
 def _read_port(port: LinkPort, offset: int) -> int:
     """A word of a port's page, as visible in the current cycle."""
-    status, flow, counters = port.status, port.flow, port.status.counters
+    status, flow, counters, limits = port.status, port.flow, port.status.counters, port.limits
     match offset:
         case PortRegister.STATE:
             return status.state
@@ -148,6 +151,10 @@ def _read_port(port: LinkPort, offset: int) -> int:
         case PortRegister.VL_HIGH_LIMIT:
             arbitration = port.output.arbitration
             return 0 if arbitration is None else arbitration.high_limit
+        case PortRegister.HOQ_LIFE:
+            return 0 if limits is None else limits.hoq_life
+        case PortRegister.VL_STALL_COUNT:
+            return 0 if limits is None else limits.stall_count
     return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
 
 
@@ -163,7 +170,7 @@ def _physical_state(port: LinkPort) -> PortPhysicalState:
 def _write_port(port: LinkPort, offset: int, value: int) -> None:
     """Write a word of a port's page, visible in the current cycle (a state shows in it); no value out of range."""
     status, flow, counters = port.status, port.flow, port.status.counters
-    arbitration = port.output.arbitration
+    arbitration, limits = port.output.arbitration, port.limits
     match offset:
         case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
             port.state_machine.write(value)
@@ -193,6 +200,10 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             counters.extended_low = value
         case PortRegister.VL_HIGH_LIMIT if arbitration is not None and value < 1 << 8:
             arbitration.high_limit = value
+        case PortRegister.HOQ_LIFE if limits is not None and value < 1 << 5:
+            limits.set_hoq_life(value)
+        case PortRegister.VL_STALL_COUNT if limits is not None and value < 1 << 3:
+            limits.set_stall_count(value)
         case _ if offset in _COUNTERS:
             counters.write(status.kernel.now, _COUNTERS[offset], value)
         case _ if arbitration is not None and value < 1 << _ENTRY_BITS:

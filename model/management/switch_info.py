@@ -6,6 +6,7 @@ from typing import Final
 from wire.parameters import SwitchParameters
 from wire.registers import NodeRegister, node_address
 from wire.switch_info import SWITCH_INFO
+from wire.time_limits import NO_LIMIT
 
 from .agent_node import AgentNode
 from .attribute import Request, SettableAttribute, answer_step, set_step, word_of
@@ -15,6 +16,7 @@ __all__ = ["SwitchInfo"]
 
 _TOP: Final = word_of(SWITCH_INFO, "linear_fdb_top")
 _STATE_CHANGE: Final = word_of(SWITCH_INFO, "port_state_change")
+_LIFE_TIME: Final = word_of(SWITCH_INFO, "life_time_value")
 _STORED: Final = (
     "default_port",
     "default_multicast_primary_port",
@@ -33,7 +35,7 @@ class SwitchInfo(SettableAttribute):
         port_state_change: PortStateChange, visible in the current cycle.
     """
 
-    set_words = frozenset({_TOP})
+    set_words = frozenset({_TOP, _LIFE_TIME})
 
     def __init__(self, node: AgentNode, parameters: SwitchParameters) -> None:
         self._node = node
@@ -41,6 +43,7 @@ class SwitchInfo(SettableAttribute):
         self.stored = SWITCH_INFO.record(
             linear_fdb_cap=parameters.lft_size,
             linear_fdb_top=parameters.lft_size - 1,
+            life_time_value=NO_LIMIT,
         )
 
     def change(self, request: Request) -> Generator[int, None, bool]:
@@ -55,6 +58,8 @@ class SwitchInfo(SettableAttribute):
         if asked.port_state_change:
             yield SET + SLOT * _STATE_CHANGE + 1
             self.port_state_change = False  # an event of this cycle sets it in the next
+        yield set_step(_LIFE_TIME, 0)
+        self._node.bus_write(node_address(NodeRegister.LIFE_TIME), asked.life_time_value)
         yield COMMIT
         self.stored = self.stored.replace(**fields)
         return accepted

@@ -89,6 +89,7 @@ class NaiveAgent:
             "link_speed_enabled": 1,
             "link_down_default_state": 2,
             "neighbor_mtu": int(mtu_code(self.node.mtu)),
+            "hoq_life": 31,
             "operational_vls": operational_vls(self.node.vls),
             "local_phy_errors": 15,
             "overrun_errors": 15,
@@ -96,7 +97,8 @@ class NaiveAgent:
         self.settings[0] = dict.fromkeys(_OF_THE_NODE, 0) | {"gid_prefix": 0xFE80_0000_0000_0000}
         if isinstance(self.node, SwitchParameters):
             self.settings |= {port: link | dict.fromkeys(_OF_A_SWITCH_PORT, 0) for port in range(1, self.ports + 1)}
-            self.switch_info = dict.fromkeys(_OF_A_SWITCH, 0) | {"linear_fdb_top": self.node.lft_size - 1}
+            at_reset = {"linear_fdb_top": self.node.lft_size - 1, "life_time_value": 31}
+            self.switch_info = dict.fromkeys(_OF_A_SWITCH, 0) | at_reset
         else:
             self.settings[0] |= link | {"lmc": 0}
 

@@ -5,7 +5,7 @@ import pytest
 from wire.codes import LinkWidth, PortState
 from wire.registers import PortRegister
 from wire.stimulus import Post
-from wire.trace import Kind
+from wire.trace import Discard, Kind
 from wire.trace_layout import TxDiscard
 
 GRANT_TO_WIRE = 4
@@ -46,6 +46,7 @@ def test_in_the_first_cycle_of_activedefer_a_head_is_still_granted_and_refused(b
     bench.link(deferred - 2, 1, False)
     bench.link(deferred + 500, 1, True)
     (refused,) = bench.run(3000).of(Kind.TX_DISCARD, 0, 2)
+    assert TxDiscard.reason.read(refused) == Discard.INACTIVE
     assert refused.cycle == last_row_on_wire(shown, TxDiscard.pkt_len.read(refused))
 
 

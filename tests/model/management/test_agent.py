@@ -258,7 +258,7 @@ def test_an_answer_keeps_the_key_the_sl_and_what_is_reserved(switch):
 PORT = 2
 SET_PORT_INFO = change(
     SmaAttribute.PORT_INFO,
-    PORT_INFO.pack(port_state=PortState.ARMED, neighbor_mtu=2, operational_vls=1),
+    PORT_INFO.pack(port_state=PortState.ARMED, neighbor_mtu=2, operational_vls=1, hoq_life=18, vl_stall_count=7),
     PORT,
     path=None,
 )
@@ -269,6 +269,8 @@ EXPECTED = (
     (90, "write", port_address(PORT, PortRegister.NEIGHBOR_MTU)),
     (91, "write", port_address(PORT, PortRegister.VL_HIGH_LIMIT)),
     (98, "write", port_address(PORT, PortRegister.OPERATIONAL_VLS)),
+    (99, "write", port_address(PORT, PortRegister.HOQ_LIFE)),
+    (100, "write", port_address(PORT, PortRegister.VL_STALL_COUNT)),
     (122, "write", port_address(PORT, PortRegister.LOCAL_PHY_ERRORS)),
     (123, "write", port_address(PORT, PortRegister.OVERRUN_ERRORS)),
     (200, "read", port_address(PORT, PortRegister.WIDTH)),
@@ -324,6 +326,7 @@ def test_the_agent_and_the_test_bus_are_never_on_the_bus_together():
 
 
 def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
+    """It has none for what limits the time of heads."""
     adapter.registers[port_address(1, PortRegister.STATE)] = PortState.ACTIVE
     data = PORT_INFO.pack(
         lid=0x1234,
@@ -333,6 +336,8 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
         port_physical_state=PortPhysicalState.POLLING,
         neighbor_mtu=1,
         vl_high_limit=5,
+        hoq_life=18,
+        vl_stall_count=7,
         operational_vls=2,
         local_phy_errors=3,
         overrun_errors=4,
@@ -362,6 +367,17 @@ def test_a_refused_field_is_not_written(adapter):
         port_address(1, PortRegister.OVERRUN_ERRORS),
     ]
     assert adapter.answer().status == MadStatus.INVALID_ATTRIBUTE_VALUE
+
+
+def test_the_time_limits_of_a_switch_s_port_are_written_with_what_they_are_set_to(switch):
+    switch.set_port_info({"hoq_life": 18, "vl_stall_count": 7}, port=PORT)
+    switch.set_port_info({}, port=PORT)
+    registers = [PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT]
+    written = [(address, value) for _, address, value in switch.of("write")]
+    expected = [(port_address(PORT, register), value) for register, value in zip(registers, (18, 7), strict=True)]
+    assert [one for one in written if one[0] in dict(expected)] == 2 * expected
+    info = switch.port_info(PORT)
+    assert (info.hoq_life, info.vl_stall_count) == (18, 7)
 
 
 def test_port_0_of_a_switch_has_no_registers(switch):

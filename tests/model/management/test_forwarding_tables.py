@@ -16,7 +16,7 @@ def switch_info(bench):
     return SWITCH_INFO.unpack(bench.read(A.SWITCH_INFO)[1])
 
 
-RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99)
+RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99, life_time_value=31)
 
 
 def test_multicast_positions_count_port_0():
@@ -53,5 +53,6 @@ def test_of_the_last_block_only_the_lids_of_the_table_are_written(switch):
 def test_what_the_test_bus_writes_is_not_what_is_stored(switch):
     switch.registers[lft_address(0)] = 3
     switch.registers[node_address(NodeRegister.LINEAR_FDB_TOP)] = 3
+    switch.registers[node_address(NodeRegister.LIFE_TIME)] = 3
     assert switch.read(A.LINEAR_FORWARDING_TABLE) == (MadStatus.OK, b"\xff" * 64)
     assert switch_info(switch) == RESET

@@ -79,6 +79,8 @@ DETAILS = [
         [
             (Detail.INACTIVE_DISCARDS, "port_inactive_discards", 1, 0),
             (Detail.NEIGHBOR_MTU_DISCARDS, "port_neighbor_mtu_discards", 1, 1),
+            (Detail.LIFE_TIME_DISCARDS, "port_sw_lifetime_limit_discards", 2, 0),
+            (Detail.HOQ_LIFE_DISCARDS, "port_sw_hoq_limit_discards", 2, 1),
         ],
     ),
 ]

@@ -47,7 +47,7 @@ RESET = [
     ("init_type", "0A", 0),
     ("vl_high_limit", "EA", 0),
     ("vl_stall_count", "EA", 0),
-    ("hoq_life", "EA", 0),
+    ("hoq_life", "EA", 31),
     ("vl_arbitration_high_cap", "EA", 8),
     ("vl_arbitration_low_cap", "EA", 8),
     ("operational_vls", ALL, 2),

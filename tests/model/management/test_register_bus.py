@@ -49,6 +49,8 @@ def test_an_answer_comes_after_four_cycles_with_what_is_visible_after_two(star):
         (PortRegister.LOCAL_PHY_ERRORS, 15, 0, 16),
         (PortRegister.OVERRUN_ERRORS, 15, 0, 16),
         (PortRegister.VL_HIGH_LIMIT, 0, 0xFF, 0x100),
+        (PortRegister.HOQ_LIFE, 31, 0, 32),
+        (PortRegister.VL_STALL_COUNT, 0, 7, 8),
         (Counter.LINK_DOWNED, 0, 0xFF, 0x100),
         (Counter.XMIT_WAIT, 0, 0xFFFF_FFFF, 0x1_0000_0000),
     ],
@@ -76,6 +78,17 @@ def test_vl_high_limit_is_not_there_with_one_data_vl_and_entries_are_never_read(
     read(wide, 0, entry, at=60)
     assert bench.run(100).values() == [0, 0]
     assert wide.run(100).values() == [0]
+
+
+def test_the_life_time_of_a_switch_has_five_bits(star):
+    bench = star(2, bring_up=False)
+    address = node_address(NodeRegister.LIFE_TIME)
+    for i, value in enumerate((0, 32)):
+        read(bench, 0, address, at=50 + 2 * i)
+        bench.write(0, address, value, 51 + 2 * i)
+    read(bench, 0, address, at=54)
+    bench.run(100)
+    assert bench.values() == [31, 0, 0]
 
 
 @pytest.mark.parametrize("node", [0, 1])

@@ -16,7 +16,7 @@ def switch_info(bench):
     return SWITCH_INFO.unpack(bench.read(A.SWITCH_INFO)[1])
 
 
-RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99)
+RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99, life_time_value=31)
 
 
 def test_switch_info_at_reset(switch):
@@ -24,7 +24,7 @@ def test_switch_info_at_reset(switch):
 
 
 def test_what_a_set_of_switch_info_writes(switch):
-    ones = SWITCH_INFO.from_int((1 << 160) - 1).replace(linear_fdb_top=50)
+    ones = SWITCH_INFO.from_int((1 << 160) - 1).replace(linear_fdb_top=50, life_time_value=18)
     status, data = switch.write(A.SWITCH_INFO, ones.pack())
     assert status == MadStatus.OK
     assert SWITCH_INFO.unpack(data) == RESET.replace(
@@ -32,17 +32,22 @@ def test_what_a_set_of_switch_info_writes(switch):
         default_port=255,
         default_multicast_primary_port=255,
         default_multicast_not_primary_port=255,
-        life_time_value=31,
+        life_time_value=18,
         multicast_fdb_top=0xFFFF,
     )
     assert switch_info(switch) == SWITCH_INFO.unpack(data)
-    step_26 = START + cycles_to(26, MadMethod.SET, A.SWITCH_INFO)
-    assert switch.of("write") == [(step_26, node_address(NodeRegister.LINEAR_FDB_TOP), 50)]
+    step_26, step_34 = (START + cycles_to(step, MadMethod.SET, A.SWITCH_INFO) for step in (26, 34))
+    assert switch.of("write") == [
+        (step_26, node_address(NodeRegister.LINEAR_FDB_TOP), 50),
+        (step_34, node_address(NodeRegister.LIFE_TIME), 18),
+    ]
 
 
 @pytest.mark.parametrize("top", [100, 0xBFFF, 0xFFFF])
 def test_a_linear_fdb_top_beyond_the_table_is_refused_and_the_rest_is_done(switch, top):
-    status, data = switch.write(A.SWITCH_INFO, RESET.replace(linear_fdb_top=top, default_port=3).pack())
+    status, data = switch.write(
+        A.SWITCH_INFO, RESET.replace(linear_fdb_top=top, default_port=3, life_time_value=1).pack()
+    )
     assert status == MadStatus.INVALID_ATTRIBUTE_VALUE
-    assert SWITCH_INFO.unpack(data) == RESET.replace(default_port=3)
-    assert not switch.of("write")
+    assert SWITCH_INFO.unpack(data) == RESET.replace(default_port=3, life_time_value=1)
+    assert [address for _, address, _ in switch.of("write")] == [node_address(NodeRegister.LIFE_TIME)]
