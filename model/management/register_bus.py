@@ -4,14 +4,17 @@ from collections.abc import Callable
 from typing import Final
 
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
+from wire.port_tables import P_KEY_TABLE
 from wire.registers import (
     DATA_BITS,
     HIGH_OF_COUNTER,
+    P_KEYS,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     Counter,
     Detail,
     NodeRegister,
+    PartitionCheck,
     PortRegister,
 )
 
@@ -30,6 +33,8 @@ _OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
 _ENTRY_BITS = 12
 _WEIGHT_BITS = 8
+_P_KEY_BITS = 16
+_CHECKS: Final = sum(PartitionCheck)
 _COUNTERS: Final[dict[int, Counter | Detail]] = {
     **{counter.value: counter for counter in Counter},
     **{detail.value: detail for detail in Detail},
@@ -148,6 +153,8 @@ def _read_port(port: LinkPort, offset: int) -> int:
         case PortRegister.VL_HIGH_LIMIT:
             arbitration = port.output.arbitration
             return 0 if arbitration is None else arbitration.high_limit
+        case PortRegister.PARTITION:
+            return 0 if status.partition is None else status.partition.checks
     return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
 
 
@@ -163,7 +170,7 @@ def _physical_state(port: LinkPort) -> PortPhysicalState:
 def _write_port(port: LinkPort, offset: int, value: int) -> None:
     """Write a word of a port's page, visible in the current cycle (a state shows in it); no value out of range."""
     status, flow, counters = port.status, port.flow, port.status.counters
-    arbitration = port.output.arbitration
+    arbitration, partition = port.output.arbitration, status.partition
     match offset:
         case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
             port.state_machine.write(value)
@@ -193,6 +200,11 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             counters.extended_low = value
         case PortRegister.VL_HIGH_LIMIT if arbitration is not None and value < 1 << 8:
             arbitration.high_limit = value
+        case PortRegister.PARTITION if partition is not None and value <= _CHECKS:
+            partition.checks = value
+        case _ if partition is not None and 0 <= offset - P_KEYS < P_KEY_TABLE.count:
+            if value < 1 << _P_KEY_BITS:
+                partition.write(status.kernel.now, offset - P_KEYS, value)
         case _ if offset in _COUNTERS:
             counters.write(status.kernel.now, _COUNTERS[offset], value)
         case _ if arbitration is not None and value < 1 << _ENTRY_BITS:
