@@ -269,6 +269,7 @@ EXPECTED = (
     (90, "write", port_address(PORT, PortRegister.NEIGHBOR_MTU)),
     (91, "write", port_address(PORT, PortRegister.VL_HIGH_LIMIT)),
     (98, "write", port_address(PORT, PortRegister.OPERATIONAL_VLS)),
+    (101, "write", port_address(PORT, PortRegister.PARTITION)),
     (122, "write", port_address(PORT, PortRegister.LOCAL_PHY_ERRORS)),
     (123, "write", port_address(PORT, PortRegister.OVERRUN_ERRORS)),
     (200, "read", port_address(PORT, PortRegister.WIDTH)),
