@@ -127,6 +127,10 @@ class Adapter(Node):
             return Verdict.VL15_DROPPED if packet.vl == VL15 else Verdict.OVERRUN
         return rejection
 
+    def p_key_rejection(self, packet: Packet) -> Verdict:
+        """No P_Key is checked here."""
+        return Verdict.GOOD
+
     def _is_mine(self, packet: Packet) -> bool:
         """Row c: multicast, permissive on VL15, or one of the port's own."""
         dlid = packet.dlid

@@ -6,7 +6,7 @@ from typing import Final
 
 from wire.crc import lpcrc
 from wire.symbols import Control, idle_byte
-from wire.trace import Delimiter, Record
+from wire.trace import Delimiter, Record, Verdict
 
 from .content import Content
 
@@ -35,6 +35,7 @@ EBP: Final[int] = Delimiter.EBP
 READ_TO_WIRE: Final = 3
 """Cycles from the read of a row until it is on the wire (section 8.1)."""
 
+_GOOD: Final[int] = Verdict.GOOD
 _K_FIRST: Final = 8
 _K_LAST: Final = 1
 _SDP: Final = Control.SDP << 24
@@ -65,7 +66,12 @@ class Packet:
         vcrc_good: for one that ended.
         input, slot_in, output, slot: its path through the node; `slot` is that of the output.
         oversize: it exceeds the out port's NeighborMTU.
-        late: it joins late, when a row has arrived which ensures that the output does not run dry.
+        join_row: index d of the row with which it joins its queue late, n: its end row, if the verdict is GOOD;
+            0 if nothing keeps it back.
+        checks: by which of `PartitionCheck` its partition is checked; of one that is.
+        key_row: index K of the row with the last byte of its P_Key; 0 if that is not looked for.
+        key_at: the cycle in which its P_Key has been looked for, once known; -1 before.
+        constraint: its partition's rejection, RCV_CONSTRAINT or XMIT_CONSTRAINT; GOOD if there is none so far.
         join_at: cycle e in which it joins its queue, once known; -1 before.
         visible_from: the cycle from which on it is a visible head, once known.
         ended_from: the first cycle in which a grant may count on its having ended; of one in a queue.
@@ -80,14 +86,18 @@ class Packet:
     __slots__ = (
         "accepted",
         "bad",
+        "checks",
+        "constraint",
         "content",
         "delimiter",
         "ended_from",
         "input",
         "irregular",
         "join_at",
+        "join_row",
         "k",
-        "late",
+        "key_at",
+        "key_row",
         "lrh",
         "n",
         "need",
@@ -124,7 +134,11 @@ class Packet:
         self.output: int
         self.slot: int
         self.oversize: bool
-        self.late = False
+        self.join_row = 0
+        self.checks: int
+        self.key_row = 0
+        self.key_at = -1
+        self.constraint: int = _GOOD
         self.join_at = -1
         self.visible_from: int
         self.ended_from = 0

@@ -15,6 +15,7 @@ from .crossing.queues import FifoInput, Input, VoqInput
 from .kernel import UPDATE, Kernel
 from .link.life_time import LifeTime
 from .link.packet_check import header_rejection
+from .link.partition import JOIN_AFTER_KEY, Partition, check_partition, p_key_rejection
 from .link.port import LinkPort
 from .link.port_status import PortStatus
 from .management.node import Node
@@ -48,6 +49,7 @@ class Switch(Node):
         self._life = LifeTime(epoch)
         matcher = Matcher(kernel, ports + 1, vls, epoch)
         self.ports = []
+        self._partitions = [Partition() for _ in range(ports + 1)]  # port 0's, the last, checks nothing
         for index in range(ports):
             buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])
             if parameters.queueing == "fifo":
@@ -56,6 +58,7 @@ class Switch(Node):
                 queues = VoqInput(kernel, index, matcher.size, buffer, parameters.readers, vls + 1)
             source = port_source(node, index + 1)
             self.ports.append(LinkPort(self, matcher, queues, source, vls, parameters.mtu, self._life))
+            self.ports[index].status.partition = self._partitions[index]
         self._limits = [port.limits for port in self.ports if port.limits is not None]
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent
@@ -96,13 +99,23 @@ class Switch(Node):
         if entry == _PORT_ZERO:
             packet.output = len(self.ports)
             packet.oversize = False
-            packet.late = narrow
         else:
             out = self.ports[entry - 1]
             packet.output = entry - 1
             packet.oversize = packet.n > out.status.largest_out
-            packet.late = narrow and out.output.pitch == 1
+            narrow = narrow and out.output.pitch == 1
+        if narrow:
+            packet.join_row = packet.n - packet.n // 4
+        arrival, departure = self._partitions[status.index].checks, self._partitions[packet.output].checks
+        if arrival | departure and not is_management and check_partition(packet, arrival, departure):
+            is_kept = self.joins_whole or packet.constraint
+            packet.join_row = packet.n if is_kept else max(packet.join_row, packet.key_row + JOIN_AFTER_KEY)
         return rejection
+
+    def p_key_rejection(self, packet: Packet) -> Verdict:
+        """By the tables of its two ports."""
+        arrival, departure = self._partitions[packet.input], self._partitions[packet.output]
+        return p_key_rejection(packet, arrival, departure, self._kernel.now)
 
     def _entry(self, dlid: int) -> int:
         """The output port of a unicast DLID, which is below 0xC000 as the table's size is; else no route."""

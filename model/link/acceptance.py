@@ -32,7 +32,7 @@ class PortOwner(ABC):
 
     Attributes:
         is_destination: all packets end here, as in a channel adapter, where their ICRC counts.
-        joins_whole: packets join if their verdict is GOOD; otherwise with their header, unless they are late.
+        joins_whole: packets join if their verdict is GOOD; otherwise with their header, unless they are kept back.
     """
 
     is_destination: bool
@@ -42,8 +42,16 @@ class PortOwner(ABC):
     def rejection(self, status: PortStatus, packet: Packet, free: list[int]) -> Verdict:
         """The table of section 3.3, with the free blocks by slot as visible in the cycle before.
 
-        For GOOD, the packet's route is set (output, slot, oversize, late).
+        For GOOD, the packet's route is set (output, slot, oversize), and what keeps it back (join_row; section 3.6).
         """
+
+    @abstractmethod
+    def p_key_rejection(self, packet: Packet) -> Verdict:
+        """What becomes of a packet by its P_Key, which has been looked for up to the current cycle (section 3.6)."""
+
+    @abstractmethod
+    def rejected_on_departure(self, packet: Packet) -> None:
+        """A packet is XMIT_CONSTRAINT at its output: the verdict is in the trace in the current cycle."""
 
     @abstractmethod
     def route_whole(self, packet: Packet) -> None:
@@ -95,7 +103,7 @@ class Acceptance:
         packet.rejection = self._owner.rejection(status, packet, buffer.free)
         packet.not_active = vl != VL15 and status.state not in _RECEIVING_STATES
         if packet.rejection or packet.not_active:
-            packet.late = False
+            packet.join_row = 0
             if self._is_on_credit(packet):
                 self._kernel.at(now + 1, RECEIVE, self._flow.spend, packet)
             return
@@ -106,7 +114,7 @@ class Acceptance:
             self._take_blocks(packet)
         if not self._joins_whole:
             packet.ended_from = NEVER
-            if not packet.late:
+            if not packet.join_row:
                 self._matcher.join(packet, now)
 
     def _is_on_credit(self, packet: Packet) -> bool:
@@ -124,6 +132,10 @@ class Acceptance:
         if packet.vl != VL15:
             self._flow.accept(packet.vl, packet.need)
         buffer.free[packet.slot_in] -= packet.need
+
+    def look_for_key(self, packet: Packet) -> None:
+        """The P_Key of a packet has been looked for in all of the tables (section 3.6)."""
+        packet.constraint = self._owner.p_key_rejection(packet)
 
     def join(self, packet: Packet) -> None:
         """A packet joins its queue in the current cycle (section 3.5)."""
@@ -151,6 +163,8 @@ class Acceptance:
         self._counters.received(now + 1, k)
         if verdict:
             self._count(verdict)
+            if verdict == Verdict.XMIT_CONSTRAINT:
+                self._owner.rejected_on_departure(packet)
         elif self._status.state == _ARMED and packet.vl != VL15:
             self._state_machine.good_packet()
         life = self._life
@@ -176,7 +190,8 @@ class Acceptance:
     def _settle(self, packet: Packet, verdict: Verdict) -> None:
         """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
         if packet.queue is None:
-            if verdict == Verdict.GOOD and self._joins_whole:
+            if verdict == Verdict.GOOD:
+                packet.ended_from = self._kernel.now + 1
                 self._owner.route_whole(packet)
                 self.join(packet)
             else:

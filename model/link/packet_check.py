@@ -28,8 +28,10 @@ VERDICT_COUNTERS: Final[dict[int, Counter]] = {
     **dict.fromkeys(_RELAY, Counter.RCV_SWITCH_RELAY_ERRORS),
     Verdict.VL15_DROPPED: Counter.VL15_DROPPED,
     Verdict.OVERRUN: Counter.RCV_ERRORS,
+    Verdict.RCV_CONSTRAINT: Counter.RCV_CONSTRAINT_ERRORS,
 }
-"""The counter that a verdict moves. A switch counts DLID as RCV_SWITCH_RELAY_ERRORS, an adapter does not."""
+"""The counter that a verdict moves at the port of arrival. A switch counts DLID as RCV_SWITCH_RELAY_ERRORS, an adapter
+does not."""
 
 
 VERDICT_DETAILS: Final[dict[int, Detail]] = {
@@ -83,4 +85,6 @@ def verdict_of(packet: Packet, check_icrc: bool) -> Verdict:
         return Verdict.NOT_ACTIVE
     if packet.rejection:
         return Verdict(packet.rejection)
-    return _GOOD if packet.k == packet.n else Verdict.LENGTH
+    if packet.k != packet.n:
+        return Verdict.LENGTH
+    return Verdict(packet.constraint) if packet.constraint else _GOOD

@@ -4,6 +4,7 @@ from wire.codes import PortPhysicalState, PortState, max_pkt_len, mtu_code
 
 from ..kernel import Kernel
 from .counters import Counters
+from .partition import Partition
 
 __all__ = ["PortStatus"]
 
@@ -23,6 +24,7 @@ class PortStatus:
         mtu_cap, neighbor_mtu: codes.
         largest, largest_out: largest PktLen for them.
         counters: the port's.
+        partition: what it checks; None in an adapter.
     """
 
     def __init__(self, kernel: Kernel, source: int, index: int, vls: int, mtu: int, epoch: int = 0) -> None:
@@ -38,3 +40,4 @@ class PortStatus:
         self.neighbor_mtu: int = self.mtu_cap
         self.largest = self.largest_out = max_pkt_len(self.mtu_cap)
         self.counters = Counters(kernel, epoch)
+        self.partition: Partition | None = None

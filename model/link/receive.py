@@ -30,6 +30,8 @@ _VERDICT_LATENCY: Final = 2
 """Cycles from the end row to the verdict."""
 _LINK_LATENCY: Final = 2
 """Cycles from row 1 of a link packet until what it changes is visible."""
+_KEY_LATENCY: Final = 3
+"""Cycles from the row with the last byte of a P_Key until it has been looked for."""
 _ERROR_LATENCY: Final = 3
 """Cycles from a row to its errors in the counters."""
 _ENABLED_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
@@ -154,8 +156,8 @@ class Receiver(RowReceiver):
             self._leave_discard(sending)
         packet = self._arriving(sending)
         self._acceptance.header(packet)
-        if packet.late:
-            self._join_late(packet, sending.w0 + self._late_row(packet) * sending.pitch + self._flight)
+        if packet.join_row:
+            self._plan_late(packet, sending)
 
     def _arriving(self, sending: DataTransmission) -> Packet:
         sent = sending.packet
@@ -175,21 +177,41 @@ class Receiver(RowReceiver):
         packet.delimiter = EBP if sent.bad else EGP
         self._acceptance.verdict(packet)
 
-    # Headers and late joins.
+    # Packets that are kept back: their P_Keys, and late joins.
 
-    @staticmethod
-    def _late_row(packet: Packet) -> int:
-        return packet.n - packet.n // 4
+    def _plan_late(self, packet: Packet, sending: DataTransmission) -> None:
+        """Plan what rows of a packet that is taken in one piece bring about."""
+        arrives, pitch = sending.w0 + self._flight, sending.pitch
+        if packet.key_row:
+            self._row_came(packet, packet.key_row, arrives + packet.key_row * pitch)
+        if packet.join_row < packet.n:
+            self._row_came(packet, packet.join_row, arrives + packet.join_row * pitch)
 
-    def _join_late(self, packet: Packet, arrives: int) -> None:
-        """Plan for a packet to join after its row d = n - floor(n/4)."""
-        packet.join_at = arrives + _VERDICT_LATENCY
-        self._kernel.at(packet.join_at, DECIDE, self._join, packet)
+    def _row_came(self, packet: Packet, row: int, arrives: int) -> None:
+        """What a clean row brings about, which arrives in this cycle."""
+        if row == packet.key_row:
+            packet.key_at = arrives + _KEY_LATENCY
+            self._kernel.at(packet.key_at, DECIDE, self._look_for_key, packet)
+        elif row == packet.join_row:
+            packet.join_at = arrives + _VERDICT_LATENCY
+            self._kernel.at(packet.join_at, DECIDE, self._join, packet)
+
+    def _look_for_key(self, packet: Packet) -> None:
+        if packet.key_at == self._kernel.now and (packet.k < 0 or packet.k > packet.key_row):
+            self._acceptance.look_for_key(packet)
 
     def _join(self, packet: Packet) -> None:
-        planned = packet.join_at == self._kernel.now and packet.queue is None
-        if planned and (packet.k < 0 or packet.k > self._late_row(packet)):
+        planned = packet.join_at == self._kernel.now and packet.queue is None and not packet.constraint
+        if planned and (packet.k < 0 or packet.k > packet.join_row):
             self._acceptance.join(packet)
+
+    @staticmethod
+    def _forget_plans(packet: Packet, cycle: int) -> None:
+        """Rows that arrive from a cycle on may not be those that were planned."""
+        if packet.key_at >= cycle + _KEY_LATENCY:
+            packet.key_at = -1
+        if packet.join_at >= cycle + _VERDICT_LATENCY:
+            packet.join_at = -1
 
     # Row by row.
 
@@ -237,8 +259,8 @@ class Receiver(RowReceiver):
                 if rows == 1:
                     packet.n = 0
                     packet.lrh &= 0xFFFF_FF00
-                elif packet.join_at >= cycle + _VERDICT_LATENCY:
-                    packet.join_at = -1
+                else:
+                    self._forget_plans(packet, cycle)
                 self._state, self._row, self._packet = _State.DATA, rows, packet
             else:
                 self._state, self._row = _State.LINK, rows
@@ -336,8 +358,8 @@ class Receiver(RowReceiver):
             packet.need = blocks_of_words(n)
             self._kernel.at(now + _HEADER_LATENCY, RECEIVE, self._acceptance.header, packet)
         packet.rows.append(data)
-        if packet.late and row == self._late_row(packet):
-            self._join_late(packet, now)
+        if packet.join_row:
+            self._row_came(packet, row, now)
         self._row = row + 1
 
     @staticmethod

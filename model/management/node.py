@@ -3,9 +3,11 @@
 from abc import abstractmethod
 
 from wire.codes import PortState
+from wire.registers import Counter
 
 from ..link.acceptance import PortOwner
 from ..link.port import LinkPort
+from ..packet import Packet
 from .agent import Agent
 
 __all__ = ["Node"]
@@ -25,6 +27,10 @@ class Node(PortOwner):
     def port_state_changed(self, old: PortState, new: PortState, by_write: bool) -> None:
         """The agent looks at the change."""
         self.agent.port_state_changed(old, new, by_write=by_write)
+
+    def rejected_on_departure(self, packet: Packet) -> None:
+        """It counts at the port that it would have left by."""
+        self.ports[packet.output].status.counters.add_after(1, Counter.XMIT_CONSTRAINT_ERRORS)
 
     @abstractmethod
     def read_register(self, page: int, offset: int) -> int:

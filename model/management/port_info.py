@@ -30,7 +30,7 @@ from wire.port_info import (
     CapabilityMask,
 )
 from wire.port_tables import GUID_INFO
-from wire.registers import PORT_RESET_VALUES, NodeRegister, PortRegister, node_address, port_address
+from wire.registers import PORT_RESET_VALUES, NodeRegister, PartitionCheck, PortRegister, node_address, port_address
 from wire.stimulus import KeyViolation
 from wire.time_limits import NO_LIMIT
 
@@ -221,6 +221,14 @@ _REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
 """Fields that a Set writes to registers of an external port, or of an adapter, with their access in the slot."""
 _OF_SWITCH: Final = frozenset({"hoq_life", "vl_stall_count"})
 """Those for which an adapter has no register."""
+_CHECKS: Final = {
+    "partition_enforcement_inbound": PartitionCheck.INBOUND,
+    "partition_enforcement_outbound": PartitionCheck.OUTBOUND,
+    "filter_raw_inbound": PartitionCheck.RAW_INBOUND,
+    "filter_raw_outbound": PartitionCheck.RAW_OUTBOUND,
+}
+"""Fields that a Set writes to PARTITION of an external port."""
+_CHECKS_STEP: Final = set_step(word_of(PORT_INFO, "filter_raw_outbound"), 3)
 _OF_TRANSPORT: Final = {KeyViolation.P_KEY: "p_key_violations", KeyViolation.Q_KEY: "q_key_violations"}
 """What an adapter counts because its host says so."""
 _CLEARED: Final = 1
@@ -315,6 +323,10 @@ class PortInfo(SettableAttribute):
                 for name, access, register in _REGISTERS
                 if name in written and not (self._is_adapter and name in _OF_SWITCH)
             ]
+            if kind == PortKind.EXTERNAL:
+                checks = sum(check for name, check in _CHECKS.items() if written[name])
+                partition = self._address(which, PortRegister.PARTITION)
+                steps.append((_CHECKS_STEP, partial(self._node.bus_write, partition, checks)))
             if self._is_adapter:
                 steps += [
                     (SET + SLOT * word_of(PORT_INFO, name) + _CLEARED, partial(self.change_own, **{name: 0}))

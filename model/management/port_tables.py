@@ -13,7 +13,13 @@ from wire.port_tables import (
     VL_ARBITRATION_TABLE,
     VLArbitrationBlock,
 )
-from wire.registers import VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, sl_to_vl_address, vl_arbitration_address
+from wire.registers import (
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
+    p_key_address,
+    sl_to_vl_address,
+    vl_arbitration_address,
+)
 from wire.sma import LED_INFO, PORT_MODIFIER
 
 from .agent_node import AgentNode
@@ -54,6 +60,8 @@ class PKeyTable(StoredBlock):
     def __init__(self, node: AgentNode, parameters: NodeParameters) -> None:
         super().__init__(node, P_KEY_TABLE.pack([P_KEY_DEFAULT]))
         self._ports = _external_ports(parameters)
+        if self._ports is not None:
+            self.set_words = frozenset(range(P_KEY_TABLE.count // _ENTRIES_IN_WORD))
 
     def select(self, modifier: int, data: bytes) -> int | None:
         """Block 0 of a port, which an adapter ignores."""
@@ -63,6 +71,15 @@ class PKeyTable(StoredBlock):
         if self._ports is None:
             return 0
         return fields.port if fields.port <= self._ports else None
+
+    def writes(self, which: int, data: bytes) -> list[tuple[int, int, int]]:
+        """The tables of external ports are those that the data path looks at."""
+        if self._ports is None or which == 0:
+            return []
+        return [
+            (set_step(entry // _ENTRIES_IN_WORD, entry % _ENTRIES_IN_WORD), p_key_address(which, entry), p_key)
+            for entry, p_key in enumerate(P_KEY_TABLE.unpack(data))
+        ]
 
 
 class SlToVlMappingTable(StoredBlock):

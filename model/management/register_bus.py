@@ -4,14 +4,17 @@ from collections.abc import Callable
 from typing import Final
 
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
+from wire.port_tables import P_KEY_TABLE
 from wire.registers import (
     DATA_BITS,
     HIGH_OF_COUNTER,
+    P_KEYS,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     Counter,
     Detail,
     NodeRegister,
+    PartitionCheck,
     PortRegister,
 )
 
@@ -30,6 +33,8 @@ _OFFSET_MASK = (1 << _PAGE_BITS) - 1
 _TIMER_MAX = (1 << 24) - 1
 _ENTRY_BITS = 12
 _WEIGHT_BITS = 8
+_P_KEY_BITS = 16
+_CHECKS: Final = sum(PartitionCheck)
 _COUNTERS: Final[dict[int, Counter | Detail]] = {
     **{counter.value: counter for counter in Counter},
     **{detail.value: detail for detail in Detail},
@@ -155,6 +160,8 @@ def _read_port(port: LinkPort, offset: int) -> int:
             return 0 if limits is None else limits.hoq_life
         case PortRegister.VL_STALL_COUNT:
             return 0 if limits is None else limits.stall_count
+        case PortRegister.PARTITION:
+            return 0 if status.partition is None else status.partition.checks
     return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
 
 
@@ -170,7 +177,7 @@ def _physical_state(port: LinkPort) -> PortPhysicalState:
 def _write_port(port: LinkPort, offset: int, value: int) -> None:
     """Write a word of a port's page, visible in the current cycle (a state shows in it); no value out of range."""
     status, flow, counters = port.status, port.flow, port.status.counters
-    arbitration, limits = port.output.arbitration, port.limits
+    arbitration, limits, partition = port.output.arbitration, port.limits, status.partition
     match offset:
         case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
             port.state_machine.write(value)
@@ -204,6 +211,11 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             limits.set_hoq_life(value)
         case PortRegister.VL_STALL_COUNT if limits is not None and value < 1 << 3:
             limits.set_stall_count(value)
+        case PortRegister.PARTITION if partition is not None and value <= _CHECKS:
+            partition.checks = value
+        case _ if partition is not None and 0 <= offset - P_KEYS < P_KEY_TABLE.count:
+            if value < 1 << _P_KEY_BITS:
+                partition.write(status.kernel.now, offset - P_KEYS, value)
         case _ if offset in _COUNTERS:
             counters.write(status.kernel.now, _COUNTERS[offset], value)
         case _ if arbitration is not None and value < 1 << _ENTRY_BITS:

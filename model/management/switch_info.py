@@ -4,6 +4,7 @@ from collections.abc import Generator
 from typing import Final
 
 from wire.parameters import SwitchParameters
+from wire.port_tables import P_KEY_TABLE
 from wire.registers import NodeRegister, node_address
 from wire.switch_info import SWITCH_INFO
 from wire.time_limits import NO_LIMIT
@@ -44,6 +45,11 @@ class SwitchInfo(SettableAttribute):
             linear_fdb_cap=parameters.lft_size,
             linear_fdb_top=parameters.lft_size - 1,
             life_time_value=NO_LIMIT,
+            partition_enforcement_cap=P_KEY_TABLE.count,
+            inbound_enforcement_cap=1,
+            outbound_enforcement_cap=1,
+            filter_raw_inbound_cap=1,
+            filter_raw_outbound_cap=1,
         )
 
     def change(self, request: Request) -> Generator[int, None, bool]:

@@ -271,6 +271,7 @@ EXPECTED = (
     (98, "write", port_address(PORT, PortRegister.OPERATIONAL_VLS)),
     (99, "write", port_address(PORT, PortRegister.HOQ_LIFE)),
     (100, "write", port_address(PORT, PortRegister.VL_STALL_COUNT)),
+    (101, "write", port_address(PORT, PortRegister.PARTITION)),
     (122, "write", port_address(PORT, PortRegister.LOCAL_PHY_ERRORS)),
     (123, "write", port_address(PORT, PortRegister.OVERRUN_ERRORS)),
     (200, "read", port_address(PORT, PortRegister.WIDTH)),

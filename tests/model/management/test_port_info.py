@@ -10,7 +10,7 @@ from tests.model.management.agent_bench import ARRIVES, START, change, get
 from wire.codes import PortPhysicalState, PortState
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
-from wire.registers import PortRegister, port_address
+from wire.registers import PartitionCheck, PortRegister, port_address
 from wire.sma import SmaAttribute
 from wire.stimulus import KeyViolation
 
@@ -18,6 +18,12 @@ MANAGEMENT, EXTERNAL, ADAPTER = PortKind
 KINDS = {"0": MANAGEMENT, "E": EXTERNAL, "A": ADAPTER}
 MTU, VLS = 1024, 2
 ALL = "0EA"
+CHECKS = (
+    "partition_enforcement_inbound",
+    "partition_enforcement_outbound",
+    "filter_raw_inbound",
+    "filter_raw_outbound",
+)
 
 # (field, kinds that have it, value at reset there)
 RESET = [
@@ -331,6 +337,39 @@ def test_the_ports_of_a_switch_are_set_one_by_one(switch):
     [before] = [event for event in switch.of("write") if event[1] == port_address(2, PortRegister.NEIGHBOR_MTU)]
     assert written == (before[0] + 1, port_address(2, PortRegister.VL_HIGH_LIMIT), 9)
     assert [switch.port_info(port).vl_high_limit for port in range(5)] == [0, 0, 9, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("field", "check"),
+    [
+        ("partition_enforcement_inbound", PartitionCheck.INBOUND),
+        ("partition_enforcement_outbound", PartitionCheck.OUTBOUND),
+        ("filter_raw_inbound", PartitionCheck.RAW_INBOUND),
+        ("filter_raw_outbound", PartitionCheck.RAW_OUTBOUND),
+    ],
+)
+@pytest.mark.parametrize("on", [0, 1])
+def test_what_a_switch_s_external_port_checks_is_one_register(switch, field, check, on):
+    """Written in each Set, whatever else is refused."""
+    others = dict.fromkeys(CHECKS, 1 - on)
+    data = PORT_INFO.record({**others, field: on, "neighbor_mtu": 0}).pack()
+    answer = switch.carry_out(change(SmaAttribute.PORT_INFO, data, 2))
+    assert answer.status == MadStatus.INVALID_ATTRIBUTE_VALUE
+    step = START + cycles_to(16 + 8 * 10 + 2 + 3, MadMethod.SET, SmaAttribute.PORT_INFO)
+    register = port_address(2, PortRegister.PARTITION)
+    assert [event for event in switch.of("write") if event[1] == register] == [
+        (step, register, check if on else 15 - check)
+    ]
+    after = switch.port_info(port=2)
+    assert {name: after[name] for name in CHECKS} == {**others, field: on}
+
+
+def test_port_0_and_an_adapter_check_no_partition(switch, adapter):
+    for bench in (switch, adapter):
+        answer = bench.set_port_info({"lid": 1, "master_sm_lid": 1, "neighbor_mtu": 1, **dict.fromkeys(CHECKS, 1)})
+        assert answer.status == MadStatus.OK
+        assert port_address(1, PortRegister.PARTITION) not in [event[1] for event in bench.of("write")]
+        assert not any(bench.port_info()[name] for name in CHECKS)
 
 
 def test_the_modifier_s_bit_31_is_ignored(switch):

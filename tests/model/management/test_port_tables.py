@@ -5,8 +5,14 @@ import pytest
 from tests.model.management.agent_bench import BLOCK, IDENTITY, START, Bench
 from wire.mad import MadStatus
 from wire.parameters import AdapterParameters, SwitchParameters
-from wire.port_tables import GUID_INFO, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION_TABLE
-from wire.registers import VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, sl_to_vl_address, vl_arbitration_address
+from wire.port_tables import GUID_INFO, P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION_TABLE
+from wire.registers import (
+    VL_ARBITRATION_HIGH,
+    VL_ARBITRATION_LOW,
+    p_key_address,
+    sl_to_vl_address,
+    vl_arbitration_address,
+)
 from wire.sma import SmaAttribute
 
 A = SmaAttribute
@@ -55,6 +61,31 @@ def test_an_sl_to_vl_table_is_written_sl_by_sl(switch):
 def test_port_0_has_no_sl_to_vl_registers(switch, modifier):
     switch.write(A.SL_TO_VL_MAPPING_TABLE, BLOCK, modifier)
     assert not switch.of("write")
+
+
+def test_the_p_keys_of_a_switch_s_port_are_written_one_by_one(switch):
+    data = P_KEY_TABLE.pack([0xFFFF - entry for entry in range(32)])
+    assert switch.write(A.P_KEY_TABLE, data, 3 << 16) == (MadStatus.OK, data)
+    assert switch.of("write") == [
+        (START + 16 + 8 * (entry // 2) + 2 + entry % 2, p_key_address(3, entry), 0xFFFF - entry) for entry in range(32)
+    ]
+
+
+@pytest.mark.parametrize("port", [0, 3, 5])
+def test_a_set_of_a_switch_s_p_keys_has_long_slots_whatever_the_port(switch, port):
+    switch.write(A.P_KEY_TABLE, BLOCK, port << 16)
+    assert switch.of("offer")[0][0] == START + 16 + 8 * 16 + 3 * 16 + 8
+
+
+def test_port_0_has_no_p_key_registers(switch):
+    switch.write(A.P_KEY_TABLE, BLOCK, 0)
+    assert switch.read(A.P_KEY_TABLE, 0) == (MadStatus.OK, BLOCK)
+    assert not switch.of("write")
+
+
+def test_an_adapter_stores_its_p_keys_in_short_slots(adapter):
+    adapter.write(A.P_KEY_TABLE, BLOCK, 0)
+    assert adapter.of("offer")[0][0] == START + 16 + 3 * 16 + 3 * 16 + 8
 
 
 def test_an_adapter_writes_no_table(adapter):

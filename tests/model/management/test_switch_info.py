@@ -16,7 +16,16 @@ def switch_info(bench):
     return SWITCH_INFO.unpack(bench.read(A.SWITCH_INFO)[1])
 
 
-RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99, life_time_value=31)
+RESET = SWITCH_INFO.record(
+    linear_fdb_cap=100,
+    linear_fdb_top=99,
+    life_time_value=31,
+    partition_enforcement_cap=32,
+    inbound_enforcement_cap=1,
+    outbound_enforcement_cap=1,
+    filter_raw_inbound_cap=1,
+    filter_raw_outbound_cap=1,
+)
 
 
 def test_switch_info_at_reset(switch):

@@ -1,0 +1,364 @@
+"""Packets with any P_Key over two switches whose tables change, against a plain reading of section 3.6.
+
+One packet is under way at a time, so that what section 3 says of its verdict and of when it joins says when it leaves.
+"""
+
+import random
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+
+from model.fabric import Fabric
+from tests.model.link.partitions import TABLE, iba, raw
+from wire.codes import P_KEY_DEFAULT, LinkWidth, PortState
+from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
+from wire.registers import (
+    NodeRegister,
+    PartitionCheck,
+    PortRegister,
+    lft_address,
+    node_address,
+    p_key_address,
+    port_address,
+)
+from wire.stimulus import Control, Injection, Operation, Post, Trigger
+from wire.trace import Kind, Record, Verdict, link_source, port_source
+from wire.trace_layout import Inject, RxData, TxData, TxFcp
+
+READY = 2000
+GAP = 2500
+"""Cycles from packet to packet: all is quiet in between."""
+PACKETS = 60
+WRITES = 25
+"""Of keys, while a packet is under way."""
+P_KEYS = (0x8001, 1, 0x8002, 2, 0x8003, 0x8000, 0, 0xFFFF)
+LNH_LOCAL, LNH_GLOBAL = 2, 3
+# Adapter i has LID i. Adapters 1 and 2 are at the first switch, 3 and 4 at the second; their ports 3 are connected.
+SWITCHES = (0, 1)
+LINKS = ((0, 1, 2, 1), (0, 2, 3, 1), (1, 1, 4, 1), (1, 2, 5, 1), (0, 3, 1, 3))
+"""Node and port at both ends."""
+ROUTES = {0: {1: 1, 2: 2, 3: 3, 4: 3}, 1: {1: 3, 2: 3, 3: 1, 4: 2}}
+
+
+class Write(NamedTuple):
+    """Visible from a cycle on."""
+
+    visible: int
+    value: int
+
+
+class Registers:
+    """What the switches' ports check, and what their tables hold, in each cycle; entry -1 is PARTITION."""
+
+    def __init__(self) -> None:
+        self._writes: dict[tuple[int, int, int], list[Write]] = defaultdict(lambda: [Write(0, 0)])
+        for node in SWITCHES:
+            for port in (1, 2, 3):
+                self._writes[node, port, 0] = [Write(0, P_KEY_DEFAULT)]
+
+    def write(self, node: int, port: int, entry: int, write: Write) -> None:
+        self._writes[node, port, entry].append(write)
+
+    def _at(self, node: int, port: int, entry: int, cycle: int) -> int:
+        writes = self._writes[node, port, entry]
+        return writes[bisect_right(writes, cycle, key=lambda write: write.visible) - 1].value
+
+    def checks(self, node: int, port: int, cycle: int) -> PartitionCheck:
+        return PartitionCheck(self._at(node, port, -1, cycle))
+
+    def has(self, node: int, port: int, p_key: int, row_k: int) -> bool:
+        """The table, gone through after row K has come in a cycle."""
+        for entry in range(TABLE):
+            looked_at = row_k + (1 if entry <= 10 else 2 if entry <= 21 else 3)
+            held = self._at(node, port, entry, looked_at)
+            if held & 0x7FFF == p_key & 0x7FFF != 0 and (held | p_key) & 0x8000:
+                return True
+        return False
+
+
+@dataclass(frozen=True)
+class OnLink:
+    """A packet on a link, as its receiver sees it: `words` are those of rows 1 on, `k` its end or the cut."""
+
+    n: int
+    lnh: int
+    words: tuple[int, ...]
+    k: int
+    row_0: int
+    pitch: int
+    verdict: Verdict = Verdict.GOOD
+
+    def at(self, row: int) -> int:
+        """Cycle in which a row comes."""
+        return self.row_0 + row * self.pitch
+
+    def damaged(self, injection: Injection) -> "OnLink":
+        """Its rows from 2 on may be changed by one bit: a data bit, or that of a K."""
+        row, flip = injection.first, injection.flip
+        if row > self.k:
+            return self
+        if flip >> 32:
+            return replace(self, k=row, verdict=Verdict.PHYSICAL)
+        words = list(self.words)
+        if row < len(words):
+            words[row] ^= flip
+        return replace(self, words=tuple(words), verdict=self.verdict or Verdict.PHYSICAL)
+
+
+class Passage(NamedTuple):
+    """What becomes of a packet in a switch: its verdict, and the cycle in which it joins, None if it does not."""
+
+    verdict: Verdict
+    joins: int | None
+
+
+def passage(
+    registers: Registers, node: int, into: int, out: int, packet: OnLink, out_pitch: int, whole: bool
+) -> Passage:
+    """Sections 3.2, 3.5 and 3.6, of a packet with a route and room."""
+    n, h = packet.n, packet.at(1)
+    key_row = {LNH_LOCAL: 3, LNH_GLOBAL: 13}.get(packet.lnh)
+    arrival, departure = registers.checks(node, into, h + 1), registers.checks(node, out, h + 1)
+    if key_row is None:
+        on_arrival = bool(arrival & PartitionCheck.RAW_INBOUND)
+        on_departure = bool(departure & PartitionCheck.RAW_OUTBOUND)
+    else:
+        on_arrival = bool(arrival & PartitionCheck.INBOUND)
+        on_departure = bool(departure & PartitionCheck.OUTBOUND)
+    is_checked = on_arrival or on_departure
+
+    rejection = Verdict.GOOD
+    if is_checked:
+        rejected = [on_arrival, on_departure]
+        if key_row is not None and n >= key_row + 3 and packet.k > key_row:
+            p_key = (packet.words[key_row - 1] & 0xFF) << 8 | packet.words[key_row] >> 24
+            rejected = [
+                checks and not registers.has(node, port, p_key, packet.at(key_row))
+                for checks, port in ((on_arrival, into), (on_departure, out))
+            ]
+        if any(rejected):
+            rejection = Verdict.RCV_CONSTRAINT if rejected[0] else Verdict.XMIT_CONSTRAINT
+
+    verdict = packet.verdict or (Verdict.LENGTH if packet.k != n else rejection)
+    if whole:
+        return Passage(verdict, packet.at(packet.k) + 2 if verdict == Verdict.GOOD else None)
+    d = n - n // 4 if packet.pitch == 4 and out_pitch == 1 else 0
+    if is_checked:
+        if rejection or key_row is None:
+            return Passage(verdict, None)
+        d = max(d, key_row + 3)
+    if not d:
+        return Passage(verdict, h + 2)
+    came = packet.k > d or (packet.k == d == n and verdict == Verdict.GOOD)
+    return Passage(verdict, packet.at(d) + 2 if came else None)
+
+
+def sent(packet: OnLink, passed: Passage, out_pitch: int, flight: int) -> OnLink | None:
+    """What is on the next link, alone there; None if it was seen to be bad before it was read."""
+    assert passed.joins is not None
+    granted = -(-(passed.joins + 1) // out_pitch) * out_pitch
+    read = granted + 1
+    if passed.verdict and packet.at(packet.k) + 3 <= read:
+        return None
+    verdict = Verdict.REMOTE if passed.verdict else Verdict.GOOD
+    return replace(packet, row_0=read + 3 + flight, pitch=out_pitch, verdict=verdict)
+
+
+@dataclass
+class Campaign:
+    """A fabric, what happens in it, and what is expected of it."""
+
+    seed: int
+    forwarding: str
+    registers: Registers = field(default_factory=Registers)
+    controls: list[Control] = field(default_factory=list)
+    posts: list[Post] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = rng = random.Random(self.seed)
+        self.flights = [rng.choice([1, 2, 9]) for _ in LINKS]
+        self.pitches = [rng.choice([1, 1, 4]) for _ in LINKS]
+        self._next = 2
+        queueing = rng.choice([{}, {"queueing": "fifo", "readers": 1}])
+        switches = {f"sw{i}": SwitchParameters(ports=3, forwarding=self.forwarding, **queueing) for i in (1, 2)}
+        names = [*switches, *(f"ca{i}" for i in range(1, 5))]
+        links = tuple(
+            LinkParameters(names[a], a_port, names[b], b_port, flight)
+            for (a, a_port, b, b_port), flight in zip(LINKS, self.flights, strict=True)
+        )
+        self.parameters = FabricParameters({**switches, **{name: AdapterParameters() for name in names[2:]}}, links)
+
+    def write(self, node: int, address: int, value: int, cycle: int = 0) -> int:
+        """In the first cycle from this one on in which nothing else happens; returns it."""
+        self._next = cycle = max(cycle, self._next)
+        self._next += 1
+        self.controls.append(Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0)))
+        return cycle
+
+    def bring_up(self) -> None:
+        for node, routes in ROUTES.items():
+            for lid, port in routes.items():
+                self.write(node, lft_address(lid), port)
+        for lid in range(1, 5):
+            self.write(lid + 1, node_address(NodeRegister.LID), lid)
+        ends = [(end, pitch) for link, pitch in zip(LINKS, self.pitches, strict=True) for end in (link[:2], link[2:])]
+        for (node, port), pitch in ends:
+            self.write(node, port_address(port, PortRegister.WIDTH), LinkWidth.X1 if pitch == 4 else LinkWidth.X4)
+            self.write(node, port_address(port, PortRegister.FCP_PERIOD), (1 << 24) - 1)
+        for state, cycle in ((PortState.ARMED, 500), (PortState.ACTIVE, 1000)):
+            self._next = max(self._next, cycle)
+            for (node, port), _ in ends:
+                self.write(node, port_address(port, PortRegister.STATE), state)
+
+    def change_keys(self, cycle: int, *, often: int) -> None:
+        """About a cycle, at any port."""
+        rng = self.rng
+        for at in sorted(rng.randrange(cycle, cycle + 150) for _ in range(often)):
+            node, port = rng.choice(SWITCHES), rng.randrange(1, 4)
+            if rng.random() < 0.2:
+                entry, value = -1, rng.choice([0, 1, 2, 3, 4, 8, 15])
+                address = port_address(port, PortRegister.PARTITION)
+            else:
+                entry, value = rng.randrange(TABLE), rng.choice(P_KEYS)
+                address = p_key_address(port, entry)
+            given = self.write(node, address, value, at)
+            self.registers.write(node, port, entry, Write(given + 2, value))
+
+    def packet(self, source: int, target: int) -> tuple[int, ...]:
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.1:
+            return raw(source, target, payload=4 * rng.randrange(2, 40), ipv6=rng.random() < 0.5)
+        words = iba(
+            source,
+            target,
+            rng.choice(P_KEYS),
+            payload=4 * rng.choice([0, 0, 1, 2, rng.randrange(60)]),
+            grh=kind > 0.6,
+            seed=rng.randrange(1 << 30),
+        )
+        if kind > 0.95:  # a GRH, and then nothing that could be a BTH
+            n = rng.randrange(6, 16)
+            words = words[0], words[1] & ~0x7FF_0000 | n << 16, *words[2:n]
+        return words
+
+    def damage(self, cycle: int, path: list[tuple[int, int]], n: int) -> tuple[int, Injection]:
+        """A bit of a row from 2 on, on one of the links to a switch, its direction."""
+        rng = self.rng
+        place = rng.randrange(len(path) - 1)
+        row = rng.choice([2, 3, rng.randrange(2, n + 1), rng.randrange(max(2, n - 2), n + 1)])
+        flip = 8 << 32 if rng.random() < 0.4 else 1 << rng.randrange(8, 32)
+        injection = Injection(Trigger.DATA, row, row, flip=flip)
+        self._next = max(self._next, cycle)
+        link, direction = path[place]
+        operation = Control(self._next, Operation.INJECT, link << 1 | direction, injection.args())
+        self.controls.append(operation)
+        self._next += 1
+        return place, injection
+
+    def of(self, kind: Kind, source: int, since: int) -> list[Record]:
+        return [
+            one
+            for one in self.records
+            if one.kind == kind and one.source == source and since <= one.cycle < since + GAP
+        ]
+
+
+def path_of(source: int, target: int) -> list[tuple[int, int]]:
+    """Link and direction of each hop from an adapter to another one."""
+    path = [(source - 1, 1)]
+    if (source < 3) != (target < 3):
+        path.append((4, 0 if source < 3 else 1))
+    return [*path, (target - 1, 0)]
+
+
+@pytest.mark.parametrize("forwarding", ["cut-through", "store-and-forward"])
+def test_verdicts_and_cycles_are_those_of_the_contract(forwarding: str) -> None:
+    for _ in range(4):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}")
+        run_and_compare(Campaign(seed, forwarding))
+
+
+def run_and_compare(campaign: Campaign) -> None:
+    campaign.bring_up()
+    rng = campaign.rng
+    campaign.change_keys(1500, often=60)
+    plans = []
+    for place in range(PACKETS):
+        cycle = READY + GAP * place
+        source, target = rng.sample(range(1, 5), 2)
+        words = campaign.packet(source, target)
+        path = path_of(source, target)
+        damage = campaign.damage(cycle - 100, path, len(words)) if rng.random() < 0.3 else None
+        campaign.posts.append(Post.of_words(cycle, source + 1, 0, words))
+        campaign.change_keys(cycle + rng.choice([0, len(words), 4 * len(words)]), often=WRITES)
+        plans.append((cycle, words, path, damage))
+    fabric = Fabric(campaign.parameters, campaign.controls, campaign.posts)
+    campaign.records += fabric.run(READY + GAP * PACKETS)
+    damages: dict[tuple[int, int], Injection] = {}  # armed on a link and direction
+    for cycle, words, path, damage in plans:
+        if damage is not None:
+            damages[path[damage[0]]] = damage[1]
+        compare(campaign, cycle, words, path, damages)
+    for node in SWITCHES:
+        for port in (1, 2, 3):
+            source = port_source(node, port)
+            records = [one for one in campaign.records if one.source == source]
+            taken = sum(RxData.blocks.read(one) for one in records if one.kind == Kind.RX_DATA)
+            last = [one for one in records if one.kind == Kind.TX_FCP][-1]
+            assert (TxFcp.fccl.read(last) - taken) % 4096 == campaign.parameters.nodes["sw1"].buffer_blocks
+
+
+def compare(
+    campaign: Campaign,
+    cycle: int,
+    words: tuple[int, ...],
+    path: list[tuple[int, int]],
+    damages: dict[tuple[int, int], Injection],
+) -> None:
+    """Follow a packet from switch to switch."""
+    link, direction = path[0]
+    first = campaign.of(Kind.TX_DATA, port_source(LINKS[link][2], 1), cycle)
+    assert len(first) == 1
+    n = len(words)
+    stream = b"\0" + b"".join(word.to_bytes(4, "big") for word in words)
+    rows = tuple(int.from_bytes(stream[4 * row : 4 * row + 4], "big") for row in range(n))
+    row_0 = TxData.first_cycle.read(first[0]) + campaign.flights[link]
+    packet: OnLink | None = OnLink(n, words[0] >> 16 & 3, rows, n, row_0, campaign.pitches[link])
+    for (link, direction), (following, _) in pairwise(path):
+        a, a_port, b, b_port = LINKS[link]
+        node, into = (a, a_port) if direction else (b, b_port)
+        out = LINKS[following][1] if LINKS[following][0] == node else LINKS[following][3]
+        received = campaign.of(Kind.RX_DATA, port_source(node, into), cycle)
+        if packet is None:
+            assert not received
+            return
+        if (link, direction) in damages:
+            injection = damages.pop((link, direction))
+            packet = packet.damaged(injection)
+            injected = campaign.of(Kind.INJECT, link_source(link, direction), cycle)
+            assert [Inject.row.read(one) for one in injected] == (
+                [injection.first] if injection.first <= packet.k else []
+            )
+        pitch = campaign.pitches[following]
+        passed = passage(campaign.registers, node, into, out, packet, pitch, campaign.forwarding != "cut-through")
+        assert [(one.cycle, RxData.verdict.read(one), RxData.end_row.read(one)) for one in received] == [
+            (packet.at(packet.k) + 2, passed.verdict, packet.k)
+        ], cycle
+        left = campaign.of(Kind.TX_DATA, port_source(node, out), cycle)
+        scrapped = campaign.of(Kind.SCRAP, port_source(node, out), cycle)
+        if passed.joins is None:
+            assert not left + scrapped, cycle
+            return
+        leaves = sent(packet, passed, pitch, campaign.flights[following])
+        assert len(scrapped) == (leaves is None)
+        assert [TxData.first_cycle.read(one) + campaign.flights[following] for one in left] == (
+            [] if leaves is None else [leaves.row_0]
+        ), cycle
+        packet = leaves
