@@ -12,7 +12,7 @@ __all__ = ["cycles_to", "of_request", "of_trap", "steps_of_request"]
 NO_ANSWER = list(range(16))
 
 LONG_IN_SET: dict[int, object] = {
-    SmaAttribute.SWITCH_INFO: {1},
+    SmaAttribute.SWITCH_INFO: {1, 2},
     SmaAttribute.LINEAR_FORWARDING_TABLE: range(16),
     SmaAttribute.SL_TO_VL_MAPPING_TABLE: {0, 1},
     SmaAttribute.PORT_INFO: {4, 8, 9, 10, 13},
@@ -23,14 +23,14 @@ LONG_IN_PMA_SET: dict[int, object] = {
     PmaAttribute.PORT_COUNTERS: range(1, 11),
     PmaAttribute.PORT_COUNTERS_EXTENDED: {3, 5, 7, 9},
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
-    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1},
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
 LONG_FOR_PMA_ANSWER: dict[int, object] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
     PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 10),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
-    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1},
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
 OF_SWITCHES = (SmaAttribute.SWITCH_INFO, SmaAttribute.LINEAR_FORWARDING_TABLE)
 
