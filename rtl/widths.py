@@ -8,17 +8,21 @@ from wire.packet import BLOCK_BYTES
 from wire.port_info import PORT_INFO
 from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.symbols import LANES
+from wire.trace import Discard
 
 __all__ = [
     "CREDIT_BITS",
     "FREE_BITS",
     "INDEX_BITS",
     "LENGTH_BITS",
+    "LIFE_BITS",
     "NEED_BITS",
     "PORT_BITS",
+    "REASON_BITS",
     "ROW_BITS",
     "SLOT_BITS",
     "SL_BITS",
+    "STALL_COUNT_BITS",
     "VL_BITS",
     "VL_LIMIT_BITS",
     "VL_WEIGHT_BITS",
@@ -47,6 +51,11 @@ VL_WEIGHT_BITS: Final = VL_ARBITRATION_ENTRY["weight"].width
 
 VL_LIMIT_BITS: Final = PORT_INFO["vl_high_limit"].width
 
+LIFE_BITS: Final = PORT_INFO["hoq_life"].width
+"""The exponent of a time limit."""
+
+STALL_COUNT_BITS: Final = PORT_INFO["vl_stall_count"].width
+
 CREDIT_BITS: Final = FLOW_CONTROL["fccl"].width
 """All counts of blocks on the wires are modulo 4096."""
 
@@ -55,3 +64,6 @@ FREE_BITS: Final = CREDIT_BITS + 1
 
 PORT_BITS: Final = 7
 """A port's number, 0 for the management port; at most 64."""
+
+REASON_BITS: Final = max(Discard).bit_length()
+"""Why a packet is discarded (`wire.trace.Discard`)."""

@@ -20,6 +20,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.time_limits import STAMP_BITS, LifeClock
 from rtl.link.packet_check import StoreRow
 from rtl.restoration import restored_write_port
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
@@ -96,9 +97,10 @@ class BufferReadSignature(wiring.Signature):
         next: the block behind `block` in its packet.
         bad, end: if `block` is the first of its packet, and the packet has ended: it is bad; its last
             block. `bad` is 0 before.
+        ended, stamp: if there are stamps: `block` being such a block, the packet has ended; when.
     """
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, *, stamped: bool) -> None:
         super().__init__(
             {
                 "block": In(bits),
@@ -107,6 +109,7 @@ class BufferReadSignature(wiring.Signature):
                 "next": Out(bits),
                 "bad": Out(1),
                 "end": Out(bits),
+                **({"ended": Out(1), "stamp": Out(STAMP_BITS)} if stamped else {}),
             }
         )
 
@@ -114,23 +117,31 @@ class BufferReadSignature(wiring.Signature):
 class Buffer(wiring.Component):
     """Rows of one input's packets (docs/pipeline.md, section 3.4).
 
+    Args:
+        pools: blocks of each slot.
+        readers: how many there are.
+        stamped: packets get a stamp when they end (section 7.2).
+
     Members:
         fill: packets to be stored.
         first: the first block of the packet being written, from the cycle after its row 0 on.
         reads: one interface for each reader.
         release: a packet's blocks return; seen in `free` in the next cycle.
+        clock: what the stamps are of.
     """
 
-    def __init__(self, pools: Sequence[int], readers: int) -> None:
+    def __init__(self, pools: Sequence[int], readers: int, *, stamped: bool) -> None:
         self.pools = tuple(pools)
+        self.stamped = stamped
         self.blocks = sum(pools) + len(pools)
         self.bits = block_bits(pools)
         super().__init__(
             {
                 "fill": In(FillSignature(len(self.pools))),
                 "first": Out(self.bits),
-                "reads": Out(BufferReadSignature(self.bits)).array(readers),
+                "reads": Out(BufferReadSignature(self.bits, stamped=stamped)).array(readers),
                 "release": In(release_layout(self.bits)),
+                **({"clock": In(LifeClock)} if stamped else {}),
             }
         )
 
@@ -182,7 +193,8 @@ class Buffer(wiring.Component):
         m.d.comb += store.eq(write.valid & (write.accepted | (write.index[1:] == 0)))
 
         # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
-        verdict_layout = data.StructLayout({"bad": 1, "end": bits})
+        stamp = {"ended": 1, "stamp": STAMP_BITS} if self.stamped else {}
+        verdict_layout = data.StructLayout({"bad": 1, "end": bits, **stamp})
         m.submodules.verdicts = verdicts = Memory(
             shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
         )
@@ -193,6 +205,8 @@ class Buffer(wiring.Component):
             judge.data.bad.eq(~write.first & write.bad),
             judge.data.end.eq(block),
         ]
+        if self.stamped:
+            m.d.comb += [judge.data.ended.eq(~write.first), judge.data.stamp.eq(self.clock.now)]
 
         self._connect_readers(m, store, block, judge)
         self._keep_pools(m, link)
@@ -226,6 +240,11 @@ class Buffer(wiring.Component):
                 reader.bad.eq(verdict_port.data.bad & ~judged),
                 reader.end.eq(verdict_port.data.end),
             ]
+            if self.stamped:
+                m.d.comb += [
+                    reader.ended.eq(verdict_port.data.ended & ~judged),
+                    reader.stamp.eq(verdict_port.data.stamp),
+                ]
 
     def _keep_pools(self, m: Module, link: Any) -> None:
         """A release appends its chain to its pool's free list."""

@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
+from rtl.crossing.causes import CAUSE_BITS
 from rtl.crossing.crossbar import Crossbar, Scrapped
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.crossing.matcher import Matcher
@@ -33,6 +34,7 @@ def connect_crossing(
     ports: Sequence[LinkPort],
     sinks: Sequence[Any],
     taking: Sequence[ValueLike] | None = None,
+    life: ValueLike | None = None,
 ) -> Crossbar:
     """Everything between INPUTS and the outputs: PORTS first, then SINKS.
 
@@ -41,20 +43,19 @@ def connect_crossing(
         inputs: of `InputSignature`.
         sinks: of `SinkSignature`.
         taking: of each slot the mask of the outputs that take its packets at all; by default all do.
+        life: a switch's `LifeLimit`: what goes to its ports has time limits.
 
     Returns:
         The crossbar, for what it scraps.
     """
     vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
-    outputs = [Output(vls) for _ in ports]
+    outputs = [Output(vls, limited=life is not None) for _ in ports]
     m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
     m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls)
     phase, wide = Signal(2), Signal(count)
     facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))
-    swallows = [Signal(data.ArrayLayout(vls + 1, len(ports)), name=f"swallows_{ago}") for ago in (1, 2)]
+    causes = Signal(data.ArrayLayout(CAUSE_BITS, len(ports)))
     m.d.sync += phase.eq(phase + 1)
-    m.d.sync += [swallows[0][o].eq(facts[o].swallows) for o in range(len(ports))]
-    m.d.sync += swallows[1].eq(swallows[0])
     m.d.comb += wide.eq(Cat(*(port.sending.wide for port in ports), *(1 for _ in sinks)))
 
     # From the inputs: requests to the matcher, which grants them, and rows to the crossbar.
@@ -67,7 +68,7 @@ def connect_crossing(
             matcher.requests[number].eq(requests),
             side.phase.eq(phase),
             side.wide.eq(wide),
-            side.swallows.eq(swallows[1]),
+            side.causes.eq(causes),
             side.heads.facts.eq(facts),
             side.heads.grant_output.eq(matcher.output_of[number]),
             side.heads.grant_slots.eq(matcher.slot_of),
@@ -78,11 +79,12 @@ def connect_crossing(
             for place, value in zip((crossbar.to_output, crossbar.slots, crossbar.rows), reader, strict=True):
                 m.d.comb += place[source].eq(value)
             source += 1
-    held, busy, visible = Signal(count), Signal(count), Signal(count)
+    held, busy = Signal(count), Signal(count)
+    visible = Signal(data.ArrayLayout(count, vls + 1))
     m.d.comb += [
         held.eq(any_of(side.holds for side in inputs)),
         busy.eq(any_of(side.busy for side in inputs)),
-        visible.eq(any_of(side.heads.visible for side in inputs)),
+        *(visible[slot].eq(any_of(side.heads.visible[slot] for side in inputs)) for slot in range(vls + 1)),
         matcher.outputs_available.eq(Cat(side.available for side in (*outputs, *sinks))),
         matcher.urgent.eq(Cat(port.sending.credits.urgent for port in ports)),
         matcher.changed.eq(Cat(port.sending.credits.changed for port in ports)),
@@ -99,10 +101,16 @@ def connect_crossing(
             output.phase.eq(phase),
             output.held.eq(held[o]),
             output.busy.eq(busy[o]),
-            output.head.eq(visible[o]),
+            output.heads.eq(Cat(visible[slot][o] for slot in range(vls + 1))),
             output.flow_control.eq(matcher.flow_control[o]),
+            output.granted.eq(matcher.granted[o]),
+            output.slot.eq(matcher.slots_granted[o]),
             facts[o].eq(output.facts),
+            causes[o].eq(output.cause),
         ]
+        if life is not None:
+            connect(m, port.time_limits, output.time_limits)
+            m.d.comb += output.life.eq(life)
     for o, sink in enumerate(sinks, start=len(ports)):
         m.d.comb += [
             sink.taken.eq(held[o]),

@@ -49,11 +49,12 @@ class FifoQueues(InputQueues):
                     to_output[queue].eq(1 << queues.keys[queue].output),
                     to_slot[queue].eq(1 << queues.keys[queue].slot),
                 ]
-        m.d.comb += heads.visible.eq(any_of(to_output))
         for slot in range(slots):
-            m.d.comb += heads.requests[slot].eq(
-                any_of(Mux(ready[queue] & to_slot[queue][slot], to_output[queue], 0) for queue in range(slots))
-            )
+            heads_of_slot = [Mux(to_slot[queue][slot], to_output[queue], 0) for queue in range(slots)]
+            m.d.comb += [
+                heads.visible[slot].eq(any_of(heads_of_slot)),
+                heads.requests[slot].eq(any_of(Mux(ready[queue], heads_of_slot[queue], 0) for queue in range(slots))),
+            ]
 
         # Grant: of the queues with a head for it, each data VL's in turn.
         m.submodules.turn = turn = RotatingChoice(vls)

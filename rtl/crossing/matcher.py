@@ -28,6 +28,7 @@ class Grant(wiring.Component):
         slot: its slot, one-hot, whenever there is an offer.
         flow_control: a flow control packet is sent instead.
         accepted: the input that accepts, one-hot, or none.
+        granted, slot_granted: in the cycle before some input accepted, and this slot, one-hot; else that is anything.
         vl_arbitration: of the port.
     """
 
@@ -45,6 +46,8 @@ class Grant(wiring.Component):
                 "slot": Out(vls + 1),
                 "flow_control": Out(1),
                 "accepted": In(inputs),
+                "granted": Out(1),
+                "slot_granted": Out(vls + 1),
                 **({"vl_arbitration": In(VlArbitrationSignature)} if of_port else {}),
             }
         )
@@ -57,16 +60,16 @@ class Grant(wiring.Component):
         if isinstance(vl_arbiter, VlArbiter):
             connect(m, flipped(self.vl_arbitration), vl_arbiter.port)
         accepted = Signal(self.inputs)
-        slot_before = Signal(vls + 1)
         places = Signal(data.ArrayLayout(self.inputs, vls + 1))  # each slot's turn among the inputs
-        m.d.sync += [accepted.eq(self.accepted), slot_before.eq(self.slot)]
+        m.d.sync += [accepted.eq(self.accepted), self.slot_granted.eq(self.slot)]
+        m.d.comb += self.granted.eq(accepted.any())
         place_behind = behind(m, accepted)
         for slot in range(vls + 1):
-            with m.If(accepted.any() & slot_before[slot]):
+            with m.If(self.granted & self.slot_granted[slot]):
                 m.d.sync += places[slot].eq(place_behind)
         m.d.comb += [
-            vl_arbiter.serve.eq(accepted.any() & ~slot_before[vls]),
-            vl_arbiter.served.eq(slot_before[:vls]),
+            vl_arbiter.serve.eq(self.granted & ~self.slot_granted[vls]),
+            vl_arbiter.served.eq(self.slot_granted[:vls]),
         ]
 
         # The input is chosen for VL15 and for data at the same time as between the two.
@@ -105,6 +108,7 @@ class Matcher(wiring.Component):
         output_of: for each input the output that it sends to, one-hot, or none.
         slot_of: for each output its slot, one-hot; anything if it is not matched.
         flow_control: mask of outputs that send a flow control packet.
+        granted: mask of outputs that were matched in the cycle before; slots_granted: for each of them its slot then.
     """
 
     def __init__(self, inputs: int, outputs: int, ports: int, vls: int) -> None:
@@ -125,6 +129,8 @@ class Matcher(wiring.Component):
                 "output_of": Out(data.ArrayLayout(outputs, inputs)),
                 "slot_of": Out(data.ArrayLayout(slots, outputs)),
                 "flow_control": Out(outputs),
+                "granted": Out(outputs),
+                "slots_granted": Out(data.ArrayLayout(slots, outputs)),
             }
         )
 
@@ -148,6 +154,8 @@ class Matcher(wiring.Component):
                 grant.accepted.eq(Cat(accept.chosen[number] for accept in accepts)),
                 self.flow_control[number].eq(grant.flow_control),
                 self.slot_of[number].eq(grant.slot),
+                self.granted[number].eq(grant.granted),
+                self.slots_granted[number].eq(grant.slot_granted),
             ]
         for number, accept in enumerate(accepts):
             m.submodules[f"accept_{number}"] = accept

@@ -1,13 +1,20 @@
 """The output side of a port as inputs and matcher see it (docs/pipeline.md, sections 7 and 8)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from itertools import pairwise
 
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.crossing.causes import CAUSE_BITS, NOT_SWALLOWED, cause_of
 from rtl.crossing.eligibility import room_of, send_facts_layout
+from rtl.crossing.head_of_queue import HeadOfQueue
+from rtl.crossing.time_limits import LifeLimit
 from rtl.link.port import SendingSignature
+from rtl.registers.port_registers import TimeLimitsSignature
 from rtl.widths import CREDIT_BITS
 from wire.codes import PortState
+from wire.trace import Discard
 
 __all__ = ["Output"]
 
@@ -22,18 +29,25 @@ _FLOW_CONTROL_X1 = 4
 class Output(wiring.Component):
     """What one port's transmit side lets inputs send.
 
+    Args:
+        vls: data VLs.
+        limited: it is a switch's, and has time limits.
+
     Members:
         phase: the cycle modulo 4.
         port: what the port lets be sent, and whether it waits: section 8.3, except for the state.
         facts: of the cycle before, what heads must know for the next, see `send_facts_layout`.
         held: a reader holds this output. `busy`: a reader is serving it.
-        head: some input has a visible head for it.
+        heads: mask of the slots for which some input has a visible head for it.
         available: it takes a grant in this cycle.
         flow_control: it sends a flow control packet, granted in this cycle.
+        granted, slot: a packet was granted in the cycle before, on this slot, one-hot. `cause`: why it is swallowed.
+        time_limits, life: its own, and the switch's.
     """
 
-    def __init__(self, vls: int) -> None:
+    def __init__(self, vls: int, *, limited: bool) -> None:
         self.vls = vls
+        self.limited = limited
         super().__init__(
             {
                 "phase": In(2),
@@ -41,19 +55,24 @@ class Output(wiring.Component):
                 "facts": Out(send_facts_layout(vls)),
                 "held": In(1),
                 "busy": In(1),
-                "head": In(1),
+                "heads": In(vls + 1),
                 "available": Out(1),
                 "flow_control": In(1),
+                "granted": In(1),
+                "slot": In(vls + 1),
+                "cause": Out(CAUSE_BITS),
+                **({"time_limits": In(TimeLimitsSignature), "life": In(LifeLimit)} if limited else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Facts, availability, waiting."""
+        """Facts, causes, availability, waiting."""
         m = Module()
         port, credits = self.port, self.port.credits
         active = port.state == PortState.ACTIVE
         deferred = port.state == PortState.ACTIVE_DEFER
-        swallows = Cat(~active.replicate(self.vls) | ~port.operational, deferred | (port.state == PortState.DOWN))
+        inactive = Cat(~active.replicate(self.vls) | ~port.operational, deferred | (port.state == PortState.DOWN))
+        swallows = inactive | self._find_causes(m, inactive)
         m.d.sync += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
         for vl in range(self.vls):
             credit = (credits.cl[vl] - credits.tbs[vl])[:CREDIT_BITS]
@@ -68,7 +87,36 @@ class Output(wiring.Component):
             m.d.sync += taken.eq(Mux(port.wide, (1 << _FLOW_CONTROL_X4) - 1, (1 << _FLOW_CONTROL_X1) - 1))
         m.d.comb += [
             self.available.eq(~self.held & ~taken[0] & in_pace),
-            port.waiting.eq(self.head & ~self.busy),
+            port.waiting.eq(self.heads.any() & ~self.busy),
             credits.grant.eq(self.flow_control),
         ]
         return m
+
+    def _find_causes(self, m: Module, inactive: Value) -> Value:
+        """Why a packet is swallowed, the first reason that applies; returns the mask of slots beyond their limits."""
+        causes: list[tuple[str, Value, Value]] = [("inactive", inactive, Const(cause_of(Discard.INACTIVE)))]
+        beyond: Value = Const(0, self.vls)
+        if self.limited:
+            m.submodules.head_of_queue = head_of_queue = HeadOfQueue(self.vls)
+            connect(m, flipped(self.time_limits), head_of_queue.limits)
+            m.d.comb += [
+                head_of_queue.life.eq(self.life),
+                head_of_queue.heads.eq(self.heads),
+                head_of_queue.granted.eq(Mux(self.granted, self.slot, 0)),
+                head_of_queue.discarded.eq(self.cause == cause_of(Discard.HOQ_LIFE)),
+            ]
+            limit = Mux(head_of_queue.binding, cause_of(Discard.HOQ_LIFE), cause_of(Discard.LIFE_TIME))
+            causes.append(("stalled", head_of_queue.stalled, Const(cause_of(Discard.STALLED))))
+            causes.append(("expired", head_of_queue.expired, limit))
+            beyond = head_of_queue.stalled | head_of_queue.expired
+        cause: Value = Const(NOT_SWALLOWED, CAUSE_BITS)
+        for name, slots, applies in reversed(causes):
+            cause = Mux(self._granted_one_of(m, name, slots), applies, cause)
+        m.d.comb += self.cause.eq(cause)
+        return beyond
+
+    def _granted_one_of(self, m: Module, name: str, slots: Value) -> Value:
+        """The packet granted is on one of these slots: they are as its head saw them at g-2, this is g+1."""
+        seen = [Signal(len(slots), name=f"{name}_{ago}") for ago in (1, 2, 3)]
+        m.d.sync += [after.eq(before) for before, after in pairwise([slots, *seen])]
+        return (seen[-1] & self.slot).any()

@@ -53,7 +53,7 @@ class HeadsSignature(wiring.Signature):
 
     Members:
         facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
-        visible: mask of outputs for which a head is visible.
+        visible: for each slot, the mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go if
             input and output were available; anything for an output granted in the cycle before.
         grant_output: one-hot, the output granted in this cycle (g); none if 0.
@@ -64,7 +64,7 @@ class HeadsSignature(wiring.Signature):
         super().__init__(
             {
                 "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
-                "visible": Out(outputs),
+                "visible": Out(data.ArrayLayout(outputs, vls + 1)),
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "grant_output": In(outputs),
                 "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),

@@ -1,12 +1,15 @@
 """A reader: takes one granted packet at a time out of the buffer (docs/pipeline.md, section 8.1)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
+from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
 from rtl.crossing.descriptions import description_layout, length_of
-from rtl.widths import LENGTH_BITS, ROW_BITS
+from rtl.crossing.time_limits import LifeClock, outlived
+from rtl.widths import LENGTH_BITS, REASON_BITS, ROW_BITS
+from wire.trace import Discard
 
 __all__ = ["PassingRow", "Reader", "job_layout"]
 
@@ -17,9 +20,9 @@ _X1_PHASE = 1
 def job_layout(block_bits: int, vls: int) -> data.StructLayout:
     """What is known of a granted packet at once: its first block, its slot at its output, the output's width (4X).
 
-    `swallowed`: its output's port may not send it, for another reason than its length.
+    `cause`: why its output swallows it, for another reason than its length or its life time.
     """
-    return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1, "swallowed": 1})
+    return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1, "cause": CAUSE_BITS})
 
 
 PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
@@ -28,13 +31,19 @@ more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
 with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
-it is swallowed, and then `bad` that it is oversize. Lane 0 of row 0, where nothing but SDP can be, holds the packet's
-blocks. `n` is the packet's PktLen, for the trace.
+it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed the
+reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
 """
 
 
 class Reader(wiring.Component):
     """Reads one packet row by row.
+
+    Args:
+        block_bits: bits of a block's number.
+        outputs: how many there are.
+        vls: data VLs.
+        aging: data for so many of them, from the first on, have a life time.
 
     Members:
         phase: the cycle modulo 4.
@@ -49,12 +58,14 @@ class Reader(wiring.Component):
             slot there.
         row: that row in the cycle after.
         release: a request from cycle y on until `released`.
+        clock: of life time.
     """
 
-    def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
+    def __init__(self, block_bits: int, outputs: int, vls: int, aging: int) -> None:
         self.block_bits = block_bits
         self.outputs = outputs
         self.vls = vls
+        self.aging = aging
         self.job_layout = job_layout(block_bits, vls)
         super().__init__(
             {
@@ -67,12 +78,13 @@ class Reader(wiring.Component):
                 "stays_available": Out(1),
                 "busy": Out(outputs),
                 "leaves": Out(outputs),
-                "memory": In(BufferReadSignature(block_bits)),
+                "memory": In(BufferReadSignature(block_bits, stamped=aging > 0)),
                 "to_output": Out(outputs),
                 "slot": Out(range(vls + 1)),
                 "row": Out(PassingRow),
                 "release": Out(release_layout(block_bits)),
                 "released": In(1),
+                **({"clock": In(LifeClock)} if aging else {}),
             }
         )
 
@@ -87,7 +99,7 @@ class Reader(wiring.Component):
         fresh = Signal()  # this is g+1
         described = Signal()  # this is g+2
         m.d.sync += [fresh.eq(self.grant), described.eq(fresh)]
-        job, wide, description, words = self._packet(m, fresh, described)
+        job, job_kept, description, words = self._packet(m, fresh, described)
         is_data = job.slot != self.vls
         too_long = Signal()
 
@@ -104,7 +116,7 @@ class Reader(wiring.Component):
         last_read = Signal()
         m.d.comb += [
             block.eq(Mux(fresh, self.job.first, block_kept)),
-            turn.eq(active & (fresh | wide | (self.phase == _X1_PHASE))),
+            turn.eq(active & (fresh | job_kept.wide | (self.phase == _X1_PHASE))),
             reading.eq(turn & ~end),
             last_read.eq(turn & final_due),
             memory.block.eq(block),
@@ -142,18 +154,20 @@ class Reader(wiring.Component):
                 first.eq(fresh),
                 final.eq(final_due),
             ]
+        too_old = self._is_too_old(served) & is_data
         m.d.comb += [
             scrap.eq(passing & first & memory.bad),
             too_long.eq(description.oversize & is_data),
-            swallowed.eq(passing & first & ~memory.bad & (job.swallowed | too_long)),
+            swallowed.eq(passing & first & ~memory.bad & (job_kept.cause.any() | too_long | too_old)),
             early.eq(passing & ~first & ~final & memory.stored.last),
             end.eq(scrap | swallowed | early),
             self.row.valid.eq(passing),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
-            self.row.bad.eq(Mux(first, scrap | too_long, memory.stored.bad & (final | memory.stored.last))),
+            self.row.bad.eq(Mux(first, scrap, memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
-        self._fill_row(m, described)
+        reason = self._reason(job_kept.cause, too_long, too_old)
+        self._fill_row(m, described, Mux(swallowed, reason, self.description.need))
 
         # What comes behind the last read.
         turn_follows = Signal()
@@ -167,11 +181,11 @@ class Reader(wiring.Component):
         self._give_back(m, last_read | end, job.first, last, description)
         return m
 
-    def _packet(self, m: Module, fresh: Value, described: Value) -> tuple[data.View, Value, data.View, Signal]:
-        """The packet's job, whether its output is 4X, the rest of it, and its length.
+    def _packet(self, m: Module, fresh: Value, described: Value) -> tuple[data.View, data.View, data.View, Signal]:
+        """The packet's job, the same of the cycle before, the rest of it, and its length.
 
-        The width is that of the cycle before, and the length is not needed before g+3: the shortest packet has more
-        rows than that.
+        Its width and cause are not needed before g+2, and the length not before g+3: the shortest packet has more rows
+        than that.
         """
         job = Signal(self.job_layout)
         job_kept = Signal(self.job_layout)
@@ -187,12 +201,24 @@ class Reader(wiring.Component):
             description_kept.eq(description),
             words.eq(length_of(description)),
         ]
-        return job, job_kept.wide, description, words
+        return job, job_kept, description, words
 
-    def _fill_row(self, m: Module, described: Value) -> None:
+    def _is_too_old(self, served: Value) -> Value:
+        """Data for this output would be over its life time, in cycle x_0 + 1."""
+        if not self.aging:
+            return Const(0, 1)
+        return served[: self.aging].any() & self.memory.ended & outlived(self.clock, self.memory.stamp)
+
+    def _reason(self, cause: Value, too_long: Value, too_old: Value) -> Value:
+        """The first that applies."""
+        inactive = cause == cause_of(Discard.INACTIVE)
+        of_output = Mux(too_old & ~inactive, Discard.LIFE_TIME, reason_of(cause))
+        return Mux(too_long, Discard.NEIGHBOR_MTU, of_output)[:REASON_BITS]
+
+    def _fill_row(self, m: Module, described: Value, in_place_of_sdp: Value) -> None:
         """The row as stored, except what crosses in place of SDP."""
         stored = self.memory.stored.data
-        m.d.comb += self.row.data.eq(Cat(stored[:24], Mux(described, self.description.need, stored[24:])))
+        m.d.comb += self.row.data.eq(Cat(stored[:24], Mux(described, in_place_of_sdp, stored[24:])))
 
     def _become_available(self, m: Module, is_over: Value, served: Value) -> None:
         """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""

@@ -8,10 +8,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
+from rtl.crossing.causes import CAUSE_BITS
 from rtl.crossing.descriptions import Descriptions
 from rtl.crossing.fifo import FifoQueues
 from rtl.crossing.queueing import HeadsSignature, routed_layout
 from rtl.crossing.reader import PassingRow, Reader
+from rtl.crossing.time_limits import LifeClock
 from rtl.crossing.voq import VirtualOutputQueues
 from rtl.rotation import any_of, lowest, number_of, select
 
@@ -25,8 +27,7 @@ class InputSignature(wiring.Signature):
         phase: the cycle modulo 4.
         heads: what the heads of its queues ask for and get; a request is granted only if `available`.
         granted: there is a grant in this cycle.
-        swallows: of each output that needs credits, the slots of which packets granted in the cycle before are
-            swallowed.
+        causes: of each output that needs credits, why the packet granted in the cycle before is swallowed.
         wide: mask of 4X outputs.
         available: some reader is.
         busy: mask of the outputs being served, see `Reader`.
@@ -40,7 +41,7 @@ class InputSignature(wiring.Signature):
                 "phase": In(2),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
                 "granted": In(1),
-                "swallows": In(data.ArrayLayout(vls + 1, credited)),
+                "causes": In(data.ArrayLayout(CAUSE_BITS, credited)),
                 "wide": In(outputs),
                 "available": Out(1, init=1),
                 "busy": Out(outputs),
@@ -61,11 +62,13 @@ class PacketStore(wiring.Component):
         credited: how many of them, from the first on, need credits.
         queueing, readers: see `wire.parameters.SwitchParameters`.
         one_each: there is never more than one packet of a data VL, and none is oversize (with `voq`).
+        aging: its packets have a life time, on their way to outputs that need credits.
 
     Members:
         fill: packets to be stored.
         join, packet: a packet joins its queue (cycle e); the one written last.
         crossing: how they leave.
+        clock: of life time.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class PacketStore(wiring.Component):
         queueing: Literal["voq", "fifo"] = "voq",
         readers: int = 1,
         one_each: bool = False,
+        aging: bool = False,
     ) -> None:
         self.pools = tuple(pools)
         self.outputs = outputs
@@ -84,6 +88,7 @@ class PacketStore(wiring.Component):
         self.queueing = queueing
         self.readers = readers
         self.one_each = one_each
+        self.aging = aging
         self.block_bits = block_bits(self.pools)
         super().__init__(
             {
@@ -91,6 +96,7 @@ class PacketStore(wiring.Component):
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
                 "crossing": Out(InputSignature(outputs, credited, self.vls, readers)),
+                **({"clock": In(LifeClock)} if aging else {}),
             }
         )
 
@@ -98,7 +104,7 @@ class PacketStore(wiring.Component):
         """Buffer, queues, readers, release."""
         m = Module()
         crossing = self.crossing
-        m.submodules.buffer = buffer = Buffer(self.pools, self.readers)
+        m.submodules.buffer = buffer = Buffer(self.pools, self.readers, stamped=self.aging)
         connect(m, flipped(self.fill), buffer.fill)
 
         shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls, self.one_each)
@@ -124,19 +130,19 @@ class PacketStore(wiring.Component):
         ]
 
         # The lowest-numbered available reader takes the head that is granted; where it is follows in the next
-        # cycle, with the width that the output had and whether it swallows, and the rest of it in the one after.
-        readers = [Reader(self.block_bits, self.outputs, self.vls) for _ in range(self.readers)]
+        # cycle, with the width that the output had and why it is swallowed, and the rest of it in the one after.
+        aging = self.credited if self.aging else 0
+        readers = [Reader(self.block_bits, self.outputs, self.vls, aging) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
+        if self.aging:
+            m.d.comb += [buffer.clock.eq(self.clock), *(reader.clock.eq(self.clock) for reader in readers)]
         taker = lowest(m, Cat(reader.available for reader in readers))
         granted_output = Signal(self.outputs)
         wide = Signal(self.outputs)
         m.d.sync += [granted_output.eq(crossing.heads.grant_output), wide.eq(crossing.wide)]
-        swallowed = any_of(
-            crossing.swallows[output] & granted_output[output].replicate(self.vls + 1)
-            for output in range(self.credited)
-        )
+        cause = select(granted_output[: self.credited], [crossing.causes[output] for output in range(self.credited)])
         for number, reader in enumerate(readers):
             m.d.comb += [
                 crossing.to_output[number].eq(reader.to_output),
@@ -148,7 +154,7 @@ class PacketStore(wiring.Component):
                 reader.job.first.eq(queues.granted.first),
                 reader.job.slot.eq(number_of(queues.granted.slot)),
                 reader.job.wide.eq((granted_output & wide).any()),
-                reader.job.swallowed.eq((swallowed & queues.granted.slot).any()),
+                reader.job.cause.eq(cause),
                 reader.description.eq(descriptions.description),
             ]
         m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))

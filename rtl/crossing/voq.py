@@ -46,7 +46,7 @@ class VirtualOutputQueues(InputQueues):
                         swallowed |= oversize
                     goes &= ~(swallowed & queues.arriving[queue])
                 m.d.sync += heads.requests[slot][output].eq(goes)
-            m.d.comb += heads.visible[output].eq(queues.visible[output * slots :][:slots].any())
+                m.d.comb += heads.visible[slot][output].eq(queues.visible[queue])
 
         m.d.comb += [
             queues.take.eq(

@@ -18,13 +18,13 @@ from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
 from rtl.registers.counters import PortCounters
-from rtl.registers.port_registers import ListEntry, PortRegisters
+from rtl.registers.port_registers import ListEntry, PortRegisters, TimeLimitsSignature
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import Counter, Detail
-from wire.trace import Kind, LinkResult, Verdict
+from wire.trace import Discard, Kind, LinkResult, Verdict
 from wire.trace_layout import RxData, RxFcp, State
 
 __all__ = ["PORT_KINDS", "LinkPort", "SendingSignature", "VlArbitrationSignature"]
@@ -87,6 +87,7 @@ class LinkPort(wiring.Component):
         free: free blocks of each data VL's receive buffer, as visible.
         sending: what the port lets its node send.
         vl_arbitration: what its output's VL arbitration must know, if it has several data VLs.
+        time_limits: what its output's time limits are (kind "switch").
         send: rows from the transmit buffer in cycle x_r + 2.
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
@@ -113,6 +114,7 @@ class LinkPort(wiring.Component):
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "sending": Out(SendingSignature(vls)),
                 "vl_arbitration": Out(VlArbitrationSignature),
+                **({"time_limits": Out(TimeLimitsSignature)} if kind == "switch" else {}),
                 "send": In(SendRow),
                 "state_reported": Out(1),
                 "neighbor_mtu": Out(3),
@@ -129,7 +131,7 @@ class LinkPort(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the port, as a packet passes through it."""
         m = Module()
-        m.submodules.registers = registers = PortRegisters(self._vls, self._mtu)
+        m.submodules.registers = registers = PortRegisters(self._vls, self._mtu, of_switch=self._kind == "switch")
         m.submodules.port_state = port_state = PortStateMachine()
         m.submodules.receiver = receiver = Receiver()
         m.submodules.vcrc = vcrc = VcrcCheck()
@@ -203,6 +205,8 @@ class LinkPort(wiring.Component):
                 self.vl_arbitration.charged.eq(transmitter.sent.any()),
                 self.vl_arbitration.blocks.eq(self.send.need),
             ]
+        if self._kind == "switch":
+            connect(m, registers.time_limits, flipped(self.time_limits))
 
         # Each port has a register of its own for what is on the bus: one for all ports is far from most of them.
         reg = Signal(PortAccess)
@@ -279,6 +283,9 @@ class LinkPort(wiring.Component):
             result = parts.link_packet_check.result
             return result.valid & Cat(result.result == one for one in results).any()
 
+        def discarded(reason: Discard) -> Value:
+            return transmitter.packet_discarded & (transmitter.reason == reason)
+
         # PortRcvErrors and PortRcvSwitchRelayErrors are the sums of their details.
         physical = judged(Verdict.PHYSICAL) | link_judged(LinkResult.MALFORMED, LinkResult.LPCRC)
         malformed = judged(Verdict.LVER, Verdict.LENGTH, Verdict.VL, Verdict.VL15_HEADER)
@@ -321,8 +328,10 @@ class LinkPort(wiring.Component):
             Detail.DLID_MAPPING_ERRORS: relay_errors[0],
             Detail.VL_MAPPING_ERRORS: relay_errors[1],
             Detail.LOOPING_ERRORS: relay_errors[2],
-            Detail.INACTIVE_DISCARDS: transmitter.packet_discarded & ~transmitter.too_long,
-            Detail.NEIGHBOR_MTU_DISCARDS: transmitter.packet_discarded & transmitter.too_long,
+            Detail.INACTIVE_DISCARDS: discarded(Discard.INACTIVE),
+            Detail.NEIGHBOR_MTU_DISCARDS: discarded(Discard.NEIGHBOR_MTU),
+            Detail.LIFE_TIME_DISCARDS: discarded(Discard.LIFE_TIME),
+            Detail.HOQ_LIFE_DISCARDS: discarded(Discard.HOQ_LIFE),
         }
         amounts: dict[Counter | Detail, Value] = {
             Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),

@@ -7,10 +7,11 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.crc import lanes_of, vcrc_step
 from rtl.link.link_packet import FlowControlFields, FlowControlSender
 from rtl.link.row import RowSignature
-from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, SLOT_BITS
+from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
 from wire.crc import VCRC_INIT, VCRC_WIDTH
 from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control, idle_row
+from wire.trace import Discard
 
 __all__ = ["IdleData", "SendRow", "SentRow", "Transmitter"]
 
@@ -53,9 +54,9 @@ SendRow = data.StructLayout(
 """A row of a data packet that goes to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
-packet that is swallowed, `bad` saying that it exceeds the NeighborMTU. `slot`, `n` and `input` (number of the input)
-hold from row 0 to the end row. `need` (blocks) comes with row 0, and means anything with the others. Lane 0 of row 0
-means anything: it goes out as SDP.
+packet that is swallowed. `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
+comes with row 0, or if the packet is swallowed the reason (`wire.trace.Discard`) in its place, and means anything with
+the others. Lane 0 of row 0 means anything: it goes out as SDP.
 """
 
 
@@ -67,6 +68,7 @@ SentRow = data.StructLayout(
         "last": 1,
         "bad": 1,
         "refused": 1,
+        "reason": REASON_BITS,
         "slot": SLOT_BITS,
         "n": LENGTH_BITS,
         "input": PORT_BITS,
@@ -77,8 +79,8 @@ SentRow = data.StructLayout(
 """What passed the transmit stage, while it is on the wires (w_r).
 
 For a data packet: `valid` for each row, sent or refused, with `index`, `first`, `last` and,
-with `last`, `bad`; `refused` once one of its rows was. `link` is set at row 1 of a flow
-control packet of which no row was refused, with its `fields`.
+with `last`, `bad`; `refused` once one of its rows was, and then, with `last`, the `reason`. `link` is set at row 1 of a
+flow control packet of which no row was refused, with its `fields`.
 """
 
 
@@ -95,8 +97,7 @@ class Transmitter(wiring.Component):
         wide, phase: the port is 4X; the cycle modulo 4.
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
-            refused in part or whole; cycle x_e + 2. `too_long`: it exceeds the NeighborMTU. `index` is that of the
-            row in the stage.
+            refused in part or whole, for this `reason`; cycle x_e + 2. `index` is that of the row in the stage.
         tx: the wires.
         on_wires: what `tx` carries.
     """
@@ -115,7 +116,7 @@ class Transmitter(wiring.Component):
                 "sent": Out(vls),
                 "packet_sent": Out(1),
                 "packet_discarded": Out(1),
-                "too_long": Out(1),
+                "reason": Out(REASON_BITS),
                 "index": Out(INDEX_BITS),
                 "tx": Out(RowSignature),
                 "on_wires": Out(SentRow),
@@ -153,7 +154,7 @@ class Transmitter(wiring.Component):
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & ~refused),
             self.packet_discarded.eq(send.valid & send.last & refused),
-            self.too_long.eq(send.first & send.bad),
+            self.reason.eq(Mux(send.first, send.need[:REASON_BITS], Discard.INACTIVE)),
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
@@ -225,6 +226,7 @@ class Transmitter(wiring.Component):
             on_wires.last.eq(send.last),
             on_wires.bad.eq(send.bad),
             on_wires.refused.eq(refused),
+            on_wires.reason.eq(self.reason),
             on_wires.slot.eq(send.slot),
             on_wires.n.eq(send.n),
             on_wires.input.eq(send.input),

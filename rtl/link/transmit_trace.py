@@ -57,5 +57,5 @@ class TransmitTrace(wiring.Component):
         as_sent = {"marked_bad": row.bad, "first_cycle": start, "fingerprint": ~fingerprint_after, "lrh": lrh}
         report(m, self.trace, 0, ends & ~row.refused, TxData, **of_both, **as_sent)
         report(m, self.trace, 1, row.link, TxFcp, op=link.op, vl=link.vl, fctbs=link.fctbs, fccl=link.fccl)
-        report(m, self.trace, 2, ends & row.refused, TxDiscard, **of_both)
+        report(m, self.trace, 2, ends & row.refused, TxDiscard, **of_both, reason=row.reason)
         return m

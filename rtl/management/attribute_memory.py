@@ -22,6 +22,7 @@ from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE
 from wire.sma import SmaAttribute
 from wire.smp import SMP_DATA_BYTES
 from wire.switch_info import SWITCH_INFO
+from wire.time_limits import NO_LIMIT
 
 __all__ = ["BLOCK_WORDS", "SL_TO_VL_WORDS", "AttributeMap", "AttributeMemory"]
 
@@ -91,6 +92,7 @@ class AttributeMap:
         switch_info = SWITCH_INFO.pack(
             linear_fdb_cap=parameters.lft_size,
             linear_fdb_top=parameters.lft_size - 1,
+            life_time_value=NO_LIMIT,
         )
         lft = LINEAR_FORWARDING_TABLE.pack([LFT_NO_ROUTE] * LINEAR_FORWARDING_TABLE.count)
         self._place(SmaAttribute.SWITCH_INFO, _block(switch_info))

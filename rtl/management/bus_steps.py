@@ -53,7 +53,10 @@ _REGISTERS: Final[dict[str, PortRegister | NodeRegister]] = {
     "operational_vls": PortRegister.OPERATIONAL_VLS,
     "local_phy_errors": PortRegister.LOCAL_PHY_ERRORS,
     "overrun_errors": PortRegister.OVERRUN_ERRORS,
+    "hoq_life": PortRegister.HOQ_LIFE,
+    "vl_stall_count": PortRegister.VL_STALL_COUNT,
     "linear_fdb_top": NodeRegister.LINEAR_FDB_TOP,
+    "life_time_value": NodeRegister.LIFE_TIME,
     "link_width_active": PortRegister.WIDTH,
 }
 """The register that a field is written to, or read from."""
@@ -62,6 +65,7 @@ _PORT_INFO_READS: Final = (("link_width_active",), ("port_state", "port_physical
 """The fields that are read for an answer, those of one word in the order of their accesses."""
 
 _OF_ADAPTERS: Final = ("lid", "lmc")
+_OF_SWITCHES: Final = ("hoq_life", "vl_stall_count")
 _OFFSET_BITS: Final = 16
 _Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
@@ -210,7 +214,7 @@ class BusSteps(Stage):
             for names in lists:
                 for place_in_list, name in enumerate(names):
                     register, field = _REGISTERS[name], place(layout[name])
-                    if self._is_switch and name in _OF_ADAPTERS:
+                    if name in (_OF_ADAPTERS if self._is_switch else _OF_SWITCHES):
                         continue
                     of_node = isinstance(register, NodeRegister)
                     with m.Case(SLOT_STEPS * field.word + place_in_list):

@@ -57,6 +57,8 @@ _COUNTERS: Final[Mapping[str, Counter | Detail]] = {
     "port_looping_errors": Detail.LOOPING_ERRORS,
     "port_inactive_discards": Detail.INACTIVE_DISCARDS,
     "port_neighbor_mtu_discards": Detail.NEIGHBOR_MTU_DISCARDS,
+    "port_sw_lifetime_limit_discards": Detail.LIFE_TIME_DISCARDS,
+    "port_sw_hoq_limit_discards": Detail.HOQ_LIFE_DISCARDS,
 }
 """The counters that are kept, by the names of their fields."""
 

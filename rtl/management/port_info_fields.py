@@ -9,6 +9,7 @@ from wire.parameters import NodeParameters, vl_arbitration_entries
 from wire.port_info import ADAPTER_CAPABILITIES, SMA_RESP_TIME, SWITCH_CAPABILITIES
 from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, PortRegister
+from wire.time_limits import NO_LIMIT
 
 __all__ = ["LINK_SPEEDS", "LINK_WIDTHS", "WRITABLE", "PortKind", "at_reset"]
 
@@ -79,6 +80,7 @@ def at_reset(kind: PortKind, parameters: NodeParameters) -> dict[str, int]:
     }
     if kind in _LINK:
         values |= {
+            "hoq_life": NO_LIMIT,
             "local_phy_errors": PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS],
             "overrun_errors": PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS],
             "vl_arbitration_high_cap": vl_arbitration_entries(parameters.vls),

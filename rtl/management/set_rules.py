@@ -30,12 +30,12 @@ PORT_INFO_WRITES: Final = (
     ("lid",),
     ("port_physical_state", "port_state", "lmc"),
     ("neighbor_mtu", "vl_high_limit"),
-    ("operational_vls",),
+    ("operational_vls", "hoq_life", "vl_stall_count"),
     ("local_phy_errors", "overrun_errors"),
 )
 """The fields that are written to registers, those of one word in the order of their accesses."""
 
-SWITCH_INFO_WRITES: Final = (("linear_fdb_top",),)
+SWITCH_INFO_WRITES: Final = (("linear_fdb_top",), ("life_time_value",))
 
 _SWITCH_INFO_STORED: Final = (
     "linear_fdb_top",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
@@ -24,6 +24,7 @@ class NodeRegisters(wiring.Component):
         access: to the node's page; a write is visible in the next cycle, one of a value that does not fit is ignored.
         rdata: two cycles after a read what was visible in the cycle between, else 0.
         lease_second, and of each of the others its name in small letters: the register.
+        written: which of the others is written in this cycle, to be visible in the next.
     """
 
     def __init__(self, ports: int, others: Mapping[NodeRegister, tuple[int, int]]) -> None:
@@ -35,6 +36,7 @@ class NodeRegisters(wiring.Component):
                 "rdata": Out(DATA_BITS),
                 "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
                 **{register.name.lower(): Out(bits, init=init) for register, (bits, init) in others.items()},
+                "written": Out(data.StructLayout({register.name.lower(): 1 for register in others})),
             }
         )
 
@@ -42,11 +44,13 @@ class NodeRegisters(wiring.Component):
         """Registers to write, one constant."""
         m = Module()
         access = self.access
-        written = {register: getattr(self, register.name.lower()) for register in self._others}
-        values = {NodeRegister.NUM_PORTS: Const(self._ports), **written, NodeRegister.LEASE_SECOND: self.lease_second}
+        others = {register: getattr(self, register.name.lower()) for register in self._others}
+        values = {NodeRegister.NUM_PORTS: Const(self._ports), **others, NodeRegister.LEASE_SECOND: self.lease_second}
         writes = access.select & access.write
-        for offset, register in written.items():
-            with m.If(writes & (access.offset == offset) & (access.wdata[len(register) :] == 0)):
+        for offset, register in others.items():
+            written = self.written[offset.name.lower()]
+            m.d.comb += written.eq(writes & (access.offset == offset) & (access.wdata[len(register) :] == 0))
+            with m.If(written):
                 m.d.sync += register.eq(access.wdata)
         with m.If(writes & (access.offset == NodeRegister.LEASE_SECOND) & (access.wdata != 0)):
             m.d.sync += self.lease_second.eq(access.wdata)

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
 from rtl.rotation import select
-from rtl.widths import LENGTH_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
+from rtl.widths import LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
 from wire.parameters import vl_arbitration_entries
@@ -20,8 +20,9 @@ from wire.registers import (
     VL_ARBITRATION_SPAN,
     PortRegister,
 )
+from wire.time_limits import NO_LIMIT
 
-__all__ = ["DurationSignature", "ListEntry", "PortRegisters"]
+__all__ = ["DurationSignature", "ListEntry", "PortRegisters", "TimeLimitsSignature"]
 
 _BITS: Final = {
     PortRegister.FCP_PERIOD: 24,
@@ -36,6 +37,16 @@ _ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
 
 ListEntry = data.StructLayout({"write": 1, "high": 1, "number": _ENTRY_BITS, "vl": VL_BITS, "weight": VL_WEIGHT_BITS})
 """A write of this entry of the high or the low list of VL arbitration, in this cycle."""
+
+
+TimeLimitsSignature = wiring.Signature(
+    {"hoq_life": Out(LIFE_BITS, init=NO_LIMIT), "vl_stall_count": Out(STALL_COUNT_BITS), "written": Out(1)}
+)
+"""The time limits of a switch's port, seen from their registers.
+
+Members:
+    hoq_life, vl_stall_count: their values. `written`: one is written in this cycle, its value is visible in the next.
+"""
 
 
 class DurationSignature(wiring.Signature):
@@ -61,6 +72,7 @@ class PortRegisters(wiring.Component):
     Args:
         vls: data VLs of the port.
         mtu: MTU in bytes that the port is built for.
+        of_switch: it is a switch's port, which has time limits.
 
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
@@ -72,13 +84,15 @@ class PortRegisters(wiring.Component):
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         vl_high_limit, list_entry: of VL arbitration, if there are several data VLs.
+        time_limits: in a switch.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
     """
 
-    def __init__(self, vls: int, mtu: int) -> None:
+    def __init__(self, vls: int, mtu: int, *, of_switch: bool) -> None:
         self._vls = vls
         self._mtu = mtu
+        self._of_switch = of_switch
         super().__init__(
             {
                 "reg": In(PortAccess),
@@ -99,6 +113,7 @@ class PortRegisters(wiring.Component):
                 **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
                 "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
+                **({"time_limits": Out(TimeLimitsSignature)} if of_switch else {}),
             }
         )
 
@@ -140,9 +155,16 @@ class PortRegisters(wiring.Component):
         if self._vls > 1:
             numbers[PortRegister.VL_HIGH_LIMIT] = self.vl_high_limit
             self._write_lists(m)
+        limits: dict[PortRegister, Any] = {}
+        if self._of_switch:
+            limits[PortRegister.HOQ_LIFE] = self.time_limits.hoq_life
+            limits[PortRegister.VL_STALL_COUNT] = self.time_limits.vl_stall_count
+        numbers |= limits
         for register, target in numbers.items():
             with m.If(writes(register, ~value[len(target) :].any())):
                 m.d.sync += target.eq(value)
+                if register in limits:
+                    m.d.comb += self.time_limits.written.eq(1)
         durations = {register: getattr(self, register.name.lower()) for register in _BITS}
         for register, duration in durations.items():
             least = 0 if register == PortRegister.TICK else 1  # a tick lasts a cycle more

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.queueing import routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
+from rtl.crossing.time_limits import LifeClock
 from rtl.link.packet_check import AdmissionSignature
 from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
@@ -29,6 +30,7 @@ class Input(wiring.Component):
         admission: the packets; one that neither port nor route refuses is accepted.
         free: free blocks of each slot.
         crossing: how the packets leave.
+        clock: of their life time.
     """
 
     def __init__(self, parameters: SwitchParameters) -> None:
@@ -40,6 +42,7 @@ class Input(wiring.Component):
                 "admission": In(AdmissionSignature),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
+                "clock": In(LifeClock),
             }
         )
 
@@ -52,7 +55,7 @@ class Input(wiring.Component):
         queueing: Literal["voq", "fifo"] = parameters.queueing
         m.submodules.route = route = Route(ports, vls, parameters.lft_size)
         m.submodules.store = store = PacketStore(
-            input_pools(parameters), ports + 1, ports, queueing, parameters.readers
+            input_pools(parameters), ports + 1, ports, queueing, parameters.readers, aging=True
         )
 
         # Header (cycle h+1).
@@ -101,6 +104,7 @@ class Input(wiring.Component):
             store.fill.cancel.eq(waiting & write.valid & write.last & ~in_time),
             store.join.eq(at_once | (waiting & in_time)),
             store.packet.eq(packet),
+            store.clock.eq(self.clock),
             self.free.eq(store.fill.free),
         ]
         return m

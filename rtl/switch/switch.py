@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.connect import connect_crossing
+from rtl.crossing.time_limits import LifeTime
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent, agent_pools
@@ -26,10 +27,11 @@ from rtl.switch.tables import (
     table_depth,
 )
 from rtl.trace import TraceSignature, gather, report
-from rtl.widths import VL_BITS
+from rtl.widths import LIFE_BITS, VL_BITS
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
+from wire.time_limits import NO_LIMIT
 from wire.trace import Kind
 from wire.trace_layout import Scrap
 
@@ -124,15 +126,18 @@ class Switch(wiring.Component):
             Cat(port.icrc_error for port in ports).eq(agent_port.icrc_errors),
         ]
 
-        # From inputs to outputs.
+        # From inputs to outputs, in time.
+        m.submodules.life_time = life_time = LifeTime()
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]
-        crossbar = connect_crossing(m, crossing, ports, [agent_port.sink])
+        crossbar = connect_crossing(m, crossing, ports, [agent_port.sink], life=life_time.limit)
+        m.d.comb += [side.clock.eq(life_time.clock) for side in inputs]
 
         m.submodules.bus = bus = NodeBus()
         connect(m, flipped(self.bus), bus.bus)
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += agent_port.hold.eq(bus.hold)
-        self._connect_registers(m, bus, ports, inputs, agent_port)
+        registers = self._connect_registers(m, bus, ports, inputs, agent_port)
+        m.d.comb += [life_time.exponent.eq(registers.life_time), life_time.written.eq(registers.written.life_time)]
 
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
         scraps = TraceSignature(crossed).create(path=("scraps",))
@@ -149,10 +154,11 @@ class Switch(wiring.Component):
 
     def _connect_registers(
         self, m: Module, bus: NodeBus, ports: list[LinkPort], inputs: list[Input], agent_port: AgentPort
-    ) -> None:
+    ) -> NodeRegisters:
         """Registers and tables, with what they show to inputs and agent."""
         count, lft_size, access = len(ports), self.parameters.lft_size, bus.access
-        m.submodules.registers = registers = NodeRegisters(count, {NodeRegister.LINEAR_FDB_TOP: (16, lft_size - 1)})
+        others = {NodeRegister.LINEAR_FDB_TOP: (16, lft_size - 1), NodeRegister.LIFE_TIME: (LIFE_BITS, NO_LIMIT)}
+        m.submodules.registers = registers = NodeRegisters(count, others)
         m.d.comb += [registers.access.eq(of_page(access, 0)), agent_port.lease_second.eq(registers.lease_second)]
 
         # The bus has a copy of the LFT to itself, which keeps the entries as they are written.
@@ -195,3 +201,4 @@ class Switch(wiring.Component):
                 ]
             )
         )
+        return registers

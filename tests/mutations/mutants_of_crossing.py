@@ -21,8 +21,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "the VLs of an output share one turn among the inputs",
         "crossing/matcher.py",
-        "with m.If(accepted.any() & slot_before[slot]):",
-        "with m.If(accepted.any()):",
+        "with m.If(self.granted & self.slot_granted[slot]):",
+        "with m.If(self.granted):",
         mixed("crowd", "S"),
         Kind.ROW,
         "S[1]",

@@ -174,8 +174,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet for a dead port is read to its end",
         "crossing/reader.py",
-        "(job.swallowed | too_long)",
-        "too_long",
+        "(job_kept.cause.any() | too_long | too_old)",
+        "(too_long | too_old)",
         mixed("dead_port", "S"),
         Kind.TX_DISCARD,
         "S[2]",

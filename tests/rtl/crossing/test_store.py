@@ -3,14 +3,16 @@
 import random
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from amaranth.sim import Simulator
 
+from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.store import PacketStore
 from tests.rtl.quick_engine import QuickEngine
 from wire.packet import blocks_of_words
+from wire.trace import Discard
 
 POOLS = (20, 6)
 OUTPUTS = 3
@@ -23,8 +25,18 @@ AFTER_SCRAP = 2
 AFTER_EARLY_END = 3
 X1_GRANT_PHASE = 0
 
+AT_OUTPUT = (Discard.INACTIVE, Discard.STALLED, Discard.HOQ_LIFE, Discard.LIFE_TIME)
+"""Reasons that an output may have. Of VL15 only the first."""
+
 ALWAYS = 128
 """Room that a head of any size may go by."""
+
+
+class Life(NamedTuple):
+    """What is visible in a cycle: whether packets have a life time, and its ticks."""
+
+    limits: bool
+    now: int
 
 
 @dataclass
@@ -37,7 +49,10 @@ class Packet:
     accepted: bool
     number: int
     cycle_of_end: int = 10**9  # in which its end row is stored
+    stamp: int = 0
     joined: bool = False
+    oversize: bool = False
+    cause: int = NOT_SWALLOWED  # at its output, once it is granted
 
     @property
     def need(self) -> int:
@@ -49,7 +64,20 @@ class Packet:
 
     def crossing_row(self, index: int) -> int:
         """As it leaves: row 0 has the packet's blocks in place of SDP."""
-        return self.row(index) if index else self.need << 24 | self.row(0) & 0xFFFFFF
+        return self.row(index) if index else self.row_0(self.need)
+
+    def row_0(self, in_place_of_sdp: int) -> int:
+        return in_place_of_sdp << 24 | self.row(0) & 0xFFFFFF
+
+    def reason(self, life: Life) -> Discard | None:
+        """Why it is swallowed, if it is, by what LIFE_TIME's ticks are in x_0 + 1."""
+        if self.slot == 0 and self.oversize:
+            return Discard.NEIGHBOR_MTU
+        if self.cause == cause_of(Discard.INACTIVE):
+            return Discard.INACTIVE
+        if self.slot == 0 and self.output < CREDITED and life.limits and (life.now - self.stamp) % 32 >= 4:
+            return Discard.LIFE_TIME
+        return None if self.cause == NOT_SWALLOWED else Discard(self.cause - 1)
 
 
 @dataclass
@@ -61,7 +89,7 @@ class Reading:
     step: int
     row: int = 0
     over_at: int | None = None  # x_k of an early end or a scrap
-    scrapped: bool = False
+    scrapped: bool = False  # or swallowed
 
     def reads(self, cycle: int) -> bool:
         since = cycle - self.first_read
@@ -89,10 +117,12 @@ class Reference:
     """What the store must do in each cycle, given what was stored and granted."""
 
     readers: list[Reading | None]
+    lives: list[Life]
     free: list[int] = field(default_factory=lambda: list(POOLS))
     rows: dict[int, list[tuple[int, int, int, bool, bool, bool]]] = field(default_factory=lambda: defaultdict(list))
     releases: dict[int, tuple[int, Packet]] = field(default_factory=dict)  # by reader: asked for in cycle y
     scraps: int = 0
+    swallowed: set[Discard] = field(default_factory=set)
     early_ends: set[tuple[int, int]] = field(default_factory=set)  # (step, rows that did not come)
 
     def available(self, cycle: int) -> int | None:
@@ -122,15 +152,21 @@ class Reference:
             if reading.reads(cycle):
                 row = reading.row
                 scrap = row == 0 and packet.bad and packet.cycle_of_end < cycle
-                last = row == packet.end
-                bad = last and packet.bad
-                self.rows[cycle + 1].append((number, packet.output, packet.crossing_row(row), last, bad, scrap))
+                swallowed = row == 0 and not scrap and packet.cycle_of_end < cycle
+                reason = packet.reason(self.lives[cycle + 1]) if swallowed else None
+                last = row == packet.end or reason is not None
+                bad = last and packet.bad and not scrap
+                data = packet.crossing_row(row)
+                if reason is not None:
+                    data = packet.row_0(reason)
+                    self.swallowed.add(reason)
+                self.rows[cycle + 1].append((number, packet.output, data, last, bad, scrap))
                 reading.row += 1
                 if scrap or (last and row < packet.n):
                     reading.over_at = cycle
-                    reading.scrapped = scrap
+                    reading.scrapped = scrap or reason is not None
                     self.scraps += scrap
-                    if not scrap:
+                    if not reading.scrapped:
                         self.early_ends.add((reading.step, packet.n - row))
             if cycle == reading.release - 1:
                 self.releases[number] = (reading.release, packet)
@@ -138,14 +174,27 @@ class Reference:
                 self.readers[number] = None
 
 
+def lives_of(rng: random.Random) -> list[Life]:
+    """Ticks that come fast at times and not at all at others."""
+    found = [Life(True, 0)]
+    while len(found) <= CYCLES:
+        limits, chance = rng.random() < 0.8, rng.choice((0, 0.01, 0.1))
+        for _ in range(rng.randrange(300)):
+            found.append(Life(limits, (found[-1].now + (limits and rng.random() < chance)) % 32))
+    return found
+
+
 @pytest.mark.parametrize(("queueing", "readers", "seed"), [("voq", 2, 0), ("voq", 1, 1), ("fifo", 1, 2)])
-@pytest.mark.parametrize("eager", [True, False])
-def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, seed: int, eager: bool) -> None:
+@pytest.mark.parametrize(("pace", "aging"), [("eager", True), ("rare", False), ("late", False), ("late", True)])
+def test_rows_leave_as_they_came_and_blocks_return(
+    queueing: Any, readers: int, seed: int, pace: str, aging: bool
+) -> None:
     print(f"seed {seed}")
-    grant_chance, bad_chance = (0.8, 0.2) if eager else (0.02, 0.6)
+    grant_chance, bad_chance = {"eager": (0.8, 0.2), "rare": (0.02, 0.6), "late": (0.05, 0.1)}[pace]
     rng = random.Random(seed)
-    dut = PacketStore(POOLS, OUTPUTS, CREDITED, queueing, readers)
-    reference = Reference([None] * readers)
+    dut = PacketStore(POOLS, OUTPUTS, CREDITED, queueing, readers, aging=aging)
+    lives = lives_of(rng) if aging else [Life(False, 0)] * (CYCLES + 1)
+    reference = Reference([None] * readers, lives)
     queues: dict[tuple[int, int], list[Packet]] = defaultdict(list)
     counts: dict[str, int] = defaultdict(int)
     to_write: list[tuple[Packet, int]] = []  # rows of the packet being received
@@ -156,6 +205,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
         nonlocal packet, to_write
         fill, crossing, heads = dut.fill, dut.crossing, dut.crossing.heads
         number = 0
+        before: Packet | None = None
         joining: Packet | None = None
         accepting: Packet | None = None
         idle = 0
@@ -166,6 +216,12 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
             ctx.set(heads.facts[output].room[0], ALWAYS)
         for cycle in range(CYCLES):
             ctx.set(crossing.phase, cycle % 4)
+            if aging:
+                ctx.set(dut.clock, lives[cycle]._asdict())
+            for output in range(CREDITED):
+                # Of the packet granted in the cycle before, and anything of others.
+                causes = crossing.causes[output]
+                ctx.set(causes, before.cause if before and before.output == output else rng.randrange(1 << len(causes)))
             for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid, heads.grant_output, crossing.granted):
                 ctx.set(signal, 0)
             assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
@@ -206,6 +262,10 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 queue = queues[slot, output if queueing == "voq" else 0]
                 assert queue[0].output == output, "a head of another output was requested"
                 granted = queue.pop(0)
+                # What is swallowed at its output has ended.
+                if granted.output < CREDITED and granted.cycle_of_end < cycle and rng.random() < 0.3:
+                    granted.cause = cause_of(rng.choice(AT_OUTPUT if granted.slot == 0 else AT_OUTPUT[:1]))
+            before = granted
 
             # A packet comes in, row by row.
             free_now = list(reference.free)
@@ -225,6 +285,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 ctx.set(dut.packet.pool, joining.slot)
                 ctx.set(dut.packet.words, joining.n)
                 ctx.set(dut.packet.need, joining.need)
+                ctx.set(dut.packet.oversize, joining.oversize)
                 ctx.set(dut.packet.output, joining.output)
                 ctx.set(dut.packet.slot, joining.slot)
                 joining.joined = True
@@ -236,6 +297,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                 end = n if rng.random() < 0.5 else rng.choice((n - 3, n - 2, n - 1, rng.randrange(1, n)))
                 bad = end < n or rng.random() < bad_chance
                 packet = Packet(n, end, bad, slot, rng.randrange(OUTPUTS), False, number)
+                packet.oversize = packet.output < CREDITED and rng.random() < 0.2
                 number += 1
                 to_write = [(packet, row) for row in range(end + 1)]
                 narrow = rng.random() < 0.2
@@ -267,7 +329,7 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
                     ctx.set(write.need, packet.need)
                     if last:
                         # Of narrow packets all that is good joins when it is whole, the rest is cancelled.
-                        packet.cycle_of_end = cycle
+                        packet.cycle_of_end, packet.stamp = cycle, lives[cycle].now
                         if packet.accepted and narrow and packet.bad:
                             counts["cancelled"] += 1
                             ctx.set(fill.cancel, 1)
@@ -286,7 +348,9 @@ def test_rows_leave_as_they_came_and_blocks_return(queueing: Any, readers: int, 
     taken = [packet for packet in ends if packet.accepted]
     assert len(taken) > 40
     assert counts["cancelled"] > 0
-    assert eager or reference.scraps > 10
-    if eager:
+    assert pace != "rare" or reference.scraps > 10
+    assert pace != "late" or len(reference.swallowed) > 2
+    assert pace != "late" or not aging or Discard.LIFE_TIME in reference.swallowed
+    if pace == "eager":
         assert reference.early_ends >= {(1, 1), (1, 2), (1, 3)}
         assert any(step == 4 for step, _ in reference.early_ends)

@@ -7,7 +7,7 @@ from wire.codes import PortState
 from wire.crc import fingerprint, vcrc
 from wire.registers import Counter, Detail, PortRegister
 from wire.symbols import IDLE_PERIOD, Control, Row, deframe, idle_row
-from wire.trace import Kind
+from wire.trace import Discard, Kind
 
 X0 = ACTIVE_FROM + 4
 """Cycle in which row 0 is read."""
@@ -119,15 +119,16 @@ def test_the_counters_move_when_the_end_row_is_on_the_wires(counter: Counter) ->
     assert port.counts(counter) == expected[counter]
 
 
-def test_what_is_swallowed_leaves_nothing_but_a_record() -> None:
+@pytest.mark.parametrize("reason", Discard)
+def test_what_is_swallowed_leaves_nothing_but_a_record(reason: Discard) -> None:
     port = active()
-    port.send(X0, data_rows()[:1], slot=1, n=10, input=3)
+    port.send(X0, data_rows()[:1], slot=1, n=10, input=3, need=reason)
     port.run(X0 + 20)
     assert on_wires(port) == []
     assert port.seen["tbs"][-1] == [0, 0]
     assert port.of(Kind.TX_DATA) == []
     [record] = port.of(Kind.TX_DISCARD)
-    assert (record.cycle, record.words) == (X0 + TO_WIRES, (1 | 3 << 16, 10, 0, 0, 0))
+    assert (record.cycle, record.words) == (X0 + TO_WIRES, (1 | 3 << 16, 10, reason, 0, 0))
 
 
 @pytest.mark.parametrize("why", ["VL not operational", "Armed"])
@@ -148,17 +149,26 @@ def test_what_may_not_be_sent_is_refused(why: str) -> None:
     assert (record.cycle, record.words) == (X0 + 10 + TO_WIRES, (slot | 3 << 16, 10 | 10 << 16, 0, 0, 0))
 
 
-@pytest.mark.parametrize("detail", [Detail.INACTIVE_DISCARDS, Detail.NEIGHBOR_MTU_DISCARDS])
-def test_discards_say_whether_a_packet_was_too_long(detail: Detail) -> None:
-    """One that is too long is swallowed; others are, too, or refused."""
+REASONS = {
+    Detail.INACTIVE_DISCARDS: Discard.INACTIVE,
+    Detail.NEIGHBOR_MTU_DISCARDS: Discard.NEIGHBOR_MTU,
+    Detail.LIFE_TIME_DISCARDS: Discard.LIFE_TIME,
+    Detail.HOQ_LIFE_DISCARDS: Discard.HOQ_LIFE,
+}
+
+
+@pytest.mark.parametrize("detail", REASONS)
+def test_discards_are_counted_by_their_reasons(detail: Detail) -> None:
+    """Those of a stall by none; what is refused was not swallowed, and a port's state is why."""
     port = PortBench(vls=2)
     port.watch = detail
-    port.send(X0, data_rows()[:1], bad=True, n=10)
-    port.send(X0 + 20, data_rows()[:1], n=10)
-    port.send(X0 + 40, data_rows())
-    port.run(X0 + 60)
-    too_long, others = [(X0 + TO_WIRES, 1)], [(X0 + 20 + TO_WIRES, 1), (X0 + 50 + TO_WIRES, 2)]
-    assert port.counts(detail) == (too_long if detail is Detail.NEIGHBOR_MTU_DISCARDS else others)
+    for reason in Discard:
+        port.send(X0 + 20 * reason, data_rows()[:1], n=10, need=reason)
+    port.send(X0 + 100, data_rows())
+    port.run(X0 + 120)
+    swallowed = [(X0 + 20 * REASONS[detail] + TO_WIRES, 1)]
+    refused = [(X0 + 110 + TO_WIRES, 2)] if detail is Detail.INACTIVE_DISCARDS else []
+    assert port.counts(detail) == swallowed + refused
 
 
 @pytest.mark.parametrize("state", [PortState.INITIALIZE, PortState.ARMED])

@@ -54,7 +54,10 @@ DETAILS = {
     ),
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (
         PORT_XMIT_DISCARD_DETAILS,
-        {1: (Detail.INACTIVE_DISCARDS, Detail.NEIGHBOR_MTU_DISCARDS)},
+        {
+            1: (Detail.INACTIVE_DISCARDS, Detail.NEIGHBOR_MTU_DISCARDS),
+            2: (Detail.LIFE_TIME_DISCARDS, Detail.HOQ_LIFE_DISCARDS),
+        },
     ),
 }
 """The format of each, and by word the registers in the order of their accesses and of their bits."""

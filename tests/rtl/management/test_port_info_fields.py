@@ -46,6 +46,7 @@ LINK = {
     **EVERY,
     "port_state": PortState.INITIALIZE,
     "port_physical_state": PortPhysicalState.LINK_UP,
+    "hoq_life": 31,
     "local_phy_errors": 15,
     "overrun_errors": 15,
     "vl_arbitration_high_cap": 8,
@@ -283,6 +284,8 @@ def test_what_a_set_writes_to_the_registers() -> None:
         "neighbor_mtu": 3,
         "vl_high_limit": 77,
         "operational_vls": 2,
+        "hoq_life": 18,
+        "vl_stall_count": 5,
         "local_phy_errors": 7,
         "overrun_errors": 8,
         "port_state": PortState.DOWN,
@@ -300,6 +303,8 @@ def test_what_a_set_writes_to_the_registers() -> None:
             port_write(90, kind, REG.NEIGHBOR_MTU, 3),
             port_write(91, kind, REG.VL_HIGH_LIMIT, 77),
             port_write(98, kind, REG.OPERATIONAL_VLS, 2),
+            *([port_write(99, kind, REG.HOQ_LIFE, 18)] if kind == EXTERNAL else []),
+            *([port_write(100, kind, REG.VL_STALL_COUNT, 5)] if kind == EXTERNAL else []),
             port_write(122, kind, REG.LOCAL_PHY_ERRORS, 7),
             port_write(123, kind, REG.OVERRUN_ERRORS, 8),
             Access(200, port_address(PORT[kind], REG.WIDTH), None),
@@ -320,7 +325,8 @@ def test_what_a_set_leaves_alone() -> None:
     async def script(port: Port) -> None:
         # No change, or refused.
         work = await port.set(lid=0, neighbor_mtu=9, operational_vls=0, port_state=7, port_physical_state=9)
-        kept = {91: REG.VL_HIGH_LIMIT, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
+        limits = {99: REG.HOQ_LIFE, 100: REG.VL_STALL_COUNT} if port.kind == EXTERNAL else {}
+        kept = {91: REG.VL_HIGH_LIMIT, **limits, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
         ports = [access for access in work.writes if access.address >> 16]
         assert ports == [port_write(step, port.kind, register, 0) for step, register in kept.items()]
         work = await port.set(operational_vls=9)
@@ -332,7 +338,7 @@ def test_what_a_set_leaves_alone() -> None:
 
 def test_nothing_of_port_0_is_in_registers() -> None:
     async def script(port: Port) -> None:
-        work = await port.set(lid=9, lmc=1, neighbor_mtu=1, operational_vls=1, local_phy_errors=3)
+        work = await port.set(lid=9, lmc=1, neighbor_mtu=1, operational_vls=1, hoq_life=3, local_phy_errors=3)
         assert (work.status, work.accesses) == (OK, [])
 
     on_port(BASE, script)
@@ -428,7 +434,7 @@ def test_an_external_port_has_no_client_reregister_and_no_m_key() -> None:
         expected = await port.get()
         work = await port.set(client_reregister=1, m_key=5, m_key_protect_bits=3, m_key_violations=7)
         found = PORT_INFO.unpack(work.attribute)
-        assert found.replace(local_phy_errors=15, overrun_errors=15) == expected
+        assert found.replace(hoq_life=31, local_phy_errors=15, overrun_errors=15) == expected
 
     on_port(EXTERNAL, script)
 

@@ -44,12 +44,16 @@ def test_what_a_set_of_switch_info_changes() -> None:
             multicast_fdb_top=0xFFFF,
         )
         assert (work.status, work.attribute) == (OK, padded(expected.pack()))
-        assert work.accesses == [Access(26, node_address(NodeRegister.LINEAR_FDB_TOP), 98)]
+        assert work.accesses == [
+            Access(26, node_address(NodeRegister.LINEAR_FDB_TOP), 98),
+            Access(34, node_address(NodeRegister.LIFE_TIME), 31),
+        ]
 
         # A LinearFDBTop that the table does not have is refused, and all else taken.
-        other = SWITCH_INFO.record(linear_fdb_top=100, default_port=7)
+        other = SWITCH_INFO.record(linear_fdb_top=100, default_port=7, life_time_value=9)
         work = await bench.set(SmaAttribute.SWITCH_INFO, other.pack())
-        expected = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=98, default_port=7)
-        assert (work.status, work.attribute, work.accesses) == (INVALID, padded(expected.pack()), [])
+        expected = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=98, default_port=7, life_time_value=9)
+        assert (work.status, work.attribute) == (INVALID, padded(expected.pack()))
+        assert work.accesses == [Access(34, node_address(NodeRegister.LIFE_TIME), 9)]
 
     Bench(SWITCH).run(script)

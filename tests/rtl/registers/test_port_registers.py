@@ -24,6 +24,8 @@ AT_RESET = {
     PortRegister.OVERRUN_ERRORS: 15,
     PortRegister.PHYSICAL_STATE: PortPhysicalState.POLLING,
     PortRegister.VL_HIGH_LIMIT: 0,
+    PortRegister.HOQ_LIFE: 31,
+    PortRegister.VL_STALL_COUNT: 0,
 }
 
 ALLOWED = {
@@ -39,6 +41,8 @@ ALLOWED = {
     PortRegister.OVERRUN_ERRORS: [0, 15],
     PortRegister.PHYSICAL_STATE: [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED],
     PortRegister.VL_HIGH_LIMIT: [0, 255],
+    PortRegister.HOQ_LIFE: [0, 19, 20, 31],
+    PortRegister.VL_STALL_COUNT: [0, 7],
 }
 
 IGNORED = {
@@ -54,6 +58,8 @@ IGNORED = {
     PortRegister.OVERRUN_ERRORS: [16],
     PortRegister.PHYSICAL_STATE: [0, 4, 5, 6, 7, 0x101],
     PortRegister.VL_HIGH_LIMIT: [256],
+    PortRegister.HOQ_LIFE: [32, 1 << 31],
+    PortRegister.VL_STALL_COUNT: [8],
 }
 
 Access = dict[str, int] | None
@@ -66,12 +72,13 @@ def run(
     state: PortState = PortState.ARMED,
     counters: Sequence[int] = (),
     vls: int = 4,
+    of_switch: bool = True,
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
 
     The link is up in the cycles of `up`; the port's counters answer one after the other.
     """
-    dut = PortRegisters(vls=vls, mtu=2048)
+    dut = PortRegisters(vls=vls, mtu=2048, of_switch=of_switch)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
 
@@ -113,7 +120,7 @@ def test_the_state_can_be_read_and_what_counters_answer() -> None:
 
 
 def test_other_offsets_read_0() -> None:
-    offsets = (0x0E, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    offsets = (0x10, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
     answers, _ = run([*(read(offset) for offset in offsets), None, None])
     assert not any(answers)
 
@@ -143,6 +150,19 @@ def test_a_read_sees_a_write_given_in_the_cycle_before() -> None:
     tick = PortRegister.TICK
     answers, _ = run([read(tick), write(tick, 1), read(tick), write(tick, 2), read(tick), None, None])
     assert answers[2::2] == [31, 1, 2]
+
+
+def test_a_write_of_a_time_limit_is_seen_even_if_it_changes_nothing() -> None:
+    hoq_life, stall_count = PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT
+    accesses = [read(hoq_life), write(hoq_life, 31), None, write(stall_count, 0), write(hoq_life, 32), write(0x10, 1)]
+    _, seen = run(accesses, ("time_limits.written",))
+    assert [written for (written,) in seen] == [0, 1, 0, 1, 0, 0]
+
+
+def test_an_adapters_port_has_no_time_limits() -> None:
+    for register in (PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT):
+        answers, _ = run([read(register), write(register, 5), read(register), None, None], of_switch=False)
+        assert not any(answers)
 
 
 def test_only_down_armed_and_active_can_be_written_to_the_state() -> None:

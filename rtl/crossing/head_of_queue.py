@@ -1,0 +1,84 @@
+"""How long packets stand at the head of the queues for a VL of a port (docs/pipeline.md, section 7.2)."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.crossing.time_limits import LifeLimit, is_tick_of
+from rtl.registers.port_registers import TimeLimitsSignature
+from wire.time_limits import EXPIRED_TICKS, STALL_TICKS
+
+__all__ = ["HeadOfQueue"]
+
+_TICK_BITS = (STALL_TICKS - 1).bit_length()
+
+
+class HeadOfQueue(wiring.Component):
+    """The limits of one output of a switch.
+
+    A grant is the last to be known in its cycle (g). It is seen here in the next, and yet counts at once.
+
+    Members:
+        limits: HOQ_LIFE, VL_STALL_COUNT; `life`: LIFE_TIME, and the tick of this cycle.
+        heads: mask of the data VLs that have a visible head.
+        granted, discarded: mask of the data VL granted a packet in the cycle before; whether it is swallowed because of
+            HOQ_LIFE.
+        expired, stalled: masks of the data VLs of which packets are to be swallowed.
+        binding: HOQ_LIFE was at most LIFE_TIME in the cycle before.
+    """
+
+    def __init__(self, vls: int) -> None:
+        self.vls = vls
+        super().__init__(
+            {
+                "limits": In(TimeLimitsSignature),
+                "life": In(LifeLimit),
+                "heads": In(vls),
+                "granted": In(vls),
+                "discarded": In(1),
+                "expired": Out(vls),
+                "stalled": Out(vls),
+                "binding": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Ticks of the smaller exponent, then VL by VL."""
+        m = Module()
+        limits, life = self.limits, self.life
+        tick, anew, begun_anew = Signal(), Signal(), Signal()
+        m.d.comb += [
+            tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
+            anew.eq(limits.written | life.written),
+        ]
+        m.d.sync += [begun_anew.eq(anew), self.binding.eq(limits.hoq_life <= life.exponent)]
+        counts = self.discarded & ~begun_anew
+        for vl in range(self.vls):
+            self._follow(m, vl, tick, counts, anew)
+        return m
+
+    def _follow(self, m: Module, vl: int, tick: Signal, counts: Value, anew: Signal) -> None:
+        """One VL. The ticks counted are those that its heads have seen or, in a stall, those of the stall."""
+        granted = self.granted[vl]
+        discards = Signal(len(self.limits.vl_stall_count), name=f"discards_{vl}")
+        more = discards + 1
+        stalls, stalled_before = Signal(name=f"stalls_{vl}"), Signal(name=f"stalled_before_{vl}")
+        m.d.comb += [
+            stalls.eq(granted & counts & (more == self.limits.vl_stall_count)),
+            self.stalled[vl].eq(stalled_before | stalls),
+        ]
+        with m.If(granted):
+            m.d.sync += discards.eq(Mux(counts & ~stalls, more, 0))
+
+        ticks, before = Signal(_TICK_BITS, name=f"ticks_{vl}"), Signal(_TICK_BITS, name=f"before_{vl}")
+        at_limit = before >= EXPIRED_TICKS
+        m.d.comb += [
+            before.eq(Mux(granted & ~stalled_before, 0, ticks)),
+            self.expired[vl].eq(at_limit & ~stalled_before),
+        ]
+        with m.If(self.stalled[vl]):
+            m.d.sync += [ticks.eq(before + tick), stalled_before.eq(~(before.all() & tick))]
+        with m.Else():
+            m.d.sync += ticks.eq(Mux(self.heads[vl], before + (tick & ~at_limit), 0))
+        with m.If(anew):
+            m.d.sync += [discards.eq(0), ticks.eq(0), stalled_before.eq(0)]

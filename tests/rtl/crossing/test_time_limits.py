@@ -1,0 +1,78 @@
+"""The clock of time limits and the life time, against section 7.2 of docs/pipeline.md."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.sim import Simulator
+
+from rtl.crossing.time_limits import LifeTime, Tick, is_tick_of
+from tests.rtl.quick_engine import QuickEngine
+from wire.time_limits import MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
+
+EXPONENTS = range(NO_LIMIT + 1)
+
+
+def is_tick(cycle: int, exponent: int) -> bool:
+    return exponent <= 19 and cycle % (256 << exponent) == 0
+
+
+def run(design: Any, bench: Any) -> None:
+    simulator = Simulator(design, engine=QuickEngine)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_ticks_of_an_exponent_are_256_cycles_shifted_by_it_apart() -> None:
+    dut = LifeTime()
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(8 * TICK_CYCLES + 2):
+            tick = ctx.get(dut.limit.tick)
+            seen = [bool(tick.valid and exponent <= tick.highest) for exponent in EXPONENTS]
+            assert seen == [is_tick(cycle, exponent) for exponent in EXPONENTS], f"cycle {cycle}"
+            await ctx.tick()
+
+    run(dut, bench)
+
+
+def test_a_tick_is_one_of_every_exponent_up_to_its_highest() -> None:
+    m = Module()
+    tick, exponent, seen = Signal(Tick), Signal(5), Signal()
+    m.d.comb += seen.eq(is_tick_of(tick, exponent))
+
+    async def bench(ctx: Any) -> None:
+        for valid in range(2):
+            for highest in range(MAX_EXPONENT + 1):
+                ctx.set(tick, {"valid": valid, "highest": highest})
+                for value in EXPONENTS:
+                    ctx.set(exponent, value)
+                    assert ctx.get(seen) == (valid and value <= highest)
+
+    simulator = Simulator(m)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_life_clock_counts_ticks_of_what_life_time_is_in_each_cycle(seed: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    dut = LifeTime()
+    exponents = [NO_LIMIT]
+    while len(exponents) < 60 * TICK_CYCLES:
+        exponents += [rng.choice((0, 0, 1, 2, 20, NO_LIMIT))] * rng.choice((1, 300, 3000))
+
+    async def bench(ctx: Any) -> None:
+        ticks = 0
+        for cycle, exponent in enumerate(exponents):
+            ctx.set(dut.exponent, exponent)
+            assert ctx.get(dut.clock.now) == ticks % 32, f"cycle {cycle}"
+            assert ctx.get(dut.clock.limits) == (exponent <= MAX_EXPONENT)
+            ticks += is_tick(cycle, exponent)
+            await ctx.tick()
+        assert ticks > 32, "it wraps"
+
+    run(dut, bench)
