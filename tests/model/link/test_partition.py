@@ -410,6 +410,27 @@ def test_the_smallest_packet_with_a_wrong_vcrc_is_cancelled(star, ready):
     assert announced(bench) == BLOCKS
 
 
+@pytest.mark.parametrize("words", [iba(1, 2, 6), raw(1, 2)])
+def test_a_packet_of_another_length_than_its_pktlen_is_malformed_whatever_its_partition(star, ready, words):
+    bench = checking(star, (IN | RAW_IN, 0), [FULL | 5])
+    post(bench, ready, (words[0], words[1] + (1 << 16), *words[2:]))
+    bench.run(2000)
+    assert verdicts(bench) == [Verdict.LENGTH]
+    assert announced(bench) == BLOCKS
+
+
+def test_a_packet_for_a_port_that_is_not_armed_does_not_join_when_its_key_is_found(star, ready):
+    """The port has just come back to Initialize."""
+    words = iba(1, 2, 0xFFFF, payload=4)
+    bench = checking(star, (IN, 0))
+    bench.write_port(0, 1, PortRegister.STATE, PortState.DOWN, arrival(len(words), ready) - 1 - 2)
+    post(bench, ready, words)
+    bench.run(2000)
+    assert verdicts(bench) == [Verdict.NOT_ACTIVE]
+    assert not bench.of(Kind.TX_DATA, 0, 2)
+    assert not bench.of(Kind.SCRAP)
+
+
 # Counters.
 
 
