@@ -197,7 +197,8 @@ class Receiver(RowReceiver):
             self._kernel.at(packet.join_at, DECIDE, self._join, packet)
 
     def _look_for_key(self, packet: Packet) -> None:
-        if packet.key_at == self._kernel.now and (packet.k < 0 or packet.k > packet.key_row):
+        """Of a packet that ended before row K nobody asks what was found: its verdict is known by now."""
+        if packet.key_at == self._kernel.now:
             self._acceptance.look_for_key(packet)
 
     def _join(self, packet: Packet) -> None:

@@ -3,7 +3,19 @@
 import pytest
 
 from model.link.partition import Partition
-from tests.model.link.partitions import TABLE, iba, post, raw, set_table
+from tests.model.link.partitions import (
+    BLOCKS,
+    TABLE,
+    announced,
+    arrival,
+    checking,
+    iba,
+    latencies,
+    post,
+    raw,
+    set_table,
+    verdicts,
+)
 from wire.codes import VL15, LinkWidth, PortState
 from wire.mad import MadMethod, mad_data
 from wire.mad_packet import gmp_packet
@@ -11,13 +23,11 @@ from wire.pma import PERF_MAD, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.registers import Counter, PartitionCheck, PortRegister, lft_address, p_key_address
 from wire.stimulus import Injection, Post, Trigger
 from wire.trace import Kind, Verdict
-from wire.trace_layout import RxData, TxData, TxFcp
+from wire.trace_layout import RxData
 
 IN, OUT, RAW_IN, RAW_OUT = PartitionCheck
 FULL = 0x8000
 GOOD, RCV, XMIT = Verdict.GOOD, Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT
-BLOCKS = 512
-"""Of the switch's buffer."""
 
 
 # Tables.
@@ -80,38 +90,6 @@ def test_of_several_writes_to_an_entry_the_last_one_before_it_is_looked_at_count
 
 
 # Packets on their way.
-
-
-def checking(star, checks, *tables, **switch):
-    """A star whose switch's ports have these PARTITIONs, and tables of these P_Keys instead of the default one."""
-    bench = star(len(checks), **switch)
-    for port, check in enumerate(checks, 1):
-        bench.write_port(0, port, PortRegister.PARTITION, check)
-    for port, p_keys in enumerate(tables, 1):
-        set_table(bench, port, p_keys)
-    return bench
-
-
-def verdicts(bench, port=1):
-    return [RxData.verdict.read(record) for record in bench.of(Kind.RX_DATA, 0, port)]
-
-
-def latencies(bench, output=2):
-    """Cycles from the first row in to the first row out of the packets that adapter 1 sent."""
-    sent = [record.c + bench.flight for record in bench.of(Kind.TX_DATA, 1)]
-    out = [record.c for record in bench.of(Kind.TX_DATA, 0, output)]
-    return [cycle - into for into, cycle in zip(sent, out, strict=True)]
-
-
-def arrival(n, at, flight=1):
-    """Cycle of row 0 at the switch, of a packet of n words that is posted in a cycle."""
-    return at + 1 + n + 2 + 1 + 4 + flight
-
-
-def announced(bench, port=1):
-    """FCCL less what was received: the free blocks, when nothing is on its way."""
-    received = sum(record.d for record in bench.of(Kind.RX_DATA, 0, port, since=0))
-    return (TxFcp.fccl.read(bench.of(Kind.TX_FCP, 0, port)[-1]) - received) % 4096
 
 
 def test_nothing_is_checked_at_reset(star, ready):
@@ -342,72 +320,6 @@ def test_an_entry_wider_than_16_bits_is_ignored(star, ready):
     post(bench, ready, iba(1, 2, 5))
     bench.run(2000)
     assert verdicts(bench) == [GOOD]
-
-
-# Damage.
-
-
-@pytest.mark.parametrize("forwarding", ["cut-through", "store-and-forward"])
-@pytest.mark.parametrize(("p_key", "sent"), [(4, 1), (5, 0)])
-def test_the_p_key_of_a_damaged_packet_is_what_came(star, ready, p_key, sent, forwarding):
-    """A bit of the key is wrong. That shows at the end: bad all the same, and no constraint error."""
-    bench = checking(star, (IN, OUT), [FULL | 5], [FULL | 5], forwarding=forwarding)
-    bench.inject(ready - 1, 0, 1, Injection(Trigger.DATA, 3, 3, flip=1 << 24))
-    post(bench, ready, iba(1, 2, p_key))
-    bench.run(2000)
-    assert verdicts(bench) == [Verdict.PHYSICAL]
-    sent = sent if forwarding == "cut-through" else 0
-    assert [TxData.marked_bad.read(record) for record in bench.of(Kind.TX_DATA, 0, 2)] == [1] * sent
-    assert announced(bench) == BLOCKS
-
-
-@pytest.mark.parametrize("row", range(2, 9))
-def test_a_checked_packet_that_is_cut_before_it_joins_is_cancelled(star, ready, row):
-    """It joins if row 6 was clean."""
-    bench = checking(star, (IN, 0))
-    bench.inject(ready - 1, 0, 1, Injection(Trigger.DATA, row, row, flip=8 << 32))
-    post(bench, ready, iba(1, 2, 0xFFFF))
-    bench.run(2000)
-    assert verdicts(bench) == [Verdict.PHYSICAL]
-    assert len(bench.of(Kind.TX_DATA, 0, 2)) + len(bench.of(Kind.SCRAP, 0, 2)) == (row > 6)
-    assert announced(bench) == BLOCKS
-
-
-@pytest.mark.parametrize("end", range(3, 10))
-def test_a_checked_packet_that_ends_short_is_cancelled_if_it_has_not_joined(star, ready, end):
-    bench = checking(star, (IN, 0))
-    bench.inject(ready - 1, 0, 1, Injection(Trigger.DATA, end, end, keep=(1 << 36) - 0x100, flip=1 << 32 | 0xFE))
-    post(bench, ready, iba(1, 2, 0xFFFF))
-    bench.run(2000)
-    assert verdicts(bench) == [Verdict.REMOTE]
-    assert len(bench.of(Kind.TX_DATA, 0, 2)) + len(bench.of(Kind.SCRAP, 0, 2)) == (end > 6)
-    assert announced(bench) == BLOCKS
-
-
-@pytest.mark.parametrize("at", range(12))
-def test_a_link_that_goes_down_in_a_checked_packet_leaves_nothing_behind(star, ready, at):
-    """And the next packet passes."""
-    bench = checking(star, (IN, 0))
-    first = arrival(len(iba(1, 2, 0xFFFF)), ready)
-    bench.link(first + at - 2, 0, False)
-    bench.link(first + 30, 0, True)
-    post(bench, ready, iba(1, 2, 0xFFFF))
-    post(bench, ready + 500, iba(1, 2, 0xFFFF))
-    bench.run(3000)
-    assert verdicts(bench)[-1] == GOOD
-    assert len(bench.delivered) == 1
-    assert announced(bench) == BLOCKS
-
-
-def test_the_smallest_packet_with_a_wrong_vcrc_is_cancelled(star, ready):
-    bench = checking(star, (IN, 0))
-    bench.inject(ready - 1, 0, 1, Injection(Trigger.DATA, at_end=True, flip=1 << 8))
-    post(bench, ready, iba(1, 2, 0xFFFF, payload=0))
-    bench.run(2000)
-    assert verdicts(bench) == [Verdict.PHYSICAL]
-    assert not bench.of(Kind.TX_DATA, 0, 2)
-    assert not bench.of(Kind.SCRAP)
-    assert announced(bench) == BLOCKS
 
 
 # Counters.

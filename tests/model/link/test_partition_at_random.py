@@ -4,16 +4,17 @@ One packet is under way at a time, so that what section 3 says of its verdict an
 """
 
 import random
-from bisect import bisect_right
+import struct
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
 
 from model.fabric import Fabric
-from tests.model.link.partitions import TABLE, iba, raw
+from tests.model.link.partition_reading import LNH_LOCAL, OnLink, Registers, Write, passage, sent
+from tests.model.link.partitions import TABLE, iba, post, raw, set_table
 from wire.codes import P_KEY_DEFAULT, LinkWidth, PortState
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.registers import (
@@ -34,138 +35,15 @@ GAP = 2500
 """Cycles from packet to packet: all is quiet in between."""
 PACKETS = 60
 WRITES = 25
-"""Of keys, while a packet is under way."""
+"""While a packet is under way."""
+AIMED = 12
+"""Of the packet's key, or in its place, while it is looked for."""
 P_KEYS = (0x8001, 1, 0x8002, 2, 0x8003, 0x8000, 0, 0xFFFF)
-LNH_LOCAL, LNH_GLOBAL = 2, 3
 # Adapter i has LID i. Adapters 1 and 2 are at the first switch, 3 and 4 at the second; their ports 3 are connected.
 SWITCHES = (0, 1)
 LINKS = ((0, 1, 2, 1), (0, 2, 3, 1), (1, 1, 4, 1), (1, 2, 5, 1), (0, 3, 1, 3))
 """Node and port at both ends."""
 ROUTES = {0: {1: 1, 2: 2, 3: 3, 4: 3}, 1: {1: 3, 2: 3, 3: 1, 4: 2}}
-
-
-class Write(NamedTuple):
-    """Visible from a cycle on."""
-
-    visible: int
-    value: int
-
-
-class Registers:
-    """What the switches' ports check, and what their tables hold, in each cycle; entry -1 is PARTITION."""
-
-    def __init__(self) -> None:
-        self._writes: dict[tuple[int, int, int], list[Write]] = defaultdict(lambda: [Write(0, 0)])
-        for node in SWITCHES:
-            for port in (1, 2, 3):
-                self._writes[node, port, 0] = [Write(0, P_KEY_DEFAULT)]
-
-    def write(self, node: int, port: int, entry: int, write: Write) -> None:
-        self._writes[node, port, entry].append(write)
-
-    def _at(self, node: int, port: int, entry: int, cycle: int) -> int:
-        writes = self._writes[node, port, entry]
-        return writes[bisect_right(writes, cycle, key=lambda write: write.visible) - 1].value
-
-    def checks(self, node: int, port: int, cycle: int) -> PartitionCheck:
-        return PartitionCheck(self._at(node, port, -1, cycle))
-
-    def has(self, node: int, port: int, p_key: int, row_k: int) -> bool:
-        """The table, gone through after row K has come in a cycle."""
-        for entry in range(TABLE):
-            looked_at = row_k + (1 if entry <= 10 else 2 if entry <= 21 else 3)
-            held = self._at(node, port, entry, looked_at)
-            if held & 0x7FFF == p_key & 0x7FFF != 0 and (held | p_key) & 0x8000:
-                return True
-        return False
-
-
-@dataclass(frozen=True)
-class OnLink:
-    """A packet on a link, as its receiver sees it: `words` are those of rows 1 on, `k` its end or the cut."""
-
-    n: int
-    lnh: int
-    words: tuple[int, ...]
-    k: int
-    row_0: int
-    pitch: int
-    verdict: Verdict = Verdict.GOOD
-
-    def at(self, row: int) -> int:
-        """Cycle in which a row comes."""
-        return self.row_0 + row * self.pitch
-
-    def damaged(self, injection: Injection) -> "OnLink":
-        """Its rows from 2 on may be changed by one bit: a data bit, or that of a K."""
-        row, flip = injection.first, injection.flip
-        if row > self.k:
-            return self
-        if flip >> 32:
-            return replace(self, k=row, verdict=Verdict.PHYSICAL)
-        words = list(self.words)
-        if row < len(words):
-            words[row] ^= flip
-        return replace(self, words=tuple(words), verdict=self.verdict or Verdict.PHYSICAL)
-
-
-class Passage(NamedTuple):
-    """What becomes of a packet in a switch: its verdict, and the cycle in which it joins, None if it does not."""
-
-    verdict: Verdict
-    joins: int | None
-
-
-def passage(
-    registers: Registers, node: int, into: int, out: int, packet: OnLink, out_pitch: int, whole: bool
-) -> Passage:
-    """Sections 3.2, 3.5 and 3.6, of a packet with a route and room."""
-    n, h = packet.n, packet.at(1)
-    key_row = {LNH_LOCAL: 3, LNH_GLOBAL: 13}.get(packet.lnh)
-    arrival, departure = registers.checks(node, into, h + 1), registers.checks(node, out, h + 1)
-    if key_row is None:
-        on_arrival = bool(arrival & PartitionCheck.RAW_INBOUND)
-        on_departure = bool(departure & PartitionCheck.RAW_OUTBOUND)
-    else:
-        on_arrival = bool(arrival & PartitionCheck.INBOUND)
-        on_departure = bool(departure & PartitionCheck.OUTBOUND)
-    is_checked = on_arrival or on_departure
-
-    rejection = Verdict.GOOD
-    if is_checked:
-        rejected = [on_arrival, on_departure]
-        if key_row is not None and n >= key_row + 3 and packet.k > key_row:
-            p_key = (packet.words[key_row - 1] & 0xFF) << 8 | packet.words[key_row] >> 24
-            rejected = [
-                checks and not registers.has(node, port, p_key, packet.at(key_row))
-                for checks, port in ((on_arrival, into), (on_departure, out))
-            ]
-        if any(rejected):
-            rejection = Verdict.RCV_CONSTRAINT if rejected[0] else Verdict.XMIT_CONSTRAINT
-
-    verdict = packet.verdict or (Verdict.LENGTH if packet.k != n else rejection)
-    if whole:
-        return Passage(verdict, packet.at(packet.k) + 2 if verdict == Verdict.GOOD else None)
-    d = n - n // 4 if packet.pitch == 4 and out_pitch == 1 else 0
-    if is_checked:
-        if rejection or key_row is None:
-            return Passage(verdict, None)
-        d = max(d, key_row + 3)
-    if not d:
-        return Passage(verdict, h + 2)
-    came = packet.k > d or (packet.k == d == n and verdict == Verdict.GOOD)
-    return Passage(verdict, packet.at(d) + 2 if came else None)
-
-
-def sent(packet: OnLink, passed: Passage, out_pitch: int, flight: int) -> OnLink | None:
-    """What is on the next link, alone there; None if it was seen to be bad before it was read."""
-    assert passed.joins is not None
-    granted = -(-(passed.joins + 1) // out_pitch) * out_pitch
-    read = granted + 1
-    if passed.verdict and packet.at(packet.k) + 3 <= read:
-        return None
-    verdict = Verdict.REMOTE if passed.verdict else Verdict.GOOD
-    return replace(packet, row_0=read + 3 + flight, pitch=out_pitch, verdict=verdict)
 
 
 @dataclass
@@ -174,7 +52,7 @@ class Campaign:
 
     seed: int
     forwarding: str
-    registers: Registers = field(default_factory=Registers)
+    registers: Registers = field(default_factory=lambda: Registers(SWITCHES, (1, 2, 3)))
     controls: list[Control] = field(default_factory=list)
     posts: list[Post] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -215,19 +93,48 @@ class Campaign:
             for (node, port), _ in ends:
                 self.write(node, port_address(port, PortRegister.STATE), state)
 
-    def change_keys(self, cycle: int, *, often: int) -> None:
+    def change(self, cycle: int, *, often: int) -> None:
         """About a cycle, at any port."""
         rng = self.rng
         for at in sorted(rng.randrange(cycle, cycle + 150) for _ in range(often)):
             node, port = rng.choice(SWITCHES), rng.randrange(1, 4)
             if rng.random() < 0.2:
-                entry, value = -1, rng.choice([0, 1, 2, 3, 4, 8, 15])
-                address = port_address(port, PortRegister.PARTITION)
+                self.check(node, port, at)
             else:
-                entry, value = rng.randrange(TABLE), rng.choice(P_KEYS)
-                address = p_key_address(port, entry)
-            given = self.write(node, address, value, at)
-            self.registers.write(node, port, entry, Write(given + 2, value))
+                self.set_entry(node, port, rng.randrange(TABLE), rng.choice(P_KEYS) if rng.random() < 0.1 else 0, at)
+
+    def check(self, node: int, port: int, cycle: int) -> None:
+        checks = self.rng.choice([0, 1, 2, 3, 4, 8, 15])
+        given = self.write(node, port_address(port, PortRegister.PARTITION), checks, cycle)
+        self.registers.write(node, port, -1, Write(given + 2, checks))
+
+    def set_entry(self, node: int, port: int, entry: int, p_key: int, cycle: int) -> None:
+        given = self.write(node, p_key_address(port, entry), p_key, cycle)
+        self.registers.write(node, port, entry, Write(given + 2, p_key))
+
+    def aim(self, node: int, ports: tuple[int, int], p_key: int, cycle: int) -> None:
+        """Writes about this cycle of a key that comes then, to a few entries of both its ports' tables."""
+        rng = self.rng
+        entries = [rng.choice([0, 10, 11, 21, 22, 31, rng.randrange(TABLE)]) for _ in range(2)]
+        for at in range(cycle - AIMED // 2 - 1, cycle + AIMED // 2 - 1):
+            port = rng.choice(ports)
+            if rng.random() < 0.1:
+                self.check(node, port, at)
+            else:
+                self.set_entry(node, port, rng.choice(entries), rng.choice([p_key | 0x8000, 0]), at)
+
+    def aim_at_first_switch(self, cycle: int, words: tuple[int, ...], path: list[tuple[int, int]]) -> None:
+        """Of a packet that is posted in a cycle."""
+        (link, _), (following, _) = path[:2]
+        a, a_port, _, _ = LINKS[link]
+        out = LINKS[following][1] if LINKS[following][0] == a else LINKS[following][3]
+        pitch = self.pitches[link]
+        granted = -(-(cycle + 1 + len(words) + 3) // pitch) * pitch
+        row_0 = granted + 4 + self.flights[link]
+        if words[0] >> 16 & 3 == LNH_LOCAL:
+            self.aim(a, (a_port, out), words[2] & 0xFFFF, row_0 + 3 * pitch)
+        elif len(words) > 12:
+            self.aim(a, (a_port, out), words[12] & 0xFFFF, row_0 + 13 * pitch)
 
     def packet(self, source: int, target: int) -> tuple[int, ...]:
         rng = self.rng
@@ -247,18 +154,19 @@ class Campaign:
             words = words[0], words[1] & ~0x7FF_0000 | n << 16, *words[2:n]
         return words
 
-    def damage(self, cycle: int, path: list[tuple[int, int]], n: int) -> tuple[int, Injection]:
+    def inject(self, cycle: int, link: int, direction: int, injection: Injection) -> None:
+        self._next = max(self._next, cycle)
+        self.controls.append(Control(self._next, Operation.INJECT, link << 1 | direction, injection.args()))
+        self._next += 1
+
+    def damage(self, cycle: int, path: list[tuple[int, int]], n: int) -> tuple[tuple[int, int], Injection]:
         """A bit of a row from 2 on, on one of the links to a switch, its direction."""
         rng = self.rng
-        place = rng.randrange(len(path) - 1)
-        row = rng.choice([2, 3, rng.randrange(2, n + 1), rng.randrange(max(2, n - 2), n + 1)])
+        row = rng.choice([2, 3, min(6, n), min(16, n), rng.randrange(2, n + 1), rng.randrange(max(2, n - 2), n + 1)])
         flip = 8 << 32 if rng.random() < 0.4 else 1 << rng.randrange(8, 32)
         injection = Injection(Trigger.DATA, row, row, flip=flip)
-        self._next = max(self._next, cycle)
-        link, direction = path[place]
-        operation = Control(self._next, Operation.INJECT, link << 1 | direction, injection.args())
-        self.controls.append(operation)
-        self._next += 1
+        place = rng.choice(path[:-1])
+        self.inject(cycle, *place, injection)
         return place, injection
 
     def of(self, kind: Kind, source: int, since: int) -> list[Record]:
@@ -285,11 +193,40 @@ def test_verdicts_and_cycles_are_those_of_the_contract(forwarding: str) -> None:
         run_and_compare(Campaign(seed, forwarding))
 
 
+@pytest.mark.parametrize("grh", [False, True])
+def test_a_packet_that_an_earlier_switch_ended_early_joins_if_its_row_came(grh: bool) -> None:
+    """Only the second switch checks; the rows that end the packet on the link to it follow one another."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    campaign = Campaign(seed, "cut-through")
+    campaign.bring_up()
+    campaign.registers.write(1, 3, -1, Write(READY, PartitionCheck.INBOUND))
+    campaign.write(1, port_address(3, PortRegister.PARTITION), PartitionCheck.INBOUND)
+    plans: list[Plan] = []
+    for place, row in enumerate(range(2, 22)):
+        words, path = iba(1, 3, P_KEY_DEFAULT, grh=grh), path_of(1, 3)
+        cut = Injection(Trigger.DATA, row, row, flip=8 << 32)
+        cycle = READY + GAP * place
+        campaign.inject(cycle - 100, *path[0], cut)
+        campaign.posts.append(Post.of_words(cycle, 2, 0, words))
+        plans.append(Plan(cycle, words, path, (path[0], cut)))
+    follow(campaign, plans)
+
+
+class Plan(NamedTuple):
+    """A packet, and which damage waits for it on which link and direction."""
+
+    cycle: int
+    words: tuple[int, ...]
+    path: list[tuple[int, int]]
+    damage: tuple[tuple[int, int], Injection] | None
+
+
 def run_and_compare(campaign: Campaign) -> None:
     campaign.bring_up()
     rng = campaign.rng
-    campaign.change_keys(1500, often=60)
-    plans = []
+    campaign.change(1500, often=60)
+    plans: list[Plan] = []
     for place in range(PACKETS):
         cycle = READY + GAP * place
         source, target = rng.sample(range(1, 5), 2)
@@ -297,14 +234,20 @@ def run_and_compare(campaign: Campaign) -> None:
         path = path_of(source, target)
         damage = campaign.damage(cycle - 100, path, len(words)) if rng.random() < 0.3 else None
         campaign.posts.append(Post.of_words(cycle, source + 1, 0, words))
-        campaign.change_keys(cycle + rng.choice([0, len(words), 4 * len(words)]), often=WRITES)
-        plans.append((cycle, words, path, damage))
+        campaign.change(cycle - 200, often=WRITES)
+        campaign.aim_at_first_switch(cycle, words, path)
+        campaign.change(cycle, often=WRITES)
+        plans.append(Plan(cycle, words, path, damage))
+    follow(campaign, plans)
+
+
+def follow(campaign: Campaign, plans: list[Plan]) -> None:
     fabric = Fabric(campaign.parameters, campaign.controls, campaign.posts)
     campaign.records += fabric.run(READY + GAP * PACKETS)
     damages: dict[tuple[int, int], Injection] = {}  # armed on a link and direction
     for cycle, words, path, damage in plans:
         if damage is not None:
-            damages[path[damage[0]]] = damage[1]
+            damages[damage[0]] = damage[1]
         compare(campaign, cycle, words, path, damages)
     for node in SWITCHES:
         for port in (1, 2, 3):
@@ -362,3 +305,55 @@ def compare(
             [] if leaves is None else [leaves.row_0]
         ), cycle
         packet = leaves
+
+
+@pytest.mark.parametrize("queueing", [{}, {"queueing": "fifo", "readers": 1}])
+@pytest.mark.parametrize("forwarding", ["cut-through", "store-and-forward"])
+def test_under_load_all_packets_come_in_order_but_those_that_are_rejected(star, ready, forwarding, queueing):
+    """Tables do not change. What waits for its key and what does not share inputs and outputs."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    bench = star(4, forwarding=forwarding, **queueing)
+    checks = [PartitionCheck(rng.randrange(16)) for _ in range(4)]
+    tables = [{rng.choice(P_KEYS) for _ in range(4)} for _ in range(4)]
+    for port, (check, p_keys) in enumerate(zip(checks, tables, strict=True), 1):
+        bench.write_port(0, port, PortRegister.PARTITION, check)
+        set_table(bench, port, rng.sample([*p_keys, *[0] * (TABLE - len(p_keys))], TABLE))
+    verdicts: dict[int, list[Verdict]] = defaultdict(list)
+    expected: dict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for place in range(400):
+        source, target = rng.sample(range(1, 5), 2)
+        p_key, is_raw = rng.choice(P_KEYS), rng.random() < 0.1
+        payload = 4 * rng.choice([2, 3, rng.randrange(2, 60)])
+        words = raw(source, target, payload=payload)
+        if not is_raw:
+            words = iba(source, target, p_key, payload=payload, grh=rng.random() < 0.4, seed=place)
+        on_arrival, on_departure = checks[source - 1], checks[target - 1]
+        if is_raw:
+            wrong = [PartitionCheck.RAW_INBOUND in on_arrival, PartitionCheck.RAW_OUTBOUND in on_departure]
+        else:
+            wrong = [
+                PartitionCheck.INBOUND in on_arrival and not _meets(tables[source - 1], p_key),
+                PartitionCheck.OUTBOUND in on_departure and not _meets(tables[target - 1], p_key),
+            ]
+        verdict = Verdict.RCV_CONSTRAINT if wrong[0] else Verdict.XMIT_CONSTRAINT if wrong[1] else Verdict.GOOD
+        verdicts[source].append(verdict)
+        post(bench, ready, words)
+        if not verdict:
+            expected[source, target].append(struct.pack(f">{len(words)}I", *words))
+    bench.run(60_000)
+    for port in range(1, 5):
+        received = bench.of(Kind.RX_DATA, 0, port)
+        assert [RxData.verdict.read(one) for one in received] == verdicts[port]
+        taken = sum(RxData.blocks.read(one) for one in bench.of(Kind.RX_DATA, 0, port, since=0))
+        fccl = TxFcp.fccl.read(bench.of(Kind.TX_FCP, 0, port)[-1])
+        assert (fccl - taken) % 4096 == bench.parameters.nodes["sw"].buffer_blocks
+    delivered: dict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for one in bench.delivered:
+        delivered[int.from_bytes(one.data[6:8], "big"), one.node].append(one.data)
+    assert delivered == expected
+
+
+def _meets(table: set[int], p_key: int) -> bool:
+    return bool(p_key & 0x7FFF) and any((held ^ p_key) & 0x7FFF == 0 and (held | p_key) >> 15 for held in table)
