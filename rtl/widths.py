@@ -10,6 +10,7 @@ from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.symbols import LANES
 
 __all__ = [
+    "CONSTRAINTS_BITS",
     "CREDIT_BITS",
     "FREE_BITS",
     "INDEX_BITS",
@@ -55,3 +56,6 @@ FREE_BITS: Final = CREDIT_BITS + 1
 
 PORT_BITS: Final = 7
 """A port's number, 0 for the management port; at most 64."""
+
+CONSTRAINTS_BITS: Final = PORT_BITS - 1
+"""Packets in a cycle that may not leave by a port: one from each of the others."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from amaranth.sim import Simulator
@@ -24,6 +24,7 @@ AT_RESET = {
     PortRegister.OVERRUN_ERRORS: 15,
     PortRegister.PHYSICAL_STATE: PortPhysicalState.POLLING,
     PortRegister.VL_HIGH_LIMIT: 0,
+    PortRegister.PARTITION: 0,
 }
 
 ALLOWED = {
@@ -39,6 +40,7 @@ ALLOWED = {
     PortRegister.OVERRUN_ERRORS: [0, 15],
     PortRegister.PHYSICAL_STATE: [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED],
     PortRegister.VL_HIGH_LIMIT: [0, 255],
+    PortRegister.PARTITION: [0, 15],
 }
 
 IGNORED = {
@@ -54,6 +56,7 @@ IGNORED = {
     PortRegister.OVERRUN_ERRORS: [16],
     PortRegister.PHYSICAL_STATE: [0, 4, 5, 6, 7, 0x101],
     PortRegister.VL_HIGH_LIMIT: [256],
+    PortRegister.PARTITION: [16, 1 << 31],
 }
 
 Access = dict[str, int] | None
@@ -66,12 +69,13 @@ def run(
     state: PortState = PortState.ARMED,
     counters: Sequence[int] = (),
     vls: int = 4,
+    kind: Literal["switch", "adapter"] = "switch",
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
 
     The link is up in the cycles of `up`; the port's counters answer one after the other.
     """
-    dut = PortRegisters(vls=vls, mtu=2048)
+    dut = PortRegisters(kind, vls=vls, mtu=2048)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
 
@@ -219,6 +223,17 @@ def test_a_port_with_one_data_vl_has_no_vl_arbitration() -> None:
     answers, seen = run(accesses, ("list_entry.write", "vl_high_limit"), vls=1)
     assert not any(answers)
     assert set(seen) == {(0, 0)}
+
+
+def test_what_a_switchs_port_checks() -> None:
+    names = ("partition.inbound", "partition.outbound", "partition.raw_inbound", "partition.raw_outbound")
+    accesses = [write(PortRegister.PARTITION, 1 << bit) for bit in range(4)]
+    answers, seen = run([*accesses, read(PortRegister.PARTITION), None, None], names)
+    assert seen[1:5] == [tuple(int(bit == one) for bit in range(4)) for one in range(4)]
+    assert answers[-1] == 8
+    answers, seen = run([*accesses, read(PortRegister.PARTITION), None, None], names, kind="adapter")
+    assert not any(answers)
+    assert set(seen) == {(0, 0, 0, 0)}
 
 
 def test_a_port_may_have_15_data_vls() -> None:
