@@ -91,6 +91,11 @@ class AttributeMap:
         switch_info = SWITCH_INFO.pack(
             linear_fdb_cap=parameters.lft_size,
             linear_fdb_top=parameters.lft_size - 1,
+            partition_enforcement_cap=_PARTITION_CAP,
+            inbound_enforcement_cap=1,
+            outbound_enforcement_cap=1,
+            filter_raw_inbound_cap=1,
+            filter_raw_outbound_cap=1,
         )
         lft = LINEAR_FORWARDING_TABLE.pack([LFT_NO_ROUTE] * LINEAR_FORWARDING_TABLE.count)
         self._place(SmaAttribute.SWITCH_INFO, _block(switch_info))
