@@ -1,4 +1,4 @@
-"""The rotating choice: the first of a set from a moving place on, cyclic; and one-hot masks."""
+"""The rotating choice: the first of a set from a moving place on, cyclic; one-hot masks, and others."""
 
 from functools import reduce
 from operator import or_
@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RotatingChoice", "any_of", "behind", "first_from", "lowest", "number_of", "select"]
+__all__ = ["RotatingChoice", "any_of", "behind", "first_from", "how_many", "lowest", "number_of", "select"]
 
 
 def _some_below(m: Module, bits: Value) -> Value:
@@ -65,6 +65,14 @@ def any_of(values: Any) -> Value:
     level = list(values)
     while len(level) > 1:
         level = [reduce(or_, level[i : i + 2]) for i in range(0, len(level), 2)]
+    return Value.cast(level[0])
+
+
+def how_many(bits: Any) -> Value:
+    """Of these bits, the number of those that are set, as a tree."""
+    level = list(bits)
+    while len(level) > 1:
+        level = [sum(level[i + 1 : i + 2], level[i]) for i in range(0, len(level), 2)]
     return Value.cast(level[0])
 
 

@@ -11,6 +11,7 @@ from wire.symbols import LANES
 from wire.trace import Discard
 
 __all__ = [
+    "CONSTRAINTS_BITS",
     "CREDIT_BITS",
     "FREE_BITS",
     "INDEX_BITS",
@@ -67,3 +68,6 @@ PORT_BITS: Final = 7
 
 REASON_BITS: Final = max(Discard).bit_length()
 """Why a packet is discarded (`wire.trace.Discard`)."""
+
+CONSTRAINTS_BITS: Final = PORT_BITS - 1
+"""Packets in a cycle that may not leave by a port: one from each of the others."""

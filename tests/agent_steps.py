@@ -34,6 +34,7 @@ LONG_FOR_PMA_ANSWER: dict[int, object] = {
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
 OF_SWITCHES = (SmaAttribute.SWITCH_INFO, SmaAttribute.LINEAR_FORWARDING_TABLE, SmaAttribute.P_KEY_TABLE)
+"""Long there alone."""
 
 
 LAP = 1024

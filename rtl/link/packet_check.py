@@ -97,6 +97,9 @@ AdmissionSignature = wiring.Signature(
         "relay": In(Verdict),
         "refused": In(1),
         "accept": Out(1),
+        "received": Out(ReceivedRow),
+        "constraint": In(Verdict),
+        "xmit_constraint": Out(1),
         "write": Out(StoreRow),
     }
 )
@@ -106,6 +109,9 @@ Members:
     header: the header in cycle h+1; `acceptable`, in the same cycle, says that the port has no objection to it.
     refused, relay: in cycle h+2, the node has an objection, and which one (section 3.3, rows f to j; 0 for
         none). `accept`, in the same cycle: the packet is accepted, neither objects.
+    received: rows, one cycle after the wires.
+    constraint: in cycle c_e+1, the node's objection to the packet's partition (section 3.6; 0 for none).
+        `xmit_constraint`, in c_e+2: that it may not leave is its verdict.
     write: rows to the receive buffer, two cycles after the wires.
 """
 
@@ -229,7 +235,9 @@ class PacketCheck(wiring.Component):
         with m.Elif(~at_length):
             m.d.comb += final.eq(Verdict.LENGTH)
         with m.Else():
-            m.d.comb += final.eq(Verdict.GOOD)
+            m.d.comb += final.eq(node.constraint)
+        m.d.comb += node.received.eq(received)
+        m.d.sync += node.xmit_constraint.eq(ended & (final == Verdict.XMIT_CONSTRAINT))
 
         self._present(m, packet, vl, accepted, ended, final)
         return m

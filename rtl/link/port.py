@@ -18,9 +18,9 @@ from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
 from rtl.registers.counters import PortCounters
-from rtl.registers.port_registers import ListEntry, PortRegisters, TimeLimitsSignature
+from rtl.registers.port_registers import ListEntry, PartitionChecks, PortRegisters, TimeLimitsSignature
 from rtl.trace import TraceSignature, gather, report
-from rtl.widths import FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
+from rtl.widths import CONSTRAINTS_BITS, FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import Counter, Detail
@@ -92,6 +92,8 @@ class LinkPort(wiring.Component):
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
+        partition: what the switch checks of its packets. `xmit_constraints`: how many packets' verdict is in this cycle
+            that they may not leave by it.
         icrc_error: a packet that came by this port ended in the switch's agent, and its ICRC is wrong.
         reg: register access in the cycle c in which it is given; `reg_rdata` follows a read in c+3 and is 0 in all
             other cycles.
@@ -121,6 +123,8 @@ class LinkPort(wiring.Component):
                 "max_words": Out(LENGTH_BITS),
                 "lid": In(16),
                 "lmc": In(3),
+                "partition": Out(PartitionChecks),
+                "xmit_constraints": In(CONSTRAINTS_BITS),
                 "icrc_error": In(1),
                 "reg": In(PortAccess),
                 "reg_rdata": Out(32),
@@ -131,7 +135,7 @@ class LinkPort(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the port, as a packet passes through it."""
         m = Module()
-        m.submodules.registers = registers = PortRegisters(self._vls, self._mtu, of_switch=self._kind == "switch")
+        m.submodules.registers = registers = PortRegisters(self._kind, self._vls, self._mtu)
         m.submodules.port_state = port_state = PortStateMachine()
         m.submodules.receiver = receiver = Receiver()
         m.submodules.vcrc = vcrc = VcrcCheck()
@@ -243,6 +247,7 @@ class LinkPort(wiring.Component):
             sending.wide_follows.eq(registers.wide_follows),
             self.neighbor_mtu.eq(registers.neighbor_mtu),
             self.max_words.eq(registers.max_words),
+            self.partition.eq(registers.partition),
         ]
 
     def _count(self, m: Module, reg: data.View) -> None:
@@ -318,6 +323,8 @@ class LinkPort(wiring.Component):
             Counter.RCV_REMOTE_PHYSICAL_ERRORS: judged(Verdict.REMOTE),
             Counter.RCV_SWITCH_RELAY_ERRORS: Cat(relay_errors).any(),
             Counter.XMIT_DISCARDS: transmitter.packet_discarded,
+            Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints.any(),
+            Counter.RCV_CONSTRAINT_ERRORS: judged(Verdict.RCV_CONSTRAINT),
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
             Counter.VL15_DROPPED: judged(Verdict.VL15_DROPPED),
@@ -336,6 +343,7 @@ class LinkPort(wiring.Component):
         amounts: dict[Counter | Detail, Value] = {
             Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
+            Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints,
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
         return counts, amounts

@@ -59,7 +59,7 @@ class AnswerWord(Stage):
         attribute, word: the attribute, and its word.
         trap: which of the node's traps a Notice is.
         key, key_counts, node_state, identity, client_reregister: what is not kept in the attribute memory.
-        read: what was read over the bus for the word, fields next to each other.
+        read: what was read over the bus for the word, its lowest field from bit 0 on.
         write: to the packet.
     """
 

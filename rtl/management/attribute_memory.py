@@ -93,6 +93,11 @@ class AttributeMap:
             linear_fdb_cap=parameters.lft_size,
             linear_fdb_top=parameters.lft_size - 1,
             life_time_value=NO_LIMIT,
+            partition_enforcement_cap=_PARTITION_CAP,
+            inbound_enforcement_cap=1,
+            outbound_enforcement_cap=1,
+            filter_raw_inbound_cap=1,
+            filter_raw_outbound_cap=1,
         )
         lft = LINEAR_FORWARDING_TABLE.pack([LFT_NO_ROUTE] * LINEAR_FORWARDING_TABLE.count)
         self._place(SmaAttribute.SWITCH_INFO, _block(switch_info))

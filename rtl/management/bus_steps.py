@@ -1,6 +1,6 @@
 """The agent's accesses to the register bus, each at its step (docs/management.md, sections 4.3 and 6)."""
 
-from itertools import pairwise
+from collections import defaultdict
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -15,6 +15,7 @@ from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
 from rtl.registers.bus import BusSignature
+from rtl.rotation import select
 from rtl.widths import VL_BITS, VL_WEIGHT_BITS
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
 from wire.layout import Layout
@@ -23,6 +24,7 @@ from wire.parameters import NodeParameters, vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.port_info import PORT_INFO
 from wire.port_tables import (
+    P_KEY_TABLE,
     SL_TO_VL_MAPPING_TABLE,
     VL_ARBITRATION_MODIFIER,
     VL_ARBITRATION_TABLE,
@@ -32,10 +34,12 @@ from wire.registers import (
     ADDRESS_BITS,
     DATA_BITS,
     LFT_PAGE,
+    P_KEYS,
     SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     NodeRegister,
+    PartitionCheck,
     PortRegister,
 )
 from wire.sma import SmaAttribute
@@ -64,12 +68,24 @@ _REGISTERS: Final[dict[str, PortRegister | NodeRegister]] = {
 _PORT_INFO_READS: Final = (("link_width_active",), ("port_state", "port_physical_state"))
 """The fields that are read for an answer, those of one word in the order of their accesses."""
 
+_PARTITION: Final = {
+    PartitionCheck.INBOUND: "partition_enforcement_inbound",
+    PartitionCheck.OUTBOUND: "partition_enforcement_outbound",
+    PartitionCheck.RAW_INBOUND: "filter_raw_inbound",
+    PartitionCheck.RAW_OUTBOUND: "filter_raw_outbound",
+}
+"""The fields that PARTITION has, from its lowest bit on."""
+_PARTITION_ACCESS: Final = 3
+"""The place of its write among those of its word."""
+
 _OF_ADAPTERS: Final = ("lid", "lmc")
 _OF_SWITCHES: Final = ("hoq_life", "vl_stall_count")
 _OFFSET_BITS: Final = 16
 _Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
 _SL_ENTRY = SL_TO_VL_MAPPING_TABLE.entry.width
+_P_KEY = P_KEY_TABLE.entry.width
+_P_KEYS_OF_WORD = WORD_BITS // _P_KEY
 _VL_ENTRY = VL_ARBITRATION_TABLE.entry.width
 _VL_ENTRIES_OF_WORD = WORD_BITS // _VL_ENTRY
 _ROUTE_STEP = 2
@@ -83,17 +99,24 @@ _SET_STEP = SLOT_STEPS * SET_SLOT + 1
 _OF_PMA: Final = {kind.name: accesses for kind, accesses in PMA_ACCESSES.items()}
 
 
-def _distances() -> dict[str, dict[int, int]]:
-    """By attribute, and by word of which several fields are read: how far each of them is above the next."""
+def _heights() -> dict[str, dict[tuple[int, int], int]]:
+    """By attribute, word and place among the reads of it: how far a field is above the lowest, if it is."""
     places: dict[str, list[Place]] = {
         SmaAttribute.PORT_INFO.name: [place(PORT_INFO[name]) for names in _PORT_INFO_READS for name in names],
         **{name: [one.value for one in accesses if one.value is not None] for name, accesses in _OF_PMA.items()},
     }
-    distances = {
-        name: {before.word: before.lsb - after.lsb for before, after in pairwise(found) if before.word == after.word}
-        for name, found in places.items()
-    }
-    return {name: found for name, found in distances.items() if found}
+    heights: dict[str, dict[tuple[int, int], int]] = {}
+    for name, found in places.items():
+        of_words = {word: [one.lsb for one in found if one.word == word] for word in {one.word for one in found}}
+        above = {
+            (word, number): lsb - min(lsbs)
+            for word, lsbs in sorted(of_words.items())
+            for number, lsb in enumerate(lsbs)
+            if lsb != min(lsbs)
+        }
+        if above:
+            heights[name] = above
+    return heights
 
 
 _WORDS_SET: Final[dict[str, set[int]]] = {
@@ -119,8 +142,8 @@ class BusSteps(Stage):
         writes: see `SetRules`, from the slot's second step on.
         short: the slot of the step before has no accesses.
         bus: to the node.
-        read: what was read last, 5 cycles after it was given. Of several fields read in one slot, each is put below
-            those before as in their word.
+        read: what was read last, 4 cycles after it was given. Of several fields read in one slot, each is put as far
+            above the lowest as in their word.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -174,6 +197,8 @@ class BusSteps(Stage):
                         m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(_REGISTERS[name]))]
         with m.If(setting & attribute.chosen[SmaAttribute.PORT_INFO.name]):
             self._write_fields(m, ready, number, PORT_INFO, PORT_INFO_WRITES)
+            if self._is_switch:
+                self._write_partition(m, ready, number)
         if self._is_switch:
             with m.If(setting & attribute.chosen[SmaAttribute.SWITCH_INFO.name]):
                 self._write_fields(m, ready, number, SWITCH_INFO, SWITCH_INFO_WRITES)
@@ -185,7 +210,7 @@ class BusSteps(Stage):
                 self._write_lists(m, ready, number, entries)
         self._access_counters(m, ready, number, entries, answering, setting)
         m.d.sync += self.short.eq(self._is_short())
-        self._take_what_is_read(m, number[3:])
+        self._take_what_is_read(m)
         return m
 
     def _is_short(self) -> Value:
@@ -197,11 +222,13 @@ class BusSteps(Stage):
             masks = {name: Const(sum(1 << of_word for of_word in words), BLOCK_WORDS) for name, words in lists.items()}
             return Cat(chosen[name] & mask.bit_select(word[:4], 1) for name, mask in masks.items()).any()
 
-        of_lists = {SmaAttribute.VL_ARBITRATION_TABLE.name: set(range(self._list_words))} if self._list_words else {}
-        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET | of_lists)
+        of_kind = {SmaAttribute.VL_ARBITRATION_TABLE.name: set(range(self._list_words))} if self._list_words else {}
+        if self._is_switch:
+            of_kind[SmaAttribute.P_KEY_TABLE.name] = set(range(BLOCK_WORDS))
+        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
         return in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))
 
-    def _of_port(self, register: Signal | int) -> Value:
+    def _of_port(self, register: Value | int) -> Value:
         """The address of the port's register."""
         offset = Const(register, _OFFSET_BITS) if isinstance(register, int) else register
         return Cat(offset, self.attribute.target.port if self._is_switch else Const(1, 1))
@@ -224,6 +251,16 @@ class BusSteps(Stage):
                             ready.wdata.eq(field.of(self.word.request)),
                         ]
 
+    def _write_partition(self, m: Module, ready: data.View, number: Signal) -> None:
+        """A switch's port has what it checks in one register."""
+        fields = [place(PORT_INFO[name]) for name in _PARTITION.values()]
+        with m.If(number == SLOT_STEPS * fields[0].word + _PARTITION_ACCESS):
+            m.d.comb += [
+                ready.write.eq(~self.attribute.target.at_port_0),
+                ready.addr.eq(self._of_port(PortRegister.PARTITION)),
+                ready.wdata.eq(Cat(field.of(self.word.request) for field in fields)),
+            ]
+
     def _entries(self, m: Module) -> Signal:
         """The rest of a word with entries of a table, the next highest; of PortCountersExtended the word before."""
         steps, chosen = self.steps, self.attribute.chosen
@@ -236,6 +273,9 @@ class BusSteps(Stage):
                 m.d.sync += entries.eq(entries << _LFT_ENTRY)
             with m.Elif(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name]):
                 m.d.sync += entries.eq(entries << _SL_ENTRY)
+            if self._is_switch:
+                with m.Elif(chosen[SmaAttribute.P_KEY_TABLE.name]):
+                    m.d.sync += entries.eq(entries << _P_KEY)
             if self._list_words:
                 with m.Elif(chosen[SmaAttribute.VL_ARBITRATION_TABLE.name]):
                     m.d.sync += entries.eq(entries << _VL_ENTRY)
@@ -261,6 +301,13 @@ class BusSteps(Stage):
                 ready.write.eq((target.in_port != 0) & (target.port != 0)),
                 ready.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
                 ready.wdata.eq(entries[-_SL_ENTRY:]),
+            ]
+        entry = Cat(access[:1], word)[: (P_KEY_TABLE.count - 1).bit_length()]
+        with m.If(chosen[SmaAttribute.P_KEY_TABLE.name] & (word < P_KEY_TABLE.count // _P_KEYS_OF_WORD)):
+            m.d.comb += [
+                ready.write.eq((access < _P_KEYS_OF_WORD) & (target.port != 0)),
+                ready.addr.eq(self._of_port(Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry))))),
+                ready.wdata.eq(entries[-_P_KEY:]),
             ]
 
     def _write_lists(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
@@ -297,16 +344,24 @@ class BusSteps(Stage):
                             selected = 1 if access.select is None else select[access.select]
                             m.d.comb += ready.write.eq(setting & selected)
 
-    def _take_what_is_read(self, m: Module, word: Value) -> None:
-        """It comes before the last step of its slot."""
-        first = Signal()
-        with m.If(self.steps.in_slot == 0):
-            m.d.sync += first.eq(1)
-        above = Signal(DATA_BITS)
-        for name, distances in _distances().items():
-            with m.If(self.attribute.chosen[name]), m.Switch(word):
-                for of_word, distance in distances.items():
-                    with m.Case(of_word):
-                        m.d.comb += above.eq(self.read << distance)
-        with m.If(self.bus.rvalid):
-            m.d.sync += [self.read.eq(self.bus.rdata | Mux(first, 0, above)), first.eq(0)]
+    def _take_what_is_read(self, m: Module) -> None:
+        """It comes in the last step of its slot at the latest, and is needed then."""
+        number, following = Signal(2), Signal(2)  # of what has been read in the slot
+        m.d.comb += following.eq(Mux(self.steps.in_slot == 0, 0, number + self.bus.rvalid))
+        m.d.sync += number.eq(following)
+
+        # How far it is put above the lowest is known before it comes.
+        at_height: dict[int, list[Value]] = defaultdict(list)
+        for name, heights in _heights().items():
+            for (word, place_in_list), height in heights.items():
+                here = (self.word.number == word) & (following == place_in_list)
+                at_height[height].append(self.attribute.chosen[name] & here)
+        heights_of_next = Signal(len(at_height))
+        m.d.sync += heights_of_next.eq(Cat(Cat(places).any() for places in at_height.values()))
+        come, kept = Signal(DATA_BITS), Signal(DATA_BITS)
+        raised = select(heights_of_next, [self.bus.rdata << height for height in at_height])
+        m.d.comb += [
+            come.eq(Mux(heights_of_next.any(), raised, self.bus.rdata) | Mux(number == 0, 0, kept)),
+            self.read.eq(Mux(self.bus.rvalid, come, kept)),
+        ]
+        m.d.sync += kept.eq(self.read)

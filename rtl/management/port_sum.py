@@ -10,7 +10,7 @@ from rtl.management.place import WORD_BITS
 
 __all__ = ["FIELD_ENDS", "PortSum"]
 
-FIELD_ENDS = (4, 8, 16)
+FIELD_ENDS = (4, 8, 16, 24)
 """Bits at which a field of a word with counters may end and the next one begin."""
 
 

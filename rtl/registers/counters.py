@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.registers.bus import PortAccess
 from rtl.restoration import restored_write_port
 from rtl.rotation import number_of
+from rtl.widths import CONSTRAINTS_BITS
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, HIGH_OF_COUNTER, Counter, Detail, PortRegister
 
 __all__ = ["AMOUNTS", "COUNTS", "PortCounters"]
@@ -33,10 +34,12 @@ AMOUNTS = data.StructLayout(
         Counter.RCV_DATA.name: 12,
         Counter.LINK_ERROR_RECOVERY.name: 4,
         Counter.RCV_ERRORS.name: 2,
+        Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
         Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
     }
 )
-"""By how much those counters move that do not move by 1: words, the watchdogs of 15 VLs, or link and agent, at once."""
+"""By how much those counters move that do not move by 1: words, the watchdogs of 15 VLs, link and agent, or the
+packets of all other ports, at once."""
 
 _WAITING_BITS: Final = 5
 """Beyond those of an amount: of what a counter has counted since its last turn."""

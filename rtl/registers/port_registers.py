@@ -1,6 +1,6 @@
 """A port's registers (`wire.registers.PortRegister`; docs/pipeline.md, section 10)."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
@@ -18,11 +18,12 @@ from wire.registers import (
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     VL_ARBITRATION_SPAN,
+    PartitionCheck,
     PortRegister,
 )
 from wire.time_limits import NO_LIMIT
 
-__all__ = ["DurationSignature", "ListEntry", "PortRegisters", "TimeLimitsSignature"]
+__all__ = ["DurationSignature", "ListEntry", "PartitionChecks", "PortRegisters", "TimeLimitsSignature"]
 
 _BITS: Final = {
     PortRegister.FCP_PERIOD: 24,
@@ -37,6 +38,9 @@ _ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
 
 ListEntry = data.StructLayout({"write": 1, "high": 1, "number": _ENTRY_BITS, "vl": VL_BITS, "weight": VL_WEIGHT_BITS})
 """A write of this entry of the high or the low list of VL arbitration, in this cycle."""
+
+PartitionChecks = data.StructLayout({check.name.lower(): 1 for check in PartitionCheck if check.name})
+"""What a switch's port checks."""
 
 
 TimeLimitsSignature = wiring.Signature(
@@ -70,9 +74,9 @@ class PortRegisters(wiring.Component):
     c+2, a read answers in `reg_rdata` at c+3 with what was visible at c+2.
 
     Args:
+        kind: what the port belongs to.
         vls: data VLs of the port.
         mtu: MTU in bytes that the port is built for.
-        of_switch: it is a switch's port, which has time limits.
 
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
@@ -84,15 +88,15 @@ class PortRegisters(wiring.Component):
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         vl_high_limit, list_entry: of VL arbitration, if there are several data VLs.
-        time_limits: in a switch.
+        time_limits, partition: in a switch.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
     """
 
-    def __init__(self, vls: int, mtu: int, *, of_switch: bool) -> None:
+    def __init__(self, kind: Literal["switch", "adapter"], vls: int, mtu: int) -> None:
+        self._kind = kind
         self._vls = vls
         self._mtu = mtu
-        self._of_switch = of_switch
         super().__init__(
             {
                 "reg": In(PortAccess),
@@ -109,11 +113,12 @@ class PortRegisters(wiring.Component):
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
                 "vl_high_limit": Out(VL_LIMIT_BITS),
                 "list_entry": Out(ListEntry),
+                "partition": Out(PartitionChecks),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
                 **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
                 "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
-                **({"time_limits": Out(TimeLimitsSignature)} if of_switch else {}),
+                **({"time_limits": Out(TimeLimitsSignature)} if kind == "switch" else {}),
             }
         )
 
@@ -156,9 +161,10 @@ class PortRegisters(wiring.Component):
             numbers[PortRegister.VL_HIGH_LIMIT] = self.vl_high_limit
             self._write_lists(m)
         limits: dict[PortRegister, Any] = {}
-        if self._of_switch:
+        if self._kind == "switch":
             limits[PortRegister.HOQ_LIFE] = self.time_limits.hoq_life
             limits[PortRegister.VL_STALL_COUNT] = self.time_limits.vl_stall_count
+            numbers[PortRegister.PARTITION] = self.partition.as_value()
         numbers |= limits
         for register, target in numbers.items():
             with m.If(writes(register, ~value[len(target) :].any())):

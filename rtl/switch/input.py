@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amaranth.hdl import Const, Module, Signal, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -10,9 +10,11 @@ from rtl.crossing.queueing import routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import LifeClock
 from rtl.link.packet_check import AdmissionSignature
+from rtl.switch.partition import Partition, p_key_write_layout
 from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.parameters import SwitchParameters
+from wire.trace import Verdict
 
 __all__ = ["Input", "input_pools"]
 
@@ -29,6 +31,8 @@ class Input(wiring.Component):
         routing: see `Route`.
         admission: the packets; one that neither port nor route refuses is accepted.
         free: free blocks of each slot.
+        p_key_write: to the port's P_Key table, or to another port's.
+        xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
         crossing: how the packets leave.
         clock: of their life time.
     """
@@ -40,6 +44,8 @@ class Input(wiring.Component):
             {
                 "routing": In(RoutingSignature(ports, vls)),
                 "admission": In(AdmissionSignature),
+                "p_key_write": In(p_key_write_layout(ports)),
+                "xmit_constraint": Out(ports),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
                 "clock": In(LifeClock),
@@ -47,7 +53,7 @@ class Input(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Header, joining, store."""
+        """Header, partition, joining, store."""
         m = Module()
         parameters = self.parameters
         ports, vls = parameters.ports, parameters.vls
@@ -62,16 +68,34 @@ class Input(wiring.Component):
         connect(m, flipped(self.routing), route.routing)
         m.d.comb += [route.header.eq(header), route.free.eq(store.fill.free)]
 
-        # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
-        # (section 3.5). A packet that ends before that is cancelled. Store-and-forward waits for the end of each.
-        accept = Signal()
+        # Its partition.
         packet = Signal(routed_layout(ports + 1))
+        m.submodules.partition = partition = Partition(ports)
+        checked = route.arrival | route.departure
+        m.d.comb += [
+            partition.port.eq(self.routing.port),
+            partition.write.eq(self.p_key_write),
+            partition.header.eq(header),
+            partition.arrival.eq(route.arrival),
+            partition.departure.eq(route.departure),
+            partition.output.eq(packet.output),
+            partition.received.eq(admission.received),
+            admission.constraint.eq(partition.verdict),
+            self.xmit_constraint.eq(Mux(admission.xmit_constraint, 1 << packet.output, 0)),
+        ]
+
+        # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
+        # (section 3.5), and not before its partition is known to be right. A packet that ends before that is
+        # cancelled. Store-and-forward waits for the end of each.
+        accept = Signal()
         at_once = Signal()
         waiting = Signal()
         enough = Signal(LENGTH_BITS)
         in_time = Signal()
         accepted = Signal()  # in the cycle before
-        waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower
+        waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower | checked
+        ahead = header.n - (header.n >> 2)
+        by_partition = checked & ~(route.slower & (ahead > partition.standing))
         m.d.comb += accept.eq(admission.acceptable & ~route.refused)
         m.d.sync += [
             admission.relay.eq(route.relay),
@@ -83,7 +107,7 @@ class Input(wiring.Component):
             m.d.sync += [
                 *routed(packet, header, route.output, route.slot),
                 packet.oversize.eq(route.oversize),
-                enough.eq(header.n - (header.n >> 2)),
+                enough.eq(Mux(by_partition, partition.standing, ahead)),
             ]
         with m.If(accept):
             m.d.sync += waiting.eq(waits)
@@ -92,7 +116,8 @@ class Input(wiring.Component):
         if parameters.forwarding == "store-and-forward":
             m.d.comb += in_time.eq(write.valid & write.last & ~write.bad)
         else:
-            m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~write.last)
+            in_partition = partition.verdict == Verdict.GOOD
+            m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~(write.last & write.bad) & in_partition)
 
         # Store, queues, readers.
         connect(m, store.crossing, flipped(self.crossing))

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.tables import ForwardingTable, SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
 from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
-from wire.codes import LID_PERMISSIVE, MTU, VL15, max_pkt_len
+from wire.codes import LID_PERMISSIVE, LNH, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
 __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
@@ -17,11 +17,14 @@ def port_facts_layout(vls: int) -> data.StructLayout:
     """What routing must know of an output, as visible.
 
     `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says 4X.
+    `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
     """
-    return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1})
+    return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1, "outbound": 1, "raw_outbound": 1})
 
 
-_Candidate = data.StructLayout({"loop": 1, "vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "refused": 1})
+_Candidate = data.StructLayout(
+    {"loop": 1, "vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "departure": 1, "refused": 1}
+)
 """What a packet would be at an output: back where it came from, its VL, that VL not one of the
 output's, and see `Route`."""
 
@@ -32,7 +35,8 @@ class RoutingSignature(wiring.Signature):
     Members:
         port: its number.
         lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h).
-        own_wide: the port is 4X; `outputs`: facts of all ports from 1 on.
+        own_wide: the port is 4X; `inbound`, `raw_inbound`: P_Keys and raw packets are checked on arrival.
+        outputs: facts of all ports from 1 on.
         forwarding_top: LinearFDBTop.
         forwarding_write: to the input's copy of the forwarding table.
         sl_to_vl, sl_to_vl_rdata: access to its SL-to-VL table, and the answer.
@@ -44,6 +48,8 @@ class RoutingSignature(wiring.Signature):
                 "port": Out(PORT_BITS),
                 "lookup_dlid": Out(16),
                 "own_wide": Out(1),
+                "inbound": Out(1),
+                "raw_inbound": Out(1),
                 "outputs": Out(data.ArrayLayout(port_facts_layout(vls), ports)),
                 "forwarding_top": Out(16),
                 "forwarding_write": Out(forwarding_write_layout(destination_layout(ports))),
@@ -66,6 +72,7 @@ class Route(wiring.Component):
         slot: its slot there.
         oversize: it exceeds the output's NeighborMTU.
         slower: it comes from a 1X port and goes to a 4X one.
+        arrival, departure: its partition is checked, by the port that it comes by, by the one that it goes to.
         free: free blocks of this input's slots.
     """
 
@@ -83,6 +90,8 @@ class Route(wiring.Component):
                 "slot": Out(range(vls + 1)),
                 "oversize": Out(1),
                 "slower": Out(1),
+                "arrival": Out(1),
+                "departure": Out(1),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
             }
         )
@@ -114,10 +123,12 @@ class Route(wiring.Component):
         no_dlid = Signal()
         is_vl15 = Signal()
         permissive = Signal()
+        is_raw = Signal()
         free = Array(self.free[slot] for slot in range(self.vls + 1))[header.slot]
         m.d.comb += [
             no_room.eq(header.need > free),
             is_vl15.eq(header.vl == VL15),
+            is_raw.eq(header.lnh < LNH.IBA_LOCAL),
             permissive.eq(is_vl15 & (header.dlid == LID_PERMISSIVE)),
             no_dlid.eq(~permissive & ((header.dlid > routing.forwarding_top) | (header.dlid >= self.lft_size))),
         ]
@@ -140,6 +151,7 @@ class Route(wiring.Component):
                     candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl, 1)),
                     candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
                     candidate.slower.eq(~routing.own_wide & facts.wide),
+                    candidate.departure.eq(~is_vl15 & Mux(is_raw, facts.raw_outbound, facts.outbound)),
                     candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
                 ]
             candidates.append(candidate)
@@ -157,6 +169,8 @@ class Route(wiring.Component):
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
             self.oversize.eq(found.oversize),
             self.slower.eq(found.slower),
+            self.arrival.eq(~is_vl15 & Mux(is_raw, routing.raw_inbound, routing.inbound)),
+            self.departure.eq(found.departure),
             self.refused.eq(found.refused | ~known),
         ]
         with m.If(no_route):

@@ -16,8 +16,9 @@ from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.restoration import add_lasting_reset
-from rtl.rotation import any_of
+from rtl.rotation import any_of, how_many
 from rtl.switch.input import Input, input_pools
+from rtl.switch.partition import p_key_written
 from rtl.switch.route import port_facts_layout
 from rtl.switch.tables import (
     ForwardingTable,
@@ -111,10 +112,15 @@ class Switch(wiring.Component):
                 side.routing.port.eq(i + 1),
                 side.routing.lookup_dlid.eq(port.lookup_dlid),
                 side.routing.own_wide.eq(port.sending.wide),
+                side.routing.inbound.eq(port.partition.inbound),
+                side.routing.raw_inbound.eq(port.partition.raw_inbound),
                 side.routing.outputs.eq(facts),
                 facts[i].operational.eq(port.sending.operational),
                 facts[i].mtu.eq(port.neighbor_mtu),
                 facts[i].wide.eq(port.sending.wide),
+                facts[i].outbound.eq(port.partition.outbound),
+                facts[i].raw_outbound.eq(port.partition.raw_outbound),
+                port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(parameters.vls)]
 
@@ -179,9 +185,11 @@ class Switch(wiring.Component):
             forwarding.lid.eq(access.offset),
             reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
         ]
+        p_key_write = p_key_written(m, access, count)
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             routing = side.routing
             m.d.comb += [
+                side.p_key_write.eq(p_key_write),
                 port.reg.eq(of_page(bus.given, i + 1)),
                 routing.forwarding_top.eq(registers.linear_fdb_top),
                 routing.forwarding_write.eq(forwarding_write),

@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
-from rtl.rotation import RotatingChoice, behind, first_from, lowest, number_of
+from rtl.rotation import RotatingChoice, behind, first_from, how_many, lowest, number_of
 
 WIDTH = 5
 
@@ -79,3 +79,8 @@ def test_all_who_ask_are_served_in_turn() -> None:
     simulator.add_testbench(bench)
     simulator.run()
     assert chosen == [0b00010, 0b00100, 0b10000, 0b10000, 0b00010]
+
+
+def test_bits_are_counted() -> None:
+    masks = [(mask,) for mask in range(1 << WIDTH)]
+    assert values_of(lambda _, mask: how_many(mask), masks) == [mask.bit_count() for (mask,) in masks]

@@ -177,7 +177,7 @@ def test_length_limits(words: int, lnh: int) -> None:
     assert verdict_of(port) == (Verdict.GOOD if fits else Verdict.LENGTH)
 
 
-@pytest.mark.parametrize("relay", [v for v in Verdict if v >= Verdict.NO_ROUTE])
+@pytest.mark.parametrize("relay", [v for v in Verdict if Verdict.NO_ROUTE <= v <= Verdict.OVERRUN])
 def test_the_nodes_objection_comes_last(relay: Verdict) -> None:
     port = receive(GOOD)
     port.pulse(H + DECIDED, relay=relay, refused=1)
@@ -189,6 +189,40 @@ def test_the_nodes_objection_comes_last(relay: Verdict) -> None:
     port.pulse(H + DECIDED, relay=relay, refused=1)
     port.run(C0 + 20)
     assert verdict_of(port) == Verdict.VL
+
+
+@pytest.mark.parametrize(
+    ("constraint", "counts"),
+    [
+        (Verdict.RCV_CONSTRAINT, {Counter.RCV_CONSTRAINT_ERRORS: [(C0 + 13, 1)]}),
+        # The packet is counted by the port that it would have left by.
+        (Verdict.XMIT_CONSTRAINT, {}),
+    ],
+)
+def test_a_partitions_objection_comes_after_all_others(constraint: Verdict, counts: dict[Counter, object]) -> None:
+    ended = C0 + 10
+    for counter in (Counter.RCV_CONSTRAINT_ERRORS, Counter.XMIT_CONSTRAINT_ERRORS, Counter.RCV_ERRORS):
+        port = receive(GOOD, watch=counter)
+        port.pulse(ended + 1, constraint=constraint)
+        port.run(C0 + 20)
+        assert verdict_of(port) == constraint
+        assert any(port.seen["accept"]), "it has its blocks"
+        assert port.seen["write"][ended + 2]["bad"]
+        assert port.counts(counter) == counts.get(counter, [])
+    for case, (rows, verdict, _) in CASES.items():
+        if verdict != Verdict.GOOD and "cut" not in case:
+            port = receive(rows)
+            port.pulse(C0 + len(rows), constraint=constraint)
+            port.run(C0 + 20)
+            assert verdict_of(port) == verdict, case
+
+
+def test_what_may_not_leave_by_a_port_is_counted_there_however_many_at_once() -> None:
+    port = receive(GOOD, watch=Counter.XMIT_CONSTRAINT_ERRORS)
+    for cycle, packets in ((C0, 1), (C0 + 1, 63), (C0 + 3, 5)):
+        port.pulse(cycle, xmit_constraints=packets)
+    port.run(C0 + 20)
+    assert port.counts(Counter.XMIT_CONSTRAINT_ERRORS) == [(C0 + 1, 1), (C0 + 2, 64), (C0 + 4, 69)]
 
 
 def test_a_packet_too_short_for_its_length_field_is_cut_or_ends_early() -> None:

@@ -62,7 +62,16 @@ P_KEYS = P_KEY_TABLE.pack([P_KEY_DEFAULT])
 AT_RESET_IN_SWITCH = {
     (SmaAttribute.NODE_DESCRIPTION, 0): node_description(IDENTITY.description),
     (SmaAttribute.NODE_INFO, 0): NODE_OF_SWITCH,
-    (SmaAttribute.SWITCH_INFO, 0): SWITCH_INFO.pack(linear_fdb_cap=100, linear_fdb_top=99, life_time_value=31),
+    (SmaAttribute.SWITCH_INFO, 0): SWITCH_INFO.pack(
+        linear_fdb_cap=100,
+        linear_fdb_top=99,
+        life_time_value=31,
+        partition_enforcement_cap=32,
+        inbound_enforcement_cap=1,
+        outbound_enforcement_cap=1,
+        filter_raw_inbound_cap=1,
+        filter_raw_outbound_cap=1,
+    ),
     (SmaAttribute.GUID_INFO, 0): GUID_INFO.pack([IDENTITY.port_guid]),
     (SmaAttribute.P_KEY_TABLE, p_key(0)): P_KEYS,
     (SmaAttribute.P_KEY_TABLE, p_key(3)): P_KEYS,

@@ -5,15 +5,22 @@ from typing import Any
 import pytest
 
 from tests.rtl.management.agent_bench import Access, Bench
-from tests.rtl.management.sma_bench import ADAPTER, SET, SWITCH, answers, arbitration, pair
+from tests.rtl.management.sma_bench import ADAPTER, SET, SWITCH, answers, arbitration, p_key, pair
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO_MODIFIER
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER, VL_ARBITRATION_TABLE, VLArbitrationBlock
+from wire.port_tables import (
+    P_KEY_TABLE,
+    SL_TO_VL_MAPPING_TABLE,
+    SL_TO_VL_MODIFIER,
+    VL_ARBITRATION_TABLE,
+    VLArbitrationBlock,
+)
 from wire.registers import (
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     lft_address,
+    p_key_address,
     sl_to_vl_address,
     vl_arbitration_address,
 )
@@ -66,6 +73,24 @@ def test_a_switchs_sl_to_vl_table_gets_the_entries_of_external_ports() -> None:
         assert work.accesses == [
             Access(16 + sl + 2, sl_to_vl_address(input_port, output_port, sl), (5 * sl + 3) % 16) for sl in range(16)
         ]
+
+
+@pytest.mark.parametrize("port", [0, 1, 3])
+def test_a_switchs_external_port_gets_its_p_keys_one_by_one(port: int) -> None:
+    table = [(0x9731 * entry + 0x1234) % (1 << 16) for entry in range(32)]
+    (work,) = answers(SWITCH, [(SET, SmaAttribute.P_KEY_TABLE, p_key(port), P_KEY_TABLE.pack(table))])
+    assert work.attribute == P_KEY_TABLE.pack(table)
+    assert work.accesses == [
+        Access(16 + 8 * (entry // 2) + 2 + entry % 2, p_key_address(port, entry), table[entry])
+        for entry in range(32 if port else 0)
+    ]
+    assert work.answered
+
+
+def test_an_adapters_p_keys_stay_with_its_agent() -> None:
+    table = P_KEY_TABLE.pack(range(0x8000, 0x8020))
+    (work,) = answers(ADAPTER, [(SET, SmaAttribute.P_KEY_TABLE, 0, table)])
+    assert (work.attribute, work.accesses, work.answered) == (table, [], True)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from wire.layout import Record
 from wire.mad import MadMethod, MadStatus
 from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
-from wire.registers import NodeRegister, PortRegister, node_address, port_address
+from wire.registers import NodeRegister, PartitionCheck, PortRegister, node_address, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 
@@ -277,6 +277,9 @@ def port_write(step: int, kind: str, register: PortRegister, value: int) -> Acce
     return Access(step, port_address(PORT[kind], register), value)
 
 
+OUTBOUND_RAW_INBOUND = PartitionCheck.OUTBOUND | PartitionCheck.RAW_INBOUND
+
+
 def test_what_a_set_writes_to_the_registers() -> None:
     values = {
         "lid": 0x123,
@@ -286,6 +289,8 @@ def test_what_a_set_writes_to_the_registers() -> None:
         "operational_vls": 2,
         "hoq_life": 18,
         "vl_stall_count": 5,
+        "partition_enforcement_outbound": 1,
+        "filter_raw_inbound": 1,
         "local_phy_errors": 7,
         "overrun_errors": 8,
         "port_state": PortState.DOWN,
@@ -305,6 +310,7 @@ def test_what_a_set_writes_to_the_registers() -> None:
             port_write(98, kind, REG.OPERATIONAL_VLS, 2),
             *([port_write(99, kind, REG.HOQ_LIFE, 18)] if kind == EXTERNAL else []),
             *([port_write(100, kind, REG.VL_STALL_COUNT, 5)] if kind == EXTERNAL else []),
+            *([port_write(101, kind, REG.PARTITION, OUTBOUND_RAW_INBOUND)] if kind == EXTERNAL else []),
             port_write(122, kind, REG.LOCAL_PHY_ERRORS, 7),
             port_write(123, kind, REG.OVERRUN_ERRORS, 8),
             Access(200, port_address(PORT[kind], REG.WIDTH), None),
@@ -321,14 +327,44 @@ def test_what_a_set_writes_to_the_registers() -> None:
         on_port(kind, script)
 
 
+def test_each_check_of_partitions_has_its_bit() -> None:
+    checks = {
+        "partition_enforcement_inbound": PartitionCheck.INBOUND,
+        "partition_enforcement_outbound": PartitionCheck.OUTBOUND,
+        "filter_raw_inbound": PartitionCheck.RAW_INBOUND,
+        "filter_raw_outbound": PartitionCheck.RAW_OUTBOUND,
+    }
+
+    async def script(port: Port) -> None:
+        for name, check in checks.items():
+            # Also if another field of the word is refused.
+            for others in ({}, {"operational_vls": 9}):
+                work = await port.set(**{name: 1, **others})
+                assert PORT_INFO.unpack(work.attribute)[name] == 1
+                write = port_write(101, port.kind, REG.PARTITION, check)
+                assert [access for access in work.writes if access.address == write.address] == [write]
+
+    on_port(EXTERNAL, script)
+
+
+@pytest.mark.parametrize("kind", [BASE, OF_ADAPTER])
+def test_only_a_switchs_external_ports_are_told_to_check_partitions(kind: str) -> None:
+    async def script(port: Port) -> None:
+        work = await port.set(partition_enforcement_inbound=1, filter_raw_outbound=1)
+        assert REG.PARTITION not in [access.address & 0xFFFF for access in work.writes]
+
+    on_port(kind, script)
+
+
 def test_what_a_set_leaves_alone() -> None:
     async def script(port: Port) -> None:
         # No change, or refused.
         work = await port.set(lid=0, neighbor_mtu=9, operational_vls=0, port_state=7, port_physical_state=9)
-        limits = {99: REG.HOQ_LIFE, 100: REG.VL_STALL_COUNT} if port.kind == EXTERNAL else {}
-        kept = {91: REG.VL_HIGH_LIMIT, **limits, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
+        kept = {91: REG.VL_HIGH_LIMIT, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
+        if port.kind == EXTERNAL:
+            kept |= {99: REG.HOQ_LIFE, 100: REG.VL_STALL_COUNT, 101: REG.PARTITION}
         ports = [access for access in work.writes if access.address >> 16]
-        assert ports == [port_write(step, port.kind, register, 0) for step, register in kept.items()]
+        assert ports == [port_write(step, port.kind, register, 0) for step, register in sorted(kept.items())]
         work = await port.set(operational_vls=9)
         assert port_address(PORT[port.kind], REG.OPERATIONAL_VLS) not in [access.address for access in work.writes]
 

@@ -6,6 +6,15 @@ from wire.registers import NodeRegister, node_address
 from wire.sma import LED_INFO, SmaAttribute
 from wire.switch_info import SWITCH_INFO
 
+CAPS = {
+    "linear_fdb_cap": 100,
+    "partition_enforcement_cap": 32,
+    "inbound_enforcement_cap": 1,
+    "outbound_enforcement_cap": 1,
+    "filter_raw_inbound_cap": 1,
+    "filter_raw_outbound_cap": 1,
+}
+
 
 def test_guids_behind_the_first_are_stored() -> None:
     given = bytes(range(64))
@@ -35,7 +44,7 @@ def test_what_a_set_of_switch_info_changes() -> None:
     async def script(bench: Bench) -> None:
         work = await bench.set(SmaAttribute.SWITCH_INFO, top)
         expected = SWITCH_INFO.record(
-            linear_fdb_cap=100,
+            CAPS,
             linear_fdb_top=98,
             default_port=255,
             default_multicast_primary_port=255,
@@ -52,7 +61,7 @@ def test_what_a_set_of_switch_info_changes() -> None:
         # A LinearFDBTop that the table does not have is refused, and all else taken.
         other = SWITCH_INFO.record(linear_fdb_top=100, default_port=7, life_time_value=9)
         work = await bench.set(SmaAttribute.SWITCH_INFO, other.pack())
-        expected = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=98, default_port=7, life_time_value=9)
+        expected = SWITCH_INFO.record(CAPS, linear_fdb_top=98, default_port=7, life_time_value=9)
         assert (work.status, work.attribute) == (INVALID, padded(expected.pack()))
         assert work.accesses == [Access(34, node_address(NodeRegister.LIFE_TIME), 9)]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from amaranth.sim import Simulator
@@ -26,6 +26,7 @@ AT_RESET = {
     PortRegister.VL_HIGH_LIMIT: 0,
     PortRegister.HOQ_LIFE: 31,
     PortRegister.VL_STALL_COUNT: 0,
+    PortRegister.PARTITION: 0,
 }
 
 ALLOWED = {
@@ -43,6 +44,7 @@ ALLOWED = {
     PortRegister.VL_HIGH_LIMIT: [0, 255],
     PortRegister.HOQ_LIFE: [0, 19, 20, 31],
     PortRegister.VL_STALL_COUNT: [0, 7],
+    PortRegister.PARTITION: [0, 15],
 }
 
 IGNORED = {
@@ -60,6 +62,7 @@ IGNORED = {
     PortRegister.VL_HIGH_LIMIT: [256],
     PortRegister.HOQ_LIFE: [32, 1 << 31],
     PortRegister.VL_STALL_COUNT: [8],
+    PortRegister.PARTITION: [16, 1 << 31],
 }
 
 Access = dict[str, int] | None
@@ -72,13 +75,13 @@ def run(
     state: PortState = PortState.ARMED,
     counters: Sequence[int] = (),
     vls: int = 4,
-    of_switch: bool = True,
+    kind: Literal["switch", "adapter"] = "switch",
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
 
     The link is up in the cycles of `up`; the port's counters answer one after the other.
     """
-    dut = PortRegisters(vls=vls, mtu=2048, of_switch=of_switch)
+    dut = PortRegisters(kind, vls=vls, mtu=2048)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
 
@@ -161,7 +164,7 @@ def test_a_write_of_a_time_limit_is_seen_even_if_it_changes_nothing() -> None:
 
 def test_an_adapters_port_has_no_time_limits() -> None:
     for register in (PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT):
-        answers, _ = run([read(register), write(register, 5), read(register), None, None], of_switch=False)
+        answers, _ = run([read(register), write(register, 5), read(register), None, None], kind="adapter")
         assert not any(answers)
 
 
@@ -239,6 +242,17 @@ def test_a_port_with_one_data_vl_has_no_vl_arbitration() -> None:
     answers, seen = run(accesses, ("list_entry.write", "vl_high_limit"), vls=1)
     assert not any(answers)
     assert set(seen) == {(0, 0)}
+
+
+def test_what_a_switchs_port_checks() -> None:
+    names = ("partition.inbound", "partition.outbound", "partition.raw_inbound", "partition.raw_outbound")
+    accesses = [write(PortRegister.PARTITION, 1 << bit) for bit in range(4)]
+    answers, seen = run([*accesses, read(PortRegister.PARTITION), None, None], names)
+    assert seen[1:5] == [tuple(int(bit == one) for bit in range(4)) for one in range(4)]
+    assert answers[-1] == 8
+    answers, seen = run([*accesses, read(PortRegister.PARTITION), None, None], names, kind="adapter")
+    assert not any(answers)
+    assert set(seen) == {(0, 0, 0, 0)}
 
 
 def test_a_port_may_have_15_data_vls() -> None:
