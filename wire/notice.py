@@ -17,7 +17,6 @@ __all__ = [
     "NOTICE_DETAILS",
     "NOTICE_RETURN_PATH",
     "NOTICE_TYPES",
-    "P_KEY_NOTICE_VALID",
     "NoticeType",
     "ProducerType",
     "TrapNumber",
@@ -164,10 +163,6 @@ NOTICE_DETAILS: Final[Mapping[int, Layout]] = {
 }
 """Notice.DataDetails of each trap, 54 bytes (IBTA vol 1, 14.2.5.1). ``lid`` is the port that the notice is about;
 of two LIDs, GIDs and QPs the first is the packet's source, the second its destination."""
-
-P_KEY_NOTICE_VALID: Final = 0b1111
-"""DataValid of a switch's trap 259: bit 0 is LID1's, then LID2, P_Key, SL; it knows no queue pairs and GIDs.
-UNCONFIRMED: that the bits are those of the fields in order, from the lowest on."""
 
 NOTICE_RETURN_PATH: Final = Table("DRNoticeReturnPath", 30, Field("port", 0, 8))
 """The entries of ``dr_notice_return_path``: the first 30 of an SMP's ReturnPath, entry 0 included."""

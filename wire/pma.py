@@ -30,14 +30,12 @@ __all__ = [
     "PMA_DATA_BYTES",
     "PMA_RCV_ERROR_DETAILS",
     "PMA_RESP_TIME",
-    "PMA_VL_XMIT_WAITS",
     "PMA_XMIT_DISCARD_DETAILS",
     "PORT_COUNTERS",
     "PORT_COUNTERS_EXTENDED",
     "PORT_RCV_ERROR_DETAILS",
     "PORT_SAMPLES_CONTROL",
     "PORT_SAMPLES_RESULT",
-    "PORT_VL_XMIT_WAIT_COUNTERS",
     "PORT_XMIT_DISCARD_DETAILS",
     "PerfCapability",
     "PmaAttribute",
@@ -68,7 +66,6 @@ class PmaAttribute(IntEnum):
     PORT_COUNTERS = 0x0012
     PORT_RCV_ERROR_DETAILS = 0x0015
     PORT_XMIT_DISCARD_DETAILS = 0x0016
-    PORT_VL_XMIT_WAIT_COUNTERS = 0x001C
     PORT_COUNTERS_EXTENDED = 0x001D
 
 
@@ -221,17 +218,6 @@ PORT_XMIT_DISCARD_DETAILS: Final = Layout(
 )
 """12 bytes (IBTA vol 1, 16.1.4.2): why packets are PortXmitDiscards."""
 
-PORT_VL_XMIT_WAIT_COUNTERS: Final = Layout(
-    "PortVLXmitWaitCounters",
-    36,
-    [
-        Field("port_select", 8, 8),
-        Field("counter_select", 16, 16, meaning=HEX),
-        *(Field(f"port_vl_xmit_wait{vl}", 32 + 16 * vl, 16, meaning=_TICKS) for vl in range(16)),
-    ],
-)
-"""36 bytes (IBTA vol 1, 16.1.4.10): PortXmitWait VL by VL."""
-
 _SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
 
 PMA_COUNTERS: Final = tuple(field for field in PORT_COUNTERS.fields if field.name not in _SELECTORS)
@@ -245,7 +231,6 @@ PMA_RCV_ERROR_DETAILS: Final = tuple(field for field in PORT_RCV_ERROR_DETAILS.f
 PMA_XMIT_DISCARD_DETAILS: Final = tuple(
     field for field in PORT_XMIT_DISCARD_DETAILS.fields if field.name not in _SELECTORS
 )
-PMA_VL_XMIT_WAITS: Final = tuple(field for field in PORT_VL_XMIT_WAIT_COUNTERS.fields if field.name not in _SELECTORS)
 """The counters of those attributes, likewise."""
 
 PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
@@ -257,7 +242,6 @@ PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
         Attribute(PmaAttribute.PORT_COUNTERS, PORT_COUNTERS, GET_SET),
         Attribute(PmaAttribute.PORT_RCV_ERROR_DETAILS, PORT_RCV_ERROR_DETAILS, GET_SET),
         Attribute(PmaAttribute.PORT_XMIT_DISCARD_DETAILS, PORT_XMIT_DISCARD_DETAILS, GET_SET),
-        Attribute(PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS, PORT_VL_XMIT_WAIT_COUNTERS, GET_SET),
         Attribute(PmaAttribute.PORT_COUNTERS_EXTENDED, PORT_COUNTERS_EXTENDED, GET_SET),
     )
 }

@@ -25,7 +25,6 @@ __all__ = [
     "VL_ARBITRATION_HIGH",
     "VL_ARBITRATION_LOW",
     "VL_ARBITRATION_SPAN",
-    "VL_XMIT_WAIT",
     "Counter",
     "CounterHigh",
     "Detail",
@@ -49,8 +48,6 @@ VL_ARBITRATION_LOW = 0x80
 VL_ARBITRATION_HIGH = 0xA0
 """Offsets in a port's page of the first entry of its lists, each of up to `VL_ARBITRATION_SPAN`; they are not read."""
 VL_ARBITRATION_SPAN = 0x20
-VL_XMIT_WAIT = 0x60
-"""Offset in a port's page of VL 0's PortVLXmitWait, those of the node's other data VLs follow; each has 16 bits."""
 P_KEYS = 0xC0
 """Offset in a port's page of the first entry of its P_Key table, in a switch; they are not read."""
 

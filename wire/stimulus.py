@@ -14,7 +14,6 @@ from .framing import FramedPacket
 
 __all__ = [
     "ROW_MAX",
-    "BadKey",
     "Control",
     "Delivery",
     "Injection",
@@ -44,7 +43,7 @@ class Operation(IntEnum):
     RECV_STALL = 6  # args: mask of stalled slots (bit s is slot s)
     HOST_SM = 7  # args: 1 if the adapter's host has a Subnet Manager, else 0
     RESET = 8  # a node
-    KEY_VIOLATION = 9  # args: what an adapter's host has found, `BadKey`
+    KEY_VIOLATION = 9  # args: KeyViolation, which an adapter's host has found one of
 
 
 class KeyViolation(IntFlag):
@@ -52,28 +51,6 @@ class KeyViolation(IntFlag):
 
     P_KEY = 1
     Q_KEY = 2
-
-
-class BadKey(NamedTuple):
-    """What a transport has found in a packet: which keys were wrong, and what a trap tells of it."""
-
-    wrong: KeyViolation
-    key: int
-    slid: int = 0
-    dlid: int = 0
-    sl: int = 0
-    source_qp: int = 0
-    destination_qp: int = 0
-
-    @property
-    def args(self) -> tuple[int, int, int, int]:
-        """Of the control operation."""
-        return (
-            self.wrong | self.destination_qp << 8,
-            self.slid << 16 | self.dlid,
-            self.key,
-            self.sl << 24 | self.source_qp,
-        )
 
 
 class Control(NamedTuple):
