@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from verbs.address import AddressVector
 from verbs.fields import bth_bytes, lrh_bytes
@@ -28,8 +27,7 @@ _PAD_CNT: Final = 4
 _PADDING: Final = (b"", bytes(1), bytes(2), bytes(3))
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """A packet to be sent, LRH to ICRC; which VL it takes follows from its SL."""
 
     data: bytes
@@ -37,14 +35,14 @@ class Outgoing:
     dlid: int
 
 
-@dataclass(frozen=True, slots=True)
 class Envelope:
     """What is the same in all packets that go to one queue pair."""
 
-    port: Port
-    vector: AddressVector
-    p_key_index: int
-    dest_qp: int
+    def __init__(self, port: Port, vector: AddressVector, p_key_index: int, dest_qp: int) -> None:
+        self._port = port
+        self._vector = vector
+        self._p_key_index = p_key_index
+        self._dest_qp = dest_qp
 
     def packet(
         self,
@@ -58,10 +56,10 @@ class Envelope:
         becn: bool = False,
     ) -> Outgoing:
         """A packet with these headers after the BTH and this payload."""
-        vector, port = self.vector, self.port
+        vector, port = self._vector, self._port
         pad_cnt = -len(payload) % WORD_BYTES
         flags = solicited << _SOLICITED | _MIG_REQ | pad_cnt << _PAD_CNT
-        bth = bth_bytes(opcode, flags, port.p_key(self.p_key_index), self.dest_qp, psn, becn=becn, ack_req=ack_req)
+        bth = bth_bytes(opcode, flags, port.p_key(self._p_key_index), self._dest_qp, psn, becn=becn, ack_req=ack_req)
         pay_len = _BTH_BYTES + len(extended) + len(payload) + pad_cnt + ICRC_BYTES
         slid, route = port.lid | vector.src_path_bits, vector.route
         if route is None:
