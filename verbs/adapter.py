@@ -28,6 +28,9 @@ __all__ = ["CYCLE_NS", "Adapter"]
 CYCLE_NS: Final = 4
 """Nanoseconds of a cycle, unless the back end says otherwise: SDR."""
 
+_RD: Final = int(Service.RD)
+_CNP: Final = int(Service.CNP)
+
 
 class Adapter(Resources):
     """One adapter: consumers make what they need (see `Resources`), a back end carries its packets.
@@ -112,12 +115,12 @@ class Adapter(Resources):
             return False
         if is_multicast_lid(packet.dlid) or packet.dest_qp == MULTICAST_QP:
             return self._deliver_to_group(packet, number, None)
-        queue_pair = self._pairs.get(packet.eec if packet.service == Service.RD else packet.dest_qp)
+        queue_pair = self._pairs.get(packet.eec if packet.service == _RD else packet.dest_qp)
         if queue_pair is None or not self._is_for(queue_pair, packet, number):
             return False
         if not check_path(queue_pair.pair, self.ports[number - 1], packet):
             return False
-        if packet.service == Service.CNP:
+        if packet.service == _CNP:
             self.congestion_notices += 1
             return True
         if packet.fecn and queue_pair.pair.kind in (QpType.UC, QpType.UD):

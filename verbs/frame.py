@@ -18,6 +18,9 @@ _LRH_BYTES: Final = LRH.size_bytes
 _BTH_BYTES: Final = BTH.size_bytes
 _GRH_BYTES: Final = GRH.size_bytes
 
+_IBA_LOCAL: Final = int(LNH.IBA_LOCAL)
+_IBA_GLOBAL: Final = int(LNH.IBA_GLOBAL)
+
 _SOLICITED: Final = 7
 _MIG_REQ: Final = 1 << 6
 """Set in all packets of a path that is not about to migrate (IBTA vol 1, 17.2.8.1)."""
@@ -64,7 +67,7 @@ class Envelope:
         slid, route = port.lid | vector.src_path_bits, vector.route
         if route is None:
             words = (_LRH_BYTES + pay_len) // WORD_BYTES
-            head = lrh_bytes(vector.sl, LNH.IBA_LOCAL, vector.dlid, words, slid) + bth
+            head = lrh_bytes(vector.sl, _IBA_LOCAL, vector.dlid, words, slid) + bth
         else:
             words = (_LRH_BYTES + _GRH_BYTES + pay_len) // WORD_BYTES
             network = GRH.pack(
@@ -75,6 +78,6 @@ class Envelope:
                 sgid=port.gid(route.sgid_index),
                 dgid=route.dgid,
             )
-            head = lrh_bytes(vector.sl, LNH.IBA_GLOBAL, vector.dlid, words, slid) + network + bth
+            head = lrh_bytes(vector.sl, _IBA_GLOBAL, vector.dlid, words, slid) + network + bth
         body = extended + payload + _PADDING[pad_cnt]
         return Outgoing(head + body + icrc_of_parts(head, body), vector.sl, vector.dlid)

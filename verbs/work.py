@@ -46,32 +46,41 @@ class SendOpcode(IntEnum):
     @property
     def is_send(self) -> bool:
         """A message that goes where the receiver says."""
-        return self in (SendOpcode.SEND, SendOpcode.SEND_WITH_IMM, SendOpcode.SEND_WITH_INV)
+        return self in _SENDS
 
     @property
     def is_write(self) -> bool:
         """A message that goes where the sender says."""
-        return self in (SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM)
+        return self in _WRITES
 
     @property
     def is_atomic(self) -> bool:
         """Compare and swap, fetch and add."""
-        return self in (SendOpcode.ATOMIC_CMP_AND_SWP, SendOpcode.ATOMIC_FETCH_AND_ADD)
+        return self in _ATOMICS
 
     @property
     def brings_data_back(self) -> bool:
         """Takes of the peer's resources for READs and atomics, and is answered by other than an ACK."""
-        return self is SendOpcode.RDMA_READ or self.is_atomic
+        return self in _BRINGING_BACK
 
     @property
     def is_local(self) -> bool:
         """Nothing goes over the wire for it."""
-        return self in (SendOpcode.LOCAL_INV, SendOpcode.BIND_MW)
+        return self in _LOCAL
 
     @property
     def takes_a_receive(self) -> bool:
         """Consumes a receive request at the peer."""
-        return self.is_send or self is SendOpcode.RDMA_WRITE_WITH_IMM
+        return self in _TAKING_A_RECEIVE
+
+
+# Said once: members of an enumeration are found slowly, and these are asked about for each packet.
+_SENDS: Final = (SendOpcode.SEND, SendOpcode.SEND_WITH_IMM, SendOpcode.SEND_WITH_INV)
+_WRITES: Final = (SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM)
+_ATOMICS: Final = (SendOpcode.ATOMIC_CMP_AND_SWP, SendOpcode.ATOMIC_FETCH_AND_ADD)
+_BRINGING_BACK: Final = (SendOpcode.RDMA_READ, *_ATOMICS)
+_LOCAL: Final = (SendOpcode.LOCAL_INV, SendOpcode.BIND_MW)
+_TAKING_A_RECEIVE: Final = (*_SENDS, SendOpcode.RDMA_WRITE_WITH_IMM)
 
 
 class ScatterGather(NamedTuple):
