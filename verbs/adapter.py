@@ -86,7 +86,19 @@ class Adapter(Resources):
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        return self.now if self._turns.are_due or any(self._notices) else self._turns.wake
+        return self.now if self._turns.are_due or self._has_notices else self._turns.wake
+
+    def is_due(self, now: int) -> bool:
+        """True if that cycle has come."""
+        return self._turns.are_due or self._has_notices or self.has_expired(now)
+
+    def has_expired(self, now: int) -> bool:
+        """True if the cycle in which the first timer ends has come."""
+        return self._turns.have_expired(now)
+
+    @property
+    def _has_notices(self) -> bool:
+        return any(len(notices) > 0 for notices in self._notices)
 
     @property
     def timer(self) -> int | None:
