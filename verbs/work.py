@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -102,6 +102,9 @@ class WindowBinding(NamedTuple):
     access: Access
 
 
+_NO_ACCESS: Final = Access.NONE
+_LOCAL_WRITE: Final = Access.LOCAL_WRITE
+
 _WIDTHS: Final = (
     ("imm", 32),
     ("remote_va", 64),
@@ -157,10 +160,15 @@ class SendRequest:
         Raises:
             ValueError: a value that does not fit.
         """
+        wide = self.remote_va | self.compare_add | self.swap
+        if (self.imm | self.r_key | self.remote_q_key) >> 32 or wide >> 64 or (self.remote_qp | self.xrc_srq) >> 24:
+            self._refuse()
+        self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
+
+    def _refuse(self) -> None:
         for name, width in _WIDTHS:
             if not 0 <= getattr(self, name) < 1 << width:
                 raise ValueError(f"work request: {name} {getattr(self, name):#x} does not fit {width} bits")
-        self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
 
 
 class ReceiveRequest(NamedTuple):
@@ -175,18 +183,20 @@ def length_of(pieces: Sequence[ScatterGather]) -> int:
     return sum(piece.length for piece in pieces)
 
 
-def _parts(pieces: Sequence[ScatterGather], offset: int, length: int) -> Iterator[ScatterGather]:
+def _parts(pieces: Sequence[ScatterGather], offset: int, length: int) -> list[tuple[int, int, int]]:
     """The pieces, or parts of them, that hold `length` bytes from `offset` on; fewer if they end before."""
+    parts = []
     for va, size, l_key in pieces:
         if not length:
-            return
+            break
         if offset < size:
             part = min(size - offset, length)
-            yield ScatterGather(va + offset, part, l_key)
+            parts.append((va + offset, part, l_key))
             length -= part
             offset = 0
         else:
             offset -= size
+    return parts
 
 
 def gather(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather], offset: int, length: int) -> bytes:
@@ -196,9 +206,10 @@ def gather(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather]
         ProtectionError: a key does not allow it.
         MemoryFaultError: memory is not there any more.
     """
-    return b"".join(
-        keys.local(l_key, va, size, pd, Access.NONE).read(size) for va, size, l_key in _parts(pieces, offset, length)
-    )
+    parts = [
+        keys.local(l_key, va, size, pd, _NO_ACCESS).read(size) for va, size, l_key in _parts(pieces, offset, length)
+    ]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def scatter(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather], offset: int, data: bytes) -> None:
@@ -210,5 +221,5 @@ def scatter(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather
     """
     at = 0
     for va, size, l_key in _parts(pieces, offset, len(data)):
-        keys.local(l_key, va, size, pd, Access.LOCAL_WRITE).write(data[at : at + size])
+        keys.local(l_key, va, size, pd, _LOCAL_WRITE).write(data[at : at + size])
         at += size
