@@ -35,7 +35,11 @@ _PHASE_BITS: Final = 3
 NEVER: Final = 1 << 61
 """Later than any cycle, but not a big integer in the compiled model."""
 
-_make = tuple.__new__
+# In the compiled model, names that are said to be final take less time than those that are imported.
+_Record: Final = Record
+_push: Final = heappush
+_pop: Final = heappop
+_make: Final = tuple.__new__
 """Makes a record of a tuple, in less time than the class does."""
 
 
@@ -59,26 +63,30 @@ class Kernel:
 
     def at(self, cycle: int, phase: int, action: Callable[[Any], None], argument: Any = None) -> None:
         """Call `action(argument)` in a phase of a cycle, not before the phase being worked on."""
-        key = cycle << _PHASE_BITS | phase
+        key: Any = cycle << _PHASE_BITS | phase  # an object: the compiled model makes one once
         buckets = self._buckets
-        if key in buckets:
-            buckets[key].append((action, argument))
-        else:
+        bucket = buckets.get(key)
+        if bucket is None:
             buckets[key] = [(action, argument)]
-            heappush(self._keys, key)
+            _push(self._keys, key)
+        else:
+            bucket.append((action, argument))
 
     def record(self, fields: tuple[int, ...]) -> Record:
         """Put a record into the trace, in its cycle, the current one or one ahead; returns it."""
-        record = _make(Record, fields)
-        kinds = self._kinds
-        if kinds is None or fields[2] in kinds:
-            heappush(self._records, record)
+        record = _make(_Record, fields)
+        if self.keeps(fields[2]):
+            _push(self._records, record)
         return record
+
+    def keeps(self, kind: int) -> bool:
+        """Whether records of a kind leave."""
+        kinds = self._kinds
+        return kinds is None or kind in kinds
 
     def withdraw(self, record: Record) -> None:
         """Take back a record of a cycle ahead."""
-        kinds = self._kinds
-        if kinds is None or record.kind in kinds:
+        if self.keeps(record.kind):
             self._records.remove(record)
             heapify(self._records)
 
@@ -96,16 +104,16 @@ class Kernel:
         limit = until << _PHASE_BITS
         keys, buckets, records = self._keys, self._buckets, self._records
         while keys and keys[0] < limit:
-            key = heappop(keys)
-            cycle = key >> _PHASE_BITS
+            key: Any = _pop(keys)
+            cycle: int = key >> _PHASE_BITS
             while records and records[0][0] < cycle:
-                yield heappop(records)
+                yield _pop(records)
             self.now = cycle
             for action, argument in buckets[key]:  # an action may add to the bucket it is in
                 action(argument)
             del buckets[key]
         while records and records[0][0] < until:
-            yield heappop(records)
+            yield _pop(records)
         self.now = max(self.now, until)
 
 

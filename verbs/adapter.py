@@ -28,6 +28,9 @@ __all__ = ["CYCLE_NS", "Adapter"]
 CYCLE_NS: Final = 4
 """Nanoseconds of a cycle, unless the back end says otherwise: SDR."""
 
+_RD: Final = int(Service.RD)
+_CNP: Final = int(Service.CNP)
+
 
 class Adapter(Resources):
     """One adapter: consumers make what they need (see `Resources`), a back end carries its packets.
@@ -83,7 +86,19 @@ class Adapter(Resources):
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        return self.now if self._turns.are_due or any(self._notices) else self._turns.wake
+        return self.now if self._turns.are_due or self._has_notices else self._turns.wake
+
+    def is_due(self, now: int) -> bool:
+        """True if that cycle has come."""
+        return self._turns.are_due or self._has_notices or self.has_expired(now)
+
+    def has_expired(self, now: int) -> bool:
+        """True if the cycle in which the first timer ends has come."""
+        return self._turns.have_expired(now)
+
+    @property
+    def _has_notices(self) -> bool:
+        return any(len(notices) > 0 for notices in self._notices)
 
     @property
     def timer(self) -> int | None:
@@ -112,12 +127,12 @@ class Adapter(Resources):
             return False
         if is_multicast_lid(packet.dlid) or packet.dest_qp == MULTICAST_QP:
             return self._deliver_to_group(packet, number, None)
-        queue_pair = self._pairs.get(packet.eec if packet.service == Service.RD else packet.dest_qp)
+        queue_pair = self._pairs.get(packet.eec if packet.service == _RD else packet.dest_qp)
         if queue_pair is None or not self._is_for(queue_pair, packet, number):
             return False
         if not check_path(queue_pair.pair, self.ports[number - 1], packet):
             return False
-        if packet.service == Service.CNP:
+        if packet.service == _CNP:
             self.congestion_notices += 1
             return True
         if packet.fecn and queue_pair.pair.kind in (QpType.UC, QpType.UD):

@@ -39,6 +39,7 @@ class NakCode(IntEnum):
     INVALID_RD_REQUEST = 4
 
 
+_KINDS: Final = (AckKind.ACK, AckKind.RNR_NAK, None, AckKind.NAK)
 _VALUE_BITS: Final = 5
 _VALUE_MASK: Final = (1 << _VALUE_BITS) - 1
 
@@ -67,7 +68,7 @@ def syndrome(kind: AckKind, value: int) -> int:
 def ack_kind(syndrome_byte: int) -> AckKind | None:
     """What a syndrome says; None for what is reserved, bit 7 included."""
     kind = syndrome_byte >> _VALUE_BITS
-    return AckKind(kind) if kind in (AckKind.ACK, AckKind.RNR_NAK, AckKind.NAK) else None
+    return _KINDS[kind] if kind < len(_KINDS) else None
 
 
 def ack_value(syndrome_byte: int) -> int:

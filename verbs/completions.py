@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from verbs.receive_queue import SharedReceiveQueue
 from verbs.work import SendOpcode
@@ -85,8 +85,7 @@ class CompletionFlag(IntFlag):
     WITH_INV = 8
 
 
-@dataclass(frozen=True, slots=True)
-class WorkCompletion:
+class WorkCompletion(NamedTuple):
     """One entry of a completion queue. Of one that is not SUCCESS only `wr_id`, `status` and `qp_number` count.
 
     Attributes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from verbs.address import AddressVector
 from verbs.fields import bth_bytes, lrh_bytes
@@ -19,6 +18,9 @@ _LRH_BYTES: Final = LRH.size_bytes
 _BTH_BYTES: Final = BTH.size_bytes
 _GRH_BYTES: Final = GRH.size_bytes
 
+_IBA_LOCAL: Final = int(LNH.IBA_LOCAL)
+_IBA_GLOBAL: Final = int(LNH.IBA_GLOBAL)
+
 _SOLICITED: Final = 7
 _MIG_REQ: Final = 1 << 6
 """Set in all packets of a path that is not about to migrate (IBTA vol 1, 17.2.8.1)."""
@@ -28,8 +30,7 @@ _PAD_CNT: Final = 4
 _PADDING: Final = (b"", bytes(1), bytes(2), bytes(3))
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """A packet to be sent, LRH to ICRC; which VL it takes follows from its SL."""
 
     data: bytes
@@ -37,14 +38,14 @@ class Outgoing:
     dlid: int
 
 
-@dataclass(frozen=True, slots=True)
 class Envelope:
     """What is the same in all packets that go to one queue pair."""
 
-    port: Port
-    vector: AddressVector
-    p_key_index: int
-    dest_qp: int
+    def __init__(self, port: Port, vector: AddressVector, p_key_index: int, dest_qp: int) -> None:
+        self._port = port
+        self._vector = vector
+        self._p_key_index = p_key_index
+        self._dest_qp = dest_qp
 
     def packet(
         self,
@@ -58,15 +59,15 @@ class Envelope:
         becn: bool = False,
     ) -> Outgoing:
         """A packet with these headers after the BTH and this payload."""
-        vector, port = self.vector, self.port
+        vector, port = self._vector, self._port
         pad_cnt = -len(payload) % WORD_BYTES
         flags = solicited << _SOLICITED | _MIG_REQ | pad_cnt << _PAD_CNT
-        bth = bth_bytes(opcode, flags, port.p_key(self.p_key_index), self.dest_qp, psn, becn=becn, ack_req=ack_req)
+        bth = bth_bytes(opcode, flags, port.p_key(self._p_key_index), self._dest_qp, psn, becn=becn, ack_req=ack_req)
         pay_len = _BTH_BYTES + len(extended) + len(payload) + pad_cnt + ICRC_BYTES
         slid, route = port.lid | vector.src_path_bits, vector.route
         if route is None:
             words = (_LRH_BYTES + pay_len) // WORD_BYTES
-            head = lrh_bytes(vector.sl, LNH.IBA_LOCAL, vector.dlid, words, slid) + bth
+            head = lrh_bytes(vector.sl, _IBA_LOCAL, vector.dlid, words, slid) + bth
         else:
             words = (_LRH_BYTES + _GRH_BYTES + pay_len) // WORD_BYTES
             network = GRH.pack(
@@ -77,6 +78,6 @@ class Envelope:
                 sgid=port.gid(route.sgid_index),
                 dgid=route.dgid,
             )
-            head = lrh_bytes(vector.sl, LNH.IBA_GLOBAL, vector.dlid, words, slid) + network + bth
+            head = lrh_bytes(vector.sl, _IBA_GLOBAL, vector.dlid, words, slid) + network + bth
         body = extended + payload + _PADDING[pad_cnt]
         return Outgoing(head + body + icrc_of_parts(head, body), vector.sl, vector.dlid)

@@ -138,8 +138,8 @@ class VerbsHosts:
         self._earliest = finished + 1
         events, self._events = sorted(self._events), []
         # A timer that begins in a step ends after it: none is as short.
-        wake = self.wake
-        has_timer = wake is not None and wake < finished
+        last = finished - 1 + self.skipped
+        has_timer = any(adapter.has_expired(last) for adapter in self._adapters)
         for cycle, _kind, node, event in events:
             if has_timer:
                 self._expire(cycle)
@@ -199,15 +199,18 @@ class VerbsHosts:
 
         What waits for room is not due.
         """
-        due = (adapter.timer for adapter in self._adapters)
-        now = self._now + self.skipped
-        return min((wake - self.skipped for wake in due if wake is not None and wake > now), default=None)
+        now, first = self._now + self.skipped, None
+        for adapter in self._adapters:
+            timer = adapter.timer
+            if timer is not None and timer > now and (first is None or timer < first):
+                first = timer
+        return None if first is None else first - self.skipped
 
     @property
     def waits(self) -> bool:
         """Whether there is something to be sent that waits for room, or was posted since time was last passed."""
         now = self._now + self.skipped
-        return any(adapter.wake is not None and adapter.wake <= now for adapter in self._adapters)
+        return any(adapter.is_due(now) for adapter in self._adapters)
 
     def _expire(self, cycle: int) -> None:
         """Timers that end before a cycle."""
@@ -220,8 +223,7 @@ class VerbsHosts:
 
     def _send_if_due(self, adapter: Adapter) -> None:
         """Posts what an adapter has to send, if it is time."""
-        wake = adapter.wake
-        if wake is not None and wake <= self._now + self.skipped:
+        if adapter.is_due(self._now + self.skipped):
             self._send(adapter)
 
     def _send(self, adapter: Adapter) -> None:

@@ -211,25 +211,34 @@ class QueuePair:
                 request is longer than a message may be.
             QueueFullError: the send queue is full.
         """
-        pair, limits = self.pair, self.capabilities
-        opcode, text = request.opcode, f"{request.opcode.name} on {pair.kind.name} queue pair {pair.number:#x}"
+        if problem := self._problem(request):
+            raise PostError(f"{self._named(request)}: {problem}")
+        most = self.capabilities.max_send_wr
+        if self._sender.posted >= most:
+            raise QueueFullError(f"{self._named(request)}: its send queue is full with {most} requests")
+        self._post(request)
+
+    def _problem(self, request: SendRequest) -> str:
+        """Why the queue pair does not take a request; nothing if it does."""
+        pair, limits, opcode = self.pair, self.capabilities, request.opcode
         if opcode not in _OPCODES[pair.kind]:
             allowed = ", ".join(sorted(allowed.name for allowed in _OPCODES[pair.kind])) or "nothing"
-            raise PostError(f"{text}: allowed {allowed}")
+            return f"allowed {allowed}"
         if pair.state not in _TAKING_SENDS:
-            raise PostError(f"{text}: it is in {pair.state.name}, allowed {', '.join(s.name for s in _TAKING_SENDS)}")
+            return f"it is in {pair.state.name}, allowed {', '.join(s.name for s in _TAKING_SENDS)}"
         longest = pair.port.mtu if pair.kind is QpType.UD else MAX_MESSAGE_BYTES
         if request.length > longest:
-            raise PostError(f"{text}: {request.length} bytes, allowed up to {longest}")
+            return f"{request.length} bytes, allowed up to {longest}"
         if opcode.is_atomic and request.length != ATOMIC_BYTES:
-            raise PostError(f"{text}: {request.length} bytes, allowed {ATOMIC_BYTES}")
+            return f"{request.length} bytes, allowed {ATOMIC_BYTES}"
         if len(request.pieces) > limits.max_send_sge:
-            raise PostError(f"{text}: {len(request.pieces)} pieces, allowed up to {limits.max_send_sge}")
+            return f"{len(request.pieces)} pieces, allowed up to {limits.max_send_sge}"
         if request.inline is not None and (opcode.brings_data_back or request.length > limits.max_inline_data):
-            raise PostError(f"{text}: {request.length} bytes inline, allowed up to {limits.max_inline_data}, not read")
-        if self._sender.posted >= limits.max_send_wr:
-            raise QueueFullError(f"{text}: its send queue is full with {limits.max_send_wr} requests")
-        self._post(request)
+            return f"{request.length} bytes inline, allowed up to {limits.max_inline_data}, not read"
+        return ""
+
+    def _named(self, request: SendRequest) -> str:
+        return f"{request.opcode.name} on {self.pair.kind.name} queue pair {self.number:#x}"
 
     def refuse(self, request: SendRequest, status: CompletionStatus) -> None:
         """Adds a request that `post_send` does not take: it ends with an error, once all before it have ended.

@@ -28,6 +28,14 @@ ACK_INTERVAL: Final = 16
 """Within a message every packet of that number asks for an ACK: a time-out then covers few packets, and a long
 message that loses one is not sent again from its beginning."""
 
+# Members of an enumeration are found slowly: those that are compared with for each packet have names of their own.
+_RTS: Final = QpState.RTS
+_SQD: Final = QpState.SQD
+_ERR: Final = QpState.ERR
+_ACKNOWLEDGE: Final = Operation.ACKNOWLEDGE
+_READ_REQUEST: Final = Operation.RDMA_READ_REQUEST
+_ACK: Final = AckKind.ACK
+
 _LAST_OF_READ: Final = (Operation.RDMA_READ_RESPONSE_LAST, Operation.RDMA_READ_RESPONSE_ONLY)
 
 _NAK_STATUS: Final = {
@@ -123,7 +131,7 @@ class RcRequester:
         """The next packet that may be sent now."""
         if self._retries.waits_for_receiver:
             return None
-        while self._current < len(self._works) and self._pair.state in (QpState.RTS, QpState.SQD):
+        while self._current < len(self._works) and self._pair.state in (_RTS, _SQD):
             work = self._works[self._current]
             if work.error:
                 return None
@@ -141,7 +149,7 @@ class RcRequester:
 
     def _may_begin(self, work: SendWork) -> bool:
         request, attributes = work.request, self._pair.attributes
-        if self._pair.state is QpState.SQD or (request.fence and self._outstanding_reads):
+        if self._pair.state is _SQD or (request.fence and self._outstanding_reads):
             return False
         if request.opcode.is_local:
             return True
@@ -182,7 +190,7 @@ class RcRequester:
             work.error = CompletionStatus.LOC_PROT_ERR
             self._retire()
             return None
-        takes = work.packets - index if operation is Operation.RDMA_READ_REQUEST else 1
+        takes = work.packets - index if operation is _READ_REQUEST else 1
         ends = index + takes == work.packets
         ack_req = ends or index % ACK_INTERVAL == ACK_INTERVAL - 1 or (index == 0 and not self._has_credit(work))
         packet = self._envelope(work).packet(
@@ -222,24 +230,24 @@ class RcRequester:
         psn, operation = packet.psn, packet.operation
         ahead = psn_after(psn, self._unacknowledged)
         aeth = packet.aeth if packet.has_aeth else None
-        kind = AckKind.ACK if aeth is None else ack_kind(aeth >> 24)
+        kind = _ACK if aeth is None else ack_kind(aeth >> 24)
         if ahead >= psn_after(self._sent, self._unacknowledged):
-            if ahead == PSN_MASK and kind is AckKind.ACK and aeth is not None:
+            if ahead == PSN_MASK and kind is _ACK and aeth is not None:
                 self._credits.take(ack_value(aeth >> 24), aeth & PSN_MASK)
             return
-        if kind is None or (operation is not Operation.ACKNOWLEDGE and kind is not AckKind.ACK):
+        if kind is None or (operation is not _ACKNOWLEDGE and kind is not _ACK):
             return
-        if operation is Operation.ACKNOWLEDGE and kind is AckKind.ACK:
+        if operation is _ACKNOWLEDGE and kind is _ACK:
             arrived = self._acknowledged(psn_add(psn, 1), now)
         else:
             arrived = self._acknowledged(psn, now)
-        if aeth is not None and kind is AckKind.ACK:
+        if aeth is not None and kind is _ACK:
             self._credits.take(ack_value(aeth >> 24), aeth & PSN_MASK)
-        if self._pair.state is QpState.ERR:
+        if self._pair.state is _ERR:
             return
         if not arrived:
             self._missed_answer(now)
-        elif operation is not Operation.ACKNOWLEDGE:
+        elif operation is not _ACKNOWLEDGE:
             self._take_data(packet, operation, now)
         elif aeth is not None and kind is AckKind.RNR_NAK:
             self._not_ready(ack_value(aeth >> 24), now)

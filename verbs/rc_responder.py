@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Final
 
 from verbs.aeth import NO_CREDIT_COUNT, AckKind, NakCode, credit_code, syndrome
 from verbs.arrived import Arrived
@@ -24,6 +25,13 @@ from wire.opcodes import Operation, Service
 __all__ = ["RcResponder"]
 
 _UINT64 = (1 << 64) - 1
+
+# Members of an enumeration are found slowly: those that are compared with for each packet have names of their own.
+_ACKNOWLEDGE: Final = Operation.ACKNOWLEDGE
+_READ_REQUEST: Final = Operation.RDMA_READ_REQUEST
+_ATOMICS: Final = (Operation.CMP_SWAP, Operation.FETCH_ADD)
+_ACK: Final = AckKind.ACK
+_RC: Final = Service.RC
 
 
 @dataclass(slots=True)
@@ -132,9 +140,9 @@ class RcResponder:
         self._has_refused = False
         try:
             target = self._target_of(packet)
-            if operation is Operation.RDMA_READ_REQUEST:
+            if operation is _READ_REQUEST:
                 self._read(packet, target)
-            elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
+            elif operation in _ATOMICS:
                 self._atomic(packet, operation, target)
             else:
                 ends = self._message.accept(packet, operation, target)
@@ -213,7 +221,7 @@ class RcResponder:
         operation = packet.operation
         if operation is Operation.RDMA_READ_REQUEST:
             self._read_again(packet, psn, behind)
-        elif operation in (Operation.CMP_SWAP, Operation.FETCH_ADD):
+        elif operation in _ATOMICS:
             is_due = any(isinstance(answer, _AtomicAnswer) and answer.psn == psn for answer in self._answers)
             original = next((result for number, result in self._atomics if number == psn), None)
             if original is not None and not is_due:
@@ -286,7 +294,7 @@ class RcResponder:
                 result = atomic_ack_bytes(answer.original)
                 return self._packet(Operation.ATOMIC_ACKNOWLEDGE, answer.psn, self._aeth(answer.msn) + result)
             aeth = self._aeth(answer.msn) if answer.nak is None else aeth_bytes(answer.nak, answer.msn)
-            return self._packet(Operation.ACKNOWLEDGE, answer.psn, aeth)
+            return self._packet(_ACKNOWLEDGE, answer.psn, aeth)
         return None
 
     def _read_response(self, answer: _ReadAnswer) -> Outgoing | None:
@@ -323,9 +331,9 @@ class RcResponder:
     def _aeth(self, msn: int) -> bytes:
         """An ACK with the credits that there are now: of messages that are not complete, also the one under way."""
         receives = self._pair.receives
-        is_counted = self._service is Service.RC and not receives.is_shared
+        is_counted = self._service is _RC and not receives.is_shared
         code = NO_CREDIT_COUNT if not is_counted else credit_code(len(receives) + self._message.holds_request)
-        return aeth_bytes(syndrome(AckKind.ACK, code), msn)
+        return aeth_bytes(syndrome(_ACK, code), msn)
 
     def _packet(self, operation: Operation, psn: int, extended: bytes, payload: bytes = b"") -> Outgoing:
         becn, self._has_seen_congestion = self._has_seen_congestion, False

@@ -67,10 +67,17 @@ class Turns:
 
     def expire(self, now: int) -> None:
         """Wakes those whose time has come."""
-        while (when := self.wake) is not None and when <= now:
+        while self.have_expired(now):
             _when, number = heapq.heappop(self._timers)
             del self._timer_of[number]
             self._pairs[number].expire(now)
+
+    def have_expired(self, now: int) -> bool:
+        """True if somebody's time has come."""
+        if not self._timers or self._timers[0][0] > now:
+            return False
+        wake = self.wake
+        return wake is not None and wake <= now
 
     @property
     def wake(self) -> int | None:

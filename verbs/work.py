@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -46,32 +46,41 @@ class SendOpcode(IntEnum):
     @property
     def is_send(self) -> bool:
         """A message that goes where the receiver says."""
-        return self in (SendOpcode.SEND, SendOpcode.SEND_WITH_IMM, SendOpcode.SEND_WITH_INV)
+        return self in _SENDS
 
     @property
     def is_write(self) -> bool:
         """A message that goes where the sender says."""
-        return self in (SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM)
+        return self in _WRITES
 
     @property
     def is_atomic(self) -> bool:
         """Compare and swap, fetch and add."""
-        return self in (SendOpcode.ATOMIC_CMP_AND_SWP, SendOpcode.ATOMIC_FETCH_AND_ADD)
+        return self in _ATOMICS
 
     @property
     def brings_data_back(self) -> bool:
         """Takes of the peer's resources for READs and atomics, and is answered by other than an ACK."""
-        return self is SendOpcode.RDMA_READ or self.is_atomic
+        return self in _BRINGING_BACK
 
     @property
     def is_local(self) -> bool:
         """Nothing goes over the wire for it."""
-        return self in (SendOpcode.LOCAL_INV, SendOpcode.BIND_MW)
+        return self in _LOCAL
 
     @property
     def takes_a_receive(self) -> bool:
         """Consumes a receive request at the peer."""
-        return self.is_send or self is SendOpcode.RDMA_WRITE_WITH_IMM
+        return self in _TAKING_A_RECEIVE
+
+
+# Said once: members of an enumeration are found slowly, and these are asked about for each packet.
+_SENDS: Final = (SendOpcode.SEND, SendOpcode.SEND_WITH_IMM, SendOpcode.SEND_WITH_INV)
+_WRITES: Final = (SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM)
+_ATOMICS: Final = (SendOpcode.ATOMIC_CMP_AND_SWP, SendOpcode.ATOMIC_FETCH_AND_ADD)
+_BRINGING_BACK: Final = (SendOpcode.RDMA_READ, *_ATOMICS)
+_LOCAL: Final = (SendOpcode.LOCAL_INV, SendOpcode.BIND_MW)
+_TAKING_A_RECEIVE: Final = (*_SENDS, SendOpcode.RDMA_WRITE_WITH_IMM)
 
 
 class ScatterGather(NamedTuple):
@@ -92,6 +101,9 @@ class WindowBinding(NamedTuple):
     length: int
     access: Access
 
+
+_NO_ACCESS: Final = Access.NONE
+_LOCAL_WRITE: Final = Access.LOCAL_WRITE
 
 _WIDTHS: Final = (
     ("imm", 32),
@@ -148,10 +160,15 @@ class SendRequest:
         Raises:
             ValueError: a value that does not fit.
         """
+        wide = self.remote_va | self.compare_add | self.swap
+        if (self.imm | self.r_key | self.remote_q_key) >> 32 or wide >> 64 or (self.remote_qp | self.xrc_srq) >> 24:
+            self._refuse()
+        self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
+
+    def _refuse(self) -> None:
         for name, width in _WIDTHS:
             if not 0 <= getattr(self, name) < 1 << width:
                 raise ValueError(f"work request: {name} {getattr(self, name):#x} does not fit {width} bits")
-        self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
 
 
 class ReceiveRequest(NamedTuple):
@@ -166,18 +183,20 @@ def length_of(pieces: Sequence[ScatterGather]) -> int:
     return sum(piece.length for piece in pieces)
 
 
-def _parts(pieces: Sequence[ScatterGather], offset: int, length: int) -> Iterator[ScatterGather]:
+def _parts(pieces: Sequence[ScatterGather], offset: int, length: int) -> list[tuple[int, int, int]]:
     """The pieces, or parts of them, that hold `length` bytes from `offset` on; fewer if they end before."""
+    parts = []
     for va, size, l_key in pieces:
         if not length:
-            return
+            break
         if offset < size:
             part = min(size - offset, length)
-            yield ScatterGather(va + offset, part, l_key)
+            parts.append((va + offset, part, l_key))
             length -= part
             offset = 0
         else:
             offset -= size
+    return parts
 
 
 def gather(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather], offset: int, length: int) -> bytes:
@@ -187,9 +206,10 @@ def gather(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather]
         ProtectionError: a key does not allow it.
         MemoryFaultError: memory is not there any more.
     """
-    return b"".join(
-        keys.local(l_key, va, size, pd, Access.NONE).read(size) for va, size, l_key in _parts(pieces, offset, length)
-    )
+    parts = [
+        keys.local(l_key, va, size, pd, _NO_ACCESS).read(size) for va, size, l_key in _parts(pieces, offset, length)
+    ]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def scatter(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather], offset: int, data: bytes) -> None:
@@ -201,5 +221,5 @@ def scatter(keys: KeyTable, pd: ProtectionDomain, pieces: Sequence[ScatterGather
     """
     at = 0
     for va, size, l_key in _parts(pieces, offset, len(data)):
-        keys.local(l_key, va, size, pd, Access.LOCAL_WRITE).write(data[at : at + size])
+        keys.local(l_key, va, size, pd, _LOCAL_WRITE).write(data[at : at + size])
         at += size

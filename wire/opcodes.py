@@ -63,15 +63,12 @@ class PayloadRule(Enum):
 
     def allows(self, payload_bytes: int, path_mtu_bytes: int) -> bool:
         """True if a payload of that many bytes keeps the rule."""
-        match self:
-            case PayloadRule.NONE:
-                return payload_bytes == 0
-            case PayloadRule.FULL:
-                return payload_bytes == path_mtu_bytes
-            case PayloadRule.NON_EMPTY:
-                return 1 <= payload_bytes <= path_mtu_bytes
-            case PayloadRule.ANY:
-                return 0 <= payload_bytes <= path_mtu_bytes
+        least = path_mtu_bytes if self is _FULL else 1 if self is _NON_EMPTY else 0
+        return least <= payload_bytes <= (0 if self is _NONE else path_mtu_bytes)
+
+
+_NONE, _FULL, _NON_EMPTY = PayloadRule.NONE, PayloadRule.FULL, PayloadRule.NON_EMPTY
+"""By names of their own: members of an enumeration are found slowly, and this is asked of each packet."""
 
 
 class Opcode(IntEnum):

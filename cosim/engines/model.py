@@ -13,6 +13,7 @@ from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
 __all__ = ["ModelRun", "simulate"]
 
+_DELIVER, _SEND = Kind.DELIVER, Kind.SEND
 _PROGRESS_RECORDS = 4096
 _LOOK_RECORDS = 1024
 """After so many the packets that passed meanwhile are taken."""
@@ -45,6 +46,7 @@ class ModelRun:
         self._on_delivery = on_delivery
         self._posts_ahead = posts_ahead or stimulus.answers
         self._answers = stimulus.answers
+        self._kinds = None if kinds is None else frozenset(kinds)
         self._wanted = stimulus.answers or on_delivery is not None
         self._delivered: dict[tuple[int, int], Delivery] = {}
         self.fabric = compiled_model.fabric_class()(
@@ -52,7 +54,7 @@ class ModelRun:
             stimulus.controls_until(spec.cycles),
             () if self._posts_ahead else stimulus.posts_until(spec.cycles),
             self._deliver if self._wanted else None,
-            None if kinds is None else {*kinds, Kind.DELIVER, Kind.SEND},
+            None if kinds is None else {*kinds, _DELIVER, _SEND},
         )
         if spec.played:
             self.fabric.play(spec.played, spec.plays)
@@ -68,13 +70,15 @@ class ModelRun:
                 for post in self._stimulus.posts_until(stop):
                     self.fabric.post(post)
             for count, record in enumerate(self.fabric.run(stop)):
-                if self._wanted and record.kind == Kind.DELIVER:
+                kind = record.kind
+                if kind == _DELIVER and self._wanted:
                     self._report(record)
-                elif self._answers and record.kind == Kind.SEND:
+                elif kind == _SEND and self._answers:
                     self._stimulus.sent(record)
                 if count % _LOOK_RECORDS == 0:
                     self._taps.look(record.cycle)
-                yield record
+                if self._kinds is None or kind in self._kinds:
+                    yield record
             self.finished = stop
             self._taps.look(stop)
 

@@ -76,8 +76,8 @@ class ActorGroup:
 
     def until(self, finished: int) -> int:
         """The least limit of those that still run."""
-        reaches = [actor.until(finished) for actor in self._actors]
-        return min((reach for reach in reaches if reach > finished), default=finished)
+        reaches = [reach for actor in self._actors if (reach := actor.until(finished)) > finished]
+        return min(reaches, default=finished)
 
     def posts_until(self, cycle: int) -> Iterator[Post]:
         """Packets of all of them for CYCLE or before that were not given yet."""
@@ -99,5 +99,7 @@ class ActorGroup:
 
 def drawn_until(queue: deque[Post], cycle: int) -> Iterator[Post]:
     """Packets of a queue for CYCLE or before, which leave it."""
+    drawn = []
     while queue and queue[0].cycle <= cycle:
-        yield queue.popleft()
+        drawn.append(queue.popleft())
+    return iter(drawn)

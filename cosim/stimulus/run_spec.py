@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from wire.codes import MTU, max_pkt_len
 from wire.packet import WORD_BYTES, blocks_of_words
-from wire.parameters import AdapterParameters, FabricParameters, slots_of
+from wire.parameters import AdapterParameters, FabricParameters
 from wire.stimulus import Control, Delivery, Operation, Play, Post, Taking
 from wire.trace import AGENT_PORT, Record, port_of_source
 from wire.trace_layout import Send
@@ -23,6 +23,7 @@ _SMALLEST_PACKET = 5
 
 _LARGEST_PACKET = max_pkt_len(max(MTU))
 _WORD_MAX = 0xFFFF_FFFF
+_OPERATIONS = frozenset(Operation)
 
 
 class Actor(Protocol):
@@ -165,7 +166,7 @@ def _checked_controls(spec: RunSpec) -> Iterator[Control]:
         if cycle <= last:
             raise ValueError(f"{control}: expected a cycle above that of the one before, {last}")
         last = cycle
-        if operation not in set(Operation):
+        if operation not in _OPERATIONS:
             raise ValueError(f"{control}: expected an operation of {', '.join(str(int(o)) for o in Operation)}")
         targets = 2 * links if operation == Operation.INJECT else links if operation in link_operations else nodes
         if not 0 <= target < targets:
@@ -189,15 +190,19 @@ def _in_order(posts: Iterable[Post]) -> Iterator[Post]:
 def _post_check(parameters: FabricParameters) -> Callable[[Post], Post]:
     """Passes packets on, and refuses those that no adapter can send."""
     nodes = enumerate(parameters.nodes.items())
-    adapters = {index: (node, name) for index, (name, node) in nodes if isinstance(node, AdapterParameters)}
+    adapters = {
+        index: (name, (node.send_blocks,) * node.vls + (node.vl15_blocks,))
+        for index, (name, node) in nodes
+        if isinstance(node, AdapterParameters)
+    }
 
     def check(post: Post) -> Post:
         if post.node not in adapters:
             raise ValueError(f"{_place(post)}: expected an adapter, nodes {', '.join(map(str, adapters))}")
-        adapter, name = adapters[post.node]
-        if not 0 <= post.slot < slots_of(adapter):
-            raise ValueError(f"{_place(post)}: {name} has slots 0..{adapter.vls}")
-        room = adapter.send_blocks if post.slot < adapter.vls else adapter.vl15_blocks
+        name, blocks = adapters[post.node]
+        if not 0 <= post.slot < len(blocks):
+            raise ValueError(f"{_place(post)}: {name} has slots 0..{len(blocks) - 1}")
+        room = blocks[post.slot]
         words, rest = divmod(len(post.data), WORD_BYTES)
         if rest:
             raise ValueError(f"{_place(post)}: {len(post.data)} bytes: expected whole words of {WORD_BYTES} bytes")

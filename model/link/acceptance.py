@@ -21,6 +21,7 @@ from .port_status import PortStatus
 __all__ = ["Acceptance", "PortOwner"]
 
 _RX_DATA: Final = Kind.RX_DATA
+_GOOD: Final = Verdict.GOOD
 _DLID, _SL_SHIFT, _SL = 0xFFFF, 20, 0xF
 _ARMED: Final = PortState.ARMED
 _RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
@@ -190,13 +191,13 @@ class Acceptance:
     def _settle(self, packet: Packet, verdict: Verdict) -> None:
         """What becomes of an accepted packet once its verdict is known (sections 3.4, 3.5 and 8.1)."""
         if packet.queue is None:
-            if verdict == Verdict.GOOD:
+            if verdict == _GOOD:
                 packet.ended_from = self._kernel.now + 1
                 self._owner.route_whole(packet)
                 self.join(packet)
             else:
                 self._buffer.give_back(packet, self._kernel.now + 1)
-        elif verdict != Verdict.GOOD:
+        elif verdict != _GOOD:
             packet.bad = True
             if packet.sending and packet.k < packet.n:
                 self._matcher.outputs[packet.output].end_early(packet.sending, packet.k)

@@ -4,7 +4,7 @@ from typing import Final
 
 from wire.codes import PortState
 from wire.crc import LPCRC_BYTES, lpcrc_good
-from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp, credit_limit
+from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW, FLOW_CONTROL, FlowControlOp
 from wire.registers import PORT_RESET_VALUES, Counter, Detail, PortRegister
 from wire.trace import Kind, LinkResult
 
@@ -190,7 +190,7 @@ class FlowControl(FlowFlags):
         self._ptr = (vl + 1) % status.vls
         if buffer.next_return <= now:
             buffer.settle(now)
-        fccl = credit_limit(self.abr[vl], buffer.free[vl])
+        fccl = (self.abr[vl] + min(buffer.free[vl], CREDIT_WINDOW)) % CREDIT_MODULUS
         # Visible from the next cycle on; the output is busy then.
         self._last[vl] = fccl
         self._due &= ~(1 << vl)

@@ -1,6 +1,7 @@
 """The port state machine (docs/pipeline.md, section 5)."""
 
 from collections.abc import Callable
+from typing import Final
 
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp
@@ -11,6 +12,8 @@ from ..kernel import STATE
 from .port_status import PortStatus
 
 __all__ = ["PortStateMachine"]
+
+_INIT: Final = FlowControlOp.INIT
 
 
 class PortStateMachine:
@@ -45,7 +48,7 @@ class PortStateMachine:
 
     def link_packet(self, op: int) -> bool:
         """A good link packet, received in Armed or Active, shows in the current cycle; True if it enables Active."""
-        if op == FlowControlOp.INIT:
+        if op == _INIT:
             self._remote_init = True
             self._kernel.at(self._kernel.now, STATE, self.evaluate)
         elif self._enabled_from is None:

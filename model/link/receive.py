@@ -130,12 +130,12 @@ class Receiver(RowReceiver):
             self.disturb(arrives)
             return
         sending.whole = True
-        at, pitch = self._kernel.at, sending.pitch
+        kernel, pitch = self._kernel, sending.pitch
         if isinstance(sending, LinkTransmission):
-            at(arrives + pitch + _LINK_LATENCY, RECEIVE, self._whole_link_packet, sending)
+            kernel.at(arrives + pitch + _LINK_LATENCY, RECEIVE, self._whole_link_packet, sending)
         else:
-            at(arrives + pitch + _HEADER_LATENCY, RECEIVE, self._whole_header, sending)
-            at(arrives + pitch * sending.end + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
+            kernel.at(arrives + pitch + _HEADER_LATENCY, RECEIVE, self._whole_header, sending)
+            kernel.at(arrives + pitch * sending.end + _VERDICT_LATENCY, UPDATE, self._whole_end, sending)
 
     def expect_end(self, sending: Transmission) -> None:
         """It was taken in one piece so far."""

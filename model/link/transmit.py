@@ -248,7 +248,7 @@ class LinkOutput(Output):
                 packet.slot | bad << 8 | packet.input << 16,
                 packet.n | end << 16,
                 sending.w0 - self._matcher.epoch & _CYCLE_MASK,
-                content.fingerprint(vl, bad),
+                content.fingerprint(vl, bad) if self._kernel.keeps(_TX_DATA) else 0,
                 vl << 28 | packet.lrh,
             )
         )
