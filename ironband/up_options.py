@@ -95,8 +95,8 @@ def partition_options(command: Callable[..., int]) -> Callable[..., int]:
     enforce = click.option(
         "--enforce",
         type=click.Choice(("both", "in", "out", "off")),
-        help="Whether switch ports at hosts check P_Keys of packets that come in from there, that go out to there, or of "
-        "both.  [default: both, with --partitions]",
+        help="Whether switch ports at hosts check P_Keys of packets that come in, that go out, or of both.  "
+        "[default: both, with --partitions]",
     )
     return file(enforce(command))
 
