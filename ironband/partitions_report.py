@@ -19,11 +19,10 @@ def partition_lines(settings: SubnetSettings, found: Findings) -> Iterator[tuple
     if settings.partitions is None:
         return
     members = _members(settings.partitions, found)
-    told = (
-        f"{settings.partitions.names[key]} 0x{key:04x} ({len(full)} full, {len(limited)} limited)"
-        for key, (full, limited) in members.items()
-    )
-    yield "partitions", f"{len(members)}: {', '.join(told)}"
+    yield "partitions", str(len(members))
+    for p_key, (full, limited) in members.items():
+        counts = [f"{len(some)} {what}" for some, what in ((full, "full"), (limited, "limited")) if some]
+        yield f"  0x{p_key:04x} {settings.partitions.names[p_key]}", ", ".join(counts)
     ports = [found.ports[end] for end in _switch_ports_at_hosts(found)]
     yield "ports that check P_Keys", f"{sum(_checked(info) > 0 for info in ports)} of {len(ports)} of switches at hosts"
     absent = _absent(settings.partitions, found)
