@@ -86,8 +86,6 @@ async def program_p_keys(
     """
 
     async def write(end: End, table: PKeyTable) -> None:
-        # While it is in transit, nobody knows what the port holds.
-        programmed.p_keys.pop(end, None)
         try:
             await sma.set_p_keys(found.path(end), _named(found, end), table)
         except RefusedError as error:

@@ -55,17 +55,22 @@ class SmaNode:
         self.guid = node.guid
         self.silent = False
         self.switch_info = SWITCH_INFO.record(
-            linear_fdb_cap=lft_cap, enhanced_port0=node.enhanced_port_0, life_time_value=0
+            linear_fdb_cap=lft_cap,
+            enhanced_port0=node.enhanced_port_0,
+            life_time_value=0,
+            partition_enforcement_cap=P_KEY_TABLE.count,
+            inbound_enforcement_cap=1,
+            outbound_enforcement_cap=1,
         )
         self.lft = bytearray([LFT_NO_ROUTE]) * lft_cap
         self.sl_to_vl: dict[tuple[int, int], tuple[int, ...]] = {}
         self.vl_arbitration: dict[tuple[int, VLArbitrationBlock], tuple[int, ...]] = {}
         """By port, 0 of an adapter, and block: the entries."""
         self.p_keys: dict[int, tuple[int, ...]] = {
-            number: (P_KEY_DEFAULT, *[0] * 31) for number in range(node.ports + 1)
+            number: P_KEY_TABLE.unpack(P_KEY_TABLE.pack([P_KEY_DEFAULT])) for number in range(node.ports + 1)
         }
         """By port: block 0 of its table."""
-        self.partition_cap = 32
+        self.partition_cap = P_KEY_TABLE.count
         self.ports = {
             number: PORT_INFO.record(
                 local_port_num=number,

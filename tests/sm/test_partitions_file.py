@@ -104,21 +104,24 @@ def test_a_p_key_may_be_asked_to_have_index_0():
     assert [one.is_first for one in partitions.memberships[2:]] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("Storage=0x10", "Storage=0x10: expected [NAME][=PKEY][,FLAG...] and a colon"),
-        ("Storage=0x1g : ALL;", "P_Key 0x1g: expected a number"),
-        ("Storage= : ALL;", "P_Key : expected a number"),
-        ("A=5 : H1;", "PortGUID H1: expected a number, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF"),
-        ("A=5 : ALL_HOSTS;", "PortGUID ALL_HOSTS: expected a number, ALL, "),
-        ("A=5 : all;", "PortGUID all: expected a number, ALL, "),
-        ("A=5 : 0;", "PortGUID 0: expected 0x1..0xffffffffffffffff"),
-        ("A=5 : 0x10000000000000000;", "PortGUID 0x10000000000000000: expected 0x1..0xffffffffffffffff"),
-        ("A=5 : defmember=full : 0x1;", "PortGUID defmember: expected a number, ALL, "),
-    ],
-)
-def test_what_opensm_does_not_take_is_told_with_its_line(line, reason):
+NOT_TAKEN = [
+    ("Storage=0x10", "Storage=0x10: expected [NAME][=PKEY][,FLAG...] and a colon"),
+    ("Storage=0x1g : ALL;", "P_Key 0x1g: expected a number"),
+    ("Storage= : ALL;", "P_Key : expected a number"),
+    ("A=5 : H1;", "PortGUID H1: expected a number, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF"),
+    ("A=5 : ALL_HOSTS;", "PortGUID ALL_HOSTS: expected a number, ALL, "),
+    ("A=5 : all;", "PortGUID all: expected a number, ALL, "),
+    ("A=5 : 0;", "PortGUID 0: expected 0x1..0xffffffffffffffff"),
+    ("A=5 : defmember=full : 0x1;", "PortGUID defmember: expected a number, ALL, "),
+]
+
+
+TOO_LARGE = ("A=5 : 0x10000000000000000;", "PortGUID 0x10000000000000000: expected 0x1..0xffffffffffffffff")
+"""What OpenSM takes for the largest PortGUID."""
+
+
+@pytest.mark.parametrize(("line", "reason"), [*NOT_TAKEN, TOO_LARGE])
+def test_what_is_not_taken_is_told_with_its_line(line, reason):
     with pytest.raises(PartitionsFileError) as error:
         parse_partitions(f"# mine\n{line}\n", "my.conf")
     assert str(error.value).startswith(f"my.conf:2: {reason}")
