@@ -156,6 +156,8 @@ def _who(text: str) -> EndPorts | int:
     word = _cut_short(text, [who.value for who in EndPorts])
     if word is not None:
         return EndPorts(word)
+    if ":" in text:
+        raise ValueError(f"{text}: expected a semicolon where the definition before it ends")
     guid = _number(text, "PortGUID")
     if not 0 < guid <= _GUID_MAX:
         raise ValueError(f"PortGUID {text}: expected 0x1..0x{_GUID_MAX:x}")
