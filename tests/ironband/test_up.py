@@ -468,7 +468,7 @@ def test_partitions_are_told_with_their_members(capsys):
     lines = printed(capsys, STAR, "--partitions", "partitions.conf")
     first = lines.index("partitions              3")
     assert lines[first + 1 : first + 4] == [
-        "  0x0001 Compute        2 full",
+        "  0x0002 Compute        2 full",
         "  0x0010 Storage        1 full",
         "  0x7fff Default        1 full, 2 limited",
     ]
@@ -476,7 +476,7 @@ def test_partitions_are_told_with_their_members(capsys):
     told = results(capsys, STAR, "--partitions", "partitions.conf", "--enforce", "out")
     hosts = ["0x0000000000100001", "0x0000000000100003"]
     assert told["partitions"][:2] == [
-        {"p_key": "0x0001", "name": "Compute", "full": hosts, "limited": []},
+        {"p_key": "0x0002", "name": "Compute", "full": hosts, "limited": []},
         {"p_key": "0x0010", "name": "Storage", "full": hosts[1:], "limited": []},
     ]
     assert (told["enforce"], told["port_guids_of_nobody"]) == ("out", ["0x0000000000000123", "0x0000000000000077"])
