@@ -149,6 +149,8 @@ class _Parser:
                 return
             is_full = self._is_full if membership is None else _cut_short(membership, _MEMBERSHIPS) in ("full", "both")
             if who and not _NOBODY.startswith(who):
+                if ":" in text:
+                    raise ValueError(f"{text.strip(_BLANKS)}: expected a PortGUID, or a semicolon before a definition")
                 yield Membership(self._partition, _who(who), is_full, self._is_first)
 
 
@@ -156,8 +158,6 @@ def _who(text: str) -> EndPorts | int:
     word = _cut_short(text, [who.value for who in EndPorts])
     if word is not None:
         return EndPorts(word)
-    if ":" in text:
-        raise ValueError(f"{text}: expected a semicolon where the definition before it ends")
     guid = _number(text, "PortGUID")
     if not 0 < guid <= _GUID_MAX:
         raise ValueError(f"PortGUID {text}: expected 0x1..0x{_GUID_MAX:x}")

@@ -111,10 +111,10 @@ NOT_TAKEN = [
     ("A=5 : H1;", "PortGUID H1: expected a number, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF"),
     ("A=5 : ALL_HOSTS;", "PortGUID ALL_HOSTS: expected a number, ALL, "),
     ("A=5 : all;", "PortGUID all: expected a number, ALL, "),
-    ("A=5 : SELF, B=6 : SELF;", "PortGUID B: expected a number, ALL, "),
-    ("A=5 : SELF, B : SELF;", "B : SELF: expected a semicolon where the definition before it ends"),
+    ("A=5 : SELF, B=6 : SELF;", "B=6 : SELF: expected a PortGUID, or a semicolon before a definition"),
+    ("A=5 : SELF, B : SELF;", "B : SELF: expected a PortGUID, or a semicolon before a definition"),
     ("A=5 : 0;", "PortGUID 0: expected 0x1..0xffffffffffffffff"),
-    ("A=5 : defmember=full : 0x1;", "PortGUID defmember: expected a number, ALL, "),
+    ("A=5 : defmember=full : 0x1;", "defmember=full : 0x1: expected a PortGUID, or a semicolon before"),
 ]
 
 
