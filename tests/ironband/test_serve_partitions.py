@@ -44,10 +44,10 @@ def routes(topology: str) -> dict[str, tuple[int, ...]]:
 
 def end_port_tables(topology: str) -> str:
     """Shell commands that print the P_Key table of each end port."""
-    return "\n".join(f"smpquery pkeys -D {_text(route)}" for route in routes(topology).values())
+    return "\n".join(f"smpquery pkeys -D {route_text(route)}" for route in routes(topology).values())
 
 
-def _text(route: tuple[int, ...]) -> str:
+def route_text(route: tuple[int, ...]) -> str:
     return ",".join(map(str, (0, *route)))
 
 
