@@ -50,7 +50,7 @@ async def learn_p_keys(
         return {}
     partitions = partitions_of_ports(settings.partitions, found)
     facing = {end: far for end in partitions if (far := _facing(found, end, settings)) is not None}
-    before = dict(programmed.p_keys)
+    given = programmed.given_p_keys
     programmed.p_keys.clear()
 
     async def read(end: End) -> None:
@@ -63,7 +63,7 @@ async def learn_p_keys(
     wanted = {}
     for end, of_port in partitions.items():
         _check_room(found, end, of_port)
-        wanted[end] = arranged(of_port, programmed.p_keys.get(end, ()), before.get(end, ()))
+        wanted[end] = arranged(of_port, programmed.p_keys.get(end, ()), given.get(end, ()))
         far = facing.get(end)
         if far is None:
             continue
@@ -71,8 +71,9 @@ async def learn_p_keys(
         if len(of_port.p_keys) > room:
             tell(NotEnforced(far, len(of_port.p_keys), room))
         else:
-            held = programmed.p_keys.get(far, before.get(far, ())) if _is_checking(found, far) else ()
+            held = programmed.p_keys.get(far, given.get(far, ())) if _is_checking(found, far) else ()
             wanted[far] = _beside(wanted[end], held)
+    given |= wanted
     return wanted
 
 
@@ -122,7 +123,7 @@ def checks(
 def arranged(partitions: PortPartitions, held: Sequence[int], before: Sequence[int] = ()) -> PKeyTable:
     """An end port's table, arranged as OpenSM does: its P_Keys stay where they are in a table that it holds.
 
-    Others go where they were in the one that it held `before`, or else behind all others, and where there is no room
+    Others go where they were in the one that it had `before`, or else behind all others, and where there is no room
     in between. Index 0 is of one of them and of none else.
     """
     table = [0] * _ENTRIES

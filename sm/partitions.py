@@ -9,7 +9,7 @@ from typing import Final
 
 from sm.discovery import Findings
 from sm.errors import ManagerError
-from sm.subnet import End, Node
+from sm.subnet import End
 from wire.codes import P_KEY_DEFAULT
 from wire.node_info import NodeType
 
@@ -81,17 +81,6 @@ class Membership:
     is_first: bool = False
     """Whether its P_Key has index 0 in their tables, in place of the default partition's."""
 
-    def means(self, node: Node, guid: int, is_own: bool) -> bool:
-        """Whether the port of a PortGUID, which may be the Subnet Manager's own, becomes a member."""
-        match self.who:
-            case EndPorts.ALL:
-                return True
-            case EndPorts.SELF:
-                return is_own
-            case EndPorts():
-                return node.type is _TYPES[self.who]
-        return guid == self.who
-
 
 @dataclass(frozen=True)
 class Partitions:
@@ -120,18 +109,30 @@ class PortPartitions:
 
 def partitions_of_ports(partitions: Partitions, found: Findings) -> dict[End, PortPartitions]:
     """The partitions of each end port that takes part."""
-    result: dict[End, PortPartitions] = {}
-    for end, port in found.subnet.reachable_end_ports:
-        of_port = result[end] = PortPartitions()
-        node = found.subnet.nodes[end.guid]
-        for one in partitions.memberships:
-            if one.means(node, port.guid, end == found.origin):
-                of_port.is_full[one.partition] = one.is_full
-                if one.is_first:
-                    of_port.first = one.partition
-                elif of_port.first == one.partition:
-                    of_port.first = DEFAULT_PARTITION
+    by_guid = {port.guid: end for end, port in found.subnet.reachable_end_ports}
+    result = {end: PortPartitions() for end in by_guid.values()}
+    for one in partitions.memberships:
+        if isinstance(one.who, EndPorts):
+            ends = [end for end in result if _is_meant(one.who, end, found)]
+        else:
+            ends = [by_guid[one.who]] if one.who in by_guid else []
+        for end in ends:
+            of_port = result[end]
+            of_port.is_full[one.partition] = one.is_full
+            if one.is_first:
+                of_port.first = one.partition
+            elif of_port.first == one.partition:
+                of_port.first = DEFAULT_PARTITION
     return result
+
+
+def _is_meant(who: EndPorts, end: End, found: Findings) -> bool:
+    match who:
+        case EndPorts.ALL:
+            return True
+        case EndPorts.SELF:
+            return end == found.origin
+    return found.subnet.nodes[end.guid].type is _TYPES[who]
 
 
 def in_opensm_order(p_keys: Mapping[int, object]) -> list[int]:

@@ -72,6 +72,8 @@ class PathFinder:
         self._ways: dict[tuple[int, int], _Way | None] = {}
         """From switch GUIDs to LIDs."""
         self._links: dict[End, tuple[End, _Way] | None] = {}
+        self._shared: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+        """P_Keys for packets between ports with two tables."""
 
     def find(self, query: Record, mask: int, asker: End | None, *, most: int = _ALL_PATHS) -> list[Record]:
         """PathRecords that a query of a port means, no more than `most` between two ports.
@@ -148,11 +150,13 @@ class PathFinder:
         tables = self._view.p_keys
         if tables is None:
             return None if wanted is not None and (wanted ^ P_KEY_DEFAULT) & P_KEY_BASE else P_KEY_DEFAULT
-        ours, theirs = (() if end is None else tables.get(end, ()) for end in (source, destination))
-        shared = share_partition(by_partition(ours), by_partition(theirs))
+        key = () if source is None else tables.get(source, ()), tables.get(destination, ())
+        if key not in self._shared:
+            self._shared[key] = list(share_partition(*map(by_partition, key)))
+        shared = self._shared[key]
         if wanted is None:
-            return next(shared, None)
-        return wanted if any(not (key ^ wanted) & P_KEY_BASE for key in shared) else None
+            return shared[0] if shared else None
+        return wanted if any(not (one ^ wanted) & P_KEY_BASE for one in shared) else None
 
     def _values(self, way: _Way, life: int, query: Record, names: set[str]) -> dict[str, int] | None:
         """MTU, rate and packet life time by their names, within what was asked for; None if they cannot be."""

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sm.events import NotEnforced, PKeysWritten, SetRefused
+from sm.events import NodeFound, NodeLost, NotEnforced, PKeysWritten, SetRefused
 from sm.mad_client import MadClient
 from sm.p_keys import arranged
 from sm.partitions import DEFAULT_PARTITION, P_KEY_BASE, EndPorts, Enforcement, Membership, PartitionError, Partitions
@@ -216,6 +216,20 @@ def test_a_node_that_was_reset_gets_its_p_keys_in_the_same_places():
     up.fabric.fall_back(SECOND)
     up.after(PKeysWritten)
     assert table(up, SECOND) == [0xFFFF, 0, 0, 0x8005]
+    up.check()
+
+
+def test_a_node_that_was_gone_gets_its_p_keys_in_the_same_places():
+    up = Managed(star(3), settings((5, EndPorts.ALL, True)))
+    third, at_third = End(HOST_GUID + 8, 1), End(SWITCH_GUID, 3)
+    up.fabric.nodes[third.guid].p_keys[1] = block(0xFFFF, 0, 0, 0x8005)
+    up.bring_up()
+    up.fabric.cut(at_third)
+    up.after(NodeLost)
+    up.fabric.add(third.guid)
+    up.fabric.join(third, at_third)
+    up.after(NodeFound)
+    assert table(up, third) == [0xFFFF, 0, 0, 0x8005]
     up.check()
 
 
