@@ -19,7 +19,9 @@ from ironband.up_options import (
     lft_size,
     link_down_timeout_option,
     manager_host,
+    partition_options,
     qos_option,
+    read_partitions,
     read_qos,
     rtl_nodes,
     rtl_option,
@@ -61,6 +63,7 @@ __all__ = ["serve"]
 )
 @click.option("--vls", type=VLS, default=1, help="Data VLs of every port.")
 @qos_option
+@partition_options
 @link_down_timeout_option("How long ports wait for a link to come back.")
 @click.option("--seed", type=SEED, default=0, help="Draws traffic and errors.")
 @click.option("--operations", is_flag=True, help="In the end, tell how long programs' operations took in the fabric.")
@@ -78,6 +81,8 @@ def serve(
     addresses: Path | None,
     vls: int,
     qos: Path | None,
+    partitions: Path | None,
+    enforce: str | None,
     link_down_timeout: int,
     seed: int,
     operations: bool,
@@ -108,9 +113,11 @@ def serve(
         if len(set(machine)) < len(machine):
             raise click.UsageError(f"--at {host}: expected each host once")
         chosen = None if rtl in ("all", "none") else rtl_nodes(made.fabric, rtl, sim)
-        if qos is not None and bring_up != "sm":
-            raise click.UsageError(f"--qos {qos}: expected --bring-up sm, which reads it")
+        for option, file in (("--qos", qos), ("--partitions", partitions)):
+            if file is not None and bring_up != "sm":
+                raise click.UsageError(f"{option} {file}: expected --bring-up sm, which reads it")
         settings = read_qos(qos, SubnetSettings(light_sweep_period=None, polling_period=None))
+        settings = read_partitions(partitions, enforce, settings)
         given = None if addresses is None else read_addresses(addresses, _ports(made.fabric))
         if command and shutil.which(command[0], path=program_path()) is None:
             raise click.UsageError(f"{command[0]}: no such program")

@@ -27,6 +27,7 @@ from doors.watch import Watch
 from ironband.common import work_directory, write_json
 from ironband.page.fabric_map import fabric_head
 from ironband.page.subject import FABRIC_FILE
+from ironband.partitions_report import partition_settings_json
 from ironband.progress import build_lines
 from ironband.serve_directory import PROGRAM_DIRECTORIES, program_path
 from ironband.serve_report import data_lines, data_results
@@ -161,6 +162,7 @@ class _Session:
             "cycles": cycles,
             "mads_sent": dict(door.management.sent),
             "time_outs": door.management.time_outs,
+            **partition_settings_json(self._task.settings),
             **data_results(door.transports, list(self._task.fabric.nodes), time.monotonic() - self._begun),
             "exit_status": self.status,
         }

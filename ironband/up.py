@@ -22,8 +22,10 @@ from ironband.up_options import (
     link_down_timeout_option,
     link_failure,
     manager_host,
+    partition_options,
     qos_option,
     read_guid2lid,
+    read_partitions,
     read_qos,
     rtl_nodes,
     rtl_option,
@@ -64,6 +66,7 @@ __all__ = ["up"]
     help="Give out the LIDs of FILE, if it is there, and write to it which ones were given out.",
 )
 @qos_option
+@partition_options
 @click.option("--seed", type=SEED, help="Draws the cycle in which the Subnet Manager begins.")
 @capture_options
 @json_option
@@ -80,6 +83,8 @@ def up(
     discover: Path | None,
     guid2lid: Path | None,
     qos: Path | None,
+    partitions: Path | None,
+    enforce: str | None,
     seed: int | None,
     capture_file: str | None,
     capture_at: tuple[str, ...],
@@ -98,6 +103,7 @@ def up(
             ("--discover", discover),
             ("--guid2lid", guid2lid),
             ("--qos", qos),
+            ("--partitions", partitions),
             ("--json", json_path),
         )
         check_distinct(files)
@@ -119,7 +125,8 @@ def up(
             lids=lids,
             seed=seed,
         )
-        task = replace(task, settings=read_qos(qos, replace(task.settings, routing=ROUTING_ENGINES[routing], lmc=lmc)))
+        settings = read_qos(qos, replace(task.settings, routing=ROUTING_ENGINES[routing], lmc=lmc))
+        task = replace(task, settings=read_partitions(partitions, enforce, settings))
         if fail is not None:
             task = replace(task, failure=link_failure(task, fail, link_down_timeout, apart))
 
@@ -153,6 +160,8 @@ def up(
             "--link-down-timeout": None if fail is None else link_down_timeout,
             "--guid2lid": guid2lid,
             "--qos": qos,
+            "--partitions": partitions,
+            "--enforce": enforce,
             "--seed": seed,
         }
         given = (word for name, value in options.items() if value is not None for word in (name, str(value)))

@@ -15,6 +15,8 @@ from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import is_end, named, no_such_node, parse_end
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
+from sm.partitions import Enforcement
+from sm.partitions_file import PartitionsFileError, parse_partitions
 from sm.qos_options import QosOptionsError, parse_qos_options
 from sm.routing.dor import dor
 from sm.routing.fat_tree import fat_tree
@@ -42,8 +44,10 @@ __all__ = [
     "link_down_timeout_option",
     "link_failure",
     "manager_host",
+    "partition_options",
     "qos_option",
     "read_guid2lid",
+    "read_partitions",
     "read_qos",
     "rtl_nodes",
     "rtl_option",
@@ -78,6 +82,24 @@ qos_option = click.option(
     metavar="FILE",
     help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...).",
 )
+
+
+def partition_options(command: Callable[..., int]) -> Callable[..., int]:
+    """`--partitions` and `--enforce`."""
+    file = click.option(
+        "--partitions",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Who is in which partition, as OpenSM's partitions.conf has it.",
+    )
+    enforce = click.option(
+        "--enforce",
+        type=click.Choice(("both", "in", "out", "off")),
+        help="Whether switch ports at hosts check P_Keys of packets that come in, that go out, or of both.  "
+        "[default: both, with --partitions]",
+    )
+    return file(enforce(command))
+
 
 ROUTING_ENGINES: Final[dict[str, RoutingEngine]] = {
     "min-hop": min_hop,
@@ -147,6 +169,27 @@ def read_qos(path: Path | None, settings: SubnetSettings) -> SubnetSettings:
     except UnicodeDecodeError as error:
         raise QosOptionsError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's options") from None
     return replace(settings, max_vls=options.max_vls, sl_to_vl=options.sl_to_vl, vl_arbitration=options.vl_arbitration)
+
+
+def read_partitions(path: Path | None, enforce: str | None, settings: SubnetSettings) -> SubnetSettings:
+    """Settings with the partitions of a file of OpenSM's, and with what switch ports are to check.
+
+    Raises:
+        PartitionsFileError: it cannot be read, or OpenSM would not take it.
+        click.UsageError: something is to be checked, and there are no partitions.
+    """
+    if path is None:
+        if enforce is not None:
+            raise click.UsageError(f"--enforce {enforce}: expected --partitions FILE, which it is about")
+        return settings
+    try:
+        partitions = parse_partitions(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise PartitionsFileError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise PartitionsFileError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's partitions") from None
+    enforcement = settings.enforcement if enforce is None else Enforcement[enforce.upper()]
+    return replace(settings, partitions=partitions, enforcement=enforcement)
 
 
 def rtl_nodes(fabric: FabricParameters, rtl: str, sim: str) -> list[str] | None:

@@ -15,6 +15,7 @@ from cosim.topology.link_rates import rate_text
 from cosim.topology.subnet_differences import differences
 from cosim.topology.subnet_text import format_topology, forwarding_table, host_line, link_lines, switch_line
 from cosim.topology.topology_file import TopologyFile
+from ironband.partitions_report import partition_lines, partitions_json
 from ironband.progress import Console
 from sm.events import (
     QUIET_EVENTS,
@@ -159,6 +160,8 @@ class SubnetReport:
                 spread = f"{figures.min_load} to {figures.max_load}, {figures.mean_load:.1f} on average"
                 yield "routes of a link", spread
             yield "data VLs of routes", str(result.manager.routes.vls_needed)
+        if result.manager.found is not None:
+            yield from partition_lines(self.task.settings, result.manager.found)
         yield "SMPs", f"{mads.sent.total():,}, {mads.retried:,} of them sent again"
         yield "cycles", f"{result.cycles:,} ({result.cycles * SYMBOL_TIME_NS:,} ns)"
         yield "events", f"{result.records:,}"
@@ -211,6 +214,7 @@ class SubnetReport:
             "backup_ports": self._backups_json(),
             "vls_needed": None if manager.routes is None else manager.routes.vls_needed,
             "service_levels": self._service_levels_json(),
+            **partitions_json(task.settings, manager.found),
             "events": [
                 {
                     "cycle": cycle,

@@ -27,6 +27,8 @@ __all__ = [
     "NodeFound",
     "NodeLeftOut",
     "NodeLost",
+    "NotEnforced",
+    "PKeysWritten",
     "PortStateSet",
     "PortStuck",
     "RoutingRemark",
@@ -176,6 +178,29 @@ class TablesWritten(Event):
 
 
 @dataclass(frozen=True)
+class PKeysWritten(Event):
+    """A port's P_Key table was written."""
+
+    end: End
+    p_keys: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"port {self.end}: wrote P_Keys {', '.join(f'0x{key:04x}' for key in self.p_keys)}"
+
+
+@dataclass(frozen=True)
+class NotEnforced(Event):
+    """A switch port that has no room for the P_Keys of the end port behind it, and so does not check them."""
+
+    end: End
+    p_keys: int
+    room: int
+
+    def __str__(self) -> str:
+        return f"port {self.end} checks no P_Keys: it has room for {self.room} of {self.p_keys}"
+
+
+@dataclass(frozen=True)
 class CreditLoopFound(Event):
     """The forwarding tables have links that may wait for each other's credits in a circle."""
 
@@ -264,7 +289,7 @@ class HandedOver(Event):
 Tell: TypeAlias = Callable[[Event], None]
 """Whom to notify."""
 
-QUIET_EVENTS: Final = (LinkFound, PortStateSet)
+QUIET_EVENTS: Final = (LinkFound, PKeysWritten, PortStateSet)
 """Events that are too many to be reported one by one."""
 
 

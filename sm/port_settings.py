@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from sm.discovery import Findings
 from sm.errors import RoutingError
 from sm.lids import LidRange
+from sm.partitions import Enforcement
 from sm.settings import SubnetSettings
 from sm.subnet import MANAGEMENT_PORT, End, Subnet
 from wire.codes import DATA_VL_COUNTS, data_vls, operational_vls
@@ -14,10 +16,16 @@ from wire.codes import DATA_VL_COUNTS, data_vls, operational_vls
 __all__ = ["check_vls", "operational_vl_count", "port_settings", "wanted_vls"]
 
 
-def port_settings(found: Findings, lids: Mapping[int, LidRange], settings: SubnetSettings) -> dict[End, dict[str, int]]:
+def port_settings(
+    found: Findings,
+    lids: Mapping[int, LidRange],
+    settings: SubnetSettings,
+    checks: Mapping[End, Enforcement] = MappingProxyType({}),
+) -> dict[End, dict[str, int]]:
     """The fields of PortInfo to be set, of port 0 of every switch and of both ends of every link.
 
-    `lids` is by PortGUID. Ends of a link follow each other, links in the order in which their nodes were found.
+    `lids` is by PortGUID; `checks` are what switch ports are to check of P_Keys, others stay as they are. Ends of a
+    link follow each other, links in the order in which their nodes were found.
     """
     subnet = found.subnet
     master = lids[subnet.nodes[found.origin.guid].end_ports[found.origin.port].guid].first
@@ -28,7 +36,11 @@ def port_settings(found: Findings, lids: Mapping[int, LidRange], settings: Subne
     for node in subnet.nodes.values():
         for port, far in subnet.neighbours(node.guid):
             ends[End(node.guid, port)] = ends[far] = None
-    return {end: _wanted(found, end, lids, master, settings) for end in ends}
+    wanted = {end: _wanted(found, end, lids, master, settings) for end in ends}
+    for end, checked in checks.items():
+        wanted[end]["partition_enforcement_inbound"] = int(Enforcement.IN in checked)
+        wanted[end]["partition_enforcement_outbound"] = int(Enforcement.OUT in checked)
+    return wanted
 
 
 def operational_vl_count(found: Findings, end: End, settings: SubnetSettings) -> int:

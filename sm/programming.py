@@ -42,6 +42,10 @@ class Programmed:
 
     vl_arbitration: dict[tuple[End, VLArbitrationBlock], bytes] = field(default_factory=dict)
     """By port: the blocks of its lists."""
+    p_keys: dict[End, tuple[int, ...]] = field(default_factory=dict)
+    """By port: block 0 of its table."""
+    given_p_keys: dict[End, tuple[int, ...]] = field(default_factory=dict)
+    """By port: the table that it was last to have. A node that was gone or reset gets its P_Keys in their places."""
 
     def forget(self, guid: int) -> None:
         """Forgets all of a node that was reset."""

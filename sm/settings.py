@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from sm.lids import LidRange
+from sm.partitions import Enforcement, Partitions
 from sm.routing.min_hop import min_hop
 from sm.routing.routes import Routes
 from sm.subnet import Subnet
@@ -48,6 +49,10 @@ class SubnetSettings:
     """VL of each SL, modulo the data VLs that a port uses."""
     vl_arbitration: VlArbitration | None = None
     """Lists and limit of every port with more than one data VL; None leaves them as they are."""
+    partitions: Partitions | None = None
+    """Who is a member of which; None leaves the P_Keys of end ports as they are, and no switch port checks any."""
+    enforcement: Enforcement = Enforcement.BOTH
+    """What switch ports that end ports are behind check, where there are partitions."""
     gid_prefix: int = GID_PREFIX_DEFAULT
     subnet_timeout: int = 4
     hoq_life: int = 0x12

@@ -10,7 +10,14 @@ from wire.forwarding_tables import BLOCK_MODIFIER
 from wire.layout import Record
 from wire.node_info import NODE_INFO, node_description_text
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER, VL_ARBITRATION_MODIFIER, VLArbitrationBlock
+from wire.port_tables import (
+    P_KEY_TABLE,
+    P_KEY_TABLE_MODIFIER,
+    SL_TO_VL_MAPPING_TABLE,
+    SL_TO_VL_MODIFIER,
+    VL_ARBITRATION_MODIFIER,
+    VLArbitrationBlock,
+)
 from wire.sma import SmaAttribute
 from wire.switch_info import SWITCH_INFO
 
@@ -72,3 +79,13 @@ class SmaClient:
         """Sets a block of a VL arbitration list of a switch's port; an adapter's is 0."""
         modifier = VL_ARBITRATION_MODIFIER.to_int(block=block, port=port)
         await self._mads.set(path, SmaAttribute.VL_ARBITRATION_TABLE, entries, modifier)
+
+    async def p_keys(self, path: Path, port: int) -> tuple[int, ...]:
+        """The first 32 P_Keys of a switch's port; an adapter's is 0."""
+        modifier = P_KEY_TABLE_MODIFIER.to_int(port=port)
+        return P_KEY_TABLE.unpack(await self._mads.get(path, SmaAttribute.P_KEY_TABLE, modifier))
+
+    async def set_p_keys(self, path: Path, port: int, p_keys: Sequence[int]) -> None:
+        """Sets the first 32 P_Keys of a switch's port; an adapter's is 0."""
+        modifier = P_KEY_TABLE_MODIFIER.to_int(port=port)
+        await self._mads.set(path, SmaAttribute.P_KEY_TABLE, P_KEY_TABLE.pack(p_keys), modifier)

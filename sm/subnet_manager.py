@@ -22,6 +22,7 @@ from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, 
 from sm.flapping import LinkHistory
 from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
 from sm.mad_client import MadClient, SmpError
+from sm.p_keys import PKeyTable, checks, learn_p_keys, program_p_keys
 from sm.port_settings import check_vls, port_settings, wanted_vls
 from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
 from sm.routing.graph import SwitchGraph
@@ -31,7 +32,7 @@ from sm.sa.administrator import SubnetAdministrator
 from sm.sa.view import SubnetView
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
-from sm.subnet import MANAGEMENT_PORT, Link, Subnet
+from sm.subnet import MANAGEMENT_PORT, End, Link, Subnet
 from sm.sweep import HeavySweep, Sweeper, find_change
 from sm.tasks import gather, start
 from sm.vl_arbitration import program_vl_arbitration
@@ -132,8 +133,10 @@ class SubnetManager:
         await learn_tables(self._sma, found, self._programmed, self._tell)
         self._assign_lids(found.subnet)
         self._route(found)
-        programmed = await self._program(found)
-        wanted = port_settings(found, self.lids, self._settings)
+        p_keys = await learn_p_keys(self._sma, found, self._settings, self._programmed, self._tell)
+        programmed = await self._program(found, p_keys)
+        checked = checks(found, p_keys, self._programmed, self._settings)
+        wanted = port_settings(found, self.lids, self._settings, checked)
         active = await bring_up_ports(
             self.mads, found, wanted, self._settings, self._tell, lambda: self._sweeper.has_trap
         )
@@ -141,7 +144,8 @@ class SubnetManager:
         changed = [found.subnet.nodes[guid] for guid in found.changed if guid in found.subnet.nodes]
         lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
         if self.routes is not None:
-            self._administrator.show(SubnetView(found, self.lids, self.routes, self._settings))
+            tables = None if self._settings.partitions is None else dict(self._programmed.p_keys)
+            self._administrator.show(SubnetView(found, self.lids, self.routes, self._settings, tables))
         await self._hand_over()
         return HeavySweep(programmed and active and found.settled, lids)
 
@@ -210,8 +214,11 @@ class SubnetManager:
                     self.held_links.append(link)
         return routed
 
-    async def _program(self, found: Findings) -> bool:
-        """Writes tables; whether every node answered. One that does not answer holds up no other."""
+    async def _program(self, found: Findings, p_keys: Mapping[End, PKeyTable]) -> bool:
+        """Writes tables, those of `p_keys` among them; whether every node answered.
+
+        One that does not answer holds up no other.
+        """
         tables = self.routes.tables if self.routes is not None else {}
 
         async def program(guid: int) -> bool:
@@ -221,6 +228,7 @@ class SubnetManager:
                     await program_switch(self._sma, guid, tables[guid], *rest)
                 await program_sl_to_vl(self._sma, guid, *rest)
                 await program_vl_arbitration(self._sma, guid, *rest)
+                await program_p_keys(self._sma, guid, p_keys, found, self._programmed, self._tell)
             except SmpError as error:
                 self._tell(Unsettled(str(error)))
                 return False

@@ -14,6 +14,7 @@ from .node_info import NODE_DESCRIPTION, NODE_INFO
 from .notice import NOTICE, NoticeType, ProducerType, TrapNumber
 from .path_record import PATH_RECORD
 from .port_info import PORT_INFO
+from .port_tables import P_KEY_TABLE
 from .rmpp import RMPP_HEADER
 from .sma import SM_INFO
 
@@ -24,6 +25,7 @@ __all__ = [
     "LINK_RECORD",
     "NODE_RECORD",
     "PORT_INFO_RECORD",
+    "P_KEY_TABLE_RECORD",
     "REPORTED_NOTICE",
     "SA_CLASS_VERSION",
     "SA_DATA_BYTES",
@@ -92,6 +94,7 @@ class SaAttribute(IntEnum):
     SM_INFO_RECORD = 0x0018
     LINK_RECORD = 0x0020
     SERVICE_RECORD = 0x0031
+    P_KEY_TABLE_RECORD = 0x0033
     PATH_RECORD = 0x0035
     INFORM_INFO_RECORD = 0x00F3
 
@@ -143,6 +146,18 @@ LINK_RECORD: Final = Layout(
     [Field("from_lid", 0, 16), Field("from_port", 16, 8), Field("to_port", 24, 8), Field("to_lid", 32, 16)],
 )
 """A link as one of its ends sees it; 6 bytes used of 8 (IBTA vol 1, 15.2.5.13)."""
+
+P_KEY_TABLE_RECORD: Final = Layout(
+    "P_KeyTableRecord",
+    72,
+    [
+        Field("endport_lid", 0, 16),
+        Field("block_num", 16, 16),
+        Field("port_num", 32, 8),
+        *(replace(P_KEY_TABLE.field(i), offset_bits=64 + 16 * i) for i in range(P_KEY_TABLE.count)),
+    ],
+)
+"""A block of the P_Key table of a port, of a switch by port 0's LID; 72 bytes (IBTA vol 1, 15.2.5.11)."""
 
 LEASE_INDEFINITE: Final = 0xFFFF_FFFF
 """A ServiceLease that does not end."""
@@ -203,6 +218,7 @@ SA_RECORDS: Final[Mapping[int, Layout]] = {
     SaAttribute.SM_INFO_RECORD: SM_INFO_RECORD,
     SaAttribute.LINK_RECORD: LINK_RECORD,
     SaAttribute.SERVICE_RECORD: SERVICE_RECORD,
+    SaAttribute.P_KEY_TABLE_RECORD: P_KEY_TABLE_RECORD,
     SaAttribute.PATH_RECORD: PATH_RECORD,
     SaAttribute.INFORM_INFO_RECORD: INFORM_INFO_RECORD,
 }

@@ -7,7 +7,7 @@ from typing import Final
 
 from sm.mad_client import MadAddress, MadClient
 from sm.sa.paths import PathError, PathFinder
-from sm.sa.records import link_records, matching, node_records, port_info_records
+from sm.sa.records import link_records, matching, node_records, p_key_table_records, port_info_records
 from sm.sa.replies import Replies
 from sm.sa.services import Services
 from sm.sa.subscriptions import Subscriptions
@@ -48,6 +48,7 @@ _METHODS: Final[dict[int, frozenset[SaMethod]]] = {
     SaAttribute.SM_INFO_RECORD: _QUERIES,
     SaAttribute.LINK_RECORD: _QUERIES,
     SaAttribute.SERVICE_RECORD: _QUERIES | {SaMethod.SET, SaMethod.DELETE},
+    SaAttribute.P_KEY_TABLE_RECORD: _QUERIES,
     SaAttribute.PATH_RECORD: _QUERIES,
     SaAttribute.INFORM_INFO_RECORD: _QUERIES,
 }
@@ -142,9 +143,13 @@ class SubnetAdministrator:
             case SaAttribute.PATH_RECORD, method:
                 try:
                     most = {"most": 1} if method == SaMethod.GET else {}
-                    return self._paths.find(query, mask, **most) if self._paths else [], MadStatus.OK
+                    asker = view.by_lid.get(source.lid)
+                    return self._paths.find(query, mask, asker, **most) if self._paths else [], MadStatus.OK
                 except PathError as error:
                     return [], error.status
+            case SaAttribute.P_KEY_TABLE_RECORD, _ if request.sm_key != self._settings.sm_key:
+                # It is for who is trusted (IBTA vol 1, 15.2.5.11).
+                return [], SaStatus.REQ_INVALID
         found = self._records(request.attribute_id, view)
         return matching(found, query, mask, request.attribute_modifier, view), MadStatus.OK
 
@@ -157,6 +162,8 @@ class SubnetAdministrator:
                 return port_info_records(view)
             case SaAttribute.LINK_RECORD:
                 return link_records(view)
+            case SaAttribute.P_KEY_TABLE_RECORD:
+                return p_key_table_records(view)
             case SaAttribute.SERVICE_RECORD:
                 return self._services.records(self._mads.now)
             case SaAttribute.INFORM_INFO_RECORD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from sm.partitions import P_KEY_BASE, by_partition, share_partition
 from sm.sa.records import named
 from sm.sa.view import SubnetView
 from sm.subnet import MANAGEMENT_PORT, End, Speed
@@ -37,7 +38,6 @@ _GBPS: Final[Mapping[int, float]] = {
 }
 """Of a lane."""
 
-_FULL_MEMBER: Final = 0x8000
 _ALL_PATHS: Final = 0x7F
 _MTUS: Final = (1, 2, 3, 4, 5)
 _BY_RATE: Final = sorted(RATES, key=RATES.__getitem__)
@@ -72,9 +72,13 @@ class PathFinder:
         self._ways: dict[tuple[int, int], _Way | None] = {}
         """From switch GUIDs to LIDs."""
         self._links: dict[End, tuple[End, _Way] | None] = {}
+        self._shared: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+        """P_Keys for packets between ports with two tables."""
 
-    def find(self, query: Record, mask: int, *, most: int = _ALL_PATHS) -> list[Record]:
-        """PathRecords that a query means, no more than `most` between two ports.
+    def find(self, query: Record, mask: int, asker: End | None, *, most: int = _ALL_PATHS) -> list[Record]:
+        """PathRecords that a query of a port means, no more than `most` between two ports.
+
+        Who shares no partition with a port hears nothing of paths from or to it.
 
         Raises:
             PathError: a GID that is none of the subnet.
@@ -82,8 +86,10 @@ class PathFinder:
         names = named(PATH_RECORD, mask)
         if "numb_path" in names:
             most = min(most, query.numb_path)
-        sources = self._ends(query, names, "sgid", "slid")
-        destinations = self._ends(query, names, "dgid", "dlid")
+        sources, destinations = (
+            [end for end in self._ends(query, names, gid, lid) if asker == end or self._p_key(asker, end) is not None]
+            for gid, lid in (("sgid", "slid"), ("dgid", "dlid"))
+        )
         return [
             path
             for source in sources
@@ -108,7 +114,8 @@ class PathFinder:
         view = self._view
         slids = [query.slid] if "slid" in names else view.lid_range(source).lids
         dlids = [query.dlid] if "dlid" in names else view.lid_range(destination).lids
-        if "p_key" in names and (query.p_key ^ P_KEY_DEFAULT) & ~_FULL_MEMBER:
+        p_key = self._p_key(source, destination, query.p_key if "p_key" in names else None)
+        if p_key is None:
             return
         for index in range(min(most, max(len(slids), len(dlids)))):
             slid, dlid = slids[index % len(slids)], dlids[index % len(dlids)]
@@ -132,11 +139,24 @@ class PathFinder:
                 dlid=dlid,
                 slid=slid,
                 reversible=int(reversible),
-                p_key=P_KEY_DEFAULT,
+                p_key=p_key,
                 mtu_selector=EXACTLY,
                 rate_selector=EXACTLY,
                 packet_life_time_selector=EXACTLY,
             )
+
+    def _p_key(self, source: End | None, destination: End, wanted: int | None = None) -> int | None:
+        """By which P_Key a port may send to another, `wanted` if that is given; None if by none."""
+        tables = self._view.p_keys
+        if tables is None:
+            return None if wanted is not None and (wanted ^ P_KEY_DEFAULT) & P_KEY_BASE else P_KEY_DEFAULT
+        key = () if source is None else tables.get(source, ()), tables.get(destination, ())
+        if key not in self._shared:
+            self._shared[key] = list(share_partition(*map(by_partition, key)))
+        shared = self._shared[key]
+        if wanted is None:
+            return shared[0] if shared else None
+        return wanted if any(not (one ^ wanted) & P_KEY_BASE for one in shared) else None
 
     def _values(self, way: _Way, life: int, query: Record, names: set[str]) -> dict[str, int] | None:
         """MTU, rate and packet life time by their names, within what was asked for; None if they cannot be."""

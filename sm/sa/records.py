@@ -8,9 +8,10 @@ from typing import Final
 from sm.sa.view import SubnetView
 from wire.layout import Layout, Record
 from wire.node_info import NODE_DESCRIPTION
-from wire.sa import LINK_RECORD, NODE_RECORD, PORT_INFO_RECORD, components
+from wire.port_tables import P_KEY_TABLE
+from wire.sa import LINK_RECORD, NODE_RECORD, P_KEY_TABLE_RECORD, PORT_INFO_RECORD, components
 
-__all__ = ["link_records", "matching", "named", "node_records", "port_info_records"]
+__all__ = ["link_records", "matching", "named", "node_records", "p_key_table_records", "port_info_records"]
 
 _LIDS: Final = ("endport_lid", "from_lid", "to_lid")
 """Components for which any LID of a port stands for the port."""
@@ -44,6 +45,15 @@ def link_records(view: SubnetView) -> Iterator[Record]:
             yield LINK_RECORD.record(
                 from_lid=view.node_lid(near), from_port=near.port, to_port=far.port, to_lid=view.node_lid(far)
             )
+
+
+def p_key_table_records(view: SubnetView) -> Iterator[Record]:
+    """The P_KeyTableRecord of each port whose table is known, which are those that the partitions are about."""
+    for end, table in (view.p_keys or {}).items():
+        lid = view.node_lid(end)
+        if lid:
+            keys = {P_KEY_TABLE.field(index).name: key for index, key in enumerate(table)}
+            yield P_KEY_TABLE_RECORD.record(keys, endport_lid=lid, port_num=end.port)
 
 
 def named(layout: Layout, mask: int) -> set[str]:

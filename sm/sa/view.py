@@ -26,6 +26,8 @@ class SubnetView:
     """By PortGUID."""
     routes: Routes
     settings: SubnetSettings
+    p_keys: Mapping[End, tuple[int, ...]] | None = None
+    """The P_Key tables that are known, if the subnet has partitions."""
 
     @property
     def tables(self) -> Mapping[int, bytearray]:

@@ -179,6 +179,9 @@ def test_some_nodes_may_be_rtl(capsys):
             ["star", "--discover", "a", "--guid2lid", "./a"],
             "--guid2lid a: names the file of --discover: expected another",
         ),
+        ([STAR, "--partitions", "none.conf"], "none.conf: No such file or directory"),
+        ([STAR, "--partitions", "b"], "b: Is a directory"),
+        ([STAR, "--enforce", "in"], "--enforce in: expected --partitions FILE, which it is about"),
         ([STAR, "--discover", "no/where"], "no/where: cannot be written: No such file or directory"),
     ],
 )
@@ -451,3 +454,45 @@ def test_a_file_that_cannot_be_written_is_named_after_the_report(capsys, option)
     assert "switches, hosts, links  1, 2, 2" in output.out.splitlines()
     assert "wrote guid2lid" in output.out.splitlines()
     assert output.err == "ironband: /dev/full: cannot be written: No space left on device\n"
+
+
+PARTITIONS = """
+Storage=0x8010 : 0x100003=full, 0x123 ;
+Spare : 0x77 ;
+Compute , defmember=full : ALL_CAS ;
+"""
+
+
+def test_partitions_are_told_with_their_members(capsys):
+    Path("partitions.conf").write_text(PARTITIONS)
+    lines = printed(capsys, STAR, "--partitions", "partitions.conf")
+    first = lines.index("partitions              3")
+    assert lines[first + 1 : first + 4] == [
+        "  0x0002 Compute        2 full",
+        "  0x0010 Storage        1 full",
+        "  0x7fff Default        1 full, 2 limited",
+    ]
+    assert "PortGUIDs of nobody     0x0000000000000123, 0x0000000000000077" in lines
+    told = results(capsys, STAR, "--partitions", "partitions.conf", "--enforce", "out")
+    hosts = ["0x0000000000100001", "0x0000000000100003"]
+    assert told["partitions"][:2] == [
+        {"p_key": "0x0002", "name": "Compute", "full": hosts, "limited": []},
+        {"p_key": "0x0010", "name": "Storage", "full": hosts[1:], "limited": []},
+    ]
+    assert (told["enforce"], told["port_guids_of_nobody"]) == ("out", ["0x0000000000000123", "0x0000000000000077"])
+    assert results(capsys, STAR)["partitions"] is None
+
+
+def test_a_bad_partitions_file_is_one_line_with_its_place(capsys):
+    Path("partitions.conf").write_text("\nStorage=0x10 : H1;\n")
+    said = one_line_error(capsys, STAR, "--partitions", "partitions.conf")
+    assert said.startswith("partitions.conf:2: PortGUID H1: expected a number, ALL, ")
+    Path("partitions.conf").write_bytes(b"A=1:\xff;")
+    said = one_line_error(capsys, STAR, "--partitions", "partitions.conf")
+    assert said == "partitions.conf: byte 4 is not UTF-8, expected OpenSM's partitions"
+
+
+def test_a_port_in_more_partitions_than_it_has_room_for_is_one_line(capsys):
+    Path("partitions.conf").write_text(": 0x100003;" * 32)
+    said = one_line_error(capsys, STAR, "--partitions", "partitions.conf")
+    assert said == "port 0x0000000000100003 is in 33 partitions, and its P_Key table has room for 32"

@@ -29,6 +29,7 @@ class SaClient:
         self.reports: list[Record] = []
         self.segments = 0
         self.acknowledges = True
+        self.sm_key = 0
         self.managed = managed
         self._numbers = count(1)
         self._receiver = RmppReceiver(0)
@@ -50,6 +51,7 @@ class SaClient:
                 method=method,
                 attribute_id=attribute,
                 attribute_modifier=modifier,
+                sm_key=self.sm_key,
                 transaction_id=next(self._numbers),
                 component_mask=sum(1 << bit for bit, name in enumerate(components(layout)) if name in values),
                 data=pack_data(SA_MAD, layout.pack(values)),

@@ -12,7 +12,7 @@ from itertools import count
 
 from sm.mad_client import MadClient, OutgoingMad
 from sm.subnet import End, Node, Subnet
-from wire.codes import LID_PERMISSIVE, QP_SMI, PortPhysicalState, PortState, is_unicast_lid
+from wire.codes import LID_PERMISSIVE, P_KEY_DEFAULT, QP_SMI, PortPhysicalState, PortState, is_unicast_lid
 from wire.forwarding_tables import BLOCK_MODIFIER, LFT_NO_ROUTE
 from wire.layout import Record
 from wire.mad import MadMethod, MadStatus, mad_data
@@ -20,6 +20,8 @@ from wire.node_info import NODE_INFO, node_description
 from wire.notice import ProducerType, TrapNumber, notice
 from wire.port_info import LINK_SPEED_ALL, LINK_WIDTH_ALL, PORT_INFO, PORT_INFO_MODIFIER, CapabilityMask
 from wire.port_tables import (
+    P_KEY_TABLE,
+    P_KEY_TABLE_MODIFIER,
     SL_TO_VL_MAPPING_TABLE,
     SL_TO_VL_MODIFIER,
     VL_ARBITRATION_MODIFIER,
@@ -53,12 +55,22 @@ class SmaNode:
         self.guid = node.guid
         self.silent = False
         self.switch_info = SWITCH_INFO.record(
-            linear_fdb_cap=lft_cap, enhanced_port0=node.enhanced_port_0, life_time_value=0
+            linear_fdb_cap=lft_cap,
+            enhanced_port0=node.enhanced_port_0,
+            life_time_value=0,
+            partition_enforcement_cap=P_KEY_TABLE.count,
+            inbound_enforcement_cap=1,
+            outbound_enforcement_cap=1,
         )
         self.lft = bytearray([LFT_NO_ROUTE]) * lft_cap
         self.sl_to_vl: dict[tuple[int, int], tuple[int, ...]] = {}
         self.vl_arbitration: dict[tuple[int, VLArbitrationBlock], tuple[int, ...]] = {}
         """By port, 0 of an adapter, and block: the entries."""
+        self.p_keys: dict[int, tuple[int, ...]] = {
+            number: P_KEY_TABLE.unpack(P_KEY_TABLE.pack([P_KEY_DEFAULT])) for number in range(node.ports + 1)
+        }
+        """By port: block 0 of its table."""
+        self.partition_cap = P_KEY_TABLE.count
         self.ports = {
             number: PORT_INFO.record(
                 local_port_num=number,
@@ -127,6 +139,7 @@ class SmaFabric:
         self.requests: Counter[tuple[MadMethod, SmaAttribute]] = Counter()
         self.lft_writes: list[tuple[int, int]] = []
         """(key of the switch, block) in order."""
+        self.p_key_writes: list[tuple[End, tuple[int, ...]]] = []
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = count()
         self.traps: dict[int, tuple[End, bytes]] = {}
@@ -379,6 +392,15 @@ class SmaFabric:
                 assert node.node.is_switch == bool(which.port)
                 node.vl_arbitration[which.port, VLArbitrationBlock(which.block)] = VL_ARBITRATION_TABLE.unpack(data)
                 return data, 0
+            case SmaAttribute.P_KEY_TABLE:
+                which = P_KEY_TABLE_MODIFIER.from_int(modifier)
+                port = which.port if node.node.is_switch else arrival.port
+                if which.block or port not in node.ports:
+                    return b"", _INVALID
+                if is_set:
+                    node.p_keys[port] = P_KEY_TABLE.unpack(data)
+                    self.p_key_writes.append((End(node.node.guid, port), node.p_keys[port]))
+                return P_KEY_TABLE.pack(node.p_keys[port]), 0
         if not node.node.is_switch:
             return b"", MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED
         if smp.attribute_id == SmaAttribute.SWITCH_INFO:
@@ -405,6 +427,7 @@ class SmaFabric:
             device_id=what.device_id,
             vendor_id=what.vendor_id,
             local_port_num=arrival.port,
+            partition_cap=node.partition_cap,
         )
 
     def _set_switch_info(self, node: SmaNode, wanted: Record) -> int:

@@ -2,12 +2,13 @@
 
 import pytest
 
+from sm.partitions import DEFAULT_PARTITION, EndPorts, Membership, Partitions
 from sm.routing.lash import lash
 from sm.settings import SubnetSettings
 from sm.subnet import Speed
 from tests.sm.managed import Managed
 from tests.sm.sa_client import Answer, SaClient
-from tests.sm.subnets import fat_tree, parallel_pair, ring, star
+from tests.sm.subnets import HOST_GUID, fat_tree, parallel_pair, ring, star
 from wire.codes import MTU, LinkWidth, operational_vls
 from wire.mad import MadStatus
 from wire.path_record import EXACTLY, GREATER, LARGEST, LESS
@@ -83,6 +84,52 @@ def test_a_rate_is_compared_by_what_it_is_not_by_its_code(client):
 def test_the_other_partition_has_no_paths(client):
     assert path(client, p_key=0x7FFF).records
     assert path(client, p_key=0x8001).records == []
+
+
+A, B = 5, 6
+
+
+@pytest.fixture(scope="module")
+def parted() -> Managed:
+    """Hosts with LIDs 1, 3 and 4, of which 4 is a limited member of the default partition, like the switch, and of A,
+    and the others of A in full; 3 is not in the default partition, and 1 and 4 are limited members of B."""
+    memberships = [Membership(DEFAULT_PARTITION, who, who == HOST_GUID + 1) for who in (HOST_GUID + 1, HOST_GUID + 9)]
+    memberships += [Membership(DEFAULT_PARTITION, EndPorts.ALL_SWITCHES, False)]
+    memberships += [Membership(A, HOST_GUID + 4 * host + 1, host < 2) for host in range(3)]
+    memberships += [Membership(B, HOST_GUID + guid, False) for guid in (1, 9)]
+    return Managed(star(3), SubnetSettings(partitions=Partitions(tuple(memberships)))).bring_up()
+
+
+def p_keys(parted: Managed, asker: int, **query: int) -> dict[tuple[int, int], int]:
+    """P_Keys of paths by their LIDs."""
+    found = SaClient(parted, asker).ask(TABLE, PATH, **query).records
+    return {(one.slid, one.dlid): one.p_key for one in found}
+
+
+def test_a_path_has_a_p_key_of_its_source_by_which_the_destination_hears_it(parted):
+    of_all = p_keys(parted, 1)
+    assert of_all[1, 3] == of_all[3, 1] == of_all[3, 4] == 0x8000 | A
+    assert of_all[4, 1] == of_all[4, 3] == A, "both are in A, and it comes before the default partition"
+    assert (of_all[1, 2], of_all[2, 1]) == (0xFFFF, 0x7FFF)
+    assert of_all[1, 1] == 0x8000 | A
+
+
+def test_between_limited_members_and_between_strangers_there_is_no_path(parted):
+    of_all = p_keys(parted, 1)
+    assert not {(2, 4), (4, 2), (2, 3), (3, 2), (4, 4), (2, 2)} & of_all.keys()
+    assert p_keys(parted, 1, p_key=B) == {}
+
+
+def test_a_path_of_a_p_key_that_was_asked_for_has_it_as_it_was_asked_for(parted):
+    assert p_keys(parted, 1, p_key=0xFFFF, slid=4) == {(4, 1): 0xFFFF}
+    assert p_keys(parted, 1, p_key=0x7FFF, dlid=1) == {(1, 1): 0x7FFF, (2, 1): 0x7FFF, (4, 1): 0x7FFF}
+    assert p_keys(parted, 1, p_key=7) == {}
+
+
+def test_who_shares_no_partition_with_a_port_hears_nothing_of_its_paths(parted):
+    assert {lid for path in p_keys(parted, 3) for lid in path} == {1, 3, 4}
+    assert p_keys(parted, 3, slid=1, dlid=2) == {}
+    assert p_keys(parted, 2) == {(1, 1): 0x8000 | A, (1, 2): 0xFFFF, (2, 1): 0x7FFF}
 
 
 def test_the_narrowest_and_smallest_of_a_way_counts():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sm.partitions import DEFAULT_PARTITION, EndPorts, Membership, Partitions
 from sm.settings import SubnetSettings
 from tests.sm.managed import Managed
 from tests.sm.sa_client import SaClient
@@ -13,6 +14,7 @@ from wire.port_info import CapabilityMask
 from wire.sa import SA_CLASS_VERSION, SA_MAD, SaAttribute, SaMethod, SaStatus
 
 GET, TABLE = SaMethod.GET, SaMethod.GET_TABLE
+P_KEYS = SaAttribute.P_KEY_TABLE_RECORD
 NODE, PORT, LINK, SM_INFO = (
     SaAttribute.NODE_RECORD,
     SaAttribute.PORT_INFO_RECORD,
@@ -119,3 +121,26 @@ def test_before_the_first_sweep_is_over_it_is_busy():
     up.fabric.run(lambda: up.manager.lids != {})
     client = SaClient(up, 3)
     assert client.ask(GET, NODE, endport_lid=1).status == MadStatus.BUSY
+
+
+def test_p_key_tables_are_told_to_who_knows_the_sm_key():
+    memberships = Membership(DEFAULT_PARTITION, EndPorts.ALL, True), Membership(5, EndPorts.ALL_CAS, False)
+    settings = SubnetSettings(partitions=Partitions(memberships))
+    client = SaClient(Managed(star()).bring_up(), 3)
+    client.sm_key = settings.sm_key
+    assert client.ask(TABLE, P_KEYS).records == [], "without partitions none is known"
+    client = SaClient(Managed(star(), settings).bring_up(), 3)
+    for method in (GET, TABLE):
+        assert client.ask(method, P_KEYS).status == SaStatus.REQ_INVALID
+    client.sm_key = settings.sm_key
+    found = client.ask(TABLE, P_KEYS).records
+    assert {(one.endport_lid, one.port_num, one.p_key_0, one.p_key_1) for one in found} == {
+        (1, 1, 0xFFFF, 5),
+        (2, 0, 0xFFFF, 0),
+        (2, 1, 0xFFFF, 5),
+        (2, 2, 0xFFFF, 5),
+        (3, 1, 0xFFFF, 5),
+    }
+    assert len(found) == 5
+    assert {one.port_num for one in client.ask(TABLE, P_KEYS, endport_lid=2, block_num=0).records} == {0, 1, 2}
+    assert client.ask(TABLE, P_KEYS, endport_lid=2, block_num=1).records == []

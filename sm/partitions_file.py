@@ -1,0 +1,184 @@
+"""Partitions as OpenSM's partitions.conf has them (`man opensm`, PARTITION CONFIGURATION).
+
+What OpenSM takes is taken, and means what it means to OpenSM 3.3.23: words may be cut short, a membership that is no
+such word is limited, `both` is full, unknown flags say nothing. What is about multicast groups is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sm.errors import ManagerError
+from sm.partitions import (
+    DEFAULT_PARTITION,
+    DEFAULT_PARTITION_NAME,
+    P_KEY_BASE,
+    EndPorts,
+    Membership,
+    Partitions,
+    in_opensm_order,
+)
+
+__all__ = ["PartitionsFileError", "parse_partitions"]
+
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
+"""As C reads one; a decimal number, an octal one with 0 in front."""
+_GUID_MAX: Final = (1 << 64) - 1
+_NOBODY: Final = "NONE"
+_MEMBERSHIPS: Final = ("full", "both", "limited")
+_LIMITED: Final = "limited"
+_NAME_CHARACTERS: Final = 31
+"""That OpenSM keeps."""
+_BLANKS: Final = " \t\r\n"
+
+
+class PartitionsFileError(ManagerError):
+    """A file of partitions that is wrong; the text is one line: file, line number, reason."""
+
+
+def parse_partitions(text: str, name: str) -> Partitions:
+    """The partitions of a file.
+
+    All end ports are limited members of the default partition, and the Subnet Manager's a full one, unless the file
+    says something else of it. Without a definition all are full members.
+
+    Raises:
+        PartitionsFileError: OpenSM would not take it.
+    """
+    parser = _Parser()
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            parser.take(line.partition("#")[0])
+        except ValueError as error:
+            raise PartitionsFileError(f"{name}:{number}: {error}") from None
+    return parser.partitions
+
+
+class _Parser:
+    """A file read line by line: definitions end with semicolons, and begin with a line that has a colon."""
+
+    def __init__(self) -> None:
+        self._names = {DEFAULT_PARTITION: DEFAULT_PARTITION_NAME}
+        self._said: list[Membership] = []
+        self._has_definition = False
+        self._partition: int | None = None
+        """Of the definition in progress."""
+        self._is_full = False
+        self._is_first = False
+        self._generated = 0
+
+    @property
+    def partitions(self) -> Partitions:
+        """What was said so far."""
+        if not self._has_definition:
+            return Partitions((Membership(DEFAULT_PARTITION, EndPorts.ALL, True),))
+        default = (
+            Membership(DEFAULT_PARTITION, EndPorts.ALL, False),
+            Membership(DEFAULT_PARTITION, EndPorts.SELF, True),
+        )
+        return Partitions((*default, *self._said), dict(self._names))
+
+    def take(self, line: str) -> None:
+        """Takes a line without its comment.
+
+        Raises:
+            ValueError: it cannot be taken.
+        """
+        *ended, rest = line.split(";")
+        for part in ended:
+            self._take_part(part)
+            self._partition = None
+        self._take_part(rest)
+
+    def _take_part(self, part: str) -> None:
+        """Takes what is of one definition."""
+        part = part.strip(_BLANKS)
+        if not part:
+            return
+        if self._partition is None:
+            head, colon, part = part.partition(":")
+            if not colon:
+                raise ValueError(f"{part or head}: expected [NAME][=PKEY][,FLAG...] and a colon")
+            self._begin(head)
+        self._said.extend(self._members(part))
+
+    def _begin(self, head: str) -> None:
+        """Begins a definition."""
+        first, *flags = head.split(",")
+        name, p_key = _pair(first)
+        if p_key is None and name[:1].isdecimal():
+            name, p_key = "", name
+        self._is_full = self._is_first = False
+        for flag in flags:
+            self._take_flag(*_pair(flag))
+        wanted = 0 if p_key is None else _number(p_key, "P_Key") & P_KEY_BASE
+        self._partition = wanted or self._named(name) or self._generate()
+        self._names.setdefault(self._partition, name[:_NAME_CHARACTERS] or f"{self._partition:04x}")
+        self._has_definition = True
+
+    def _take_flag(self, flag: str, value: str | None) -> None:
+        if flag == "indx0":
+            self._is_first = True
+        elif flag and "defmember".startswith(flag) and value is not None:
+            meant = _cut_short(value, _MEMBERSHIPS)
+            self._is_full = self._is_full if meant is None else meant != _LIMITED
+
+    def _named(self, name: str) -> int | None:
+        """The partition of a name, if there is one."""
+        if not name:
+            return None
+        return next((key for key in in_opensm_order(self._names) if self._names[key] == name), None)
+
+    def _generate(self) -> int:
+        """The next P_Key that no partition has yet."""
+        self._generated = next(
+            (key for key in range(self._generated + 1, DEFAULT_PARTITION) if key not in self._names), DEFAULT_PARTITION
+        )
+        if self._generated == DEFAULT_PARTITION:
+            raise ValueError(f"there are P_Keys for {DEFAULT_PARTITION} partitions, expected no more")
+        return self._generated
+
+    def _members(self, part: str) -> Iterator[Membership]:
+        """The members that a list has, which ends where it comes to a multicast group."""
+        assert self._partition is not None
+        for text in part.split(","):
+            who, membership = _pair(text)
+            if who == "mgid":
+                return
+            is_full = self._is_full if membership is None else _cut_short(membership, _MEMBERSHIPS) in ("full", "both")
+            if who and not _NOBODY.startswith(who):
+                if ":" in text:
+                    raise ValueError(f"{text.strip(_BLANKS)}: expected a PortGUID, or a semicolon before a definition")
+                yield Membership(self._partition, _who(who), is_full, self._is_first)
+
+
+def _who(text: str) -> EndPorts | int:
+    word = _cut_short(text, [who.value for who in EndPorts])
+    if word is not None:
+        return EndPorts(word)
+    guid = _number(text, "PortGUID")
+    if not 0 < guid <= _GUID_MAX:
+        raise ValueError(f"PortGUID {text}: expected 0x1..0x{_GUID_MAX:x}")
+    return guid
+
+
+def _pair(text: str) -> tuple[str, str | None]:
+    """Name and value of `NAME=VALUE`; no value without a sign."""
+    name, sign, value = text.partition("=")
+    return name.strip(_BLANKS), value.strip(_BLANKS) if sign else None
+
+
+def _cut_short(text: str, words: tuple[str, ...] | list[str]) -> str | None:
+    """The first word that begins so; nothing is the beginning of any."""
+    return next((word for word in words if word.startswith(text)), None)
+
+
+def _number(text: str, what: str) -> int:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        words = "" if what == "P_Key" else f", {', '.join(who.value for who in EndPorts)}"
+        raise ValueError(f"{what} {text}: expected a number{words}")
+    is_octal = len(text) > 1 and text[0] == "0" and text[1] not in "xX"
+    return int(text, 8 if is_octal else 0)
