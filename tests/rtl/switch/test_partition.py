@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, Module, Signal
 
 from rtl.registers.bus import NodeAccess
-from rtl.switch.partition import Partition, p_key_written
+from rtl.switch.partition import Partition, PKeyTables, p_key_written
 from tests.rtl.simulation import Simulation
 from wire.codes import LNH
 from wire.registers import P_KEYS, p_key_address, place_of_address
@@ -252,6 +252,38 @@ def test_at_reset_every_table_has_the_default_partition() -> None:
         for p_key, has in ((0xFFFF, True), (0x7FFF, True), (0x8001, False)):
             packet = Packet(5, 6, LNH.IBA_LOCAL, p_key, port - 1, arrival=False, departure=True)
             assert verdict_of(packet) == (Verdict.GOOD if has else Verdict.XMIT_CONSTRAINT)
+
+
+@pytest.mark.parametrize("tables", [1, 5])
+def test_after_a_reset_they_have_it_again(tables: int) -> None:
+    m = Module()
+    m.domains.sync = sync = ClockDomain()
+    m.submodules.dut = dut = PKeyTables(tables)
+    words = len(STEPS) * tables
+
+    async def places_with(ctx: Any, key: int) -> list[int]:
+        found = []
+        for place in range(words):
+            ctx.set(dut.place, place)
+            ctx.set(dut.key, key)
+            if ctx.get(dut.has):
+                found.append(place)
+        return found
+
+    async def bench(ctx: Any) -> None:
+        assert await places_with(ctx, 0xFFFF) == list(range(tables))
+        for place in range(words):
+            ctx.set(dut.write, {"valid": 1, "place": place, "lane": (1 << 11) - 1, "key": 0x9234})
+            await ctx.tick()
+        ctx.set(dut.write.valid, 0)
+        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == ([], list(range(words)))
+        ctx.set(sync.rst, 1)
+        for _word in range(words):
+            await ctx.tick()
+        ctx.set(sync.rst, 0)
+        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == (list(range(tables)), [])
+
+    Simulation(m).run(bench)
 
 
 @pytest.mark.parametrize("n", [6, 15, 16, 17])
