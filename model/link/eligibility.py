@@ -9,7 +9,6 @@ from wire.trace import Discard
 from ..crossing.matcher import Matcher
 from ..crossing.output import SWALLOWED, Gate
 from ..kernel import UPDATE
-from ..packet import Packet
 from .port_status import PortStatus
 from .time_limits import NOT_DISCARDED, TimeLimits
 
@@ -23,7 +22,6 @@ _ACTIVE: Final = PortState.ACTIVE
 _ACTIVE_DEFER: Final = PortState.ACTIVE_DEFER
 _INITIALIZE: Final = PortState.INITIALIZE
 _INACTIVE: Final[int] = Discard.INACTIVE
-_NEIGHBOR_MTU: Final[int] = Discard.NEIGHBOR_MTU
 
 
 class Eligibility(Gate):
@@ -51,13 +49,10 @@ class Eligibility(Gate):
             return SWALLOWED
         return self._room[slot]
 
-    def discard(self, packet: Packet) -> int:
-        """Why a head granted in the current cycle is swallowed; NOT_DISCARDED if it is not."""
-        slot = packet.slot
+    def discard(self, slot: int) -> int:
+        """Why a head of a slot, granted in the current cycle, is swallowed, whatever its length; else NOT_DISCARDED."""
         if slot == self._status.vls:
             return NOT_DISCARDED if self._state in MANAGEMENT_STATES else _INACTIVE
-        if packet.oversize:
-            return _NEIGHBOR_MTU
         if self._state != _ACTIVE or slot >= self._operational:
             return _INACTIVE
         limits = self._limits

@@ -24,7 +24,6 @@ _SEEN_AFTER: Final = 2
 _LIFE_TIME_SEEN_AFTER: Final = 2
 """Cycles from a grant until LIFE_TIME and its ticks are looked at, for the packet."""
 _INACTIVE: Final[int] = Discard.INACTIVE
-_NEIGHBOR_MTU: Final[int] = Discard.NEIGHBOR_MTU
 _LIFE_TIME: Final[int] = Discard.LIFE_TIME
 _HOQ_LIFE: Final[int] = Discard.HOQ_LIFE
 _STALLED: Final[int] = Discard.STALLED
@@ -159,13 +158,17 @@ class TimeLimits:
         return _HOQ_LIFE if self.hoq_life <= self._life.exponent(self._kernel.now) else _LIFE_TIME
 
     def granted(self, packet: Packet, discard: int) -> int:
-        """A packet is granted in the current cycle, to be swallowed for DISCARD; what its record says."""
+        """A packet is granted in the current cycle, to be swallowed for DISCARD or for its length.
+
+        Returns:
+            DISCARD, or that it is over its life time.
+        """
         slot = packet.slot
         following = self._kernel.now + 1
         self._after_grant[slot] = following
         if discard == _HOQ_LIFE:
             self._discards[slot] += 1
-            if self._discards[slot] == self.stall_count:
+            if self._discards[slot] == self.stall_count and self.hoq_life <= MAX_EXPONENT:
                 self._stall(slot)
         else:
             self._discards[slot] = 0
@@ -173,7 +176,7 @@ class TimeLimits:
             self._expired ^= 1 << slot
             self._look_at(slot, self._due(following))
             self._show()
-        if discard not in (_INACTIVE, _NEIGHBOR_MTU) and self._is_over_life_time(packet):
+        if discard != _INACTIVE and self._is_over_life_time(packet):
             return _LIFE_TIME
         return discard
 
@@ -192,11 +195,9 @@ class TimeLimits:
         self._stalled |= 1 << slot
         self._show()
         following = self._kernel.now + 1
-        exponent = min(self.hoq_life, self._life.exponent(self._kernel.now))
-        over = NEVER
-        if exponent <= MAX_EXPONENT:
-            over = first_tick(following, exponent, self._epoch) + (STALL_TICKS - 1) * self._period(exponent) + 1
-            self._kernel.at(over + _SEEN_AFTER, UPDATE, self._stall_over, slot)
+        exponent = self.hoq_life
+        over = first_tick(following, exponent, self._epoch) + (STALL_TICKS - 1) * self._period(exponent) + 1
+        self._kernel.at(over + _SEEN_AFTER, UPDATE, self._stall_over, slot)
         self._after_stall[slot] = over
 
     def _stall_over(self, slot: int) -> None:

@@ -30,6 +30,7 @@ _STAGE_TO_WIRE: Final = 1
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _ACTIVE: Final = PortState.ACTIVE
 _TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP
+_NEIGHBOR_MTU: Final[int] = Discard.NEIGHBOR_MTU
 _REFUSED: Final[int] = Discard.INACTIVE
 """Why a packet is discarded of which rows may not pass the transmit stage."""
 _DETAILS: Final[dict[int, Detail]] = {
@@ -85,10 +86,12 @@ class LinkOutput(Output):
         xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(g + 1)
-        discard = self._eligibility.discard(packet)
+        discard = self._eligibility.discard(packet.slot)
         limits = self._limits
         if limits is not None and limits.is_finite and is_data:
             discard = limits.granted(packet, discard)
+        if is_data and packet.oversize:
+            discard = _NEIGHBOR_MTU
         if packet.bad or discard != NOT_DISCARDED:
             self.busy_until = g + 2
             self._kernel.at(g + 3, UPDATE, self._unsent, (sending, discard))

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.time_limits import LifeLimit, is_tick_of
 from rtl.registers.port_registers import TimeLimitsSignature
-from wire.time_limits import EXPIRED_TICKS, STALL_TICKS
+from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, STALL_TICKS
 
 __all__ = ["HeadOfQueue"]
 
@@ -51,20 +51,25 @@ class HeadOfQueue(wiring.Component):
             tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
             anew.eq(limits.written | life.written),
         ]
-        m.d.sync += [begun_anew.eq(anew), self.binding.eq(limits.hoq_life <= life.exponent)]
+        limited = Signal()  # in the cycle before, what stalls comes to an end
+        m.d.sync += [
+            begun_anew.eq(anew),
+            self.binding.eq(limits.hoq_life <= life.exponent),
+            limited.eq(limits.hoq_life <= MAX_EXPONENT),
+        ]
         counts = self.discarded & ~begun_anew
         for vl in range(self.vls):
-            self._follow(m, vl, tick, counts, anew)
+            self._follow(m, vl, tick, counts, limited, anew)
         return m
 
-    def _follow(self, m: Module, vl: int, tick: Signal, counts: Value, anew: Signal) -> None:
+    def _follow(self, m: Module, vl: int, tick: Signal, counts: Value, limited: Signal, anew: Signal) -> None:
         """One VL. The ticks counted are those that its heads have seen or, in a stall, those of the stall."""
         granted = self.granted[vl]
         discards = Signal(len(self.limits.vl_stall_count), name=f"discards_{vl}")
         more = discards + 1
         stalls, stalled_before = Signal(name=f"stalls_{vl}"), Signal(name=f"stalled_before_{vl}")
         m.d.comb += [
-            stalls.eq(granted & counts & (more == self.limits.vl_stall_count)),
+            stalls.eq(granted & counts & limited & (more == self.limits.vl_stall_count)),
             self.stalled[vl].eq(stalled_before | stalls),
         ]
         with m.If(granted):

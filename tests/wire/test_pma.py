@@ -34,7 +34,8 @@ def test_bits_of_counter_select_stand_for_the_counters_in_order():
 
 
 def test_counters_on_the_register_bus_are_as_wide_as_in_the_standard():
-    narrow = {Counter.LINK_ERROR_RECOVERY: 8, Counter.LINK_DOWNED: 8}
+    constraints = (Counter.XMIT_CONSTRAINT_ERRORS, Counter.RCV_CONSTRAINT_ERRORS)
+    narrow = dict.fromkeys((Counter.LINK_ERROR_RECOVERY, Counter.LINK_DOWNED, *constraints), 8)
     nibbles = {Counter.LOCAL_LINK_INTEGRITY_ERRORS: 4, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: 4}
     wide = (Counter.XMIT_DATA, Counter.RCV_DATA, Counter.XMIT_PKTS, Counter.RCV_PKTS, Counter.XMIT_WAIT)
     assert dict.fromkeys(Counter, 16) | narrow | nibbles | dict.fromkeys(wide, 32) == COUNTER_WIDTHS

@@ -227,16 +227,14 @@ class _Reading:
         load = self.load
         of_hoq_life = self.hoq_life[packet.output] <= load.life_times[cycle]
         reason = None
-        if packet.oversize:
-            reason = Discard.NEIGHBOR_MTU
-        elif key in self.stalled[0]:
+        if key in self.stalled[0]:
             reason = Discard.STALLED
         elif key in self.expired[0]:
             reason = Discard.HOQ_LIFE if of_hoq_life else Discard.LIFE_TIME
         state.granted = cycle
         if reason == Discard.HOQ_LIFE:
             state.discards += 1
-            if state.discards == self.stall_count[packet.output]:
+            if state.discards == self.stall_count[packet.output] and self.hoq_life[packet.output] <= 19:
                 state.stall_ticks = 0
         else:
             state.discards = 0
@@ -247,7 +245,9 @@ class _Reading:
             and cycle + 1 >= packet.ended
             and (load.life_ticks[seen] - load.life_ticks[packet.ended - 1]) % 32 >= 4
         )
-        return Discard.LIFE_TIME if is_over and reason != Discard.NEIGHBOR_MTU else reason
+        if packet.oversize:
+            return Discard.NEIGHBOR_MTU
+        return Discard.LIFE_TIME if is_over else reason
 
     def end(self, cycle: int) -> None:
         """Stalls of which this is the last cycle."""

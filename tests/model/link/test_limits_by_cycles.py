@@ -43,12 +43,12 @@ class LoggedOutput(Output):
     def grant(self, packet, reader):
         now, limits = self.kernel.now, self.limits
         discard = NOT_DISCARDED
-        if packet.oversize:
-            discard = Discard.NEIGHBOR_MTU
-        elif limits is not None and limits.discarding >> packet.slot & 1:
+        if limits is not None and limits.discarding >> packet.slot & 1:
             discard = limits.discard(packet.slot)
         if limits is not None and limits.is_finite:
             discard = limits.granted(packet, discard)
+        if packet.oversize:
+            discard = Discard.NEIGHBOR_MTU
         reason = None if discard == NOT_DISCARDED else Discard(discard)
         self.log.append(Grant(now, self.index, packet.input, packet.lrh, reason))
         sending = DataTransmission(packet, now, packet.slot, self.pitch, reader)

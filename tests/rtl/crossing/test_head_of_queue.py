@@ -103,7 +103,8 @@ class Contract:
         elif cycle > 2 and (vl := self.cycles[-2].granted) is not None and vl < VLS:
             counts = self.cause(cycle - 1, vl) == cause_of(Discard.HOQ_LIFE)
             self.discards[vl] = self.discards[vl] + 1 if counts else 0
-            if counts and self.discards[vl] == self.cycles[-2].stall_count:
+            limited = self.cycles[-2].hoq_life <= 19
+            if counts and limited and self.discards[vl] == self.cycles[-2].stall_count:
                 self.stalls[vl].append((cycle, 10**9))
         for vl in range(VLS):
             for number, (first, behind) in enumerate(self.stalls[vl]):
