@@ -56,13 +56,13 @@ def p_key_write_layout(ports: int) -> data.StructLayout:
 def p_key_written(m: Module, access: data.View, ports: int) -> Signal:
     """What an access to the node's registers writes to a P_Key table."""
     write = Signal(p_key_write_layout(ports))
-    entry = access.offset[:_ENTRY_BITS]
+    entry, table = access.offset[:_ENTRY_BITS], (access.page - 1)[: len(write.place)]
     in_table = (access.offset[_ENTRY_BITS:] == P_KEYS >> _ENTRY_BITS) & (access.page != 0) & (access.page <= ports)
     of_step = [range(first, min(first + _KEYS, P_KEY_TABLE.count)) for first in range(0, P_KEY_TABLE.count, _KEYS)]
     with m.Switch(entry):
         for step, entries in enumerate(of_step):
             with m.Case(*entries):
-                m.d.comb += [write.step.eq(step), write.place.eq(access.page - 1 + step * ports)]
+                m.d.comb += [write.step.eq(step), write.place.eq(table + step * ports)]
     m.d.comb += [
         write.valid.eq(access.write & in_table & ~access.wdata[_P_KEY_BITS:].any()),
         write.port.eq(access.page),
