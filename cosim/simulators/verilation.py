@@ -1,8 +1,8 @@
 """Executables out of Verilog with Verilator.
 
-What many designs have in common is compiled once and kept in the build cache: Verilator's library, and modules with
-many instances (see `cosim.simulators.precompiled_modules`). What is left of the design is compiled at the same time,
-and linked with them.
+What many designs have in common is compiled once and kept in the build cache: Verilator's library and its headers,
+and modules with many instances (see `cosim.simulators.precompiled_modules`). What is left of the design is compiled at
+the same time, and linked with them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,12 @@ _ALIAS_QUERIES = ("sccvn-max-alias-queries-per-access=50", "dse-max-alias-querie
 may be the same. With fewer questions, and without -O2, programs are built in three quarters of the time and no slower.
 """
 _FAST = " ".join(["-O1", *(f"--param={limit}" for limit in _ALIAS_QUERIES)])
-# The wheel's makefile lacks the first, without which larger designs do not link.
-_MAKE_SETTINGS = ["CFG_CXXFLAGS_PCH_I=-include", f"OPT_FAST={_FAST}", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
+# The wheel's makefile lacks the first, without which larger designs do not link. The second is for all units to have
+# the same macros: else g++ does not take the precompiled headers.
+_MAKE_SETTINGS = [
+    *("CFG_CXXFLAGS_PCH_I=-include", "VM_TIMING=1"),
+    *(f"OPT_FAST={_FAST}", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"),
+]
 _MAIN = Path(__file__).with_name("main.cpp")
 _GLUE = "glue.cpp"
 _RULES_FILE = "units.mk"
@@ -51,9 +55,9 @@ _ARCHIVE = "units.a"
 _EXECUTABLE = "executable"
 _MODULE = "module"
 _LIBRARY = "verilator_library"
+_HEADERS = "verilator_headers"
 _UNIT_BYTES = 2_000_000
-"""C++ in one translation unit: units share nothing, not even the second it takes to read Verilator's headers, but are
-compiled at the same time."""
+"""C++ in one translation unit: units share nothing but precompiled headers, and are compiled at the same time."""
 _SMALL_BYTES = 1_000_000
 """C++ that is not worth two units, one for what runs in each cycle and one for what runs once."""
 _CHARACTER_SECONDS = 16e-6
@@ -63,12 +67,23 @@ _LIBRARY_UNITS = ("verilated", "verilated_dpi", "verilated_threads", "verilated_
 _WAVES_UNIT = "verilated_fst_c"
 _WAVES = ["--trace-fst", "--trace-structs"]
 _LIBRARY_VERILOG = "module nothing;\n  initial #1 $finish;\nendmodule\n"
+_COMMON_HEADERS = ("verilated.h", "verilated_dpi.h", "verilated_timing.h")
+_HEADERS_FILES = {"FAST": "fast.h", "SLOW": "slow.h"}
+"""Which include all of these, by the optimization that they are precompiled for; g++ reads no other one's."""
+_HEADERS_RULES = """\
+include {prefix}.mk
+all: fast.h.gch slow.h.gch
+fast.h.gch: fast.h
+	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -x c++-header -o $@ $<
+slow.h.gch: slow.h
+	$(OBJCACHE) $(CXX) $(OPT_SLOW) $(CXXFLAGS) $(CPPFLAGS) -x c++-header -o $@ $<
+"""
 _RULES = """\
 include {prefix}.mk
 fast_%.o: fast_%.cpp
-	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) {fast_headers} -c -o $@ $<
 slow_%.o: slow_%.cpp
-	$(OBJCACHE) $(CXX) $(OPT_SLOW) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(OBJCACHE) $(CXX) $(OPT_SLOW) $(CXXFLAGS) $(CPPFLAGS) {slow_headers} -c -o $@ $<
 {objects}: {units}
 {archive}: {units}
 	$(AR) rcs $@ $^
@@ -120,11 +135,12 @@ def verilate(directory: Path, compiled: Sequence[str], top: str, public: Sequenc
     ):
         _verilator(directory, "Vtop", top, options, ["public.vlt", *compiled])
         built()
-        units = _write_units(directory, "Vtop", [_MAIN.name])
+        units = _write_units(directory, "Vtop", [_MAIN.name], waves)
         _make(directory, _RULES_FILE, _OBJECTS)
         built()
         made()
-        _write_rules(directory, "Vtop", units, [*map(_module_archive, found), *map(library, parts)], top)
+        archives = [*map(_module_archive, found), *map(library, parts)]
+        _write_rules(directory, "Vtop", units, archives=archives, top=top)
         _make(directory, _RULES_FILE, _EXECUTABLE)
     _remove_intermediates(directory)
 
@@ -194,6 +210,24 @@ def library(waves: bool = False) -> Path:
     return cached(_LIBRARY, _library_key(waves), fill) / _ARCHIVE
 
 
+def _headers() -> Path:
+    """The directory of precompiled headers that all units include which cannot record waves, made if nobody has yet.
+
+    Reading Verilator's headers takes g++ most of the time for a unit of a small module.
+    """
+
+    def fill(directory: Path) -> None:
+        (directory / "library.v").write_text(_LIBRARY_VERILOG)
+        _verilator(directory, "Vlibrary", "nothing", ["--timing", "-CFLAGS", _CXX_FLAGS], ["library.v"])
+        text = "".join(f'#include "{name}"\n' for name in _COMMON_HEADERS)
+        for name in _HEADERS_FILES.values():
+            (directory / name).write_text(text)
+        (directory / _RULES_FILE).write_text(_HEADERS_RULES.format(prefix="Vlibrary"))
+        _make(directory, _RULES_FILE, "all")
+
+    return cached(_HEADERS, _library_key(waves=False), fill)
+
+
 def _verilator(directory: Path, prefix: str, top: str, options: Sequence[str], files: Sequence[str]) -> None:
     """Make C++ of Verilog."""
     command = [
@@ -213,7 +247,7 @@ def _make(directory: Path, makefile: str, *targets: str) -> None:
     run_tool(["make", "-j", jobs, "-f", makefile, *_MAKE_SETTINGS, *cache, *targets], directory, environment)
 
 
-def _write_units(directory: Path, prefix: str, more: Sequence[str] = ()) -> list[str]:
+def _write_units(directory: Path, prefix: str, more: Sequence[str] = (), waves: bool = False) -> list[str]:
     """Translation units of Verilator's C++ files and of MORE, and the rules that compile them; their objects' names."""
     files: dict[str, list[str]] = {"FAST": list(more), "SLOW": []}
     for classes in _CLASSES.finditer((directory / f"{prefix}_classes.mk").read_text()):
@@ -226,7 +260,7 @@ def _write_units(directory: Path, prefix: str, more: Sequence[str] = ()) -> list
             unit = f"{speed.lower()}_{number}"
             (directory / f"{unit}.cpp").write_text("".join(f'#include "{name}"\n' for name in group))
             units.append(f"{unit}.o")
-    _write_rules(directory, prefix, units)
+    _write_rules(directory, prefix, units, None if waves else _headers())
     return units
 
 
@@ -243,10 +277,18 @@ def _groups(directory: Path, names: Sequence[str]) -> list[list[str]]:
 
 
 def _write_rules(
-    directory: Path, prefix: str, units: Sequence[str], archives: Sequence[Path] = (), top: str = ""
+    directory: Path,
+    prefix: str,
+    units: Sequence[str],
+    headers: Path | None = None,
+    archives: Sequence[Path] = (),
+    top: str = "",
 ) -> None:
+    """Rules that compile units with precompiled headers, if any, and put units and archives together."""
     rules = _RULES.format(
         prefix=prefix,
+        fast_headers=f"-include {headers / _HEADERS_FILES['FAST']}" if headers else "",
+        slow_headers=f"-include {headers / _HEADERS_FILES['SLOW']}" if headers else "",
         units=" ".join(units),
         archives=" ".join(map(str, archives)),
         objects=_OBJECTS,

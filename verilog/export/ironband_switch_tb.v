@@ -374,9 +374,12 @@ module ironband_switch_tb;
     repeat (4) @(negedge clk);
     rst = 0;
     live;
-    phase("a burst, and a reset in it");
-    interrupt;
-    live;
+    // A switch that is wrong from power up has nothing to show after a reset.
+    if (failures == 0) begin
+      phase("a burst, and a reset in it");
+      interrupt;
+      live;
+    end
 
     if (failures == 0 && passed == packets) begin
       $display("PASS: %0d of %0d packets crossed %0d ports, latency %0d to %0d cycles, %0d cycles", passed, packets,

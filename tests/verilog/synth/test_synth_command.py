@@ -30,7 +30,8 @@ def test_a_switch_that_cannot_be_is_refused(capsys):
     assert "readers 2: expected 1 with queueing 'fifo'" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+# What memories must be for that, tests/verilog/synth/test_memories.py shows on each run.
+@pytest.mark.deep
 @pytest.mark.usefixtures("build_root")
 def test_buffers_and_tables_map_to_memory(tmp_path, capsys):
     result = tmp_path / "synth.json"
