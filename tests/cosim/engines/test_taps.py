@@ -14,8 +14,9 @@ from wire.stimulus import Control, Injection, Operation, Post, Trigger
 from wire.symbols import frame_link_packet
 from wire.trace import Delimiter
 
-HOST = AdapterParameters(mtu=256, receive_blocks=8, send_blocks=8)
-PAIR = FabricParameters({"A": HOST, "B": HOST}, (LinkParameters("A", 1, "B", 1, 3),))
+PAIR = FabricParameters(
+    {"A": AdapterParameters(mtu=256), "B": AdapterParameters(mtu=256)}, (LinkParameters("A", 1, "B", 1, 3),)
+)
 BOTH = ((0, 0), (0, 1))
 
 
