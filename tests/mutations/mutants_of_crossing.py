@@ -125,7 +125,7 @@ CROSSING_MUTANTS: Final = (
         "(more == self.limits.vl_stall_count)",
         "(discards == self.limits.vl_stall_count)",
         mixed("limits", "S"),
-        Kind.ROW,
+        Kind.TX_DISCARD,
         "S[2]",
     ),
     Mutant(

@@ -292,7 +292,7 @@ NODE_MUTANTS: Final = (
         "(key[:-1] == base)",
         mixed("partitions", "S"),
         Kind.RX_DATA,
-        "S[3]",
+        "S[1]",
     ),
     Mutant(
         "P_Key 0x8000 is in a table",
@@ -319,6 +319,6 @@ NODE_MUTANTS: Final = (
         "Mux(self.output == self.ports, 0, self.port - 1)",
         mixed("partitions", "S"),
         Kind.RX_DATA,
-        "S[1]",
+        "S[2]",
     ),
 )
