@@ -136,17 +136,18 @@ class Switch(Node):
 
     def write_given(self, page: int, offset: int, value: int, cycle: int) -> None:
         """LifeTimeValue: a packet granted now may find it."""
-        if (page, offset) == _LIFE_TIME and value < 1 << 5:
-            self._life.write(cycle, value, self._kernel.now)
-            for limits in self._limits:
-                limits.life_time_given()
+        is_another = (
+            (page, offset) == _LIFE_TIME and value < 1 << 5 and self._life.write(cycle, value, self._kernel.now)
+        )
+        for limits in self._limits if is_another else ():
+            limits.life_time_given()
 
     def write_register(self, page: int, offset: int, value: int) -> None:
         """An LFT entry is looked up a cycle before the rest of the header's checks."""
         if page == 0:
             if offset == NodeRegister.LINEAR_FDB_TOP and value <= 0xFFFF:
                 self._top = value
-            elif offset == NodeRegister.LIFE_TIME and value < 1 << 5:
+            elif offset == NodeRegister.LIFE_TIME and self._life.changes(self._kernel.now):
                 for limits in self._limits:
                     limits.begin_anew()
         elif page == LFT_PAGE:

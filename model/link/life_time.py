@@ -27,15 +27,22 @@ class LifeTime:
         self._ticks = 0  # before the first span
         self._spans = [(epoch, NO_LIMIT)]  # from which cycle on the register holds what, the current one first
 
-    def write(self, cycle: int, exponent: int, now: int) -> None:
-        """A write given in the current cycle, `now`, and visible in a cycle ahead."""
+    def write(self, cycle: int, exponent: int, now: int) -> bool:
+        """A write given in the current cycle, `now`, and visible in a cycle ahead; False if it changes nothing."""
         spans = self._spans
+        if exponent == spans[-1][1]:
+            return False
         while len(spans) > 1 and spans[1][0] <= now:
             first, ended = spans.pop(0)
             self._ticks += self._between(first, spans[0][0], ended)
         spans.append((cycle, exponent))
         if exponent <= MAX_EXPONENT:
             self.is_counted = True
+        return True
+
+    def changes(self, cycle: int) -> bool:
+        """Whether it is another in the current cycle than in the one before."""
+        return any(first == cycle for first, _exponent in self._spans)
 
     def exponent(self, cycle: int) -> int:
         """What is visible in a cycle, the current one or one ahead for which all writes have been given."""

@@ -54,12 +54,16 @@ class Partition:
         self._written.append((cycle, entry, self._keys[entry]))
         self._keys[entry] = p_key
 
-    def has(self, cycle: int, p_key: int) -> bool:
-        """Whether a P_Key was in the table, whose last third is looked at in the current cycle."""
+    def has(self, cycle: int, p_key: int, *, departs: bool) -> bool:
+        """Whether a P_Key was in the table, whose last third is looked at in the current cycle.
+
+        Where a packet `departs`, it or the table has to be of a full member.
+        """
         base = p_key & _BASE
         if not base:
             return False
-        return any(entry & _BASE == base and (entry | p_key) & _FULL for entry in self._looked_at(cycle))
+        full = p_key | (0 if departs else _FULL)
+        return any(entry & _BASE == base and (entry | full) & _FULL for entry in self._looked_at(cycle))
 
     def _looked_at(self, cycle: int) -> list[int]:
         """The entries as they were when they were looked at."""
@@ -95,8 +99,8 @@ def p_key_rejection(packet: Packet, arrival: Partition, departure: Partition, cy
     """What the tables of both ports make of a packet's P_Key, if they have been gone through in the current cycle."""
     row = packet.key_row
     p_key = (packet.word(row - 1) & 0xFF) << 8 | packet.word(row) >> 24
-    if packet.checks & _INBOUND and not arrival.has(cycle, p_key):
+    if packet.checks & _INBOUND and not arrival.has(cycle, p_key, departs=False):
         return Verdict.RCV_CONSTRAINT
-    if packet.checks & _OUTBOUND and not departure.has(cycle, p_key):
+    if packet.checks & _OUTBOUND and not departure.has(cycle, p_key, departs=True):
         return Verdict.XMIT_CONSTRAINT
     return Verdict.GOOD

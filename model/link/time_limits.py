@@ -65,20 +65,22 @@ class TimeLimits:
 
     def set_hoq_life(self, exponent: int) -> None:
         """HOQ_LIFE was written, visible in the current cycle."""
-        self.hoq_life = exponent
-        self.begin_anew()
+        if exponent != self.hoq_life:
+            self.hoq_life = exponent
+            self.begin_anew()
 
     def set_stall_count(self, count: int) -> None:
         """VL_STALL_COUNT was written, visible in the current cycle."""
-        self.stall_count = count
-        self.begin_anew()
+        if count != self.stall_count:
+            self.stall_count = count
+            self.begin_anew()
 
     def life_time_given(self) -> None:
-        """A write of LIFE_TIME was given: packets granted from now on may find it."""
+        """Another LIFE_TIME was given: packets granted from now on may find it."""
         self.is_finite = True
 
     def begin_anew(self) -> None:
-        """One of the registers was written, visible in the current cycle; heads go by that later."""
+        """One of the registers is another from the current cycle on; heads go by that later."""
         now = self._kernel.now
         self.is_finite = True
         self._discards = [0] * self._data_vls

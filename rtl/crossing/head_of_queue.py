@@ -49,7 +49,7 @@ class HeadOfQueue(wiring.Component):
         tick, anew, begun_anew = Signal(), Signal(), Signal()
         m.d.comb += [
             tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
-            anew.eq(limits.written | life.written),
+            anew.eq(limits.changed | life.changed),
         ]
         limited = Signal()  # in the cycle before, what stalls comes to an end
         m.d.sync += [

@@ -20,8 +20,8 @@ _TICK_BITS: Final = (TICK_CYCLES - 1).bit_length()
 Tick = data.StructLayout({"valid": 1, "highest": LIFE_BITS})
 """This cycle is a tick of some exponent: then of all up to `highest`."""
 
-LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "written": 1, "tick": Tick})
-"""What an output must know: LIFE_TIME, whether it is written in this cycle (and visible in the next), and the tick."""
+LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "tick": Tick})
+"""What an output must know: LIFE_TIME, whether it will be another in the next cycle, and the tick."""
 
 LifeClock = data.StructLayout({"limits": 1, "now": STAMP_BITS})
 """What an input must know: whether there is a life time at all; its ticks before this cycle, L of the contract."""
@@ -41,12 +41,12 @@ class LifeTime(wiring.Component):
     """One a switch: counts its cycles, and the ticks of LIFE_TIME.
 
     Members:
-        exponent, written: LIFE_TIME, and whether it is written in this cycle.
+        exponent, changed: LIFE_TIME, and whether it will be another in the next cycle.
         limit, clock: for outputs and inputs.
     """
 
     exponent: In(LIFE_BITS)
-    written: In(1)
+    changed: In(1)
     limit: Out(LifeLimit)
     clock: Out(LifeClock)
 
@@ -65,7 +65,7 @@ class LifeTime(wiring.Component):
         ]
         m.d.comb += [
             self.limit.exponent.eq(self.exponent),
-            self.limit.written.eq(self.written),
+            self.limit.changed.eq(self.changed),
             self.limit.tick.eq(tick),
             self.clock.now.eq(now),
             self.clock.limits.eq(self.exponent <= MAX_EXPONENT),

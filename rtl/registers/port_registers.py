@@ -44,12 +44,12 @@ PartitionChecks = data.StructLayout({check.name.lower(): 1 for check in Partitio
 
 
 TimeLimitsSignature = wiring.Signature(
-    {"hoq_life": Out(LIFE_BITS, init=NO_LIMIT), "vl_stall_count": Out(STALL_COUNT_BITS), "written": Out(1)}
+    {"hoq_life": Out(LIFE_BITS, init=NO_LIMIT), "vl_stall_count": Out(STALL_COUNT_BITS), "changed": Out(1)}
 )
 """The time limits of a switch's port, seen from their registers.
 
 Members:
-    hoq_life, vl_stall_count: their values. `written`: one is written in this cycle, its value is visible in the next.
+    hoq_life, vl_stall_count: their values. `changed`: one of them will be another in the next cycle.
 """
 
 
@@ -170,7 +170,7 @@ class PortRegisters(wiring.Component):
             with m.If(writes(register, ~value[len(target) :].any())):
                 m.d.sync += target.eq(value)
                 if register in limits:
-                    m.d.comb += self.time_limits.written.eq(1)
+                    m.d.comb += self.time_limits.changed.eq(value[: len(target)] != target)
         durations = {register: getattr(self, register.name.lower()) for register in _BITS}
         for register, duration in durations.items():
             least = 0 if register == PortRegister.TICK else 1  # a tick lasts a cycle more

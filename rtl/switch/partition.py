@@ -77,6 +77,10 @@ def p_key_written(m: Module, access: data.View, ports: int) -> Signal:
 class PKeyTables(wiring.Component):
     """The P_Key tables of so many ports, in words of the keys that are looked at together.
 
+    Args:
+        tables: how many.
+        departs: of two members of a partition, the P_Key's and the table's, one has to be a full one.
+
     Word s of table t is at place s * tables + t.
 
     Members:
@@ -84,8 +88,9 @@ class PKeyTables(wiring.Component):
         place, key: the word looked at, and what for; `has`: one of its keys matches, in the same cycle.
     """
 
-    def __init__(self, tables: int) -> None:
+    def __init__(self, tables: int, *, departs: bool) -> None:
         self.tables = tables
+        self._departs = departs
         place = range(_STEPS * tables)
         super().__init__(
             {
@@ -107,15 +112,17 @@ class PKeyTables(wiring.Component):
         first_word = Const(P_KEY_DEFAULT, _KEYS * _P_KEY_BITS)
         write = restored_write_port(m, memory, lambda place: Mux(place < self.tables, first_word, 0), granularity=1)
         read = memory.read_port(domain="comb")
-        # The highest bit says full member: of two that are in a partition, one has to be.
-        base, full = self.key[:-1], self.key[-1]
+        base, full = self.key[:-1], self.key[-1]  # the highest bit says full member
         keys = [read.data[lane] for lane in range(_KEYS)]
+        matches = [key[:-1] == base for key in keys]
+        if self._departs:
+            matches = [match & (key[-1] | full) for match, key in zip(matches, keys, strict=True)]
         m.d.comb += [
             write.addr.eq(self.write.place),
             write.data.eq(self.write.key.replicate(_KEYS)),
             write.en.eq(Mux(self.write.valid, self.write.lane, 0)),
             read.addr.eq(self.place),
-            self.has.eq(base.any() & Cat((key[:-1] == base) & (key[-1] | full) for key in keys).any()),
+            self.has.eq(base.any() & Cat(matches).any()),
         ]
         return m
 
@@ -187,8 +194,8 @@ class Partition(wiring.Component):
         searches = begins | (step != 0)
         with m.If(searches):
             m.d.sync += step.eq(Mux(step == _STEPS - 1, 0, step + 1))
-        m.submodules.arriving = arriving = PKeyTables(1)
-        m.submodules.departing = departing = PKeyTables(self.ports)
+        m.submodules.arriving = arriving = PKeyTables(1, departs=False)
+        m.submodules.departing = departing = PKeyTables(self.ports, departs=True)
         m.d.comb += [
             arriving.write.valid.eq(write.valid & (write.port == self.port)),
             arriving.write.place.eq(write.step),

@@ -143,7 +143,7 @@ class Switch(wiring.Component):
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += agent_port.hold.eq(bus.hold)
         registers = self._connect_registers(m, bus, ports, inputs, agent_port)
-        m.d.comb += [life_time.exponent.eq(registers.life_time), life_time.written.eq(registers.written.life_time)]
+        m.d.comb += [life_time.exponent.eq(registers.life_time), life_time.changed.eq(registers.changed.life_time)]
 
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
         scraps = TraceSignature(crossed).create(path=("scraps",))

@@ -288,8 +288,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "two limited members are let through",
         "switch/partition.py",
-        "(key[:-1] == base) & (key[-1] | full)",
-        "(key[:-1] == base)",
+        "match & (key[-1] | full) for match, key",
+        "match for match, key",
         mixed("partitions", "S"),
         Kind.RX_DATA,
         "S[1]",

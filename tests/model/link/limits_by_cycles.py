@@ -187,10 +187,14 @@ class _Reading:
         """Writes that are visible in a cycle; then what is expired and stalled in it."""
         for write in self.load.writes:
             if write.visible == cycle:
-                if write.register == HOQ_LIFE:
-                    self.hoq_life[write.output] = write.value
-                elif write.register == STALL_COUNT:
-                    self.stall_count[write.output] = write.value
+                if write.register == LIFE_TIME:
+                    if self.load.life_times[cycle] == (self.load.life_times[cycle - 1] if cycle else 31):
+                        continue
+                else:
+                    held = self.hoq_life if write.register == HOQ_LIFE else self.stall_count
+                    if held[write.output] == write.value:
+                        continue
+                    held[write.output] = write.value
                 for (output, _), state in self.slots.items():
                     if write.register == LIFE_TIME or output == write.output:
                         state.begun, state.discards, state.stall_ticks = cycle, 0, None

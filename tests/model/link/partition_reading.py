@@ -43,12 +43,12 @@ class Registers:
     def checks(self, node: int, port: int, cycle: int) -> PartitionCheck:
         return PartitionCheck(self._at(node, port, -1, cycle))
 
-    def has(self, node: int, port: int, p_key: int, row_k: int) -> bool:
+    def has(self, node: int, port: int, p_key: int, row_k: int, *, departs: bool) -> bool:
         """The table, gone through after row K has come in a cycle."""
         for entry in range(TABLE):
             looked_at = row_k + (1 if entry <= 10 else 2 if entry <= 21 else 3)
             held = self._at(node, port, entry, looked_at)
-            if held & 0x7FFF == p_key & 0x7FFF != 0 and (held | p_key) & 0x8000:
+            if held & 0x7FFF == p_key & 0x7FFF != 0 and (not departs or (held | p_key) & 0x8000):
                 return True
         return False
 
@@ -110,8 +110,8 @@ def passage(
         if key_row is not None and n >= key_row + 3 and packet.k > key_row:
             p_key = (packet.words[key_row - 1] & 0xFF) << 8 | packet.words[key_row] >> 24
             rejected = [
-                checks and not registers.has(node, port, p_key, packet.at(key_row))
-                for checks, port in ((on_arrival, into), (on_departure, out))
+                checks and not registers.has(node, port, p_key, packet.at(key_row), departs=departs)
+                for checks, port, departs in ((on_arrival, into, False), (on_departure, out, True))
             ]
         if any(rejected):
             rejection = Verdict.RCV_CONSTRAINT if rejected[0] else Verdict.XMIT_CONSTRAINT

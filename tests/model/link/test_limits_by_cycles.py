@@ -118,14 +118,14 @@ class EventDriven:
 
     def given(self, write):
         if write.register == LIFE_TIME:
-            self.life.write(write.visible, write.value, self.kernel.now)
-            for limits in self.limits():
-                limits.life_time_given()
+            if self.life.write(write.visible, write.value, self.kernel.now):
+                for limits in self.limits():
+                    limits.life_time_given()
         self.kernel.at(write.visible, UPDATE, self.write, write)
 
     def write(self, write):
         if write.register == LIFE_TIME:
-            for limits in self.limits():
+            for limits in self.limits() if self.life.changes(self.kernel.now) else ():
                 limits.begin_anew()
         elif write.register == HOQ_LIFE:
             self.limits()[write.output].set_hoq_life(write.value)

@@ -150,28 +150,40 @@ def test_above_19_there_is_no_limit(blocked, ready, hoq_life, life_time):
     assert len(bench.of(Kind.TX_DATA, 0, 2)) == 2
 
 
-@pytest.mark.parametrize("written", ["HOQ_LIFE", "VL_STALL_COUNT", "LIFE_TIME", "of another port", "of another width"])
-def test_a_write_of_a_limit_begins_the_time_anew_even_with_the_value_it_has(blocked, ready, latency, written):
+@pytest.mark.parametrize(
+    ("register", "value", "begins_anew"),
+    [
+        (PortRegister.VL_STALL_COUNT, 7, True),
+        (PortRegister.VL_STALL_COUNT, 0, False),  # the value that it has
+        (PortRegister.HOQ_LIFE, 0, False),
+        (PortRegister.HOQ_LIFE, 32, False),  # no value of it
+        (NodeRegister.LIFE_TIME, 30, True),
+        (NodeRegister.LIFE_TIME, 31, False),
+    ],
+)
+def test_a_change_of_a_limit_begins_the_time_anew(blocked, ready, latency, register, value, begins_anew):
     bench = blocked()
     limit(bench, ready + 10, hoq_life=0)
     shown = ready + 600
     bench.post(shown - latency, 1, 2, payload=PAYLOAD)
     given = fourth_tick(shown) - 2  # visible in the cycle of the fourth tick
-    begins = given + 2
-    if written == "HOQ_LIFE":
-        limit(bench, given, hoq_life=0)
-    elif written == "VL_STALL_COUNT":
-        limit(bench, given, stall_count=0)
-    elif written == "LIFE_TIME":
-        limit(bench, given, life_time=31)
-    elif written == "of another port":
-        bench.write_port(0, 1, PortRegister.HOQ_LIFE, 0, given)
-        begins = shown
+    if register == NodeRegister.LIFE_TIME:
+        limit(bench, given, life_time=value)
     else:
-        bench.write_port(0, 2, PortRegister.HOQ_LIFE, 32, given)
-        begins = shown
+        bench.write_port(0, 2, register, value, given)
     bench.run(shown + 3000)
+    begins = given + 2 if begins_anew else shown
     assert discards(bench) == [(fourth_tick(begins) + EXPIRED_TO_GRANT, Discard.HOQ_LIFE)]
+
+
+def test_a_change_of_another_port_s_limit_changes_nothing(blocked, ready, latency):
+    bench = blocked()
+    limit(bench, ready + 10, hoq_life=0)
+    shown = ready + 600
+    bench.post(shown - latency, 1, 2, payload=PAYLOAD)
+    bench.write_port(0, 1, PortRegister.HOQ_LIFE, 0, fourth_tick(shown) - 2)
+    bench.run(shown + 3000)
+    assert discards(bench) == [(fourth_tick(shown) + EXPIRED_TO_GRANT, Discard.HOQ_LIFE)]
 
 
 @pytest.mark.parametrize("late", [0, 1])
@@ -265,14 +277,15 @@ def test_a_vl_of_which_packets_leave_in_time_never_stalls(blocked, ready):
 
 
 @pytest.mark.parametrize("written", ["HOQ_LIFE", "VL_STALL_COUNT", "LIFE_TIME"])
-def test_a_write_ends_a_stall(blocked, ready, latency, written):
+def test_a_change_ends_a_stall(blocked, ready, latency, written):
     bench = blocked()
     limit(bench, ready + 10, hoq_life=0, stall_count=1)
     shown = ready + 600
     bench.post(shown - latency, 1, 2, payload=PAYLOAD)
     stalls = fourth_tick(shown) + EXPIRED_TO_GRANT
-    value = {"HOQ_LIFE": {"hoq_life": 0}, "VL_STALL_COUNT": {"stall_count": 1}, "LIFE_TIME": {"life_time": 30}}
-    limit(bench, stalls + 1000, **value[written])
+    other = {"HOQ_LIFE": {"hoq_life": 1}, "VL_STALL_COUNT": {"stall_count": 2}, "LIFE_TIME": {"life_time": 30}}
+    limit(bench, stalls + 1000, **other[written])
+    limit(bench, stalls + 1010, hoq_life=0)
     again = stalls + 1300
     bench.post(again - latency, 1, 2, payload=PAYLOAD)
     bench.run(again + 1200)

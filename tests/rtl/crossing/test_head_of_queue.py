@@ -31,7 +31,7 @@ class Cycle:
     hoq_life: int = NO_LIMIT
     life_time: int = NO_LIMIT
     stall_count: int = 0
-    written: bool = False  # one of these is new in this cycle, or was written as it was
+    written: bool = False  # one of these is new in this cycle
     highest: int | None = None  # exponent of which it is a tick
     granted: int | None = None
 
@@ -171,12 +171,12 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
             ctx.set(limits.hoq_life, now.hoq_life)
             ctx.set(limits.vl_stall_count, now.stall_count)
             of_life_time = following.life_time != now.life_time
-            ctx.set(limits.written, following.written and not of_life_time)
+            ctx.set(limits.changed, following.written and not of_life_time)
             ctx.set(
                 life,
                 {
                     "exponent": now.life_time,
-                    "written": following.written and of_life_time,
+                    "changed": following.written and of_life_time,
                     "tick": {"valid": now.highest is not None, "highest": now.highest or 0},
                 },
             )

@@ -155,11 +155,12 @@ def test_a_read_sees_a_write_given_in_the_cycle_before() -> None:
     assert answers[2::2] == [31, 1, 2]
 
 
-def test_a_write_of_a_time_limit_is_seen_even_if_it_changes_nothing() -> None:
+def test_a_write_of_a_time_limit_is_seen_if_it_changes_it() -> None:
     hoq_life, stall_count = PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT
-    accesses = [read(hoq_life), write(hoq_life, 31), None, write(stall_count, 0), write(hoq_life, 32), write(0x10, 1)]
-    _, seen = run(accesses, ("time_limits.written",))
-    assert [written for (written,) in seen] == [0, 1, 0, 1, 0, 0]
+    accesses = [write(hoq_life, 31), write(hoq_life, 5), write(hoq_life, 5), write(hoq_life, 32)]
+    accesses += [write(stall_count, 0), write(stall_count, 3), read(hoq_life), write(PortRegister.PARTITION, 1)]
+    _, seen = run(accesses, ("time_limits.changed",))
+    assert [changed for (changed,) in seen] == [0, 1, 0, 0, 0, 1, 0, 0]
 
 
 def test_an_adapters_port_has_no_time_limits() -> None:

@@ -114,24 +114,24 @@ def tables_at(writes: list[Write], ports: int, cycle: int) -> dict[int, list[int
     return tables
 
 
-def table_has(writes: list[Write], ports: int, port: int, p_key: int, c_k: int) -> bool:
+def table_has(writes: list[Write], ports: int, port: int, p_key: int, c_k: int, *, departs: bool) -> bool:
     for after, entries in enumerate(STEPS, start=1):
         table = tables_at(writes, ports, c_k + after)[port]
         for entry in entries:
             same = table[entry] & 0x7FFF == p_key & 0x7FFF != 0
-            if same and (table[entry] | p_key) & 0x8000:
+            if same and (not departs or (table[entry] | p_key) & 0x8000):
                 return True
     return False
 
 
 def expected(packet: Packet, writes: list[Write], ports: int, own: int) -> Verdict:
-    def passes(port: int) -> bool:
+    def passes(port: int, *, departs: bool) -> bool:
         c_k = packet.searched
-        return c_k is not None and table_has(writes, ports, port, packet.p_key, c_k)
+        return c_k is not None and table_has(writes, ports, port, packet.p_key, c_k, departs=departs)
 
-    if packet.arrival and not passes(own):
+    if packet.arrival and not passes(own, departs=False):
         return Verdict.RCV_CONSTRAINT
-    if packet.departure and not passes(packet.output + 1):
+    if packet.departure and not passes(packet.output + 1, departs=True):
         return Verdict.XMIT_CONSTRAINT
     return Verdict.GOOD
 
@@ -242,6 +242,21 @@ def verdict_of(packet: Packet, writes: Iterable[Write] = (), own: int = 1) -> Ve
 ])  # fmt: skip
 def test_of_two_members_of_a_partition_one_has_to_be_a_full_one(entry: int, p_key: int, has: bool) -> None:
     for place in (0, 10, 11, 21, 22, 31):
+        writes = [(0, 2, 0, 0), (1, 2, place, entry)]
+        packet = Packet(5, 6, LNH.IBA_LOCAL, p_key, 1, arrival=False, departure=True)
+        assert verdict_of(packet, writes) == (Verdict.GOOD if has else Verdict.XMIT_CONSTRAINT), place
+
+
+@pytest.mark.parametrize(("entry", "p_key", "has"), [
+    (0xFFFF, 0xFFFF, True),
+    (0x7FFF, 0x7FFF, True),
+    (0x7FFF, 0xFFFF, True),
+    (0x9234, 0x1235, False),
+    (0x8000, 0x8000, False),
+    (0x0000, 0x0000, False),
+])  # fmt: skip
+def test_on_arrival_a_limited_member_s_port_takes_its_packets(entry: int, p_key: int, has: bool) -> None:
+    for place in (0, 10, 11, 21, 22, 31):
         writes = [(0, 1, 0, 0), (1, 1, place, entry)]
         packet = Packet(5, 6, LNH.IBA_LOCAL, p_key, 1, arrival=True, departure=False)
         assert verdict_of(packet, writes) == (Verdict.GOOD if has else Verdict.RCV_CONSTRAINT), place
@@ -258,7 +273,7 @@ def test_at_reset_every_table_has_the_default_partition() -> None:
 def test_after_a_reset_they_have_it_again(tables: int) -> None:
     m = Module()
     m.domains.sync = sync = ClockDomain()
-    m.submodules.dut = dut = PKeyTables(tables)
+    m.submodules.dut = dut = PKeyTables(tables, departs=True)
     words = len(STEPS) * tables
 
     async def places_with(ctx: Any, key: int) -> list[int]:
