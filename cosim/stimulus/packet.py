@@ -88,6 +88,11 @@ class Packet(NamedTuple):
         return len(self.data) - _overhead_bytes(self.data[LRH.size_bytes]) - pad_cnt
 
     @property
+    def p_key(self) -> int:
+        """P_Key of a packet without GRH."""
+        return BTH["p_key"].read(self.data, LRH.size_bytes)
+
+    @property
     def pkt_len(self) -> int:
         """How many words there are; LRH.PktLen may say something else."""
         return len(self.data) // WORD_BYTES
