@@ -317,10 +317,17 @@ class Arbitration(Table):
 class Partition(Table):
     """`[partitions.NAME]`: hosts, or ports of them, that hear each other; of two at least one is a full member."""
 
-    key: int = Field(ge=1, le=P_KEY_BASE)
+    key: int
     """The P_Key without the bit of full members."""
     full: tuple[str, ...] = ()
     limited: tuple[str, ...] = ()
+
+    @field_validator("key")
+    @classmethod
+    def _base(cls, key: int) -> int:
+        if not 1 <= key <= P_KEY_BASE:
+            raise ValueError(f"expected 1..0x{P_KEY_BASE:x}, a P_Key without the bit of full members")
+        return key
 
 
 class PortSettings(Table):

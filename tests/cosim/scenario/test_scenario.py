@@ -322,8 +322,15 @@ MANY = "".join(f'[partitions.p{key}]\nkey = {key}\nfull = ["A"]\n' for key in ra
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (ALPHA.replace("key = 1", "key = 0"), "partitions.alpha.key: 0: expected greater than or equal to 1"),
-        (ALPHA.replace("key = 1", "key = 0x8001"), "partitions.alpha.key: 32769: expected less than or equal to 32767"),
+        (
+            ALPHA.replace("key = 1", "key = 0"),
+            "partitions.alpha.key: 0: expected 1..0x7fff, a P_Key without the bit of full members",
+        ),
+        (
+            ALPHA.replace("key = 1", "key = 0x8001"),
+            "partitions.alpha.key: 32769: expected 1..0x7fff, a P_Key without the bit of full members",
+        ),
+        (ALPHA.replace("key = 1", 'key = "1"'), "partitions.alpha.key: '1': expected a valid integer"),
         (ALPHA.replace("key = 1", ""), "partitions.alpha.key: missing, it must be given"),
         (ALPHA.replace("full", "members"), "partitions.alpha.members: unknown key"),
         (ALPHA.replace('"A"', '"S"'), "partitions.alpha.full[0]: no host 'S'; there are A, B"),
