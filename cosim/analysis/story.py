@@ -159,6 +159,8 @@ class Story(Observer):
         self._on_cable: defaultdict[Port, deque[tuple[int, str | None]]] = defaultdict(deque)
         self._pending: list[tuple[int, int, Callable[[int], None]]] = []
         self._order = count()
+        self._p_keys: dict[str, int] = {}
+        """Of the packets of a flow."""
         self.totals = Totals()
 
     def offer(self, packet: Packet) -> None:
@@ -242,6 +244,7 @@ class Story(Observer):
         place = Port(packets[0].source, 1)
         labels = [f"{packet.flow}/{packet.title or packet.sequence}" for packet in packets]
         for packet, label in zip(packets, labels, strict=True):
+            self._p_keys[_flow(label)] = packet.p_key
             self._queued[Port(place.node, _HOST), place, packet.slot].append(
                 _Queued(label, packet.pkt_len, packet.slot)
             )
@@ -332,7 +335,7 @@ class Story(Observer):
         if verdict != Verdict.GOOD:
             stays = bool(taken) and out is not None and not self._cancelled(record, port, out)
             self.totals.dropped += not stays
-            text = f"finds {self._name(label)} bad: {verdict.name}"
+            text = self._fault(label, verdict, out)
             self._at(record.cycle, lambda cycle: self._event(Event(cycle, port, "drop", text, label, vl)))
             if not stays:
                 return
@@ -350,6 +353,15 @@ class Story(Observer):
                 self._look_for_stall(cycle, out, out_vl)
 
         self._at(accepted, happen)
+
+    def _fault(self, label: str | None, verdict: Verdict, out: Port | None) -> str:
+        """What is wrong with a packet that has arrived, and would have left by `out`."""
+        name = self._name(label)
+        if verdict not in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
+            return f"finds {name} bad: {verdict.name}"
+        p_key = "its P_Key" if label is None else f"its P_Key 0x{self._p_keys[_flow(label)]:04x}"
+        table = "the port's table" if verdict == Verdict.RCV_CONSTRAINT else f"the table of {out}"
+        return f"refuses {name}, {verdict.name}: {p_key} matches none in {table}"
 
     def _onward(self, record: Record, port: Port) -> Port | None:
         """The port by which a switch sends the packet on; None at a host or where there is no path."""

@@ -20,6 +20,7 @@ from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology, hops_to, neighbours
 from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled, event_text
+from sm.partitions import DEFAULT_PARTITION, DEFAULT_PARTITION_NAME, EndPorts, Membership, Partitions
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port, node_text
@@ -42,7 +43,12 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     fabric, widths = scenario.fabric, [link.width_code for link in scenario.links]
     hosts = manager_hosts(fabric)
     sl_to_vl, arbitration = scenario.sl_to_vl, scenario.arbitration
-    settings = SubnetSettings(activation_wait=ACTIVATION_WAIT, sl_to_vl=sl_to_vl, vl_arbitration=arbitration)
+    settings = SubnetSettings(
+        activation_wait=ACTIVATION_WAIT,
+        sl_to_vl=sl_to_vl,
+        vl_arbitration=arbitration,
+        partitions=_partitions(scenario, fabric),
+    )
     start = manager_start(widths)
     first = first_controls(fabric, widths, hosts)
     made = [
@@ -59,7 +65,7 @@ def managed_experiment(scenario: Scenario) -> Experiment:
                 f"the Subnet Manager at {node_text(name)} does not bring its part of the fabric up: {reason}"
             )
     lids, tables = _lids(fabric, made, names), _tables(fabric, made)
-    topology = Topology(fabric, lids, tables, tuple(widths), sl_to_vl, arbitration)
+    topology = Topology(fabric, lids, tables, tuple(widths), sl_to_vl, arbitration, scenario.p_keys)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
 
@@ -79,6 +85,17 @@ def manager_hosts(fabric: FabricParameters) -> list[str]:
             hosts.append(name)
             met |= hops_to(name, fabric, near).keys()
     return hosts
+
+
+def _partitions(scenario: Scenario, fabric: FabricParameters) -> Partitions | None:
+    """Who is in which partition; None if a scenario has none. Switches are all in the default partition."""
+    if not scenario.partitions:
+        return None
+    said = [Membership(DEFAULT_PARTITION, EndPorts.ALL_SWITCHES, is_full=True)]
+    for partition, members in scenario.memberships.items():
+        said += [Membership(partition, fabric.identity(host).port_guid, is_full) for host, is_full in members.items()]
+    names = {table.key: name for name, table in scenario.partitions.items()}
+    return Partitions(tuple(said), {DEFAULT_PARTITION: DEFAULT_PARTITION_NAME} | names)
 
 
 def _obstacle(made: list[ManagerHost], names: Mapping[int, str]) -> str | None:

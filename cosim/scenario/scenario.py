@@ -24,6 +24,7 @@ from cosim.scenario.tables import (
     InjectedError,
     Label,
     Link,
+    Partition,
     PortSettings,
     Recording,
     Stall,
@@ -31,6 +32,7 @@ from cosim.scenario.tables import (
     Table,
 )
 from cosim.topology.topology import Topology, forwarding_tables, named, parse_end
+from sm.partitions import DEFAULT_PARTITION, FULL_MEMBER
 from wire.codes import SERVICE_LEVELS
 from wire.parameters import (
     FabricParameters,
@@ -42,6 +44,7 @@ from wire.parameters import (
     node_text,
     vl_arbitration_entries,
 )
+from wire.port_tables import P_KEY_TABLE
 from wire.vl_arbitration import VlArbitration
 
 __all__ = ["FLOW_KINDS", "Scenario"]
@@ -80,6 +83,7 @@ class Scenario(Table):
     stalls: tuple[Stall, ...] = ()
     errors: tuple[InjectedError, ...] = ()
     ports: tuple[PortSettings, ...] = ()
+    partitions: dict[Label, Partition] = Field(default_factory=dict)
     record: Recording = Field(default_factory=Recording)
     picture: Drawing = Field(default_factory=Drawing)
     identities: dict[str, NodeIdentity] = Field(default_factory=dict)
@@ -160,7 +164,8 @@ class Scenario(Table):
         """The fabric with its LIDs, widths and minimum-hop tables."""
         fabric, lids = self.fabric, self.lids
         widths = tuple(link.width_code for link in self.links)
-        return Topology(fabric, lids, forwarding_tables(fabric, lids), widths, self.sl_to_vl, self.arbitration)
+        tables = forwarding_tables(fabric, lids)
+        return Topology(fabric, lids, tables, widths, self.sl_to_vl, self.arbitration, self.p_keys)
 
     @property
     def arbitration(self) -> VlArbitration | None:
@@ -176,6 +181,39 @@ class Scenario(Table):
     def message_flows(self) -> tuple[MessageFlow, ...]:
         """The flows of messages, which a transport carries."""
         return tuple(flow for flow in self.flows if isinstance(flow, MessageFlow))
+
+    @cached_property
+    def memberships(self) -> dict[int, dict[str, bool]]:
+        """Of each partition, by P_Key without the bit of full members: its hosts, and whether each is a full member.
+
+        All are full members of the default partition, unless a table says who is in it. Without tables there is none.
+        """
+        if not self.partitions:
+            return {}
+        memberships = {DEFAULT_PARTITION: dict.fromkeys(self.adapters, True)}
+        for table in self.partitions.values():
+            full = {self.host_of(end): True for end in table.full}
+            limited = {self.host_of(end): False for end in table.limited}
+            memberships[table.key] = full | limited
+        return memberships
+
+    @property
+    def p_keys(self) -> dict[str, tuple[int, ...]]:
+        """P_Keys of each host, where there are partitions: that of the default partition first."""
+        if not self.partitions:
+            return {}
+        return {
+            host: tuple(
+                base | FULL_MEMBER * members[host] for base, members in self.memberships.items() if host in members
+            )
+            for host in self.adapters
+        }
+
+    def p_key_of(self, flow: Flow, source: str) -> int:
+        """P_Key of a flow's packets from a host: as its membership has it; that of a full member if it has none."""
+        base = DEFAULT_PARTITION if flow.partition is None else self.partitions[flow.partition].key
+        is_full = self.memberships.get(base, {}).get(source, True)
+        return base | FULL_MEMBER * is_full
 
     def port_of(self, end: str) -> tuple[str, int]:
         """Node and port that an end such as `S[2]` or `A` (a host's first port) names.
@@ -260,6 +298,7 @@ def _check_references(scenario: Scenario) -> None:
                 raise ValueError(f"stalls[{index}].vls: {vl}: expected 0..{vls - 1} or 15")
     for index, error in enumerate(scenario.errors):
         _at(f"errors[{index}].from", linked_port, error.source)
+    _check_partitions(scenario)
     for index, port in enumerate(scenario.ports):
         if port.at != "*":
             _at(f"ports[{index}].at", linked_port, port.at)
@@ -269,6 +308,36 @@ def _check_references(scenario: Scenario) -> None:
     for key, ends in (("ports", scenario.picture.ports), ("credits", scenario.picture.credits)):
         for index, end in enumerate(ends or ()):
             _at(f"picture.{key}[{index}]", linked_port, end)
+
+
+def _check_partitions(scenario: Scenario) -> None:
+    """P_Keys differ, a host is in a partition once, and has room for its P_Keys; flows know whose P_Key they have."""
+    names: dict[int, str] = {}
+    for name, table in scenario.partitions.items():
+        other = names.setdefault(table.key, name)
+        if other != name:
+            raise ValueError(f"partitions.{name}.key: 0x{table.key:x}: is that of {other}, expected another one")
+        met: set[str] = set()
+        for key, ends in (("full", table.full), ("limited", table.limited)):
+            for index, end in enumerate(ends):
+                place = f"partitions.{name}.{key}[{index}]"
+                _at(place, scenario.host_of, end)
+                host = scenario.host_of(end)
+                if host in met:
+                    raise ValueError(f"{place}: {end!r}: is a member already, expected each host once")
+                met.add(host)
+    for host, p_keys in scenario.p_keys.items():
+        if len(p_keys) > P_KEY_TABLE.count:
+            given = f"{node_text(host)} is in {len(p_keys)} of them"
+            raise ValueError(f"partitions: {given}, expected at most {P_KEY_TABLE.count}, the size of its P_Key table")
+    for index, flow in enumerate(scenario.flows):
+        if isinstance(flow, MessageFlow):
+            if scenario.partitions:
+                given = f"flows[{index}].transport: {flow.transport!r}"
+                raise ValueError(f"{given}: expected none beside partitions, which are for flows of packets")
+        elif flow.partition is not None and flow.partition not in scenario.partitions:
+            there = ", ".join(scenario.partitions) or "none"
+            raise ValueError(f"flows[{index}].partition: no partition {flow.partition!r}; there are {there}")
 
 
 def _check_traffic(scenario: Scenario, topology: Topology) -> None:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from cosim.scenario.limits import MAX_CYCLES, NS_PER_METRE
 from cosim.scenario.pattern import PatternName
+from sm.partitions import P_KEY_BASE
 from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
 from wire.parameters import MAX_FLIGHT, MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
@@ -31,6 +32,7 @@ __all__ = [
     "Label",
     "Link",
     "PanelName",
+    "Partition",
     "PortSettings",
     "Recording",
     "Stall",
@@ -207,6 +209,8 @@ class Flow(AnyFlow):
     """Probability that a packet goes to it; the rest goes to all others alike."""
     operation: Literal["send", "rdma_write"] = "send"
     """UD SEND Only packets, or those of one UC RDMA WRITE."""
+    partition: str | None = None
+    """Whose P_Key packets have; the default partition's if not given."""
 
     @field_validator("size", mode="before")
     @classmethod
@@ -308,6 +312,22 @@ class Arbitration(Table):
     def lists(self) -> VlArbitration:
         """What a port is to hold."""
         return VlArbitration(weights_of_text(self.high), weights_of_text(self.low), self.high_limit)
+
+
+class Partition(Table):
+    """`[partitions.NAME]`: hosts, or ports of them, that hear each other; of two at least one is a full member."""
+
+    key: int
+    """The P_Key without the bit of full members."""
+    full: tuple[str, ...] = ()
+    limited: tuple[str, ...] = ()
+
+    @field_validator("key")
+    @classmethod
+    def _base(cls, key: int) -> int:
+        if not 1 <= key <= P_KEY_BASE:
+            raise ValueError(f"expected 1..0x{P_KEY_BASE:x}, a P_Key without the bit of full members")
+        return key
 
 
 class PortSettings(Table):

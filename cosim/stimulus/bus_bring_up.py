@@ -22,9 +22,11 @@ from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PartitionCheck,
     PortRegister,
     lft_address,
     node_address,
+    p_key_address,
     place_of_address,
     port_address,
     sl_to_vl_address,
@@ -210,8 +212,20 @@ def _ports(topology: Topology) -> Iterator[tuple[int, int, int]]:
             wanted.append((PortRegister.NEIGHBOR_MTU, int(mtu_code(topology.mtu(port)))))
         if topology.vl_arbitration is not None and node.vls > 1:
             yield from _arbitration(topology, port, topology.vl_arbitration)
+        far = topology.far_end(port)
+        if isinstance(node, SwitchParameters) and far is not None and far.node in topology.p_keys:
+            yield from _partitions(topology, port, topology.p_keys[far.node])
         for register, value in wanted:
             yield topology.index[port.node], port_address(port.number, register), value
+
+
+def _partitions(topology: Topology, port: Port, p_keys: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+    """(node, address, value) of a switch port that checks what comes from its host and goes there by the P_Keys."""
+    index = topology.index[port.node]
+    # The first entry is not 0 at reset.
+    for entry, p_key in enumerate(p_keys or (0,)):
+        yield index, p_key_address(port.number, entry), p_key
+    yield index, port_address(port.number, PortRegister.PARTITION), PartitionCheck.INBOUND | PartitionCheck.OUTBOUND
 
 
 def _arbitration(topology: Topology, port: Port, wanted: VlArbitration) -> Iterator[tuple[int, int, int]]:

@@ -191,6 +191,7 @@ def _packets(
     make = RdmaWritePackets(random, flow.count or 0) if flow.operation == "rdma_write" else UdPackets(random)
     pace = topology.pace(Port(source, 1))
     sls = flow.sls
+    p_key = scenario.p_key_of(flow, source)
     sequences = [0] * len(sls)
     arrivals = Arrivals(flow, start, start + scenario.cycles, random)
 
@@ -213,6 +214,7 @@ def _packets(
             flow=number + place,
             sequence=sequences[place],
             size=flow.size if isinstance(flow.size, int) else random.randint(*flow.size),
+            p_key=p_key,
         )
         packet = Packet(number + place, sequences[place], cycle, source, destination, vl, final_vl, data)
         yield packet

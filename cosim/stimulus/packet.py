@@ -88,6 +88,11 @@ class Packet(NamedTuple):
         return len(self.data) - _overhead_bytes(self.data[LRH.size_bytes]) - pad_cnt
 
     @property
+    def p_key(self) -> int:
+        """P_Key of a packet without GRH."""
+        return BTH["p_key"].read(self.data, LRH.size_bytes)
+
+    @property
     def pkt_len(self) -> int:
         """How many words there are; LRH.PktLen may say something else."""
         return len(self.data) // WORD_BYTES
@@ -213,13 +218,15 @@ class UdPackets:
     def __init__(self, random: Random) -> None:
         self._payloads = Payloads(random)
 
-    def data(self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int) -> bytes:
+    def data(
+        self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int, p_key: int = P_KEY_DEFAULT
+    ) -> bytes:
         """LRH..ICRC of a packet with `size` payload bytes."""
-        return _ud_head(slid, dlid, sl, vl, flow).packet(sequence, self._payloads.payload(flow, sequence, size))
+        return _ud_head(slid, dlid, sl, vl, flow, p_key).packet(sequence, self._payloads.payload(flow, sequence, size))
 
 
 @cache
-def _ud_head(slid: int, dlid: int, sl: int, vl: int, flow: int) -> Head:
+def _ud_head(slid: int, dlid: int, sl: int, vl: int, flow: int, p_key: int) -> Head:
     return Head.of(
         build_ud_send(
             slid=slid,
@@ -230,6 +237,7 @@ def _ud_head(slid: int, dlid: int, sl: int, vl: int, flow: int) -> Head:
             src_qp=_FIRST_QP + flow,
             q_key=_Q_KEY,
             psn=0,
+            p_key=p_key,
             payload=b"",
         )
     )
@@ -246,7 +254,9 @@ class RdmaWritePackets:
         self._payloads = Payloads(random)
         self._count = count
 
-    def data(self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int) -> bytes:
+    def data(
+        self, *, slid: int, dlid: int, sl: int, vl: int, flow: int, sequence: int, size: int, p_key: int = P_KEY_DEFAULT
+    ) -> bytes:
         """LRH..ICRC of a packet with `size` payload bytes."""
         if self._count == 1:
             opcode = Opcode.UC_RDMA_WRITE_ONLY
@@ -255,14 +265,16 @@ class RdmaWritePackets:
         else:
             last = sequence == self._count - 1
             opcode = Opcode.UC_RDMA_WRITE_LAST if last else Opcode.UC_RDMA_WRITE_MIDDLE
-        head = _rdma_write_head(slid, dlid, sl, vl, flow, opcode, self._count * size)
+        head = _rdma_write_head(slid, dlid, sl, vl, flow, p_key, opcode, self._count * size)
         return head.packet(sequence, self._payloads.payload(flow, sequence, size))
 
 
 @cache
-def _rdma_write_head(slid: int, dlid: int, sl: int, vl: int, flow: int, opcode: Opcode, dma_len: int) -> Head:
+def _rdma_write_head(
+    slid: int, dlid: int, sl: int, vl: int, flow: int, p_key: int, opcode: Opcode, dma_len: int
+) -> Head:
     lrh = {"vl": vl, "sl": sl, "slid": slid, "dlid": dlid}
-    bth = {"opcode": opcode, "p_key": P_KEY_DEFAULT, "dest_qp": _FIRST_QP + flow}
+    bth = {"opcode": opcode, "p_key": p_key, "dest_qp": _FIRST_QP + flow}
     if RETH not in extended_headers(opcode):
         return Head.of(build(lrh=lrh, bth=bth))
     return Head.of(build(lrh=lrh, bth=bth, reth={"r_key": _R_KEY, "dma_len": dma_len}))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -159,6 +159,8 @@ class Topology:
     sl_to_vl: tuple[int, ...]
     vl_arbitration: VlArbitration | None = None
     """What each port with more than one data VL holds; as at reset if not given."""
+    p_keys: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """P_Keys of each host, by which the switch port that it is at checks packets; one that is not in it checks none."""
 
     @cached_property
     def index(self) -> dict[str, int]:

@@ -159,7 +159,7 @@ def test_a_title_may_be_in_any_script(capsys):
     ("arguments", "message"),
     [
         (["run"], "Missing argument 'SCENARIO'."),
-        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, cut-cable, "),
+        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, credit-loop, cut-cable, "),
         (["run", "star"], "star: is a topology, which `ironband up` and `ironband serve` take: expected a scenario"),
         (["run", "jam", "--capture", "x.foo"], "x.foo: no format of captures by its suffix, allowed .erf, .pcap, .pc"),
         (["run", "jam", "--waves", f"{'x' * 250}.fst"], "cannot be written: File name too long"),
@@ -283,6 +283,11 @@ def flows_of(capsys, scenario: str) -> dict[str, dict]:
     return {f"{flow['name']} {flow['from']}": flow for flow in results["flows"]} | {"results": results}
 
 
+def drops(results: dict) -> list[dict]:
+    """What was refused or thrown away, as far as the story was told."""
+    return [event for event in results["events"] if event["event"] == "drop"]
+
+
 @pytest.mark.slow
 def test_saturation_fills_the_links_and_is_fair(capsys):
     found = flows_of(capsys, "saturation")
@@ -324,6 +329,55 @@ def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
     assert found["results"]["links"]["S[3]"]["data_share"] > 0.95
     assert found["results"]["dropped_packets"] == 0
     assert found["results"]["links"]["S[4]"]["data_share"] < 0.4
+
+
+def test_partitions_keep_out_who_is_no_member_and_disturb_nobody_else(capsys):
+    found = flows_of(capsys, "partitions")
+    assert [found[f"{name} A1"]["delivered_packets"] for name in ("stray", "forged")] == [0, 0]
+    # None of them waits for those that are refused: each packet is as fast as if it were alone.
+    for flow in ("alpha A1", "beta B2", "alpha to Server A2", "beta to Server B1"):
+        assert found[flow]["delivered_packets"] >= 5
+        assert found[flow]["latency_max_cycles"] == found[flow]["latency_mean_cycles"]
+    results = found["results"]
+    errors = {
+        (port, name): count
+        for port, counts in results["counters"].items()
+        for name, count in counts.items()
+        if name.endswith("constraint_errors") and count
+    }
+    assert errors == {("S[1]", "rcv_constraint_errors"): 5, ("S[3]", "xmit_constraint_errors"): 7}
+    assert results["dropped_packets"] == 5 + 7
+    refusals = {event["text"].replace(event["packet"].split("/")[1], "N", 1) for event in drops(results)}
+    assert refusals == {
+        "refuses stray N, XMIT_CONSTRAINT: its P_Key 0x8001 matches none in the table of S[3]",
+        "refuses forged N, RCV_CONSTRAINT: its P_Key 0x8002 matches none in the port's table",
+    }
+
+
+def test_a_credit_loop_stands_still_until_hoqlife_ends_it(capsys):
+    found = flows_of(capsys, "credit-loop")
+    results = found["results"]
+    assert results["dropped_packets"] == 5
+    assert all("HOQLife" in event["text"] for event in drops(results))
+    # What is dropped has come in just behind the first row of the packet before it. HOQLife is 4.096 us x 2^2, and is
+    # met to a quarter of it.
+    sent = min(event["cycle"] for event in results["events"] if event["event"] == "send" and event["place"] == "S1[2]")
+    dropped = min(event["cycle"] for event in drops(results))
+    assert 0.75 * 4_096 <= dropped - sent <= 4_096
+    assert min(found[f"H{number} H{number}"]["delivered_packets"] for number in range(1, 6)) > 25
+    assert {f"S{number}[2]" for number in range(1, 6)} == {
+        port for port, counts in results["counters"].items() if counts["xmit_discards"]
+    }
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["partitions", "credit-loop"])
+def test_rtl_and_model_agree_on_packets_that_are_refused_and_given_up(capsys, name):
+    assert main(["run", name, "--json", "results.json"]) == 0
+    results = json.loads(Path("results.json").read_text())
+    assert results["mismatches"] == 0
+    assert results["cycles_compared"] == results["cycles"]
+    assert results["dropped_packets"] >= 5
 
 
 @pytest.mark.deep

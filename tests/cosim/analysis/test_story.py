@@ -127,6 +127,25 @@ def test_a_packet_found_bad_is_dropped_at_the_host_and_counted():
     assert (story.totals.delivered, story.totals.dropped) == (0, 5)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "table"), [(Verdict.RCV_CONSTRAINT, "the port's table"), (Verdict.XMIT_CONSTRAINT, "the table of S[2]")]
+)
+def test_a_packet_that_a_switch_refuses_for_its_partition_is_told_with_its_p_key_and_whose_table_it_is(verdict, table):
+    run = jam()
+    # The one packet comes into the switch, and goes no further.
+    records = [
+        changed(record, verdict=verdict) if record.kind == Kind.RX_DATA else record
+        for record in run.records
+        if record.source in (port_source(HOST_A, 1), port_source(SWITCH, 1))
+    ]
+    events, story = story_of(run, records)
+    drops = [event for event in events if event.name == "drop"]
+    assert [(event.place, event.packet) for event in drops] == [(S1, f"0/{number}") for number in range(5)]
+    assert drops[0].text == f"refuses packet 0, {verdict.name}: its P_Key 0xffff matches none in {table}"
+    assert not [event for event in events if event.name in ("receive", "release") and event.place == S1]
+    assert (story.totals.sent, story.totals.delivered, story.totals.dropped) == (5, 0, 5)
+
+
 def test_entering_initialize_takes_the_credits_away():
     run = jam()
     end = run.records[-1].cycle

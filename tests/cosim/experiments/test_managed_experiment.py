@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.experiments.experiment import Experiment
+from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.experiments.managed_experiment import managed_experiment, manager_hosts
 from cosim.experiments.perform import perform
 from cosim.hosts.manager_host import first_controls
@@ -22,7 +22,8 @@ from wire.codes import PortState
 from wire.headers import LRH
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Operation
-from wire.trace import Kind, Record, port_of_source
+from wire.trace import Kind, Record, Verdict, port_of_source
+from wire.trace_layout import RxData
 
 TREE = """
 cycles = 160_000
@@ -147,6 +148,67 @@ def test_the_subnet_manager_maps_sls_to_vls(tmp_path):
     came = [delivery for delivery in seen.deliveries if delivery.node == 2 and delivery.slot < 2]
     assert len(came) == 20
     assert all(delivery.slot == 1 - LRH["sl"].read(delivery.data) % 2 for delivery in came)
+
+
+APART = """
+cycles = 6_000
+topology = "fat_tree.net"
+[partitions.alpha]
+key = 0x123
+full = ["H1", "H3"]
+limited = ["H7"]
+[partitions.beta]
+key = 0x7001
+full = ["H2"]
+limited = ["H3"]
+[partitions.default]
+key = 0x7fff
+full = ["H1"]
+limited = ["H2"]
+"""
+"""H4 and those behind it are in no partition, but H7."""
+
+TRIES = [
+    ("H1", "H3", "alpha", "H3"),
+    ("H1", "H7", "alpha", "H7"),
+    ("H2", "H3", "beta", "H3"),
+    ("H1", "H2", "", "H2"),
+    # Who is no member sends as a full one, and is refused at the host's own switch.
+    ("H1", "H3", "beta", "L1 RCV_CONSTRAINT"),
+    ("H2", "H3", "alpha", "L1 RCV_CONSTRAINT"),
+    ("H4", "H1", "", "L2 RCV_CONSTRAINT"),
+    # Whom a packet is not for is asked at that one's switch.
+    ("H1", "H2", "alpha", "L1 XMIT_CONSTRAINT"),
+    ("H3", "H8", "alpha", "L4 XMIT_CONSTRAINT"),
+    ("H2", "H7", "beta", "L4 XMIT_CONSTRAINT"),
+    ("H1", "H5", "", "L3 XMIT_CONSTRAINT"),
+]
+"""Source, destination and partition of two packets, and where they are delivered or refused."""
+
+APART_CYCLES = 500
+"""From one of these to the next."""
+
+
+@pytest.mark.parametrize("experiment_of", [managed_experiment, scenario_experiment])
+def test_switches_check_by_partitions_whoever_brings_them_up(experiment_of, tmp_path):
+    flows = [
+        f'[[flows]]\nfrom = "{source}"\nto = "{to}"\ncount = 2\nstart = {place * APART_CYCLES}\n'
+        + (f'partition = "{partition}"\n' if partition else "")
+        for place, (source, to, partition, _fate) in enumerate(TRIES)
+    ]
+    experiment = experiment_of(scenario(APART + "".join(flows)))
+    nodes = list(experiment.topology.fabric.nodes)
+    fates: list[list[str]] = [[] for _ in TRIES]
+    for record in performed(experiment, tmp_path).records:
+        if record.cycle < experiment.start or record.kind not in (Kind.RX_DATA, Kind.DELIVER):
+            continue
+        place = (record.cycle - experiment.start) // APART_CYCLES
+        node = nodes[port_of_source(record.source)[0]]
+        if record.kind == Kind.DELIVER:
+            fates[place].append(node)
+        elif (verdict := Verdict(RxData.verdict.read(record))) != Verdict.GOOD:
+            fates[place].append(f"{node} {verdict.name}")
+    assert fates == [[fate] * 2 for *_try, fate in TRIES]
 
 
 def test_while_traffic_flows_a_failed_link_is_routed_around(tmp_path):

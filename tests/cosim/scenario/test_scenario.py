@@ -272,6 +272,101 @@ def test_what_is_wrong_with_a_flow_of_messages_is_said_in_one_line(flow, message
     assert str(caught.value) == f"two.toml: {message}"
 
 
+ALPHA = '[partitions.alpha]\nkey = 1\nfull = ["A"]\nlimited = ["B"]\n'
+
+
+def p_keys(more: str, base: str = TWO_HOSTS) -> dict[str, list[str]]:
+    """P_Keys of hosts; 8001 is that of a full member."""
+    scenario = parse_scenario(base + more, "two.toml")
+    return {host: [f"{p_key:04x}" for p_key in p_keys] for host, p_keys in scenario.p_keys.items()}
+
+
+def test_a_host_has_the_p_key_of_each_partition_that_it_is_in():
+    assert p_keys("") == {}
+    assert p_keys(ALPHA) == {"A": ["ffff", "8001"], "B": ["ffff", "0001"]}
+    beta = '[partitions.beta]\nkey = 0x7ffe\nlimited = ["A"]\n'
+    assert p_keys(beta + ALPHA) == {"A": ["ffff", "7ffe", "8001"], "B": ["ffff", "0001"]}
+
+
+def test_all_are_full_members_of_the_default_partition_unless_a_table_says_who_is_in_it():
+    default = '[partitions.default]\nkey = 0x7fff\nlimited = ["B"]\n'
+    assert p_keys(ALPHA + default) == {"A": ["8001"], "B": ["7fff", "0001"]}
+
+
+def test_a_port_of_a_host_is_in_a_partition_by_itself():
+    two_ports = TWO_HOSTS.replace("[hosts.A]", "[hosts.A]\nports = 2") + '[[links]]\nends = ["A[2]", "S[3]"]\n'
+    alpha = ALPHA.replace('"B"', '"A[2]"')
+    assert list(p_keys(alpha, two_ports).values()) == [["ffff", "8001"], ["ffff", "0001"], ["ffff"]]
+
+
+@pytest.mark.parametrize(
+    ("partition", "more", "p_keys"),
+    [
+        ("", "", {"A": 0xFFFF, "B": 0xFFFF}),
+        ("", ALPHA, {"A": 0xFFFF, "B": 0xFFFF}),
+        ("", '[partitions.all]\nkey = 0x7fff\nlimited = ["A"]', {"A": 0x7FFF, "B": 0xFFFF}),
+        ('partition = "alpha"\n', ALPHA, {"A": 0x8001, "B": 0x0001}),
+        ('partition = "alpha"\n', ALPHA.replace('"A"', ""), {"A": 0x8001, "B": 0x0001}),
+    ],
+)
+def test_packets_have_the_p_key_of_their_source_and_that_of_a_full_member_where_it_has_none(partition, more, p_keys):
+    text = TWO_HOSTS.replace('from = "A"\nto = "B"\n', f'from = "*"\nto = "*"\n{partition}')
+    scenario = parse_scenario(text + more, "two.toml")
+    (flow,) = scenario.packet_flows
+    assert {source: scenario.p_key_of(flow, source) for source in ("A", "B")} == p_keys
+
+
+MANY = "".join(f'[partitions.p{key}]\nkey = {key}\nfull = ["A"]\n' for key in range(1, 33))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            ALPHA.replace("key = 1", "key = 0"),
+            "partitions.alpha.key: 0: expected 1..0x7fff, a P_Key without the bit of full members",
+        ),
+        (
+            ALPHA.replace("key = 1", "key = 0x8001"),
+            "partitions.alpha.key: 32769: expected 1..0x7fff, a P_Key without the bit of full members",
+        ),
+        (ALPHA.replace("key = 1", 'key = "1"'), "partitions.alpha.key: '1': expected a valid integer"),
+        (ALPHA.replace("key = 1", ""), "partitions.alpha.key: missing, it must be given"),
+        (ALPHA.replace("full", "members"), "partitions.alpha.members: unknown key"),
+        (ALPHA.replace('"A"', '"S"'), "partitions.alpha.full[0]: no host 'S'; there are A, B"),
+        (ALPHA.replace('"B"', '"B[2]"'), "partitions.alpha.limited[0]: 'B[2]': B has one port"),
+        (
+            ALPHA.replace('"B"', '"B", "A[1]"'),
+            "partitions.alpha.limited[1]: 'A[1]': is a member already, expected each host once",
+        ),
+        (
+            ALPHA + ALPHA.replace("alpha", "beta"),
+            "partitions.beta.key: 0x1: is that of alpha, expected another one",
+        ),
+        (
+            MANY,
+            "partitions: A is in 33 of them, expected at most 32, the size of its P_Key table",
+        ),
+        (
+            ALPHA + UD + "count = 1",
+            "flows[1].transport: 'ud': expected none beside partitions, which are for flows of packets",
+        ),
+        (UD + 'count = 1\npartition = "alpha"', "flows[1].partition: unknown key"),
+    ],
+)
+def test_what_is_wrong_with_partitions_is_said_in_one_line(more, message):
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_HOSTS + more, "two.toml")
+    assert str(caught.value) == f"two.toml: {message}"
+
+
+@pytest.mark.parametrize(("more", "there_are"), [("", "none"), (ALPHA, "alpha")])
+def test_a_flow_is_of_a_partition_that_there_is(more, there_are):
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(TWO_HOSTS + 'partition = "beta"\n' + more, "two.toml")
+    assert str(caught.value) == f"two.toml: flows[0].partition: no partition 'beta'; there are {there_are}"
+
+
 def test_any_host_needs_another_one():
     alone = 'cycles = 9\n[hosts.A]\n[switches.S]\n[[links]]\nends = ["A", "S[1]"]\n'
     alone += '[[flows]]\nfrom = "*"\nto = "*"\nrate = 1'

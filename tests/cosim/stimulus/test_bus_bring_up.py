@@ -1,5 +1,7 @@
 """Bring-up: what a Subnet Manager would write, in an order that takes every link to Active."""
 
+from dataclasses import replace
+
 import pytest
 
 from cosim.scenario.scenario import Scenario
@@ -12,13 +14,17 @@ from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PartitionCheck,
     PortRegister,
     lft_address,
     node_address,
+    p_key_address,
     port_address,
     sl_to_vl_address,
 )
 from wire.stimulus import Operation
+
+PARTITION = PortRegister.PARTITION
 
 
 def star(hosts: int, vls: int = 1, host_vls: int | None = None, **link) -> Topology:
@@ -107,6 +113,23 @@ def test_no_periodic_op_1_packet_is_under_way_when_a_port_is_armed():
         crossing = initial_exchange(topology, Port("S", 1))
         for period in range(1, 1_000_000, FCP_PERIOD_AT_RESET):
             assert not period - 2 <= max(armed) or not min(armed) <= period + crossing
+
+
+def test_switch_ports_check_by_the_p_keys_of_the_hosts_at_them():
+    topology = replace(star(3), p_keys={"h0": (0xFFFF, 0x8001), "h1": ()})
+    written = writes(topology)
+    both = PartitionCheck.INBOUND | PartitionCheck.OUTBOUND
+    assert [written[0, p_key_address(1, entry)][1] for entry in (0, 1)] == [0xFFFF, 0x8001]
+    # 0xFFFF is there at reset.
+    assert written[0, p_key_address(2, 0)][1] == 0
+    assert {port: value for port in (1, 2) for value in [written[0, port_address(port, PARTITION)][1]]} == {
+        1: both,
+        2: both,
+    }
+    unchecked = writes(star(3))
+    assert unchecked.keys() == {place for place in written if place[1] & 0xFFFF != PARTITION} - {
+        (0, p_key_address(*place)) for place in ((1, 0), (1, 1), (2, 0))
+    }
 
 
 def test_settings_are_written_after_the_links_are_active():

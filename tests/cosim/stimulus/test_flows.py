@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cosim.scenario.tables import Flow
+from cosim.scenario.tables import Flow, Partition
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_packets, scenario_streams
 from cosim.stimulus.packet import RdmaWritePackets, UdPackets
@@ -122,6 +122,28 @@ def test_an_rdma_write_is_one_message_of_whole_mtus(count):
     assert {packet.header(BTH).dest_qp for packet in made} == {0x107}
     assert all(packet.icrc_good and len(packet.payload) == 2048 for packet in made)
     assert len({packet.data for packet in made}) == count
+
+
+@pytest.mark.parametrize("count", [None, 1, 3])
+def test_the_p_key_is_that_of_all_full_members_unless_another_one_is_asked_for(count):
+    make = UdPackets(Random(1)) if count is None else RdmaWritePackets(Random(1), count)
+
+    def made(**p_key):
+        return parse(make.data(slid=3, dlid=5, sl=6, vl=2, flow=7, sequence=0, size=256, **p_key))
+
+    for packet, p_key in ((made(), 0xFFFF), (made(p_key=0x0001), 0x0001), (made(p_key=0x8001), 0x8001)):
+        assert packet.icrc_good
+        assert packet.header(BTH).p_key == p_key
+
+
+def test_packets_of_a_flow_have_the_p_key_of_its_partition():
+    scenario = uniform_load(3, cycles=20_000).model_copy(
+        update={"partitions": {"alpha": Partition(key=9, full=("H1",), limited=("H2",))}}
+    )
+    (flow,) = scenario.flows
+    scenario = scenario.model_copy(update={"flows": (flow.model_copy(update={"partition": "alpha"}),)})
+    p_keys = {(packet.source, packet.p_key) for packet in packets_of(scenario)}
+    assert p_keys == {("H1", 0x8009), ("H2", 0x0009), ("H3", 0x8009)}
 
 
 def test_no_two_packets_of_a_stream_are_alike():
