@@ -73,7 +73,7 @@ _DETAILS = {
 }
 _OF_DETAILS = {
     PmaAttribute.PORT_RCV_ERROR_DETAILS: (PORT_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS, 6),
-    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (PORT_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, 2),
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (PORT_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, 4),
 }
 """The format, the register of bit 0, and how many follow each other: two in each word from word 1 on."""
 _EXTENDED = (

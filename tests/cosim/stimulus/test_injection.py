@@ -127,7 +127,7 @@ def test_random_errors_are_of_every_kind_and_counted():
     controls = list(random_controls(experiment.topology, 1, 0, 1_000_000, errors=True, injected=counted))
     assert set(counted) == set(RANDOM_KINDS)
     operations = Counter(control.operation for control in controls)
-    others = ("link_down", "reset", "port_down", "register_slip", "counter_write")
+    others = ("link_down", "reset", "port_down", "register_slip", "counter_write", "time_limit", "partition")
     assert operations[Operation.INJECT] == sum(counted.values()) - sum(counted[kind] for kind in others)
     assert operations[Operation.LINK_DOWN] == operations[Operation.LINK_UP] >= counted["link_down"]
     assert operations[Operation.RESET] == counted["reset"]

@@ -10,6 +10,8 @@ from wire.parameters import SwitchParameters
 PARAMETERS = SwitchParameters(ports=2, vls=1, mtu=256, buffer_blocks=20)
 LUT_RAM_BITS = 1_024
 """More than these are not for LUTs."""
+SEARCHED = "departing"
+"""But P_Key tables are: what a search looks at is needed in the same cycle."""
 
 
 def bits(declared: str) -> int:
@@ -28,7 +30,7 @@ def test_each_large_memory_is_written_at_one_place_and_read_at_a_clock_edge() ->
         (module.name, memory): module
         for module in modules.values()
         for memory, declared in module.memories.items()
-        if bits(declared) > LUT_RAM_BITS
+        if bits(declared) > LUT_RAM_BITS and not module.name.endswith(SEARCHED)
     }
     assert {(r"\top_store_buffer", r"\rows_0"), (r"\top_route_forwarding", r"\memory")} <= large.keys()
     for (name, memory), module in large.items():
