@@ -7,6 +7,7 @@ from typing import Final
 
 from wire.crc import invert_vcrc, lpcrc
 from wire.framing import FramedPacket, Framer
+from wire.headers import LRH
 from wire.trace import Delimiter
 
 from ..packet import DataTransmission, LinkTransmission, Row, Transmission, idle
@@ -17,6 +18,7 @@ __all__ = ["WireTap"]
 _AT_ENTRY: Final = 1
 """Flight to where the tap is: what is on the sender's wires while the link is up passes it."""
 _PHASE_MASK: Final = 3
+_PKT_LEN_MAX: Final = LRH["pkt_len"].max
 
 
 class WireTap(WireLog):
@@ -55,7 +57,9 @@ class WireTap(WireLog):
         return self._framed if self._framer.begun is None else self._framer.begun
 
     def _is_plain(self, sending: Transmission) -> bool:
-        """Nothing but the packet's own rows was on the wires, at one pace."""
+        """Nothing but the packet's own rows was on the wires, at one pace, and no more than its PktLen says."""
+        if isinstance(sending, DataTransmission) and _pkt_len(sending.content.data) < sending.end:
+            return False
         first, last = sending.w0, sending.w0 + sending.end * sending.pitch
         if sending.refused >= 0 or (self._injected and any(first <= cycle <= last for cycle in self._injected)):
             return False
@@ -107,6 +111,11 @@ class WireTap(WireLog):
         self._injected = {at: row for at, row in self._injected.items() if at >= cycle}
         self._new_paces.clear()
         self._polls.clear()
+
+
+def _pkt_len(data: bytes) -> int:
+    """What the header says, whatever a host's packet is."""
+    return (data[4] << 8 | data[5]) & _PKT_LEN_MAX
 
 
 def _whole(sending: Transmission) -> FramedPacket:

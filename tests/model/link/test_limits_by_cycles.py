@@ -117,10 +117,9 @@ class EventDriven:
         return [output.limits for output in self.matcher.outputs[:-1]]
 
     def given(self, write):
-        if write.register == LIFE_TIME:
-            if self.life.write(write.visible, write.value, self.kernel.now):
-                for limits in self.limits():
-                    limits.life_time_given()
+        if write.register == LIFE_TIME and self.life.write(write.visible, write.value, self.kernel.now):
+            for limits in self.limits():
+                limits.life_time_given()
         self.kernel.at(write.visible, UPDATE, self.write, write)
 
     def write(self, write):

@@ -8,10 +8,12 @@ from model.fabric import Fabric, WireTap
 from wire.codes import LinkWidth
 from wire.crc import fingerprint, lpcrc_good, vcrc_good
 from wire.framing import FramedPacket, Framer
+from wire.headers import LRH
 from wire.registers import PortRegister
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control, idle_row
 from wire.trace import Delimiter, Kind, port_source
+from wire.trace_layout import RxData
 
 CYCLES = 4000
 DOWN, UP = 0, 1
@@ -42,6 +44,22 @@ def seen(packets: list[FramedPacket]) -> list[tuple[int, int]]:
         for packet in packets
         if not packet.is_link
     ]
+
+
+@pytest.mark.parametrize("pkt_len", [0, 1, 2, 5, 26, 27, 28, 29, 900])
+def test_a_host_s_packet_of_more_rows_than_its_pkt_len_says_is_cut_where_a_receiver_cuts_it(star, ready, pkt_len):
+    bench = star(2)
+    bench.post(ready, 1, 2, payload=80)
+    post = bench.posts[0]
+    words = len(post.data) // 4
+    assert words == 28
+    bench.posts[0] = post._replace(data=LRH["pkt_len"].write(post.data, pkt_len))
+    tap = tapped(bench, UP)
+    bench.run(CYCLES)
+    (packet,) = [packet for packet in tap.packets(CYCLES) if not packet.is_link]
+    (received,) = bench.of(Kind.RX_DATA, 0, 1)
+    assert packet.end == Delimiter(RxData.delimiter.read(received))
+    assert (packet.end == Delimiter.CUT) == (pkt_len < words)
 
 
 @pytest.mark.parametrize("width", [LinkWidth.X1, LinkWidth.X4])
