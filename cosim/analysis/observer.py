@@ -64,7 +64,7 @@ class Audience:
     `packets` are those that hosts offer, by cycle. They are drawn up to the cycle of what is passed, and none is kept.
 
     Attributes:
-        kinds: of records that an observer has a use for.
+        kinds: of records that an observer has a use for; packets are offered as far as those that adapters take.
     """
 
     def __init__(self, observers: Sequence[Observer], packets: Iterator[Packet]) -> None:
@@ -78,7 +78,8 @@ class Audience:
             if type(one).observe is not Observer.observe:
                 for kind in one.kinds:
                     self._observe[kind].append(one.observe)
-        self.kinds = frozenset(kind for kind, observers in self._observe.items() if observers)
+        of_offers = {Kind.SEND} if self._offer else set()
+        self.kinds = frozenset(kind for kind, observers in self._observe.items() if observers) | of_offers
         self._manage, self._follow_message, self._finish = users("manage"), users("follow_message"), users("finish")
         self._packets = packets if self._offer else iter(())
         self._next = next(self._packets, None)
