@@ -29,8 +29,8 @@ from wire.pma import (
     PmaAttribute,
 )
 from wire.registers import COUNTER_WIDTHS, DETAIL_BITS, Counter, CounterHigh, Detail, PortRegister
-from wire.trace import Kind, Record, Verdict
-from wire.trace_layout import RxData, TxData
+from wire.trace import Discard, Kind, Record, Verdict
+from wire.trace_layout import RxData, TxData, TxDiscard
 
 __all__ = [
     "SIZES",
@@ -71,9 +71,15 @@ _DETAILS = {
     Verdict.VL_MAP: Detail.VL_MAPPING_ERRORS,
     Verdict.LOOP: Detail.LOOPING_ERRORS,
 }
+_DISCARDS = {
+    Discard.INACTIVE: Detail.INACTIVE_DISCARDS,
+    Discard.NEIGHBOR_MTU: Detail.NEIGHBOR_MTU_DISCARDS,
+    Discard.LIFE_TIME: Detail.LIFE_TIME_DISCARDS,
+    Discard.HOQ_LIFE: Detail.HOQ_LIFE_DISCARDS,
+}
 _OF_DETAILS = {
     PmaAttribute.PORT_RCV_ERROR_DETAILS: (PORT_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS, 6),
-    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (PORT_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, 2),
+    PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (PORT_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, 4),
 }
 """The format, the register of bit 0, and how many follow each other: two in each word from word 1 on."""
 _EXTENDED = (
@@ -125,7 +131,9 @@ class NaivePort:
             self._counts(Counter.XMIT_DATA, record.cycle, TxData.end_row.read(record))
         elif record.kind == Kind.TX_DISCARD:
             self._counts(Counter.XMIT_DISCARDS, record.cycle)
-            self._counts(Detail.INACTIVE_DISCARDS, record.cycle)
+            reason = Discard(TxDiscard.reason.read(record))
+            if reason in _DISCARDS:
+                self._counts(_DISCARDS[reason], record.cycle)
 
     def icrc_wrong(self, seen: int) -> None:
         """A packet that came by this port ended in the agent, and its ICRC was wrong."""
