@@ -28,13 +28,17 @@ ACK_INTERVAL: Final = 16
 """Within a message every packet of that number asks for an ACK: a time-out then covers few packets, and a long
 message that loses one is not sent again from its beginning."""
 
-# Members of an enumeration are found slowly: those that are compared with for each packet have names of their own.
+# What packets are compared with has names of its own: docs/verbs.md, "Speed".
 _RTS: Final = QpState.RTS
 _SQD: Final = QpState.SQD
 _ERR: Final = QpState.ERR
 _ACKNOWLEDGE: Final = Operation.ACKNOWLEDGE
 _READ_REQUEST: Final = Operation.RDMA_READ_REQUEST
+_ATOMIC_ACKNOWLEDGE: Final = Operation.ATOMIC_ACKNOWLEDGE
+_RDMA_READ: Final = SendOpcode.RDMA_READ
 _ACK: Final = AckKind.ACK
+_RNR_NAK: Final = AckKind.RNR_NAK
+_NAK: Final = AckKind.NAK
 
 _LAST_OF_READ: Final = (Operation.RDMA_READ_RESPONSE_LAST, Operation.RDMA_READ_RESPONSE_ONLY)
 
@@ -249,9 +253,9 @@ class RcRequester:
             self._missed_answer(now)
         elif operation is not _ACKNOWLEDGE:
             self._take_data(packet, operation, now)
-        elif aeth is not None and kind is AckKind.RNR_NAK:
+        elif aeth is not None and kind is _RNR_NAK:
             self._not_ready(ack_value(aeth >> 24), now)
-        elif aeth is not None and kind is AckKind.NAK:
+        elif aeth is not None and kind is _NAK:
             self._refused(ack_value(aeth >> 24), now)
 
     def _acknowledged(self, psn: int, now: int) -> bool:
@@ -309,14 +313,14 @@ class RcRequester:
         work = self._works[0]
         owner, request, mtu = work.owner, work.request, self._pair.attributes.path_mtu
         at = work.answered * mtu
-        if request.opcode is SendOpcode.RDMA_READ:
+        if request.opcode is _RDMA_READ:
             last = work.answered + 1 == work.packets
             data = packet.payload
             expected = min(mtu, request.length - at)
-            fits = operation is not Operation.ATOMIC_ACKNOWLEDGE and (operation in _LAST_OF_READ) == last
+            fits = operation is not _ATOMIC_ACKNOWLEDGE and (operation in _LAST_OF_READ) == last
             fits = fits and len(data) == expected
         else:
-            fits = request.opcode.is_atomic and operation is Operation.ATOMIC_ACKNOWLEDGE
+            fits = request.opcode.is_atomic and operation is _ATOMIC_ACKNOWLEDGE
             data = packet.original.to_bytes(8, "little") if fits else b""
         if not fits:
             self._fail(CompletionStatus.BAD_RESP_ERR)
@@ -382,4 +386,4 @@ class RcRequester:
     def _fail(self, status: CompletionStatus) -> None:
         """The oldest work ends with an error, and the queue pair with it."""
         self._end(self._works.popleft(), status)
-        self._pair.fail(QpState.ERR)
+        self._pair.fail(_ERR)

@@ -26,11 +26,21 @@ __all__ = ["RcResponder"]
 
 _UINT64 = (1 << 64) - 1
 
-# Members of an enumeration are found slowly: those that are compared with for each packet have names of their own.
+# What packets are compared with, or answered by, has names of its own: docs/verbs.md, "Speed".
 _ACKNOWLEDGE: Final = Operation.ACKNOWLEDGE
 _READ_REQUEST: Final = Operation.RDMA_READ_REQUEST
-_ATOMICS: Final = (Operation.CMP_SWAP, Operation.FETCH_ADD)
+_RESPONSE_FIRST: Final = Operation.RDMA_READ_RESPONSE_FIRST
+_RESPONSE_MIDDLE: Final = Operation.RDMA_READ_RESPONSE_MIDDLE
+_RESPONSE_LAST: Final = Operation.RDMA_READ_RESPONSE_LAST
+_RESPONSE_ONLY: Final = Operation.RDMA_READ_RESPONSE_ONLY
+_ATOMIC_ACKNOWLEDGE: Final = Operation.ATOMIC_ACKNOWLEDGE
+_CMP_SWAP: Final = Operation.CMP_SWAP
+_ATOMICS: Final = (_CMP_SWAP, Operation.FETCH_ADD)
 _ACK: Final = AckKind.ACK
+_RNR_NAK: Final = AckKind.RNR_NAK
+_NAK: Final = AckKind.NAK
+_REMOTE_READ: Final = Access.REMOTE_READ
+_REMOTE_ATOMIC: Final = Access.REMOTE_ATOMIC
 _RC: Final = Service.RC
 
 
@@ -133,7 +143,7 @@ class RcResponder:
         elif behind <= PSN_WINDOW:
             self._repeat(packet, psn, behind)
         elif not self._has_refused:
-            self._refuse(AckKind.NAK, NakCode.PSN_SEQUENCE_ERROR, Incident.OUT_OF_SEQUENCE)
+            self._refuse(_NAK, NakCode.PSN_SEQUENCE_ERROR, Incident.OUT_OF_SEQUENCE)
 
     def _carry_out(self, packet: Arrived) -> None:
         operation = packet.operation
@@ -151,7 +161,7 @@ class RcResponder:
                 if packet.ack_req:
                     self._acknowledge()
         except ReceiverNotReadyError:
-            self._refuse(AckKind.RNR_NAK, self._target_of(packet).attributes.min_rnr_timer, Incident.NOT_READY)
+            self._refuse(_RNR_NAK, self._target_of(packet).attributes.min_rnr_timer, Incident.NOT_READY)
         except RefusedRequestError as refused:
             self._give_up(refused)
 
@@ -169,7 +179,7 @@ class RcResponder:
         if reth.dma_len > MAX_MESSAGE_BYTES or packet.payload:
             raise RefusedRequestError.invalid()
         if reth.dma_len:
-            self._check_access(target, reth.r_key, reth.va, reth.dma_len, Access.REMOTE_READ)
+            self._check_access(target, reth.r_key, reth.va, reth.dma_len, _REMOTE_READ)
         count = packets_of(reth.dma_len, pair.attributes.path_mtu)
         # The message counts as completed from here on (IBTA vol 1, 9.7.7.1).
         self._msn = psn_add(self._msn, 1)
@@ -182,11 +192,11 @@ class RcResponder:
         self._check_resources()
         if eth.va % ATOMIC_BYTES or packet.payload:
             raise RefusedRequestError.invalid()
-        place = self._check_access(target, eth.r_key, eth.va, ATOMIC_BYTES, Access.REMOTE_ATOMIC)
+        place = self._check_access(target, eth.r_key, eth.va, ATOMIC_BYTES, _REMOTE_ATOMIC)
         try:
             original = int.from_bytes(place.read(ATOMIC_BYTES), "little")
             result = original + eth.swap_dt & _UINT64
-            if operation is Operation.CMP_SWAP:
+            if operation is _CMP_SWAP:
                 result = eth.swap_dt if original == eth.cmp_dt else original
             place.write(result.to_bytes(ATOMIC_BYTES, "little"))
         except MemoryFaultError as error:
@@ -219,7 +229,7 @@ class RcResponder:
     def _repeat(self, packet: Arrived, psn: int, behind: int) -> None:
         self._pair.on_incident(Incident.DUPLICATE, self._expected)
         operation = packet.operation
-        if operation is Operation.RDMA_READ_REQUEST:
+        if operation is _READ_REQUEST:
             self._read_again(packet, psn, behind)
         elif operation in _ATOMICS:
             is_due = any(isinstance(answer, _AtomicAnswer) and answer.psn == psn for answer in self._answers)
@@ -269,7 +279,7 @@ class RcResponder:
 
     def _give_up(self, refused: RefusedRequestError) -> None:
         """The requester is told, and nothing more is taken."""
-        self._refuse(AckKind.NAK, refused.nak, Incident.REFUSED)
+        self._refuse(_NAK, refused.nak, Incident.REFUSED)
         if refused.status is not None:
             self._message.end(refused.status)
         if refused.event is not None:
@@ -292,7 +302,7 @@ class RcResponder:
             self._answers.popleft()
             if isinstance(answer, _AtomicAnswer):
                 result = atomic_ack_bytes(answer.original)
-                return self._packet(Operation.ATOMIC_ACKNOWLEDGE, answer.psn, self._aeth(answer.msn) + result)
+                return self._packet(_ATOMIC_ACKNOWLEDGE, answer.psn, self._aeth(answer.msn) + result)
             aeth = self._aeth(answer.msn) if answer.nak is None else aeth_bytes(answer.nak, answer.msn)
             return self._packet(_ACKNOWLEDGE, answer.psn, aeth)
         return None
@@ -305,7 +315,7 @@ class RcResponder:
         data = b""
         try:
             if size:
-                access = Access.REMOTE_READ
+                access = _REMOTE_READ
                 place = target.keys.remote(answer.r_key, answer.va + at, size, target.pd, target.number, access)
                 data = place.read(size)
         except (ProtectionError, MemoryFaultError):
@@ -313,7 +323,7 @@ class RcResponder:
                 self._answers.popleft()
             else:
                 self._answers.clear()
-                nak = syndrome(AckKind.NAK, NakCode.REMOTE_OPERATIONAL_ERROR)
+                nak = syndrome(_NAK, NakCode.REMOTE_OPERATIONAL_ERROR)
                 self._answers.append(_Acknowledge(psn, answer.msn, nak))
                 target.tell(AsyncEventType.QP_FATAL)
                 self._stop()
@@ -323,9 +333,9 @@ class RcResponder:
         if last:
             self._answers.popleft()
         if first:
-            operation = Operation.RDMA_READ_RESPONSE_ONLY if last else Operation.RDMA_READ_RESPONSE_FIRST
+            operation = _RESPONSE_ONLY if last else _RESPONSE_FIRST
         else:
-            operation = Operation.RDMA_READ_RESPONSE_LAST if last else Operation.RDMA_READ_RESPONSE_MIDDLE
+            operation = _RESPONSE_LAST if last else _RESPONSE_MIDDLE
         return self._packet(operation, psn, self._aeth(answer.msn) if first or last else b"", data)
 
     def _aeth(self, msn: int) -> bytes:

@@ -59,6 +59,7 @@ class Turns:
         """Remembers when to wake a queue pair.
 
         Time-outs are put off with every answer, so one that is remembered stays until its time, and is looked at then.
+        For that, whoever wants to be woken earlier than before has to come here: after `add` it does, in its turn.
         """
         number, when = queue_pair.number, queue_pair.wake
         if when is not None and self._timer_of.get(number, when + 1) > when:
@@ -73,7 +74,11 @@ class Turns:
             self._pairs[number].expire(now)
 
     def have_expired(self, now: int) -> bool:
-        """True if somebody's time has come."""
+        """True if somebody's time has come.
+
+        Not before the first timer's cycle: since `watch` hears of all that is earlier, a timer may be too early for its
+        queue pair, but none is too late.
+        """
         if not self._timers or self._timers[0][0] > now:
             return False
         wake = self.wake

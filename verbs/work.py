@@ -74,7 +74,7 @@ class SendOpcode(IntEnum):
         return self in _TAKING_A_RECEIVE
 
 
-# Said once: members of an enumeration are found slowly, and these are asked about for each packet.
+# Made once, since packets are asked for them: docs/verbs.md, "Speed".
 _SENDS: Final = (SendOpcode.SEND, SendOpcode.SEND_WITH_IMM, SendOpcode.SEND_WITH_INV)
 _WRITES: Final = (SendOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE_WITH_IMM)
 _ATOMICS: Final = (SendOpcode.ATOMIC_CMP_AND_SWP, SendOpcode.ATOMIC_FETCH_AND_ADD)
@@ -105,17 +105,11 @@ class WindowBinding(NamedTuple):
 _NO_ACCESS: Final = Access.NONE
 _LOCAL_WRITE: Final = Access.LOCAL_WRITE
 
-_WIDTHS: Final = (
-    ("imm", 32),
-    ("remote_va", 64),
-    ("r_key", 32),
-    ("compare_add", 64),
-    ("swap", 64),
-    ("remote_qp", 24),
-    ("remote_q_key", 32),
-    ("xrc_srq", 24),
-)
-"""Bits that the fields of headers have for them."""
+
+def _check_width(name: str, value: int, width: int) -> None:
+    """Refuse a value that has more bits than there are in its header."""
+    if value >> width:
+        raise ValueError(f"work request: {name} {value:#x} does not fit {width} bits")
 
 
 @dataclass(slots=True)
@@ -160,15 +154,15 @@ class SendRequest:
         Raises:
             ValueError: a value that does not fit.
         """
-        wide = self.remote_va | self.compare_add | self.swap
-        if (self.imm | self.r_key | self.remote_q_key) >> 32 or wide >> 64 or (self.remote_qp | self.xrc_srq) >> 24:
-            self._refuse()
+        _check_width("imm", self.imm, 32)
+        _check_width("remote_va", self.remote_va, 64)
+        _check_width("r_key", self.r_key, 32)
+        _check_width("compare_add", self.compare_add, 64)
+        _check_width("swap", self.swap, 64)
+        _check_width("remote_qp", self.remote_qp, 24)
+        _check_width("remote_q_key", self.remote_q_key, 32)
+        _check_width("xrc_srq", self.xrc_srq, 24)
         self.length = length_of(self.pieces) if self.inline is None else len(self.inline)
-
-    def _refuse(self) -> None:
-        for name, width in _WIDTHS:
-            if not 0 <= getattr(self, name) < 1 << width:
-                raise ValueError(f"work request: {name} {getattr(self, name):#x} does not fit {width} bits")
 
 
 class ReceiveRequest(NamedTuple):

@@ -68,7 +68,7 @@ class PayloadRule(Enum):
 
 
 _NONE, _FULL, _NON_EMPTY = PayloadRule.NONE, PayloadRule.FULL, PayloadRule.NON_EMPTY
-"""By names of their own: members of an enumeration are found slowly, and this is asked of each packet."""
+"""Packets are compared with them: docs/verbs.md, "Speed", says why they have names of their own."""
 
 
 class Opcode(IntEnum):

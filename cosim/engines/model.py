@@ -14,9 +14,8 @@ from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 __all__ = ["ModelRun", "simulate"]
 
 _DELIVER, _SEND = Kind.DELIVER, Kind.SEND
-_PROGRESS_RECORDS = 4096
-_LOOK_RECORDS = 1024
-"""After so many the packets that passed meanwhile are taken."""
+_STEP_CYCLES = 4096
+"""So far at a time: then it is told how far the run is, and the packets that passed meanwhile are taken."""
 
 
 class ModelRun:
@@ -36,16 +35,18 @@ class ModelRun:
         *,
         posts_ahead: bool = False,
         kinds: Collection[int] | None = None,
+        progress: Callable[[int], None] = lambda cycles: None,
     ) -> None:
         """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor.
 
-        KINDS: of records that somebody reads, all without it.
+        KINDS: of records that somebody reads, all without it. PROGRESS: called now and then with the cycles so far.
         """
         self.finished = 0
         self._stimulus = stimulus
         self._on_delivery = on_delivery
         self._posts_ahead = posts_ahead or stimulus.answers
         self._answers = stimulus.answers
+        self._progress = progress
         self._kinds = None if kinds is None else frozenset(kinds)
         self._wanted = stimulus.answers or on_delivery is not None
         self._delivered: dict[tuple[int, int], Delivery] = {}
@@ -65,22 +66,22 @@ class ModelRun:
 
     def records(self, wish: int) -> Iterator[Record]:
         """Simulate the cycles below WISH, or up to the run's end if that comes before; their records in order."""
-        while (stop := min(wish, self._stimulus.until(self.finished))) > self.finished:
+        while (end := min(wish, self._stimulus.until(self.finished))) > self.finished:
+            stop = min(end, self.finished + _STEP_CYCLES)
             if self._posts_ahead:
                 for post in self._stimulus.posts_until(stop):
                     self.fabric.post(post)
-            for count, record in enumerate(self.fabric.run(stop)):
+            for record in self.fabric.run(stop):
                 kind = record.kind
                 if kind == _DELIVER and self._wanted:
                     self._report(record)
                 elif kind == _SEND and self._answers:
                     self._stimulus.sent(record)
-                if count % _LOOK_RECORDS == 0:
-                    self._taps.look(record.cycle)
                 if self._kinds is None or kind in self._kinds:
                     yield record
             self.finished = stop
             self._taps.look(stop)
+            self._progress(stop)
 
     def end(self) -> None:
         """There are no more records."""
@@ -98,10 +99,13 @@ class ModelRun:
 
 def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     """Run a specification on the model; see `cosim.engines.base.Engine`."""
-    run = ModelRun(spec, Stimulus(spec), options.on_delivery, options.taps, kinds=options.kinds)
-    for count, record in enumerate(run.records(spec.cycles)):
-        if count % _PROGRESS_RECORDS == 0:
-            options.progress(record.cycle)
-        yield record
+    run = ModelRun(
+        spec,
+        Stimulus(spec),
+        options.on_delivery,
+        options.taps,
+        kinds=options.kinds,
+        progress=options.progress,
+    )
+    yield from run.records(spec.cycles)
     run.end()
-    options.progress(run.finished)

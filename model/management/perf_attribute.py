@@ -177,12 +177,10 @@ class PortCounters(_PortAttribute):
         return self._layout.pack({**values, **{name: asked[name] for name in self._as_they_came}})
 
 
-_LAST_OF_WORD: Final = (Counter.XMIT_CONSTRAINT_ERRORS, Counter.RCV_CONSTRAINT_ERRORS)
 _COUNTERS: Final[list[tuple[int, str, Counter | Detail]]] = [
-    (counter - Counter.SYMBOL_ERROR, PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].name, counter)
-    for counter in sorted(Counter, key=_LAST_OF_WORD.__contains__)
+    (counter - Counter.SYMBOL_ERROR, PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].name, counter) for counter in Counter
 ]
-"""Registers are numbered as the counters are in PortCounters. Constraint errors are behind the others of their word."""
+"""Registers are numbered as the counters are in PortCounters."""
 _RCV_ERROR_DETAILS: Final = _details(PMA_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS)
 _XMIT_DISCARD_DETAILS: Final = _details(PMA_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS)
 

@@ -41,10 +41,10 @@ _COUNTERS: Final[Mapping[str, Counter | Detail]] = {
     "port_rcv_remote_physical_errors": Counter.RCV_REMOTE_PHYSICAL_ERRORS,
     "port_rcv_switch_relay_errors": Counter.RCV_SWITCH_RELAY_ERRORS,
     "port_xmit_discards": Counter.XMIT_DISCARDS,
-    "local_link_integrity_errors": Counter.LOCAL_LINK_INTEGRITY_ERRORS,
-    "excessive_buffer_overrun_errors": Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS,
     "port_xmit_constraint_errors": Counter.XMIT_CONSTRAINT_ERRORS,
     "port_rcv_constraint_errors": Counter.RCV_CONSTRAINT_ERRORS,
+    "local_link_integrity_errors": Counter.LOCAL_LINK_INTEGRITY_ERRORS,
+    "excessive_buffer_overrun_errors": Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS,
     "vl15_dropped": Counter.VL15_DROPPED,
     "port_xmit_data": Counter.XMIT_DATA,
     "port_rcv_data": Counter.RCV_DATA,
@@ -62,7 +62,7 @@ _COUNTERS: Final[Mapping[str, Counter | Detail]] = {
     "port_sw_lifetime_limit_discards": Detail.LIFE_TIME_DISCARDS,
     "port_sw_hoq_limit_discards": Detail.HOQ_LIFE_DISCARDS,
 }
-"""The counters that are kept, by the names of their fields; those of one word in the order of their accesses."""
+"""The counters that are kept, by the names of their fields."""
 
 
 class PmaAccess(NamedTuple):
@@ -87,14 +87,13 @@ class PmaAccess(NamedTuple):
 
 
 def _narrow(counters: Iterable[Field]) -> list[PmaAccess]:
-    """Of an attribute with these counters."""
-    bits = {field.name: (bit, place(field)) for bit, field in enumerate(counters)}
+    """Of an attribute with these counters, those of one word in the order of their fields."""
     of_words: dict[int, list[PmaAccess]] = defaultdict(list)
-    for name, counter in _COUNTERS.items():
-        if name in bits:
-            bit, value = bits[name]
+    for bit, field in enumerate(counters):
+        if field.name in _COUNTERS:
+            value = place(field)
             accesses = of_words[value.word]
-            accesses.append(PmaAccess(value.word, len(accesses), counter, value, bit))
+            accesses.append(PmaAccess(value.word, len(accesses), _COUNTERS[field.name], value, bit))
     return [access for accesses in of_words.values() for access in accesses]
 
 

@@ -29,8 +29,8 @@ from wire.pma import (
     PmaAttribute,
 )
 from wire.registers import COUNTER_WIDTHS, DETAIL_BITS, Counter, CounterHigh, Detail, PortRegister
-from wire.trace import Kind, Record, Verdict
-from wire.trace_layout import RxData, TxData
+from wire.trace import Discard, Kind, Record, Verdict
+from wire.trace_layout import RxData, TxData, TxDiscard
 
 __all__ = [
     "SIZES",
@@ -70,6 +70,12 @@ _DETAILS = {
     Verdict.DLID: Detail.DLID_MAPPING_ERRORS,
     Verdict.VL_MAP: Detail.VL_MAPPING_ERRORS,
     Verdict.LOOP: Detail.LOOPING_ERRORS,
+}
+_DISCARDS = {
+    Discard.INACTIVE: Detail.INACTIVE_DISCARDS,
+    Discard.NEIGHBOR_MTU: Detail.NEIGHBOR_MTU_DISCARDS,
+    Discard.LIFE_TIME: Detail.LIFE_TIME_DISCARDS,
+    Discard.HOQ_LIFE: Detail.HOQ_LIFE_DISCARDS,
 }
 _OF_DETAILS = {
     PmaAttribute.PORT_RCV_ERROR_DETAILS: (PORT_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS, 6),
@@ -125,7 +131,9 @@ class NaivePort:
             self._counts(Counter.XMIT_DATA, record.cycle, TxData.end_row.read(record))
         elif record.kind == Kind.TX_DISCARD:
             self._counts(Counter.XMIT_DISCARDS, record.cycle)
-            self._counts(Detail.INACTIVE_DISCARDS, record.cycle)
+            reason = Discard(TxDiscard.reason.read(record))
+            if reason in _DISCARDS:
+                self._counts(_DISCARDS[reason], record.cycle)
 
     def icrc_wrong(self, seen: int) -> None:
         """A packet that came by this port ended in the agent, and its ICRC was wrong."""

@@ -4,6 +4,7 @@ import pytest
 
 from tests.verbs.ends import End, bring_up, connected, make_end, wire_between
 from verbs.address import AddressVector, GlobalRoute
+from verbs.aeth import ack_timeout_cycles, rnr_timer_cycles
 from verbs.states import QpType
 from verbs.work import ReceiveRequest, ScatterGather, SendOpcode, SendRequest
 from wire.packet import parse
@@ -69,6 +70,29 @@ def test_an_adapter_wants_to_be_asked_at_once_or_when_a_timer_runs_out_or_never(
     a.adapter.receive(b.adapter.poll(20).data, 30)
     assert a.adapter.poll(30) is None
     assert a.adapter.wake is None
+
+
+def test_an_adapter_is_due_from_the_cycle_on_in_which_its_first_timer_ends_be_it_put_off_or_moved_earlier() -> None:
+    a, b = connected(timeout=8, min_rnr_timer=1)
+    time_out, rnr = ack_timeout_cycles(8, 4), rnr_timer_cycles(1, 4)
+    assert time_out is not None
+
+    def is_due_from(cycle: int) -> bool:
+        return not a.adapter.is_due(cycle - 1) and a.adapter.is_due(cycle)
+
+    a.send(0, 8)
+    assert a.adapter.is_due(0)
+    sent = a.adapter.poll(0)
+    assert a.adapter.poll(0) is None
+    assert is_due_from(time_out)
+    b.adapter.receive(sent.data, 10)
+    a.adapter.receive(b.adapter.poll(10).data, 20)
+    assert a.adapter.is_due(20)
+    assert a.adapter.poll(20) is None, "it waits for the receiver"
+    assert is_due_from(20 + rnr)
+    assert a.adapter.poll(20 + rnr).data == sent.data
+    assert a.adapter.poll(20 + rnr) is None
+    assert is_due_from(20 + rnr + time_out)
 
 
 def test_a_time_out_comes_while_others_keep_the_port_busy_too() -> None:

@@ -167,13 +167,31 @@ def test_only_the_last_packet_of_a_solicited_message_is_solicited() -> None:
     assert told == [2]
 
 
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("imm", 32),
+        ("remote_va", 64),
+        ("r_key", 32),
+        ("compare_add", 64),
+        ("swap", 64),
+        ("remote_qp", 24),
+        ("remote_q_key", 32),
+        ("xrc_srq", 24),
+    ],
+)
+def test_what_goes_into_headers_has_to_fit_them(name: str, width: int) -> None:
+    SendRequest(0, SendOpcode.SEND, **{name: (1 << width) - 1})
+    for value in (1 << width, -1):
+        with pytest.raises(ValueError, match=f"work request: {name} .* does not fit {width} bits"):
+            SendRequest(0, SendOpcode.SEND, **{name: value})
+
+
 def test_what_a_send_queue_does_not_take_is_refused_when_it_is_posted() -> None:
     a, b = connected()
     key = a.region.key
     with pytest.raises(PostError, match=r"2147483649 bytes, allowed up to 2147483648"):
         a.qp.post_send(SendRequest(0, SendOpcode.SEND, [ScatterGather(0, MAX_MESSAGE_BYTES + 1, key)]))
-    with pytest.raises(ValueError, match="remote_qp 0x1000000 does not fit 24 bits"):
-        SendRequest(0, SendOpcode.SEND, remote_qp=1 << 24)
     with pytest.raises(PostError, match="17 pieces, allowed up to 16"):
         a.qp.post_send(SendRequest(0, SendOpcode.SEND, [a.piece(0, 1)] * 17))
     with pytest.raises(PostError, match="4 bytes, allowed 8"):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cosim.engines.base import WavesUnsupported
+from cosim.engines.base import RunOptions, WavesUnsupported
+from cosim.engines.model import simulate
 from cosim.engines.simulation import run
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from tests.cosim.engines.echo_engines import random_spec
@@ -31,3 +32,11 @@ def test_records_that_nobody_reads_are_left_out_and_what_is_delivered_is_the_sam
     assert len(part) < len(whole) / 2
     assert [one for one in part if one.kind == Kind.STATE] == [one for one in whole if one.kind == Kind.STATE] != []
     assert delivered == all_delivered != []
+
+
+def test_it_is_told_how_far_a_run_is_however_few_of_its_records_are_read(tmp_path: Path) -> None:
+    spec, told = check_experiment(CheckOptions(ports=4, cycles=20_000, sim="model")).spec(), list[int]()
+    assert list(simulate(spec, RunOptions(tmp_path, kinds=set(), progress=told.append))) == []
+    assert told == sorted(told)
+    assert told[-1] == 20_000
+    assert len(told) > 2

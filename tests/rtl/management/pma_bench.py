@@ -33,10 +33,10 @@ COUNTER_ACCESSES = {
     2: ((Counter.RCV_ERRORS, 3), (Counter.RCV_REMOTE_PHYSICAL_ERRORS, 4)),
     3: ((Counter.RCV_SWITCH_RELAY_ERRORS, 5), (Counter.XMIT_DISCARDS, 6)),
     4: (
-        (Counter.LOCAL_LINK_INTEGRITY_ERRORS, 9),
-        (Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, 10),
         (Counter.XMIT_CONSTRAINT_ERRORS, 7),
         (Counter.RCV_CONSTRAINT_ERRORS, 8),
+        (Counter.LOCAL_LINK_INTEGRITY_ERRORS, 9),
+        (Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, 10),
     ),
     5: ((Counter.VL15_DROPPED, 11),),
     6: ((Counter.XMIT_DATA, 12),),
