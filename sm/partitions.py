@@ -106,6 +106,11 @@ class PortPartitions:
         """The port's P_Keys, in the order in which they are given out."""
         return [base | FULL_MEMBER * self.is_full[base] for base in in_opensm_order(self.is_full)]
 
+    def within(self, room: int) -> PortPartitions:
+        """As many of them as there is room for: that with index 0, the default partition, and others in their order."""
+        order = sorted(in_opensm_order(self.is_full), key=lambda base: (base != self.first, base != DEFAULT_PARTITION))
+        return PortPartitions({base: self.is_full[base] for base in order[:room]}, self.first)
+
 
 def partitions_of_ports(partitions: Partitions, found: Findings) -> dict[End, PortPartitions]:
     """The partitions of each end port that takes part."""

@@ -5,6 +5,7 @@ from sm.partitions import (
     EndPorts,
     Membership,
     Partitions,
+    PortPartitions,
     by_partition,
     in_opensm_order,
     partitions_of_ports,
@@ -66,6 +67,17 @@ def test_p_keys_go_by_their_lower_byte_first():
         0x0102,
         0x7FFF,
     ]
+
+
+def test_where_there_is_no_room_for_all_the_first_and_the_default_partition_are_the_last_to_go():
+    of_port = PortPartitions({DEFAULT_PARTITION: True, 5: False, 6: True, 7: True}, first=7)
+    assert [of_port.within(room).p_keys for room in (0, 1, 2, 3)] == [
+        [],
+        [0x8007],
+        [0x8007, 0xFFFF],
+        [5, 0x8007, 0xFFFF],
+    ]
+    assert of_port.within(4) == of_port
 
 
 def test_two_ports_hear_each_other_in_partitions_of_which_one_at_least_is_a_full_member():
