@@ -18,6 +18,7 @@ from sm.partitions import (
     Enforcement,
     PartitionError,
     PortPartitions,
+    enforced,
     partitions_of_ports,
 )
 from sm.programming import Programmed
@@ -78,7 +79,7 @@ async def learn_p_keys(
         if len(of_port.is_full) > room:
             tell(NotEnforced(far, len(of_port.is_full), room))
         else:
-            held = programmed.p_keys.get(far, given.get(far, ())) if _is_checking(found, far) else ()
+            held = programmed.p_keys.get(far, given.get(far, ())) if enforced(found.ports[far]) else ()
             wanted[far] = _beside(wanted[end], room, held)
     given |= wanted
     return wanted
@@ -190,11 +191,6 @@ def _facing(found: Findings, end: End, settings: SubnetSettings) -> End | None:
         return None
     switch = found.switches.get(far.guid)
     return far if switch is not None and switch.partition_enforcement_cap else None
-
-
-def _is_checking(found: Findings, end: End) -> bool:
-    info = found.ports[end]
-    return bool(info.partition_enforcement_inbound or info.partition_enforcement_outbound)
 
 
 def _named(found: Findings, end: End) -> int:
