@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sm.discovery import Findings
-from sm.partitions import FULL_MEMBER, Enforcement, Partitions, partitions_of_ports
+from sm.partitions import FULL_MEMBER, Enforcement, Partitions, enforced, partitions_of_ports
 from sm.settings import SubnetSettings
 from sm.subnet import MANAGEMENT_PORT, End
-from wire.layout import Record
 
 __all__ = ["partition_lines", "partition_settings_json", "partitions_json"]
 
@@ -24,7 +23,7 @@ def partition_lines(settings: SubnetSettings, found: Findings) -> Iterator[tuple
         counts = [f"{len(some)} {what}" for some, what in ((full, "full"), (limited, "limited")) if some]
         yield f"  0x{p_key:04x} {settings.partitions.names[p_key]}", ", ".join(counts)
     ports = [found.ports[end] for end in _switch_ports_at_hosts(found)]
-    yield "ports that check P_Keys", f"{sum(_checked(info) > 0 for info in ports)} of {len(ports)} of switches at hosts"
+    yield "ports that check P_Keys", f"{sum(enforced(info) > 0 for info in ports)} of {len(ports)} of switches at hosts"
     absent = _absent(settings.partitions, found)
     if absent:
         yield "PortGUIDs of nobody", ", ".join(absent)
@@ -43,7 +42,7 @@ def partitions_json(settings: SubnetSettings, found: Findings | None) -> dict[st
         "checks": [
             {"guid": f"0x{end.guid:016x}", "port": end.port, "in": Enforcement.IN in how, "out": Enforcement.OUT in how}
             for end in _switch_ports_at_hosts(found)
-            if (how := _checked(found.ports[end]))
+            if (how := enforced(found.ports[end]))
         ],
         "port_guids_of_nobody": _absent(settings.partitions, found),
     }
@@ -80,12 +79,6 @@ def _switch_ports_at_hosts(found: Findings) -> list[End]:
         for end, _port in found.subnet.reachable_end_ports
         if end.port != MANAGEMENT_PORT and (far := found.subnet.peer(end)) is not None and far.guid in found.switches
     ]
-
-
-def _checked(info: Record) -> Enforcement:
-    return Enforcement(
-        Enforcement.IN * info.partition_enforcement_inbound | Enforcement.OUT * info.partition_enforcement_outbound
-    )
 
 
 def _absent(partitions: Partitions, found: Findings) -> list[str]:

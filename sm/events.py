@@ -28,6 +28,7 @@ __all__ = [
     "NodeLeftOut",
     "NodeLost",
     "NotEnforced",
+    "PKeysLeftOut",
     "PKeysWritten",
     "PortStateSet",
     "PortStuck",
@@ -186,6 +187,19 @@ class PKeysWritten(Event):
 
     def __str__(self) -> str:
         return f"port {self.end}: wrote P_Keys {', '.join(f'0x{key:04x}' for key in self.p_keys)}"
+
+
+@dataclass(frozen=True)
+class PKeysLeftOut(Event):
+    """An end port that has no room for all of its P_Keys, and so goes without the last of them."""
+
+    end: End
+    p_keys: tuple[int, ...]
+    room: int
+
+    def __str__(self) -> str:
+        keys = ", ".join(f"0x{key:04x}" for key in self.p_keys)
+        return f"port {self.end} goes without P_Keys {keys}: its table has room for {self.room}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from sm.discovery import Findings
-from sm.events import NotEnforced, PKeysWritten, SetRefused, Tell, Unsettled
+from sm.events import NotEnforced, PKeysLeftOut, PKeysWritten, SetRefused, Tell, Unsettled
 from sm.mad_client import RefusedError, SmpError
 from sm.partitions import (
     FULL_MEMBER,
@@ -18,6 +18,7 @@ from sm.partitions import (
     Enforcement,
     PartitionError,
     PortPartitions,
+    enforced,
     partitions_of_ports,
 )
 from sm.programming import Programmed
@@ -44,7 +45,7 @@ async def learn_p_keys(
     known of its tables, and they are written.
 
     Raises:
-        PartitionError: more P_Keys than an end port has room for.
+        PartitionError: in the first sweep, more P_Keys than an end port has room for.
     """
     if settings.partitions is None:
         return {}
@@ -61,18 +62,25 @@ async def learn_p_keys(
 
     await gather([read(end) for end in (*partitions, *facing.values())])
     wanted = {}
-    for end, of_port in partitions.items():
-        _check_room(found, end, of_port)
-        wanted[end] = arranged(of_port, programmed.p_keys.get(end, ()), given.get(end, ()))
+    for end, all_of_port in partitions.items():
+        room = max(1, min(found.infos[end].partition_cap, _ENTRIES))
+        of_port = all_of_port.within(room)
+        if of_port != all_of_port:
+            if not given:
+                raise _no_room(found, end, len(all_of_port.is_full), room)
+            # All was well before the port came: traffic goes on.
+            left_out = [key for key in all_of_port.p_keys if key not in of_port.p_keys]
+            tell(PKeysLeftOut(end, tuple(left_out), room))
+        wanted[end] = arranged(of_port, room, programmed.p_keys.get(end, ()), given.get(end, ()))
         far = facing.get(end)
         if far is None:
             continue
         room = min(found.switches[far.guid].partition_enforcement_cap, _ENTRIES)
-        if len(of_port.p_keys) > room:
-            tell(NotEnforced(far, len(of_port.p_keys), room))
+        if len(of_port.is_full) > room:
+            tell(NotEnforced(far, len(of_port.is_full), room))
         else:
-            held = programmed.p_keys.get(far, given.get(far, ())) if _is_checking(found, far) else ()
-            wanted[far] = _beside(wanted[end], held)
+            held = programmed.p_keys.get(far, given.get(far, ())) if enforced(found.ports[far]) else ()
+            wanted[far] = _beside(wanted[end], room, held)
     given |= wanted
     return wanted
 
@@ -120,34 +128,35 @@ def checks(
     return result
 
 
-def arranged(partitions: PortPartitions, held: Sequence[int], before: Sequence[int] = ()) -> PKeyTable:
+def arranged(partitions: PortPartitions, room: int, held: Sequence[int], before: Sequence[int] = ()) -> PKeyTable:
     """An end port's table, arranged as OpenSM does: its P_Keys stay where they are in a table that it holds.
 
     Others go where they were in the one that it had `before`, or else behind all others, and where there is no room
-    in between. Index 0 is of one of them and of none else.
+    in between. The port has `room` for so many, which are no fewer than its P_Keys. Index 0 is of one of them; another
+    gets it only where there is no room elsewhere.
     """
-    table = [0] * _ENTRIES
+    table = [0] * room
     table[0] = next((key for key in partitions.p_keys if key & P_KEY_BASE == partitions.first), 0)
     left = [key for key in partitions.p_keys if key & P_KEY_BASE != partitions.first]
-    for places in (_places(held), _places(before)):
+    for places in (_places(held[:room]), _places(before[:room])):
         for key in left:
             index = places.get(key & P_KEY_BASE, 0)
             if index and not table[index]:
                 table[index] = key
         left = [key for key in left if key not in table]
     for key in left:
-        behind = 1 + max((index for index in range(1, _ENTRIES) if table[index]), default=0)
-        table[behind if behind < _ENTRIES else table.index(0, 1)] = key
-    return tuple(table)
+        behind = 1 + max((index for index in range(1, room) if table[index]), default=0)
+        table[behind if behind < room else next(index for index in (*range(1, room), 0) if not table[index])] = key
+    return _block(table)
 
 
-def _beside(table: PKeyTable, held: Sequence[int]) -> PKeyTable:
+def _beside(table: PKeyTable, room: int, held: Sequence[int]) -> PKeyTable:
     """The table of a switch port: that of the end port behind it without gaps, as OpenSM has it.
 
-    What the port holds of it stays where it is.
+    What the port holds of it stays where it is. The port has `room` for so many, which are no fewer than there are.
     """
-    places = _places(held)
-    result = [0] * _ENTRIES
+    places = _places(held[:room])
+    result = [0] * room
     left = []
     for key in filter(None, table):
         index = places.get(key & P_KEY_BASE)
@@ -157,7 +166,12 @@ def _beside(table: PKeyTable, held: Sequence[int]) -> PKeyTable:
             result[index] = key
     for key in left:
         result[result.index(0)] = key
-    return tuple(result)
+    return _block(result)
+
+
+def _block(entries: Sequence[int]) -> PKeyTable:
+    """Block 0 with these first entries."""
+    return (*entries, *[0] * (_ENTRIES - len(entries)))
 
 
 def _places(table: Iterable[int]) -> dict[int, int]:
@@ -179,20 +193,11 @@ def _facing(found: Findings, end: End, settings: SubnetSettings) -> End | None:
     return far if switch is not None and switch.partition_enforcement_cap else None
 
 
-def _is_checking(found: Findings, end: End) -> bool:
-    info = found.ports[end]
-    return bool(info.partition_enforcement_inbound or info.partition_enforcement_outbound)
-
-
 def _named(found: Findings, end: End) -> int:
     """The port as the attribute's modifier names it."""
     return end.port if found.subnet.nodes[end.guid].is_switch else 0
 
 
-def _check_room(found: Findings, end: End, partitions: PortPartitions) -> None:
-    room = min(found.infos[end].partition_cap, _ENTRIES)
-    if len(partitions.is_full) > room:
-        guid = found.subnet.nodes[end.guid].end_ports[end.port].guid
-        raise PartitionError(
-            f"port 0x{guid:016x} is in {len(partitions.is_full)} partitions, and its P_Key table has room for {room}"
-        )
+def _no_room(found: Findings, end: End, partitions: int, room: int) -> PartitionError:
+    guid = found.subnet.nodes[end.guid].end_ports[end.port].guid
+    return PartitionError(f"port 0x{guid:016x} is in {partitions} partitions, and its P_Key table has room for {room}")

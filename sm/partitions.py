@@ -11,6 +11,7 @@ from sm.discovery import Findings
 from sm.errors import ManagerError
 from sm.subnet import End
 from wire.codes import P_KEY_DEFAULT
+from wire.layout import Record
 from wire.node_info import NodeType
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Partitions",
     "PortPartitions",
     "by_partition",
+    "enforced",
     "in_opensm_order",
     "partitions_of_ports",
     "share_partition",
@@ -49,6 +51,13 @@ class Enforcement(IntFlag):
     IN = 1
     OUT = 2
     BOTH = 3
+
+
+def enforced(info: Record) -> Enforcement:
+    """What a switch port checks, as its PortInfo says."""
+    return Enforcement(
+        Enforcement.IN * info.partition_enforcement_inbound | Enforcement.OUT * info.partition_enforcement_outbound
+    )
 
 
 class EndPorts(Enum):
@@ -105,6 +114,11 @@ class PortPartitions:
     def p_keys(self) -> list[int]:
         """The port's P_Keys, in the order in which they are given out."""
         return [base | FULL_MEMBER * self.is_full[base] for base in in_opensm_order(self.is_full)]
+
+    def within(self, room: int) -> PortPartitions:
+        """As many of them as there is room for: that with index 0, the default partition, and others in their order."""
+        order = sorted(in_opensm_order(self.is_full), key=lambda base: (base != self.first, base != DEFAULT_PARTITION))
+        return PortPartitions({base: self.is_full[base] for base in order[:room]}, self.first)
 
 
 def partitions_of_ports(partitions: Partitions, found: Findings) -> dict[End, PortPartitions]:

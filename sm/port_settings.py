@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from sm.discovery import Findings
 from sm.errors import RoutingError
@@ -20,7 +19,7 @@ def port_settings(
     found: Findings,
     lids: Mapping[int, LidRange],
     settings: SubnetSettings,
-    checks: Mapping[End, Enforcement] = MappingProxyType({}),
+    checks: Mapping[End, Enforcement],
 ) -> dict[End, dict[str, int]]:
     """The fields of PortInfo to be set, of port 0 of every switch and of both ends of every link.
 

@@ -9,10 +9,11 @@ from sm.mad_client import MadAddress, MadClient
 from sm.sa.paths import PathError, PathFinder
 from sm.sa.records import link_records, matching, node_records, p_key_table_records, port_info_records
 from sm.sa.replies import Replies
-from sm.sa.services import Services
+from sm.sa.services import Services, may_serve
 from sm.sa.subscriptions import Subscriptions
 from sm.sa.view import SubnetView
 from sm.settings import SubnetSettings
+from sm.subnet import End
 from wire.layout import Record
 from wire.mad import CLASS_PORT_INFO, CLASS_VERSION, MadStatus, pack_data
 from wire.notice import NoticeType, ProducerType, TrapNumber, notice
@@ -126,7 +127,7 @@ class SubnetAdministrator:
     def _done(self, request: Record, source: MadAddress, view: SubnetView) -> tuple[list[Record], int]:
         """Does what is asked; the records of the answer, and its status."""
         query = SA_RECORDS[request.attribute_id].unpack(request.pack(), SA_HEADER_BYTES)
-        mask, now = request.component_mask, self._mads.now
+        mask, now, asker = request.component_mask, self._mads.now, view.by_lid.get(source.lid)
         match request.attribute_id, request.method:
             case SaAttribute.CLASS_PORT_INFO, _:
                 versions = {"base_version": CLASS_VERSION, "class_version": SA_CLASS_VERSION}
@@ -134,6 +135,8 @@ class SubnetAdministrator:
             case SaAttribute.INFORM_INFO, _:
                 asked = INFORM_INFO.record(query)
                 return [asked], self._subscriptions.set(asked, source)
+            case SaAttribute.SERVICE_RECORD, SaMethod.SET | SaMethod.DELETE if not may_serve(query, mask, view, asker):
+                return [], SaStatus.REQ_INVALID
             case SaAttribute.SERVICE_RECORD, SaMethod.SET:
                 record, status = self._services.set(SERVICE_RECORD.record(query), mask, now)
                 return [record], status
@@ -143,31 +146,33 @@ class SubnetAdministrator:
             case SaAttribute.PATH_RECORD, method:
                 try:
                     most = {"most": 1} if method == SaMethod.GET else {}
-                    asker = view.by_lid.get(source.lid)
                     return self._paths.find(query, mask, asker, **most) if self._paths else [], MadStatus.OK
                 except PathError as error:
                     return [], error.status
             case SaAttribute.P_KEY_TABLE_RECORD, _ if request.sm_key != self._settings.sm_key:
                 # It is for who is trusted (IBTA vol 1, 15.2.5.11).
                 return [], SaStatus.REQ_INVALID
-        found = self._records(request.attribute_id, view)
+        found = self._records(request.attribute_id, view, asker)
         return matching(found, query, mask, request.attribute_modifier, view), MadStatus.OK
 
-    def _records(self, attribute_id: int, view: SubnetView) -> Iterable[Record]:
-        """All records of an attribute."""
+    def _records(self, attribute_id: int, view: SubnetView, asker: End | None) -> Iterable[Record]:
+        """All records of an attribute that a port may hear of."""
         match attribute_id:
             case SaAttribute.NODE_RECORD:
-                return node_records(view)
+                return node_records(view, asker)
             case SaAttribute.PORT_INFO_RECORD:
-                return port_info_records(view)
+                return port_info_records(view, asker)
             case SaAttribute.LINK_RECORD:
-                return link_records(view)
+                return link_records(view, asker)
             case SaAttribute.P_KEY_TABLE_RECORD:
-                return p_key_table_records(view)
+                return p_key_table_records(view, asker)
             case SaAttribute.SERVICE_RECORD:
-                return self._services.records(self._mads.now)
+                services = self._services.records(self._mads.now)
+                return [service for service in services if view.is_member(asker, service.service_p_key)]
             case SaAttribute.INFORM_INFO_RECORD:
                 return self._subscriptions.records(view)
+            case _ if not view.is_told(asker, view.found.origin):
+                return []
             case _:
                 own = view.lid_range(view.found.origin).first
                 return [SM_INFO_RECORD.record({**self._sm_info(), "sm_key": 0}, endport_lid=own)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sm.partitions import P_KEY_BASE, by_partition, share_partition
+from sm.partitions import P_KEY_BASE
 from sm.sa.records import named
 from sm.sa.view import SubnetView
 from sm.subnet import MANAGEMENT_PORT, End, Speed
@@ -72,8 +72,6 @@ class PathFinder:
         self._ways: dict[tuple[int, int], _Way | None] = {}
         """From switch GUIDs to LIDs."""
         self._links: dict[End, tuple[End, _Way] | None] = {}
-        self._shared: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
-        """P_Keys for packets between ports with two tables."""
 
     def find(self, query: Record, mask: int, asker: End | None, *, most: int = _ALL_PATHS) -> list[Record]:
         """PathRecords that a query of a port means, no more than `most` between two ports.
@@ -87,7 +85,7 @@ class PathFinder:
         if "numb_path" in names:
             most = min(most, query.numb_path)
         sources, destinations = (
-            [end for end in self._ends(query, names, gid, lid) if asker == end or self._p_key(asker, end) is not None]
+            [end for end in self._ends(query, names, gid, lid) if self._view.is_told(asker, end)]
             for gid, lid in (("sgid", "slid"), ("dgid", "dlid"))
         )
         return [
@@ -145,15 +143,11 @@ class PathFinder:
                 packet_life_time_selector=EXACTLY,
             )
 
-    def _p_key(self, source: End | None, destination: End, wanted: int | None = None) -> int | None:
+    def _p_key(self, source: End, destination: End, wanted: int | None = None) -> int | None:
         """By which P_Key a port may send to another, `wanted` if that is given; None if by none."""
-        tables = self._view.p_keys
-        if tables is None:
+        if self._view.p_keys is None:
             return None if wanted is not None and (wanted ^ P_KEY_DEFAULT) & P_KEY_BASE else P_KEY_DEFAULT
-        key = () if source is None else tables.get(source, ()), tables.get(destination, ())
-        if key not in self._shared:
-            self._shared[key] = list(share_partition(*map(by_partition, key)))
-        shared = self._shared[key]
+        shared = self._view.shared_p_keys(source, destination)
         if wanted is None:
             return shared[0] if shared else None
         return wanted if any(not (one ^ wanted) & P_KEY_BASE for one in shared) else None

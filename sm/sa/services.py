@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from sm.sa.records import named
+from sm.sa.view import SubnetView
+from sm.subnet import End
 from wire.codes import P_KEY_DEFAULT
 from wire.layout import Record
 from wire.mad import MadStatus
 from wire.sa import LEASE_INDEFINITE, SERVICE_RECORD, SaStatus
 
-__all__ = ["Services"]
+__all__ = ["Services", "may_serve"]
 
 _MOST: Final = 4096
 _NEEDED: Final = {"service_id", "service_gid"}
@@ -78,6 +80,15 @@ class Services:
         self._services = {
             key: service for key, service in self._services.items() if service.until is None or service.until > now
         }
+
+
+def may_serve(wanted: Record, mask: int, view: SubnetView, asker: End | None) -> bool:
+    """Whether who asks and the port of the ServiceGID are members of the ServiceP_Key's partition, if it is given."""
+    names = named(SERVICE_RECORD, mask)
+    if "service_p_key" not in names:
+        return True
+    ends = [asker, view.of_gid(wanted.service_gid)] if "service_gid" in names else [asker]
+    return all(view.is_member(end, wanted.service_p_key) for end in ends)
 
 
 def _key(record: Record) -> tuple[int, int, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from sm.discovery import Findings
 from sm.lids import LidRange
+from sm.partitions import P_KEY_BASE, by_partition, share_partition
 from sm.routing.routes import Routes
 from sm.settings import SubnetSettings
 from sm.subnet import MANAGEMENT_PORT, End, Subnet
@@ -28,6 +29,10 @@ class SubnetView:
     settings: SubnetSettings
     p_keys: Mapping[End, tuple[int, ...]] | None = None
     """The P_Key tables that are known, if the subnet has partitions."""
+    _shared: dict[tuple[tuple[int, ...], tuple[int, ...]], Sequence[int]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """P_Keys for packets between ports with two tables."""
 
     @property
     def tables(self) -> Mapping[int, bytearray]:
@@ -78,3 +83,30 @@ class SubnetView:
         if gid >> _GUID_BITS != self.settings.gid_prefix:
             return None
         return self.by_guid.get(gid & (1 << _GUID_BITS) - 1)
+
+    def shared_p_keys(self, source: End, destination: End) -> Sequence[int]:
+        """The P_Keys by which a port may send to another, in OpenSM's order, where there are partitions."""
+        tables = self.p_keys or {}
+        key = tables.get(source, ()), tables.get(destination, ())
+        if key not in self._shared:
+            self._shared[key] = tuple(share_partition(*map(by_partition, key)))
+        return self._shared[key]
+
+    def is_told(self, asker: End | None, *ends: End) -> bool:
+        """Whether a port may hear of what all these others are part of: it shares a partition with each of them.
+
+        A port hears of itself, and of ports whose P_Keys nobody has asked for, such as those between switches; so it
+        is in OpenSM. Who is no port of the subnet hears nothing. Without partitions everybody hears everything.
+        """
+        tables = self.p_keys
+        if tables is None:
+            return True
+        return asker is not None and all(
+            end == asker or not {end, asker} <= tables.keys() or self.shared_p_keys(asker, end) for end in ends
+        )
+
+    def is_member(self, end: End | None, p_key: int) -> bool:
+        """Whether a port is a member of a P_Key's partition, full or limited; of that of no P_Key everybody is one."""
+        if self.p_keys is None or not p_key & P_KEY_BASE:
+            return True
+        return end is not None and p_key & P_KEY_BASE in by_partition(self.p_keys.get(end, ()))

@@ -113,6 +113,50 @@ def paths(said: str) -> list[list[str]]:
     return sorted(lines[at : at + 3] for at in range(0, len(lines) - 2, 3))
 
 
+RECORDS = "\n".join(
+    f"echo {host} {kind}; IRONBAND_HOST={host} saquery -t 60000 {kind} 2> errors"
+    for host in ("H1", "H2")
+    for kind in ("NR", "PIR", "LR")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [("A=0x10:0x100001=full,0x200000;", [3, 2]), (FILES["all limited"], [1, 1]), (CLOSED, [3, 3])],
+    ids=["open", "all limited", "closed"],
+)
+def test_records_are_told_to_those_to_whom_opensm_tells_them(tmp_path, text, nodes):
+    (tmp_path / "partitions.conf").write_text(text)
+    options = ("--enforce", "off", "--partitions", "partitions.conf")
+    ours = managed(*options, "star", "--", "sh", "-c", RECORDS, cwd=tmp_path)
+    says = scripted(
+        tmp_path,
+        [],
+        "star",
+        {
+            "opensm": "opensm -Z off -P partitions.conf -d 2 -f opensm.log & echo $! > pid; "
+            "wait_until 'grep -q \"SUBNET UP\" opensm.log'",
+            "records": f"{RECORDS}\nkill $(cat pid)",
+        },
+    )
+    assert records(ours.stdout) == records(says["records"])
+    assert [len(records(ours.stdout)[f"{host} NR"]) for host in ("H1", "H2")] == nodes
+
+
+def records(said: str) -> dict[str, list[list[str]]]:
+    """The ports that each host is told of in each kind of record; a dump's are in no certain order."""
+    told: dict[str, list[list[str]]] = {}
+    for line in said.splitlines():
+        name, _dots, value = line.strip().partition("..")
+        if line.startswith("H"):
+            told[line] = []
+        elif line.endswith("Record dump:"):
+            list(told.values())[-1].append([])
+        elif name in ("lid", "EndPortLid", "PortNum", "FromLID", "FromPort", "ToLID", "ToPort"):
+            list(told.values())[-1][-1].append(value.strip("."))
+    return {kind: sorted(records) for kind, records in told.items()}
+
+
 def test_tables_are_told_to_who_is_trusted(tmp_path):
     (tmp_path / "partitions.conf").write_text("A=0x10:0x100001=full;")
     look = "saquery -t 60000 --smkey 1 PKTR 1 | grep -e LID -e Port -e 0xf; saquery -t 60000 PKTR 1 2>&1 | tail -1"

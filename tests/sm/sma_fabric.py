@@ -398,7 +398,8 @@ class SmaFabric:
                 if which.block or port not in node.ports:
                     return b"", _INVALID
                 if is_set:
-                    node.p_keys[port] = P_KEY_TABLE.unpack(data)
+                    cap = node.switch_info.partition_enforcement_cap if which.port else node.partition_cap
+                    node.p_keys[port] = P_KEY_TABLE.unpack(P_KEY_TABLE.pack(P_KEY_TABLE.unpack(data)[:cap]))
                     self.p_key_writes.append((End(node.node.guid, port), node.p_keys[port]))
                 return P_KEY_TABLE.pack(node.p_keys[port]), 0
         if not node.node.is_switch:

@@ -46,6 +46,10 @@ SMPS = Counter({(MadMethod.GET, SmaAttribute.NODE_INFO): 3, (MadMethod.SET, SmaA
         ),
         (events.PortStateSet(PORT, PortState.ARMED), "port 0x0000000000000030[7] is Armed"),
         (events.PortStuck(PORT, PortState.INITIALIZE), "port 0x0000000000000030[7] stays Initialize"),
+        (
+            events.PKeysLeftOut(HOST, (5, 0x8006), 3),
+            "port 0x0000000000000020[1] goes without P_Keys 0x0005, 0x8006: its table has room for 3",
+        ),
         (events.SetRefused("refused"), "refused"),
         (events.TrapReceived(128, 3), "trap 128 from LID 3"),
     ],

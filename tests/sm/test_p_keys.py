@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sm.events import NodeFound, NodeLost, NotEnforced, PKeysWritten, SetRefused
+from sm.events import NodeFound, NodeLost, NotEnforced, PKeysLeftOut, PKeysWritten, SetRefused
 from sm.mad_client import MadClient
 from sm.p_keys import arranged
 from sm.partitions import DEFAULT_PARTITION, P_KEY_BASE, EndPorts, Enforcement, Membership, PartitionError, Partitions
@@ -53,28 +53,50 @@ def block(*keys):
 
 def test_the_default_partition_is_first_and_others_follow():
     of = Of({0x300: True, 5: False, DEFAULT_PARTITION: False})
-    assert arranged(of, ()) == block(0x7FFF, 0x8300, 5)
+    assert arranged(of, 32, ()) == block(0x7FFF, 0x8300, 5)
 
 
 def test_what_a_port_holds_stays_where_it_is_and_others_go_behind_it():
     of = Of({5: True, 6: True, 7: False, DEFAULT_PARTITION: True})
-    assert arranged(of, block(0xFFFF, 0, 9, 6, 7)) == block(0xFFFF, 0, 0, 0x8006, 7, 0x8005)
-    assert arranged(of, block(6, 0xFFFF, 0x8006)) == block(0xFFFF, 0, 0x8006, 0x8005, 7), "the full member's, of two"
+    assert arranged(of, 32, block(0xFFFF, 0, 9, 6, 7)) == block(0xFFFF, 0, 0, 0x8006, 7, 0x8005)
+    assert arranged(of, 32, block(6, 0xFFFF, 0x8006)) == block(0xFFFF, 0, 0x8006, 0x8005, 7), (
+        "the full member's, of two"
+    )
 
 
 def test_what_a_port_has_lost_goes_where_it_was():
     of = Of({5: True, 6: True, DEFAULT_PARTITION: True})
-    assert arranged(of, block(0xFFFF), block(0xFFFF, 0, 0x8006, 0, 0x8005)) == block(0xFFFF, 0, 0x8006, 0, 0x8005)
+    assert arranged(of, 32, block(0xFFFF), block(0xFFFF, 0, 0x8006, 0, 0x8005)) == block(0xFFFF, 0, 0x8006, 0, 0x8005)
 
 
 def test_gaps_are_filled_where_there_is_no_room_behind():
     of = Of({5: True, 6: True, DEFAULT_PARTITION: True})
-    assert arranged(of, (0xFFFF, *[0] * 30, 6)) == (0xFFFF, 0x8005, *[0] * 29, 0x8006)
+    assert arranged(of, 32, (0xFFFF, *[0] * 30, 6)) == (0xFFFF, 0x8005, *[0] * 29, 0x8006)
 
 
 def test_another_partition_may_have_index_0():
     of = Of({5: True, 6: False, DEFAULT_PARTITION: True}, first=5)
-    assert arranged(of, block(0xFFFF)) == block(0x8005, 6, 0xFFFF)
+    assert arranged(of, 32, block(0xFFFF)) == block(0x8005, 6, 0xFFFF)
+
+
+@pytest.mark.parametrize("room", [1, 2, 16])
+def test_no_p_key_goes_where_the_port_has_no_entry(room):
+    of = Of({DEFAULT_PARTITION: True} | dict.fromkeys(range(1, room), True))
+    keys = {0xFFFF, *(0x8000 | key for key in range(1, room))}
+    at_the_end = tuple(0x8001 if index == room - 1 else 0 for index in range(32))
+    for held in ((), at_the_end, block(0xFFFF, *[0] * (room - 1), 0x8001), block(*range(1, 32))):
+        for table in (arranged(of, room, held), arranged(of, room, (), held)):
+            assert set(table[:room]) == keys
+            assert not any(table[room:])
+
+
+def test_a_p_key_after_one_at_the_last_index_goes_into_a_gap():
+    of = Of({5: True, 6: True, DEFAULT_PARTITION: True})
+    assert arranged(of, 16, block(0xFFFF, *[0] * 14, 0x8005)) == block(0xFFFF, 0x8006, *[0] * 13, 0x8005)
+
+
+def test_index_0_is_used_where_all_others_are():
+    assert arranged(Of({5: True, 6: True}), 2, ()) == block(0x8006, 0x8005)
 
 
 # What is written.
@@ -165,6 +187,76 @@ def test_more_p_keys_than_an_end_port_has_room_for_are_an_error_that_names_it():
     name = f"0x{HOST_GUID + 5:016x}"
     assert str(error.value) == f"port {name} is in 33 partitions, and its P_Key table has room for 32"
     assert table(Managed(star(), settings(*said[1:])).bring_up(), SECOND)[31] == 0x8020
+
+
+@pytest.mark.parametrize("cap", [1, 2, 16])
+def test_ports_and_switch_ports_with_small_tables_have_all_their_p_keys_in_them(cap):
+    others = [(key, EndPorts.ALL, True) for key in range(1, cap)]
+    up = Managed(star(), settings(*others))
+    switch = up.fabric.nodes[SWITCH_GUID]
+    switch.switch_info = switch.switch_info.replace(partition_enforcement_cap=cap)
+    at_the_end = block(*[0] * (cap - 1), 0xFFFF if cap == 1 else 0x8001)
+    for node in up.fabric.nodes.values():
+        node.partition_cap = cap
+    up.fabric.nodes[SECOND.guid].p_keys[1] = switch.p_keys[2] = at_the_end
+    switch.change(2, partition_enforcement_inbound=1)
+    up.bring_up()
+    for end in (FIRST, SECOND, SWITCH, AT_FIRST, AT_SECOND):
+        assert set(table(up, end)) == {0xFFFF, *(0x8000 | key for key in range(1, cap))}
+        assert len(table(up, end)) == cap
+    assert table(up, AT_SECOND)[-1] == at_the_end[cap - 1], "it is checked by, and not moved"
+    assert checked(up, AT_FIRST) == checked(up, AT_SECOND) == (1, 1)
+    up.check()
+
+
+@pytest.mark.parametrize("cap", [1, 2, 16])
+def test_what_a_port_tells_of_entries_that_it_does_not_have_says_nothing(cap):
+    up = Managed(star(), settings(*((key, EndPorts.ALL, True) for key in range(1, cap))))
+    switch = up.fabric.nodes[SWITCH_GUID]
+    switch.switch_info = switch.switch_info.replace(partition_enforcement_cap=cap)
+    up.fabric.nodes[SECOND.guid].partition_cap = cap
+    up.fabric.nodes[SECOND.guid].p_keys[1] = switch.p_keys[2] = block(*[0] * cap, 0xFFFF, *range(0x8001, 0x8000 + cap))
+    switch.change(2, partition_enforcement_inbound=1)
+    up.bring_up()
+    for end in (SECOND, AT_SECOND):
+        assert set(table(up, end)) == {0xFFFF, *(0x8000 | key for key in range(1, cap))}
+        assert len(table(up, end)) == cap
+
+
+THIRD, AT_THIRD = End(HOST_GUID + 8, 1), End(SWITCH_GUID, 3)
+
+
+def without_third(*said):
+    """A star of three, of which the third is away; it is in these partitions."""
+    up = Managed(star(3), settings(*((key, HOST_GUID + 9, True) for key in said)))
+    up.fabric.cut(AT_THIRD)
+    return up.bring_up()
+
+
+def third_comes(up, cap):
+    up.fabric.add(THIRD.guid)
+    up.fabric.nodes[THIRD.guid].partition_cap = cap
+    up.fabric.join(THIRD, AT_THIRD)
+    up.after(NodeFound)
+
+
+def test_a_port_that_comes_later_without_room_for_its_p_keys_goes_without_the_last():
+    up = without_third(5, 6, 7)
+    third_comes(up, 3)
+    assert table(up, THIRD) == table(up, AT_THIRD) == [0xFFFF, 0x8005, 0x8006]
+    assert checked(up, AT_THIRD) == (1, 1)
+    (told,) = up.told(PKeysLeftOut)
+    assert str(told) == f"port {THIRD} goes without P_Keys 0x8007: its table has room for 3"
+    up.check()
+
+
+@pytest.mark.parametrize("cap", [1, 0])
+def test_a_port_with_room_for_one_p_key_has_that_of_the_default_partition_even_if_it_says_for_none(cap):
+    up = without_third(5)
+    third_comes(up, cap)
+    assert table(up, THIRD) == [0xFFFF]
+    assert len(up.told(PKeysLeftOut)) == 1
+    up.check()
 
 
 def test_a_table_that_is_refused_is_told_and_its_port_checks_nothing():

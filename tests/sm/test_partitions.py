@@ -3,9 +3,12 @@
 from sm.partitions import (
     DEFAULT_PARTITION,
     EndPorts,
+    Enforcement,
     Membership,
     Partitions,
+    PortPartitions,
     by_partition,
+    enforced,
     in_opensm_order,
     partitions_of_ports,
     share_partition,
@@ -14,6 +17,7 @@ from sm.subnet import MANAGEMENT_PORT, End
 from tests.sm.subnets import HOST_GUID, SWITCH_GUID, star
 from tests.sm.test_programming import Bench
 from wire.node_info import NodeType
+from wire.port_info import PORT_INFO
 
 FIRST, SECOND, SWITCH = End(HOST_GUID, 1), End(HOST_GUID + 4, 1), End(SWITCH_GUID, MANAGEMENT_PORT)
 
@@ -65,6 +69,31 @@ def test_p_keys_go_by_their_lower_byte_first():
         0x0201,
         0x0102,
         0x7FFF,
+    ]
+
+
+def test_where_there_is_no_room_for_all_the_first_and_the_default_partition_are_the_last_to_go():
+    of_port = PortPartitions({DEFAULT_PARTITION: True, 5: False, 6: True, 7: True}, first=7)
+    assert [of_port.within(room).p_keys for room in (0, 1, 2, 3)] == [
+        [],
+        [0x8007],
+        [0x8007, 0xFFFF],
+        [5, 0x8007, 0xFFFF],
+    ]
+    assert of_port.within(4) == of_port
+
+
+def test_port_info_says_what_a_port_enforces():
+    def of(inbound, outbound):
+        return enforced(
+            PORT_INFO.record(partition_enforcement_inbound=inbound, partition_enforcement_outbound=outbound)
+        )
+
+    assert [of(0, 0), of(1, 0), of(0, 1), of(1, 1)] == [
+        Enforcement.OFF,
+        Enforcement.IN,
+        Enforcement.OUT,
+        Enforcement.BOTH,
     ]
 
 

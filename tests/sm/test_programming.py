@@ -215,7 +215,7 @@ def test_both_ends_of_a_link_have_the_mtu_that_both_can():
         fabric.nodes[HOST_GUID].change(1, mtu_cap=MTU.MTU_512)
 
     bench = Bench(star(), prepare=prepare, mtu=MTU.MTU_4096)
-    wanted = port_settings(bench.found, assign_lids(bench.found.subnet), SubnetSettings(max_mtu=MTU.MTU_2048))
+    wanted = port_settings(bench.found, assign_lids(bench.found.subnet), SubnetSettings(max_mtu=MTU.MTU_2048), {})
     mtus = {end: values["neighbor_mtu"] for end, values in wanted.items() if end.port}
     assert mtus[End(HOST_GUID, 1)] == mtus[End(SWITCH_GUID, 1)] == MTU.MTU_512
     assert mtus[End(HOST_GUID + 4, 1)] == mtus[End(SWITCH_GUID, 2)] == MTU.MTU_2048
@@ -224,7 +224,7 @@ def test_both_ends_of_a_link_have_the_mtu_that_both_can():
 def test_end_ports_have_lids_and_switch_ports_lives():
     bench = Bench(fat_tree(2, 1, hosts=1))
     lids = assign_lids(bench.found.subnet, lmc=1)
-    wanted = port_settings(bench.found, lids, SubnetSettings(lmc=1))
+    wanted = port_settings(bench.found, lids, SubnetSettings(lmc=1), {})
     leaf, spine = SWITCH_GUID, SWITCH_GUID + 2
     host = wanted[End(HOST_GUID + 4, 1)]
     assert (host["lid"], host["lmc"], host["master_sm_lid"]) == (
@@ -243,7 +243,7 @@ def test_end_ports_have_lids_and_switch_ports_lives():
 
 def test_the_ends_of_a_link_come_one_after_the_other():
     bench = Bench(fat_tree(4, 2, hosts=2))
-    wanted = port_settings(bench.found, assign_lids(bench.found.subnet), SubnetSettings())
+    wanted = port_settings(bench.found, assign_lids(bench.found.subnet), SubnetSettings(), {})
     ends = [end for end in wanted if end.port]
     assert [bench.found.subnet.peer(end) for end in ends[::2]] == ends[1::2]
 

@@ -69,6 +69,6 @@ def test_vls_are_modulo_those_in_use_and_what_there_is_no_room_for_is_left_out()
 def test_the_limit_of_high_priority_is_a_field_of_portinfo():
     for entries, expected in ((8, {7}), (0, {None})):
         made = bench(entries)
-        wanted = port_settings(made.found, assign_lids(made.found.subnet, 0, {}), made.settings)
+        wanted = port_settings(made.found, assign_lids(made.found.subnet, 0, {}), made.settings, {})
         linked = [values for end, values in wanted.items() if made.found.subnet.peer(end) is not None]
         assert {values.get("vl_high_limit") for values in linked} == expected

@@ -6,7 +6,7 @@ from sm.partitions import DEFAULT_PARTITION, EndPorts, Membership, Partitions
 from sm.settings import SubnetSettings
 from tests.sm.managed import Managed
 from tests.sm.sa_client import SaClient
-from tests.sm.subnets import parallel_pair, star
+from tests.sm.subnets import HOST_GUID, parallel_pair, star
 from wire.codes import PortState
 from wire.mad import MadStatus
 from wire.node_info import NodeType
@@ -144,3 +144,51 @@ def test_p_key_tables_are_told_to_who_knows_the_sm_key():
     assert len(found) == 5
     assert {one.port_num for one in client.ask(TABLE, P_KEYS, endport_lid=2, block_num=0).records} == {0, 1, 2}
     assert client.ask(TABLE, P_KEYS, endport_lid=2, block_num=1).records == []
+
+
+# Partitions.
+
+
+@pytest.fixture(scope="module")
+def parted() -> Managed:
+    """All are limited members of the default partition, and that at LID 1, where the Subnet Manager is, a full one;
+    LIDs 3 and 4 are full members of another. The switch has LID 2."""
+    memberships = [Membership(DEFAULT_PARTITION, who, who is EndPorts.SELF) for who in (EndPorts.ALL, EndPorts.SELF)]
+    memberships += [Membership(5, HOST_GUID + guid, True) for guid in (5, 9)]
+    return Managed(star(4), SubnetSettings(partitions=Partitions(tuple(memberships)))).bring_up()
+
+
+@pytest.mark.parametrize(
+    ("asker", "told"), [(1, {1, 2, 3, 4, 5}), (2, {1, 2}), (3, {1, 3, 4}), (5, {1, 5}), (9, set())]
+)
+def test_who_shares_no_partition_with_a_port_hears_nothing_of_it(parted, asker, told):
+    client = SaClient(parted, asker)
+    client.sm_key = SubnetSettings().sm_key
+    assert {one.endport_lid for one in client.ask(TABLE, NODE).records} == told
+    ports = client.ask(TABLE, PORT).records
+    assert {one.endport_lid for one in ports if one.endport_lid != 2} == told - {2}
+    assert (2 in told) == any((one.endport_lid, one.port_num) == (2, 0) for one in ports)
+    assert {one.endport_lid for one in client.ask(TABLE, P_KEYS).records if one.endport_lid != 2} == told - {2}
+    assert len(client.ask(TABLE, SM_INFO).records) == len({1} & told)
+
+
+def test_a_switch_port_has_the_partitions_of_the_end_port_behind_it_and_others_are_no_secret(parted):
+    ports = {one.port_num for one in SaClient(parted, 5).ask(TABLE, PORT, endport_lid=2).records}
+    assert ports == {1, 5, 6, 7, 8}, "not 4, at which it is itself, for both are limited members"
+
+
+def test_a_link_is_told_where_both_its_ends_and_who_asks_share_partitions_two_by_two(parted):
+    def links(asker):
+        return {(one.from_lid, one.to_lid) for one in SaClient(parted, asker).ask(TABLE, LINK).records}
+
+    of_all = {(1, 2), (2, 1), (3, 2), (2, 3), (4, 2), (2, 4)}
+    assert links(1) == links(3) == of_all, "that at LID 5 is of two limited members"
+    assert links(5) == {(1, 2), (2, 1)}
+
+
+def test_links_between_switches_are_told_to_all_and_without_partitions_everything_is():
+    limited = Partitions((Membership(DEFAULT_PARTITION, EndPorts.ALL, False),))
+    client = SaClient(Managed(parallel_pair(hosts=1), SubnetSettings(partitions=limited)).bring_up(), 1)
+    assert len(client.ask(TABLE, LINK).records) == 2 * 2
+    client = SaClient(Managed(parallel_pair(hosts=1)).bring_up(), 99)
+    assert len(client.ask(TABLE, LINK).records) == 2 * 4

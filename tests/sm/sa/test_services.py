@@ -2,9 +2,11 @@
 
 import pytest
 
+from sm.partitions import DEFAULT_PARTITION, EndPorts, Membership, Partitions
+from sm.settings import SubnetSettings
 from tests.sm.managed import Managed
 from tests.sm.sa_client import SaClient
-from tests.sm.subnets import star
+from tests.sm.subnets import HOST_GUID, star
 from wire.mad import MadStatus
 from wire.sa import LEASE_INDEFINITE, SaAttribute, SaMethod, SaStatus
 
@@ -53,3 +55,43 @@ def test_only_who_has_the_key_changes_or_ends_a_service_and_nobody_is_told_it(cl
 
 def test_a_service_has_an_id_and_a_gid(client):
     assert client.ask(SaMethod.SET, SERVICE, service_id=7).status == SaStatus.REQ_INSUFFICIENT_COMPONENTS
+
+
+A = 5
+OF_A = {"service_id": 7, "service_p_key": 0x8000 | A}
+
+
+@pytest.fixture
+def parted() -> Managed:
+    """Those at LIDs 3 and 4 are members of A."""
+    memberships = Membership(DEFAULT_PARTITION, EndPorts.ALL, True), Membership(A, HOST_GUID + 5, True)
+    settings = SubnetSettings(partitions=Partitions((*memberships, Membership(A, HOST_GUID + 9, False))))
+    return Managed(star(4), settings).bring_up()
+
+
+def gid(host: int) -> int:
+    return 0xFE80 << 112 | HOST_GUID + 4 * host + 1
+
+
+def test_a_service_of_a_partition_is_found_by_its_members(parted):
+    assert SaClient(parted, 3).ask(SaMethod.SET, SERVICE, **OF_A, service_gid=gid(1)).status == MadStatus.OK
+    SaClient(parted, 5).ask(SaMethod.SET, SERVICE, service_id=8, service_gid=gid(3))
+    found = {
+        lid: [one.service_id for one in SaClient(parted, lid).ask(SaMethod.GET_TABLE, SERVICE).records]
+        for lid in (1, 3, 4, 5)
+    }
+    assert found == {1: [8], 3: [7, 8], 4: [7, 8], 5: [8]}
+
+
+def test_a_service_of_no_partition_is_found_by_all(parted):
+    SaClient(parted, 3).ask(SaMethod.SET, SERVICE, service_id=7, service_gid=gid(1), service_p_key=0)
+    assert len(SaClient(parted, 5).ask(SaMethod.GET_TABLE, SERVICE).records) == 1
+
+
+def test_only_a_member_registers_or_ends_a_service_of_a_partition_and_only_at_a_member(parted):
+    refused = SaStatus.REQ_INVALID
+    assert SaClient(parted, 5).ask(SaMethod.SET, SERVICE, **OF_A, service_gid=gid(1)).status == refused
+    assert SaClient(parted, 3).ask(SaMethod.SET, SERVICE, **OF_A, service_gid=gid(3)).status == refused
+    assert SaClient(parted, 3).ask(SaMethod.SET, SERVICE, **OF_A, service_gid=gid(2)).status == MadStatus.OK
+    assert SaClient(parted, 5).ask(SaMethod.DELETE, SERVICE, **OF_A, service_gid=gid(2)).status == refused
+    assert SaClient(parted, 4).ask(SaMethod.DELETE, SERVICE, **OF_A, service_gid=gid(2)).status == MadStatus.OK
