@@ -46,7 +46,7 @@ def test_an_observer_gets_records_of_its_kinds_alone():
 
 def test_what_no_observer_has_a_use_for_is_told():
     assert Audience([Observer()], iter(())).kinds == set()
-    assert Audience([Observer(), StatesOnly()], iter(())).kinds == {Kind.STATE}
+    assert Audience([Observer(), StatesOnly()], iter(())).kinds == {Kind.STATE, Kind.SEND}, "it is offered packets too"
     assert Audience([StatesOnly(), Recorder()], iter(())).kinds == set(Kind)
 
 
