@@ -25,7 +25,12 @@ __all__ = ["PartitionsFileError", "parse_partitions"]
 
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
 """As C reads one; a decimal number, an octal one with 0 in front."""
-_GUID_MAX: Final = (1 << 64) - 1
+_NUMBER_MAX: Final = (1 << 64) - 1
+_LONGEST_DECIMAL: Final = len(str(_NUMBER_MAX))
+_CITED: Final = 40
+"""Characters of a number that an error has at most."""
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""What some editors begin a file with."""
 _NOBODY: Final = "NONE"
 _MEMBERSHIPS: Final = ("full", "both", "limited")
 _LIMITED: Final = "limited"
@@ -45,10 +50,10 @@ def parse_partitions(text: str, name: str) -> Partitions:
     says something else of it. Without a definition all are full members.
 
     Raises:
-        PartitionsFileError: OpenSM would not take it.
+        PartitionsFileError: OpenSM would not take it, or a number has more than 64 bits.
     """
     parser = _Parser()
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.removeprefix(_BYTE_ORDER_MARK).split("\n"), 1):
         try:
             parser.take(line.partition("#")[0])
         except ValueError as error:
@@ -158,10 +163,7 @@ def _who(text: str) -> EndPorts | int:
     word = _cut_short(text, [who.value for who in EndPorts])
     if word is not None:
         return EndPorts(word)
-    guid = _number(text, "PortGUID")
-    if not 0 < guid <= _GUID_MAX:
-        raise ValueError(f"PortGUID {text}: expected 0x1..0x{_GUID_MAX:x}")
-    return guid
+    return _number(text, "PortGUID", least=1)
 
 
 def _pair(text: str) -> tuple[str, str | None]:
@@ -175,10 +177,15 @@ def _cut_short(text: str, words: tuple[str, ...] | list[str]) -> str | None:
     return next((word for word in words if word.startswith(text)), None)
 
 
-def _number(text: str, what: str) -> int:
-    match = _NUMBER.fullmatch(text)
-    if match is None:
+def _number(text: str, what: str, least: int = 0) -> int:
+    if _NUMBER.fullmatch(text) is None:
         words = "" if what == "P_Key" else f", {', '.join(who.value for who in EndPorts)}"
         raise ValueError(f"{what} {text}: expected a number{words}")
-    is_octal = len(text) > 1 and text[0] == "0" and text[1] not in "xX"
-    return int(text, 8 if is_octal else 0)
+    is_hex = text[:2] in ("0x", "0X")
+    is_decimal = text[0] != "0"
+    if not (is_decimal and len(text) > _LONGEST_DECIMAL):
+        value = int(text, 16 if is_hex else 10 if is_decimal else 8)
+        if least <= value <= _NUMBER_MAX:
+            return value
+    cited = text if len(text) <= _CITED else f"{text[:_CITED]}..."
+    raise ValueError(f"{what} {cited}: expected 0x{least:x}..0x{_NUMBER_MAX:x}")

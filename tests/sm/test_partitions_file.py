@@ -62,6 +62,18 @@ def test_a_definition_goes_on_over_lines_to_its_semicolon_and_a_line_may_have_se
     ]
 
 
+def test_numbers_have_64_bits_of_which_a_p_key_is_the_lowest_15():
+    assert said("A=18446744073709518854, defmember=full : 18446744073709551615, 0x00000000000000000000000001;") == [
+        (6, (1 << 64) - 1, True),
+        (6, 1, True),
+    ]
+
+
+def test_a_byte_order_mark_is_part_of_no_name():
+    assert names("\ufeffStorage=5 : ALL; : SELF;") == {0x7FFF: "Default", 5: "Storage", 1: "0001"}
+    assert said("\ufeff# mine\nDefault : ALL=full;") == [(0x7FFF, ALL, True)]
+
+
 def test_flags_and_groups_of_ipoib_are_passed_over():
     text = """
     Default=0x7fff,ipoib,rate=3,mtu=4,sl=1,scope=2,Q_Key=0x1,TClass=1,FlowLabel=2,whatever=5:
@@ -118,11 +130,18 @@ NOT_TAKEN = [
 ]
 
 
-TOO_LARGE = ("A=5 : 0x10000000000000000;", "PortGUID 0x10000000000000000: expected 0x1..0xffffffffffffffff")
-"""What OpenSM takes for the largest PortGUID."""
+TOO_LARGE = [
+    ("A=5 : 0x10000000000000000;", "PortGUID 0x10000000000000000: expected 0x1..0xffffffffffffffff"),
+    ("A=5 : 18446744073709551616;", "PortGUID 18446744073709551616: expected 0x1..0xffffffffffffffff"),
+    ("A=02000000000000000000000 : ALL;", "P_Key 02000000000000000000000: expected 0x0..0xffffffffffffffff"),
+    *((f"A={digit}{'7' * 5000} : ALL;", f"P_Key {digit}{'7' * 39}...: expected 0x0..0xfff") for digit in "01"),
+    (f"A=0x{'f' * 5000} : ALL;", f"P_Key 0x{'f' * 38}...: expected 0x0..0xffffffffffffffff"),
+    (f"A=5 : 1{'0' * 5000};", f"PortGUID 1{'0' * 39}...: expected 0x1..0xffffffffffffffff"),
+]
+"""What OpenSM takes for the largest number, or not at all where the line is too long for it."""
 
 
-@pytest.mark.parametrize(("line", "reason"), [*NOT_TAKEN, TOO_LARGE])
+@pytest.mark.parametrize(("line", "reason"), [*NOT_TAKEN, *TOO_LARGE])
 def test_what_is_not_taken_is_told_with_its_line(line, reason):
     with pytest.raises(PartitionsFileError) as error:
         parse_partitions(f"# mine\n{line}\n", "my.conf")
