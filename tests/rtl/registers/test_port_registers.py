@@ -123,7 +123,7 @@ def test_the_state_can_be_read_and_what_counters_answer() -> None:
 
 
 def test_other_offsets_read_0() -> None:
-    offsets = (0x10, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    offsets = (0x11, 0x1F, 0x31, 0x3B, 0x40, 0x4F, 0x5A, 0x7F, 0xFF, 0x101, 0xFF01)
     answers, _ = run([*(read(offset) for offset in offsets), None, None])
     assert not any(answers)
 
@@ -157,7 +157,8 @@ def test_a_read_sees_a_write_given_in_the_cycle_before() -> None:
 
 def test_a_write_of_a_time_limit_is_seen_even_if_it_changes_nothing() -> None:
     hoq_life, stall_count = PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT
-    accesses = [read(hoq_life), write(hoq_life, 31), None, write(stall_count, 0), write(hoq_life, 32), write(0x10, 1)]
+    accesses = [read(hoq_life), write(hoq_life, 31), None, write(stall_count, 0), write(hoq_life, 32)]
+    accesses.append(write(PortRegister.PARTITION, 1))
     _, seen = run(accesses, ("time_limits.written",))
     assert [written for (written,) in seen] == [0, 1, 0, 1, 0, 0]
 
