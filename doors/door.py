@@ -226,7 +226,7 @@ class Door:
             return self._go(finished + STEP_CYCLES)
         return self._go(finished + _SETTLING_CYCLES)
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> list[Post]:
         """Packets for CYCLE or before that were not given yet."""
         return drawn_until(self._queue, cycle)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from cosim.stimulus.actors import Shared, drawn_until
@@ -71,7 +71,7 @@ class MadCarrier:
         self.reach = reach if self._end is None else min(reach, self._end)
         return self.reach
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> list[Post]:
         """Packets for CYCLE or before that were not given yet."""
         return drawn_until(self._queue, cycle)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from random import Random
 from typing import Final
 
@@ -131,7 +131,7 @@ class MessageHosts:
         self.reach = min([reach, *(cycle for cycle in due if cycle is not None and cycle > finished)])
         return self.reach
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> list[Post]:
         """Packets for CYCLE or before that were not given yet."""
         return self._carrier.posts_until(cycle)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from cosim.stimulus.actors import Shared, drawn_until
@@ -49,7 +49,7 @@ class PacketCarrier:
         self.reach = finished + _STEP_CYCLES if self._consume(finished) else finished
         return self.reach
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> list[Post]:
         """Packets for CYCLE or before that were not given yet."""
         return drawn_until(self._queue, cycle)
 

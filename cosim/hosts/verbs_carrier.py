@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from cosim.stimulus.actors import Shared, drawn_until
@@ -47,7 +47,7 @@ class VerbsCarrier:
         self.reach = finished + step
         return self.reach
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> list[Post]:
         """Packets for CYCLE or before that were not given yet."""
         return drawn_until(self._queue, cycle)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from cosim.stimulus.run_spec import Actor
@@ -57,7 +57,7 @@ class Replay:
         """As far as the other run may go by now."""
         return max(finished, self._leader.reach)
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> list[Post]:
         """Packets for CYCLE or before that were not given yet."""
         return drawn_until(self._queue, cycle)
 
@@ -79,12 +79,12 @@ class ActorGroup:
         reaches = [reach for actor in self._actors if (reach := actor.until(finished)) > finished]
         return min(reaches, default=finished)
 
-    def posts_until(self, cycle: int) -> Iterator[Post]:
+    def posts_until(self, cycle: int) -> Iterable[Post]:
         """Packets of all of them for CYCLE or before that were not given yet."""
         drawn = [posts for actor in self._actors if (posts := list(actor.posts_until(cycle)))]
         if len(drawn) > 1:
             return heapq.merge(*drawn, key=lambda post: post.cycle)
-        return iter(drawn[0] if drawn else ())
+        return drawn[0] if drawn else ()
 
     def delivered(self, delivery: Delivery) -> None:
         """All of them get it."""
@@ -97,9 +97,13 @@ class ActorGroup:
             actor.taken(taking)
 
 
-def drawn_until(queue: deque[Post], cycle: int) -> Iterator[Post]:
-    """Packets of a queue for CYCLE or before, which leave it."""
+def drawn_until(queue: deque[Post], cycle: int) -> list[Post]:
+    """Packets of a queue for CYCLE or before, which leave it. What is put there later waits for the next call.
+
+    Actors put packets there when they are asked how far a fabric may run or hear of a delivery, and an engine does
+    neither while it takes their packets.
+    """
     drawn = []
     while queue and queue[0].cycle <= cycle:
         drawn.append(queue.popleft())
-    return iter(drawn)
+    return drawn

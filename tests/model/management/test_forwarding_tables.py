@@ -3,20 +3,13 @@
 import pytest
 
 from tests.model.management.agent_bench import BLOCK, START, Bench
+from tests.model.management.test_switch_info import RESET, switch_info
 from wire.mad import MadStatus
 from wire.parameters import SwitchParameters
 from wire.registers import NodeRegister, lft_address, node_address
 from wire.sma import SmaAttribute
-from wire.switch_info import SWITCH_INFO
 
 A = SmaAttribute
-
-
-def switch_info(bench):
-    return SWITCH_INFO.unpack(bench.read(A.SWITCH_INFO)[1])
-
-
-RESET = SWITCH_INFO.record(linear_fdb_cap=100, linear_fdb_top=99, life_time_value=31)
 
 
 def test_multicast_positions_count_port_0():
@@ -55,4 +48,4 @@ def test_what_the_test_bus_writes_is_not_what_is_stored(switch):
     switch.registers[node_address(NodeRegister.LINEAR_FDB_TOP)] = 3
     switch.registers[node_address(NodeRegister.LIFE_TIME)] = 3
     assert switch.read(A.LINEAR_FORWARDING_TABLE) == (MadStatus.OK, b"\xff" * 64)
-    assert switch_info(switch).linear_fdb_top == RESET.linear_fdb_top
+    assert switch_info(switch) == RESET

@@ -51,6 +51,7 @@ def test_an_answer_comes_after_four_cycles_with_what_is_visible_after_two(star):
         (PortRegister.VL_HIGH_LIMIT, 0, 0xFF, 0x100),
         (PortRegister.HOQ_LIFE, 31, 0, 32),
         (PortRegister.VL_STALL_COUNT, 0, 7, 8),
+        (PortRegister.PARTITION, 0, 15, 16),
         (Counter.LINK_DOWNED, 0, 0xFF, 0x100),
         (Counter.XMIT_WAIT, 0, 0xFFFF_FFFF, 0x1_0000_0000),
     ],

@@ -123,7 +123,7 @@ def test_the_state_can_be_read_and_what_counters_answer() -> None:
 
 
 def test_other_offsets_read_0() -> None:
-    offsets = (0x10, 0x1F, 0x27, 0x28, 0x31, 0xFF, 0x101, 0xFF01)
+    offsets = (0x11, 0x1F, 0x31, 0x3B, 0x40, 0x4F, 0x5A, 0x7F, 0xFF, 0x101, 0xFF01)
     answers, _ = run([*(read(offset) for offset in offsets), None, None])
     assert not any(answers)
 
