@@ -23,8 +23,9 @@ __all__ = ["LINES", "Lab", "LabError"]
 
 _ROW_KINDS: Final = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
 LINES: Final = (
-    "cut PORT | restore PORT | reset NODE | stall HOST | release HOST | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | "
-    "stop HOST HOST | alter HOST [BYTE] | counters PORT | run MILLISECONDS | time | quit"
+    "cut PORT | restore PORT | reset NODE | stall HOST | release HOST | errors PORT KIND CYCLES | "
+    "flow HOST HOST [RATE [BYTES [SL]]] | stop HOST HOST | alter HOST [BYTE] | counters PORT | "
+    "run MILLISECONDS | time | quit"
 )
 _RATE, _BYTES, _SL = 0.5, 256, 0
 _NEVER: Final = 0

@@ -1,4 +1,4 @@
-"""Partitions that a Subnet Manager has made hold in the switch, whatever hosts think of it: unmodified programs say so."""
+"""Partitions that a Subnet Manager has made hold in the switch, whatever hosts do: unmodified programs say so."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Said:
 
 
 def tried(folder: Path, manager: str, how: str, rtl: str) -> Said:
-    """Who gets through to whom: in a partition, between two, and a host that gives itself a P_Key of the other one's."""
+    """Who gets through to whom: in a partition, between two, and a host that gives itself a P_Key."""
     (folder / "four.net").write_text(FOUR)
     (folder / "partitions.conf").write_text(PARTITIONS)
     ours = ["--bring-up", "sm", "--partitions", "partitions.conf", "--enforce", how]

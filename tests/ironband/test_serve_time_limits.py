@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.ironband.served import TELL, TWO_SWITCHES, needs_programs, scripted
 from tests.ironband.verbs_programs import FOUR
 
