@@ -23,8 +23,9 @@ __all__ = ["LINES", "Lab", "LabError"]
 
 _ROW_KINDS: Final = tuple(kind for kind in get_args(ErrorKind) if not kind.startswith("link_"))
 LINES: Final = (
-    "cut PORT | restore PORT | reset NODE | errors PORT KIND CYCLES | flow HOST HOST [RATE [BYTES [SL]]] | "
-    "stop HOST HOST | alter HOST [BYTE] | counters PORT | run MILLISECONDS | time | quit"
+    "cut PORT | restore PORT | reset NODE | stall HOST | release HOST | errors PORT KIND CYCLES | "
+    "flow HOST HOST [RATE [BYTES [SL]]] | stop HOST HOST | alter HOST [BYTE] | counters PORT | "
+    "run MILLISECONDS | time | quit"
 )
 _RATE, _BYTES, _SL = 0.5, 256, 0
 _NEVER: Final = 0
@@ -69,6 +70,8 @@ class Lab:
                 answer(self._connect(port, up=verb == "restore"))
             case ["reset", node]:
                 answer(self._reset(node))
+            case ["stall" | "release" as verb, host]:
+                answer(self._stall(host, taking=verb == "release"))
             case ["errors", port, kind, cycles]:
                 answer(self._set_errors(port, kind, cycles))
             case ["flow", source, destination, *rest] if len(rest) <= 3:
@@ -180,6 +183,15 @@ class Lab:
                 self._door.control(Operation.INJECT, target, args)
 
     # Traffic.
+
+    def _stall(self, text: str, *, taking: bool) -> str:
+        """A host takes nothing from the data VLs of its port, or takes all again."""
+        port = self._host(text)
+        name = self._nodes[port.node]
+        self._check_whole(name)
+        slots = (1 << self._fabric.nodes[name].vls) - 1
+        self._door.control(Operation.RECV_STALL, port.node, (0 if taking else slots, 0, 0, 0))
+        return f"{port}: takes {'all again' if taking else 'nothing but VL15'}"
 
     def _start_flow(self, source: str, destination: str, rest: list[str]) -> str:
         start, end = (self._host(name) for name in (source, destination))

@@ -215,6 +215,8 @@ def test_lines_do_what_they_say_or_are_refused(tmp_path):
             ("errors H1 bit_flip 0", "H1: sends without bit_flip"),
             ("flow H1 H2 0.5 512", "H1 to H2: 512 bytes, 0.5 of the link, SL 0"),
             ("stop H1 H2", "H1 to H2: stopped after 0 packets"),
+            ("stall H2", "H2[1]: takes nothing but VL15"),
+            ("release H2", "H2[1]: takes all again"),
             ("counters SW1[5]", "SW1[5]: all 0"),
             ("reset H2", "H2: reset, which takes 2,590 cycles"),
         ):
