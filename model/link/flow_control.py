@@ -190,6 +190,7 @@ class FlowControl(FlowFlags):
         self._ptr = (vl + 1) % status.vls
         if buffer.next_return <= now:
             buffer.settle(now)
+        # As `credit_limit` of `wire` has it, written out: a call out of the compiled model takes longer.
         fccl = (self.abr[vl] + min(buffer.free[vl], CREDIT_WINDOW)) % CREDIT_MODULUS
         # Visible from the next cycle on; the output is busy then.
         self._last[vl] = fccl

@@ -1,28 +1,33 @@
 """PortInfo of port 0 of a switch, of its other ports, and of an adapter's port."""
 
 import random
-from typing import Any
 
 import pytest
 
 from tests.agent_steps import cycles_to
 from tests.rtl.management.agent_bench import Access, Bench, Work, packet_bytes, request
+from tests.rtl.management.port_info_bench import (
+    ARRIVAL,
+    BASE,
+    EXTERNAL,
+    HARMLESS,
+    INVALID,
+    KINDS,
+    OF_ADAPTER,
+    OK,
+    PORT,
+    REG,
+    SWITCH,
+    Port,
+    on_port,
+)
 from wire.codes import PortPhysicalState, PortState
-from wire.layout import Record
-from wire.mad import MadMethod, MadStatus
-from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
+from wire.mad import MadMethod
+from wire.parameters import AdapterParameters
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
-from wire.registers import NodeRegister, PartitionCheck, PortRegister, node_address, port_address
+from wire.registers import port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
-
-SWITCH = SwitchParameters(ports=3, vls=4, mtu=2048)
-ADAPTER = AdapterParameters(vls=4, mtu=2048)
-BASE, EXTERNAL, OF_ADAPTER = "0", "E", "A"
-KINDS = (BASE, EXTERNAL, OF_ADAPTER)
-OK, INVALID = MadStatus.OK, MadStatus.INVALID_ATTRIBUTE_VALUE
-PORT = {BASE: 0, EXTERNAL: 2, OF_ADAPTER: 1}
-ARRIVAL = {BASE: 3, EXTERNAL: 3, OF_ADAPTER: 1}
 
 NODE = {
     "gid_prefix": 0xFE80 << 48,
@@ -64,59 +69,6 @@ AT_RESET = {
     EXTERNAL: {**LINK, "local_port_num": 3},
     OF_ADAPTER: {**LINK, **NODE, "capability_mask": ADAPTER_CAPABILITIES, "local_port_num": 1},
 }
-HARMLESS = {
-    BASE: {"lid": 1, "master_sm_lid": 1},
-    EXTERNAL: {"neighbor_mtu": 4},
-    OF_ADAPTER: {"lid": 1, "master_sm_lid": 1, "neighbor_mtu": 4},
-}
-"""Without these a Set is refused."""
-
-REG = PortRegister
-
-
-def registers(kind: str, state: int = PortState.INITIALIZE) -> dict[int, int]:
-    if kind == BASE:
-        return {}
-    port = PORT[kind]
-    return {
-        port_address(port, REG.WIDTH): 2,
-        port_address(port, REG.STATE): state,
-        port_address(port, REG.PHYSICAL_STATE): PortPhysicalState.LINK_UP,
-    }
-
-
-def node_of(kind: str) -> NodeParameters:
-    return ADAPTER if kind == OF_ADAPTER else SWITCH
-
-
-class Port:
-    """PortInfo of one port, by Get and Set."""
-
-    def __init__(self, bench: Bench, kind: str) -> None:
-        self.bench = bench
-        self.kind = kind
-        self.m_key = 0
-
-    async def get(self) -> Record:
-        work = await self.bench.get(SmaAttribute.PORT_INFO, PORT[self.kind], self.m_key, ARRIVAL[self.kind])
-        assert work.status == OK
-        return PORT_INFO.unpack(work.attribute)
-
-    async def set(self, **fields: int) -> Work:
-        data = PORT_INFO.pack({**HARMLESS[self.kind], **fields})
-        return await self.bench.set(SmaAttribute.PORT_INFO, data, PORT[self.kind], self.m_key, ARRIVAL[self.kind])
-
-
-def on_port(kind: str, script: Any, parameters: NodeParameters | None = None, **settings: Any) -> None:
-    bench = Bench(parameters or node_of(kind))
-    bench.registers |= registers(kind)
-    for name, value in settings.items():
-        setattr(bench, name, value)
-
-    async def run(bench: Bench) -> None:
-        await script(Port(bench, kind))
-
-    bench.run(run)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -271,187 +223,6 @@ def test_ports_have_a_port_info_each() -> None:
             assert (info.hoq_life, info.lid) == ((10 + port, 0) if port else (0, 1))
 
     Bench(SWITCH).run(script)
-
-
-def port_write(step: int, kind: str, register: PortRegister, value: int) -> Access:
-    return Access(step, port_address(PORT[kind], register), value)
-
-
-OUTBOUND_RAW_INBOUND = PartitionCheck.OUTBOUND | PartitionCheck.RAW_INBOUND
-
-
-def test_what_a_set_writes_to_the_registers() -> None:
-    values = {
-        "lid": 0x123,
-        "lmc": 2,
-        "neighbor_mtu": 3,
-        "vl_high_limit": 77,
-        "operational_vls": 2,
-        "hoq_life": 18,
-        "vl_stall_count": 5,
-        "partition_enforcement_outbound": 1,
-        "filter_raw_inbound": 1,
-        "local_phy_errors": 7,
-        "overrun_errors": 8,
-        "port_state": PortState.DOWN,
-        "port_physical_state": PortPhysicalState.DISABLED,
-    }
-
-    async def script(port: Port) -> None:
-        kind = port.kind
-        in_steps = [
-            *([Access(16, port_address(PORT[kind], REG.STATE), None)]),
-            *([Access(50, node_address(NodeRegister.LID), 0x123)] if kind == OF_ADAPTER else []),
-            port_write(82, kind, REG.PHYSICAL_STATE, PortPhysicalState.DISABLED),
-            port_write(83, kind, REG.STATE, PortState.DOWN),
-            *([Access(84, node_address(NodeRegister.LMC), 2)] if kind == OF_ADAPTER else []),
-            port_write(90, kind, REG.NEIGHBOR_MTU, 3),
-            port_write(91, kind, REG.VL_HIGH_LIMIT, 77),
-            port_write(98, kind, REG.OPERATIONAL_VLS, 2),
-            *([port_write(99, kind, REG.HOQ_LIFE, 18)] if kind == EXTERNAL else []),
-            *([port_write(100, kind, REG.VL_STALL_COUNT, 5)] if kind == EXTERNAL else []),
-            *([port_write(101, kind, REG.PARTITION, OUTBOUND_RAW_INBOUND)] if kind == EXTERNAL else []),
-            port_write(122, kind, REG.LOCAL_PHY_ERRORS, 7),
-            port_write(123, kind, REG.OVERRUN_ERRORS, 8),
-            Access(200, port_address(PORT[kind], REG.WIDTH), None),
-            Access(208, port_address(PORT[kind], REG.STATE), None),
-            Access(209, port_address(PORT[kind], REG.PHYSICAL_STATE), None),
-        ]
-        work = await port.set(**values)
-        assert work.accesses == in_steps
-        assert PORT_INFO.unpack(work.attribute).port_state == PortState.DOWN
-        # The same again is written again.
-        assert (await port.set(**values)).accesses == in_steps
-
-    for kind in (EXTERNAL, OF_ADAPTER):
-        on_port(kind, script)
-
-
-def test_each_check_of_partitions_has_its_bit() -> None:
-    checks = {
-        "partition_enforcement_inbound": PartitionCheck.INBOUND,
-        "partition_enforcement_outbound": PartitionCheck.OUTBOUND,
-        "filter_raw_inbound": PartitionCheck.RAW_INBOUND,
-        "filter_raw_outbound": PartitionCheck.RAW_OUTBOUND,
-    }
-
-    async def script(port: Port) -> None:
-        for name, check in checks.items():
-            # Also if another field of the word is refused.
-            for others in ({}, {"operational_vls": 9}):
-                work = await port.set(**{name: 1, **others})
-                assert PORT_INFO.unpack(work.attribute)[name] == 1
-                write = port_write(101, port.kind, REG.PARTITION, check)
-                assert [access for access in work.writes if access.address == write.address] == [write]
-
-    on_port(EXTERNAL, script)
-
-
-@pytest.mark.parametrize("kind", [BASE, OF_ADAPTER])
-def test_only_a_switchs_external_ports_are_told_to_check_partitions(kind: str) -> None:
-    async def script(port: Port) -> None:
-        work = await port.set(partition_enforcement_inbound=1, filter_raw_outbound=1)
-        assert REG.PARTITION not in [access.address & 0xFFFF for access in work.writes]
-
-    on_port(kind, script)
-
-
-def test_what_a_set_leaves_alone() -> None:
-    async def script(port: Port) -> None:
-        # No change, or refused.
-        work = await port.set(lid=0, neighbor_mtu=9, operational_vls=0, port_state=7, port_physical_state=9)
-        kept = {91: REG.VL_HIGH_LIMIT, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
-        if port.kind == EXTERNAL:
-            kept |= {99: REG.HOQ_LIFE, 100: REG.VL_STALL_COUNT, 101: REG.PARTITION}
-        ports = [access for access in work.writes if access.address >> 16]
-        assert ports == [port_write(step, port.kind, register, 0) for step, register in sorted(kept.items())]
-        work = await port.set(operational_vls=9)
-        assert port_address(PORT[port.kind], REG.OPERATIONAL_VLS) not in [access.address for access in work.writes]
-
-    for kind in (EXTERNAL, OF_ADAPTER):
-        on_port(kind, script)
-
-
-def test_nothing_of_port_0_is_in_registers() -> None:
-    async def script(port: Port) -> None:
-        work = await port.set(lid=9, lmc=1, neighbor_mtu=1, operational_vls=1, hoq_life=3, local_phy_errors=3)
-        assert (work.status, work.accesses) == (OK, [])
-
-    on_port(BASE, script)
-
-
-@pytest.mark.parametrize("field", ["port_state", "port_physical_state"])
-def test_the_state_of_port_0_cannot_be_set(field: str) -> None:
-    async def script(port: Port) -> None:
-        for value in (1, 4, 5, 15):
-            work = await port.set(**{field: value})
-            assert (work.status, work.accesses) == (INVALID, [])
-            assert PORT_INFO.unpack(work.attribute)[field] == {"port_state": 4, "port_physical_state": 5}[field]
-
-    on_port(BASE, script)
-
-
-S = PortState
-STATES = (S.DOWN, S.INITIALIZE, S.ARMED, S.ACTIVE, S.ACTIVE_DEFER)
-
-
-def state_of_set(value: int, now: int) -> tuple[int | None, bool]:
-    """What a Set of PortState writes, if anything, and whether it is refused."""
-    now = S.ACTIVE if now == S.ACTIVE_DEFER else now
-    if value == S.NO_CHANGE or (value, now) in ((S.ARMED, S.ARMED), (S.ACTIVE, S.ACTIVE)):
-        return None, False
-    if value == S.DOWN or (value, now) in ((S.ARMED, S.INITIALIZE), (S.ACTIVE, S.ARMED)):
-        return value, False
-    return None, True
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [EXTERNAL, OF_ADAPTER])
-def test_port_state(kind: str) -> None:
-    async def script(port: Port) -> None:
-        address = port_address(PORT[kind], REG.STATE)
-        for now in STATES:
-            for value in range(7):
-                port.bench.registers[address] = now
-                work = await port.set(port_state=value)
-                writes, refused = state_of_set(value, now)
-                assert work.status == (INVALID if refused else OK), (value, now)
-                found = [access for access in work.writes if access.address == address]
-                assert found == ([] if writes is None else [Access(83, address, writes)]), (value, now)
-                shown = PORT_INFO.unpack(work.attribute).port_state
-                assert shown == (writes or (S.ACTIVE if now == S.ACTIVE_DEFER else now)), (value, now)
-
-    on_port(kind, script)
-
-
-@pytest.mark.slow
-def test_port_physical_state() -> None:
-    async def script(port: Port) -> None:
-        address = port_address(PORT[port.kind], REG.PHYSICAL_STATE)
-        for state in (S.NO_CHANGE, S.DOWN, S.ARMED):
-            for value in (*range(7), 15):
-                port.bench.registers[port_address(PORT[port.kind], REG.STATE)] = S.INITIALIZE
-                work = await port.set(port_state=state, port_physical_state=value)
-                settable = 1 <= value <= 3 and state in (S.NO_CHANGE, S.DOWN)
-                assert work.status == (OK if settable or value == 0 else INVALID), (state, value)
-                found = [access for access in work.writes if access.address == address]
-                assert found == ([Access(82, address, value)] if settable else []), (state, value)
-
-    on_port(EXTERNAL, script)
-
-
-def test_the_state_that_counts_is_that_of_step_16() -> None:
-    address = port_address(PORT[EXTERNAL], REG.STATE)
-
-    async def script(port: Port) -> None:
-        bench = port.bench
-        # Step 0 of a packet sent at once comes 80 cycles after its grant.
-        bench.at[80 + 17] = lambda: bench.registers.update({address: S.ARMED})
-        work = await port.set(port_state=S.ARMED)
-        assert (work.start, work.status) == (80, OK)
-        assert Access(83, address, S.ARMED) in work.accesses
-
-    on_port(EXTERNAL, script)
 
 
 @pytest.mark.parametrize("kind", [BASE, OF_ADAPTER])
