@@ -170,7 +170,7 @@ class SubnetAdministrator:
                 services = self._services.records(self._mads.now)
                 return [service for service in services if view.is_member(asker, service.service_p_key)]
             case SaAttribute.INFORM_INFO_RECORD:
-                return self._subscriptions.records(view)
+                return self._subscriptions.records(view, asker)
             case _ if not view.is_told(asker, view.found.origin):
                 return []
             case _:

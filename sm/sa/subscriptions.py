@@ -7,6 +7,7 @@ from typing import Final
 
 from sm.mad_client import MadAddress, MadClient, SmpError
 from sm.sa.view import SubnetView
+from sm.subnet import End
 from sm.tasks import start
 from wire.codes import LID_PERMISSIVE
 from wire.layout import Record
@@ -60,14 +61,14 @@ class Subscriptions:
         """Forgets subscribers that are gone."""
         self._all = [one for one in self._all if one.to.lid in view.by_lid]
 
-    def records(self, view: SubnetView) -> list[Record]:
-        """All subscriptions as InformInfoRecords, numbered."""
+    def records(self, view: SubnetView, asker: End | None) -> list[Record]:
+        """Subscriptions of ports that a port may hear of as InformInfoRecords, numbered."""
         return [
             INFORM_INFO_RECORD.record(
                 one.info, subscriber_gid=view.gid(view.by_lid[one.to.lid]), subscriber_enum=number
             )
             for number, one in enumerate(self._all)
-            if one.to.lid in view.by_lid
+            if one.to.lid in view.by_lid and view.is_told(asker, view.by_lid[one.to.lid])
         ]
 
     def report(self, notice: Record, view: SubnetView) -> None:

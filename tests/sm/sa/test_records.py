@@ -7,7 +7,7 @@ from sm.settings import SubnetSettings
 from tests.sm.managed import Managed
 from tests.sm.sa_client import SaClient
 from tests.sm.subnets import HOST_GUID, parallel_pair, star
-from wire.codes import PortState
+from wire.codes import LID_PERMISSIVE, PortState
 from wire.mad import MadStatus
 from wire.node_info import NodeType
 from wire.port_info import CapabilityMask
@@ -170,6 +170,12 @@ def test_who_shares_no_partition_with_a_port_hears_nothing_of_it(parted, asker, 
     assert (2 in told) == any((one.endport_lid, one.port_num) == (2, 0) for one in ports)
     assert {one.endport_lid for one in client.ask(TABLE, P_KEYS).records if one.endport_lid != 2} == told - {2}
     assert len(client.ask(TABLE, SM_INFO).records) == len({1} & told)
+
+
+def test_who_shares_no_partition_with_a_subscriber_hears_nothing_of_its_subscription(parted):
+    SaClient(parted, 3).ask(SaMethod.SET, SaAttribute.INFORM_INFO, subscribe=1, lid_range_begin=LID_PERMISSIVE)
+    told = {lid for lid in (1, 2, 3, 4, 5) if SaClient(parted, lid).ask(TABLE, SaAttribute.INFORM_INFO_RECORD).records}
+    assert told == {1, 3, 4}
 
 
 def test_a_switch_port_has_the_partitions_of_the_end_port_behind_it_and_others_are_no_secret(parted):
