@@ -32,8 +32,10 @@ _RTLIL = "design.il"
 _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
 
-_APART = re.compile(r"design\.(port_\d+|input_\d+|output_\d+|matcher|crossbar\.output_\d+|agent_port|agent_store)")
-"""Instances that are mapped apart."""
+_APART = re.compile(
+    r"design\.(port_\d+|input_\d+(\.partition)?|output_\d+|matcher|crossbar\.output_\d+|agent_port|agent_store)"
+)
+"""Instances that are mapped apart. An input together with its P_Key tables is more than Yosys' ABC9 takes."""
 
 # Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.
 _MAP = "synth_ecp5 -nowidelut"
