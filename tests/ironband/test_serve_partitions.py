@@ -88,9 +88,11 @@ done
 """
 CLOSED = "A=0x10:0x100001=full,0x200000;B=0x300:ALL=full;C=0x11:0x100001,0x100003;Default:ALL=limited;"
 """The Subnet Manager at 0x100001 is a limited member of the default partition, like all."""
+ASKABLE = CLOSED.replace("Default:ALL=limited;", "Default:ALL=limited,SELF=full;")
+"""Two limited members do not hear each other: whom hosts are to ask is a full one."""
 
 
-@pytest.mark.parametrize("text", [FILES["no rule for the default partition"], CLOSED], ids=["open", "closed"])
+@pytest.mark.parametrize("text", [FILES["no rule for the default partition"], ASKABLE], ids=["open", "closed"])
 def test_paths_have_the_p_keys_that_opensm_gives_them(tmp_path, text):
     (tmp_path / "partitions.conf").write_text(text)
     ours = managed("--partitions", "partitions.conf", "star", "--", "sh", "-c", PATHS, cwd=tmp_path)

@@ -112,11 +112,11 @@ def test_a_packet_that_was_not_the_head_for_long_may_be_over_its_life_time() -> 
     assert len(fabric.delivered[1]) == IN_BUFFER
 
 
-def test_a_vl_stalls_after_so_many_discards_and_a_write_ends_that() -> None:
+def test_a_vl_stalls_after_so_many_discards_and_a_change_ends_that() -> None:
     fabric, ready = jam(IN_BUFFER + 5, hoq_life=0, stall_count=2)
     writes = ready + 3 * LIMIT
     fabric.post(writes + 100, 0, 0, words(9))
-    fabric.write(writes, SWITCH, port_address(OUT, PortRegister.VL_STALL_COUNT), 2)
+    fabric.write(writes, SWITCH, port_address(OUT, PortRegister.VL_STALL_COUNT), 3)
     fabric.run(writes + 100 + 2 * LIMIT)
     found = discards(fabric)
     first, second = Discard.HOQ_LIFE, Discard.HOQ_LIFE
