@@ -47,7 +47,8 @@ ASKED = {
     scope="module",
     params=[
         pytest.param(["--rtl", "none"], id="model"),
-        pytest.param(["--rtl", "all"], id="rtl", marks=pytest.mark.slow),
+        # `test_serve_enforcement` has OpenSM on RTL each time.
+        pytest.param(["--rtl", "all"], id="rtl", marks=(pytest.mark.slow, pytest.mark.deep)),
         # That a mixed fabric does the same, tests/cosim/engines/test_mixed.py shows on each run.
         pytest.param(["--rtl", "SW1,H2"], id="mixed", marks=(pytest.mark.slow, pytest.mark.deep)),
     ],

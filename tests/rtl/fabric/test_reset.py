@@ -182,11 +182,11 @@ def check(life: RunSpec, reset_at: int, following: tuple[RunSpec, RunSpec], dire
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [2, pytest.param(12, marks=pytest.mark.deep)])
-def test_a_fabric_reset_in_traffic_does_what_a_new_one_does(tmp_path: Path, times: int) -> None:
+@pytest.mark.deep
+def test_a_fabric_reset_in_traffic_does_what_a_new_one_does(tmp_path: Path) -> None:
     print(f"seed {SEED}")
     choose = random.Random(SEED)
-    for number in range(times):
+    for number in range(12):
         reset_at = choose.randrange(EXPERIMENT.start, EXPERIMENT.end)
         seeds = choose.randrange(1 << 32), choose.randrange(1 << 32)
         print(f"reset in cycle {reset_at}, SMPs of {seeds}")

@@ -108,7 +108,7 @@ CASES: list[tuple[PartitionCheck, PartitionCheck, int, int, Verdict]] = [
 ]
 
 
-@pytest.mark.parametrize("forwarding", ["cut-through", "store-and-forward"])
+@pytest.mark.parametrize("forwarding", ["cut-through", pytest.param("store-and-forward", marks=pytest.mark.deep)])
 def test_what_passes_is_what_both_ports_let_pass(forwarding: str) -> None:
     fabric, ready = checking({}, 2, {1: [RIGHT], 2: [RIGHT + 2, RIGHT]}, forwarding=forwarding)
     expected = []

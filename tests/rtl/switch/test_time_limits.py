@@ -84,7 +84,7 @@ def test_a_head_without_credits_is_discarded_within_the_limit(queueing: str, rea
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exponent", [20, NO_LIMIT])
+@pytest.mark.parametrize("exponent", [20, pytest.param(NO_LIMIT, marks=pytest.mark.deep)])
 def test_exponents_above_19_are_no_limit(exponent: int) -> None:
     fabric, ready = jam(IN_BUFFER + 1, hoq_life=exponent, life_time=exponent)
     fabric.stall(ready + 2 * LIMIT, 1, 0)
@@ -127,6 +127,7 @@ def test_a_vl_stalls_after_so_many_discards_and_a_change_ends_that() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_a_stall_lasts_eight_times_the_limit() -> None:
     fabric, ready = jam(IN_BUFFER + 1, hoq_life=0, stall_count=1)
     for psn in range(10):
@@ -140,7 +141,10 @@ def test_a_stall_lasts_eight_times_the_limit() -> None:
     assert others == [*stalled, *(one for one in others if one.cycle > end + LIMIT // 2)], "as long as it lasts"
 
 
-@pytest.mark.parametrize("others", [(NO_LIMIT, NO_LIMIT - 1), (NO_LIMIT, NO_LIMIT)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "others", [(NO_LIMIT, NO_LIMIT), pytest.param((NO_LIMIT, NO_LIMIT - 1), marks=pytest.mark.deep)]
+)
 def test_limits_that_are_changed_count_anew(others: tuple[int, int]) -> None:
     fabric, ready = jam(IN_BUFFER + 1, hoq_life=0)
     for number, cycle in enumerate(range(ready, ready + 3 * LIMIT, LIMIT // 2)):

@@ -36,8 +36,10 @@ def changed(files, name, old, new):
     "parameters",
     [
         pytest.param(SMALL_FIFO, id="2 ports, fifo"),
-        pytest.param(SwitchParameters(ports=4, vls=4, mtu=512, buffer_blocks=20), id="4 ports, 4 VLs"),
         # More of the same.
+        pytest.param(
+            SwitchParameters(ports=4, vls=4, mtu=512, buffer_blocks=20), id="4 ports, 4 VLs", marks=pytest.mark.deep
+        ),
         pytest.param(
             SwitchParameters(ports=8, vls=1, mtu=256, buffer_blocks=8, readers=1), id="8 ports", marks=pytest.mark.deep
         ),
@@ -113,7 +115,9 @@ def test_the_bench_sees_credits_ignored(small, bench):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parameters", [SMALL, SMALL_FIFO], ids=["voq", "fifo"])
+@pytest.mark.parametrize(
+    "parameters", [pytest.param(SMALL, id="voq"), pytest.param(SMALL_FIFO, id="fifo", marks=pytest.mark.deep)]
+)
 def test_an_exported_switch_does_in_each_cycle_what_the_simulated_one_does(parameters, bench, tmp_path):
     """Both side by side under the test bench: the same rows and answers in every cycle."""
     files = exported(parameters)
