@@ -192,8 +192,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "from 1X to 4X, a packet is sent before it can keep up",
         "switch/input.py",
-        "enough.eq(header.n - (header.n >> 2))",
-        "enough.eq(header.n >> 1)",
+        "ahead = header.n - (header.n >> 2)",
+        "ahead = header.n >> 1",
         mixed("slow_to_fast", "S"),
         Kind.ROW,
         "S[2]",
