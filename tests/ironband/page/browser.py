@@ -27,6 +27,8 @@ _OPTIONS: Final = ("--headless", "--no-sandbox", "--disable-gpu", "--remote-debu
 _READ, _WRITE = 3, 4
 """The descriptors that the browser takes commands from, and answers to."""
 
+_EXCHANGED: Final = ("Inspected target navigated or closed", "Cannot find context with specified id")
+
 
 class Page:
     """A page that is open.
@@ -41,6 +43,7 @@ class Page:
         self._number = 0
         self._rest = b""
         self._session: str | None = None
+        self._loader = ""
         self.errors: list[str] = []
         target = self.tell("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.tell("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -49,28 +52,19 @@ class Page:
 
     def tell(self, method: str, **arguments: Any) -> dict[str, Any]:
         """Give a command of the protocol; its result."""
-        self._number += 1
-        command = {"id": self._number, "method": method, "params": arguments}
-        if self._session is not None:
-            command["sessionId"] = self._session
-        os.write(self._commands, json.dumps(command).encode() + b"\0")
-        while True:
-            answer = self._next()
-            if answer.get("id") == self._number:
-                assert "error" not in answer, (method, answer)
-                result: dict[str, Any] = answer["result"]
-                return result
-            if answer.get("method") == "Runtime.exceptionThrown":
-                self.errors.append(str(answer["params"]["exceptionDetails"]))
-            if answer.get("method") == "Runtime.consoleAPICalled" and answer["params"]["type"] == "error":
-                self.errors.append(str(answer["params"]["args"]))
-            if answer.get("method") == "Log.entryAdded" and answer["params"]["entry"]["level"] == "error":
-                self.errors.append(answer["params"]["entry"]["text"])
+        answer = self._answer(method, **arguments)
+        assert "error" not in answer, (method, answer)
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def go(self, address: str) -> None:
         """Open an address, and wait until it has been drawn."""
-        self.tell("Page.navigate", url="about:blank")
-        self.tell("Page.navigate", url=address)
+        # Another document first: an address that differs from the last one's behind the # alone is not loaded.
+        for url in ("about:blank", address):
+            loader = self.tell("Page.navigate", url=url)["loaderId"]
+            # Answered before the document is exchanged: the last one would still be asked whether it is drawn.
+            while self._loader != loader:
+                self._hear(self._next())
         self.wait_for("document.body?.dataset.ready !== undefined")
 
     def read(self, expression: str) -> Any:
@@ -80,9 +74,17 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, expression: str) -> None:
-        """Until that is so."""
+        """Until that is so, in whichever document the page has by then."""
         deadline = time.monotonic() + 60
-        while not self.read(expression):
+        while True:
+            answer = self._answer("Runtime.evaluate", expression=expression, returnByValue=True)
+            if "error" in answer:
+                # The document was exchanged while it was asked.
+                assert answer["error"]["message"] in _EXCHANGED, answer
+            else:
+                assert "exceptionDetails" not in answer["result"], answer
+                if answer["result"]["result"].get("value"):
+                    return
             assert time.monotonic() < deadline, expression
             time.sleep(0.02)
 
@@ -118,7 +120,7 @@ class Page:
         self._drawing(drag)
 
     def dark(self, is_dark: bool) -> None:
-        """Whether the reader wants it dark, from the next page on."""
+        """Whether the reader wants it dark from now on."""
         wanted = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.tell("Emulation.setEmulatedMedia", features=[wanted])
 
@@ -130,6 +132,27 @@ class Page:
         before = self.read("document.body.dataset.ready")
         act()
         self.wait_for(f"document.body.dataset.ready !== {json.dumps(before)}")
+
+    def _answer(self, method: str, **arguments: Any) -> dict[str, Any]:
+        self._number += 1
+        command = {"id": self._number, "method": method, "params": arguments}
+        if self._session is not None:
+            command["sessionId"] = self._session
+        os.write(self._commands, json.dumps(command).encode() + b"\0")
+        while (answer := self._next()).get("id") != self._number:
+            self._hear(answer)
+        return answer
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        match event:
+            case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
+                self.errors.append(str(details))
+            case {"method": "Runtime.consoleAPICalled", "params": {"type": "error", "args": words}}:
+                self.errors.append(str(words))
+            case {"method": "Log.entryAdded", "params": {"entry": {"level": "error", "text": text}}}:
+                self.errors.append(text)
+            case {"method": "Page.frameNavigated", "params": {"frame": {"loaderId": loader}}}:
+                self._loader = loader
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
