@@ -4,40 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capture.chunk import Chunk, PacketFlag
+from capture.directions import HOST, ends
 from capture.fields import Fields
 
-__all__ = ["ARROW", "HOST", "Kind", "Selection", "ends", "is_of_host", "opposite"]
+__all__ = ["Kind", "Selection"]
 
 Kind = Literal["data", "link"]
-
-ARROW: Final = " -> "
-"""Between the two ends in the name of a direction."""
-
-HOST: Final = " host"
-"""Behind the port in the name of what a host captured."""
-
-
-def ends(direction: str) -> tuple[str, str] | None:
-    """From where a direction leads to where, if its name says so."""
-    source, arrow, destination = direction.partition(ARROW)
-    return (source, destination) if arrow else None
-
-
-def opposite(direction: str) -> str | None:
-    """The name of the other direction of the same link, if this one says its ends."""
-    found = ends(direction)
-    return ARROW.join(reversed(found)) if found else None
-
-
-def is_of_host(direction: str) -> bool:
-    """Whether it is what a host captured, and not a direction of a link."""
-    return direction.endswith(HOST)
 
 
 @dataclass(frozen=True)

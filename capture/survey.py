@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from capture.chunk import Chunk, PacketFlag
+from capture.directions import opposite
 from capture.fields import Fields
 from capture.reader import capture_reader
 from capture.records import CaptureError
-from capture.selection import opposite
 from wire.codes import VL15, is_unicast_lid
 from wire.crc import LPCRC_BYTES, lpcrc_good
 from wire.flow_control import FLOW_CONTROL, FlowControlOp

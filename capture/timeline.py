@@ -9,20 +9,15 @@ import numpy as np
 
 from capture.chunk import Chunk
 from capture.records import Integers
+from wire.symbols import BITS_PER_SYMBOL, DELIMITERS
 
-__all__ = ["BITS_PER_S", "BITS_PER_SYMBOL", "DELIMITERS", "UNKNOWN", "Gaps", "Timeline"]
+__all__ = ["BITS_PER_S", "UNKNOWN", "Gaps", "Timeline"]
 
 BITS_PER_S: Final = 10_000_000_000
 """Of a 4X link at SDR."""
 
 UNKNOWN: Final = -(1 << 62)
 """What is before the first packet of a direction."""
-
-BITS_PER_SYMBOL: Final = 10
-"""Of a byte or a control symbol, by 8b/10b."""
-
-DELIMITERS: Final = 2
-"""Symbols around the bytes of a packet."""
 
 _NS: Final = 10**9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
-from capture.selection import ends
+from capture.directions import ends
 from capture.told_packet import ToldPacket
 from toolchain.errors import UserError
 

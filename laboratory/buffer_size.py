@@ -13,13 +13,14 @@ from typing import Final
 
 import numpy as np
 
+from capture.directions import is_of_host
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import is_of_host
-from capture.timeline import BITS_PER_S, BITS_PER_SYMBOL, DELIMITERS
+from capture.timeline import BITS_PER_S
 from laboratory.stretch import Stretch
 from laboratory.thinned import Thinned
 from wire.codes import VL15
+from wire.symbols import BITS_PER_SYMBOL, DELIMITERS
 
 __all__ = ["BufferSize", "Sender"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.chunk import PacketFlag
+from capture.directions import opposite
 from capture.fields import Fields
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import opposite
 from wire.crc import VCRC_BYTES
 from wire.flow_control import FlowControlOp
 from wire.packet import BLOCK_BYTES, WORD_BYTES

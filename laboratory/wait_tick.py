@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from capture.directions import ends, is_of_host
 from capture.reader import CaptureReader
 from capture.records import Integers
-from capture.selection import ends, is_of_host
-from capture.timeline import BITS_PER_S, BITS_PER_SYMBOL, DELIMITERS
+from capture.timeline import BITS_PER_S
 from laboratory.stretch import Stretch
 from wire.codes import VL15
-from wire.symbols import LANES
+from wire.symbols import BITS_PER_SYMBOL, DELIMITERS, LANES
 
 __all__ = ["MOST_CYCLES", "TickFit", "WaitTick"]
 

@@ -8,6 +8,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 __all__ = [
+    "BITS_PER_SYMBOL",
+    "DELIMITERS",
     "IDLE_LFSR_BITS",
     "IDLE_LFSR_SEED",
     "IDLE_LFSR_STEPS",
@@ -30,6 +32,12 @@ __all__ = [
 
 LANES: Final = 4
 """Lanes of a 4X link."""
+
+BITS_PER_SYMBOL: Final = 10
+"""Of a byte or a control symbol, by 8b/10b."""
+
+DELIMITERS: Final = 2
+"""Symbols around the bytes of a packet."""
 
 LINK_PACKET_BYTES: Final = 6
 """Bytes of a link packet between SLP and EGP, LPCRC included (IBTA vol 1, 7.9.4)."""

@@ -1,4 +1,8 @@
-"""Running a specification on any engine: the same stimulus, and the same trace from all of them."""
+"""Running a specification on any engine: the same stimulus, and the same trace from all of them.
+
+An engine is imported when it is used: RTL and what elaborates it takes longer to import than most runs of the golden
+model last.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable, Collection, Generator
 from functools import partial
 from pathlib import Path
 
-from cosim.engines import amaranth, compiled_model, mixed, model, session
+from cosim.engines import compiled_model, model
 from cosim.engines.base import (
     ENGINES,
     MODEL,
@@ -19,12 +23,9 @@ from cosim.engines.base import (
     UnknownEngine,
     check_waves,
 )
-from cosim.engines.compiled_design import build_design
 from cosim.engines.part import Part
 from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec
-from rtl.fabric.fabric import Fabric
-from verilog.design import fabric_design
 from wire.parameters import FabricParameters
 from wire.stimulus import Delivery
 from wire.trace import Record
@@ -37,15 +38,31 @@ class WholeFabricsOnly(EngineError):
 
 
 def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
+    from cosim.engines import session
+    from verilog.design import fabric_design
+
     yield from session.simulate(simulator, fabric_design(spec.parameters, taps=options.taps.directions), spec, options)
+
+
+def _in_amaranth(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
+    from cosim.engines import amaranth
+    from rtl.fabric.fabric import Fabric
+
+    yield from amaranth.simulate(lambda: Fabric(spec.parameters, taps=options.taps.directions), spec, options)
+
+
+def _mixed(
+    simulator: Simulator, rtl: Collection[str], spec: RunSpec, options: RunOptions
+) -> Generator[Record, None, None]:
+    from cosim.engines import mixed
+
+    yield from mixed.simulate(simulator, rtl, spec, options)
 
 
 _SIMULATORS: dict[str, Simulator] = {"verilator": "verilator", "icarus": "icarus"}
 _ENGINES: dict[str, Engine] = {
     **{name: partial(_on_simulator, simulator) for name, simulator in _SIMULATORS.items()},
-    "amaranth": lambda spec, options: amaranth.simulate(
-        lambda: Fabric(spec.parameters, taps=options.taps.directions), spec, options
-    ),
+    "amaranth": _in_amaranth,
     "model": model.simulate,
 }
 
@@ -83,7 +100,7 @@ def run(
     simulates = _engine(engine)
     check_waves(engine, waves)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
-        simulates = partial(mixed.simulate, _part_simulator(engine, spec.parameters, rtl), rtl)
+        simulates = partial(_mixed, _part_simulator(engine, spec.parameters, rtl), rtl)
     elif spec.played and engine != MODEL:
         raise WholeFabricsOnly(
             f"{engine}: packets are played by the golden model: expected some nodes that are not RTL"
@@ -118,10 +135,17 @@ def build(engine: str, parameters: FabricParameters, *, rtl: Collection[str] | N
         SimulatorMissing, BuildFailed, BuildDirectoryError: see `cosim.simulators.build.build`.
     """
     _engine(engine)
+    part = None
     if rtl is not None and set(rtl) != set(parameters.nodes):
-        simulator = _part_simulator(engine, parameters, rtl)
-        build_design(simulator, fabric_design(Part(parameters, rtl).parameters, part=True))
-    elif engine in _SIMULATORS:
-        build_design(_SIMULATORS[engine], fabric_design(parameters))
-    elif engine == "model":
+        part = _part_simulator(engine, parameters, rtl), Part(parameters, rtl).parameters
+    if engine == MODEL:
         compiled_model.build()
+    elif engine in _SIMULATORS:
+        from cosim.engines.compiled_design import build_design
+        from verilog.design import fabric_design
+
+        if part is None:
+            build_design(_SIMULATORS[engine], fabric_design(parameters))
+        else:
+            simulator, parameters = part
+            build_design(simulator, fabric_design(parameters, part=True))

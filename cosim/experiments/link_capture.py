@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from capture.directions import ARROW, HOST
 from capture.erf_record import WHOLE
 from capture.host_clock import TICK_NS
 from capture.host_view import HostView
-from capture.selection import ARROW, HOST
 from capture.time_order import TimeOrder
-from capture.timeline import BITS_PER_SYMBOL, DELIMITERS
 from capture.wire_packet import Direction, Way, WirePacket
 from capture.writer import CaptureWriter, capture_writer
 from cosim.engines.base import NO_TAPS, Taps
@@ -20,7 +19,7 @@ from toolchain.errors import UserError
 from wire.codes import LinkWidth
 from wire.framing import FramedPacket
 from wire.parameters import AdapterParameters, FabricParameters, port_text
-from wire.symbols import LANES
+from wire.symbols import BITS_PER_SYMBOL, DELIMITERS, LANES
 
 __all__ = ["directions_at", "hosts_at", "link_capture"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from capture.selection import ends, is_of_host
+from capture.directions import ends, is_of_host
 from capture.survey import Survey
 from cosim.experiments.play_fabric import CannotPlay, Entry, Into, default_fabric
 from cosim.scenario.limits import MAX_CYCLES, SDR_CYCLE_NS

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Final
 
 from capture.captured_packets import captured_packets
-from capture.timeline import DELIMITERS
 from capture.wire_packet import WirePacket
 from cosim.experiments.play_fabric import Entry
 from cosim.experiments.play_plan import PlayPlan
@@ -23,7 +22,7 @@ from wire.headers import LRH
 from wire.packet import WORD_BYTES, blocks_of_words
 from wire.parameters import AdapterParameters
 from wire.stimulus import Control, Operation, Play, Post, injected_link
-from wire.symbols import LANES
+from wire.symbols import DELIMITERS, LANES
 from wire.trace import Delimiter
 
 __all__ = ["Listener", "PlayStimulus"]
