@@ -52,7 +52,7 @@ def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
 @pytest.mark.parametrize(
     ("sim", "cycles", "more"),
     [
-        ("verilator", 40_000, ["--ports", "3", "--seed", str(HOSTS_ALIKE.seed)]),
+        ("verilator", 20_000, ["--ports", "3", "--seed", str(HOSTS_ALIKE.seed)]),
         pytest.param(
             *("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
             marks=pytest.mark.deep,

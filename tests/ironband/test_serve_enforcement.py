@@ -87,7 +87,7 @@ def tried(folder: Path, manager: str, how: str, rtl: str) -> Said:
     return Said(scripted(folder, ["--rtl", rtl, *([] if manager == "OpenSM" else ours)], "four.net", lines))
 
 
-STRANGERS = [("OpenSM", "none"), ("Ironband", "none"), pytest.param("OpenSM", "all", marks=pytest.mark.slow)]
+STRANGERS = [("OpenSM", "none"), ("Ironband", "none"), pytest.param("OpenSM", "all", marks=pytest.mark.deep)]
 
 
 @pytest.mark.parametrize(("manager", "rtl"), STRANGERS)

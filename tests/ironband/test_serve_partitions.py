@@ -51,7 +51,16 @@ def route_text(route: tuple[int, ...]) -> str:
     return ",".join(map(str, (0, *route)))
 
 
-CASES = [*(("star", file) for file in FILES), ("fat_tree", "in the order of bytes"), ("fat_tree", "index 0")]
+CASES = [
+    ("star", "no rule for the default partition"),
+    ("fat_tree", "in the order of bytes"),
+    *(
+        pytest.param("star", file, marks=pytest.mark.deep)
+        for file in FILES
+        if file != "no rule for the default partition"
+    ),
+    pytest.param("fat_tree", "index 0", marks=pytest.mark.deep),
+]
 
 
 @pytest.mark.parametrize(("topology", "file"), CASES)

@@ -15,10 +15,13 @@ from tests.ironband.test_serve_partitions import FILES, route_text, routes
 pytestmark = needs_programs
 
 CASES = [
-    *(("star", file, "both") for file in FILES),
-    *(("star", "in the order of bytes", how) for how in ("in", "out", "off")),
+    ("star", "all limited", "both"),
+    ("star", "in the order of bytes", "in"),
+    ("star", "in the order of bytes", "out"),
     ("fat_tree", "index 0", "both"),
-    ("fat_tree", "no rule for the default partition", "in"),
+    *(pytest.param("star", file, "both", marks=pytest.mark.deep) for file in FILES if file != "all limited"),
+    pytest.param("star", "in the order of bytes", "off", marks=pytest.mark.deep),
+    pytest.param("fat_tree", "no rule for the default partition", "in", marks=pytest.mark.deep),
 ]
 
 

@@ -146,7 +146,11 @@ def test_what_only_has_another_place_in_the_source_is_not_converted_again(conver
     ("node", "parameters"),
     [
         (Switch, SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8)),
-        (Switch, SwitchParameters(ports=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1)),
+        pytest.param(
+            Switch,
+            SwitchParameters(ports=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1),
+            marks=pytest.mark.deep,
+        ),
         (Adapter, AdapterParameters(mtu=256, receive_blocks=8, send_blocks=8)),
     ],
     ids=["switch", "fifo switch", "adapter"],

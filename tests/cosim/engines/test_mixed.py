@@ -55,7 +55,11 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[LinkFailure | N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rtl", [*ALIKE, ("L1", "S1")], ids="+".join)
+@pytest.mark.parametrize(
+    "rtl",
+    [("L1", "S1"), (MANAGER, "H5"), *(pytest.param(names, marks=pytest.mark.deep) for names in ALIKE[:3])],
+    ids="+".join,
+)
 def test_a_fat_tree_comes_up_the_same_whatever_is_rtl(
     rtl: tuple[str, ...], alone: Callable[[LinkFailure | None], SubnetBringUpResult], tmp_path: Path
 ) -> None:

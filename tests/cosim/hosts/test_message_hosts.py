@@ -262,7 +262,7 @@ ALL_TRANSPORTS = (
     [
         ("verilator", None, 30_000),
         ("verilator", ("S", "H2"), 30_000),
-        pytest.param("icarus", None, 3_200, marks=pytest.mark.slow),
+        pytest.param("icarus", None, 3_200, marks=pytest.mark.deep),
     ],
 )
 def test_every_engine_carries_all_transports_as_the_model_does(engine, rtl, cycles, tmp_path):

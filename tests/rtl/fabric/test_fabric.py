@@ -78,7 +78,10 @@ def spec(seed: int, cycles: int) -> RunSpec:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "cycles"), [("verilator", 30_000), ("icarus", 1_000), ("amaranth", 500)])
+@pytest.mark.parametrize(
+    ("engine", "cycles"),
+    [("verilator", 30_000), ("icarus", 1_000), pytest.param("amaranth", 500, marks=pytest.mark.deep)],
+)
 def test_engine_gives_the_golden_models_trace(engine: str, cycles: int, tmp_path: Path) -> None:
     """What the hardware does is shown by the quick engine; the slow ones show that they do the same with it."""
     print(f"seed {SEED}")

@@ -305,7 +305,7 @@ def test_every_engine_resets_a_node_in_the_same_cycle(engine: str, rtl: str | No
         ):
             comparison = compare(model, seen)
         assert comparison.difference is None, comparison.difference.report(Names(PAIR.fabric), f"seed {seed}")
-        assert comparison.records > 100
+        assert comparison.records > 50
 
 
 def test_a_reset_lasts_as_long_as_memories_and_packets_of_hosts_take() -> None:

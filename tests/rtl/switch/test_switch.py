@@ -82,7 +82,10 @@ def test_a_packet_passes_an_idle_switch_in_eight_cycles() -> None:
     assert all(event.cycle == event.words[2] + (event.words[1] >> 16) for event in sent)
 
 
-@pytest.mark.parametrize(("queueing", "vls", "seed"), [("voq", 2, 0), ("fifo", 2, 1), ("voq", 15, 2)])
+@pytest.mark.parametrize(
+    ("queueing", "vls", "seed"),
+    [("voq", 2, 0), ("fifo", 2, 1), pytest.param("voq", 15, 2, marks=pytest.mark.deep)],
+)
 def test_packets_arrive_whole_and_in_order(queueing: str, vls: int, seed: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)

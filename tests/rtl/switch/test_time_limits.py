@@ -68,7 +68,7 @@ def ticks_before(discarded: Discarded) -> bool:
     return (discarded.cycle - TO_RECORD) % TICK_CYCLES == 0
 
 
-@pytest.mark.parametrize(("queueing", "readers"), [("voq", 2), ("fifo", 1)])
+@pytest.mark.parametrize(("queueing", "readers"), [("voq", 2), pytest.param("fifo", 1, marks=pytest.mark.deep)])
 def test_a_head_without_credits_is_discarded_within_the_limit(queueing: str, readers: int) -> None:
     fabric, ready = jam(IN_BUFFER + 2, hoq_life=0, queueing=queueing, readers=readers)
     end = ready + 3 * LIMIT
