@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wire.cm import CM_ATTRIBUTES, CM_MAD, CmMessage
@@ -162,7 +162,12 @@ def test_every_bit_belongs_to_one_field_or_is_reserved(layout):
     assert sum(field.width for field in layout.fields) == used.bit_count()
 
 
+few = settings(max_examples=25)
+"""There are more than a hundred layouts."""
+
+
 @each_layout
+@few
 @given(data=st.data())
 def test_packed_fields_come_back(layout, data):
     values = data.draw(values_of(layout))
@@ -174,6 +179,7 @@ def test_packed_fields_come_back(layout, data):
 
 
 @each_layout
+@few
 @given(data=st.data())
 def test_unpacked_bytes_come_back_with_reserved_bits_zero(layout, data):
     wire = data.draw(st.binary(min_size=layout.size_bytes, max_size=layout.size_bytes))
@@ -182,6 +188,7 @@ def test_unpacked_bytes_come_back_with_reserved_bits_zero(layout, data):
 
 
 @each_layout
+@few
 @given(data=st.data())
 def test_every_value_can_be_told_to_a_person(layout, data):
     for name, value in data.draw(values_of(layout)).items():

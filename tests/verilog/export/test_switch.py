@@ -69,6 +69,7 @@ def test_a_switch_that_was_reset_in_traffic_does_in_each_cycle_what_it_did_from_
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_a_forwarding_table_smaller_than_the_switch_reaches_only_its_ports(bench):
     run = bench(exported(SwitchParameters(ports=3, mtu=256, buffer_blocks=8, lft_size=3)))
     assert run.verdict.startswith("PASS")
