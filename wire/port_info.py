@@ -69,15 +69,17 @@ class CapabilityMask(IntFlag):
     IS_HIERARCHY_INFO_SUPPORTED = 1 << 31
 
 
-SWITCH_CAPABILITIES: Final = (
+_CAPABILITIES: Final = (
     CapabilityMask.IS_TRAP_SUPPORTED
     | CapabilityMask.IS_SL_MAPPING_SUPPORTED
     | CapabilityMask.IS_LED_INFO_SUPPORTED
     | CapabilityMask.IS_SYSTEM_IMAGE_GUID_SUPPORTED
 )
+
+SWITCH_CAPABILITIES: Final = _CAPABILITIES | CapabilityMask.IS_MULTICAST_FDB_TOP_SUPPORTED
 """CapabilityMask of this design's switches."""
 
-ADAPTER_CAPABILITIES: Final = SWITCH_CAPABILITIES | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
+ADAPTER_CAPABILITIES: Final = _CAPABILITIES | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
 """CapabilityMask of this design's adapters; the host adds IS_SM."""
 
 SMA_RESP_TIME: Final = 8

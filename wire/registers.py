@@ -2,12 +2,14 @@
 
 A node has one bus of 32-bit words with a 24-bit word address: `page << 16 | offset`. Page 0 holds
 the node's own registers, pages 1..64 those of its ports, `LFT_PAGE` the linear forwarding table,
-`SL_TO_VL_PAGE + in_port - 1` the SL-to-VL tables.
+`MFT_PAGE + part` the multicast forwarding table's masks of 16 ports, `SL_TO_VL_PAGE + in_port - 1` the SL-to-VL tables.
 """
 
 from enum import IntEnum, IntFlag
 from typing import Final
 
+from .codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
+from .forwarding_tables import MULTICAST_FORWARDING_TABLE
 from .pma import PMA_COUNTERS
 from .port_tables import P_KEY_TABLE
 
@@ -19,6 +21,7 @@ __all__ = [
     "HIGH_OF_COUNTER",
     "LEASE_SECOND_AT_RESET",
     "LFT_PAGE",
+    "MFT_PAGE",
     "PORT_RESET_VALUES",
     "P_KEYS",
     "SL_TO_VL_PAGE",
@@ -32,6 +35,7 @@ __all__ = [
     "PartitionCheck",
     "PortRegister",
     "lft_address",
+    "mft_address",
     "node_address",
     "p_key_address",
     "place_of_address",
@@ -43,6 +47,8 @@ __all__ = [
 ADDRESS_BITS = 24
 DATA_BITS = 32
 LFT_PAGE = 0x80
+MFT_PAGE = 0x88
+"""Of the first part; they are not read."""
 SL_TO_VL_PAGE = 0xC0
 VL_ARBITRATION_LOW = 0x80
 VL_ARBITRATION_HIGH = 0xA0
@@ -61,6 +67,9 @@ class NodeRegister(IntEnum):
     LMC = 0x03  # adapter; 0..7, 0 at reset
     LEASE_SECOND = 0x04  # cycles of one second of M_KeyLeasePeriod, 1..2^32 - 1
     LIFE_TIME = 0x05  # switch; exponent of its life time limit, 5 bits; 31 at reset, above 19 no limit
+    MULTICAST_FDB_TOP = 0x06  # switch; the highest LID that the MFT is asked for, 16 bits; 0 at reset: any
+    DEFAULT_MULTICAST_PRIMARY = 0x07  # switch; where it sends what the MFT does not know, 8 bits; 255 at reset: nowhere
+    DEFAULT_MULTICAST_NOT_PRIMARY = 0x08  # switch; likewise, what came by that port
 
 
 class PortRegister(IntEnum):
@@ -93,6 +102,8 @@ class PartitionCheck(IntFlag):
     RAW_INBOUND = 4
     RAW_OUTBOUND = 8
 
+
+_MFT_PORTS: Final = MULTICAST_FORWARDING_TABLE.entry.width
 
 LEASE_SECOND_AT_RESET: Final = 250_000_000
 """Cycles of 4 ns in a second."""
@@ -204,6 +215,13 @@ def lft_address(lid: int) -> int:
     if not 0 <= lid <= 0xFFFF:
         raise ValueError(f"LID {lid}: expected 0..65535")
     return LFT_PAGE << 16 | lid
+
+
+def mft_address(mlid: int, part: int) -> int:
+    """Bus address of a part of the MFT entry of a multicast LID: a mask of ports 16 part .. 16 part + 15."""
+    if not (LID_MULTICAST_MIN <= mlid <= LID_MULTICAST_MAX and 0 <= part <= 64 // _MFT_PORTS):
+        raise ValueError(f"MLID {mlid:#06x}, part {part}: expected 0xc000..0xfffe, 0..{64 // _MFT_PORTS}")
+    return MFT_PAGE + part << 16 | mlid - LID_MULTICAST_MIN
 
 
 def sl_to_vl_address(in_port: int, out_port: int, sl: int) -> int:

@@ -9,12 +9,26 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
 
-__all__ = ["HeadsSignature", "QueueingSignature", "granted_layout", "routed", "routed_layout"]
+__all__ = ["HeadsSignature", "QueueingSignature", "copies_layout", "granted_layout", "routed", "routed_layout"]
 
 
 def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
-    """A head that has been granted: its first block; its slot, one-hot."""
-    return data.StructLayout({"first": block_bits, "slot": vls + 1})
+    """A head that has been granted: its first block; its slot, one-hot.
+
+    Of a copy: whether it is `oversize`; `shared`: mask of the data VL whose queue it is first in; `more`: other copies
+    of the packet are left.
+    """
+    return data.StructLayout({"first": block_bits, "slot": vls + 1, "oversize": 1, "shared": vls, "more": 1})
+
+
+def copies_layout(outputs: int, credited: int, vls: int) -> data.StructLayout:
+    """The copies of a multicast packet.
+
+    `to`: mask of the outputs for which there is one. `oversize`, `slots`: of each output that needs credits, whether
+    the copy for it is oversize, and its slot there, if there are several. The others' keep the packet's.
+    """
+    slots = {"slots": data.ArrayLayout(range(vls), credited)} if vls > 1 else {}
+    return data.StructLayout({"to": outputs, "oversize": credited, **slots})
 
 
 def routed_layout(outputs: int) -> data.StructLayout:
@@ -77,13 +91,16 @@ class QueueingSignature(wiring.Signature):
 
     Members:
         join, packet, first: a packet joins (cycle e); its first block. `ended`: its end row is being stored, or was.
+        has_copies, copies: it is a multicast packet, and has these; where there are any.
         heads: what they ask for and get.
         granted: the head that goes, in the cycle after (g+1).
     """
 
-    def __init__(self, block_bits: int, outputs: int, credited: int, vls: int) -> None:
+    def __init__(self, block_bits: int, outputs: int, credited: int, vls: int, *, multicast: bool) -> None:
+        copies = {"has_copies": In(1), "copies": In(copies_layout(outputs, credited, vls))}
         super().__init__(
             {
+                **(copies if multicast else {}),
                 "join": In(1),
                 "ended": In(1),
                 "packet": In(routed_layout(outputs)),

@@ -13,10 +13,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import BLOCK_RAM, NO_COLLISION
-from rtl.crossing.queueing import QueueingSignature
 from rtl.rotation import number_of
 
-__all__ = ["InputQueues", "PacketQueues", "packet_layout"]
+__all__ = ["PacketQueues", "packet_layout"]
 
 
 def packet_layout(block_bits: int, key: data.StructLayout | None) -> data.StructLayout:
@@ -36,7 +35,9 @@ class PacketQueues(wiring.Component):
         ended: the end row of the packet that joined last is being stored, or was.
         arriving: mask of the queue whose last packet has not ended; from the cycle on in which it joins.
         take: one-hot, the queue whose head is granted in this cycle (g).
-        taken_from, taken: that queue, one-hot, and the first block of that head, in the cycle after (g+1).
+        stays: mask of the queues whose head stays, though it is granted.
+        taken_from, taken: that queue, one-hot, and the first block of that head, in the cycle after (g+1). Its key is
+            among `keys` then.
     """
 
     def __init__(self, count: int, blocks: int, packet: data.StructLayout) -> None:
@@ -52,13 +53,14 @@ class PacketQueues(wiring.Component):
         super().__init__(
             {
                 "join": In(1),
-                "join_queue": In(range(count)),
+                "join_queue": In(range(max(2, count))),
                 "join_packet": In(packet),
                 "visible": Out(count),
                 "appears": Out(count),
                 "ended": In(1),
                 "arriving": Out(count),
                 "take": In(count),
+                "stays": In(count),
                 "taken_from": Out(count),
                 "taken": Out(packet["first"].shape),
                 **key_members,
@@ -74,10 +76,10 @@ class PacketQueues(wiring.Component):
         followed = Signal(count)  # the head came from the successor memory
         more = Signal(count)  # there are packets behind the head
 
-        first_block = self.packet["first"].shape
-        m.submodules.joined = joined = Memory(shape=first_block, depth=count, init=[])
-        m.submodules.fetched = fetched = Memory(shape=first_block, depth=count, init=[])
-        m.submodules.tails = tails = Memory(shape=first_block, depth=count, init=[])
+        first_block, depth = self.packet["first"].shape, max(2, count)
+        m.submodules.joined = joined = Memory(shape=first_block, depth=depth, init=[])
+        m.submodules.fetched = fetched = Memory(shape=first_block, depth=depth, init=[])
+        m.submodules.tails = tails = Memory(shape=first_block, depth=depth, init=[])
         # A word read while it is written belongs to no head: nothing joins behind one that was taken as the last.
         m.submodules.successor = successor = Memory(
             shape=self.packet, depth=self.blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
@@ -118,7 +120,7 @@ class PacketQueues(wiring.Component):
         # Fetch: the successor is read at g+1, after a packet that joined at g was written; it becomes
         # the head at the end of g+2.
         load_mask = Signal(count)
-        load_queue = Signal(range(count))
+        load_queue = Signal(range(depth))
         successor_read = successor.read_port()
         fetched_write = fetched.write_port()
         tail_loaded = tails.read_port(domain="comb")
@@ -134,10 +136,11 @@ class PacketQueues(wiring.Component):
         ]
 
         # Heads.
+        leaves = self.take & ~self.stays
         m.d.comb += self.appears.eq(start_mask | load_mask)
         m.d.sync += [
-            visible.eq((visible & ~self.take) | self.appears),
-            fetching.eq((fetching & ~load_mask) | (self.take & (more | join_mask))),
+            visible.eq((visible & ~leaves) | self.appears),
+            fetching.eq((fetching & ~load_mask) | (leaves & (more | join_mask))),
             followed.eq((followed & ~start_mask) | load_mask),
             more.eq(
                 (more & ~start_mask & ~load_mask)
@@ -155,7 +158,7 @@ class PacketQueues(wiring.Component):
 
     def _take(self, m: Module, joined: Memory, fetched: Memory, followed: Value) -> Signal:
         """The head granted, in cycle g+1, and the number of its queue."""
-        taken_queue = Signal(range(self.count))
+        taken_queue = Signal(range(max(2, self.count)))
         joined_read = joined.read_port(domain="comb")
         fetched_read = fetched.read_port(domain="comb")
         m.d.sync += self.taken_from.eq(self.take)
@@ -166,37 +169,3 @@ class PacketQueues(wiring.Component):
             self.taken.eq(Mux((followed & self.taken_from).any(), fetched_read.data, joined_read.data)),
         ]
         return taken_queue
-
-
-class InputQueues(wiring.Component):
-    """The queues of one input, whatever their order; see `QueueingSignature`.
-
-    Args:
-        block_bits, blocks: of the input's buffer: bits of a block's number, and how many there are.
-        outputs, credited, vls: see `HeadsSignature`.
-        one_each: there is never more than one packet of a data VL, and none is oversize.
-    """
-
-    def __init__(
-        self, block_bits: int, blocks: int, outputs: int, credited: int, vls: int, one_each: bool = False
-    ) -> None:
-        self.block_bits = block_bits
-        self.blocks = blocks
-        self.outputs = outputs
-        self.credited = credited
-        self.vls = vls
-        self.one_each = one_each
-        super().__init__({"queueing": Out(QueueingSignature(block_bits, outputs, credited, vls))})
-
-    def _queues(self, m: Module, count: int, key: data.StructLayout | None, queue: Value) -> PacketQueues:
-        """So many queues with this key. A packet joins QUEUE, its key being what the queues keep of it."""
-        m.submodules.queues = queues = PacketQueues(count, self.blocks, packet_layout(self.block_bits, key))
-        m.d.comb += [
-            queues.join.eq(self.queueing.join),
-            queues.ended.eq(self.queueing.ended),
-            queues.join_queue.eq(queue),
-            queues.join_packet.first.eq(self.queueing.first),
-        ]
-        for name in queues.key_fields:
-            m.d.comb += queues.join_packet.key[name].eq(self.queueing.packet[name])
-        return queues

@@ -20,9 +20,12 @@ _X1_PHASE = 1
 def job_layout(block_bits: int, vls: int) -> data.StructLayout:
     """What is known of a granted packet at once: its first block, its slot at its output, the output's width (4X).
 
-    `cause`: why its output swallows it, for another reason than its length or its life time.
+    `cause`: why its output swallows it, for another reason than its length or its life time. `oversize`: a copy is too
+    long for its output.
     """
-    return data.StructLayout({"first": block_bits, "slot": range(vls + 1), "wide": 1, "cause": CAUSE_BITS})
+    return data.StructLayout(
+        {"first": block_bits, "slot": range(vls + 1), "wide": 1, "cause": CAUSE_BITS, "oversize": 1}
+    )
 
 
 PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
@@ -57,6 +60,7 @@ class Reader(wiring.Component):
         to_output, slot: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due), and its
             slot there.
         row: that row in the cycle after.
+        done: the packet is done in this cycle (d); `returns`: then its blocks return.
         release: a request from cycle y on until `released`.
         clock: of life time.
     """
@@ -82,6 +86,8 @@ class Reader(wiring.Component):
                 "to_output": Out(outputs),
                 "slot": Out(range(vls + 1)),
                 "row": Out(PassingRow),
+                "done": Out(1),
+                "returns": In(1),
                 "release": Out(release_layout(block_bits)),
                 "released": In(1),
                 **({"clock": In(LifeClock)} if aging else {}),
@@ -157,7 +163,7 @@ class Reader(wiring.Component):
         too_old = self._is_too_old(served) & is_data
         m.d.comb += [
             scrap.eq(passing & first & memory.bad),
-            too_long.eq(description.oversize & is_data),
+            too_long.eq((description.oversize | job_kept.oversize) & is_data),
             swallowed.eq(passing & first & ~memory.bad & (job_kept.cause.any() | too_long | too_old)),
             early.eq(passing & ~first & ~final & memory.stored.last),
             end.eq(scrap | swallowed | early),
@@ -178,7 +184,8 @@ class Reader(wiring.Component):
         ]
         self._become_available(m, ~active | last_read | scrap | swallowed | last_follows, served)
         last = Mux(scrap | swallowed, memory.end, Mux(early, passing_block, block))
-        self._give_back(m, last_read | end, job.first, last, description)
+        m.d.comb += self.done.eq(last_read | end)
+        self._give_back(m, self.done & self.returns, job.first, last, description)
         return m
 
     def _packet(self, m: Module, fresh: Value, described: Value) -> tuple[data.View, data.View, data.View, Signal]:
@@ -230,10 +237,10 @@ class Reader(wiring.Component):
         ]
         m.d.sync += self.available.eq(self.stays_available & ~self.grant)
 
-    def _give_back(self, m: Module, done: Value, first: Value, last: Value, description: data.View) -> None:
-        """The blocks first..last of a packet that is done are asked to be released."""
+    def _give_back(self, m: Module, returns: Value, first: Value, last: Value, description: data.View) -> None:
+        """The blocks first..last of the packet are asked to be released."""
         release = self.release
-        with m.If(done):
+        with m.If(returns):
             m.d.sync += [
                 release.valid.eq(1),
                 release.slot.eq(description.pool),

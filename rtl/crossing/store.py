@@ -9,9 +9,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
 from rtl.crossing.causes import CAUSE_BITS
+from rtl.crossing.copies import CopyReturns
 from rtl.crossing.descriptions import Descriptions
 from rtl.crossing.fifo import FifoQueues
-from rtl.crossing.queueing import HeadsSignature, routed_layout
+from rtl.crossing.queueing import HeadsSignature, copies_layout, routed_layout
 from rtl.crossing.reader import PassingRow, Reader
 from rtl.crossing.time_limits import LifeClock
 from rtl.crossing.voq import VirtualOutputQueues
@@ -63,10 +64,12 @@ class PacketStore(wiring.Component):
         queueing, readers: see `wire.parameters.SwitchParameters`.
         one_each: there is never more than one packet of a data VL, and none is oversize (with `voq`).
         aging: its packets have a life time, on their way to outputs that need credits.
+        multicast: packets may have several copies.
 
     Members:
         fill: packets to be stored.
-        join, packet: a packet joins its queue (cycle e); the one written last.
+        join, packet: a packet joins its queue (cycle e); the one written last. `has_copies`, `copies`: see
+            `QueueingSignature`.
         crossing: how they leave.
         clock: of life time.
     """
@@ -80,6 +83,7 @@ class PacketStore(wiring.Component):
         readers: int = 1,
         one_each: bool = False,
         aging: bool = False,
+        multicast: bool = False,
     ) -> None:
         self.pools = tuple(pools)
         self.outputs = outputs
@@ -89,9 +93,12 @@ class PacketStore(wiring.Component):
         self.readers = readers
         self.one_each = one_each
         self.aging = aging
+        self.multicast = multicast
         self.block_bits = block_bits(self.pools)
+        copies = {"has_copies": In(1), "copies": In(copies_layout(outputs, credited, self.vls))}
         super().__init__(
             {
+                **(copies if multicast else {}),
                 "fill": In(FillSignature(len(self.pools))),
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
@@ -107,8 +114,9 @@ class PacketStore(wiring.Component):
         m.submodules.buffer = buffer = Buffer(self.pools, self.readers, stamped=self.aging)
         connect(m, flipped(self.fill), buffer.fill)
 
-        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls, self.one_each)
-        m.submodules.queues = VirtualOutputQueues(*shape) if self.queueing == "voq" else FifoQueues(*shape)
+        kind = VirtualOutputQueues if self.queueing == "voq" else FifoQueues
+        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
+        m.submodules.queues = kind(*shape, one_each=self.one_each, multicast=self.multicast)
         queues = m.submodules.queues.queueing
         m.d.comb += [
             queues.join.eq(self.join),
@@ -117,6 +125,8 @@ class PacketStore(wiring.Component):
             queues.first.eq(buffer.first),
         ]
         connect(m, queues.heads, flipped(crossing.heads))
+        if self.multicast:
+            m.d.comb += [queues.has_copies.eq(self.has_copies), queues.copies.eq(self.copies)]
 
         m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.vls)
         m.d.comb += [
@@ -155,6 +165,7 @@ class PacketStore(wiring.Component):
                 reader.job.slot.eq(number_of(queues.granted.slot)),
                 reader.job.wide.eq((granted_output & wide).any()),
                 reader.job.cause.eq(cause),
+                reader.job.oversize.eq(queues.granted.oversize),
                 reader.description.eq(descriptions.description),
             ]
         m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))
@@ -166,9 +177,23 @@ class PacketStore(wiring.Component):
             crossing.available.eq(Mux(crossing.granted, (stays & ~taker).any(), stays.any())),
         ]
 
-        # One packet's blocks return in a cycle, the lowest-numbered reader's first.
+        self._return_blocks(m, buffer, readers, queues.granted)
+        return m
+
+    def _return_blocks(self, m: Module, buffer: Buffer, readers: Sequence[Reader], granted: data.View) -> None:
+        """One packet's in a cycle, the lowest-numbered reader's first; behind the last read of any copy."""
+        if self.multicast:
+            m.submodules.returns = returns = CopyReturns(self.readers, self.vls)
+            m.d.comb += [
+                returns.grant.eq(Cat(reader.grant for reader in readers)),
+                returns.shared.eq(granted.shared),
+                returns.more.eq(granted.more),
+                returns.done.eq(Cat(reader.done for reader in readers)),
+            ]
         releaser = lowest(m, Cat(reader.release.valid for reader in readers))
         m.d.comb += buffer.release.eq(select(releaser, [reader.release for reader in readers]))
         for number, reader in enumerate(readers):
-            m.d.comb += reader.released.eq(releaser[number])
-        return m
+            m.d.comb += [
+                reader.returns.eq(returns.returns[number] if self.multicast else 1),
+                reader.released.eq(releaser[number]),
+            ]

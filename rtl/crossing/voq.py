@@ -1,10 +1,12 @@
 """Virtual output queues: one queue for each (output, slot), so no packet waits for another output."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from rtl.crossing.eligibility import data_eligible
-from rtl.crossing.queues import InputQueues
+from rtl.crossing.input_queues import InputQueues
+from rtl.crossing.queueing import granted_layout
+from rtl.crossing.queues import PacketQueues
 from rtl.rotation import any_of
 from rtl.widths import NEED_BITS
 
@@ -14,7 +16,10 @@ _KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 
 
 class VirtualOutputQueues(InputQueues):
-    """One queue for each (output, slot), number output * slots + slot; no keys where a slot has one packet."""
+    """One queue for each (output, slot), number output * slots + slot; no keys where a slot has one packet.
+
+    Multicast packets have queues of their own. Where both kinds have a head for an (output, slot) they take turns.
+    """
 
     def elaborate(self, platform: object) -> Module:
         """Join, requests, grant."""
@@ -22,11 +27,35 @@ class VirtualOutputQueues(InputQueues):
         port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
         joins = port.packet.output * slots + port.packet.slot
-        queues = self._queues(m, self.outputs * slots, None if self.one_each else _KEY, joins)
-        needs = self._one_each_needs(m) if self.one_each else []
+        queues = self._packet_queues(m, self.outputs * slots, None if self.one_each else _KEY, joins)
+        granted = Signal(granted_layout(self.block_bits, self.vls))
+        m.d.comb += [
+            granted.first.eq(queues.taken),
+            granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),
+        ]
 
         # What could go is known when its cycle begins, except for a head granted in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.
+        requests = self._following(m, queues)
+        visible = Cat(queues.visible[o * slots + slot] for slot in range(slots) for o in range(self.outputs))
+        if self.multicast:
+            self._add_multicast(m, queues, requests, visible, granted)
+        else:
+            takes = (heads.grant_output[o].replicate(slots) & heads.grant_slots[o] for o in range(self.outputs))
+            m.d.comb += [
+                queues.join.eq(port.join),
+                queues.take.eq(Cat(takes)),
+                heads.visible.eq(visible),
+                port.granted.eq(granted),
+            ]
+            m.d.sync += heads.requests.eq(requests)
+        return m
+
+    def _following(self, m: Module, queues: PacketQueues) -> Signal:
+        """What these queues ask for in the next cycle: for each slot, the mask of outputs."""
+        heads, slots = self.queueing.heads, self.vls + 1
+        requests = Signal(data.ArrayLayout(self.outputs, slots))
+        needs = self._one_each_needs(m) if self.one_each else []
         shown = Signal(self.outputs * slots)
         m.d.comb += shown.eq(queues.visible | queues.appears)
         for output in range(self.outputs):
@@ -45,17 +74,48 @@ class VirtualOutputQueues(InputQueues):
                         goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
                         swallowed |= oversize
                     goes &= ~(swallowed & queues.arriving[queue])
-                m.d.sync += heads.requests[slot][output].eq(goes)
-                m.d.comb += heads.visible[slot][output].eq(queues.visible[queue])
+                m.d.comb += requests[slot][output].eq(goes)
+        return requests
 
+    def _add_multicast(
+        self, m: Module, queues: PacketQueues, requests: Value, visible: Value, granted: data.View
+    ) -> None:
+        """Multicast packets have no part in QUEUES. A turn passes a cycle late: its output takes no grant meanwhile."""
+        port, heads = self.queueing, self.queueing.heads
+        outputs, slots = range(self.outputs), self.vls + 1
+        copies = self._copy_queues(m, self.vls)
+        others = Signal(data.ArrayLayout(self.outputs, slots))  # what QUEUES ask for
         m.d.comb += [
-            queues.take.eq(
-                Cat(heads.grant_output[o].replicate(slots) & heads.grant_slots[o] for o in range(self.outputs))
-            ),
-            port.granted.first.eq(queues.taken),
-            port.granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),
+            queues.join.eq(port.join & ~port.has_copies),
+            copies.join.eq(port.join & port.has_copies),
+            copies.copies.eq(port.copies),
+            heads.visible.eq(visible | copies.visible.as_value()),
         ]
-        return m
+        m.d.sync += [others.eq(requests), heads.requests.eq(Value.cast(requests) | copies.following.as_value())]
+
+        # Of each output and slot: whether a copy goes if it is granted.
+        copy_goes = Signal(data.ArrayLayout(slots, self.outputs))
+        turn = Signal(data.ArrayLayout(slots, self.outputs))
+        copy_granted = Signal(self.outputs)
+        for o in outputs:
+            for slot in range(self.vls):
+                m.d.comb += copy_goes[o][slot].eq(copies.requests[slot][o] & (turn[o][slot] | ~others[slot][o]))
+        to_copies = Cat((copy_goes[o] & heads.grant_slots[o]).any() for o in outputs)
+        m.d.comb += [
+            copies.to.eq(heads.grant_output & to_copies),
+            queues.take.eq(
+                Cat(heads.grant_output[o].replicate(slots) & heads.grant_slots[o] & ~copy_goes[o] for o in outputs)
+            ),
+        ]
+        m.d.sync += copy_granted.eq(copies.to)
+        for o in outputs:
+            taken = queues.taken_from[o * slots :][:slots]
+            passed = copy_granted[o].replicate(slots) & copies.granted.slot
+            m.d.sync += turn[o].eq((turn[o] & ~passed) | taken)
+        with m.If(copies.granted.shared.any()):
+            m.d.comb += port.granted.eq(copies.granted)
+        with m.Else():
+            m.d.comb += port.granted.eq(granted)
 
     def _one_each_needs(self, m: Module) -> list[Signal]:
         """Blocks of the only packet of each data VL, from the cycle on in which it joins."""

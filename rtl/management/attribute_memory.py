@@ -91,7 +91,10 @@ class AttributeMap:
         self.mft_positions = -(-(parameters.ports + 1) // MULTICAST_FORWARDING_TABLE.entry.width)
         switch_info = SWITCH_INFO.pack(
             linear_fdb_cap=parameters.lft_size,
+            multicast_fdb_cap=parameters.mft_size,
             linear_fdb_top=parameters.lft_size - 1,
+            default_multicast_primary_port=LFT_NO_ROUTE,
+            default_multicast_not_primary_port=LFT_NO_ROUTE,
             life_time_value=NO_LIMIT,
             partition_enforcement_cap=_PARTITION_CAP,
             inbound_enforcement_cap=1,

@@ -17,7 +17,7 @@ from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WO
 from rtl.registers.bus import BusSignature
 from rtl.rotation import select
 from rtl.widths import VL_BITS, VL_WEIGHT_BITS
-from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
+from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER, MULTICAST_FORWARDING_TABLE
 from wire.layout import Layout
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, vl_arbitration_entries
@@ -34,6 +34,7 @@ from wire.registers import (
     ADDRESS_BITS,
     DATA_BITS,
     LFT_PAGE,
+    MFT_PAGE,
     P_KEYS,
     SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
@@ -61,6 +62,9 @@ _REGISTERS: Final[dict[str, PortRegister | NodeRegister]] = {
     "vl_stall_count": PortRegister.VL_STALL_COUNT,
     "linear_fdb_top": NodeRegister.LINEAR_FDB_TOP,
     "life_time_value": NodeRegister.LIFE_TIME,
+    "default_multicast_primary_port": NodeRegister.DEFAULT_MULTICAST_PRIMARY,
+    "default_multicast_not_primary_port": NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY,
+    "multicast_fdb_top": NodeRegister.MULTICAST_FDB_TOP,
     "link_width_active": PortRegister.WIDTH,
 }
 """The register that a field is written to, or read from."""
@@ -83,6 +87,8 @@ _OF_SWITCHES: Final = ("hoq_life", "vl_stall_count")
 _OFFSET_BITS: Final = 16
 _Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
+_MFT_ENTRY = MULTICAST_FORWARDING_TABLE.entry.width
+_MFT_ENTRIES_OF_WORD = WORD_BITS // _MFT_ENTRY
 _SL_ENTRY = SL_TO_VL_MAPPING_TABLE.entry.width
 _P_KEY = P_KEY_TABLE.entry.width
 _P_KEYS_OF_WORD = WORD_BITS // _P_KEY
@@ -124,6 +130,7 @@ _WORDS_SET: Final[dict[str, set[int]]] = {
     SmaAttribute.PORT_INFO.name: {place(PORT_INFO[names[0]]).word for names in PORT_INFO_WRITES},
     SmaAttribute.SL_TO_VL_MAPPING_TABLE.name: set(range(SL_TO_VL_WORDS)),
     SmaAttribute.LINEAR_FORWARDING_TABLE.name: set(range(LINEAR_FORWARDING_TABLE.size_bytes // WORD_BYTES)),
+    SmaAttribute.MULTICAST_FORWARDING_TABLE.name: set(range(MULTICAST_FORWARDING_TABLE.size_bytes // WORD_BYTES)),
     **{name: {access.word for access in accesses if access.written} for name, accesses in _OF_PMA.items()},
 }
 _WORDS_READ: Final[dict[str, set[int]]] = {
@@ -276,6 +283,8 @@ class BusSteps(Stage):
             if self._is_switch:
                 with m.Elif(chosen[SmaAttribute.P_KEY_TABLE.name]):
                     m.d.sync += entries.eq(entries << _P_KEY)
+                with m.Elif(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name]):
+                    m.d.sync += entries.eq(entries << _MFT_ENTRY)
             if self._list_words:
                 with m.Elif(chosen[SmaAttribute.VL_ARBITRATION_TABLE.name]):
                     m.d.sync += entries.eq(entries << _VL_ENTRY)
@@ -293,6 +302,15 @@ class BusSteps(Stage):
                 ready.write.eq((access < of_word) & (lid < self._lft_size)),
                 ready.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
                 ready.wdata.eq(entries[-_LFT_ENTRY:]),
+            ]
+        mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
+        position = place(MFT_MODIFIER["position"]).of(self.task.head.attribute_modifier)
+        in_set = word < MULTICAST_FORWARDING_TABLE.count // _MFT_ENTRIES_OF_WORD
+        with m.If(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name] & in_set):
+            m.d.comb += [
+                ready.write.eq(access < _MFT_ENTRIES_OF_WORD),
+                ready.addr.eq(Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8])),
+                ready.wdata.eq(entries[-_MFT_ENTRY:]),
             ]
         in_set = number < SL_TO_VL_MAPPING_TABLE.count
         page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]

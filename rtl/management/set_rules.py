@@ -35,7 +35,11 @@ PORT_INFO_WRITES: Final = (
 )
 """The fields that are written to registers, those of one word in the order of their accesses."""
 
-SWITCH_INFO_WRITES: Final = (("linear_fdb_top",), ("life_time_value",))
+SWITCH_INFO_WRITES: Final = (
+    ("linear_fdb_top",),
+    ("life_time_value", "default_multicast_primary_port", "default_multicast_not_primary_port"),
+    ("multicast_fdb_top",),
+)
 
 _SWITCH_INFO_STORED: Final = (
     "linear_fdb_top",

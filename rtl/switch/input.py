@@ -6,7 +6,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.queueing import routed, routed_layout
+from rtl.crossing.queueing import copies_layout, routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import LifeClock
 from rtl.link.packet_check import AdmissionSignature
@@ -59,9 +59,9 @@ class Input(wiring.Component):
         ports, vls = parameters.ports, parameters.vls
         admission, header, write = self.admission, self.admission.header, self.admission.write
         queueing: Literal["voq", "fifo"] = parameters.queueing
-        m.submodules.route = route = Route(ports, vls, parameters.lft_size)
+        m.submodules.route = route = Route(ports, vls, parameters.lft_size, parameters.mft_size)
         m.submodules.store = store = PacketStore(
-            input_pools(parameters), ports + 1, ports, queueing, parameters.readers, aging=True
+            input_pools(parameters), ports + 1, ports, queueing, parameters.readers, aging=True, multicast=True
         )
 
         # Header (cycle h+1).
@@ -70,6 +70,7 @@ class Input(wiring.Component):
 
         # Its partition.
         packet = Signal(routed_layout(ports + 1))
+        has_copies, copies = Signal(), Signal(copies_layout(ports + 1, ports, vls))
         m.submodules.partition = partition = Partition(ports)
         checked = route.arrival | route.departure
         m.d.comb += [
@@ -107,6 +108,8 @@ class Input(wiring.Component):
             m.d.sync += [
                 *routed(packet, header, route.output, route.slot),
                 packet.oversize.eq(route.oversize),
+                has_copies.eq(route.has_copies),
+                copies.eq(route.copies),
                 enough.eq(Mux(by_partition, partition.standing, ahead)),
             ]
         with m.If(accept):
@@ -129,6 +132,8 @@ class Input(wiring.Component):
             store.fill.cancel.eq(waiting & write.valid & write.last & ~in_time),
             store.join.eq(at_once | (waiting & in_time)),
             store.packet.eq(packet),
+            store.has_copies.eq(has_copies),
+            store.copies.eq(copies),
             store.clock.eq(self.clock),
             self.free.eq(store.fill.free),
         ]

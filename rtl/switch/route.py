@@ -4,10 +4,12 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.queueing import copies_layout
 from rtl.link.packet_check import PacketHeader
+from rtl.switch.multicast import MulticastRoute, multicast_settings_layout, multicast_write_layout
 from rtl.switch.tables import ForwardingTable, SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
 from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
-from wire.codes import LID_PERMISSIVE, LNH, MTU, VL15, max_pkt_len
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, LNH, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
 __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
@@ -39,6 +41,7 @@ class RoutingSignature(wiring.Signature):
         outputs: facts of all ports from 1 on.
         forwarding_top: LinearFDBTop.
         forwarding_write: to the input's copy of the forwarding table.
+        multicast, multicast_write: the same of multicast packets.
         sl_to_vl, sl_to_vl_rdata: access to its SL-to-VL table, and the answer.
     """
 
@@ -53,6 +56,8 @@ class RoutingSignature(wiring.Signature):
                 "outputs": Out(data.ArrayLayout(port_facts_layout(vls), ports)),
                 "forwarding_top": Out(16),
                 "forwarding_write": Out(forwarding_write_layout(destination_layout(ports))),
+                "multicast": Out(multicast_settings_layout(ports)),
+                "multicast_write": Out(multicast_write_layout(ports)),
                 "sl_to_vl": Out(SlToVlAccess),
                 "sl_to_vl_rdata": In(VL_BITS),
             }
@@ -71,15 +76,17 @@ class Route(wiring.Component):
         output: number of the output it goes to: port - 1, or P for port 0, the agent.
         slot: its slot there.
         oversize: it exceeds the output's NeighborMTU.
+        has_copies, copies: it is a multicast packet, which has these instead.
         slower: it comes from a 1X port and goes to a 4X one.
         arrival, departure: its partition is checked, by the port that it comes by, by the one that it goes to.
         free: free blocks of this input's slots.
     """
 
-    def __init__(self, ports: int, vls: int, lft_size: int) -> None:
+    def __init__(self, ports: int, vls: int, lft_size: int, mft_size: int) -> None:
         self.ports = ports
         self.vls = vls
         self.lft_size = lft_size
+        self.mft_size = mft_size
         super().__init__(
             {
                 "routing": In(RoutingSignature(ports, vls)),
@@ -89,6 +96,8 @@ class Route(wiring.Component):
                 "output": Out(range(ports + 1)),
                 "slot": Out(range(vls + 1)),
                 "oversize": Out(1),
+                "has_copies": Out(1),
+                "copies": Out(copies_layout(ports + 1, ports, vls)),
                 "slower": Out(1),
                 "arrival": Out(1),
                 "departure": Out(1),
@@ -156,7 +165,11 @@ class Route(wiring.Component):
                 ]
             candidates.append(candidate)
 
-        # What it is at its own. The table's output means nothing if its entry is no port, and may be none of them.
+        # A multicast packet may be several of these. It is none of what the table of the others says.
+        multicast, is_multicast = self._copies(m, candidates), self.has_copies
+        m.d.comb += is_multicast.eq(~is_vl15 & (header.dlid >= LID_MULTICAST_MIN) & (header.dlid <= LID_MULTICAST_MAX))
+
+        # What any other is at its own. The table's output means nothing if its entry is no port, and may be none.
         found = Signal(_Candidate)
         beyond = (1 << len(destination.output)) - len(candidates)
         no_route = Signal()
@@ -165,15 +178,19 @@ class Route(wiring.Component):
             known.eq(destination.known | permissive),
             found.eq(Array([*candidates, *[at_agent] * beyond])[destination.output]),
             no_route.eq(no_dlid | ~known),
-            self.output.eq(Mux(permissive, self.ports, destination.output)),
+            self.output.eq(Mux(permissive | is_multicast, self.ports, destination.output)),
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
-            self.oversize.eq(found.oversize),
-            self.slower.eq(found.slower),
+            self.oversize.eq(found.oversize & ~is_multicast),
+            self.slower.eq(Mux(is_multicast, ~routing.own_wide, found.slower)),
             self.arrival.eq(~is_vl15 & Mux(is_raw, routing.raw_inbound, routing.inbound)),
-            self.departure.eq(found.departure),
-            self.refused.eq(found.refused | ~known),
+            self.departure.eq(found.departure & ~is_multicast),
+            self.refused.eq(Mux(is_multicast, no_room | ~multicast.copies.any(), found.refused | ~known)),
         ]
-        with m.If(no_route):
+        with m.If(is_multicast & ~multicast.copies.any()):
+            m.d.comb += self.relay.eq(multicast.verdict)
+        with m.Elif(is_multicast):
+            m.d.comb += self.relay.eq(Mux(no_room, Verdict.OVERRUN, Verdict.GOOD))
+        with m.Elif(no_route):
             m.d.comb += self.relay.eq(Verdict.NO_ROUTE)
         with m.Elif(found.loop):
             m.d.comb += self.relay.eq(Verdict.LOOP)
@@ -182,3 +199,21 @@ class Route(wiring.Component):
         with m.Elif(no_room):
             m.d.comb += self.relay.eq(Mux(is_vl15, Verdict.VL15_DROPPED, Verdict.OVERRUN))
         return m
+
+    def _copies(self, m: Module, candidates: list[data.View]) -> MulticastRoute:
+        """To the outputs at which it would be no loop, and has a VL. What the permissive LID's are does not matter."""
+        routing, header, copies = self.routing, self.header, self.copies
+        m.submodules.multicast = multicast = MulticastRoute(self.ports, self.mft_size)
+        m.d.comb += [
+            multicast.settings.eq(routing.multicast),
+            multicast.write.eq(routing.multicast_write),
+            multicast.lookup_dlid.eq(routing.lookup_dlid),
+            multicast.dlid.eq(header.dlid),
+            multicast.own.eq(Cat(candidate.loop for candidate in candidates)),
+            multicast.no_vl.eq(Cat(candidate.vl_map for candidate in candidates)),
+            copies.to.eq(multicast.copies),
+            copies.oversize.eq(Cat(candidate.oversize for candidate in candidates)),
+        ]
+        if self.vls > 1:
+            m.d.comb += [copies.slots[output].eq(candidate.vl) for output, candidate in enumerate(candidates)]
+        return multicast

@@ -18,6 +18,7 @@ from rtl.registers.node_registers import NodeRegisters
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of, how_many
 from rtl.switch.input import Input, input_pools
+from rtl.switch.multicast import multicast_settings_layout, multicast_written, output_named
 from rtl.switch.partition import p_key_written
 from rtl.switch.route import port_facts_layout
 from rtl.switch.tables import (
@@ -47,7 +48,8 @@ def restoration_cycles(parameters: SwitchParameters) -> int:
     """Words of the deepest memory that a reset restores."""
     stores = (input_pools(parameters), agent_pools(parameters))
     buffers = [sum(pools) + len(pools) for pools in stores]
-    return max(*buffers, table_depth(parameters.lft_size), len(AttributeMap(parameters).init))
+    tables = table_depth(parameters.lft_size), parameters.mft_size, len(AttributeMap(parameters).init)
+    return max(*buffers, *tables)
 
 
 class Switch(wiring.Component):
@@ -163,9 +165,22 @@ class Switch(wiring.Component):
     ) -> NodeRegisters:
         """Registers and tables, with what they show to inputs and agent."""
         count, lft_size, access = len(ports), self.parameters.lft_size, bus.access
-        others = {NodeRegister.LINEAR_FDB_TOP: (16, lft_size - 1), NodeRegister.LIFE_TIME: (LIFE_BITS, NO_LIMIT)}
+        others = {
+            NodeRegister.LINEAR_FDB_TOP: (16, lft_size - 1),
+            NodeRegister.LIFE_TIME: (LIFE_BITS, NO_LIMIT),
+            NodeRegister.MULTICAST_FDB_TOP: (16, 0),
+            NodeRegister.DEFAULT_MULTICAST_PRIMARY: (_LFT_ENTRY_BITS, LFT_NO_ROUTE),
+            NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: (_LFT_ENTRY_BITS, LFT_NO_ROUTE),
+        }
         m.submodules.registers = registers = NodeRegisters(count, others)
-        m.d.comb += [registers.access.eq(of_page(access, 0)), agent_port.lease_second.eq(registers.lease_second)]
+        multicast = Signal(multicast_settings_layout(count))
+        m.d.comb += [
+            registers.access.eq(of_page(access, 0)),
+            agent_port.lease_second.eq(registers.lease_second),
+            multicast.top.eq(registers.multicast_fdb_top),
+            multicast.primary.eq(output_named(registers.default_multicast_primary, count)),
+            multicast.not_primary.eq(output_named(registers.default_multicast_not_primary, count)),
+        ]
 
         # The bus has a copy of the LFT to itself, which keeps the entries as they are written.
         m.submodules.forwarding = forwarding = ForwardingTable(lft_size, _LFT_ENTRY_BITS, LFT_NO_ROUTE)
@@ -186,6 +201,7 @@ class Switch(wiring.Component):
             reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
         ]
         p_key_write = p_key_written(m, access, count)
+        multicast_write = multicast_written(m, access, count, self.parameters.mft_size)
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             routing = side.routing
             m.d.comb += [
@@ -193,6 +209,8 @@ class Switch(wiring.Component):
                 port.reg.eq(of_page(bus.given, i + 1)),
                 routing.forwarding_top.eq(registers.linear_fdb_top),
                 routing.forwarding_write.eq(forwarding_write),
+                routing.multicast.eq(multicast),
+                routing.multicast_write.eq(multicast_write),
                 routing.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),
                 routing.sl_to_vl.write.eq(access.write & (access.wdata[VL_BITS:] == 0)),
                 routing.sl_to_vl.read.eq(access.read),

@@ -8,7 +8,7 @@ from dataclasses import fields
 from rtl.switch.switch import restoration_cycles
 from verilog.export.interface import TraceSlots, interface
 from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
-from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.codes import LID_MULTICAST_MIN, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.flow_control import CREDIT_WINDOW
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.packet import BLOCK_BYTES
@@ -19,6 +19,7 @@ from wire.registers import (
     HIGH_OF_COUNTER,
     LEASE_SECOND_AT_RESET,
     LFT_PAGE,
+    MFT_PAGE,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
@@ -35,6 +36,9 @@ __all__ = ["head_comment", "options", "ports_document"]
 _NODE_REGISTERS = {
     NodeRegister.NUM_PORTS: "number of ports, read only",
     NodeRegister.LINEAR_FDB_TOP: "the highest LID that has a route; at reset the size of the table less one",
+    NodeRegister.MULTICAST_FDB_TOP: "the highest LID in use of the multicast forwarding table; 0, at reset: all are",
+    NodeRegister.DEFAULT_MULTICAST_PRIMARY: "port for multicast packets that this table has not; 255, at reset: none",
+    NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: "likewise, for those that came by that port",
     NodeRegister.LEASE_SECOND: f"cycles of one second of M_KeyLeasePeriod; at reset {LEASE_SECOND_AT_RESET:,}",
 }
 _PORT_REGISTERS = {
@@ -236,6 +240,11 @@ def _registers(parameters: SwitchParameters) -> str:
             f"`0x{LFT_PAGE:02x}0000 + LID`",
             f"8 bits, LID < {parameters.lft_size}",
             f"output port of a LID; {LFT_NO_ROUTE} (at power-up) is none",
+        ),
+        (
+            f"`0x{MFT_PAGE:02x}0000 + q * 0x10000 + LID - 0x{LID_MULTICAST_MIN:x}`",
+            f"16 bits, LID < 0x{LID_MULTICAST_MIN + parameters.mft_size:x}; reads 0",
+            "ports 16 q (lowest bit) to 16 q + 15 of a multicast LID; at power-up none",
         ),
         (
             f"`0x{SL_TO_VL_PAGE:02x}0000 + (i - 1) * 0x10000 + o * 16 + SL`",

@@ -64,7 +64,10 @@ AT_RESET_IN_SWITCH = {
     (SmaAttribute.NODE_INFO, 0): NODE_OF_SWITCH,
     (SmaAttribute.SWITCH_INFO, 0): SWITCH_INFO.pack(
         linear_fdb_cap=100,
+        multicast_fdb_cap=64,
         linear_fdb_top=99,
+        default_multicast_primary_port=255,
+        default_multicast_not_primary_port=255,
         life_time_value=31,
         partition_enforcement_cap=32,
         inbound_enforcement_cap=1,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.rtl.management.agent_bench import Access, Bench
-from tests.rtl.management.sma_bench import ADAPTER, SET, SWITCH, answers, arbitration, p_key, pair
+from tests.rtl.management.sma_bench import ADAPTER, SET, SWITCH, answers, arbitration, mft, p_key, pair
+from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters, NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO_MODIFIER
@@ -20,6 +21,7 @@ from wire.registers import (
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     lft_address,
+    mft_address,
     p_key_address,
     sl_to_vl_address,
     vl_arbitration_address,
@@ -60,6 +62,19 @@ def test_a_switchs_lft_gets_a_block_entry_by_entry() -> None:
             Access(16 + 8 * (entry // 4) + 2 + entry % 4, lft_address(64 * block + entry), data[entry])
             for entry in entries
         ]
+
+
+@pytest.mark.parametrize(("position", "block"), [(0, 0), (2, 0), (1, 1)])
+def test_a_switchs_mft_gets_a_block_entry_by_entry_in_the_part_of_its_position(position: int, block: int) -> None:
+    parameters = SwitchParameters(ports=33, mtu=256, buffer_blocks=8, mft_size=64)
+    masks = [(0x9731 * entry + 0x1234) % (1 << 16) for entry in range(32)]
+    asked = (SET, SmaAttribute.MULTICAST_FORWARDING_TABLE, mft(position, block), MULTICAST_FORWARDING_TABLE.pack(masks))
+    (work,) = answers(parameters, [asked])
+    assert work.accesses == [
+        Access(16 + 8 * (entry // 2) + 2 + entry % 2, mft_address(0xC000 + 32 * block + entry, position), masks[entry])
+        for entry in range(32)
+    ]
+    assert work.answered
 
 
 def test_a_switchs_sl_to_vl_table_gets_the_entries_of_external_ports() -> None:

@@ -8,6 +8,7 @@ from wire.switch_info import SWITCH_INFO
 
 CAPS = {
     "linear_fdb_cap": 100,
+    "multicast_fdb_cap": 64,
     "partition_enforcement_cap": 32,
     "inbound_enforcement_cap": 1,
     "outbound_enforcement_cap": 1,
@@ -56,13 +57,27 @@ def test_what_a_set_of_switch_info_changes() -> None:
         assert work.accesses == [
             Access(26, node_address(NodeRegister.LINEAR_FDB_TOP), 98),
             Access(34, node_address(NodeRegister.LIFE_TIME), 31),
+            Access(35, node_address(NodeRegister.DEFAULT_MULTICAST_PRIMARY), 255),
+            Access(36, node_address(NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY), 255),
+            Access(50, node_address(NodeRegister.MULTICAST_FDB_TOP), 0xFFFF),
         ]
 
         # A LinearFDBTop that the table does not have is refused, and all else taken.
-        other = SWITCH_INFO.record(linear_fdb_top=100, default_port=7, life_time_value=9)
-        work = await bench.set(SmaAttribute.SWITCH_INFO, other.pack())
-        expected = SWITCH_INFO.record(CAPS, linear_fdb_top=98, default_port=7, life_time_value=9)
+        taken = {
+            "default_port": 7,
+            "default_multicast_primary_port": 3,
+            "default_multicast_not_primary_port": 2,
+            "life_time_value": 9,
+            "multicast_fdb_top": 0xC01F,
+        }
+        work = await bench.set(SmaAttribute.SWITCH_INFO, SWITCH_INFO.pack(linear_fdb_top=100, **taken))
+        expected = SWITCH_INFO.record(CAPS, linear_fdb_top=98, **taken)
         assert (work.status, work.attribute) == (INVALID, padded(expected.pack()))
-        assert work.accesses == [Access(34, node_address(NodeRegister.LIFE_TIME), 9)]
+        assert work.accesses == [
+            Access(34, node_address(NodeRegister.LIFE_TIME), 9),
+            Access(35, node_address(NodeRegister.DEFAULT_MULTICAST_PRIMARY), 3),
+            Access(36, node_address(NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY), 2),
+            Access(50, node_address(NodeRegister.MULTICAST_FDB_TOP), 0xC01F),
+        ]
 
     Bench(SWITCH).run(script)

@@ -12,12 +12,13 @@ from wire.trace import Verdict
 
 VLS = 2
 MAD_WORDS = 72
+MFT_SIZE = 32
 ENTRIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 255]
 
 
 @pytest.mark.parametrize(("ports", "lft_size"), [(4, 16), (4, 40), (7, 16), (8, 16)])
 def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_table(ports: int, lft_size: int) -> None:
-    dut = Route(ports, VLS, lft_size)
+    dut = Route(ports, VLS, lft_size, MFT_SIZE)
     need = blocks_of_words(MAD_WORDS)
 
     async def bench(ctx: Any) -> None:

@@ -15,6 +15,7 @@ from wire.registers import (
     NodeRegister,
     PortRegister,
     lft_address,
+    mft_address,
     node_address,
     port_address,
     sl_to_vl_address,
@@ -30,6 +31,7 @@ LATENCY = 1 + 2 + 1 + 1 + TO_WIRES  # h, e, g and x_0 follow c_0
 MTU = 256
 X1 = 1
 X4 = 2
+GROUP = 0xC003
 
 
 def make(adapters: int = 2, vls: int = 1, watched: Any = (), **switch: Any) -> Fabric:
@@ -157,6 +159,48 @@ def test_a_packet_without_credits_waits_and_others_pass_it() -> None:
     assert fabric.delivered[0] == [(0, other)]
     ((_, waited),) = fabric.answers[SWITCH]
     assert waited > 10
+
+
+def grouped(source: int, size: int = 16, psn: int = 0) -> tuple[int, ...]:
+    """A packet from an adapter to the group."""
+    return words(source, GROUP - 1, size, psn=psn)
+
+
+def test_a_packet_to_a_group_passes_in_eight_cycles_to_each_other_port_in_turn() -> None:
+    fabric = make(3, watched=[(SWITCH, 1), (1, 1), (2, 1)])
+    fabric.write(2, SWITCH, mft_address(GROUP, 0), 0b1110)
+    ready = fabric.bring_up(5)
+    packets = [grouped(0, size, psn) for psn, size in enumerate((16, 100, MTU))]
+    for packet in packets:
+        fabric.post(ready, 0, 0, packet)
+    fabric.run(ready + 300)
+    assert [fabric.delivered[node] for node in range(3)] == [[], *[[(0, packet) for packet in packets]] * 2]
+    (into, *_), *out = (starts(rows, Control.SDP) for rows in fabric.rows.values())
+    # An input accepts one grant a cycle.
+    assert [begun[0] - FLIGHT - into for begun in out] == [LATENCY, LATENCY + 1]
+
+
+def test_a_port_without_credits_keeps_only_its_own_copies() -> None:
+    fabric = make(3)
+    fabric.write(2, SWITCH, mft_address(GROUP, 0), 0b1110)
+    ready = fabric.bring_up(5)
+    resumes = ready + 500
+    fabric.stall(ready, 1, 0b11)
+    # Packets of 5 blocks: of the buffer of adapter 1 the first three fill 15 of 16, the fourth waits.
+    packets = [grouped(0, MTU, psn) for psn in range(5)]
+    for packet in packets:
+        fabric.post(ready, 0, 0, packet)
+    other = words(2, 0, 64)
+    fabric.post(ready + 400, 2, 0, other)
+    fabric.stall(resumes, 1, 0)
+    fabric.run(resumes + 460)
+    assert fabric.delivered[0] == [(0, other)]
+    for node in (1, 2):
+        assert [packet for _, packet in fabric.delivered[node]] == packets
+    sent = {port: [event.cycle for event in fabric.of(Kind.TX_DATA, SWITCH) if event.port == port] for port in (2, 3)}
+    waiting = {port: sum(cycle < resumes for cycle in cycles) for port, cycles in sent.items()}
+    # The fourth goes to the third port meanwhile; the fifth is behind it.
+    assert waiting == {2: 3, 3: 4}
 
 
 def test_in_fifo_a_packet_without_credits_holds_those_behind_it() -> None:

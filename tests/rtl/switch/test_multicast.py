@@ -1,0 +1,190 @@
+"""Where a multicast packet goes, or why nowhere (docs/pipeline.md, sections 3.3 and 3.7)."""
+
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.switch.multicast import MulticastTable
+from rtl.switch.route import Route
+from tests.rtl.quick_engine import QuickEngine
+from wire.codes import LNH, max_pkt_len, operational_vls
+from wire.trace import Verdict
+
+PORTS = 4
+VLS = 2
+MFT_SIZE = 32
+OWN = 2
+FIRST = 0xC000
+KNOWN = FIRST + 5
+MTU_256, MTU_512 = 1, 2
+ALL = 0b11111
+AGENT = 1 << PORTS
+
+
+def run(dut: Any, bench: Any) -> None:
+    simulator = Simulator(dut, engine=QuickEngine)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def to(*ports: int) -> int:
+    """The mask of the outputs of these ports."""
+    return sum(1 << (port - 1) % (PORTS + 1) for port in ports)
+
+
+class Bench:
+    """The input of port OWN, in a switch all of whose ports are as good as they can be."""
+
+    def __init__(self, ctx: Any, dut: Route) -> None:
+        self._ctx, self._dut = ctx, dut
+        ctx.set(dut.routing.port, OWN)
+        ctx.set(dut.routing.own_wide, 1)
+        for facts in dut.routing.outputs:
+            ctx.set(facts.operational, (1 << VLS) - 1)
+            ctx.set(facts.mtu, MTU_512)
+            ctx.set(facts.wide, 1)
+        for slot in range(VLS + 1):
+            ctx.set(dut.free[slot], 100)
+        self.defaults()
+
+    def defaults(self, top: int = 0, primary: int = 0, not_primary: int = 0) -> None:
+        self._ctx.set(self._dut.routing.multicast, {"top": top, "primary": primary, "not_primary": not_primary})
+
+    async def write(self, dlid: int, ports: int, part: int = 0) -> None:
+        """A mask of ports."""
+        write = self._dut.routing.multicast_write
+        self._ctx.set(write, {"part": 1 << part, "entry": dlid - FIRST, "mask": ports})
+        await self._ctx.tick()
+        self._ctx.set(write.part, 0)
+
+    async def map(self, port: int, sl: int, vl: int) -> None:
+        access = {"select": 1, "write": 1, "offset": port << 4 | sl, "vl": vl}
+        self._ctx.set(self._dut.routing.sl_to_vl, access)
+        await self._ctx.tick()
+        self._ctx.set(self._dut.routing.sl_to_vl.write, 0)
+
+    async def ask(self, dlid: int, sl: int = 0, n: int = 20, vl: int = 0) -> tuple[Verdict, int]:
+        """A packet's verdict, and the outputs of its copies."""
+        ctx, dut = self._ctx, self._dut
+        ctx.set(dut.routing.lookup_dlid, dlid)
+        await ctx.tick()
+        header = {"valid": 1, "slot": vl, "vl": vl, "sl": sl, "lnh": LNH.IBA_LOCAL, "dlid": dlid, "n": n}
+        ctx.set(dut.header, {**header, "need": n // 16 + 1})
+        await ctx.delay(0)
+        verdict = Verdict(ctx.get(dut.relay))
+        assert ctx.get(dut.refused) == (verdict != Verdict.GOOD)
+        assert ctx.get(dut.has_copies) == (FIRST <= dlid < 0xFFFF)
+        return verdict, ctx.get(dut.copies.to)
+
+
+def test_a_group_has_the_ports_of_its_entry_but_for_the_one_it_comes_by() -> None:
+    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+    ports_of = [
+        (0b11110, Verdict.GOOD, to(1, 3, 4)),
+        (0b00001, Verdict.GOOD, AGENT),
+        (0xFFFF, Verdict.GOOD, to(0, 1, 3, 4)),
+        (0xFFE0, Verdict.NO_ROUTE, 0),  # ports that the switch does not have
+        (0b00100, Verdict.LOOP, 0),
+    ]
+
+    async def bench(ctx: Any) -> None:
+        it = Bench(ctx, dut)
+        assert await it.ask(KNOWN) == (Verdict.NO_ROUTE, 0)
+        for ports, *expected in ports_of:
+            await it.write(KNOWN, ports)
+            assert [*await it.ask(KNOWN)] == expected
+        await it.write(KNOWN + 1, 0b01010)
+        assert await it.ask(KNOWN + 1) == (Verdict.GOOD, to(1, 3))
+        assert await it.ask(0xFFFF) == (Verdict.NO_ROUTE, to())
+        await it.write(KNOWN, 0b11110)
+        for free, verdict in ((2, Verdict.GOOD), (1, Verdict.OVERRUN)):
+            ctx.set(dut.free[0], free)
+            assert await it.ask(KNOWN) == (verdict, to(1, 3, 4))
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize("beyond", ["table", "top"])
+def test_what_the_table_has_not_goes_to_a_default_port(beyond: str) -> None:
+    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+    dlid, top = (FIRST + MFT_SIZE, 0) if beyond == "table" else (KNOWN + 1, KNOWN)
+    misses = [
+        (0, 0, Verdict.NO_ROUTE, 0),
+        (to(3), to(4), Verdict.GOOD, to(3)),
+        (to(0), to(4), Verdict.GOOD, AGENT),
+        (to(OWN), to(4), Verdict.GOOD, to(4)),
+        (to(OWN), to(OWN), Verdict.LOOP, 0),
+        (to(OWN), 0, Verdict.NO_ROUTE, 0),
+        (0, to(4), Verdict.NO_ROUTE, 0),
+    ]
+
+    async def bench(ctx: Any) -> None:
+        it = Bench(ctx, dut)
+        for known in range(FIRST, FIRST + MFT_SIZE):
+            await it.write(known, 0b00010)
+        for primary, not_primary, *expected in misses:
+            it.defaults(top, primary, not_primary)
+            assert [*await it.ask(dlid)] == expected
+            assert await it.ask(KNOWN) == (Verdict.GOOD, to(1))
+
+    run(dut, bench)
+
+
+def test_each_copy_has_its_vl_and_length_and_none_where_there_is_no_vl() -> None:
+    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+    sl, n = 3, max_pkt_len(MTU_256) + 1
+
+    async def bench(ctx: Any) -> None:
+        it = Bench(ctx, dut)
+        await it.write(KNOWN, 0b11011)
+        await it.map(1, sl, 0)
+        await it.map(3, sl, 1)
+        await it.map(4, sl, 5)
+        ctx.set(dut.routing.outputs[2].mtu, MTU_256)
+        assert await it.ask(KNOWN, sl, n, vl=1) == (Verdict.GOOD, to(0, 1, 3))
+        assert [ctx.get(dut.copies.slots[port - 1]) for port in (1, 3)] == [0, 1]
+        assert ctx.get(dut.copies.oversize) & to(1, 3) == to(3)
+        ctx.set(dut.routing.outputs[2].operational, operational_vls(1))
+        assert await it.ask(KNOWN, sl, n, vl=1) == (Verdict.GOOD, to(0, 1))
+        await it.write(KNOWN, 0b11100)
+        assert await it.ask(KNOWN, sl, n, vl=1) == (Verdict.VL_MAP, 0)
+
+    run(dut, bench)
+
+
+def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows() -> None:
+    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+
+    async def bench(ctx: Any) -> None:
+        it = Bench(ctx, dut)
+        await it.write(KNOWN, 0b11110)
+        for facts in dut.routing.outputs:
+            ctx.set(facts.outbound, 1)
+            ctx.set(facts.wide, 0)
+        ctx.set(dut.routing.inbound, 1)
+        await it.ask(KNOWN)
+        assert [ctx.get(one) for one in (dut.arrival, dut.departure, dut.slower)] == [1, 0, 0]
+        ctx.set(dut.routing.own_wide, 0)
+        await it.ask(KNOWN)
+        assert ctx.get(dut.slower) == 1
+
+    run(dut, bench)
+
+
+def test_a_table_for_more_ports_is_written_in_parts_of_16() -> None:
+    ports = 33
+    dut = MulticastTable(ports, MFT_SIZE)
+
+    async def bench(ctx: Any) -> None:
+        for part, mask in enumerate((0x8001, 0x0FF0, 0x0003)):
+            ctx.set(dut.write, {"part": 1 << part, "entry": 7, "mask": mask})
+            await ctx.tick()
+        ctx.set(dut.write.part, 0)
+        for entry, by_port in ((7, 0x3_0FF0_8001), (6, 0)):
+            ctx.set(dut.entry, entry)
+            await ctx.tick()
+            assert ctx.get(dut.outputs) == by_port >> 1 | (by_port & 1) << ports
+
+    run(dut, bench)
