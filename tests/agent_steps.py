@@ -12,8 +12,9 @@ __all__ = ["cycles_to", "of_request", "of_trap", "steps_of_request"]
 NO_ANSWER = list(range(16))
 
 LONG_IN_SET: dict[int, object] = {
-    SmaAttribute.SWITCH_INFO: {1, 2},
+    SmaAttribute.SWITCH_INFO: {1, 2, 4},
     SmaAttribute.LINEAR_FORWARDING_TABLE: range(16),
+    SmaAttribute.MULTICAST_FORWARDING_TABLE: range(16),
     SmaAttribute.P_KEY_TABLE: range(16),
     SmaAttribute.SL_TO_VL_MAPPING_TABLE: {0, 1},
     SmaAttribute.PORT_INFO: {4, 8, 9, 10, 13},
@@ -33,7 +34,12 @@ LONG_FOR_PMA_ANSWER: dict[int, object] = {
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
-OF_SWITCHES = (SmaAttribute.SWITCH_INFO, SmaAttribute.LINEAR_FORWARDING_TABLE, SmaAttribute.P_KEY_TABLE)
+OF_SWITCHES = (
+    SmaAttribute.SWITCH_INFO,
+    SmaAttribute.LINEAR_FORWARDING_TABLE,
+    SmaAttribute.MULTICAST_FORWARDING_TABLE,
+    SmaAttribute.P_KEY_TABLE,
+)
 """Long there alone."""
 
 
