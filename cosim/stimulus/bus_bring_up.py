@@ -45,6 +45,7 @@ __all__ = [
     "BringUp",
     "Settings",
     "bus_bring_up",
+    "group_writes",
     "initial_exchange",
     "multicast_entries",
     "node_writes",
@@ -172,6 +173,12 @@ def settings_writes(topology: Topology, settings: Settings, cycle: int) -> list[
         else write(now, topology.index[port.node], node_address(register), value)
         for now, (port, register, value) in enumerate(writes, cycle)
     ]
+
+
+def group_writes(topology: Topology, cycle: int) -> list[Control]:
+    """Writes of the MFT entries of all groups, one a cycle from `cycle` on."""
+    entries = (entry for switch in topology.multicast_tables for entry in multicast_entries(topology, switch))
+    return [write(now, *entry) for now, entry in enumerate(entries, cycle)]
 
 
 def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:
