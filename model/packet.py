@@ -15,6 +15,7 @@ __all__ = [
     "EBP",
     "EGP",
     "READ_TO_WIRE",
+    "Copies",
     "DataTransmission",
     "LinkTransmission",
     "Packet",
@@ -79,8 +80,10 @@ class Packet:
         stamp: ticks of its node's life time when it ended, once there has been one (section 7.2).
         bad: known not to be GOOD, to a read issued from the next cycle on.
         sending: what is on the wires of it, until its last row is read.
+        copies: of a multicast packet, and of each copy of one: what these have in common; None of any other.
         content, rows, source: one of these is where its bytes are. `rows` are the data of the rows so
-            far, of a packet received row by row; `source` is the undamaged transmission that is arriving.
+            far, of a packet received row by row; `source` is the undamaged transmission that is arriving. A copy has
+            the content alone, once its packet's verdict is known.
     """
 
     __slots__ = (
@@ -89,6 +92,7 @@ class Packet:
         "checks",
         "constraint",
         "content",
+        "copies",
         "delimiter",
         "ended_from",
         "input",
@@ -146,6 +150,7 @@ class Packet:
         self.stamp = 0
         self.bad = False
         self.sending: DataTransmission | None = None
+        self.copies: Copies | None = None
         self.content: Content | None = None
         self.rows: list[int] | None = None
         self.source: DataTransmission | None = None
@@ -157,15 +162,78 @@ class Packet:
         elif self.content is not None:
             at = 4 * row
             word = int.from_bytes(self.content.data[max(at - 1, 0) : at + 3], "big")
-        else:
-            assert self.source is not None
+        elif self.source is not None:
             return self.source.packet.word(row)
+        else:
+            assert self.copies is not None
+            return self.copies.packet.word(row)
         return word & 0x000F_FFFF if row == 0 else word
 
     @property
     def dlid(self) -> int:
         """LRH.DLID."""
         return self.lrh & 0xFFFF
+
+
+class Copies:
+    """The copies of a multicast packet, each a `Packet` with an output, a slot and a fate of its own (section 3.7).
+
+    Attributes:
+        packet: what is stored of all.
+        every: all of them.
+        left: those that have not been granted.
+    """
+
+    __slots__ = ("_done_at", "_not_done", "_reader", "every", "left", "packet")
+
+    def __init__(self, packet: Packet) -> None:
+        """`packet` is accepted, as far as its header says; the copies are added then."""
+        self.packet = packet
+        self.every: list[Packet] = []
+        self.left: list[Packet] = []
+        self._not_done = 0
+        self._done_at = -1
+        self._reader = 0
+
+    def add(self, output: int, slot: int, oversize: bool) -> None:
+        """There is a copy for an output."""
+        packet = self.packet
+        copy = Packet(packet.vl, packet.lrh, packet.n, packet.need)
+        copy.input, copy.slot_in = packet.input, packet.slot_in
+        copy.output, copy.slot, copy.oversize = output, slot, oversize
+        copy.copies = self
+        self.every.append(copy)
+        self.left.append(copy)
+        self._not_done += 1
+
+    def become_heads(self) -> None:
+        """The packet is the first in its queue: those that are left know from when on they are visible."""
+        packet = self.packet
+        for copy in self.left:
+            copy.queue = packet.queue
+            copy.join_at = packet.join_at
+            copy.visible_from = packet.visible_from
+            copy.ended_from = packet.ended_from
+
+    def ended(self) -> None:
+        """What the packet is in the end is known of it, and so of them."""
+        packet = self.packet
+        for copy in self.every:
+            copy.content = packet.content
+            copy.stamp = packet.stamp
+            copy.ended_from = packet.ended_from
+
+    def done(self, reader: int, cycle: int) -> int:
+        """One of them is done in a cycle, never before one that was done before (section 8.1).
+
+        Returns:
+            The reader (its bit) that asks for the release of the packet's blocks; 0 if another one is not done yet.
+        """
+        if cycle == self._done_at:
+            reader = min(reader, self._reader)
+        self._done_at, self._reader = cycle, reader
+        self._not_done -= 1
+        return 0 if self._not_done else reader
 
 
 class Transmission(ABC):

@@ -1,9 +1,9 @@
-"""A switch: routes, and the crossing of its ports (docs/pipeline.md, sections 3.3, 3.5 and 10)."""
+"""A switch: routes, and the crossing of its ports (docs/pipeline.md, sections 3.3, 3.5, 3.7 and 10)."""
 
 from functools import partial
 from typing import Final
 
-from wire.codes import LID_PERMISSIVE, SERVICE_LEVELS, VL15
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, SERVICE_LEVELS, VL15
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import NodeIdentity, SwitchParameters
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
@@ -21,7 +21,8 @@ from .link.port_status import PortStatus
 from .management.node import Node
 from .management.port_zero import PortZero
 from .management.register_bus import Bus
-from .packet import Packet
+from .multicast import MulticastForwarding
+from .packet import Copies, Packet
 
 __all__ = ["Switch"]
 
@@ -44,6 +45,7 @@ class Switch(Node):
         self._vls = vls
         self._top = parameters.lft_size - 1
         self._lft = [LFT_NO_ROUTE] * parameters.lft_size
+        self._multicast = MulticastForwarding(parameters.mft_size, ports)
         row = [sl % vls for sl in range(SERVICE_LEVELS)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
         self._life = LifeTime(epoch)
@@ -79,6 +81,8 @@ class Switch(Node):
         if rejection:
             return rejection
         is_management = packet.vl == VL15
+        if LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX and not is_management:
+            return self._multicast_rejection(status.index, packet, free)
         entry = _PORT_ZERO if is_management and dlid == LID_PERMISSIVE else self._entry(dlid)
         no_route = entry > len(self.ports)
         loops = entry == status.index + 1
@@ -106,15 +110,49 @@ class Switch(Node):
             narrow = narrow and out.output.pitch == 1
         if narrow:
             packet.join_row = packet.n - packet.n // 4
-        arrival, departure = self._partitions[status.index].checks, self._partitions[packet.output].checks
-        if arrival | departure and not is_management and check_partition(packet, arrival, departure):
-            is_kept = self.joins_whole or packet.constraint
-            packet.join_row = packet.n if is_kept else max(packet.join_row, packet.key_row + JOIN_AFTER_KEY)
+        if not is_management:
+            arrival, departure = self._partitions[status.index].checks, self._partitions[packet.output].checks
+            self._check_partition(packet, arrival, departure)
         return rejection
 
+    def _multicast_rejection(self, index: int, packet: Packet, free: list[int]) -> Verdict:
+        """Rows f to j of a multicast packet that came by an input, and its copies; on departure it is not checked."""
+        arrival = index + 1
+        ports = self._multicast.ports(packet.dlid, arrival)
+        if not ports:
+            return Verdict.NO_ROUTE
+        ports &= ~(1 << arrival)
+        if not ports:
+            return Verdict.LOOP
+        copies = Copies(packet)
+        sl = packet.lrh >> 20 & 0xF
+        if ports & 1 << _PORT_ZERO:
+            copies.add(len(self.ports), packet.slot_in, False)
+        for output, port in enumerate(self.ports):
+            if ports >> output + 1 & 1:
+                slot = self._sl_to_vl[index][output][sl]
+                if slot < port.status.operational:
+                    copies.add(output, slot, packet.n > port.status.largest_out)
+        if not copies.left:
+            return Verdict.VL_MAP
+        if packet.need > free[packet.slot_in]:
+            return Verdict.OVERRUN
+        packet.copies = copies
+        if self.ports[index].output.pitch != 1 and not self.joins_whole:
+            packet.join_row = packet.n - packet.n // 4
+        self._check_partition(packet, self._partitions[index].checks, 0)
+        return Verdict.GOOD
+
+    def _check_partition(self, packet: Packet, arrival: int, departure: int) -> None:
+        """What is checked of a packet, as PARTITION of both ports says, keeps it back."""
+        if arrival | departure and check_partition(packet, arrival, departure):
+            is_kept = self.joins_whole or packet.constraint
+            packet.join_row = packet.n if is_kept else max(packet.join_row, packet.key_row + JOIN_AFTER_KEY)
+
     def p_key_rejection(self, packet: Packet) -> Verdict:
-        """By the tables of its two ports."""
-        arrival, departure = self._partitions[packet.input], self._partitions[packet.output]
+        """By the tables of its two ports; by the first alone, if it has copies."""
+        arrival = self._partitions[packet.input]
+        departure = arrival if packet.copies is not None else self._partitions[packet.output]
         return p_key_rejection(packet, arrival, departure, self._kernel.now)
 
     def _entry(self, dlid: int) -> int:
@@ -124,11 +162,11 @@ class Switch(Node):
     # Registers (section 10).
 
     def read_register(self, page: int, offset: int) -> int:
-        """LinearFDBTop, LifeTimeValue, the LFT, the SL-to-VL tables."""
+        """LinearFDBTop, LifeTimeValue, the multicast registers, the LFT, the SL-to-VL tables."""
         if page == 0:
             if offset == NodeRegister.LIFE_TIME:
                 return self._life.exponent(self._kernel.now)
-            return self._top if offset == NodeRegister.LINEAR_FDB_TOP else 0
+            return self._top if offset == NodeRegister.LINEAR_FDB_TOP else self._multicast.read(offset)
         if page == LFT_PAGE:
             return self._lft[offset] if offset < len(self._lft) else 0
         table = self._table(page, offset)
@@ -143,13 +181,17 @@ class Switch(Node):
             limits.life_time_given()
 
     def write_register(self, page: int, offset: int, value: int) -> None:
-        """An LFT entry is looked up a cycle before the rest of the header's checks."""
+        """An LFT or MFT entry is looked up a cycle before the rest of the header's checks."""
         if page == 0:
             if offset == NodeRegister.LINEAR_FDB_TOP and value <= 0xFFFF:
                 self._top = value
             elif offset == NodeRegister.LIFE_TIME and self._life.changes(self._kernel.now):
                 for limits in self._limits:
                     limits.begin_anew()
+            else:
+                self._multicast.write(offset, value)
+        elif LFT_PAGE < page < SL_TO_VL_PAGE:
+            self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_mft, page, offset, value))
         elif page == LFT_PAGE:
             if offset < len(self._lft) and value <= 0xFF:
                 self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_lft, offset, value))
@@ -158,6 +200,9 @@ class Switch(Node):
 
     def _write_lft(self, lid: int, value: int, _: None) -> None:
         self._lft[lid] = value
+
+    def _write_mft(self, page: int, index: int, value: int, _: None) -> None:
+        self._multicast.write_part(page, index, value)
 
     def _table(self, page: int, offset: int) -> list[int] | None:
         source, output = page - SL_TO_VL_PAGE, offset >> 4

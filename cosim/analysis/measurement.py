@@ -56,7 +56,8 @@ class Measurement(Observer):
         self._begin, self._end = begin, end
         self._vls = {source: topology.fabric.nodes[name].vls for name, source in self._sources.items()}
         self._waiting: defaultdict[tuple[int, int], deque[Packet]] = defaultdict(deque)
-        self._sent: dict[tuple[int, int], int] = {}
+        self._sent: dict[tuple[int, int], tuple[int, int]] = {}
+        """When a packet was taken, and how many hosts are still to get it."""
         self._arrived: dict[tuple[int, int], Packet] = {}
         self.offered = 0
         self.served = [Served() for _ in range(streams)]
@@ -79,10 +80,11 @@ class Measurement(Observer):
             return
         if record.kind == Kind.SEND:
             packet = self._waiting[record.source, slot].popleft()
-            if packet.destination is not None:
-                self._sent[packet.flow, packet.sequence] = record.cycle
+            hosts = len(packet.copies) or packet.destination is not None
+            if hosts:
+                self._sent[packet.flow, packet.sequence] = record.cycle, hosts
         elif (arrived := self._arrived.pop((record.source, record.cycle), None)) is not None:
-            self._measure(arrived, self._sent.pop((arrived.flow, arrived.sequence)), record.cycle)
+            self._measure(arrived, self._one_less(arrived), record.cycle)
 
     def _measure(self, packet: Packet, sent: int, cycle: int) -> None:
         if not self._begin <= cycle < self._end:
@@ -97,7 +99,15 @@ class Measurement(Observer):
 
     def lost(self, packet: Packet) -> None:
         """A packet will not be delivered."""
-        self._sent.pop((packet.flow, packet.sequence), None)
+        if (packet.flow, packet.sequence) in self._sent:
+            self._one_less(packet)
+
+    def _one_less(self, packet: Packet) -> int:
+        """One of the hosts has got the packet, or will not: returns when it was taken."""
+        sent, hosts = self._sent.pop((packet.flow, packet.sequence))
+        if hosts > 1:
+            self._sent[packet.flow, packet.sequence] = sent, hosts - 1
+        return sent
 
 
 def least_over_mean(amounts: Iterable[int]) -> float:

@@ -48,7 +48,7 @@ class DeliveryCheck(Observer):
     """Follows the deliveries of a run.
 
     Packets of one flow to one destination arrive in order: one that a later one overtakes is lost. Only packets
-    in flight are held.
+    in flight are held. A multicast packet is one for each host that should get it.
 
     Attributes:
         delivered: packets that arrived as they should.
@@ -66,8 +66,13 @@ class DeliveryCheck(Observer):
         *,
         managed: bool = False,
         left_out: Callable[[bytes], bool] | None = None,
+        misses_multicast: bool = False,
     ) -> None:
-        """`managed`: packets on VL15 are a Subnet Manager's, not looked at. Nor are those that are `left_out`."""
+        """`managed`: packets on VL15 are a Subnet Manager's, not looked at. Nor are those that are `left_out`.
+
+        `misses_multicast`: hosts may get a multicast packet, but one that does not has lost nothing.
+        """
+        self._misses_multicast = misses_multicast
         self._left_out = left_out
         self._followers = followers
         self._managed = managed
@@ -83,14 +88,15 @@ class DeliveryCheck(Observer):
     @property
     def under_way(self) -> int:
         """Packets offered, not delivered and not known to be lost."""
-        return len(self._under_way)
+        return sum(not self._may_miss(packet) for packet in self._under_way.values())
 
     def offer(self, packet: Packet) -> None:
         """Expect a packet, if it is one that should arrive."""
-        if packet.destination is not None:
-            content = _content(packet.destination, packet.data)
-            self._under_way[content] = packet
-            self._flows.setdefault((packet.flow, packet.destination), deque()).append(content)
+        for one in packet.each:
+            assert one.destination is not None
+            content = _content(one.destination, one.data)
+            self._under_way[content] = one
+            self._flows.setdefault((one.flow, one.destination), deque()).append(content)
 
     def deliver(self, delivery: Delivery) -> None:
         """Check one delivery."""
@@ -110,7 +116,7 @@ class DeliveryCheck(Observer):
         waiting = self._flows[packet.flow, host]
         while (first := waiting.popleft()) != content:
             overtaken = self._under_way.pop(first)
-            self.lost += 1
+            self.lost += not self._may_miss(overtaken)
             for follower in self._followers:
                 follower.lost(overtaken)
         self.delivered += 1
@@ -119,6 +125,9 @@ class DeliveryCheck(Observer):
         slot = slot_of_vl(packet.final_vl, self._topology.fabric.nodes[host].vls)
         if delivery.slot != slot:
             self._fault(Fault(delivery.cycle, host, f"got a packet on slot {delivery.slot}, expected {slot}"))
+
+    def _may_miss(self, packet: Packet) -> bool:
+        return self._misses_multicast and packet.is_multicast
 
     def _fault(self, fault: Fault) -> None:
         self.fault_count += 1

@@ -20,7 +20,7 @@ from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
 from sm.events import QUIET_EVENTS, event_text
 from sm.events import Event as ManagerEvent
-from wire.codes import VL15, PortState
+from wire.codes import VL15, PortState, is_multicast_lid
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, adapter_port
@@ -56,6 +56,9 @@ _DISCARDED = {
 }
 """Why a port drops a packet."""
 
+_DLID = 0xFFFF
+"""Place in TX_DATA's LRH."""
+
 _HOLD_CYCLES = 8_192
 """Longer than any packet takes: its start is known only at its end, so events are held back for so long."""
 
@@ -77,12 +80,23 @@ class _Waiting:
     since: int
 
 
+@dataclass(slots=True)
+class _Copies:
+    """How many ports a packet is still to leave by."""
+
+    left: int
+
+
 class _Queued(NamedTuple):
-    """A packet that a node has: what it is called, its length, and the VL whose buffer it is in."""
+    """A packet that a node has, or a copy of one: what it is called, its length, and the VL whose buffer it is in.
+
+    `copies` are those of a multicast packet in a switch.
+    """
 
     label: str | None
     words: int
     vl: int
+    copies: _Copies | None = None
 
 
 @dataclass(slots=True)
@@ -273,7 +287,8 @@ class Story(Observer):
     def _sent(self, record: Record, port: Port) -> None:
         vl, words = TxData.slot.read(record), TxData.pkt_len.read(record)
         source = self._input(port, TxData.input.read(record))
-        queued = self._leaves_queue(source, port, vl, words)
+        is_copy = is_multicast_lid(TxData.lrh.read(record) & _DLID) if self._is_switch(port) else None
+        queued = self._leaves_queue(source, port, vl, words, is_copy)
         label = queued.label
         self._on_cable[port].append((record.cycle + self._topology.flight(port), label))
 
@@ -311,7 +326,11 @@ class Story(Observer):
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
     def _released(self, cycle: int, out: Port, source: Port, queued: _Queued) -> None:
-        """A packet left a node; at a switch that frees its buffer."""
+        """A packet left a node; at a switch that frees its buffer, if no copy is left."""
+        if queued.copies is not None:
+            queued.copies.left -= 1
+            if queued.copies.left:
+                return
         if self._is_switch(out):
             self._freed(cycle, source, "release", f"{self._name(queued.label)} has left by {out}", queued)
 
@@ -329,46 +348,54 @@ class Story(Observer):
         verdict, vl = Verdict(RxData.verdict.read(record)), RxData.vl.read(record)
         taken, words = RxData.blocks.read(record), RxData.pkt_len.read(record)
         label = self._arrived(record, port)
-        out = self._onward(record, port)
+        outs = self._onward(record, port)
         # Accepted in the cycle after its row 1, which shows one later (section 3.3).
         accepted = record.cycle - (RxData.end_row.read(record) - 1) * self._topology.pace(port)
         if verdict != Verdict.GOOD:
-            stays = bool(taken) and out is not None and not self._cancelled(record, port, out)
+            stays = bool(taken and outs) and not self._cancelled(record, port, outs)
             self.totals.dropped += not stays
-            text = self._fault(label, verdict, out)
+            text = self._fault(label, verdict, outs)
             self._at(record.cycle, lambda cycle: self._event(Event(cycle, port, "drop", text, label, vl)))
             if not stays:
                 return
-        out_vl = vl if out is None else self._topology.vl(out, RxData.sl.read(record))
-        self._queued[port, out or Port(port.node, _HOST), out_vl].append(_Queued(label, words, vl))
+        sl, is_multicast = RxData.sl.read(record), is_multicast_lid(RxData.dlid.read(record))
+        copies = _Copies(len(outs)) if is_multicast else None
+        ways = [(out, self._topology.vl(out, sl)) for out in outs]
+        for out, out_vl in ways or [(Port(port.node, _HOST), vl)]:
+            self._queued[port, out, out_vl].append(_Queued(label, words, vl, copies))
 
         def happen(cycle: int) -> None:
             self._fill(port, vl, taken)
-            if out is None:
+            if not outs:
                 return
             text = f"receives {self._name(label)}: buffer holds {self._fill_text(port)}"
             self._event(self._with_fill(Event(cycle, port, "receive", text, label, vl)))
             if label is not None:
-                self._senders[out, out_vl].waits(label, taken, cycle)
-                self._look_for_stall(cycle, out, out_vl)
+                for out, out_vl in ways:
+                    self._senders[out, out_vl].waits(label, taken, cycle)
+                    self._look_for_stall(cycle, out, out_vl)
 
         self._at(accepted, happen)
 
-    def _fault(self, label: str | None, verdict: Verdict, out: Port | None) -> str:
-        """What is wrong with a packet that has arrived, and would have left by `out`."""
+    def _fault(self, label: str | None, verdict: Verdict, outs: list[Port]) -> str:
+        """What is wrong with a packet that has arrived, and would have left by `outs`, one if that refuses it."""
         name = self._name(label)
         if verdict not in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
             return f"finds {name} bad: {verdict.name}"
         p_key = "its P_Key" if label is None else f"its P_Key 0x{self._p_keys[_flow(label)]:04x}"
-        table = "the port's table" if verdict == Verdict.RCV_CONSTRAINT else f"the table of {out}"
+        table = "the port's table" if verdict == Verdict.RCV_CONSTRAINT else f"the table of {outs[0]}"
         return f"refuses {name}, {verdict.name}: {p_key} matches none in {table}"
 
-    def _onward(self, record: Record, port: Port) -> Port | None:
-        """The port by which a switch sends the packet on; None at a host or where there is no path."""
-        out = self._topology.tables.get(port.node, {}).get(RxData.dlid.read(record))
-        return None if out is None else Port(port.node, out)
+    def _onward(self, record: Record, port: Port) -> list[Port]:
+        """The ports by which a switch sends the packet on; none at a host or where there is no path."""
+        dlid, topology = RxData.dlid.read(record), self._topology
+        if is_multicast_lid(dlid):
+            outs = topology.multicast_tables.get(port.node, {}).get(dlid, ())
+            return [Port(port.node, out) for out in outs if out != port.number]
+        out = topology.tables.get(port.node, {}).get(dlid)
+        return [] if out is None else [Port(port.node, out)]
 
-    def _cancelled(self, record: Record, port: Port, out: Port) -> bool:
+    def _cancelled(self, record: Record, port: Port, outs: list[Port]) -> bool:
         """A bad packet that had not joined its queue when it ended (section 3.5)."""
         node = self._topology.fabric.nodes[port.node]
         if isinstance(node, SwitchParameters) and node.forwarding == "store-and-forward":
@@ -376,7 +403,9 @@ class Story(Observer):
         if RxData.verdict.read(record) in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
             return True
         words, end = RxData.pkt_len.read(record), RxData.end_row.read(record)
-        return self._topology.pace(port) > self._topology.pace(out) and end <= words - words // 4
+        # A multicast packet joins as one for a 4X output does.
+        pace = 1 if is_multicast_lid(RxData.dlid.read(record)) else self._topology.pace(outs[0])
+        return self._topology.pace(port) > pace and end <= words - words // 4
 
     def _delivered(self, record: Record, port: Port) -> None:
         self.totals.delivered += 1
@@ -453,11 +482,14 @@ class Story(Observer):
         """Where a packet sent by `out` came in: input i is port i + 1, and at an adapter it is the host."""
         return Port(out.node, index + 1 if self._is_switch(out) else _HOST)
 
-    def _leaves_queue(self, source: Port, out: Port, vl: int, words: int) -> _Queued:
-        """The packet of that length that has waited longest, among those from one input to one output and VL."""
+    def _leaves_queue(self, source: Port, out: Port, vl: int, words: int, is_copy: bool | None = None) -> _Queued:
+        """The packet of that length that has waited longest, among those from one input to one output and VL.
+
+        Copies of multicast packets have a queue of their own; None if it is not known whether this is one.
+        """
         queue = self._queued[source, out, vl]
         for place, queued in enumerate(queue):
-            if queued.words == words:
+            if queued.words == words and is_copy in (None, queued.copies is not None):
                 del queue[place]
                 return queued
         return _Queued(None, words, vl)

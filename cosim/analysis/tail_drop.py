@@ -16,6 +16,7 @@ from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
 from wire.codes import VL15
+from wire.headers import LRH
 
 __all__ = ["TailDrop"]
 
@@ -29,8 +30,8 @@ class TailDrop(Observer):
 
     Attributes:
         sent: packets that hosts sent.
-        delivered: packets that arrived.
-        dropped: packets that found a buffer full.
+        delivered: packets that arrived, each as often as a host got it.
+        dropped: packets that found a buffer full, each for all hosts that it was to go on to from there.
     """
 
     def __init__(self, topology: Topology, stalls: Mapping[str, Iterable[tuple[int, int]]] | None = None) -> None:
@@ -48,7 +49,7 @@ class TailDrop(Observer):
 
     def offer(self, packet: Packet) -> None:
         """Send a packet, if it is one that should arrive."""
-        if packet.destination is not None:
+        if packet.each:
             self._advance(packet.cycle)
             self.sent += 1
             self._leave(packet, Port(packet.source, 1), packet.cycle)
@@ -87,19 +88,26 @@ class TailDrop(Observer):
                 self.dropped += 1
                 continue
             used[port, vl] += need
-            if port.node == packet.destination:
+            if port.node not in topology.tables:
                 host = Port(port.node, 0)
                 start = _outside(max(complete, self._free_from[host]), self._pauses.get(port.node, []))
                 end = self._free_from[host] = start + packet.rows
                 self.delivered += 1
             else:
-                out = topology.tables[port.node].get(topology.lids[packet.destination or ""])
-                if out is None:
-                    self.dropped += 1
-                    end = now
-                else:
-                    end = self._leave(packet, Port(port.node, out), now + _RELAY_CYCLES)
+                outs = self._outs(port, packet)
+                self.dropped += not outs
+                end = max((self._leave(packet, out, now + _RELAY_CYCLES) for out in outs), default=now)
             self._add(end, 0, port, end, packet)
+
+    def _outs(self, port: Port, packet: Packet) -> list[Port]:
+        """The ports by which a switch sends on what came by `port`."""
+        topology = self._topology
+        if packet.destination is None:
+            dlid = LRH["dlid"].read(packet.data)
+            outs = topology.multicast_tables[port.node].get(dlid, ())
+            return [Port(port.node, out) for out in outs if out != port.number]
+        out = topology.tables[port.node].get(topology.lids[packet.destination])
+        return [] if out is None else [Port(port.node, out)]
 
 
 def _outside(cycle: int, pauses: list[tuple[int, int]]) -> int:

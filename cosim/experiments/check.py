@@ -14,9 +14,11 @@ from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.experiments.perform import perform
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Difference, Names
+from wire.codes import is_multicast_lid
+from wire.parameters import SwitchParameters
 from wire.stimulus import Control, Operation
 from wire.trace import LINK_SOURCE, Kind, Record, Verdict, port_of_source
-from wire.trace_layout import RxData
+from wire.trace_layout import RxData, TxData
 
 __all__ = ["CheckResult", "check"]
 
@@ -24,6 +26,8 @@ _INTO_NODE = (Kind.RX_DATA, Kind.SEND)
 _OUT_OF_NODE = (Kind.TX_DATA, Kind.TX_DISCARD, Kind.SCRAP, Kind.DELIVER)
 _STORED = (Verdict.GOOD, Verdict.PHYSICAL, Verdict.REMOTE, Verdict.LENGTH)
 """Some of the latter are not, or are in part."""
+_DLID = 0xFFFF
+"""Place in TX_DATA's LRH."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,9 @@ def check(
     """
     errors_given: Counter[str] = Counter()
     experiment = check_experiment(options, errors_given)
-    deliveries, losses = DeliveryCheck(experiment.topology), _Losses(experiment.topology)
+    # With errors groups change while packets to them are under way, and not all of their ports may take these.
+    deliveries = DeliveryCheck(experiment.topology, misses_multicast=options.errors)
+    losses = _Losses(experiment.topology)
     observers = [CycleListener(progress), losses, deliveries]
 
     def controls() -> Iterator[Control]:
@@ -131,6 +137,9 @@ class _Losses(Observer):
         self._on_links: Counter[int] = Counter()
         self._inside: Counter[int] = Counter()
         self._reset: set[int] = set()
+        nodes = enumerate(topology.fabric.nodes.values())
+        self._switches = {index for index, node in nodes if isinstance(node, SwitchParameters)}
+        self._grouped = bool(topology.groups)
         self._refused = 0
         self.sent = 0
         self.acted = 0
@@ -143,7 +152,7 @@ class _Losses(Observer):
 
     def observe(self, record: Record) -> None:
         """Follow one record."""
-        if record.kind in _INTO_NODE or record.kind in _OUT_OF_NODE:
+        if (record.kind in _INTO_NODE or record.kind in _OUT_OF_NODE) and not self._has_copies(record):
             stored = record.kind != Kind.RX_DATA or RxData.verdict.read(record) in _STORED
             self._inside[port_of_source(record.source)[0]] += stored if record.kind in _INTO_NODE else -1
         match record.kind:
@@ -162,6 +171,21 @@ class _Losses(Observer):
                 self.sent += 1
             case Kind.INJECT if record.source & LINK_SOURCE:
                 self.acted += 1
+
+    def _has_copies(self, record: Record) -> bool:
+        """Whether it is of a packet that a switch may send several times, so that it is not known whether it has it.
+
+        What is discarded of such a one explains as much as it takes from what is in the switch; and of what its agent
+        gets nobody says where it was to go.
+        """
+        if not self._grouped or port_of_source(record.source)[0] not in self._switches:
+            return False
+        match record.kind:
+            case Kind.RX_DATA:
+                return is_multicast_lid(RxData.dlid.read(record))
+            case Kind.TX_DATA:
+                return is_multicast_lid(TxData.lrh.read(record) & _DLID)
+        return record.kind == Kind.DELIVER
 
     @property
     def explained(self) -> int:

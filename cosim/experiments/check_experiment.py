@@ -15,12 +15,13 @@ from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
+from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.topology.topology import Port
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
-from wire.parameters import vl_arbitration_entries
+from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.stimulus import Control
 from wire.vl_arbitration import VlArbitration, VlWeight
@@ -179,7 +180,10 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
         ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
     """
     scenario = check_scenario(options)
-    topology = replace(scenario.topology, vl_arbitration=_arbitration(options))
+    topology = scenario.topology
+    size = next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
+    groups = random_groups(list(topology.lids), size, Random(f"{options.seed}/groups"))
+    topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     up = bus_bring_up(topology, settings)
     count = len(read_counters(topology, 0, details=True))

@@ -16,7 +16,7 @@ from cosim.scenario.find_scenario import ScenarioError
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.actors import ActorGroup
-from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, settings_writes
+from cosim.stimulus.bus_bring_up import WRITE_SHOWS, BringUp, group_writes, settings_writes
 from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology, hops_to, neighbours
 from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled, event_text
@@ -35,7 +35,8 @@ def managed_experiment(scenario: Scenario) -> Experiment:
     """The experiment of a scenario, brought up by Subnet Managers in place of register writes.
 
     They do it in the golden model first: what they make of the fabric, and when they are done, is the same in every
-    run. Registers that the scenario sets and that no SMP can are written over the test bus when they are done.
+    run. Registers that the scenario sets and that no SMP can, and multicast groups, are written over the test bus when
+    they are done.
 
     Raises:
         ScenarioError: they do not succeed.
@@ -65,8 +66,10 @@ def managed_experiment(scenario: Scenario) -> Experiment:
                 f"the Subnet Manager at {node_text(name)} does not bring its part of the fabric up: {reason}"
             )
     lids, tables = _lids(fabric, made, names), _tables(fabric, made)
-    topology = Topology(fabric, lids, tables, tuple(widths), sl_to_vl, arbitration, scenario.p_keys)
+    groups = scenario.multicast_groups
+    topology = Topology(fabric, lids, tables, tuple(widths), sl_to_vl, arbitration, scenario.p_keys, groups)
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
+    last += group_writes(topology, run.cycles_done + len(last))
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
 
     def managers(listener: ManagerListener) -> list[ManagerHost]:

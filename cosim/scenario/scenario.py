@@ -20,6 +20,7 @@ from cosim.scenario.tables import (
     Arbitration,
     Drawing,
     Flow,
+    Group,
     Host,
     InjectedError,
     Label,
@@ -84,6 +85,7 @@ class Scenario(Table):
     errors: tuple[InjectedError, ...] = ()
     ports: tuple[PortSettings, ...] = ()
     partitions: dict[Label, Partition] = Field(default_factory=dict)
+    groups: dict[Label, Group] = Field(default_factory=dict)
     record: Recording = Field(default_factory=Recording)
     picture: Drawing = Field(default_factory=Drawing)
     identities: dict[str, NodeIdentity] = Field(default_factory=dict)
@@ -165,7 +167,13 @@ class Scenario(Table):
         fabric, lids = self.fabric, self.lids
         widths = tuple(link.width_code for link in self.links)
         tables = forwarding_tables(fabric, lids)
-        return Topology(fabric, lids, tables, widths, self.sl_to_vl, self.arbitration, self.p_keys)
+        groups = self.multicast_groups
+        return Topology(fabric, lids, tables, widths, self.sl_to_vl, self.arbitration, self.p_keys, groups)
+
+    @property
+    def multicast_groups(self) -> dict[int, tuple[str, ...]]:
+        """The hosts in each multicast group, by its LID."""
+        return {table.mlid: tuple(map(self.host_of, table.members)) for table in self.groups.values()}
 
     @property
     def arbitration(self) -> VlArbitration | None:
@@ -252,11 +260,19 @@ class Scenario(Table):
             hosts = list(self.lids)
             own = enumerate(partners(flow.pattern, len(hosts), ""))
             return tuple(hosts[place] for place, partner in own if partner != place)
+        if flow.destination in self.groups:
+            return tuple(map(self.host_of, self.groups[flow.destination].members))
         destination = "" if flow.destination == ANY_HOST else self.host_of(flow.destination)
         return tuple(host for host in self.lids if host != destination)
 
     def destinations_of(self, flow: AnyFlow, source: str) -> tuple[str, ...]:
-        """The hosts to which `source` may send a flow's packets; a pattern says to which of them and when."""
+        """The hosts to which `source` may send a flow's packets; a pattern says to which of them and when.
+
+        What it sends to a group all of these get.
+        """
+        if flow.destination in self.groups:
+            members = map(self.host_of, self.groups[flow.destination].members)
+            return tuple(host for host in members if host != source)
         if flow.destination != ANY_HOST:
             return (self.host_of(flow.destination),)
         return tuple(host for host in self.lids if host != source)
@@ -273,13 +289,16 @@ def _check_references(scenario: Scenario) -> None:
         if scenario.port_of(end) not in linked:
             raise ValueError(f"{end!r}: has no link")
 
+    _check_groups(scenario)
     connected = {adapter_port(node)[0] for node, _port in linked}
     for name in scenario.hosts:
         if name not in connected:
             raise ValueError(f"links: adapter {name} has no link: expected one")
     for index, flow in enumerate(scenario.flows):
         for key, name in (("from", flow.source), ("to", flow.destination)):
-            if name != ANY_HOST:
+            if key == "to" and name in scenario.groups:
+                _check_to_group(scenario, index, flow)
+            elif name != ANY_HOST:
                 _at(f"flows[{index}].{key}", scenario.host_of, name)
             elif len(scenario.lids) == 1:
                 raise ValueError(f"flows[{index}].{key}: {name!r}: there is only one host, expected two or more")
@@ -287,7 +306,8 @@ def _check_references(scenario: Scenario) -> None:
             if flow.hot is not None:
                 _at(f"flows[{index}].hot", scenario.host_of, flow.hot)
             _at(f"flows[{index}].pattern", partial(check_pattern, hosts=len(scenario.lids)), flow.pattern)
-        named_hosts = [scenario.host_of(end) for end in (flow.source, flow.destination) if end != ANY_HOST]
+        elsewhere = (ANY_HOST, *scenario.groups)
+        named_hosts = [scenario.host_of(end) for end in (flow.source, flow.destination) if end not in elsewhere]
         if len(named_hosts) == 2 and named_hosts[0] == named_hosts[1]:
             raise ValueError(f"flows[{index}].to: {flow.destination!r} is the source, expected another host")
     for index, stall in enumerate(scenario.stalls):
@@ -308,6 +328,31 @@ def _check_references(scenario: Scenario) -> None:
     for key, ends in (("ports", scenario.picture.ports), ("credits", scenario.picture.credits)):
         for index, end in enumerate(ends or ()):
             _at(f"picture.{key}[{index}]", linked_port, end)
+
+
+def _check_groups(scenario: Scenario) -> None:
+    """Groups are called as no node is, have LIDs that differ, and two members or more, each once."""
+    names: dict[int, str] = {}
+    for name, table in scenario.groups.items():
+        if name == ANY_HOST or name in scenario.hosts or name in scenario.switches:
+            raise ValueError(f"groups.{name}: is a node too, expected a name of its own")
+        other = names.setdefault(table.mlid, name)
+        if other != name:
+            raise ValueError(f"groups.{name}.mlid: 0x{table.mlid:x}: is that of {other}, expected another one")
+        for index, end in enumerate(table.members):
+            _at(f"groups.{name}.members[{index}]", scenario.host_of, end)
+        hosts = set(map(scenario.host_of, table.members))
+        if len(hosts) < max(2, len(table.members)):
+            raise ValueError(f"groups.{name}.members: {', '.join(table.members)}: expected two or more, each once")
+
+
+def _check_to_group(scenario: Scenario, index: int, flow: AnyFlow) -> None:
+    """Datagrams go to a group, from one of its members."""
+    if isinstance(flow, MessageFlow) or (isinstance(flow, Flow) and flow.operation != "send"):
+        raise ValueError(f"flows[{index}].to: {flow.destination!r} is a group: expected a flow of UD packets")
+    members = map(scenario.host_of, scenario.groups[flow.destination].members)
+    if flow.source != ANY_HOST and scenario.host_of(flow.source) not in members:
+        raise ValueError(f"flows[{index}].from: {flow.source!r} is no member of {flow.destination}, expected one")
 
 
 def _check_partitions(scenario: Scenario) -> None:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from cosim.scenario.limits import MAX_CYCLES, NS_PER_METRE
 from cosim.scenario.pattern import PatternName
 from sm.partitions import P_KEY_BASE
-from wire.codes import MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
+from wire.codes import LID_MULTICAST_MIN, MTU, SERVICE_LEVELS, LinkWidth, mtu_bytes
 from wire.parameters import MAX_FLIGHT, MAX_PORTS, VL15_BLOCKS, AdapterParameters, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import ROW_MAX
@@ -27,6 +27,7 @@ __all__ = [
     "ErrorKind",
     "EventName",
     "Flow",
+    "Group",
     "Host",
     "InjectedError",
     "Label",
@@ -328,6 +329,22 @@ class Partition(Table):
         if not 1 <= key <= P_KEY_BASE:
             raise ValueError(f"expected 1..0x{P_KEY_BASE:x}, a P_Key without the bit of full members")
         return key
+
+
+class Group(Table):
+    """`[groups.NAME]`: the members of a multicast group: hosts, or ports of them."""
+
+    mlid: int
+    """Its LID."""
+    members: tuple[str, ...]
+
+    @field_validator("mlid")
+    @classmethod
+    def _in_the_table(cls, mlid: int) -> int:
+        last = LID_MULTICAST_MIN + SwitchParameters().mft_size - 1
+        if not LID_MULTICAST_MIN <= mlid <= last:
+            raise ValueError(f"expected 0x{LID_MULTICAST_MIN:x}..0x{last:x}, which switches have room for")
+        return mlid
 
 
 class PortSettings(Table):

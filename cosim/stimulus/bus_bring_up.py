@@ -12,11 +12,13 @@ from typing import TypeAlias
 
 from cosim.topology.topology import Port, Topology
 from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
+from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.registers import (
     LFT_PAGE,
     PORT_RESET_VALUES,
+    SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     Counter,
@@ -25,6 +27,7 @@ from wire.registers import (
     PartitionCheck,
     PortRegister,
     lft_address,
+    mft_address,
     node_address,
     p_key_address,
     place_of_address,
@@ -42,7 +45,9 @@ __all__ = [
     "BringUp",
     "Settings",
     "bus_bring_up",
+    "group_writes",
     "initial_exchange",
+    "multicast_entries",
     "node_writes",
     "read_counters",
     "settings_writes",
@@ -155,7 +160,7 @@ def node_writes(topology: Topology, node: str, cycle: int) -> list[Control]:
     """
     index = topology.index[node]
     writes = [(address, value) for at, address, value in (*_ports(topology), *_nodes(topology)) if at == index]
-    writes.sort(key=lambda one: place_of_address(one[0])[0] == LFT_PAGE)
+    writes.sort(key=lambda one: LFT_PAGE <= place_of_address(one[0])[0] < SL_TO_VL_PAGE)
     return [write(now, index, address, value) for now, (address, value) in enumerate(writes, cycle)]
 
 
@@ -170,6 +175,12 @@ def settings_writes(topology: Topology, settings: Settings, cycle: int) -> list[
     ]
 
 
+def group_writes(topology: Topology, cycle: int) -> list[Control]:
+    """Writes of the MFT entries of all groups, one a cycle from `cycle` on."""
+    entries = (entry for switch in topology.multicast_tables for entry in multicast_entries(topology, switch))
+    return [write(now, *entry) for now, entry in enumerate(entries, cycle)]
+
+
 def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:
     """Reads of every counter of every linked port, one a cycle from `cycle` on, and of those that split others up."""
     places = product(topology.linked_ports(), (*Counter, *Detail) if details else Counter)
@@ -177,6 +188,15 @@ def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> l
         Control(now, Operation.BUS_READ, topology.index[port.node], (port_address(port.number, counter), 0, 0, 0))
         for now, (port, counter) in enumerate(places, cycle)
     ]
+
+
+def multicast_entries(topology: Topology, switch: str) -> Iterator[tuple[int, int, int]]:
+    """(node, address, value) of the MFT entries of the groups whose trees have a switch, but parts that are 0."""
+    width = MULTICAST_FORWARDING_TABLE.entry.width
+    for mlid, ports in topology.multicast_tables[switch].items():
+        for part in sorted({port // width for port in ports}):
+            mask = sum(1 << port % width for port in ports if port // width == part)
+            yield topology.index[switch], mft_address(mlid, part), mask
 
 
 def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
@@ -190,6 +210,7 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
         yield index, node_address(NodeRegister.LINEAR_FDB_TOP), max(table, default=0)
         for lid, port in table.items():
             yield index, lft_address(lid), port
+        yield from multicast_entries(topology, name)
         linked = [port for port in topology.linked_ports() if port.node == name]
         for out in linked:
             for sl in range(SERVICE_LEVELS):

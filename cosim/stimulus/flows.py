@@ -192,6 +192,8 @@ def _packets(
     pace = topology.pace(Port(source, 1))
     sls = flow.sls
     p_key = scenario.p_key_of(flow, source)
+    group = scenario.groups.get(flow.destination)
+    hosts = () if group is None else scenario.destinations_of(flow, source)
     sequences = [0] * len(sls)
     arrivals = Arrivals(flow, start, start + scenario.cycles, random)
 
@@ -203,12 +205,13 @@ def _packets(
         return topology.vl(path[0], sl), topology.vl(path[-1], sl)
 
     while (cycle := arrivals.next()) is not None:
-        destination = destinations()
+        destination = destinations() if group is None else None
         place = 0 if len(sls) == 1 else random.randrange(len(sls))
-        vl, final_vl = first_and_last_vl(destination, sls[place])
+        copies = tuple((host, first_and_last_vl(host, sls[place])[1]) for host in hosts)
+        vl, final_vl = first_and_last_vl(destination or hosts[0], sls[place])
         data = make.data(
             slid=topology.lids[source],
-            dlid=topology.lids[destination],
+            dlid=topology.lids[destination or ""] if group is None else group.mlid,
             sl=sls[place],
             vl=vl,
             flow=number + place,
@@ -216,7 +219,8 @@ def _packets(
             size=flow.size if isinstance(flow.size, int) else random.randint(*flow.size),
             p_key=p_key,
         )
-        packet = Packet(number + place, sequences[place], cycle, source, destination, vl, final_vl, data)
+        ends = source, destination, vl, final_vl
+        packet = Packet(number + place, sequences[place], cycle, *ends, data, copies=copies)
         yield packet
         sequences[place] += 1
         arrivals.sent(packet.rows * pace)

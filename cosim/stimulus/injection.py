@@ -11,7 +11,13 @@ from typing import Final
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
-from cosim.stimulus.random_settings import random_arbitration, random_limits, random_partitions, random_times
+from cosim.stimulus.random_settings import (
+    random_arbitration,
+    random_forwarding,
+    random_limits,
+    random_partitions,
+    random_times,
+)
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
@@ -154,6 +160,7 @@ RANDOM_KINDS: Final = (
     "counter_write",
     "time_limit",
     "partition",
+    "multicast",
 )
 """Errors that random_controls gives, as counted by it."""
 
@@ -211,6 +218,7 @@ def random_controls(
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
+            random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             _sweeps(topology, start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))

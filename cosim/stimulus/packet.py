@@ -9,7 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from cosim.topology.topology import Topology
-from wire.codes import P_KEY_DEFAULT, Q_KEY_SMI, QP_SMI, VL15
+from wire.codes import P_KEY_DEFAULT, Q_KEY_SMI, QP_SMI, VL15, is_multicast_lid
 from wire.crc import ICRC_BYTES
 from wire.headers import BTH, LRH, RETH
 from wire.opcodes import Opcode, extended_headers
@@ -64,11 +64,12 @@ class Packet(NamedTuple):
         sequence: 0, 1, ... in the flow.
         cycle: the cycle from which the host offers it to its adapter.
         source: name of the sending host.
-        destination: name of the host that should get it; None if no host should.
+        destination: name of the host that should get it; None if no host should, or several.
         slot: slot of the source on which it is posted.
         final_vl: VL on the last link, 15 for VL15.
         data: LRH..ICRC.
         title: what a story calls it in place of its sequence.
+        copies: the hosts that should get a multicast packet, each with the VL on its link.
     """
 
     flow: int
@@ -80,6 +81,19 @@ class Packet(NamedTuple):
     final_vl: int
     data: bytes
     title: str = ""
+    copies: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def each(self) -> tuple[Packet, ...]:
+        """The packet as each host should get it."""
+        if self.copies:
+            return tuple(self._replace(destination=host, final_vl=vl, copies=()) for host, vl in self.copies)
+        return () if self.destination is None else (self,)
+
+    @property
+    def is_multicast(self) -> bool:
+        """Whether it is to a multicast LID."""
+        return is_multicast_lid(LRH["dlid"].read(self.data))
 
     @property
     def payload_bytes(self) -> int:

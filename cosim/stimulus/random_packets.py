@@ -12,6 +12,7 @@ from operator import attrgetter
 from random import Random
 
 from cosim.stimulus.packet import IDENTITY, Packet, slot_of_vl, ud_packet
+from cosim.stimulus.random_groups import random_group
 from cosim.topology.topology import Port, Topology
 from wire.codes import (
     LID_MULTICAST_MAX,
@@ -22,6 +23,7 @@ from wire.codes import (
     P_KEY_DEFAULT,
     SERVICE_LEVELS,
     VL15,
+    is_multicast_lid,
     max_pkt_len,
     mtu_code,
 )
@@ -38,6 +40,21 @@ _MOST_WORDS = max_pkt_len(MTU.MTU_4096)
 
 
 @dataclass(frozen=True)
+class _Target:
+    """Where packets of a burst go.
+
+    Attributes:
+        dlid: LRH.DLID.
+        hosts: that should get them, or may.
+        mtu: what their payloads may be, in bytes.
+    """
+
+    dlid: int
+    hosts: tuple[str, ...]
+    mtu: int
+
+
+@dataclass(frozen=True)
 class RandomTraffic:
     """Settings of random traffic.
 
@@ -46,7 +63,7 @@ class RandomTraffic:
         start: the first cycle.
         end: no packet is posted at or after this cycle.
         load: mean fraction of its time that the busiest link is asked to carry.
-        strays: also send packets that some port must refuse.
+        strays: also send packets that some port must refuse, and to groups such as not all of their ports take.
     """
 
     seed: int
@@ -67,6 +84,11 @@ _SHORT = 64
 _VL15_SHARE = 0.03
 _STRAY_SHARE = 0.02
 _RAW_SHARE = 0.03
+_MULTICAST_SHARE = 0.2
+"""Of the bursts, where there are groups."""
+
+_FLOW_OF_GROUPS = 127
+"""A LID that no host has, in the flow of packets to groups."""
 _GRH_SHARE = 0.05
 _DEFAULT_KEY_SHARE = 0.5
 _FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, P_KEY_DEFAULT)
@@ -74,7 +96,7 @@ _FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, P_KEY_DEFAULT)
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
-    """Random traffic between all hosts, by cycle: random sizes, SLs, destinations, bursts and pauses.
+    """Random traffic between all hosts, and to groups, by cycle: random sizes, SLs, targets, bursts and pauses.
 
     A host's rate is scaled so that no host's link is asked for more than `load` on the mean, whatever the
     widths.
@@ -114,9 +136,12 @@ def _host_packets(
         destination = random.choices(others, weights)[0]
         sl = random.randrange(SERVICE_LEVELS)
         management = random.random() < _VL15_SHARE
+        target = _target(topology, source, destination)
+        if topology.groups and not management and random.random() < _MULTICAST_SHARE:
+            target = _group_target(topology, random, source, traffic.strays)
         rows = 0
         for _ in range(random.choice(_BURST)):
-            packet = _random_packet(topology, random, source, destination, sl, int(cycle), management, sequences)
+            packet = _random_packet(topology, random, source, target, sl, int(cycle), management, sequences)
             # A raw packet has no ICRC that could be wrong.
             plain = LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL
             if traffic.strays and plain and random.random() < _STRAY_SHARE:
@@ -126,26 +151,41 @@ def _host_packets(
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
 
 
+def _target(topology: Topology, source: str, destination: str) -> _Target:
+    path = topology.path(source, destination)
+    if path is None:
+        raise ValueError(f"no way from {source} to {destination}")
+    return _Target(topology.lids[destination], (destination,), min(topology.mtu(port) for port in path))
+
+
+def _group_target(topology: Topology, random: Random, source: str, strays: bool) -> _Target:
+    """A group: all its members take what is sent. With strays its members change, and what is sent may be too long."""
+    mlid = random_group(topology, random, others=strays)
+    members = topology.lids if strays else topology.groups[mlid]
+    hosts = tuple(host for host in members if host != source)
+    mtu = topology.mtu(Port(source, 1)) if strays else min(_target(topology, source, host).mtu for host in hosts)
+    return _Target(mlid, hosts, mtu)
+
+
 def _random_packet(
     topology: Topology,
     random: Random,
     source: str,
-    destination: str,
+    target: _Target,
     sl: int,
     cycle: int,
     management: bool,
     sequences: dict[int, int],
 ) -> Packet:
-    path = topology.path(source, destination)
-    if path is None:
-        raise ValueError(f"no way from {source} to {destination}")
-    vl = VL15 if management else topology.vl(path[0], sl)
-    final_vl = VL15 if management else topology.vl(path[-1], sl)
+    vl = VL15 if management else topology.vl(Port(source, 1), sl)
+    copies = tuple((host, VL15 if management else topology.final_vl(host, sl)) for host in target.hosts)
+    is_group = is_multicast_lid(target.dlid)
     # One flow for each path through the fabric on which the order is kept: (source, destination, SL or VL15).
-    flow = (topology.lids[source] << 7 | topology.lids[destination]) << 5 | (16 if management else sl)
+    to = _FLOW_OF_GROUPS if is_group else target.dlid
+    flow = (topology.lids[source] << 7 | to) << 5 | (16 if management else sl)
     sequence = sequences[flow] = sequences.get(flow, -1) + 1
-    mtu = _VL15_PAYLOAD if management else min(topology.mtu(port) for port in path)
-    lids = {"slid": topology.lids[source], "dlid": topology.lids[destination]}
+    mtu = _VL15_PAYLOAD if management else target.mtu
+    lids = {"slid": topology.lids[source], "dlid": target.dlid}
     short = random.randint(0, _SHORT)
     size = random.choice((0, short, short, short, random.randint(0, mtu), mtu))
     if not management and random.random() < _RAW_SHARE:
@@ -157,7 +197,8 @@ def _random_packet(
         key = P_KEY_DEFAULT if management or random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
         data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls
-    return Packet(flow, sequence, cycle, source, destination, slot_of_vl(vl, node_vls), final_vl, data)
+    packet = Packet(flow, sequence, cycle, source, None, slot_of_vl(vl, node_vls), vl, data, copies=copies)
+    return packet if is_group else packet.each[0]
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
@@ -171,7 +212,9 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
         case 0:
             data = LRH["dlid"].write(data, 0)
         case 1:
-            data = LRH["dlid"].write(data, random.randrange(len(topology.lids) + 1, 0xFFFF))
+            # Where there are groups, one of those LIDs may be somebody's.
+            beyond = LID_MULTICAST_MIN if topology.groups else LID_PERMISSIVE
+            data = LRH["dlid"].write(data, random.randrange(len(topology.lids) + 1, beyond))
         case 2:
             data = LRH["dlid"].write(data, topology.lids[packet.source])
         case 3:
@@ -186,7 +229,7 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
         case _:
             last = int.from_bytes(data[-WORD_BYTES:], "big") ^ 1 << random.randrange(32)
             data = data[:-WORD_BYTES] + last.to_bytes(WORD_BYTES, "big")
-    return packet._replace(destination=None, data=data)
+    return packet._replace(destination=None, data=data, copies=())
 
 
 def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:

@@ -1,4 +1,4 @@
-"""Settings written at random while packets flow: VL arbitration, time limits, partitions."""
+"""Settings written at random while packets flow: VL arbitration, time limits, partitions, multicast forwarding."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.bus_bring_up import multicast_entries, write, write_port
+from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import P_KEY_DEFAULT, VL15
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15
+from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import NodeRegister, PartitionCheck, PortRegister
@@ -21,6 +23,7 @@ from wire.vl_arbitration import VlWeight
 
 __all__ = [
     "random_arbitration",
+    "random_forwarding",
     "random_high_limit",
     "random_limits",
     "random_partitions",
@@ -44,6 +47,17 @@ _CHECKS_SHARE: Final = 0.2
 
 _FIRST_KEYS: Final = 4
 _DEFAULT_KEY_SHARE: Final = 0.3
+
+
+_FORWARDING_GAP: Final = (50, 3_000)
+_MFT_SHARE: Final = 0.7
+"""Of what is written for groups, MFT entries."""
+
+_RIGHT_MFT_SHARE: Final = 0.4
+"""Of these, those that bring-up writes."""
+
+_PORT_BITS: Final = MULTICAST_FORWARDING_TABLE.entry.width
+_NO_PORT: Final = 255
 
 
 def random_times(random: Random, gap: tuple[int, int], start: int, end: int) -> Iterator[int]:
@@ -115,6 +129,40 @@ def random_partitions(
         entry = random.choice((random.randrange(_FIRST_KEYS), random.randrange(P_KEY_TABLE.count)))
         key = P_KEY_DEFAULT if random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
         yield write(cycle, topology.index[port.node], registers.p_key_address(port.number, entry), key)
+
+
+def random_forwarding(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Where there are groups: MFT entries, and what is made of LIDs that are in none."""
+    switches = [name for name, node in topology.fabric.nodes.items() if isinstance(node, SwitchParameters)]
+    for cycle in random_times(random, _FORWARDING_GAP, start, end) if topology.groups else ():
+        name = random.choice(switches)
+        node, address, value = _forwarding_entry(topology, random, name)
+        count["multicast"] += 1
+        yield write(cycle, node, address, value)
+
+
+def _forwarding_entry(topology: Topology, random: Random, switch: str) -> tuple[int, int, int]:
+    """(node, address, value)."""
+    index, ports = topology.index[switch], topology.fabric.port_count(topology.fabric.nodes[switch])
+    if random.random() < _MFT_SHARE:
+        right = list(multicast_entries(topology, switch))
+        if right and random.random() < _RIGHT_MFT_SHARE:
+            return random.choice(right)
+        mlid = random_group(topology, random, others=True)
+        part = random.randint(0, ports // _PORT_BITS)
+        return index, registers.mft_address(mlid, part), random.choice((0, random.getrandbits(_PORT_BITS)))
+    group = random_group(topology, random, others=True)
+    port = random.choice((_NO_PORT, random.randint(0, ports + 1)))
+    register, value = random.choice(
+        (
+            (NodeRegister.MULTICAST_FDB_TOP, random.choice((0, group, LID_MULTICAST_MIN - 1, LID_MULTICAST_MAX))),
+            (NodeRegister.DEFAULT_MULTICAST_PRIMARY, port),
+            (NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY, port),
+        )
+    )
+    return index, registers.node_address(register), value
 
 
 def _switch_ports(topology: Topology) -> list[Port]:

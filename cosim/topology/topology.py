@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from cosim.topology.multicast_tables import multicast_tables
 from wire.codes import LinkWidth
 from wire.parameters import (
     AdapterParameters,
@@ -161,6 +162,13 @@ class Topology:
     """What each port with more than one data VL holds; as at reset if not given."""
     p_keys: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """P_Keys of each host, by which the switch port that it is at checks packets; one that is not in it checks none."""
+    groups: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Hosts that are members of a multicast group, by its LID."""
+
+    @cached_property
+    def multicast_tables(self) -> dict[str, dict[int, tuple[int, ...]]]:
+        """Switch name to LID of a group to the ports of its tree."""
+        return multicast_tables(self.fabric, self.groups)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -228,6 +236,13 @@ class Topology:
             here = Port(far.node, out)
             path.append(here)
         return None
+
+    def final_vl(self, host: str, sl: int) -> int:
+        """VL on which packets of an SL reach a host."""
+        last = self.far_end(Port(host, 1))
+        if last is None:
+            raise ValueError(f"{node_text(host)}: has no link")
+        return self.vl(last, sl)
 
     def receive_blocks(self, port: Port) -> int:
         """Buffer in 64-byte blocks of each data VL behind `port`."""

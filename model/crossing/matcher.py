@@ -89,7 +89,7 @@ class Matcher:
         queue.append(packet)
         if len(queue) == 1:
             packet.visible_from = cycle + 1
-            self._coming(packet)
+            self._first_in_queue(packet)
 
     def ended(self, packet: Packet) -> None:
         """A packet that joined a queue has ended: grants of the next cycle on may swallow the queue's head."""
@@ -98,13 +98,18 @@ class Matcher:
         queue = packet.queue
         if queue and queue[-1] is packet:
             head = queue[0]
-            output = self.outputs[head.output]
-            gate, slot = output.gate, head.slot
-            if head.oversize or (gate.open_slots >> slot & 1 and gate.room(slot) == SWALLOWED):
-                self.wake_at(following, output.bit)
+            for one in (head,) if head.copies is None else head.copies.left:
+                output = self.outputs[one.output]
+                gate, slot = output.gate, one.slot
+                if one.oversize or (gate.open_slots >> slot & 1 and gate.room(slot) == SWALLOWED):
+                    self.wake_at(following, output.bit)
 
     def _advance(self, packet: Packet) -> None:
-        """The packet behind one that was granted is its queue's first."""
+        """The packet behind one that was granted is its queue's first, unless a copy of that one is left."""
+        if packet.copies is not None:
+            packet.copies.left.remove(packet)
+            if packet.copies.left:
+                return
         queue = packet.queue
         assert queue is not None
         queue.popleft()
@@ -112,7 +117,16 @@ class Matcher:
             following = queue[0]
             now = self.kernel.now
             following.visible_from = now + _HEAD_LATENCY if following.join_at <= now else following.join_at + 1
-            self._coming(following)
+            self._first_in_queue(following)
+
+    def _first_in_queue(self, packet: Packet) -> None:
+        """A packet, or each of its copies, will be a visible head."""
+        if packet.copies is None:
+            self._coming(packet)
+            return
+        packet.copies.become_heads()
+        for copy in packet.copies.left:
+            self._coming(copy)
 
     def _coming(self, packet: Packet) -> None:
         """A packet will be a visible head."""
@@ -149,9 +163,13 @@ class Matcher:
         return self._unready
 
     def release(self, sending: DataTransmission, asked: int) -> None:
-        """Return the blocks of a packet, which its reader asks for in a cycle."""
-        packet = sending.packet
-        self.inputs[packet.input].buffer.release(sending.reader, packet, asked)
+        """Return the blocks of a packet, which its reader asks for in a cycle; of copies the last that is done does."""
+        packet, reader = sending.packet, sending.reader
+        if packet.copies is not None:
+            reader = packet.copies.done(reader, asked)
+            if not reader:
+                return
+        self.inputs[packet.input].buffer.release(reader, packet, asked)
 
     # The pass.
 

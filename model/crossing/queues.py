@@ -1,11 +1,14 @@
-"""Inputs: their queues, visible heads and readers (docs/pipeline.md, sections 4 and 7)."""
+"""Inputs: their queues, visible heads and readers (docs/pipeline.md, sections 4 and 7).
+
+A head is a packet, or a copy of a multicast packet; several copies of one may be heads at a time.
+"""
 
 from abc import ABC, abstractmethod
 from collections import deque
 
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 
-from ..kernel import Kernel
+from ..kernel import NEVER, Kernel
 from ..packet import Packet
 from .buffer import Buffer
 from .output import SWALLOWED
@@ -24,7 +27,7 @@ class Input(ABC):
         readers: mask of the available ones.
     """
 
-    def __init__(self, kernel: Kernel, index: int, buffer: Buffer, readers: int, queues: int) -> None:
+    def __init__(self, kernel: Kernel, index: int, buffer: Buffer, readers: int, queues: int, slots: int) -> None:
         self._kernel = kernel
         self.index = index
         self.bit = 1 << index
@@ -32,6 +35,10 @@ class Input(ABC):
         self.out_ptr = 0
         self.readers = (1 << readers) - 1
         self._queues: list[deque[Packet]] = [deque() for _ in range(queues)]
+        self._vls = slots - 1
+        # Of queues by input slot: the visible heads of each, and the rotation over those of the data VLs.
+        self._visible: list[list[Packet]] = [[] for _ in range(slots)]
+        self._queue_ptr = 0
 
     @abstractmethod
     def queue_of(self, packet: Packet) -> deque[Packet]:
@@ -63,43 +70,106 @@ class Input(ABC):
     def granted(self, packet: Packet) -> bool:
         """A head was granted in the current cycle: True if another one for its output and slot is visible."""
 
+    # Heads of queues by input slot.
+
+    def _first_in_turn(self, output: int, slot: int, room: int | None) -> Packet | None:
+        """The first eligible head for an output and a data slot, from the queue rotation on."""
+        for turn in range(self._vls):
+            for packet in self._visible[(self._queue_ptr + turn) % self._vls]:
+                if packet.output == output and packet.slot == slot and self._may_go(packet, room):
+                    return packet
+        return None
+
+    def _seen_since(self, output: int, slot: int) -> int:
+        """Since when one of them is a head for (output, slot); NEVER if there is none."""
+        since = NEVER
+        for packets in self._visible:
+            for packet in packets:
+                if packet.output == output and packet.slot == slot:
+                    since = min(since, packet.visible_from)
+        return since
+
+    def _goes(self, packet: Packet) -> None:
+        """One of them is granted."""
+        self._visible[packet.slot_in].remove(packet)
+        if packet.slot != self._vls:
+            self._queue_ptr = (packet.slot_in + 1) % self._vls
+
 
 class VoqInput(Input):
-    """`voq`: one queue for each (output, output slot), in the order of outputs, then slots."""
+    """`voq`: one queue for each (output, output slot), in the order of outputs, then slots.
+
+    After them stand the queues of multicast packets, one for each data VL.
+    """
 
     def __init__(self, kernel: Kernel, index: int, outputs: int, buffer: Buffer, readers: int, slots: int) -> None:
-        super().__init__(kernel, index, buffer, readers, outputs * slots)
+        super().__init__(kernel, index, buffer, readers, outputs * slots + slots - 1, slots)
         self._slots = slots
+        self._multicasts = outputs * slots  # the first of their queues
+        self._copies = 0  # visible heads that are copies
+        self._copy_goes = [False] * (outputs * slots)  # turn: of two eligible heads, one a copy
 
     def queue_of(self, packet: Packet) -> deque[Packet]:
-        """That of its output and slot there."""
+        """That of its output and slot there, or of its VL."""
+        if packet.copies is not None:
+            return self._queues[self._multicasts + packet.slot_in]
         return self._queues[packet.output * self._slots + packet.slot]
 
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
-        """The one queue's head."""
-        packet = self._queues[output * self._slots + slot][0]
+        """The one queue's head, or a copy."""
+        place = output * self._slots + slot
+        if self._copies:
+            return self._in_turn(place, output, slot, room)
+        packet = self._queues[place][0]
         return packet if self._may_go(packet, room) else None
 
+    def _in_turn(self, place: int, output: int, slot: int, room: int | None) -> Packet | None:
+        """Copies and others take turns."""
+        packet = self._queues[place][0] if self._is_visible(place) else None
+        if packet is not None and not self._may_go(packet, room):
+            packet = None
+        if packet is not None and not self._copy_goes[place]:
+            return packet
+        return self._first_in_turn(output, slot, room) or packet
+
+    def _is_visible(self, place: int) -> bool:
+        """Whether a queue that is no multicast packets' has a visible head."""
+        queue = self._queues[place]
+        return bool(queue) and queue[0].visible_from <= self._kernel.now
+
     def waits_since(self, output: int, slot: int) -> int:
-        """That of the one queue."""
-        return self._queues[output * self._slots + slot][0].visible_from
+        """That of the one queue, or of copies."""
+        place = output * self._slots + slot
+        if not self._copies:
+            return self._queues[place][0].visible_from
+        since = self._queues[place][0].visible_from if self._is_visible(place) else NEVER
+        return min(since, self._seen_since(output, slot))
 
     def show(self, packet: Packet) -> None:
         """The first in its queue."""
+        if packet.copies is not None:
+            self._visible[packet.slot_in].append(packet)
+            self._copies += 1
 
     def granted(self, packet: Packet) -> bool:
-        """There is one queue for an output and slot."""
-        return False
+        """There may be a visible head of the other kind, and of two that are copies."""
+        output, slot = packet.output, packet.slot
+        place = output * self._slots + slot
+        is_copy = packet.copies is not None
+        self._copy_goes[place] = not is_copy
+        if is_copy:
+            self._goes(packet)
+            self._copies -= 1
+            if self._is_visible(place):
+                return True
+        return self._copies > 0 and self._seen_since(output, slot) != NEVER
 
 
 class FifoInput(Input):
     """`fifo`: one queue for each input slot, and a rotation over those of the data VLs."""
 
     def __init__(self, kernel: Kernel, index: int, buffer: Buffer, slots: int) -> None:
-        super().__init__(kernel, index, buffer, 1, slots)
-        self._visible: list[Packet | None] = [None] * slots
-        self._queue_ptr = 0
-        self._vls = slots - 1
+        super().__init__(kernel, index, buffer, 1, slots, slots)
 
     def queue_of(self, packet: Packet) -> deque[Packet]:
         """That of its input slot."""
@@ -108,30 +178,19 @@ class FifoInput(Input):
     def head(self, output: int, slot: int, room: int | None) -> Packet | None:
         """The first eligible head from the queue rotation on."""
         if slot == self._vls:
-            packet = self._visible[slot]
-            return packet if packet and self._may_go(packet, room) else None
-        for turn in range(self._vls):
-            packet = self._visible[(self._queue_ptr + turn) % self._vls]
-            if packet and packet.output == output and packet.slot == slot and self._may_go(packet, room):
-                return packet
-        return None
+            packet = self._visible[slot][0]
+            return packet if self._may_go(packet, room) else None
+        return self._first_in_turn(output, slot, room)
 
     def waits_since(self, output: int, slot: int) -> int:
         """That of the first, of all queues."""
-        return min(
-            packet.visible_from
-            for packet in self._visible
-            if packet and packet.output == output and packet.slot == slot
-        )
+        return self._seen_since(output, slot)
 
     def show(self, packet: Packet) -> None:
         """One of the visible heads."""
-        self._visible[packet.slot_in] = packet
+        self._visible[packet.slot_in].append(packet)
 
     def granted(self, packet: Packet) -> bool:
         """There may be other visible heads for its output and slot, in other queues."""
-        self._visible[packet.slot_in] = None
-        if packet.slot != self._vls:
-            self._queue_ptr = (packet.slot_in + 1) % self._vls
-        output, slot = packet.output, packet.slot
-        return any(other and other.output == output and other.slot == slot for other in self._visible)
+        self._goes(packet)
+        return self._seen_since(packet.output, packet.slot) != NEVER

@@ -43,7 +43,8 @@ class PortOwner(ABC):
     def rejection(self, status: PortStatus, packet: Packet, free: list[int]) -> Verdict:
         """The table of section 3.3, with the free blocks by slot as visible in the cycle before.
 
-        For GOOD, the packet's route is set (output, slot, oversize), and what keeps it back (join_row; section 3.6).
+        For GOOD, the packet's route is set (output, slot, oversize; or copies), and what keeps it back (join_row;
+        section 3.6).
         """
 
     @abstractmethod
@@ -173,6 +174,8 @@ class Acceptance:
             packet.stamp = life.stamp(now)
         if packet.queue is not None:
             self._matcher.ended(packet)
+        if packet.copies is not None:
+            packet.copies.ended()
         if accepted and (verdict or packet.queue is None):
             self._settle(packet, verdict)
 
@@ -198,6 +201,7 @@ class Acceptance:
             else:
                 self._buffer.give_back(packet, self._kernel.now + 1)
         elif verdict != _GOOD:
-            packet.bad = True
-            if packet.sending and packet.k < packet.n:
-                self._matcher.outputs[packet.output].end_early(packet.sending, packet.k)
+            for one in (packet,) if packet.copies is None else packet.copies.every:
+                one.bad = True
+                if one.sending and packet.k < packet.n:
+                    self._matcher.outputs[one.output].end_early(one.sending, packet.k)

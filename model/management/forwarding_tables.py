@@ -1,5 +1,6 @@
 """A switch's forwarding tables (docs/management.md, sections 4.1 and 4.3)."""
 
+from wire.codes import LID_MULTICAST_MIN
 from wire.forwarding_tables import (
     BLOCK_MODIFIER,
     LINEAR_FORWARDING_TABLE,
@@ -7,7 +8,7 @@ from wire.forwarding_tables import (
     MULTICAST_FORWARDING_TABLE,
 )
 from wire.parameters import SwitchParameters
-from wire.registers import lft_address
+from wire.registers import lft_address, mft_address
 
 from .agent_node import AgentNode
 from .attribute import StoredBlock, set_step
@@ -15,6 +16,7 @@ from .attribute import StoredBlock, set_step
 __all__ = ["LinearForwardingTable", "MulticastForwardingTable"]
 
 _LIDS_IN_WORD = 4
+_MASKS_IN_WORD = 2
 
 
 class LinearForwardingTable(StoredBlock):
@@ -42,7 +44,9 @@ class LinearForwardingTable(StoredBlock):
 
 
 class MulticastForwardingTable(StoredBlock):
-    """Blocks of 32 multicast LIDs, for each 16 ports. The data path does not look at them yet."""
+    """Blocks of 32 multicast LIDs, for each 16 ports. As with the LFT, the data path looks at its own table."""
+
+    set_words = frozenset(range(MULTICAST_FORWARDING_TABLE.count // _MASKS_IN_WORD))
 
     def __init__(self, node: AgentNode, parameters: SwitchParameters) -> None:
         super().__init__(node, MULTICAST_FORWARDING_TABLE.pack())
@@ -55,3 +59,16 @@ class MulticastForwardingTable(StoredBlock):
         is_block = fields.block * MULTICAST_FORWARDING_TABLE.count < self._size
         is_position = fields.position * MULTICAST_FORWARDING_TABLE.entry.width <= self._ports
         return modifier if is_block and is_position else None
+
+    def writes(self, which: int, data: bytes) -> list[tuple[int, int, int]]:
+        """The position's part of each entry."""
+        fields = MFT_MODIFIER.from_int(which)
+        first = LID_MULTICAST_MIN + fields.block * MULTICAST_FORWARDING_TABLE.count
+        return [
+            (
+                set_step(entry // _MASKS_IN_WORD, entry % _MASKS_IN_WORD),
+                mft_address(first + entry, fields.position),
+                mask,
+            )
+            for entry, mask in enumerate(MULTICAST_FORWARDING_TABLE.unpack(data))
+        ]

@@ -18,6 +18,8 @@ __all__ = ["SwitchInfo"]
 _TOP: Final = word_of(SWITCH_INFO, "linear_fdb_top")
 _STATE_CHANGE: Final = word_of(SWITCH_INFO, "port_state_change")
 _LIFE_TIME: Final = word_of(SWITCH_INFO, "life_time_value")
+_MULTICAST_TOP: Final = word_of(SWITCH_INFO, "multicast_fdb_top")
+_NO_PORT: Final = 255
 _STORED: Final = (
     "default_port",
     "default_multicast_primary_port",
@@ -36,14 +38,17 @@ class SwitchInfo(SettableAttribute):
         port_state_change: PortStateChange, visible in the current cycle.
     """
 
-    set_words = frozenset({_TOP, _LIFE_TIME})
+    set_words = frozenset({_TOP, _LIFE_TIME, _MULTICAST_TOP})
 
     def __init__(self, node: AgentNode, parameters: SwitchParameters) -> None:
         self._node = node
         self.port_state_change = False
         self.stored = SWITCH_INFO.record(
             linear_fdb_cap=parameters.lft_size,
+            multicast_fdb_cap=parameters.mft_size,
             linear_fdb_top=parameters.lft_size - 1,
+            default_multicast_primary_port=_NO_PORT,
+            default_multicast_not_primary_port=_NO_PORT,
             life_time_value=NO_LIMIT,
             partition_enforcement_cap=P_KEY_TABLE.count,
             inbound_enforcement_cap=1,
@@ -64,8 +69,14 @@ class SwitchInfo(SettableAttribute):
         if asked.port_state_change:
             yield SET + SLOT * _STATE_CHANGE + 1
             self.port_state_change = False  # an event of this cycle sets it in the next
-        yield set_step(_LIFE_TIME, 0)
-        self._node.bus_write(node_address(NodeRegister.LIFE_TIME), asked.life_time_value)
+        for word, access, register, value in (
+            (_LIFE_TIME, 0, NodeRegister.LIFE_TIME, asked.life_time_value),
+            (_LIFE_TIME, 1, NodeRegister.DEFAULT_MULTICAST_PRIMARY, asked.default_multicast_primary_port),
+            (_LIFE_TIME, 2, NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY, asked.default_multicast_not_primary_port),
+            (_MULTICAST_TOP, 0, NodeRegister.MULTICAST_FDB_TOP, asked.multicast_fdb_top),
+        ):
+            yield set_step(word, access)
+            self._node.bus_write(node_address(register), value)
         yield COMMIT
         self.stored = self.stored.replace(**fields)
         return accepted

@@ -331,6 +331,25 @@ def test_a_slow_host_slows_its_senders_and_loses_nothing(capsys):
     assert found["results"]["links"]["S[4]"]["data_share"] < 0.4
 
 
+def test_a_member_that_stalls_gets_every_packet_of_its_group_and_keeps_none_from_the_others(capsys):
+    found = flows_of(capsys, "multicast")
+    results = found["results"]
+    assert (results["dropped_packets"], results["lost_packets"]) == (0, 0)
+    sends = {
+        (event["place"], event["text"].split(" to ")[0]): event["cycle"]
+        for event in results["events"]
+        if event["event"] == "send"
+    }
+    stalled = next(event for event in results["events"] if event["event"] == "stall")
+    assert (stalled["place"], stalled["text"].split(":")[0]) == ("S[4]", "stalls with news 4 waiting")
+    assert all(sends[port, "sends news 4"] < stalled["cycle"] + 300 for port in ("S[2]", "S[3]"))
+    assert sends["S[2]", "sends mail 5"] < stalled["cycle"] + 1_000
+    assert sends["S[4]", "sends news 4"] < sends["S[2]", "sends news 5"], "it waits behind the copy for Slow"
+    assert sends["S[4]", "sends news 4"] > stalled["cycle"] + 5_000
+    links = results["links"]
+    assert links["S[3]"]["data_share"] > links["S[4]"]["data_share"] > 0.25
+
+
 def test_partitions_keep_out_who_is_no_member_and_disturb_nobody_else(capsys):
     found = flows_of(capsys, "partitions")
     assert [found[f"{name} A1"]["delivered_packets"] for name in ("stray", "forged")] == [0, 0]

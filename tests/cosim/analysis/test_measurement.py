@@ -7,7 +7,7 @@ from cosim.analysis.measurement import Measurement, least_over_mean
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.experiments.experiment import scenario_experiment
 from cosim.experiments.perform import perform
-from cosim.scenario.tables import Flow
+from cosim.scenario.tables import Flow, Group
 from cosim.scenario.uniform_load import uniform_load
 from cosim.stimulus.flows import scenario_streams
 from cosim.topology.topology import Port
@@ -79,3 +79,15 @@ def test_fairness_is_the_least_over_the_mean():
     assert least_over_mean([0, 1, 2]) == 0
     assert least_over_mean([1, 3]) == 0.5
     assert least_over_mean([0, 0]) == 1
+
+
+def test_a_packet_to_a_group_is_measured_once_for_each_that_gets_it(tmp_path):
+    group = Group(mlid=0xC000, members=("H1", "H2", "H3"))
+    flow = Flow.model_validate({"from": "*", "to": "all", "size": 256, "rate": 0.2})
+    scenario = uniform_load(3, cycles=20_000).model_copy(update={"flows": (flow,), "groups": {"all": group}})
+    measurement, use, deliveries = measured(scenario, tmp_path)
+    assert deliveries.fault_count == deliveries.lost == 0
+    assert 0 <= deliveries.delivered - sum(served.packets for served in measurement.served) < 6, "after the end"
+    assert deliveries.delivered + deliveries.under_way == 2 * measurement.offered
+    assert deliveries.under_way < 12
+    assert use.data_rows / use.all_rows == pytest.approx(0.4, abs=0.01)

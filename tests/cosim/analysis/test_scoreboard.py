@@ -100,3 +100,38 @@ def test_packets_of_one_flow_may_overtake_those_to_another_host():
     for packet in (other, first):
         check.deliver(Delivery(19_999, topology.index[packet.destination], packet.slot, packet.data))
     assert (check.delivered, check.lost, check.fault_count) == (2, 0, 0)
+
+
+@pytest.fixture
+def to_a_group():
+    """Three hosts, two packets of which H2 and H3 should get one each, and the deliveries of these."""
+    scenario = uniform_load(3, cycles=20_000, size=64)
+    topology = scenario.topology
+    copies = (("H2", 0), ("H3", 0))
+    unicast = [packet for packet in scenario_packets(scenario, topology, 0, 1) if packet.source == "H1"][:2]
+    packets = [
+        packet._replace(
+            flow=9, sequence=number, destination=None, copies=copies, data=LRH["dlid"].write(packet.data, 0xC000)
+        )
+        for number, packet in enumerate(unicast)
+    ]
+
+    def delivery(number, host):
+        return Delivery(10_000 + number, topology.index[host], 0, packets[number].data)
+
+    return topology, packets, delivery
+
+
+@pytest.mark.parametrize("misses", [False, True])
+def test_a_multicast_packet_is_one_for_each_host_that_should_get_it(to_a_group, misses):
+    topology, packets, delivery = to_a_group
+    check = DeliveryCheck(topology, misses_multicast=misses)
+    for packet in packets:
+        check.offer(packet)
+    check.deliver(delivery(0, "H2"))
+    assert (check.delivered, check.under_way) == (1, 0 if misses else 3)
+    check.deliver(delivery(0, "H2"))
+    check.deliver(delivery(0, "H1"))
+    assert check.fault_count == 2
+    check.deliver(delivery(1, "H3"))  # overtakes
+    assert (check.delivered, check.lost, check.under_way) == (2, not misses, 0 if misses else 1)

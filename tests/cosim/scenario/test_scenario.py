@@ -8,10 +8,11 @@ from cosim.scenario.find_scenario import ScenarioError, packaged_scenarios
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.scenario.tables import Host, Link
-from cosim.stimulus.flows import message_streams, scenario_streams
+from cosim.stimulus.flows import message_streams, scenario_packets, scenario_streams
 from cosim.stimulus.injection import scenario_controls
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import TopologyError, read_topology
+from wire.headers import LRH
 from wire.parameters import NodeIdentity, SwitchParameters
 from wire.registers import PortRegister
 from wire.stimulus import Operation
@@ -557,3 +558,58 @@ def test_a_bad_topology_file_is_told_with_its_line(tmp_path):
     (tmp_path / "bad.net").write_text("Switch\n")
     with pytest.raises(TopologyError, match=r"bad\.net:1: malformed line"):
         parse_scenario('cycles = 1\ntopology = "bad.net"', "two.toml", folder=tmp_path)
+
+
+GROUP = (
+    TWO_HOSTS.replace('to = "B"', 'to = "all"')
+    + """
+[groups.all]
+mlid = 0xC001
+members = ["A", "B"]
+"""
+)
+
+
+def test_a_group_has_members_and_a_lid_and_its_packets_go_to_all_but_the_sender():
+    scenario = parse_scenario(GROUP, "x")
+    assert scenario.topology.groups == {0xC001: ("A", "B")}
+    assert scenario.topology.multicast_tables == {"S": {0xC001: (1, 2)}}
+    packets = list(scenario_packets(scenario, scenario.topology, 0, 1))
+    assert {LRH["dlid"].read(packet.data) for packet in packets} == {0xC001}
+    assert {(packet.source, packet.destination, packet.copies) for packet in packets} == {("A", None, (("B", 0),))}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("0xC001", "0xC100", "groups.all.mlid: 49408: expected 0xc000..0xc0ff, which switches have room for"),
+        ("[groups.all]", "[groups.A]", "groups.A: is a node too, expected a name of its own"),
+        ('["A", "B"]', '["A"]', "groups.all.members: A: expected two or more, each once"),
+        ('["A", "B"]', '["A", "B", "A"]', "groups.all.members: A, B, A: expected two or more, each once"),
+        ('["A", "B"]', '["A", "C"]', "groups.all.members[1]: no host 'C'; there are A, B"),
+        (
+            '["A", "B"]',
+            '["A", "B"]\n[groups.b]\nmlid = 0xC001\nmembers = ["A", "B"]',
+            "groups.b.mlid: 0xc001: is that of all, expected another one",
+        ),
+        (
+            "size = [0, 2048]",
+            "transport = 'ud'\nmessage_bytes = 64",
+            "flows[0].to: 'all' is a group: expected a flow of UD packets",
+        ),
+    ],
+)
+def test_what_is_no_group(old, new, message):
+    assert old in GROUP
+    with pytest.raises(ScenarioError) as error:
+        parse_scenario(GROUP.replace(old, new), "x")
+    assert message in str(error.value)
+
+
+def test_who_is_no_member_sends_nothing_to_a_group():
+    three = GROUP.replace("[hosts.B]", "[hosts.B]\n[hosts.C]").replace(
+        "[groups", "[[links]]\nends = ['S[3]', 'C']\n[groups"
+    )
+    parse_scenario(three, "x")
+    with pytest.raises(ScenarioError, match=r"flows\[0\].from: 'C' is no member of all, expected one"):
+        parse_scenario(three.replace('from = "A"', 'from = "C"'), "x")

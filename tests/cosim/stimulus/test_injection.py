@@ -1,6 +1,7 @@
 """Injected errors: what each does to the rows of a link, and that there is one operation a cycle."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -127,7 +128,16 @@ def test_random_errors_are_of_every_kind_and_counted():
     controls = list(random_controls(experiment.topology, 1, 0, 1_000_000, errors=True, injected=counted))
     assert set(counted) == set(RANDOM_KINDS)
     operations = Counter(control.operation for control in controls)
-    others = ("link_down", "reset", "port_down", "register_slip", "counter_write", "time_limit", "partition")
+    others = (
+        "link_down",
+        "reset",
+        "port_down",
+        "register_slip",
+        "counter_write",
+        "time_limit",
+        "partition",
+        "multicast",
+    )
     assert operations[Operation.INJECT] == sum(counted.values()) - sum(counted[kind] for kind in others)
     assert operations[Operation.LINK_DOWN] == operations[Operation.LINK_UP] >= counted["link_down"]
     assert operations[Operation.RESET] == counted["reset"]
@@ -136,7 +146,7 @@ def test_random_errors_are_of_every_kind_and_counted():
 
 
 def test_a_register_that_slipped_is_right_again_afterwards():
-    topology = check_experiment(CheckOptions(ports=3, vls=4, mtu=1024, cycles=30_000)).topology
+    topology = replace(check_experiment(CheckOptions(ports=3, vls=4, mtu=1024, cycles=30_000)).topology, groups={})
     values = {(w.target, w.args[0]): w.args[1] for w in bus_bring_up(topology).controls}
     slipped = set()
     for one in random_controls(topology, 1, 0, 1_000_000, errors=True, reset_share=0):

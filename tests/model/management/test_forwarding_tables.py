@@ -6,7 +6,7 @@ from tests.model.management.agent_bench import BLOCK, START, Bench
 from tests.model.management.test_switch_info import RESET, switch_info
 from wire.mad import MadStatus
 from wire.parameters import SwitchParameters
-from wire.registers import NodeRegister, lft_address, node_address
+from wire.registers import NodeRegister, lft_address, mft_address, node_address
 from wire.sma import SmaAttribute
 
 A = SmaAttribute
@@ -35,6 +35,15 @@ def test_a_block_of_the_lft_is_written_entry_by_entry(switch):
     assert switch.of("write") == [
         (START + 16 + 8 * (entry // 4) + 2 + entry % 4, lft_address(entry), entry)
         for entry in range(64)  # its slots are long
+    ]
+
+
+def test_a_block_of_the_mft_is_written_mask_by_mask():
+    bench = Bench(SwitchParameters(ports=16, mft_size=64))
+    bench.write(A.MULTICAST_FORWARDING_TABLE, BLOCK, 1 << 28 | 1)
+    assert bench.of("write") == [
+        (START + 16 + 8 * (entry // 2) + 2 + entry % 2, mft_address(0xC020 + entry, 1), 0x0202 * entry + 1)
+        for entry in range(32)
     ]
 
 

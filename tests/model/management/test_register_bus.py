@@ -92,6 +92,28 @@ def test_the_life_time_of_a_switch_has_five_bits(star):
     assert bench.values() == [31, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("register", "reset", "good", "bad"),
+    [
+        (NodeRegister.MULTICAST_FDB_TOP, 0, 0xC0FF, 0x1_0000),
+        (NodeRegister.DEFAULT_MULTICAST_PRIMARY, 255, 7, 256),
+        (NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY, 255, 0, 256),
+    ],
+)
+def test_multicast_registers_of_a_switch(star, register, reset, good, bad):
+    bench = star(2, bring_up=False)
+    address = node_address(register)
+    read(bench, 0, address, at=50)
+    bench.write(0, address, good, 51)
+    read(bench, 0, address, at=52)
+    bench.write(0, address, bad, 53)
+    read(bench, 0, address, at=54)
+    bench.write(1, address, good, 55)
+    read(bench, 1, address, at=60)
+    bench.run(100)
+    assert bench.values() == [reset, good, good, 0]
+
+
 @pytest.mark.parametrize("node", [0, 1])
 def test_lease_second_is_250_million_cycles_of_4_ns_and_never_0(star, node):
     bench = star(2, bring_up=False)
