@@ -46,11 +46,13 @@ class ProducerType(IntEnum):
 
 
 class TrapNumber(IntEnum):
-    """Notice.TrapNumber of generic notices of the subnet administration class, 64 and 65, which only go to subscribers,
+    """Notice.TrapNumber of generic notices of the subnet administration class, 64 to 67, which only go to subscribers,
     and of the subnet management class (IBTA vol 1, 14.2.5.1)."""
 
     GID_IN_SERVICE = 64
     GID_OUT_OF_SERVICE = 65
+    GROUP_CREATED = 66
+    GROUP_DELETED = 67
     LINK_STATE_CHANGE = 128
     LOCAL_LINK_INTEGRITY = 129
     EXCESSIVE_BUFFER_OVERRUN = 130
@@ -104,6 +106,8 @@ def _bad_key(name: str) -> Layout:
 NOTICE_DETAILS: Final[Mapping[int, Layout]] = {
     TrapNumber.GID_IN_SERVICE: _GID_EVENT,
     TrapNumber.GID_OUT_OF_SERVICE: _GID_EVENT,
+    TrapNumber.GROUP_CREATED: _GID_EVENT,
+    TrapNumber.GROUP_DELETED: _GID_EVENT,
     TrapNumber.LINK_STATE_CHANGE: Layout("Notice details, link state", 54, [Field("lid", 0, 16)]),
     TrapNumber.LOCAL_LINK_INTEGRITY: _PORT_EVENT,
     TrapNumber.EXCESSIVE_BUFFER_OVERRUN: _PORT_EVENT,
@@ -170,6 +174,8 @@ NOTICE_RETURN_PATH: Final = Table("DRNoticeReturnPath", 30, Field("port", 0, 8))
 NOTICE_TYPES: Final[Mapping[int, NoticeType]] = {
     TrapNumber.GID_IN_SERVICE: NoticeType.SUBNET_MANAGEMENT,
     TrapNumber.GID_OUT_OF_SERVICE: NoticeType.SUBNET_MANAGEMENT,
+    TrapNumber.GROUP_CREATED: NoticeType.SUBNET_MANAGEMENT,
+    TrapNumber.GROUP_DELETED: NoticeType.SUBNET_MANAGEMENT,
     TrapNumber.LINK_STATE_CHANGE: NoticeType.URGENT,
     TrapNumber.LOCAL_LINK_INTEGRITY: NoticeType.URGENT,
     TrapNumber.EXCESSIVE_BUFFER_OVERRUN: NoticeType.URGENT,

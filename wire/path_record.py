@@ -9,7 +9,7 @@ from .codes import life_text, mtu_bytes
 from .layout import Field, Layout
 from .meaning import GID, HEX, Derived
 
-__all__ = ["EXACTLY", "GREATER", "LARGEST", "LESS", "PATH_RECORD", "RATES"]
+__all__ = ["EXACTLY", "GREATER", "LARGEST", "LESS", "MTU_MEANING", "PATH_RECORD", "RATES", "RATE_MEANING"]
 
 GREATER: Final = 0
 LESS: Final = 1
@@ -36,6 +36,9 @@ def _mtu_text(code: int) -> str:
     return f"{mtu_bytes(code)} bytes"
 
 
+MTU_MEANING: Final = Derived(_mtu_text)
+RATE_MEANING: Final = Derived(_rate_text)
+
 PATH_RECORD: Final = Layout(
     "PathRecord",
     64,
@@ -55,9 +58,9 @@ PATH_RECORD: Final = Layout(
         Field("qos_class", 416, 12),
         Field("sl", 428, 4),
         Field("mtu_selector", 432, 2),
-        Field("mtu", 434, 6, meaning=Derived(_mtu_text)),
+        Field("mtu", 434, 6, meaning=MTU_MEANING),
         Field("rate_selector", 440, 2),
-        Field("rate", 442, 6, meaning=Derived(_rate_text)),
+        Field("rate", 442, 6, meaning=RATE_MEANING),
         Field("packet_life_time_selector", 448, 2),
         Field("packet_life_time", 450, 6, meaning=Derived(life_text)),
         Field("preference", 456, 8),

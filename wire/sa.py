@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Final
 
 from .layout import Field, Layout
 from .mad import CLASS_PORT_INFO, MAD_BYTES, MadMethod, MgmtClass, header_fields
+from .mc_member_record import MC_MEMBER_RECORD
 from .meaning import GID, HEX, TEXT, Code
 from .node_info import NODE_DESCRIPTION, NODE_INFO
 from .notice import NOTICE, NoticeType, ProducerType, TrapNumber
@@ -36,6 +37,8 @@ __all__ = [
     "SERVICE_RECORD",
     "SM_INFO_RECORD",
     "SaAttribute",
+    "SaCapability",
+    "SaCapability2",
     "SaMethod",
     "SaStatus",
     "components",
@@ -83,6 +86,20 @@ class SaStatus(IntEnum):
     REQ_DENIED = 0x0700
 
 
+class SaCapability(IntFlag):
+    """ClassPortInfo.CapabilityMask of the class, of what our Subnet Administrator has (IBTA vol 1, 15.2.1.2)."""
+
+    IS_UD_MULTICAST_SUPPORTED = 1 << 9
+    IS_PORT_INFO_CAPABILITY_MASK_MATCH_SUPPORTED = 1 << 13
+
+
+class SaCapability2(IntFlag):
+    """ClassPortInfo.CapabilityMask2 of the class, likewise."""
+
+    IS_MULTICAST_FDB_TOP_SUPPORTED = 1 << 3
+    IS_SEND_ONLY_FULL_MEMBER_SUPPORTED = 1 << 12
+
+
 class SaAttribute(IntEnum):
     """AttributeIDs of the class, of those that our Subnet Administrator has (IBTA vol 1, 15.2.5)."""
 
@@ -96,6 +113,7 @@ class SaAttribute(IntEnum):
     SERVICE_RECORD = 0x0031
     P_KEY_TABLE_RECORD = 0x0033
     PATH_RECORD = 0x0035
+    MC_MEMBER_RECORD = 0x0038
     INFORM_INFO_RECORD = 0x00F3
 
 
@@ -220,6 +238,7 @@ SA_RECORDS: Final[Mapping[int, Layout]] = {
     SaAttribute.SERVICE_RECORD: SERVICE_RECORD,
     SaAttribute.P_KEY_TABLE_RECORD: P_KEY_TABLE_RECORD,
     SaAttribute.PATH_RECORD: PATH_RECORD,
+    SaAttribute.MC_MEMBER_RECORD: MC_MEMBER_RECORD,
     SaAttribute.INFORM_INFO_RECORD: INFORM_INFO_RECORD,
 }
 """The layout of each attribute."""

@@ -12,6 +12,7 @@ from wire.ip_cm import IP_CM_HEADER
 from wire.layout import Layout
 from wire.mad import CLASS_PORT_INFO, MAD_HEADER
 from wire.mad_text import CLASS_ATTRIBUTES, CLASS_LAYOUTS
+from wire.mc_member_record import MC_MEMBER_RECORD, MGID
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO
 from wire.notice import NOTICE, NOTICE_DETAILS, TrapNumber
 from wire.path_record import PATH_RECORD
@@ -96,6 +97,8 @@ RESERVED = {
     CM_MAD: (256, [(18, 0, 16)]),
     IP_CM_HEADER: (36, [(1, 4, 4)]),
     PATH_RECORD: (64, [(44, 1, 3), (58, 0, 48)]),
+    MC_MEMBER_RECORD: (52, [(49, 1, 23)]),
+    MGID: (16, []),
     SA_MAD: (256, [(18, 0, 16), (46, 0, 16)]),
     NODE_RECORD: (108, [(2, 0, 16)]),
     PORT_INFO_RECORD: (68, [(3, 0, 8), (38, 2, 3), (56, 0, 3), (60, 0, 8), (67, 0, 3)]),

@@ -3,6 +3,7 @@
 import pytest
 
 from wire.layout import Layout
+from wire.mc_member_record import MC_MEMBER_RECORD
 from wire.path_record import PATH_RECORD, RATES
 from wire.sa import (
     INFORM_INFO_RECORD,
@@ -40,6 +41,25 @@ BITS = {
         8: "subscribe",
         11: "qpn",
         15: "producer_type",
+    },
+    MC_MEMBER_RECORD: {
+        0: "mgid",
+        1: "port_gid",
+        2: "q_key",
+        3: "mlid",
+        4: "mtu_selector",
+        5: "mtu",
+        6: "t_class",
+        7: "p_key",
+        8: "rate_selector",
+        9: "rate",
+        11: "packet_life_time",
+        12: "sl",
+        13: "flow_label",
+        14: "hop_limit",
+        15: "scope",
+        16: "join_state",
+        17: "proxy_join",
     },
     PATH_RECORD: {
         0: "service_id",
