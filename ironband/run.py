@@ -34,6 +34,7 @@ __all__ = ["run"]
 @click.option(
     "--out", type=DIRECTORY, metavar="DIR", help="Where the picture (and the trace) go.  [default: out/SCENARIO]"
 )
+@click.option("--picture/--no-picture", "draws", default=True, help="Draw what happened.")
 @click.option("--keep", is_flag=True, help="Keep all events, too, for `ironband view`.")
 @json_option
 @click.option("--seed", type=SEED, help="In place of the scenario's own seed.")
@@ -51,6 +52,7 @@ def run(
     capture_file: str | None,
     capture_at: tuple[str, ...],
     out: Path | None,
+    draws: bool,
     keep: bool,
     json_file: str | None,
     seed: int | None,
@@ -70,7 +72,9 @@ def run(
 
         loaded = load_scenario(asked)
         check_waves_file(sim, waves)
-        directory = output_directory(out or Path("out") / loaded.name)
+        directory = out or Path("out") / loaded.name
+        if draws or keep or loaded.record.trace:
+            output_directory(directory)
         replay = shlex.join(["ironband", "run", scenario, "--sim", sim])
         if seed is not None:
             loaded = loaded.model_copy(update={"seed": seed})
@@ -86,5 +90,5 @@ def run(
             from ironband.scenario_run import run_scenario
 
             console = text_console(json_file, capture_file)
-            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, json_file, console, keep)
+            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, json_file, console, draws, keep)
     return 0 if results.held else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from io import RawIOBase
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cosim.analysis.counter_readings import CounterReadings
 from cosim.analysis.event import Event, EventFilter
@@ -22,7 +22,6 @@ from cosim.engines.base import Taps
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.experiments.managed_experiment import managed_experiment
 from cosim.experiments.perform import perform
-from cosim.pictures.run_picture import Picture, View
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.flows import message_streams, scenario_streams
 from cosim.stimulus.packet import is_of_transport
@@ -35,6 +34,9 @@ from ironband.progress import Console, cycle_bar
 from ironband.run_report import RunPrinter, RunResults
 from toolchain.atomic_files import atomic_file, writing
 from wire.trace import RECORD, Record
+
+if TYPE_CHECKING:
+    from cosim.pictures.run_picture import Picture
 
 __all__ = ["run_scenario"]
 
@@ -51,11 +53,12 @@ def run_scenario(
     replay: str,
     json_file: str | None,
     console: Console,
+    draws: bool,
     keep: bool,
 ) -> RunResults:
-    """Run a scenario, brought up `by` SMPs or register writes, and report it; pictures go to `directory`.
+    """Run a scenario, brought up `by` SMPs or register writes, and report it.
 
-    With `keep` all events do, too.
+    If it draws pictures they go to `directory`. With `keep` all events do, too.
 
     They come last, so that a disk without room for them costs nothing else.
 
@@ -70,7 +73,7 @@ def run_scenario(
     names = [stream.name for stream in streams] + [stream.name for stream in messages]
     printer = RunPrinter(console, scenario.symbol_time_ns, [str(port) for port in topology.linked_ports()])
     events = EventFilter(scenario.record, printer.event, printer.skip)
-    picture = _picture(scenario, experiment, names)
+    picture = _picture(scenario, experiment, names) if draws else None
     table = EventTable(topology.linked_ports()) if keep else None
 
     def report(event: Event) -> None:
@@ -80,12 +83,14 @@ def run_scenario(
             printer.event(event)
         else:
             events.add(event)
-            picture.add(event)
+            if picture is not None:
+                picture.add(event)
 
     def before(event: Event) -> None:
         if table is not None:
             table.add(event)
-        picture.add(event)
+        if picture is not None:
+            picture.add(event)
 
     story = Story(topology, start, report, names, before)
     measurement = Measurement(topology, len(streams), start, end)
@@ -97,7 +102,7 @@ def run_scenario(
     without_credits = TailDrop(topology, _stalls(scenario, start))
     observers = [MessageStory(names, story.later), story, events, deliveries, measurement, message_measurement]
     observers += [links, counters, without_credits]
-    drawings = directory / f"{scenario.name}.svg", directory / f"{scenario.name}.png"
+    drawings = [directory / f"{scenario.name}.{kind}" for kind in ("svg", "png") if draws]
     trace = directory / "trace.bin"
     kept = (directory / EVENTS_FILE,) if table is not None else ()
     printer.head(scenario, experiment)
@@ -131,7 +136,8 @@ def run_scenario(
     printer.tail(results)
     if json_file is not None:
         write_json(json_file, results.json())
-    picture.save(*drawings)
+    if picture is not None:
+        picture.save(*drawings)
     if table is not None:
         save_events(directory / EVENTS_FILE, run_head(scenario, experiment, names), table.columns())
     for path in results.files:
@@ -170,6 +176,9 @@ def _stalls(scenario: Scenario, start: int) -> dict[str, list[tuple[int, int]]]:
 
 
 def _picture(scenario: Scenario, experiment: Experiment, flow_names: list[str]) -> Picture:
+    # What draws takes as long to import as a short run of the golden model.
+    from cosim.pictures.run_picture import Picture, View
+
     drawing, start = scenario.picture, experiment.start
 
     def ports(ends: tuple[str, ...] | None) -> tuple[Port, ...] | None:

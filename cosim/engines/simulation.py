@@ -24,7 +24,7 @@ from cosim.engines.base import (
     check_waves,
 )
 from cosim.engines.part import Part
-from cosim.simulators.installed import Simulator
+from cosim.simulators.installed import Simulator, require
 from cosim.stimulus.run_spec import RunSpec
 from wire.parameters import FabricParameters
 from wire.stimulus import Delivery
@@ -38,6 +38,9 @@ class WholeFabricsOnly(EngineError):
 
 
 def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
+    # Before minutes go into what it would simulate.
+    require(simulator)
+
     from cosim.engines import session
     from verilog.design import fabric_design
 
@@ -54,6 +57,8 @@ def _in_amaranth(spec: RunSpec, options: RunOptions) -> Generator[Record, None, 
 def _mixed(
     simulator: Simulator, rtl: Collection[str], spec: RunSpec, options: RunOptions
 ) -> Generator[Record, None, None]:
+    require(simulator)
+
     from cosim.engines import mixed
 
     yield from mixed.simulate(simulator, rtl, spec, options)
@@ -141,6 +146,8 @@ def build(engine: str, parameters: FabricParameters, *, rtl: Collection[str] | N
     if engine == MODEL:
         compiled_model.build()
     elif engine in _SIMULATORS:
+        require(_SIMULATORS[engine])
+
         from cosim.engines.compiled_design import build_design
         from verilog.design import fabric_design
 

@@ -19,7 +19,7 @@ from wire.flow_control import FLOW_CONTROL
 from wire.packet import build_ud_send
 
 ROOT = Path(__file__).parents[2]
-JAM = ["run", "jam", "--sim", "model", "--bring-up", "bus", "--capture", "jam.pcapng"]
+JAM = ["run", "jam", "--sim", "model", "--bring-up", "bus", "--no-picture", "--capture", "jam.pcapng"]
 INTO = ["--into", "jam", "--bring-up", "bus"]
 
 
@@ -120,7 +120,7 @@ def test_of_the_directions_of_a_link_that_to_the_switch_is_played(capsys):
 
 def test_what_a_host_captured_of_a_link_that_was_captured_too_is_not_played(capsys):
     places = ["--capture-at", "A", "--capture-at", "A:host", "--capture", "both.pcapng"]
-    assert main(["run", "jam", "--sim", "model", "--bring-up", "bus", *places]) == 0
+    assert main(["run", "jam", "--sim", "model", "--bring-up", "bus", "--no-picture", *places]) == 0
     found = results(capsys, "both.pcapng")
     assert found["entries"] == {"A[1] -> S[1]": "S[1]"}
     assert found["received"]["S[1]"]["data"] == {"GOOD": 5}

@@ -47,7 +47,7 @@ def test_traffic_may_start_once_all_is_built(capsys, monkeypatch, tmp_path) -> N
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(simulation._ENGINES, "icarus", builds_first)
-    assert main(["run", "jam", "--sim", "icarus", "--bring-up", "bus"]) == 0
+    assert main(["run", "jam", "--sim", "icarus", "--bring-up", "bus", "--no-picture"]) == 0
     output = capsys.readouterr()
     title, built, ready, *_ = output.out.splitlines()
     assert (title, built) == ("The traffic jam", "built")

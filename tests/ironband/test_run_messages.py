@@ -11,7 +11,7 @@ BUS = ["--sim", "model", "--bring-up", "bus"]
 
 
 def results_of(capsys, scenario: str, *options: str, status: int = 0) -> dict:
-    assert main(["run", scenario, *(options or BUS), "--json", "-"]) == status
+    assert main(["run", scenario, *(options or BUS), "--json", "-", "--no-picture"]) == status
     return json.loads(capsys.readouterr().out)
 
 
@@ -48,7 +48,7 @@ def test_a_receiver_that_is_not_ready(capsys):
 
 
 def test_a_cut_cable_and_a_completion_with_an_error(capsys):
-    assert main(["run", "cut-cable", "--sim", "model", "--json", "cut.json"]) == 0
+    assert main(["run", "cut-cable", "--sim", "model", "--json", "cut.json", "--no-picture"]) == 0
     lines = capsys.readouterr().out.splitlines()
     results = json.loads(Path("cut.json").read_text())
     cut, whole = results["message_flows"]
@@ -70,7 +70,7 @@ def test_a_cut_cable_and_a_completion_with_an_error(capsys):
 
 
 def test_two_senders_share_one_receiver(capsys):
-    assert main(["run", "fair", *BUS, "--json", "fair.json"]) == 0
+    assert main(["run", "fair", *BUS, "--json", "fair.json", "--no-picture"]) == 0
     one, two = json.loads(Path("fair.json").read_text())["message_flows"]
     assert one["throughput_gbit_per_s"] == pytest.approx(two["throughput_gbit_per_s"], rel=0.02)
     assert one["share_of_what_headers_leave"] == pytest.approx(0.5, rel=0.02)
