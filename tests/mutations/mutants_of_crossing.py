@@ -65,7 +65,7 @@ CROSSING_MUTANTS: Final = (
     ),
     Mutant(
         "a FIFO input prefers the same queue for ever",
-        "crossing/fifo.py",
+        "crossing/copies.py",
         "turn.serve.eq(turn.requests.any())",
         "turn.serve.eq(0)",
         mixed("two_queues", "S"),
@@ -108,6 +108,43 @@ CROSSING_MUTANTS: Final = (
         mixed("bad_packets_wait", "S"),
         Kind.ROW,
         "S[2]",
+    ),
+    # Multicast.
+    Mutant(
+        "a packet's blocks return with its first copy",
+        "crossing/store.py",
+        "returns.returns[number] if self.multicast else 1",
+        "1",
+        mixed("groups", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "two readers of a packet both return its blocks",
+        "crossing/copies.py",
+        "self.returns[1].eq(~left[1] & ~together)",
+        "self.returns[1].eq(~left[1])",
+        mixed("groups", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "a packet to a group is gone with its first copy",
+        "crossing/copies.py",
+        "queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left))",
+        "queues.stays.eq(0)",
+        mixed("groups", "S"),
+        Kind.ROW,
+        "S[3]",
+    ),
+    Mutant(
+        "packets to groups go before all others",
+        "crossing/voq.py",
+        "(turn[o][slot] | ~others[slot][o])",
+        "1",
+        mixed("groups", "S"),
+        Kind.ROW,
+        "S[3]",
     ),
     # Time limits.
     Mutant(

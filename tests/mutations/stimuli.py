@@ -31,6 +31,7 @@ from wire.registers import (
     PartitionCheck,
     PortRegister,
     lft_address,
+    mft_address,
     node_address,
     p_key_address,
     port_address,
@@ -243,6 +244,35 @@ def limits() -> RunSpec:
     return star.spec(START + 2_500)
 
 
+def groups() -> RunSpec:
+    """Packets to a group, of which a host takes none for a while, among others; what the table has not; a loop."""
+    star = Star(replace(TRIO, readers=2), replace(SMALL, vls=2, receive_blocks=12))
+    everybody, with_agent, unknown, alone = range(0xC001, 0xC005)
+    for group, ports in ((everybody, 0b1110), (with_agent, 0b0101), (unknown, 0b1110), (alone, 0b0010)):
+        star.write(0, SWITCH, mft_address(group, 0), ports)
+    for register, value in (
+        (NodeRegister.MULTICAST_FDB_TOP, with_agent),
+        (NodeRegister.DEFAULT_MULTICAST_PRIMARY, 3),
+        (NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY, 2),
+    ):
+        star.write(0, SWITCH, node_address(register), value)
+    star.write(0, SWITCH, sl_to_vl_address(1, 3, 1), 0)
+    star.write(0, SWITCH, sl_to_vl_address(1, 2, 1), 15)
+    star.stall(START, 2)
+    for size in (200, 20, 60, 0, 100):
+        star.post(START, 1, everybody, size)
+        star.post(START + 20, 1, 3, 40)
+        star.post(START + 40, 1, everybody, 40, vl=1)
+    star.post(START, 2, with_agent, 0)
+    star.post(START + 50, 3, unknown, 0)
+    star.post(START + 50, 2, unknown, 0)
+    star.write(START + 250, SWITCH, node_address(NodeRegister.MULTICAST_FDB_TOP), 0)
+    star.post(START + 260, 2, everybody, 20)
+    star.post(START + 300, 1, alone, 0)
+    star.resume(START + 330, 2)
+    return star.spec(START + 560)
+
+
 def partitions() -> RunSpec:
     """Members of both kinds and of none, with a GRH and without, where they come in and where they would go out."""
     star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
@@ -447,6 +477,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         crowd,
         weights,
         limits,
+        groups,
         partitions,
         two_readers,
         two_outputs,
