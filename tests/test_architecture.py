@@ -66,7 +66,7 @@ INSIDE = {
         ("link",),
         ("crossing",),
         ("packet", "parts"),
-        ("content", "kernel"),
+        ("content", "kernel", "multicast"),
     ),
     "verilog": (
         ("export", "synth"),

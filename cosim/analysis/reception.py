@@ -9,7 +9,7 @@ from typing import Final
 
 from cosim.analysis.observer import Observer
 from cosim.topology.topology import Port, Topology
-from wire.codes import VL15
+from wire.codes import VL15, is_multicast_lid
 from wire.framing import FramedPacket
 from wire.headers import LRH
 from wire.parameters import node_text, port_text
@@ -144,7 +144,10 @@ class Receptions(Observer):
         self._done(one)
 
     def _goes_on(self, record: Record, index: int | None, pkt_len: int, way: str, dlid: int | None = None) -> None:
-        """A packet leaves a node: of the input with this index, by its length and its DLID, as far as they are said."""
+        """A packet leaves a node: of the input with this index, by its length and its DLID, as far as they are said.
+
+        A multicast packet goes by a port once.
+        """
         node, port = port_of_source(record.source)
         places = [(node, index + 1)] if index is not None else [key for key in self._inside if key[0] == node]
         name = self._names[node]
@@ -152,7 +155,14 @@ class Receptions(Observer):
         for inside in (self._inside[key] for key in places if key in self._inside):
             for place, one in enumerate(inside):
                 body = one.packet.body
-                if LRH["pkt_len"].read(body) == pkt_len and dlid in (None, LRH["dlid"].read(body)):
+                own = LRH["dlid"].read(body)
+                if LRH["pkt_len"].read(body) != pkt_len or dlid not in (None, own):
+                    continue
+                if is_multicast_lid(own):  # it stays: nobody says how many copies there are
+                    if told in one.way:
+                        continue
+                    one.way = "; ".join(filter(None, (one.way, told)))
+                else:
                     one.way = told
                     del inside[place]
-                    return
+                return

@@ -53,7 +53,7 @@ _FORWARDING_GAP: Final = (50, 3_000)
 _MFT_SHARE: Final = 0.7
 """Of what is written for groups, MFT entries."""
 
-_RIGHT_MFT_SHARE: Final = 0.4
+_RIGHT_MFT_SHARE: Final = 0.5
 """Of these, those that bring-up writes."""
 
 _PORT_BITS: Final = MULTICAST_FORWARDING_TABLE.entry.width
@@ -152,12 +152,17 @@ def _forwarding_entry(topology: Topology, random: Random, switch: str) -> tuple[
             return random.choice(right)
         mlid = random_group(topology, random, others=True)
         part = random.randint(0, ports // _PORT_BITS)
-        return index, registers.mft_address(mlid, part), random.choice((0, random.getrandbits(_PORT_BITS)))
+        return (
+            index,
+            registers.mft_address(mlid, part),
+            random.choice((0, *(random.getrandbits(_PORT_BITS) for _ in range(3)))),
+        )
     group = random_group(topology, random, others=True)
     port = random.choice((_NO_PORT, random.randint(0, ports + 1)))
+    tops = 0, 0, 0, group, LID_MULTICAST_MIN - 1, LID_MULTICAST_MAX
     register, value = random.choice(
         (
-            (NodeRegister.MULTICAST_FDB_TOP, random.choice((0, group, LID_MULTICAST_MIN - 1, LID_MULTICAST_MAX))),
+            (NodeRegister.MULTICAST_FDB_TOP, random.choice(tops)),
             (NodeRegister.DEFAULT_MULTICAST_PRIMARY, port),
             (NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY, port),
         )

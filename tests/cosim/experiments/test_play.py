@@ -308,3 +308,15 @@ def test_rtl_nodes_that_are_both_played_into_have_no_link(tmp_path):
     capture_of(experiment, path, "R1[1]")
     with pytest.raises(CannotPlay, match=r"--sim verilator: R1\[1\] and R4\[2\], both played into, have a link"):
         played(experiment, path, "verilator")
+
+
+def test_of_a_packet_to_a_group_each_copy_is_told(tmp_path):
+    experiment = scenario_experiment(load_scenario("multicast"))
+    path = tmp_path / "run.pcapng"
+    capture_of(experiment, path, "A")
+    told: list[Told] = []
+    played(alone(experiment, "B"), path, tell=told.append)
+    news = [one for one in told if one.packet.body[2:4] == b"\xc0\x00"]
+    copies = [{way.removeprefix("sent on by ") for way in one.way.split("; ")} for one in news if one.way]
+    assert copies.count({"S[2]", "S[3]", "S[4]"}) >= len(news) - 8 > 8, "but for those that wait at the end"
+    assert {port for ports in copies for port in ports} == {"S[2]", "S[3]", "S[4]"}
