@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from sm.mad_client import MadAddress, MadClient
-from sm.sa.paths import PathError, PathFinder
+from sm.sa.capacity import RequestError
+from sm.sa.paths import PathFinder
 from sm.sa.records import link_records, matching, node_records, p_key_table_records, port_info_records
 from sm.sa.replies import Replies
 from sm.sa.services import Services, may_serve
@@ -147,7 +148,7 @@ class SubnetAdministrator:
                 try:
                     most = {"most": 1} if method == SaMethod.GET else {}
                     return self._paths.find(query, mask, asker, **most) if self._paths else [], MadStatus.OK
-                except PathError as error:
+                except RequestError as error:
                     return [], error.status
             case SaAttribute.P_KEY_TABLE_RECORD, _ if request.sm_key != self._settings.sm_key:
                 # It is for who is trusted (IBTA vol 1, 15.2.5.11).

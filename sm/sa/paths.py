@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
 from sm.partitions import P_KEY_BASE
+from sm.sa.capacity import BY_RATE, MTUS, Capacity, RequestError, capacity, fitting_code, least
 from sm.sa.records import named
 from sm.sa.view import SubnetView
-from sm.subnet import MANAGEMENT_PORT, End, Speed
-from wire.codes import P_KEY_DEFAULT, LinkWidth, PortState
+from sm.subnet import MANAGEMENT_PORT, End
+from wire.codes import P_KEY_DEFAULT, PortState
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.layout import Record
-from wire.path_record import EXACTLY, GREATER, LARGEST, LESS, PATH_RECORD, RATES
+from wire.path_record import EXACTLY, GREATER, LESS, PATH_RECORD
 from wire.sa import SaStatus
 from wire.smp import MAX_HOPS
 
-__all__ = ["PathError", "PathFinder"]
-
-_LANES: Final[Mapping[int, int]] = {
-    LinkWidth.X1: 1,
-    LinkWidth.X2: 2,
-    LinkWidth.X4: 4,
-    LinkWidth.X8: 8,
-    LinkWidth.X12: 12,
-}
-_GBPS: Final[Mapping[int, float]] = {
-    Speed.SDR: 2.5,
-    Speed.DDR: 5,
-    Speed.QDR: 10,
-    Speed.FDR10: 10,
-    Speed.FDR: 14,
-    Speed.EDR: 25,
-    Speed.HDR: 50,
-    Speed.NDR: 100,
-    Speed.XDR: 200,
-}
-"""Of a lane."""
+__all__ = ["PathFinder"]
 
 _ALL_PATHS: Final = 0x7F
-_MTUS: Final = (1, 2, 3, 4, 5)
-_BY_RATE: Final = sorted(RATES, key=RATES.__getitem__)
 _KEPT: Final = ("service_id", "flow_label", "hop_limit", "t_class", "qos_class", "sl")
 """Components that make no difference to a path here: it is as they are wanted. An SL does where routes have layers."""
-
-
-class PathError(Exception):
-    """A request for paths that cannot be answered by some or none.
-
-    Attributes:
-        status: says why.
-    """
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"status {status:#06x}")
-        self.status = status
-
-
-class _Way(NamedTuple):
-    """What a way lets through; of all its links the least."""
-
-    mtu: int
-    rate: int
 
 
 class PathFinder:
@@ -69,9 +29,9 @@ class PathFinder:
 
     def __init__(self, view: SubnetView) -> None:
         self._view = view
-        self._ways: dict[tuple[int, int], _Way | None] = {}
+        self._ways: dict[tuple[int, int], Capacity | None] = {}
         """From switch GUIDs to LIDs."""
-        self._links: dict[End, tuple[End, _Way] | None] = {}
+        self._links: dict[End, tuple[End, Capacity] | None] = {}
 
     def find(self, query: Record, mask: int, asker: End | None, *, most: int = _ALL_PATHS) -> list[Record]:
         """PathRecords that a query of a port means, no more than `most` between two ports.
@@ -79,7 +39,7 @@ class PathFinder:
         Who shares no partition with a port hears nothing of paths from or to it.
 
         Raises:
-            PathError: a GID that is none of the subnet.
+            RequestError: a GID that is none of the subnet.
         """
         names = named(PATH_RECORD, mask)
         if "numb_path" in names:
@@ -102,7 +62,7 @@ class PathFinder:
         if gid in names:
             end = view.of_gid(query[gid])
             if end is None:
-                raise PathError(SaStatus.REQ_INVALID_GID)
+                raise RequestError(SaStatus.REQ_INVALID_GID)
             found = [end]
         if lid in names:
             found = [end for end in found if view.by_lid.get(query[lid]) == end]
@@ -152,12 +112,12 @@ class PathFinder:
             return shared[0] if shared else None
         return wanted if any(not (one ^ wanted) & P_KEY_BASE for one in shared) else None
 
-    def _values(self, way: _Way, life: int, query: Record, names: set[str]) -> dict[str, int] | None:
+    def _values(self, way: Capacity, life: int, query: Record, names: set[str]) -> dict[str, int] | None:
         """MTU, rate and packet life time by their names, within what was asked for; None if they cannot be."""
         values = {"mtu": way.mtu, "rate": way.rate, "packet_life_time": life}
-        for name, order in (("mtu", _MTUS), ("rate", _BY_RATE)):
+        for name, order in (("mtu", MTUS), ("rate", BY_RATE)):
             if {name, f"{name}_selector"} <= names:
-                fitting = _fitting(values[name], query[f"{name}_selector"], query[name], order)
+                fitting = fitting_code(values[name], query[f"{name}_selector"], query[name], order)
                 if fitting is None:
                     return None
                 values[name] = fitting
@@ -177,32 +137,32 @@ class PathFinder:
                 return None
         return values
 
-    def _way(self, source: End, destination: End, dlid: int) -> _Way | None:
+    def _way(self, source: End, destination: End, dlid: int) -> Capacity | None:
         """What packets from a port to a LID of another pass through; None if they do not arrive."""
         view = self._view
         if source == destination:
-            return self._at(source)
+            return capacity(self._view.found, source)
         if view.subnet.nodes[source.guid].is_switch:
             way = self._from_switch(source.guid, dlid, MAX_HOPS)
-            return None if way is None else _least(way, self._at(source))
+            return None if way is None else least(way, capacity(self._view.found, source))
         return self._by_link(source, dlid, MAX_HOPS)
 
-    def _from_switch(self, guid: int, dlid: int, hops: int) -> _Way | None:
+    def _from_switch(self, guid: int, dlid: int, hops: int) -> Capacity | None:
         """The way on from a switch."""
         key = guid, dlid
         if key not in self._ways:
             self._ways[key] = self._next(guid, dlid, hops)
         return self._ways[key]
 
-    def _next(self, guid: int, dlid: int, hops: int) -> _Way | None:
+    def _next(self, guid: int, dlid: int, hops: int) -> Capacity | None:
         table = self._view.tables.get(guid, b"")
         port = table[dlid] if dlid < len(table) else LFT_NO_ROUTE
         if port == MANAGEMENT_PORT:
             end = End(guid, MANAGEMENT_PORT)
-            return self._at(end) if self._view.by_lid.get(dlid) == end else None
+            return capacity(self._view.found, end) if self._view.by_lid.get(dlid) == end else None
         return self._by_link(End(guid, port), dlid, hops)
 
-    def _by_link(self, near: End, dlid: int, hops: int) -> _Way | None:
+    def _by_link(self, near: End, dlid: int, hops: int) -> Capacity | None:
         """The way by a port's link and on."""
         if near not in self._links:
             self._links[near] = self._link(near)
@@ -215,49 +175,11 @@ class PathFinder:
         if not self._view.subnet.nodes[far.guid].is_switch:
             return None
         rest = self._from_switch(far.guid, dlid, hops - 1)
-        return None if rest is None else _least(here, rest)
+        return None if rest is None else least(here, rest)
 
-    def _link(self, near: End) -> tuple[End, _Way] | None:
+    def _link(self, near: End) -> tuple[End, Capacity] | None:
         """The port at the far end of a link, and what the link lets through; None if nothing."""
         far = self._view.subnet.peer(near)
         if far is None or any(self._view.found.state(end) != PortState.ACTIVE for end in (near, far)):
             return None
-        return far, _least(self._at(near), self._at(far))
-
-    def _at(self, end: End) -> _Way:
-        """What a port lets through."""
-        info = self._view.found.ports[end]
-        mtu = info.mtu_cap if end.port == MANAGEMENT_PORT else info.neighbor_mtu
-        return _Way(mtu, _rate(info.link_width_active, info.link_speed_ext_active << 4 or info.link_speed_active))
-
-
-def _rate(width: int, speed: int) -> int:
-    """The code of a port's rate; that of 2.5 Gbit/s where width or speed are not known."""
-    gbps = _LANES.get(width, 1) * _GBPS.get(speed, 2.5)
-    return max((code for code in _BY_RATE if RATES[code] <= gbps), key=RATES.__getitem__)
-
-
-def _least(one: _Way, other: _Way) -> _Way:
-    return _Way(min(one.mtu, other.mtu), min(one.rate, other.rate, key=RATES.__getitem__))
-
-
-def _fitting(best: int, selector: int, wanted: int, order: Sequence[int]) -> int | None:
-    """The greatest code up to `best` that a selector allows beside `wanted`; codes in ascending order of what they say.
-
-    Raises:
-        PathError: a code that says nothing.
-    """
-    if selector == LARGEST:
-        return best
-    if wanted not in order:
-        raise PathError(SaStatus.REQ_INVALID)
-    if best not in order:
-        return None
-    at, limit = order.index(wanted), order.index(best)
-    match selector:
-        case selector if selector == GREATER:
-            return best if limit > at else None
-        case selector if selector == LESS:
-            return order[min(limit, at - 1)] if at else None
-        case _:
-            return wanted if limit >= at else None
+        return far, least(capacity(self._view.found, near), capacity(self._view.found, far))
