@@ -183,7 +183,8 @@ def read_partitions(path: Path | None, enforce: str | None, settings: SubnetSett
             raise click.UsageError(f"--enforce {enforce}: expected --partitions FILE, which it is about")
         return settings
     try:
-        partitions = parse_partitions(path.read_text(encoding="utf-8"), str(path))
+        text = path.read_text(encoding="utf-8")
+        partitions = parse_partitions(text, str(path), has_qos=settings.vl_arbitration is not None)
     except OSError as error:
         raise PartitionsFileError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -24,6 +24,7 @@ __all__ = [
     "LinkFlapping",
     "LinkFound",
     "LinkLost",
+    "MulticastTablesWritten",
     "NodeFound",
     "NodeLeftOut",
     "NodeLost",
@@ -176,6 +177,19 @@ class TablesWritten(Event):
 
     def __str__(self) -> str:
         return f"switch 0x{self.guid:016x}: wrote LFT blocks {', '.join(map(str, self.blocks))}"
+
+
+@dataclass(frozen=True)
+class MulticastTablesWritten(Event):
+    """Masks of a switch's multicast forwarding table were written."""
+
+    guid: int
+    mlids: tuple[int, ...]
+    """Whose masks are others now."""
+
+    def __str__(self) -> str:
+        mlids = ", ".join(f"0x{mlid:04x}" for mlid in self.mlids)
+        return f"switch 0x{self.guid:016x}: wrote MFT entries {mlids}"
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ class Partitions:
     """In the order in which they are said."""
     names: Mapping[int, str] = field(default_factory=lambda: {DEFAULT_PARTITION: DEFAULT_PARTITION_NAME})
     """By P_Key without the bit of full members."""
+    groups: tuple[Record, ...] = ()
+    """MCMemberRecords of the multicast groups that there are from the start, without MLID and PacketLifeTime."""
 
 
 @dataclass

@@ -1,25 +1,30 @@
 """Partitions as OpenSM's partitions.conf has them (`man opensm`, PARTITION CONFIGURATION).
 
 What OpenSM takes is taken, and means what it means to OpenSM 3.3.23: words may be cut short, a membership that is no
-such word is limited, `both` is full, unknown flags say nothing. What is about multicast groups is passed over.
+such word is limited, `both` is full, unknown flags say nothing. partition_groups.py has what is about multicast groups.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from sm.errors import ManagerError
+from sm.partition_groups import IP_SIGNATURES, GroupFlags, broadcast_groups, broadcast_mgid, groups_of_mgid
 from sm.partitions import (
     DEFAULT_PARTITION,
     DEFAULT_PARTITION_NAME,
+    FULL_MEMBER,
     P_KEY_BASE,
     EndPorts,
     Membership,
     Partitions,
     in_opensm_order,
 )
+from wire.layout import Record
+from wire.mc_member_record import MGID
 
 __all__ = ["PartitionsFileError", "parse_partitions"]
 
@@ -43,16 +48,17 @@ class PartitionsFileError(ManagerError):
     """A file of partitions that is wrong; the text is one line: file, line number, reason."""
 
 
-def parse_partitions(text: str, name: str) -> Partitions:
-    """The partitions of a file.
+def parse_partitions(text: str, name: str, *, has_qos: bool = False) -> Partitions:
+    """The partitions of a file, and the multicast groups that they have from the start.
 
     All end ports are limited members of the default partition, and the Subnet Manager's a full one, unless the file
-    says something else of it. Without a definition all are full members.
+    says something else of it. Without a definition all are full members, and there is its broadcast group. Without
+    quality of service (`has_qos`) the SL that is said of a partition is 0, as OpenSM has it.
 
     Raises:
-        PartitionsFileError: OpenSM would not take it, or a number has more than 64 bits.
+        PartitionsFileError: OpenSM would not take it or a group of it, or a number has more than 64 bits.
     """
-    parser = _Parser()
+    parser = _Parser(has_qos)
     for number, line in enumerate(text.removeprefix(_BYTE_ORDER_MARK).split("\n"), 1):
         try:
             parser.take(line.partition("#")[0])
@@ -64,7 +70,8 @@ def parse_partitions(text: str, name: str) -> Partitions:
 class _Parser:
     """A file read line by line: definitions end with semicolons, and begin with a line that has a colon."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_qos: bool) -> None:
+        self._has_qos = has_qos
         self._names = {DEFAULT_PARTITION: DEFAULT_PARTITION_NAME}
         self._said: list[Membership] = []
         self._has_definition = False
@@ -73,17 +80,23 @@ class _Parser:
         self._is_full = False
         self._is_first = False
         self._generated = 0
+        self._flags = GroupFlags()
+        """Of the definition in progress."""
+        self._is_ipoib = False
+        self._groups: dict[int, Record] = {}
+        """By MGID; what is said first of a group counts."""
 
     @property
     def partitions(self) -> Partitions:
         """What was said so far."""
         if not self._has_definition:
-            return Partitions((Membership(DEFAULT_PARTITION, EndPorts.ALL, True),))
+            groups = broadcast_groups(DEFAULT_PARTITION | FULL_MEMBER, GroupFlags())
+            return Partitions((Membership(DEFAULT_PARTITION, EndPorts.ALL, True),), groups=tuple(groups))
         default = (
             Membership(DEFAULT_PARTITION, EndPorts.ALL, False),
             Membership(DEFAULT_PARTITION, EndPorts.SELF, True),
         )
-        return Partitions((*default, *self._said), dict(self._names))
+        return Partitions((*default, *self._said), dict(self._names), tuple(self._groups.values()))
 
     def take(self, line: str) -> None:
         """Takes a line without its comment.
@@ -115,18 +128,27 @@ class _Parser:
         name, p_key = _pair(first)
         if p_key is None and name[:1].isdecimal():
             name, p_key = "", name
-        self._is_full = self._is_first = False
+        self._is_full = self._is_first = self._is_ipoib = False
+        self._flags = GroupFlags()
         for flag in flags:
             self._take_flag(*_pair(flag))
         wanted = 0 if p_key is None else _number(p_key, "P_Key") & P_KEY_BASE
         self._partition = wanted or self._named(name) or self._generate()
         self._names.setdefault(self._partition, name[:_NAME_CHARACTERS] or f"{self._partition:04x}")
         self._has_definition = True
+        if not self._has_qos:
+            self._flags.sl = 0
+        if self._is_ipoib:
+            self._make(broadcast_groups(self._partition | FULL_MEMBER, self._flags))
 
     def _take_flag(self, flag: str, value: str | None) -> None:
+        if self._flags.take(flag, value):
+            return
         if flag == "indx0":
             self._is_first = True
-        elif flag and "defmember".startswith(flag) and value is not None:
+        elif "ipoib".startswith(flag):
+            self._is_ipoib = True
+        elif "defmember".startswith(flag) and value is not None:
             meant = _cut_short(value, _MEMBERSHIPS)
             self._is_full = self._is_full if meant is None else meant != _LIMITED
 
@@ -146,17 +168,40 @@ class _Parser:
         return self._generated
 
     def _members(self, part: str) -> Iterator[Membership]:
-        """The members that a list has, which ends where it comes to a multicast group."""
+        """The members that a list has, which ends where it comes to a multicast group; that is made."""
         assert self._partition is not None
-        for text in part.split(","):
+        texts = part.split(",")
+        for number, text in enumerate(texts, 1):
             who, membership = _pair(text)
             if who == "mgid":
+                self._take_group(membership or "", texts[number:])
                 return
             is_full = self._is_full if membership is None else _cut_short(membership, _MEMBERSHIPS) in ("full", "both")
             if who and not _NOBODY.startswith(who):
                 if ":" in text:
                     raise ValueError(f"{text.strip(_BLANKS)}: expected a PortGUID, or a semicolon before a definition")
                 yield Membership(self._partition, _who(who), is_full, self._is_first)
+
+    def _take_group(self, mgid: str, texts: list[str]) -> None:
+        """Makes the groups of an MGID, with these flags beside those of the partition."""
+        assert self._partition is not None
+        flags = replace(self._flags, t_class=0)
+        for text in texts:
+            flags.take(*_pair(text))
+        p_key = self._partition | FULL_MEMBER
+        for group in groups_of_mgid(mgid, p_key, self._flags, flags):
+            of_group = MGID.from_int(group.mgid)
+            broadcast = broadcast_mgid(p_key, of_group.scope)
+            if of_group.signature in IP_SIGNATURES and broadcast not in (group.mgid, *self._groups):
+                raise ValueError(
+                    f"mgid {mgid}: a group of IPoIB of scope {of_group.scope}, expected one for broadcasts before it: "
+                    "flag ipoib of its partition"
+                )
+            self._make([group])
+
+    def _make(self, groups: Iterable[Record]) -> None:
+        for group in groups:
+            self._groups.setdefault(group.mgid, group)
 
 
 def _who(text: str) -> EndPorts | int:

@@ -37,6 +37,8 @@ class Programmed:
 
     tables: dict[int, bytearray] = field(default_factory=dict)
     """By switch GUID: entries of the linear forwarding table from LID 0 on, in whole blocks up to LinearFDBTop's."""
+    multicast: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By switch GUID: masks of ports by MLID, where there are any."""
     sl_to_vl: dict[tuple[End, int], tuple[int, ...]] = field(default_factory=dict)
     """By output port, and input port of a switch or 0 of an adapter: the VL of each SL."""
 
@@ -50,6 +52,7 @@ class Programmed:
     def forget(self, guid: int) -> None:
         """Forgets all of a node that was reset."""
         self.tables.pop(guid, None)
+        self.multicast.pop(guid, None)
         for key in [key for key in self.sl_to_vl if key[0].guid == guid]:
             del self.sl_to_vl[key]
         for port in [port for port in self.vl_arbitration if port[0].guid == guid]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from sm.mad_client import MadClient
-from wire.forwarding_tables import BLOCK_MODIFIER
+from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER, MULTICAST_FORWARDING_TABLE
 from wire.layout import Record
 from wire.node_info import NODE_INFO, node_description_text
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
@@ -68,6 +68,18 @@ class SmaClient:
         """Sets the 64 entries of a block of the linear forwarding table."""
         modifier = BLOCK_MODIFIER.to_int(block=block)
         await self._mads.set(path, SmaAttribute.LINEAR_FORWARDING_TABLE, entries, modifier)
+
+    async def mft_block(self, path: Path, block: int, position: int) -> tuple[int, ...]:
+        """The masks of 32 MLIDs, for 16 ports, of a block of the multicast forwarding table."""
+        modifier = MFT_MODIFIER.to_int(position=position, block=block)
+        data = await self._mads.get(path, SmaAttribute.MULTICAST_FORWARDING_TABLE, modifier)
+        return MULTICAST_FORWARDING_TABLE.unpack(data)
+
+    async def set_mft_block(self, path: Path, block: int, position: int, masks: Sequence[int]) -> None:
+        """Sets the masks of 32 MLIDs, for 16 ports, of a block of the multicast forwarding table."""
+        modifier = MFT_MODIFIER.to_int(position=position, block=block)
+        data = MULTICAST_FORWARDING_TABLE.pack(masks)
+        await self._mads.set(path, SmaAttribute.MULTICAST_FORWARDING_TABLE, data, modifier)
 
     async def set_sl_to_vl(self, path: Path, input_port: int, output_port: int, vls: Sequence[int]) -> None:
         """Sets the VL of each of the 16 SLs between two ports of a switch; an adapter's ports are both 0."""

@@ -22,7 +22,11 @@ from sm.events import CreditLoopFound, Event, LinkFlapping, LinkLost, NodeLost, 
 from sm.flapping import LinkHistory
 from sm.lids import LidRange, assign_lids, remembered_lids, with_lids_in_force
 from sm.mad_client import MadClient, SmpError
+from sm.multicast.groups import MulticastGroups
+from sm.multicast.tables import learn_multicast_tables
+from sm.multicast.upkeep import MulticastUpkeep
 from sm.p_keys import PKeyTable, checks, learn_p_keys, program_p_keys
+from sm.partition_groups import made_groups
 from sm.port_settings import check_vls, port_settings, wanted_vls
 from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
 from sm.routing.graph import SwitchGraph
@@ -67,6 +71,8 @@ class SubnetManager:
         self.routes: Routes | None = None
         """Forwarding tables, and the other ports they might have used."""
         self._settings = settings or SubnetSettings()
+        self.groups = MulticastGroups(made_groups(self._settings.partitions, self._settings.subnet_timeout))
+        """The multicast groups."""
         self._listener = listener
         self._sma = SmaClient(mads)
         self._programmed = Programmed()
@@ -79,7 +85,8 @@ class SubnetManager:
         """LIDs of nodes that have reported new descriptions since the last heavy sweep began."""
         self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change, self._period)
         self._election = Election(mads, self._settings, self._tell, self._sweeper.seek)
-        self._administrator = SubnetAdministrator(mads, self._settings, lambda: self._election.sm_info)
+        self._multicast = MulticastUpkeep(self._sma, self.groups, self._programmed, self._tell, self._sweeper.seek)
+        self._administrator = SubnetAdministrator(mads, self._settings, self.groups, lambda: self._election.sm_info)
         mads.on_trap = self._trap
 
     def start(self) -> None:
@@ -99,7 +106,7 @@ class SubnetManager:
     @property
     def resting(self) -> bool:
         """Whether nothing is in progress: it waits for a trap or for the next light sweep."""
-        return self._sweeper.resting
+        return self._sweeper.resting and not self._multicast.busy
 
     def look(self) -> None:
         """Makes the next light sweep, or the next look at the master, due now."""
@@ -128,11 +135,14 @@ class SubnetManager:
             return HeavySweep(found.settled)
         if not await self._election.is_won(found):
             self._administrator.is_open = False
+            # Another master's trees.
+            self._programmed.multicast.clear()
             return HeavySweep(complete=True)
         self._administrator.is_open = True
         await learn_tables(self._sma, found, self._programmed, self._tell)
+        await learn_multicast_tables(self._sma, found, self._programmed, self._tell)
         self._assign_lids(found.subnet)
-        self._route(found)
+        routed = self._route(found)
         p_keys = await learn_p_keys(self._sma, found, self._settings, self._programmed, self._tell)
         programmed = await self._program(found, p_keys)
         checked = checks(found, p_keys, self._programmed, self._settings)
@@ -141,13 +151,15 @@ class SubnetManager:
             self.mads, found, wanted, self._settings, self._tell, lambda: self._sweeper.has_trap
         )
         self._active = {link for link in found.subnet.links if _is_active(found, link)}
+        self.groups.keep({port.guid for _end, port in found.subnet.reachable_end_ports})
+        led = await self._multicast.settle(found, routed)
         changed = [found.subnet.nodes[guid] for guid in found.changed if guid in found.subnet.nodes]
         lids = frozenset(node.end_ports[MANAGEMENT_PORT].lid for node in changed)
         if self.routes is not None:
             tables = None if self._settings.partitions is None else dict(self._programmed.p_keys)
             self._administrator.show(SubnetView(found, self.lids, self.routes, self._settings, tables))
         await self._hand_over()
-        return HeavySweep(programmed and active and found.settled, lids)
+        return HeavySweep(programmed and active and led and found.settled, lids)
 
     async def _change(self) -> str | None:
         """What makes another heavy sweep necessary; None if nothing does."""
@@ -175,7 +187,8 @@ class SubnetManager:
         for _end, port in subnet.reachable_end_ports:
             port.lid, port.lmc = self.lids[port.guid].first, self.lids[port.guid].lmc
 
-    def _route(self, found: Findings) -> None:
+    def _route(self, found: Findings) -> Subnet:
+        """Finds paths; the subnet without the links that none of them takes because they flap."""
         routed = self._without_flapping_links(found.subnet)
         before = self.routes
         self.routes = self._settings.routing(routed, self.lids, previous=self._programmed.tables)
@@ -200,6 +213,7 @@ class SubnetManager:
             )
             if loop is not None:
                 self._tell(CreditLoopFound(tuple(loop)))
+        return routed
 
     def _without_flapping_links(self, subnet: Subnet) -> Subnet:
         """The subnet without those links between switches that flap, as long as there are other paths."""

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from sm.mad_client import MadAddress, MadClient
+from sm.multicast.groups import MulticastGroups
 from sm.sa.capacity import RequestError
+from sm.sa.mc_members import group_paths, is_multicast_gid, join, leave, member_records
 from sm.sa.paths import PathFinder
-from sm.sa.records import link_records, matching, node_records, p_key_table_records, port_info_records
+from sm.sa.records import link_records, matching, named, node_records, p_key_table_records, port_info_records
 from sm.sa.replies import Replies
 from sm.sa.services import Services, may_serve
 from sm.sa.subscriptions import Subscriptions
@@ -29,6 +31,8 @@ from wire.sa import (
     SERVICE_RECORD,
     SM_INFO_RECORD,
     SaAttribute,
+    SaCapability,
+    SaCapability2,
     SaMethod,
     SaStatus,
 )
@@ -37,6 +41,12 @@ __all__ = ["SubnetAdministrator"]
 
 _RESP_TIME: Final = 8
 """ClassPortInfo.RespTimeValue: 4.096 us x 2^8, about a millisecond."""
+
+_CAPABILITIES: Final = {
+    "capability_mask": SaCapability.IS_UD_MULTICAST_SUPPORTED
+    | SaCapability.IS_PORT_INFO_CAPABILITY_MASK_MATCH_SUPPORTED,
+    "capability_mask2": SaCapability2.IS_MULTICAST_FDB_TOP_SUPPORTED | SaCapability2.IS_SEND_ONLY_FULL_MEMBER_SUPPORTED,
+}
 
 _UNIT: Final = 8
 """Bytes in which AttributeOffset counts."""
@@ -52,6 +62,7 @@ _METHODS: Final[dict[int, frozenset[SaMethod]]] = {
     SaAttribute.SERVICE_RECORD: _QUERIES | {SaMethod.SET, SaMethod.DELETE},
     SaAttribute.P_KEY_TABLE_RECORD: _QUERIES,
     SaAttribute.PATH_RECORD: _QUERIES,
+    SaAttribute.MC_MEMBER_RECORD: _QUERIES | {SaMethod.SET, SaMethod.DELETE},
     SaAttribute.INFORM_INFO_RECORD: _QUERIES,
 }
 """The requests that there are of each attribute."""
@@ -60,10 +71,13 @@ _METHODS: Final[dict[int, frozenset[SaMethod]]] = {
 class SubnetAdministrator:
     """Answers requests about the subnet that it was shown last, and tells subscribers what happens there."""
 
-    def __init__(self, mads: MadClient, settings: SubnetSettings, sm_info: Callable[[], Record]) -> None:
+    def __init__(
+        self, mads: MadClient, settings: SubnetSettings, groups: MulticastGroups, sm_info: Callable[[], Record]
+    ) -> None:
         """`sm_info` is the Subnet Manager's own SMInfo."""
         self._mads = mads
         self._settings = settings
+        self._groups = groups
         self._sm_info = sm_info
         self._view: SubnetView | None = None
         self._paths: PathFinder | None = None
@@ -73,6 +87,7 @@ class SubnetAdministrator:
         self.is_open = False
         """Whether requests are answered: those of a master are."""
         mads.on_administration = self._received
+        groups.on_notice = self._report_own
 
     def show(self, view: SubnetView) -> None:
         """Takes what there is to tell of from now on; subscribers hear which GIDs have come and gone."""
@@ -80,19 +95,23 @@ class SubnetAdministrator:
         self._subscriptions.keep(view)
         if before is None:
             return
-        own_lid = view.lid_range(view.found.origin).first
         for trap, guids, where in (
             (TrapNumber.GID_OUT_OF_SERVICE, before.by_guid.keys() - view.by_guid.keys(), before),
             (TrapNumber.GID_IN_SERVICE, view.by_guid.keys() - before.by_guid.keys(), view),
         ):
             for guid in sorted(guids):
-                gid = where.gid(where.by_guid[guid])
-                self._subscriptions.report(notice(trap, ProducerType.CLASS_MANAGER, own_lid, gid=gid), view)
+                self._report_own(trap, where.gid(where.by_guid[guid]))
 
     def report(self, heard: Record) -> None:
         """Sends a notice of a trap on to those who want to hear of it."""
         if self._view is not None and self.is_open and heard.notice_type != NoticeType.EMPTY:
             self._subscriptions.report(heard, self._view)
+
+    def _report_own(self, trap: TrapNumber, gid: int) -> None:
+        """Tells subscribers what became of a GID."""
+        if self._view is not None:
+            own_lid = self._view.lid_range(self._view.found.origin).first
+            self._subscriptions.report(notice(trap, ProducerType.CLASS_MANAGER, own_lid, gid=gid), self._view)
 
     def _received(self, mad: bytes, source: MadAddress) -> None:
         if not self.is_open:
@@ -127,12 +146,19 @@ class SubnetAdministrator:
 
     def _done(self, request: Record, source: MadAddress, view: SubnetView) -> tuple[list[Record], int]:
         """Does what is asked; the records of the answer, and its status."""
+        try:
+            return self._asked(request, source, view)
+        except RequestError as error:
+            return [], error.status
+
+    def _asked(self, request: Record, source: MadAddress, view: SubnetView) -> tuple[list[Record], int]:
+        """The same, where a request that cannot be done is an error."""
         query = SA_RECORDS[request.attribute_id].unpack(request.pack(), SA_HEADER_BYTES)
         mask, now, asker = request.component_mask, self._mads.now, view.by_lid.get(source.lid)
         match request.attribute_id, request.method:
             case SaAttribute.CLASS_PORT_INFO, _:
                 versions = {"base_version": CLASS_VERSION, "class_version": SA_CLASS_VERSION}
-                return [CLASS_PORT_INFO.record(versions, resp_time_value=_RESP_TIME)], MadStatus.OK
+                return [CLASS_PORT_INFO.record(versions | _CAPABILITIES, resp_time_value=_RESP_TIME)], MadStatus.OK
             case SaAttribute.INFORM_INFO, _:
                 asked = INFORM_INFO.record(query)
                 return [asked], self._subscriptions.set(asked, source)
@@ -144,12 +170,18 @@ class SubnetAdministrator:
             case SaAttribute.SERVICE_RECORD, SaMethod.DELETE:
                 record, status = self._services.delete(SERVICE_RECORD.record(query), mask, now)
                 return [record], status
+            case SaAttribute.MC_MEMBER_RECORD, SaMethod.SET:
+                return [join(query, mask, self._groups, view, asker)], MadStatus.OK
+            case SaAttribute.MC_MEMBER_RECORD, SaMethod.DELETE:
+                return [leave(query, mask, self._groups, view, asker)], MadStatus.OK
+            case SaAttribute.MC_MEMBER_RECORD, _:
+                is_trusted = request.sm_key == self._settings.sm_key
+                return member_records(query, mask, self._groups, view, asker, is_trusted=is_trusted), MadStatus.OK
+            case SaAttribute.PATH_RECORD, _ if "dgid" in named(query.layout, mask) and is_multicast_gid(query.dgid):
+                return group_paths(query, mask, self._groups, view, asker), MadStatus.OK
             case SaAttribute.PATH_RECORD, method:
-                try:
-                    most = {"most": 1} if method == SaMethod.GET else {}
-                    return self._paths.find(query, mask, asker, **most) if self._paths else [], MadStatus.OK
-                except RequestError as error:
-                    return [], error.status
+                most = {"most": 1} if method == SaMethod.GET else {}
+                return self._paths.find(query, mask, asker, **most) if self._paths else [], MadStatus.OK
             case SaAttribute.P_KEY_TABLE_RECORD, _ if request.sm_key != self._settings.sm_key:
                 # It is for who is trusted (IBTA vol 1, 15.2.5.11).
                 return [], SaStatus.REQ_INVALID
