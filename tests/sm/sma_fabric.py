@@ -12,8 +12,23 @@ from itertools import count
 
 from sm.mad_client import MadClient, OutgoingMad
 from sm.subnet import End, Node, Subnet
-from wire.codes import LID_PERMISSIVE, P_KEY_DEFAULT, QP_SMI, PortPhysicalState, PortState, is_unicast_lid
-from wire.forwarding_tables import BLOCK_MODIFIER, LFT_NO_ROUTE
+from wire.codes import (
+    LID_MULTICAST_MIN,
+    LID_PERMISSIVE,
+    P_KEY_DEFAULT,
+    QP_SMI,
+    PortPhysicalState,
+    PortState,
+    is_unicast_lid,
+)
+from wire.forwarding_tables import (
+    BLOCK_MODIFIER,
+    LFT_NO_ROUTE,
+    MFT_MODIFIER,
+    MULTICAST_FORWARDING_TABLE,
+    mft_block,
+    mft_ports,
+)
 from wire.layout import Record
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.node_info import NODE_INFO, node_description
@@ -50,12 +65,13 @@ _READ_ONLY = [
 class SmaNode:
     """A node's SMA. `guid` is what it answers; two nodes may have the same."""
 
-    def __init__(self, node: Node, vls: int, mtu: int, lft_cap: int) -> None:
+    def __init__(self, node: Node, vls: int, mtu: int, lft_cap: int, mft_cap: int) -> None:
         self.node = node
         self.guid = node.guid
         self.silent = False
         self.switch_info = SWITCH_INFO.record(
             linear_fdb_cap=lft_cap,
+            multicast_fdb_cap=mft_cap,
             enhanced_port0=node.enhanced_port_0,
             life_time_value=0,
             partition_enforcement_cap=P_KEY_TABLE.count,
@@ -63,6 +79,8 @@ class SmaNode:
             outbound_enforcement_cap=1,
         )
         self.lft = bytearray([LFT_NO_ROUTE]) * lft_cap
+        self.mft: dict[tuple[int, int], tuple[int, ...]] = {}
+        """By block and position: the masks; 0 in those that nobody has written."""
         self.sl_to_vl: dict[tuple[int, int], tuple[int, ...]] = {}
         self.vl_arbitration: dict[tuple[int, VLArbitrationBlock], tuple[int, ...]] = {}
         """By port, 0 of an adapter, and block: the entries."""
@@ -88,11 +106,26 @@ class SmaNode:
             )
             for number in range(0 if node.is_switch else 1, node.ports + 1)
         }
+        if mft_cap and node.is_switch:
+            self.change(0, capability_mask=CapabilityMask.IS_MULTICAST_FDB_TOP_SUPPORTED)
 
     @property
     def lid(self) -> int:
         """Of port 0 of a switch."""
         return self.ports[0].lid
+
+    def multicast_ports(self, mlid: int) -> set[int]:
+        """The ports that packets to an MLID leave by, but for the one that they came by."""
+        info = self.switch_info
+        if mlid - LID_MULTICAST_MIN >= info.multicast_fdb_cap or 0 < info.multicast_fdb_top < mlid:
+            return set()
+        block, index = mft_block(mlid)
+        return {
+            port
+            for (at, position), masks in self.mft.items()
+            if at == block
+            for port in mft_ports(position, masks[index])
+        }
 
     def change(self, port: int, **values: int) -> None:
         self.ports[port] = self.ports[port].replace(**values)
@@ -113,6 +146,7 @@ class SmaFabric:
         vls: int = 1,
         mtu: int = 4,
         lft_cap: int = 1024,
+        mft_cap: int = 0,
         lose: Callable[[], bool] = lambda: False,
     ) -> None:
         self.subnet = subnet
@@ -121,7 +155,7 @@ class SmaFabric:
         self.on_gmp: Callable[[OutgoingMad], None] = lambda out: None
         """Gets what a Subnet Manager sends by QP1."""
         self.now = 0
-        self._like = vls, mtu, lft_cap
+        self._like = vls, mtu, lft_cap, mft_cap
         self.nodes: dict[int, SmaNode] = {}
         for guid in subnet.nodes:
             self.add(guid)
@@ -139,6 +173,8 @@ class SmaFabric:
         self.requests: Counter[tuple[MadMethod, SmaAttribute]] = Counter()
         self.lft_writes: list[tuple[int, int]] = []
         """(key of the switch, block) in order."""
+        self.on_mft: Callable[[], None] = lambda: None
+        """Called when a switch has got other masks."""
         self.p_key_writes: list[tuple[End, tuple[int, ...]]] = []
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = count()
@@ -407,6 +443,15 @@ class SmaFabric:
         if smp.attribute_id == SmaAttribute.SWITCH_INFO:
             status = self._set_switch_info(node, SWITCH_INFO.unpack(data)) if is_set else 0
             return node.switch_info.pack(), status
+        if smp.attribute_id == SmaAttribute.MULTICAST_FORWARDING_TABLE:
+            where = MFT_MODIFIER.from_int(modifier)
+            if 32 * where.block >= node.switch_info.multicast_fdb_cap or 16 * where.position > node.node.ports:
+                return b"", _INVALID
+            place = where.block, where.position
+            if is_set:
+                node.mft[place] = MULTICAST_FORWARDING_TABLE.unpack(data)
+                self.on_mft()
+            return MULTICAST_FORWARDING_TABLE.pack(node.mft.get(place, ())), 0
         assert smp.attribute_id == SmaAttribute.LINEAR_FORWARDING_TABLE
         block = BLOCK_MODIFIER.from_int(modifier).block
         if 64 * block >= len(node.lft):
@@ -436,6 +481,7 @@ class SmaFabric:
         valid = wanted.linear_fdb_top < info.linear_fdb_cap
         node.switch_info = info.replace(
             linear_fdb_top=wanted.linear_fdb_top if valid else info.linear_fdb_top,
+            multicast_fdb_top=wanted.multicast_fdb_top,
             life_time_value=wanted.life_time_value,
             port_state_change=info.port_state_change and not wanted.port_state_change,
         )
