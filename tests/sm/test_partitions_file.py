@@ -28,7 +28,8 @@ def test_a_partition_has_a_name_a_p_key_and_members_limited_unless_said_otherwis
 
 def test_without_a_definition_all_are_full_members_of_the_default_partition():
     for text in ("", "# nothing\n", " \n ; \n"):
-        assert parse_partitions(text, "partitions.conf") == Partitions((Membership(DEFAULT_PARTITION, ALL, True),))
+        found = parse_partitions(text, "partitions.conf")
+        assert found == Partitions((Membership(DEFAULT_PARTITION, ALL, True),), groups=found.groups)
 
 
 def test_what_is_said_of_the_default_partition_is_said_after_what_is_so_without():
@@ -74,7 +75,7 @@ def test_a_byte_order_mark_is_part_of_no_name():
     assert said("\ufeff# mine\nDefault : ALL=full;") == [(0x7FFF, ALL, True)]
 
 
-def test_flags_and_groups_of_ipoib_are_passed_over():
+def test_flags_and_groups_of_ipoib_are_no_members():
     text = """
     Default=0x7fff,ipoib,rate=3,mtu=4,sl=1,scope=2,Q_Key=0x1,TClass=1,FlowLabel=2,whatever=5:
         mgid=ff12:401b::0707,sl=1 # a random IPv4 group

@@ -105,9 +105,11 @@ def test_the_subnet_manager_tells_of_itself(client):
 def test_class_port_info_is_of_the_second_version(client):
     (info,) = client.ask(GET, SaAttribute.CLASS_PORT_INFO).records
     assert info.class_version == SA_CLASS_VERSION
+    assert info.capability_mask == 1 << 9 | 1 << 13, "multicast groups, and CapabilityMasks matched"
+    assert info.capability_mask2 == 1 << 3 | 1 << 12, "MulticastFDBTop, and members that only send"
 
 
-@pytest.mark.parametrize(("method", "attribute"), [(SaMethod.SET, NODE), (SaMethod.DELETE, LINK), (GET, 0x38)])
+@pytest.mark.parametrize(("method", "attribute"), [(SaMethod.SET, NODE), (SaMethod.DELETE, LINK), (GET, 0x39)])
 def test_what_there_is_not_is_refused(client, method, attribute):
     mad = SA_MAD.record(method=method, attribute_id=attribute, transaction_id=99)
     client.send(mad)
