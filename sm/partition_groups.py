@@ -7,8 +7,8 @@ then does not make, which only its log tells, is an error here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
@@ -18,7 +18,7 @@ from wire.layout import Record
 from wire.mc_member_record import MC_MEMBER_RECORD, MGID, MULTICAST_PREFIX, JoinState, MgidSignature, MulticastScope
 from wire.path_record import EXACTLY, RATES
 
-__all__ = ["IP_SIGNATURES", "GroupFlags", "broadcast_groups", "broadcast_mgid", "groups_of_mgid", "made_groups"]
+__all__ = ["IP_SIGNATURES", "GroupFlags", "broadcast_group", "broadcast_mgid", "groups_of_mgid", "made_groups"]
 
 IP_SIGNATURES: Final = (MgidSignature.IP_V4, MgidSignature.IP_V6)
 """Of the MGIDs of IPoIB."""
@@ -76,7 +76,7 @@ _FLAGS: Final = ("mtu", "rate", "scope", "Q_Key", "TClass", "sl", "FlowLabel")
 def made_groups(partitions: Partitions | None, packet_life_time: int) -> list[Record]:
     """MCMemberRecords of the groups that there are from the start: of the partitions, or without any of the default one
     its broadcast group, as in OpenSM."""
-    groups = broadcast_groups(P_KEY_DEFAULT, GroupFlags()) if partitions is None else partitions.groups
+    groups = (broadcast_group(P_KEY_DEFAULT, GroupFlags()),) if partitions is None else partitions.groups
     return [group.replace(packet_life_time=packet_life_time) for group in groups]
 
 
@@ -85,39 +85,50 @@ def broadcast_mgid(p_key: int = P_KEY_DEFAULT, scope: int = MulticastScope.LINK_
     return MGID.to_int(flags=1, scope=scope, signature=MgidSignature.IP_V4, p_key=p_key, group=_BROADCAST)
 
 
-def broadcast_groups(p_key: int, flags: GroupFlags) -> Iterator[Record]:
-    """The IPv4 broadcast group of a partition, one for each scope.
+def broadcast_group(p_key: int, flags: GroupFlags) -> Record:
+    """The IPv4 broadcast group of a partition; OpenSM makes it link-local, whatever the flags say of scopes.
 
     Raises:
         ValueError: an MTU or rate that is none.
     """
-    yield from _groups(broadcast_mgid(p_key), p_key, flags, flags.q_key or _BROADCAST_Q_KEY)
+    local = replace(flags, scopes=frozenset())
+    return next(_groups(broadcast_mgid(p_key), p_key, local, flags.q_key or _BROADCAST_Q_KEY))
 
 
-def groups_of_mgid(text: str, p_key: int, of_partition: GroupFlags, flags: GroupFlags) -> Iterator[Record]:
+def groups_of_mgid(
+    text: str, p_key: int, of_partition: GroupFlags, flags: GroupFlags, there: Container[int]
+) -> Iterator[Record]:
     """The groups of an MGID, one for each scope, which takes the place of that in the MGID.
+
+    There are none if the MGID as it is said is `there` already.
 
     Raises:
         ValueError: no multicast GID; an MTU or rate that is none; or one of IPoIB whose P_Key, MTU or rate are not the
-            partition's.
+            partition's, or whose broadcast group is not there.
     """
     try:
-        address = int(IPv6Address(text))
+        mgid = MGID.from_int(int(IPv6Address(text)))
     except AddressValueError:
-        address = 0
-    mgid = MGID.from_int(address)
+        mgid = MGID.from_int(0)
     if mgid.prefix != MULTICAST_PREFIX:
         raise ValueError(f"mgid {text}: expected a multicast GID, ff..")
-    if mgid.signature not in IP_SIGNATURES:
-        yield from _groups(address, p_key, flags, flags.q_key)
+    q_key = flags.q_key
+    is_ip = mgid.signature in IP_SIGNATURES
+    if is_ip:
+        if _number_of(mgid) != broadcast_mgid() and mgid.p_key not in (0, p_key):
+            raise ValueError(f"mgid {text}: P_Key 0x{mgid.p_key:04x} of a group of IPoIB, expected 0x{p_key:04x} or 0")
+        for name, wanted, value in (("mtu", of_partition.mtu, flags.mtu), ("rate", of_partition.rate, flags.rate)):
+            if value != wanted:
+                raise ValueError(f"mgid {text}: {name} {value} of a group of IPoIB, expected the partition's, {wanted}")
+        mgid, q_key = mgid.replace(p_key=p_key), q_key or _BROADCAST_Q_KEY
+    if _number_of(mgid) in there:
         return
-    if address != broadcast_mgid() and mgid.p_key not in (0, p_key):
-        raise ValueError(f"mgid {text}: P_Key 0x{mgid.p_key:04x} of a group of IPoIB, expected 0x{p_key:04x} or 0")
-    for name, wanted, value in (("mtu", of_partition.mtu, flags.mtu), ("rate", of_partition.rate, flags.rate)):
-        if value != wanted:
-            raise ValueError(f"mgid {text}: {name} {value} of a group of IPoIB, expected the partition's, {wanted}")
-    of_partition_mgid = int.from_bytes(mgid.replace(p_key=p_key).pack(), "big")
-    yield from _groups(of_partition_mgid, p_key, flags, flags.q_key or _BROADCAST_Q_KEY)
+    for group in _groups(_number_of(mgid), p_key, flags, q_key):
+        broadcast = broadcast_mgid(p_key, group.scope)
+        if is_ip and group.mgid != broadcast and broadcast not in there:
+            before = IPv6Address(broadcast)
+            raise ValueError(f"mgid {text}: a group of IPoIB, expected the broadcast group {before} before it")
+        yield group
 
 
 def _groups(mgid: int, p_key: int, flags: GroupFlags, q_key: int) -> Iterator[Record]:
@@ -127,7 +138,7 @@ def _groups(mgid: int, p_key: int, flags: GroupFlags, q_key: int) -> Iterator[Re
     for scope in sorted(flags.scopes) or [MulticastScope.LINK_LOCAL]:
         is_local = scope == MulticastScope.LINK_LOCAL
         yield MC_MEMBER_RECORD.record(
-            mgid=int.from_bytes(MGID.from_int(mgid).replace(scope=scope).pack(), "big"),
+            mgid=_number_of(MGID.from_int(mgid).replace(scope=scope)),
             q_key=q_key,
             mtu_selector=EXACTLY,
             mtu=flags.mtu,
@@ -142,6 +153,10 @@ def _groups(mgid: int, p_key: int, flags: GroupFlags, q_key: int) -> Iterator[Re
             scope=scope,
             join_state=JoinState.FULL,
         )
+
+
+def _number_of(mgid: Record) -> int:
+    return int.from_bytes(mgid.pack(), "big")
 
 
 def _number(text: str) -> tuple[int, bool]:

@@ -7,12 +7,12 @@ such word is limited, `both` is full, unknown flags say nothing. partition_group
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from sm.errors import ManagerError
-from sm.partition_groups import IP_SIGNATURES, GroupFlags, broadcast_groups, broadcast_mgid, groups_of_mgid
+from sm.partition_groups import GroupFlags, broadcast_group, groups_of_mgid
 from sm.partitions import (
     DEFAULT_PARTITION,
     DEFAULT_PARTITION_NAME,
@@ -24,7 +24,6 @@ from sm.partitions import (
     in_opensm_order,
 )
 from wire.layout import Record
-from wire.mc_member_record import MGID
 
 __all__ = ["PartitionsFileError", "parse_partitions"]
 
@@ -90,8 +89,8 @@ class _Parser:
     def partitions(self) -> Partitions:
         """What was said so far."""
         if not self._has_definition:
-            groups = broadcast_groups(DEFAULT_PARTITION | FULL_MEMBER, GroupFlags())
-            return Partitions((Membership(DEFAULT_PARTITION, EndPorts.ALL, True),), groups=tuple(groups))
+            group = broadcast_group(DEFAULT_PARTITION | FULL_MEMBER, GroupFlags())
+            return Partitions((Membership(DEFAULT_PARTITION, EndPorts.ALL, True),), groups=(group,))
         default = (
             Membership(DEFAULT_PARTITION, EndPorts.ALL, False),
             Membership(DEFAULT_PARTITION, EndPorts.SELF, True),
@@ -139,7 +138,7 @@ class _Parser:
         if not self._has_qos:
             self._flags.sl = 0
         if self._is_ipoib:
-            self._make(broadcast_groups(self._partition | FULL_MEMBER, self._flags))
+            self._make(broadcast_group(self._partition | FULL_MEMBER, self._flags))
 
     def _take_flag(self, flag: str, value: str | None) -> None:
         if self._flags.take(flag, value):
@@ -189,19 +188,11 @@ class _Parser:
         for text in texts:
             flags.take(*_pair(text))
         p_key = self._partition | FULL_MEMBER
-        for group in groups_of_mgid(mgid, p_key, self._flags, flags):
-            of_group = MGID.from_int(group.mgid)
-            broadcast = broadcast_mgid(p_key, of_group.scope)
-            if of_group.signature in IP_SIGNATURES and broadcast not in (group.mgid, *self._groups):
-                raise ValueError(
-                    f"mgid {mgid}: a group of IPoIB of scope {of_group.scope}, expected one for broadcasts before it: "
-                    "flag ipoib of its partition"
-                )
-            self._make([group])
+        for group in groups_of_mgid(mgid, p_key, self._flags, flags, self._groups):
+            self._make(group)
 
-    def _make(self, groups: Iterable[Record]) -> None:
-        for group in groups:
-            self._groups.setdefault(group.mgid, group)
+    def _make(self, group: Record) -> None:
+        self._groups.setdefault(group.mgid, group)
 
 
 def _who(text: str) -> EndPorts | int:

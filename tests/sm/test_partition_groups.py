@@ -49,13 +49,13 @@ def test_words_may_be_cut_short_and_what_opensm_skips_says_nothing():
     assert (one.mtu, one.rate, one.sl, one.flow_label, one.scope) == (3, 2, 0, 0, 2)
 
 
-def test_a_group_for_each_scope_and_beyond_the_link_packets_have_hops():
-    found = groups("A=5, ipoib, scope=5, scope=0xe : \n mgid=ff12:601b::1, scope=5\n ALL;")
+def test_a_group_of_an_mgid_is_made_for_each_scope_and_beyond_the_link_packets_have_hops():
+    found = groups("A=5, ipoib, scope=5 : \n mgid=ff12::1, scope=0xe\n mgid=ff15:401b::ffff:ffff\n ALL;")
     assert {mgid: (one.scope, one.hop_limit) for mgid, one in found.items()} == {
+        "ff12:401b:8005::ffff:ffff": (2, 0),
+        "ff15::1": (5, 255),
+        "ff1e::1": (14, 255),
         "ff15:401b:8005::ffff:ffff": (5, 255),
-        "ff1e:401b:8005::ffff:ffff": (14, 255),
-        "ff15:601b:8005::1": (5, 255),
-        "ff1e:601b:8005::1": (14, 255),
     }
 
 
@@ -74,7 +74,8 @@ def test_groups_of_mgids_are_like_their_partitions_unless_they_say_otherwise():
     assert (other.q_key, other.rate, other.mtu, other.p_key) == (0xDEADBEEF, 2, 2, 0xFFFF)
 
 
-def test_what_is_said_first_of_a_group_counts():
+def test_what_is_said_first_of_a_group_counts_whatever_its_scope():
+    assert len(groups("A=5, ipoib : \n mgid=ff12:401b::ffff:ffff,scope=5\n mgid=ff12::1\n mgid=ff12::1,scope=5\n")) == 2
     (one,) = groups("A=5, ipoib, mtu=2 : ALL; A=5, ipoib, mtu=3 : ALL;").values()
     assert one.mtu == 2
 
@@ -97,7 +98,14 @@ NOT_MADE = [
         "A=5, ipoib : mgid=ff12:601b::1, rate=2",
         "mgid ff12:601b::1: rate 2 of a group of IPoIB, expected",
     ),
-    ("A=5 : mgid=ff12:401b::1", "mgid ff12:401b::1: a group of IPoIB of scope 2, expected one for broadcasts before"),
+    (
+        "A=5 : mgid=ff12:401b::1",
+        "mgid ff12:401b::1: a group of IPoIB, expected the broadcast group ff12:",
+    ),
+    (
+        "A=5, ipoib : mgid=ff12:401b::1,scope=5",
+        "mgid ff12:401b::1: a group of IPoIB, expected the broadcast group ff15:",
+    ),
 ]
 """What OpenSM leaves out, which its log alone tells."""
 
