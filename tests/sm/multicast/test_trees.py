@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -113,3 +114,34 @@ def test_of_parallel_links_a_tree_has_one():
     subnet = parallel_pair(2, 3)
     masks = tree(subnet, dict.fromkeys(hosts(subnet), True))
     assert list(masks.values()) == [{1, 2, 3}, {1, 2, 3}]
+
+
+OPENSM = {
+    "ring": lambda: ring(5),
+    "fat_tree": lambda: fat_tree(4, 2, 3),
+    "torus": lambda: grid(3, 3, torus=True),
+    "parallel": lambda: parallel_pair(3, 2),
+    "three": lambda: three_level_tree(4, 3),
+    "cube": lambda: hypercube(3),
+}
+
+
+def opensm_trees() -> dict[str, tuple[list[int], dict[int, set[int]]]]:
+    """Members and trees by the subnet's name."""
+    trees: dict[str, tuple[list[int], dict[int, set[int]]]] = {}
+    name = ""
+    for line in (Path(__file__).parents[1] / "opensm" / "multicast.txt").read_text().splitlines():
+        words = line.split()
+        if words[0] in OPENSM:
+            name = words[0]
+            trees[name] = [int(word, 16) for word in words[1:]], {}
+        elif words[0] != "#":
+            guid, mask = (int(word, 16) for word in words)
+            trees[name][1][guid] = ports_of(mask)
+    return trees
+
+
+@pytest.mark.parametrize("name", OPENSM)
+def test_trees_are_those_that_opensm_builds(name):
+    members, masks = opensm_trees()[name]
+    assert tree(OPENSM[name](), dict.fromkeys(members, True)) == masks
