@@ -177,6 +177,11 @@ def test_nobody_joins_or_leaves_for_another(up, hosts):
         assert client(up, hosts[1]).ask(method, RECORD, **asked).status == INVALID
 
 
+def test_port_0_of_a_switch_is_in_no_group(up):
+    switch = up.subnet.switches[0].end_ports[0].guid
+    assert join(up, switch, BROADCAST).status == INVALID
+
+
 def test_with_its_last_full_member_a_group_ends_and_its_mlid_is_free(up, hosts):
     join(up, hosts[0])
     join(up, hosts[1], state=JoinState.NON)
