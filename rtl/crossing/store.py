@@ -183,7 +183,7 @@ class PacketStore(wiring.Component):
     def _return_blocks(self, m: Module, buffer: Buffer, readers: Sequence[Reader], granted: data.View) -> None:
         """One packet's in a cycle, the lowest-numbered reader's first; behind the last read of any copy."""
         if self.multicast:
-            m.submodules.returns = returns = CopyReturns(self.readers, self.vls)
+            m.submodules.copy_returns = returns = CopyReturns(self.readers, self.vls)
             m.d.comb += [
                 returns.grant.eq(Cat(reader.grant for reader in readers)),
                 returns.shared.eq(granted.shared),

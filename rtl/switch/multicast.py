@@ -135,13 +135,13 @@ class MulticastRoute(wiring.Component):
         settings = self.settings
         m.submodules.table = table = MulticastTable(self._ports, self._mft_size)
         m.d.comb += [table.write.eq(self.write), table.entry.eq(self.lookup_dlid)]
-        found, default, ports = (Signal(self._ports + 1) for _ in range(3))
+        found, missed, ports = (Signal(self._ports + 1) for _ in range(3))
         in_table = self.dlid[:_MLID_BITS] < self._mft_size
         known = in_table & ((settings.top == 0) | (self.dlid <= settings.top))
         by_primary = (self.own & settings.primary).any()
         m.d.comb += [
-            default.eq(Mux(by_primary, settings.not_primary, settings.primary)),
-            ports.eq(Mux(known, table.outputs, default)),
+            missed.eq(Mux(by_primary, settings.not_primary, settings.primary)),
+            ports.eq(Mux(known, table.outputs, missed)),
             found.eq(ports & ~self.own),
             self.copies.eq(found & ~self.no_vl),
         ]

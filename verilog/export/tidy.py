@@ -284,7 +284,7 @@ def _with_defaults(process: str) -> str:
         words = line.split()
         if words[0].startswith("case"):
             open_cases.append(False)
-        elif words[0].startswith("default"):
+        elif words[0] in ("default", "default:"):
             open_cases[-1] = True
         elif words[0] == "endcase" and not open_cases.pop():
             lines.append(f"{line[: line.index('endcase')]}  default: ;")

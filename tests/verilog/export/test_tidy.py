@@ -51,3 +51,19 @@ endmodule
 """
     assert "q <= d;" in tidy(yosys)
     assert "if (hold) begin\n      q <= q;" in tidy(yosys)
+
+
+def test_a_register_whose_name_begins_as_a_keyword_is_no_case():
+    yosys = """\
+module top(clk, d, default_port);
+  input clk;
+  wire clk;
+  input [7:0] d;
+  wire [7:0] d;
+  output [7:0] default_port;
+  reg [7:0] default_port = 8'h00;
+  always @(posedge clk)
+    default_port <= d;
+endmodule
+"""
+    assert "default_port <= d;" in tidy(yosys)
