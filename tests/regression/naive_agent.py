@@ -98,7 +98,8 @@ class NaiveAgent:
         if isinstance(self.node, SwitchParameters):
             self.settings |= {port: link | dict.fromkeys(_OF_A_SWITCH_PORT, 0) for port in range(1, self.ports + 1)}
             at_reset = {"linear_fdb_top": self.node.lft_size - 1, "life_time_value": 31}
-            self.switch_info = dict.fromkeys(_OF_A_SWITCH, 0) | at_reset
+            nowhere = ("default_multicast_primary_port", "default_multicast_not_primary_port")
+            self.switch_info = dict.fromkeys(_OF_A_SWITCH, 0) | at_reset | dict.fromkeys(nowhere, 255)
         else:
             self.settings[0] |= link | {"lmc": 0}
 

@@ -151,7 +151,13 @@ def registers(index: int, agent: NaiveAgent) -> Iterator[tuple[tuple[int, int], 
         yield (index, node_address(NodeRegister.LID)), own["lid"]
         yield (index, node_address(NodeRegister.LMC)), own["lmc"]
         return
-    yield (index, node_address(NodeRegister.LINEAR_FDB_TOP)), agent.switch_info["linear_fdb_top"]
+    for register, name in (
+        (NodeRegister.LINEAR_FDB_TOP, "linear_fdb_top"),
+        (NodeRegister.MULTICAST_FDB_TOP, "multicast_fdb_top"),
+        (NodeRegister.DEFAULT_MULTICAST_PRIMARY, "default_multicast_primary_port"),
+        (NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY, "default_multicast_not_primary_port"),
+    ):
+        yield (index, node_address(register)), agent.switch_info[name]
     for lid in range(agent.node.lft_size):
         block, entry = divmod(lid, LINEAR_FORWARDING_TABLE.count)
         yield (index, lft_address(lid)), agent.table(SmaAttribute.LINEAR_FORWARDING_TABLE, block)[entry]
