@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from cosim.analysis.event import Event
 from cosim.analysis.observer import Observer
+from cosim.analysis.packet_names import PacketNames, flow_of, plural
 from cosim.scenario.tables import EventName
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
@@ -123,14 +124,14 @@ class _Sender:
     def waits(self, label: str, blocks: int, since: int) -> None:
         """One more packet waits."""
         self.waiting.append(_Waiting(label, blocks, since))
-        self.flows[_flow(label)] += 1
+        self.flows[flow_of(label)] += 1
 
     def leaves(self, label: str | None) -> int | None:
         """A packet waits no longer, most often the first. Since when it did, or None if it did not."""
         for place, one in enumerate(self.waiting):
             if one.label == label:
                 del self.waiting[place]
-                flow = _flow(one.label)
+                flow = flow_of(one.label)
                 self.flows[flow] -= 1
                 if not self.flows[flow]:
                     del self.flows[flow]
@@ -162,9 +163,9 @@ class Story(Observer):
         self._start = start
         self._report = report
         self._before = before
-        self._flow_names = flow_names or []
+        self._names = PacketNames(flow_names or [])
         self._nodes = list(topology.fabric.nodes)
-        self._names = {topology.fabric.identity(name).node_guid: adapter_port(name)[0] for name in self._nodes}
+        self._node_names = {topology.fabric.identity(name).node_guid: adapter_port(name)[0] for name in self._nodes}
         self._vls = [node.vls for node in topology.fabric.nodes.values()]
         self._senders: defaultdict[tuple[Port, int], _Sender] = defaultdict(_Sender)
         self._filled: Counter[Port] = Counter()
@@ -212,7 +213,7 @@ class Story(Observer):
     def manage(self, host: str, cycle: int, event: ManagerEvent) -> None:
         """What the Subnet Manager at a host says of its work."""
         if not isinstance(event, QUIET_EVENTS):
-            text = event_text(event, self._names)
+            text = event_text(event, self._node_names)
             self._at(cycle, lambda cycle: self._report(Event(cycle, Port(host, 1), "manage", text)))
 
     def later(self, event: Event) -> None:
@@ -258,7 +259,7 @@ class Story(Observer):
         place = Port(packets[0].source, 1)
         labels = [f"{packet.flow}/{packet.title or packet.sequence}" for packet in packets]
         for packet, label in zip(packets, labels, strict=True):
-            self._p_keys[_flow(label)] = packet.p_key
+            self._p_keys[flow_of(label)] = packet.p_key
             self._queued[Port(place.node, _HOST), place, packet.slot].append(
                 _Queued(label, packet.pkt_len, packet.slot)
             )
@@ -268,7 +269,7 @@ class Story(Observer):
                 sender = self._senders[place, packet.slot]
                 sender.waits(label, packet.blocks, cycle)
             each = f"{packets[0].payload_bytes:,} bytes" if len({p.pkt_len for p in packets}) == 1 else "mixed sizes"
-            listed = self._listed(labels[0], labels[-1], len(labels), len({packet.flow for packet in packets}))
+            listed = self._names.listed(labels[0], labels[-1], len(labels), len({packet.flow for packet in packets}))
             text = f"host has {listed} to send, {each}"
             event = Event(cycle, place, "post", text)
             vls = {packet.slot for packet in packets}
@@ -297,11 +298,11 @@ class Story(Observer):
             sender.busy_until = record.cycle
             waited = ""
             if sender.stalled_from is not None:
-                waited = f", after waiting {_plural(cycle - sender.stalled_from, 'cycle')}"
+                waited = f", after waiting {plural(cycle - sender.stalled_from, 'cycle')}"
                 sender.stalled_from = None
             since = sender.leaves(label)
             bad = ", marked bad" if TxData.marked_bad.read(record) else ""
-            text = f"sends {self._name(label)} to {self._topology.far_end(port)}{bad}{waited}"
+            text = f"sends {self._names.name(label)} to {self._topology.far_end(port)}{bad}{waited}"
             event = Event(cycle, port, "send", text, label, vl, until=record.cycle, since=since)
             event = replace(event, blocks=blocks_of_words(words))
             sender.need = blocks_of_words(words)
@@ -319,9 +320,9 @@ class Story(Observer):
         if not sender.waiting or sender.credits >= sender.waiting[0].blocks:
             return
         sender.stalled_from = cycle
-        need = _plural(sender.waiting[0].blocks, "block")
+        need = plural(sender.waiting[0].blocks, "block")
         first, last = sender.waiting[0].label, sender.waiting[-1].label
-        listed = self._listed(first, last, len(sender.waiting), len(sender.flows))
+        listed = self._names.listed(first, last, len(sender.waiting), len(sender.flows))
         text = f"stalls with {listed} waiting: the next needs {need}"
         self._event(_with_credits(Event(cycle, port, "stall", text, sender.waiting[0].label, vl), sender))
 
@@ -332,7 +333,7 @@ class Story(Observer):
             if queued.copies.left:
                 return
         if self._is_switch(out):
-            self._freed(cycle, source, "release", f"{self._name(queued.label)} has left by {out}", queued)
+            self._freed(cycle, source, "release", f"{self._names.name(queued.label)} has left by {out}", queued)
 
     def _freed(self, cycle: int, port: Port, name: EventName, text: str, queued: _Queued) -> None:
         """Blocks of a packet show as free in the cycle of its last row (section 8.1)."""
@@ -368,7 +369,7 @@ class Story(Observer):
             self._fill(port, vl, taken)
             if not outs:
                 return
-            text = f"receives {self._name(label)}: buffer holds {self._fill_text(port)}"
+            text = f"receives {self._names.name(label)}: buffer holds {self._fill_text(port)}"
             self._event(self._with_fill(Event(cycle, port, "receive", text, label, vl)))
             if label is not None:
                 for out, out_vl in ways:
@@ -379,10 +380,10 @@ class Story(Observer):
 
     def _fault(self, label: str | None, verdict: Verdict, outs: list[Port]) -> str:
         """What is wrong with a packet that has arrived, and would have left by `outs`, one if that refuses it."""
-        name = self._name(label)
+        name = self._names.name(label)
         if verdict not in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
             return f"finds {name} bad: {verdict.name}"
-        p_key = "its P_Key" if label is None else f"its P_Key 0x{self._p_keys[_flow(label)]:04x}"
+        p_key = "its P_Key" if label is None else f"its P_Key 0x{self._p_keys[flow_of(label)]:04x}"
         table = "the port's table" if verdict == Verdict.RCV_CONSTRAINT else f"the table of {outs[0]}"
         return f"refuses {name}, {verdict.name}: {p_key} matches none in {table}"
 
@@ -412,7 +413,7 @@ class Story(Observer):
         place = Port(port.node, 1)
         words = Deliver.pkt_len.read(record)
         queued = self._leaves_queue(place, Port(place.node, _HOST), Deliver.slot.read(record), words)
-        self._freed(record.cycle, place, "deliver", f"hands {self._name(queued.label)} to its host", queued)
+        self._freed(record.cycle, place, "deliver", f"hands {self._names.name(queued.label)} to its host", queued)
 
     def _dropped_in_queue(self, record: Record, port: Port) -> None:
         self.totals.dropped += 1
@@ -423,7 +424,7 @@ class Story(Observer):
         source = self._input(port, layout.input.read(record))
         queued = self._leaves_queue(source, port, vl, words)
         label = queued.label
-        text = f"drops {self._name(label)} unsent: {why}"
+        text = f"drops {self._names.name(label)} unsent: {why}"
 
         def happen(cycle: int) -> None:
             self._senders[port, vl].leaves(label)
@@ -449,7 +450,7 @@ class Story(Observer):
             gained = (limit - sender.credit_limit) % CREDIT_MODULUS
             sender.credit_limit = limit
             if gained:
-                text = f"gets credit for {_plural(gained, 'block')}"
+                text = f"gets credit for {plural(gained, 'block')}"
                 self._event(_with_credits(Event(cycle, port, "credit", text, vl=vl), sender))
 
         self._at(record.cycle, happen)
@@ -497,25 +498,6 @@ class Story(Observer):
     def _is_switch(self, port: Port) -> bool:
         return isinstance(self._topology.fabric.nodes[port.node], SwitchParameters)
 
-    def _name(self, label: str | None) -> str:
-        """What the reader calls a packet: its number alone if there is only one flow."""
-        if label is None:
-            return "a packet"
-        if len(self._flow_names) <= 1:
-            return f"packet {_sequence(label)}" if _sequence(label).isdecimal() else _sequence(label)
-        return f"{self._flow_names[int(_flow(label))]} {_sequence(label)}"
-
-    def _listed(self, first: str, last: str, packets: int, flows: int) -> str:
-        """So many packets of so many flows: `packets 3 and 4`, `packets 0 to 4`."""
-        if packets == 1:
-            return self._name(first)
-        if flows > 1:
-            return f"{packets:,} packets"
-        name = "packets" if len(self._flow_names) <= 1 else self._flow_names[int(_flow(first))]
-        if not _sequence(first).isdecimal():
-            return f"{packets:,} packets, {_sequence(first)} to {_sequence(last)}"
-        return f"{name} {_sequence(first)} {'and' if packets == 2 else 'to'} {_sequence(last)}"
-
     def _arrived(self, record: Record, port: Port) -> str | None:
         """The packet whose last row is on the wires two cycles before its verdict is in the trace (section 3.2)."""
         far = self._topology.far_end(port)
@@ -543,15 +525,3 @@ class Story(Observer):
 
 def _with_credits(event: Event, sender: _Sender) -> Event:
     return replace(event, credit_blocks=sender.credits, credit_packets=sender.credits // max(1, sender.need))
-
-
-def _flow(label: str) -> str:
-    return label.partition("/")[0]
-
-
-def _sequence(label: str) -> str:
-    return label.partition("/")[2]
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
