@@ -16,6 +16,7 @@ from typing import NamedTuple
 from cosim.analysis.event import Event
 from cosim.analysis.observer import Observer
 from cosim.analysis.packet_names import PacketNames, flow_of, plural
+from cosim.analysis.refusal import is_cancelled, what_is_wrong, why_unsent
 from cosim.scenario.tables import EventName
 from cosim.stimulus.packet import Packet
 from cosim.topology.topology import Port, Topology
@@ -28,7 +29,6 @@ from wire.parameters import SwitchParameters, adapter_port
 from wire.trace import (
     AGENT_PORT,
     LINK_SOURCE,
-    Discard,
     Kind,
     LinkResult,
     Record,
@@ -48,13 +48,6 @@ _SLOTS: dict[int, Callable[[Record], int]] = {
 }
 """Reads a packet's slot, for the kinds of records that say it."""
 
-_DISCARDED = {
-    Discard.INACTIVE: "the port does not let it through",
-    Discard.NEIGHBOR_MTU: "it is longer than the port's NeighborMTU",
-    Discard.LIFE_TIME: "it has been in the switch for its life time",
-    Discard.HOQ_LIFE: "it has stood at the head of its queue for HOQLife",
-    Discard.STALLED: "its VL is stalled",
-}
 """Why a port drops a packet."""
 
 _DLID = 0xFFFF
@@ -353,9 +346,10 @@ class Story(Observer):
         # Accepted in the cycle after its row 1, which shows one later (section 3.3).
         accepted = record.cycle - (RxData.end_row.read(record) - 1) * self._topology.pace(port)
         if verdict != Verdict.GOOD:
-            stays = bool(taken and outs) and not self._cancelled(record, port, outs)
+            stays = bool(taken and outs) and not is_cancelled(self._topology, record, port, outs)
             self.totals.dropped += not stays
-            text = self._fault(label, verdict, outs)
+            p_key = None if label is None else self._p_keys[flow_of(label)]
+            text = what_is_wrong(self._names.name(label), verdict, p_key, outs)
             self._at(record.cycle, lambda cycle: self._event(Event(cycle, port, "drop", text, label, vl)))
             if not stays:
                 return
@@ -378,15 +372,6 @@ class Story(Observer):
 
         self._at(accepted, happen)
 
-    def _fault(self, label: str | None, verdict: Verdict, outs: list[Port]) -> str:
-        """What is wrong with a packet that has arrived, and would have left by `outs`, one if that refuses it."""
-        name = self._names.name(label)
-        if verdict not in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
-            return f"finds {name} bad: {verdict.name}"
-        p_key = "its P_Key" if label is None else f"its P_Key 0x{self._p_keys[flow_of(label)]:04x}"
-        table = "the port's table" if verdict == Verdict.RCV_CONSTRAINT else f"the table of {outs[0]}"
-        return f"refuses {name}, {verdict.name}: {p_key} matches none in {table}"
-
     def _onward(self, record: Record, port: Port) -> list[Port]:
         """The ports by which a switch sends the packet on; none at a host or where there is no path."""
         dlid, topology = RxData.dlid.read(record), self._topology
@@ -395,18 +380,6 @@ class Story(Observer):
             return [Port(port.node, out) for out in outs if out != port.number]
         out = topology.tables.get(port.node, {}).get(dlid)
         return [] if out is None else [Port(port.node, out)]
-
-    def _cancelled(self, record: Record, port: Port, outs: list[Port]) -> bool:
-        """A bad packet that had not joined its queue when it ended (section 3.5)."""
-        node = self._topology.fabric.nodes[port.node]
-        if isinstance(node, SwitchParameters) and node.forwarding == "store-and-forward":
-            return True
-        if RxData.verdict.read(record) in (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT):
-            return True
-        words, end = RxData.pkt_len.read(record), RxData.end_row.read(record)
-        # A multicast packet joins as one for a 4X output does.
-        pace = 1 if is_multicast_lid(RxData.dlid.read(record)) else self._topology.pace(outs[0])
-        return self._topology.pace(port) > pace and end <= words - words // 4
 
     def _delivered(self, record: Record, port: Port) -> None:
         self.totals.delivered += 1
@@ -417,14 +390,12 @@ class Story(Observer):
 
     def _dropped_in_queue(self, record: Record, port: Port) -> None:
         self.totals.dropped += 1
-        is_scrap = record.kind == Kind.SCRAP
-        layout = Scrap if is_scrap else TxDiscard
-        why = "it was bad" if is_scrap else _DISCARDED[Discard(TxDiscard.reason.read(record))]
+        layout = Scrap if record.kind == Kind.SCRAP else TxDiscard
         vl, words = layout.slot.read(record), layout.pkt_len.read(record)
         source = self._input(port, layout.input.read(record))
         queued = self._leaves_queue(source, port, vl, words)
         label = queued.label
-        text = f"drops {self._names.name(label)} unsent: {why}"
+        text = f"drops {self._names.name(label)} unsent: {why_unsent(record)}"
 
         def happen(cycle: int) -> None:
             self._senders[port, vl].leaves(label)
