@@ -78,7 +78,7 @@ class Netlist:
 
     def __init__(self, verilog: str) -> None:
         self.modules: dict[str, VerilogModule] = {}
-        self._through: dict[str, dict[str, frozenset[str]]] = {}
+        self._through: dict[tuple[str, frozenset[str]], dict[str, frozenset[str]]] = {}
         self._clocks: dict[str, frozenset[str]] = {}
         for found in _MODULE.finditer(verilog):
             module = _module(found)
@@ -129,25 +129,59 @@ class Netlist:
             self._clocks[name] = frozenset(clocks)
         return self._clocks[name]
 
-    def through(self, name: str) -> dict[str, frozenset[str]]:
-        """For each output of a module the inputs that it depends on in the same cycle."""
-        if name not in self._through:
-            module = self.modules[name]
-            reads = {net: set(read) for net, read in module.reads.items()}
-            for instance in module.instances:
-                if instance.module not in self.modules:
-                    continue
-                for output, inputs in self.through(instance.module).items():
-                    read = set[str]().union(*(instance.connections.get(one, frozenset()) for one in inputs))
-                    for net in instance.connections.get(output, frozenset()):
-                        reads.setdefault(net, set()).update(read)
-            own_inputs = {port.name for port in module.ports if port.is_input}
-            self._through[name] = {
-                port.name: frozenset(_reached(port.name, reads) & own_inputs)
-                for port in module.ports
-                if not port.is_input
+    def through(self, name: str, united: frozenset[str] = frozenset()) -> dict[str, frozenset[str]]:
+        """For each output of a module the inputs that it depends on in the same cycle.
+
+        The outputs of a module that is UNITED are given together: if they depend on inputs at all, on the same ones.
+        """
+        key = name, united
+        if key not in self._through:
+            reads = self._reads(name, united)
+            ports = self.modules[name].ports
+            own_inputs = {port.name for port in ports if port.is_input}
+            found = {
+                port.name: frozenset(_reached(port.name, reads) & own_inputs) for port in ports if not port.is_input
             }
-        return self._through[name]
+            if name in united:
+                everything = frozenset[str]().union(*found.values())
+                found = {output: everything if inputs else inputs for output, inputs in found.items()}
+            self._through[key] = found
+        return self._through[key]
+
+    def looping(self, top: str, united: frozenset[str]) -> set[str]:
+        """Those of the UNITED modules below a top that give outputs, together, on which their own inputs depend."""
+        found: set[str] = set()
+        for name in self.tree(top, united):
+            if name in united:
+                continue
+            reads = self._reads(name, united)
+            for instance in self.modules[name].instances:
+                if instance.module not in united:
+                    continue
+                through = self.through(instance.module, united)
+                read = frozenset[str]().union(*through.values())
+                outputs = _connected(instance, (output for output, inputs in through.items() if inputs))
+                if any(_reached(net, reads) & outputs for net in _connected(instance, read)):
+                    found.add(instance.module)
+        return found
+
+    def _reads(self, name: str, united: frozenset[str]) -> dict[str, set[str]]:
+        """For each net of a module those that it depends on."""
+        module = self.modules[name]
+        reads = {net: set(read) for net, read in module.reads.items()}
+        for instance in module.instances:
+            if instance.module not in self.modules:
+                continue
+            for output, inputs in self.through(instance.module, united).items():
+                read = _connected(instance, inputs)
+                for net in instance.connections.get(output, frozenset()):
+                    reads.setdefault(net, set()).update(read)
+        return reads
+
+
+def _connected(instance: Instance, ports: Iterable[str]) -> frozenset[str]:
+    """The nets at these ports."""
+    return frozenset[str]().union(*(instance.connections.get(port, frozenset()) for port in ports))
 
 
 def _reached(start: str, reads: Mapping[str, Iterable[str]]) -> set[str]:

@@ -10,7 +10,8 @@ a module of the same name and ports stands in its place, which calls it:
   gives these outputs.
 
 Which outputs depend on which inputs is read from the netlist, and as that has no loops, such a module settles once a
-cycle. Inside it a cycle is one change of the clock instead of two: every edge counts.
+cycle; one whose calls would make a loop is left in the design. Inside it a cycle is one change of the clock instead of
+two: every edge counts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from cosim.simulators.module_calls import CLOCK, EDGE, Interface, caller, glue, shell
@@ -73,17 +74,32 @@ def _without_precompiled(netlist: Netlist, top: str, precompiled: dict[str, Prec
         yield caller(name, precompiled[name].name, _interface(netlist, name))
 
 
-def _chosen(netlist: Netlist, top: str) -> set[str]:
-    """Modules with several instances below TOP, and not below one another, that are worth it."""
+def _chosen(netlist: Netlist, top: str) -> frozenset[str]:
+    """Modules with several instances below TOP, and not below one another, that are worth it.
+
+    As one call gives all of a module's outputs, there may be a loop where there is none in the design.
+    """
+    looping: set[str] = set()
+    while True:
+        chosen = _worth(netlist, top, looping)
+        found = netlist.looping(top, chosen)
+        if not found:
+            return chosen
+        # Without the smallest there may be no other.
+        looping.add(min(found, key=lambda name: (_weight(netlist, name), name)))
+
+
+def _worth(netlist: Netlist, top: str, without: Collection[str]) -> frozenset[str]:
     chosen: set[str] = set()
     counts = Counter({top: 1})
     for name in reversed(netlist.tree(top)):
-        if counts[name] > 1 and _weight(netlist, name) >= WORTH_CHARACTERS and _is_synchronous(netlist, name):
+        is_worth = counts[name] > 1 and _weight(netlist, name) >= WORTH_CHARACTERS and name not in without
+        if is_worth and _is_synchronous(netlist, name):
             chosen.add(name)
             continue
         for child in netlist.children(name):
             counts[child.name] += counts[name]
-    return chosen
+    return frozenset(chosen)
 
 
 def _weight(netlist: Netlist, name: str) -> int:

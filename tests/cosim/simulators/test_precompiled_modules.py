@@ -4,6 +4,9 @@ import re
 import subprocess
 
 import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from cosim.scenario.scenario_file import load_scenario
@@ -75,6 +78,50 @@ def test_only_what_depends_on_inputs_at_once_is_settled():
 def test_modules_with_a_falling_edge_are_not_precompiled():
     text = to_verilog(Pipeline(), "pipeline").replace("@(posedge clk)", "@(negedge clk)")
     assert split(text)[1] == []
+
+
+class TwoWays(wiring.Component):
+    """Two outputs that depend on an input each."""
+
+    a: In(8)
+    b: In(8)
+    of_a: Out(8)
+    of_b: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        count = Signal(8)
+        m.d.sync += count.eq(count + 1)
+        m.d.comb += [self.of_a.eq(self.a ^ count), self.of_b.eq(self.b + count)]
+        return m
+
+
+class ThereAndBack(wiring.Component):
+    """Two of them; in each, what one output gives is what the other depends on if `joined`."""
+
+    d: In(8)
+    q: Out(8)
+
+    def __init__(self, joined):
+        self.joined = joined
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        ways = [TwoWays() for _ in range(2)]
+        for number, way in enumerate(ways):
+            m.submodules[f"way_{number}"] = way
+            m.d.comb += [way.a.eq(self.d + number), way.b.eq(way.of_a if self.joined else self.d)]
+        m.d.comb += self.q.eq(ways[0].of_b ^ ways[1].of_b)
+        return m
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_module_whose_calls_would_make_a_loop_is_left_in_the_design(joined):
+    """There is none in the design: an output that an input depends on does not depend on that input."""
+    text = to_verilog(ThereAndBack(joined), "there_and_back")
+    rest, found = split(text)
+    assert (len(found), rest == text) == ((0, True) if joined else (1, False))
 
 
 @pytest.mark.slow
