@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from doors.mads.umad_device import DeviceError
 from doors.rdma_cm.mgid import GroupAddress
-from wire.ip_cm import IpAddress
+from wire.ip_cm import IpAddress, service_port
 
 __all__ = ["SOCKADDR_IB_BYTES", "SOCKADDR_IN6_BYTES", "Endpoint", "group_address", "packed_ib"]
 
@@ -50,7 +50,7 @@ class Endpoint(NamedTuple):
         """From a structure with as many bytes behind it as you like; None if it says nothing.
 
         Raises:
-            DeviceError: another family.
+            DeviceError: another family; of AF_IB each address of a host is known, and no single one.
         """
         (family,) = _FAMILY.unpack_from(data)
         if family == socket.AF_UNSPEC:
@@ -62,6 +62,11 @@ class Endpoint(NamedTuple):
             _family, port, address = _IN6.unpack_from(data)
             number = IPv6Address(address)
             return cls(number.ipv4_mapped or number, int.from_bytes(port, "big"))
+        if family == _AF_IB and len(data) >= _IB.size:
+            # By this librdmacm finds out whether it may use the commands that take any address.
+            _family, _p_key, gid, service, _mask = _IB.unpack_from(data)
+            if not any(gid):
+                return cls(IPv6Address(0), service_port(int.from_bytes(service, "big")))
         raise DeviceError(errno.EAFNOSUPPORT)
 
     def pack(self) -> bytes:
