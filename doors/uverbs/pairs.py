@@ -47,7 +47,6 @@ __all__ = [
 _SGE_BYTES: Final = 16
 _KINDS: Final = frozenset(QpType)
 _STATES: Final = frozenset(QpState)
-_BLOCK_SELF_MCAST_LB: Final = 1 << 1
 _PSN_MASK: Final = 0xFF_FFFF
 _MIG_MIGRATED: Final = 0
 _ALTERNATE_PATH: Final = 1 << 14
@@ -201,9 +200,8 @@ def create_qp(context: Context, fields: Any, _command: Command) -> Reply:
 
 
 def create_qp_ex(context: Context, fields: Any, _command: Command) -> Reply:
-    """The same. More can be asked for only that it does not hear what it sends to a group, as none does."""
-    allowed = _BLOCK_SELF_MCAST_LB if fields.qp_type == QpType.UD else 0
-    check(not fields.comp_mask and not fields.create_flags & ~allowed, errno.EOPNOTSUPP)
+    """The same; nothing more can be asked for."""
+    check(not fields.comp_mask and not fields.create_flags, errno.EOPNOTSUPP)
     pair, rings = _create(context, fields)
     return Reply(_created(pair) + EX_TAIL.pack(response_length=CREATE_QP_RESP.size + EX_TAIL.size), rings)
 
