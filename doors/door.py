@@ -404,6 +404,7 @@ class Door:
 
     def _changed(self, port: HostPort) -> None:
         self.transports.learn(port)
+        self._communication.changed(port)
         for ports, files in self._files[port]:
             if all(one.complete for one in ports):
                 files.update()

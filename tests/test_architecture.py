@@ -62,6 +62,7 @@ INSIDE = {
     "model": (
         ("fabric",),
         ("switch", "adapter"),
+        ("multicast",),
         ("management",),
         ("link",),
         ("crossing",),

@@ -12,6 +12,7 @@ from doors.mads.mad_layer import Moment, Outgoing
 from doors.mads.umad_device import DeviceError
 from doors.mads.user_mad import Address, Registration
 from doors.rdma_cm.address_plan import AddressPlan
+from doors.rdma_cm.port_groups import PortGroups
 from doors.rdma_cm.socket_address import Endpoint
 from verbs.address import AddressVector, GlobalRoute
 from verbs.cm import CommunicationManager
@@ -55,11 +56,13 @@ class CmHost:
 
     Attributes:
         ports: of its adapter.
+        groups: the multicast groups of each of them.
     """
 
     def __init__(self, ports: Sequence[HostPort], plan: AddressPlan, clock: Callable[[], Moment]) -> None:
         """CLOCK says what time it is for programs."""
         self.ports = ports
+        self.groups = {port: PortGroups(port, clock) for port in ports}
         self._plan = plan
         self._clock = clock
         self._manager: CommunicationManager | None = None

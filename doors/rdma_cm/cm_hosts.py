@@ -35,6 +35,10 @@ class CmHosts:
         for host in self._hosts.values():
             host.poll()
 
+    def changed(self, port: HostPort) -> None:
+        """Something of a port has changed."""
+        self._hosts[port.host].groups[port].changed()
+
     def lost(self, port: HostPort, address: Address, mad: bytes) -> None:
         """A MAD from a port to an address has not arrived and never will: nobody waits for time to say so."""
         reached = self._plan.port_with_lid(address.lid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from ipaddress import IPv4Address
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 from doors.mads.host_port import HostPort
 from doors.mads.umad_device import DeviceError
 from doors.rdma_cm.cm_machine import CmMachine
-from doors.rdma_cm.layouts import CONN_PARAM, UD_PARAM, CmEventCode
+from doors.rdma_cm.group_id import GroupId
+from doors.rdma_cm.layouts import CONN_PARAM, UD_PARAM, CmEventCode, JoinFlag
+from doors.rdma_cm.mgid import GroupAddress
 from doors.rdma_cm.qp import ah_attr, bare_attributes, connected_attributes
 from doors.rdma_cm.route import path_between, shared_p_key
 from doors.rdma_cm.socket_address import Endpoint
@@ -22,6 +24,8 @@ from verbs.states import QpType
 from wire.cm import CmMessage, private_data_bytes
 from wire.cm_codes import RejectReason, SidrStatus
 from wire.ip_cm import IP_CM_HEADER, PortSpace, ip_cm_header, service_id
+from wire.layout import Record
+from wire.mc_member_record import JoinState
 
 __all__ = ["UDP_Q_KEY", "CmId", "News"]
 
@@ -32,6 +36,10 @@ _KINDS: Final = {PortSpace.TCP: QpType.RC, PortSpace.UDP: QpType.UD, PortSpace.I
 _OF_ANY_KIND: Final = (QpType.RC, QpType.UC, QpType.UD)
 _ANY: Final = Endpoint(IPv4Address(0))
 _MOST_BACKLOG: Final = 1024
+_JOIN_STATES: Final = {
+    JoinFlag.FULL_MEMBER: JoinState.FULL,
+    JoinFlag.SEND_ONLY_FULL_MEMBER: JoinState.SEND_ONLY_FULL,
+}
 
 _CODES: Final = {
     CmEventType.REPLY: CmEventCode.CONNECT_RESPONSE,
@@ -61,6 +69,7 @@ class News(NamedTuple):
     Attributes:
         about: whose event it is, which counts it.
         child: of a request, what it made; it is given to the program with the event.
+        group: the multicast group that it is about, which counts it too.
         parameters: a struct rdma_ucm_conn_param, or rdma_ucm_ud_param.
     """
 
@@ -69,6 +78,7 @@ class News(NamedTuple):
     status: int = 0
     parameters: bytes = b""
     child: CmId | None = None
+    group: GroupId | None = None
 
 
 class CmId:
@@ -114,6 +124,13 @@ class CmId:
         self._connection: Connection | None = None
         self._lookup: Lookup | None = None
         self._request: ServiceRequest | None = None
+        self._groups: list[GroupId] = []
+        self._q_key = UDP_Q_KEY
+
+    @property
+    def groups(self) -> Sequence[GroupId]:
+        """Its multicast groups."""
+        return self._groups
 
     @property
     def listens(self) -> bool:
@@ -159,7 +176,8 @@ class CmId:
         if destination.is_any or (far is None and destination.is_loopback):
             far = near
         address = None if near is None else plan.address_of(near)
-        if near is None or far is None or address is None:
+        is_group = destination.address.is_multicast
+        if near is None or address is None or (far is None and not is_group):
             self._tell(CmEventCode.ADDR_ERROR, -errno.EHOSTUNREACH)
             return
         self.port, self.remote = near, far
@@ -167,6 +185,10 @@ class CmId:
         if destination.is_any:
             self.destination = destination._replace(address=address)
         self._state = _State.ADDR_RESOLVED
+        if is_group and self._space == PortSpace.IPOIB:
+            # Its queue pair is made before it joins, with IPoIB's Q_Key, which a kernel knows all the time.
+            self.machine.groups(near).look_up_broadcast(self._p_key(near), self._knows_broadcast)
+            return
         self._tell(CmEventCode.ADDR_RESOLVED)
 
     def resolve_route(self) -> None:
@@ -177,7 +199,10 @@ class CmId:
         """
         self._require(_State.ADDR_RESOLVED)
         assert self.port is not None
-        assert self.remote is not None
+        if self.remote is None:
+            # No path leads to a group before it is joined.
+            self._tell(CmEventCode.ROUTE_ERROR, -errno.EINVAL)
+            return
         try:
             self.path = path_between(self.port, self.remote)
         except DeviceError as error:
@@ -310,11 +335,36 @@ class CmId:
             raise DeviceError(errno.EINVAL)
         if self._connection is None:
             index = shared_p_key(self.port, self.remote)
-            return bare_attributes(state, self.port, index, UDP_Q_KEY if self.is_datagram else None)
+            return bare_attributes(state, self.port, index, self._q_key if self.is_datagram else None)
         return connected_attributes(state, self._connection.negotiated, self.ack_timeout)
+
+    def new_group(self, address: GroupAddress, flag: int, user: int) -> GroupId:
+        """A multicast group that the program, which calls it USER, is to join by `join`.
+
+        Raises:
+            DeviceError: it has no port, or is none for datagrams or used for something else, or there is no such flag.
+        """
+        is_free = self._state in (_State.BOUND, _State.ADDR_RESOLVED)
+        if self.port is None or not self.is_datagram or not is_free or flag not in set(JoinFlag):
+            raise DeviceError(errno.EINVAL)
+        q_key = None if self._space == PortSpace.IPOIB else UDP_Q_KEY
+        return GroupId(user, address, _JOIN_STATES[JoinFlag(flag)], self._space, q_key, self._heard_of)
+
+    def join(self, group: GroupId) -> None:
+        """Joins it; what comes of it is an event."""
+        assert self.port is not None
+        self._groups.append(group)
+        group.join(self.machine.groups(self.port), self.port, self._p_key(self.port))
+
+    def leave(self, group: GroupId) -> None:
+        """Leaves it, or gives up to join it."""
+        self._groups.remove(group)
+        group.leave()
 
     def close(self) -> None:
         """The program has no more use for it."""
+        for group in [*self._groups]:
+            self.leave(group)
         if self.listens:
             self._state = _State.BOUND
         self.machine.release(self, self._space, self.source)
@@ -389,7 +439,20 @@ class CmId:
         code = CmEventCode.ESTABLISHED if is_there else CmEventCode.UNREACHABLE
         self.tell(News(self, code, int(result.status), parameters))
 
+    def _heard_of(self, group: GroupId, code: CmEventCode, status: int, parameters: bytes) -> None:
+        """Hands on what is heard of a multicast group."""
+        self.tell(News(self, code, status, parameters, group=group))
+
+    def _knows_broadcast(self, status: int, record: Record) -> None:
+        """The broadcast group is there, or not: without it IPoIB does not work."""
+        self._q_key = record.q_key
+        self._tell(CmEventCode.ADDR_ERROR if status else CmEventCode.ADDR_RESOLVED, status)
+
     # Inside.
+
+    def _p_key(self, port: HostPort) -> int:
+        """The P_Key by which it is at a port, as `qp_attributes` has it."""
+        return port.p_keys[shared_p_key(port, self.remote)]
 
     def _require(self, state: _State) -> None:
         if self._state is not state:

@@ -11,6 +11,7 @@ from doors.mads.host_port import HostPort
 from doors.mads.umad_device import DeviceError
 from doors.rdma_cm.address_plan import AddressPlan
 from doors.rdma_cm.cm_host import CmHost, Listener
+from doors.rdma_cm.port_groups import PortGroups
 from doors.rdma_cm.socket_address import Endpoint
 from verbs.cm import CommunicationManager
 
@@ -39,6 +40,10 @@ class CmMachine:
     def node_guid(self, port: HostPort) -> int:
         """That of a port's adapter."""
         return self._host_of(port).node_guid
+
+    def groups(self, port: HostPort) -> PortGroups:
+        """The multicast groups of a port."""
+        return self._host_of(port).groups[port]
 
     def local_port(self, source: Endpoint) -> HostPort | None:
         """The machine's port that has an address; 127.0.0.1 is the first that works."""

@@ -12,9 +12,11 @@ from doors.mads.umad_device import DeviceError
 from doors.rdma_cm import layouts
 from doors.rdma_cm.cm_id import CmId, News
 from doors.rdma_cm.cm_machine import CmMachine
-from doors.rdma_cm.layouts import CMD_HDR, CONN_PARAM, CmCommand, CmQuery
+from doors.rdma_cm.group_id import GroupId
+from doors.rdma_cm.layouts import CMD_HDR, CONN_PARAM, CmCommand, CmQuery, JoinFlag
+from doors.rdma_cm.mgid import GroupAddress
 from doors.rdma_cm.route import packed_path
-from doors.rdma_cm.socket_address import SOCKADDR_IN6_BYTES, Endpoint, packed_ib
+from doors.rdma_cm.socket_address import SOCKADDR_IN6_BYTES, Endpoint, group_address, packed_ib
 from doors.uverbs.c_struct import CStruct
 from doors.uverbs.device import Put
 from doors.uverbs.process_memory import ProcessMemory
@@ -43,12 +45,14 @@ _MOST_IDS: Final = 1 << 16
 
 
 class OpenIds:
-    """The rdma_cm_ids of all programs, by the numbers that those know them by."""
+    """The rdma_cm_ids of all programs and their multicast groups, by the numbers that those know them by."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
         self._entries: dict[int, tuple[CmId, RdmaCmDevice]] = {}
         self._number_of: dict[CmId, int] = {}
+        self._group_numbers = count(1)
+        self._groups: dict[int, tuple[CmId, GroupId]] = {}
 
     def add(self, one: CmId, device: RdmaCmDevice) -> int:
         """Gives one a number.
@@ -70,6 +74,33 @@ class OpenIds:
     def remove(self, one: CmId) -> None:
         """It is no more."""
         del self._entries[self._number_of.pop(one)]
+        for group in one.groups:
+            self.remove_group(group)
+
+    def add_group(self, one: CmId, group: GroupId) -> None:
+        """Gives a group of one a number.
+
+        Raises:
+            DeviceError: there are too many.
+        """
+        if len(self._groups) >= _MOST_IDS:
+            raise DeviceError(errno.ENOMEM)
+        group.number = next(self._group_numbers)
+        self._groups[group.number] = one, group
+
+    def remove_group(self, group: GroupId) -> None:
+        """It is no more."""
+        del self._groups[group.number]
+
+    def find_group(self, number: int) -> tuple[CmId, GroupId]:
+        """A group, and whose it is.
+
+        Raises:
+            DeviceError: there is none of that number.
+        """
+        if number not in self._groups:
+            raise DeviceError(errno.ENOENT)
+        return self._groups[number]
 
     def find(self, number: int) -> tuple[CmId, RdmaCmDevice]:
         """One, and whose it is.
@@ -231,14 +262,17 @@ class RdmaCmDevice:
         return self._own(fields.id).qp_attributes(fields.qp_state)
 
     def _get_event(self, _fields: Any, _process: int) -> bytes:
-        about, code, status, parameters, child = self._news[0]
-        number = self._ids.number_of(about)
+        about, code, status, parameters, child, group = self._news[0]
+        number, user = self._ids.number_of(about), about.user
         if child is not None:
             number = self._ids.add(child, self)
             about.taken()
         self._news.popleft()
         about.told += 1
-        return layouts.EVENT_RESP.pack(uid=about.user, id=number, event=code, status=status, param=parameters)
+        if group is not None:
+            number, user = group.number, group.user
+            group.told += 1
+        return layouts.EVENT_RESP.pack(uid=user, id=number, event=code, status=status, param=parameters)
 
     def _set_option(self, fields: Any, process: int) -> None:
         one = self._own(fields.id)
@@ -272,9 +306,26 @@ class RdmaCmDevice:
             self._tell(news)
         return layouts.EVENTS_RESP.pack(events_reported=one.told)
 
-    def _no_multicast(self, fields: Any, _process: int) -> None:
-        """Groups are the Subnet Administrator's, of which nobody is here."""
-        raise DeviceError(errno.EOPNOTSUPP)
+    def _join_ip(self, fields: Any, _process: int) -> bytes:
+        return self._join_group(fields, GroupAddress(_endpoint(fields.addr).address), JoinFlag.FULL_MEMBER)
+
+    def _join(self, fields: Any, _process: int) -> bytes:
+        return self._join_group(fields, group_address(fields.addr, fields.addr_size), fields.join_flags)
+
+    def _join_group(self, fields: Any, address: GroupAddress, flag: int) -> bytes:
+        one = self._own(fields.id)
+        group = one.new_group(address, flag, fields.uid)
+        self._ids.add_group(one, group)
+        one.join(group)
+        return layouts.CREATE_ID_RESP.pack(id=group.number)
+
+    def _leave(self, fields: Any, _process: int) -> bytes:
+        one, group = self._ids.find_group(fields.id)
+        self._own(self._ids.number_of(one))
+        self._ids.remove_group(group)
+        self._news = deque(news for news in self._news if news.group is not group)
+        one.leave(group)
+        return layouts.EVENTS_RESP.pack(events_reported=group.told)
 
     # Inside.
 
@@ -316,13 +367,13 @@ _COMMANDS: Final[dict[CmCommand, tuple[CStruct, _Handler, int]]] = {
     CmCommand.GET_EVENT: (layouts.GET_EVENT, RdmaCmDevice._get_event, layouts.EVENT_RESP.size - 12),
     CmCommand.SET_OPTION: (layouts.SET_OPTION, RdmaCmDevice._set_option, 0),
     CmCommand.NOTIFY: (layouts.NOTIFY, RdmaCmDevice._notify, 0),
-    CmCommand.JOIN_IP_MCAST: (layouts.JOIN_IP_MCAST, RdmaCmDevice._no_multicast, layouts.CREATE_ID_RESP.size),
-    CmCommand.LEAVE_MCAST: (layouts.DESTROY_ID, RdmaCmDevice._no_multicast, layouts.EVENTS_RESP.size),
+    CmCommand.JOIN_IP_MCAST: (layouts.JOIN_IP_MCAST, RdmaCmDevice._join_ip, layouts.CREATE_ID_RESP.size),
+    CmCommand.LEAVE_MCAST: (layouts.DESTROY_ID, RdmaCmDevice._leave, layouts.EVENTS_RESP.size),
     CmCommand.MIGRATE_ID: (layouts.MIGRATE_ID, RdmaCmDevice._migrate_id, layouts.EVENTS_RESP.size),
     CmCommand.QUERY: (layouts.QUERY, RdmaCmDevice._query, layouts.QUERY_PATH_RESP.size),
     CmCommand.BIND: (layouts.BIND, RdmaCmDevice._bind, 0),
     CmCommand.RESOLVE_ADDR: (layouts.RESOLVE_ADDR, RdmaCmDevice._resolve_address, 0),
-    CmCommand.JOIN_MCAST: (layouts.JOIN_MCAST, RdmaCmDevice._no_multicast, layouts.CREATE_ID_RESP.size),
+    CmCommand.JOIN_MCAST: (layouts.JOIN_MCAST, RdmaCmDevice._join, layouts.CREATE_ID_RESP.size),
 }
 """What each command has, how it is carried out, and for how many bytes of an answer a program has room at least:
 older libraries do not know the last members of some."""

@@ -44,6 +44,7 @@ __all__ = [
     "CmCommand",
     "CmEventCode",
     "CmQuery",
+    "JoinFlag",
 ]
 
 UCM_ABI_VERSION: Final = 4
@@ -92,7 +93,16 @@ class CmEventCode(IntEnum):
     REJECTED = 8
     ESTABLISHED = 9
     DISCONNECTED = 10
+    MULTICAST_JOIN = 12
+    MULTICAST_ERROR = 13
     TIMEWAIT_EXIT = 15
+
+
+class JoinFlag(IntEnum):
+    """RDMA_MC_JOIN_FLAG_*."""
+
+    FULL_MEMBER = 0
+    SEND_ONLY_FULL_MEMBER = 1
 
 
 class CmQuery(IntEnum):

@@ -58,8 +58,8 @@ _NAMES: Final = {
 }
 
 
-def ah_attr(path: AddressVector) -> bytes:
-    """A struct ib_uverbs_ah_attr."""
+def ah_attr(path: AddressVector, rate: int = 0) -> bytes:
+    """A struct ib_uverbs_ah_attr; RATE is a code, 0 the port's own."""
     route = path.route
     grh: dict[str, int | bytes] = {}
     if route is not None:
@@ -71,7 +71,8 @@ def ah_attr(path: AddressVector) -> bytes:
             "traffic_class": route.traffic_class,
             "is_global": 1,
         }
-    return AH_ATTR.pack(dlid=path.dlid, sl=path.sl, src_path_bits=path.src_path_bits, port_num=path.port, **grh)
+    ends = {"dlid": path.dlid, "src_path_bits": path.src_path_bits, "port_num": path.port}
+    return AH_ATTR.pack(**ends, sl=path.sl, static_rate=rate, **grh)
 
 
 def bare_attributes(state: int, port: HostPort, p_key_index: int, q_key: int | None) -> bytes:

@@ -1,11 +1,17 @@
-"""Multicast groups: hosts that join, leave and ask are answered as OpenSM answers them, to the field."""
+"""Multicast groups: hosts that join, leave and ask are answered as OpenSM answers them, to the field; programs that
+join by rdma_cm hear each other."""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.doors.real_programs import needs
 from tests.ironband.served import managed, needs_programs, scripted
+from tests.ironband.verbs_programs import FOUR
 
 pytestmark = needs_programs
 
@@ -55,3 +61,118 @@ def test_groups_are_as_opensm_has_them(tmp_path):
     assert ours.stdout == theirs
     assert theirs.count("group dump") == 7 + 8
     assert theirs.count("gone 0x300 \n") == 2
+
+
+ADDRESSES = "".join(f"10.0.0.{number} H{number}\n" for number in range(1, 5))
+MGID = "ff12:4001:ffff::f01:203"
+"""Of 239.1.2.3, for programs of the port space UDP."""
+
+FUNCTIONS = r"""
+mckey_at() {
+    host=$1; shift
+    IRONBAND_HOST=H$host timeout 600 mckey -b 10.0.0.$host "$@"
+}
+members() { saquery --smkey 1 -t 60000 -m | grep -A 2 "MGID[.]*$1\$" | grep -c PortGid; }
+leads_to() { ibroute -M -G 0x200000 | grep -q "^0xc001        $1 *\$"; }
+"""
+"""Of a shell: a program at a host by its number; how many members a group has; to which ports the switch sends."""
+
+OPENSM = "opensm -d 2 -f opensm.log & echo $! > pid; wait_until 'grep -q \"SUBNET UP\" opensm.log'"
+JOINS = """
+for host in 1 2 4; do
+    IRONBAND_HOST=H$host mckey -b 10.0.0.$host -m 239.1.2.3 > $host.out 2>&1 & echo $! > $host.pid
+done
+"""
+
+COUNT = "for port in 2 4; do perfquery -x -G 0x200000 $port; done"
+MESSAGES = 10
+"""For which mckey waits, if it is not told another number."""
+
+SENDER = f"-s -C {2 * MESSAGES}"
+"""Without waiting for what it sends to leave, mckey ends its queue pair: the last of it may be lost."""
+
+
+def sent(says: str) -> list[int]:
+    """How many packets have left by each port that was counted at."""
+    return [int(count) for count in re.findall(r"PortXmitPkts:\.+(\d+)", says)]
+
+
+def told(says: str) -> list[str]:
+    """What mckey tells of a group, and of what it has sent or received."""
+    return re.findall(
+        r"^joined dgid: .*|^\w+ data transfers|^data .* complete|^return .*", says.replace("mckey: ", ""), re.M
+    )
+
+
+def transfers(doing: str, mgid: str = MGID) -> list[str]:
+    """The same, if all is well."""
+    return [
+        f"joined dgid: {mgid} mlid 0xc001 sl 0",
+        f"{doing} data transfers",
+        "data transfers complete",
+        "return status 0",
+    ]
+
+
+@needs("mckey")
+@pytest.mark.parametrize(
+    ("manager", "rtl"),
+    [("Ironband", "none"), ("OpenSM", "none"), pytest.param("Ironband", "all", marks=pytest.mark.deep)],
+)
+def test_members_of_a_group_hear_what_is_sent_to_it_and_who_has_left_does_not(tmp_path, manager, rtl):
+    (tmp_path / "four.net").write_text(FOUR)
+    (tmp_path / "plan").write_text(ADDRESSES)
+    options = ["--addresses", "plan", "--rtl", rtl, *(["--bring-up", "sm"] if manager == "Ironband" else [])]
+    says = scripted(
+        tmp_path,
+        options,
+        "four.net",
+        {
+            "functions": FUNCTIONS,
+            "manager": OPENSM if manager == "OpenSM" else "true",
+            "join": f"{JOINS}\nwait_until '[ $(members {MGID}) = 3 ] && leads_to \"x x   x\"'",
+            "asked": "saquery -t 60000 -g; saquery --smkey 1 -t 60000 -m",
+            "leave": f"kill -9 $(cat 4.pid); wait_until '[ $(members {MGID}) = 2 ] && leads_to \"x x\"'",
+            "before": COUNT,
+            "send": f"mckey_at 3 {SENDER} -m 239.1.2.3; wait $(cat 1.pid) $(cat 2.pid)",
+            "after": COUNT,
+            "over": f"wait_until '[ $(members {MGID}) = 0 ]'; saquery -t 60000 -g; [ ! -e pid ] || kill $(cat pid)",
+        },
+    )
+    assert told(says["send"]) == transfers("initiating"), says["all"]
+    for host in (1, 2):
+        assert told((tmp_path / f"{host}.out").read_text()) == transfers("receiving")
+    copies = [after - before for before, after in zip(sent(says["before"]), sent(says["after"]), strict=True)]
+    # H2 has its answers from the Subnet Administrator, too.
+    assert MESSAGES <= copies[0] <= 2 * MESSAGES + 4
+    assert copies[1] == 0
+    assert says["asked"].count(MGID) == 1 + 3
+    assert [host for host in range(1, 5) if f"NodeDescription.........H{host}" in says["asked"]] == [1, 2, 4]
+    assert re.findall(r"MGID\.+(.*)", says["over"]) == ["ff12:401b:ffff::ffff:ffff"]
+
+
+WAYS = {
+    "-m 239.1.2.9 -p 0x2": "ff12:401b:ffff::f01:209",
+    "-m ff15::abcd": "ff12:6001:ffff::abcd",
+    "-M ff1e::1:2": "ff1e::1:2",
+}
+
+
+@pytest.mark.deep
+@needs("mckey")
+def test_programs_join_groups_of_ipoib_and_by_mgids_and_only_to_send(tmp_path):
+    (tmp_path / "four.net").write_text(FOUR)
+    (tmp_path / "plan").write_text(ADDRESSES)
+    start = "\n".join(f"mckey_at 1 {way} > {index}.received &" for index, way in enumerate(WAYS))
+    wait = " && ".join(f"[ $(members {mgid}) = 1 ]" for mgid in WAYS.values())
+    send = "\n".join(f"mckey_at 3 {SENDER} -o {way} > {index}.sent" for index, way in enumerate(WAYS))
+    scripted(
+        tmp_path,
+        ["--addresses", "plan", "--bring-up", "sm"],
+        "four.net",
+        {"functions": FUNCTIONS, "receive": f"{start}\nwait_until '{wait}'", "send": f"{send}\nwait"},
+    )
+    for index, mgid in enumerate(WAYS.values()):
+        for doing, suffix in (("receiving", "received"), ("initiating", "sent")):
+            lines = told((tmp_path / f"{index}.{suffix}").read_text())
+            assert [re.sub("mlid 0xc00[1-4]", "mlid 0xc001", line) for line in lines] == transfers(doing, mgid)
