@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.ideal_wire import IdealWire
+from tests.ironband.served import wait_for
 
 OPEN = Path("/proc/self/fd")
 COMMANDS = """
@@ -120,7 +121,7 @@ def test_a_program_that_is_killed_while_it_waits_leaves_nothing_behind(wire):
             assert program.stdout.readline() == "waits\n"
             program.kill()
     run(wire, "print(readable())")
-    assert len([*OPEN.iterdir()]) <= before + 1
+    wait_for(lambda: len([*OPEN.iterdir()]) <= before + 1)
 
 
 def test_an_event_is_not_given_to_a_child_that_was_killed_while_it_waited(wire):
