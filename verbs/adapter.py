@@ -16,6 +16,7 @@ from verbs.congestion import CongestionNotices
 from verbs.frame import Outgoing
 from verbs.limits import AdapterLimits
 from verbs.multicast import MULTICAST_QP
+from verbs.packet_queue import PacketQueue
 from verbs.port import Port, p_keys_match
 from verbs.queue_pair import QueuePair
 from verbs.resources import FIRST_QP, Resources
@@ -53,6 +54,9 @@ class Adapter(Resources):
         self.congestion_notices = 0
         self.dropped = 0
         self._notices = tuple(CongestionNotices(port) for port in self.ports)
+        self._leaving = tuple(PacketQueue() for _ in self.ports)
+        """Datagrams of queue pairs that have ended."""
+        self._apart = (*self._notices, *self._leaving)
 
     def receive(self, data: bytes, now: int, port: int = 1) -> None:
         """Takes a packet, LRH to ICRC, that the link layer found good."""
@@ -65,8 +69,8 @@ class Adapter(Resources):
         There is none either if all that there is has an SL in `blocked`, for which the port has no room.
         """
         self._pass_time(now)
-        notice = self._notices[port - 1].take(blocked)
-        return notice or self._turns.next_packet(port, blocked, self._packet_of)
+        apart = self._notices[port - 1].take(blocked) or self._leaving[port - 1].take(blocked)
+        return apart or self._turns.next_packet(port, blocked, self._packet_of)
 
     def _packet_of(self, queue_pair: QueuePair) -> Outgoing | None:
         """The next packet of a queue pair, if it has one for others."""
@@ -74,6 +78,18 @@ class Adapter(Resources):
         if outgoing is None:
             return None
         self._turns.add(queue_pair)
+        return self._for_others(outgoing, queue_pair)
+
+    def _end_sending(self, queue_pair: QueuePair) -> None:
+        """What UD has been given leaves: hardware has sent it before its program comes to end the queue pair."""
+        if queue_pair.pair.kind is not QpType.UD:
+            return
+        while (outgoing := queue_pair.next_packet(self.now)) is not None:
+            if (packet := self._for_others(outgoing, queue_pair)) is not None:
+                self._leaving[queue_pair.pair.attributes.port - 1].put(packet)
+
+    def _for_others(self, outgoing: Outgoing, queue_pair: QueuePair) -> Outgoing | None:
+        """A packet that leaves by the link; what is for this port comes in by it at once."""
         port = queue_pair.pair.attributes.port
         if is_multicast_lid(outgoing.dlid):
             self._loop_back(outgoing, port, queue_pair)
@@ -86,19 +102,19 @@ class Adapter(Resources):
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        return self.now if self._turns.are_due or self._has_notices else self._turns.wake
+        return self.now if self._turns.are_due or self._has_apart else self._turns.wake
 
     def is_due(self, now: int) -> bool:
         """True if that cycle has come."""
-        return self._turns.are_due or self._has_notices or self.has_expired(now)
+        return self._turns.are_due or self._has_apart or self.has_expired(now)
 
     def has_expired(self, now: int) -> bool:
         """True if the cycle in which the first timer ends has come."""
         return self._turns.have_expired(now)
 
     @property
-    def _has_notices(self) -> bool:
-        return any(len(notices) > 0 for notices in self._notices)
+    def _has_apart(self) -> bool:
+        return any(len(waiting) > 0 for waiting in self._apart)
 
     @property
     def timer(self) -> int | None:

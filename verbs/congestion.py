@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection
-
 from verbs.address import AddressVector, GlobalRoute
 from verbs.arrived import Arrived
-from verbs.frame import Envelope, Outgoing
+from verbs.frame import Envelope
+from verbs.packet_queue import PacketQueue
 from verbs.pair_state import PairState
 from verbs.port import Port
 from verbs.states import QpType
@@ -16,16 +14,12 @@ from wire.opcodes import Opcode
 __all__ = ["CongestionNotices"]
 
 
-class CongestionNotices:
+class CongestionNotices(PacketQueue):
     """Those that a port has to send, before anything else, one at a time for each queue pair that is to be told."""
 
     def __init__(self, port: Port) -> None:
+        super().__init__()
         self._port = port
-        self._waiting: deque[Outgoing] = deque()
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._waiting)
 
     def add(self, pair: PairState, packet: Arrived) -> None:
         """Answers a packet of UC or UD."""
@@ -35,15 +29,7 @@ class CongestionNotices:
         vector = AddressVector(packet.slid, packet.sl, bits, route, pair.attributes.port)
         notice = Envelope(self._port, vector, pair.attributes.p_key_index, dest_qp).packet(Opcode.CNP, 0, becn=True)
         if notice not in self._waiting:
-            self._waiting.append(notice)
+            self.put(notice)
 
     def _route_back(self, sgid: int, dgid: int) -> GlobalRoute:
         return GlobalRoute(sgid, self._port.gids.index(dgid) if dgid in self._port.gids else 0)
-
-    def take(self, blocked: Collection[int]) -> Outgoing | None:
-        """The next one; None if there is none, or none has an SL that there is room for."""
-        for notice in self._waiting:
-            if notice.sl not in blocked:
-                self._waiting.remove(notice)
-                return notice
-        return None

@@ -321,9 +321,14 @@ class Resources:
         """
         groups = self.groups.of(queue_pair)
         InUseError.check(name_of(queue_pair), (f"multicast group {mgid:#034x}" for mgid, _mlid in groups))
+        self._end_sending(queue_pair)
         del self._pairs[queue_pair.number], self._states[queue_pair.number]
         queue_pair.clear()
         self.keys.unbind_all(queue_pair.number)
+
+    def _end_sending(self, queue_pair: QueuePair) -> None:
+        """Of a queue pair that ends: what has been given to it."""
+        raise NotImplementedError
 
     def attach_multicast(self, queue_pair: QueuePair, mgid: int, mlid: int) -> None:
         """See `MulticastGroups.attach`."""

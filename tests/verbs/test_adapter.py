@@ -117,6 +117,27 @@ def test_what_comes_for_a_queue_pair_that_has_ended_is_dropped() -> None:
     assert a.adapter.wake is None
 
 
+def test_datagrams_that_were_posted_leave_though_their_queue_pair_has_ended() -> None:
+    a, b = connected(QpType.UD)
+    for number, sl in enumerate((5, 6, 5)):
+        handle = a.adapter.create_ah(a.pd, AddressVector(2, sl=sl))
+        a.put(8 * number, bytes([number + 1] * 8))
+        a.send(8 * number, 8, wr_id=number, handle=handle, remote_qp=b.qp.number, remote_q_key=0x11)
+    a.adapter.destroy_qp(a.qp)
+    a.put(0, bytes(24))  # its program's own again
+    assert [entry.wr_id for entry in a.sent()] == [0, 1, 2]
+    assert a.adapter.wake == 0
+    sent = [a.adapter.poll(0, blocked={5}), a.adapter.poll(0, blocked={5}), a.adapter.poll(0), a.adapter.poll(0)]
+    assert [outgoing and (outgoing.sl, parse(outgoing.data).payload) for outgoing in sent] == [
+        (6, bytes([2] * 8)),
+        None,
+        (5, bytes([1] * 8)),
+        (5, bytes([3] * 8)),
+    ]
+    assert a.adapter.poll(0) is None
+    assert a.adapter.wake is None
+
+
 def test_a_handle_for_a_port_or_a_gid_that_there_is_not_is_refused() -> None:
     end = make_end(1)
     with pytest.raises(ValueError, match=r"port 2: allowed 1\.\.1"):
