@@ -327,8 +327,7 @@ class Resources:
         self.keys.unbind_all(queue_pair.number)
 
     def _end_sending(self, queue_pair: QueuePair) -> None:
-        """Of a queue pair that ends: what has been given to it."""
-        raise NotImplementedError
+        """What is left to do for a queue pair before it ends; nothing, without somebody who sends."""
 
     def attach_multicast(self, queue_pair: QueuePair, mgid: int, mlid: int) -> None:
         """See `MulticastGroups.attach`."""
