@@ -18,6 +18,7 @@ from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Moment
 from doors.mads.user_mad import Address, Registration
 from sm.partition_groups import broadcast_mgid
+from sm.partitions import FULL_MEMBER
 from wire.codes import P_KEY_DEFAULT, Q_KEY_GSI, QP_GSI, is_unicast_lid
 from wire.layout import Record
 from wire.mad import pack_data
@@ -31,7 +32,7 @@ Answered: TypeAlias = Callable[[int, Record], None]
 
 _TIMEOUT_MS: Final = 3_000
 _RETRIES: Final = 3
-_FULL_MEMBER: Final = 0x8000
+
 _LOW: Final = (1 << 32) - 1
 _NOTHING: Final = MC_MEMBER_RECORD.record()
 _WHO: Final = frozenset({"mgid", "port_gid", "join_state"})
@@ -100,7 +101,7 @@ class PortGroups:
 
         Without it ANSWERED gets EADDRNOTAVAIL, whoever says so: a host whose IPoIB is not up has none.
         """
-        wanted = MC_MEMBER_RECORD.record(mgid=broadcast_mgid(p_key | _FULL_MEMBER))
+        wanted = MC_MEMBER_RECORD.record(mgid=broadcast_mgid(p_key | FULL_MEMBER))
 
         def found(status: int, record: Record) -> None:
             answered(-errno.EADDRNOTAVAIL if status else 0, record)
