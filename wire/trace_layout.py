@@ -190,6 +190,11 @@ class TxData(RecordLayout, kind=Kind.TX_DATA):
     lrh = RecordField("e", label="LRH", meaning=HEX)
     """Bytes 0..3 of the LRH as sent, byte 0 highest."""
 
+    @classmethod
+    def dlid(cls, record: Record) -> int:
+        """LRH.DLID, which is part of that."""
+        return cls.lrh.read(record) & 0xFFFF
+
 
 class TxFcp(RecordLayout, kind=Kind.TX_FCP):
     """A flow control packet was sent."""

@@ -80,7 +80,7 @@ class Measurement(Observer):
             return
         if record.kind == Kind.SEND:
             packet = self._waiting[record.source, slot].popleft()
-            hosts = len(packet.copies) or packet.destination is not None
+            hosts = len(packet.copies) or int(packet.destination is not None)
             if hosts:
                 self._sent[packet.flow, packet.sequence] = record.cycle, hosts
         elif (arrived := self._arrived.pop((record.source, record.cycle), None)) is not None:

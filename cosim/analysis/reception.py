@@ -21,8 +21,6 @@ __all__ = ["Receptions", "Told"]
 _LATENCY: Final = 3
 """From a packet's row 0 at the port, the least to what becomes of it being in the trace (docs/pipeline.md, 3.2)."""
 
-_DLID: Final = 0xFFFF
-
 _NOT_RECEIVED: Final = "not received"
 
 
@@ -81,10 +79,11 @@ class Receptions(Observer):
             case Kind.RX_FCP if record.source in self._ports:
                 self._received(record, True, LinkResult(RxFcp.result.read(record)).name)
             case Kind.TX_DATA:
-                lrh, way = TxData.lrh.read(record), "sent on by {}"
+                way = "sent on by {}"
                 if TxData.marked_bad.read(record):
                     way += ", marked bad"
-                self._goes_on(record, TxData.input.read(record), TxData.pkt_len.read(record), way, lrh & _DLID)
+                index, pkt_len = TxData.input.read(record), TxData.pkt_len.read(record)
+                self._goes_on(record, index, pkt_len, way, TxData.dlid(record))
             case Kind.TX_DISCARD | Kind.SCRAP:
                 layout = TxDiscard if record.kind == Kind.TX_DISCARD else Scrap
                 self._goes_on(record, layout.input.read(record), layout.pkt_len.read(record), "discarded at {}")

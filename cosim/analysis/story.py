@@ -48,11 +48,6 @@ _SLOTS: dict[int, Callable[[Record], int]] = {
 }
 """Reads a packet's slot, for the kinds of records that say it."""
 
-"""Why a port drops a packet."""
-
-_DLID = 0xFFFF
-"""Place in TX_DATA's LRH."""
-
 _HOLD_CYCLES = 8_192
 """Longer than any packet takes: its start is known only at its end, so events are held back for so long."""
 
@@ -281,7 +276,7 @@ class Story(Observer):
     def _sent(self, record: Record, port: Port) -> None:
         vl, words = TxData.slot.read(record), TxData.pkt_len.read(record)
         source = self._input(port, TxData.input.read(record))
-        is_copy = is_multicast_lid(TxData.lrh.read(record) & _DLID) if self._is_switch(port) else None
+        is_copy = is_multicast_lid(TxData.dlid(record)) if self._is_switch(port) else None
         queued = self._leaves_queue(source, port, vl, words, is_copy)
         label = queued.label
         self._on_cable[port].append((record.cycle + self._topology.flight(port), label))

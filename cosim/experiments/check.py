@@ -26,8 +26,6 @@ _INTO_NODE = (Kind.RX_DATA, Kind.SEND)
 _OUT_OF_NODE = (Kind.TX_DATA, Kind.TX_DISCARD, Kind.SCRAP, Kind.DELIVER)
 _STORED = (Verdict.GOOD, Verdict.PHYSICAL, Verdict.REMOTE, Verdict.LENGTH)
 """Some of the latter are not, or are in part."""
-_DLID = 0xFFFF
-"""Place in TX_DATA's LRH."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,7 @@ class _Losses(Observer):
             case Kind.RX_DATA:
                 return is_multicast_lid(RxData.dlid.read(record))
             case Kind.TX_DATA:
-                return is_multicast_lid(TxData.lrh.read(record) & _DLID)
+                return is_multicast_lid(TxData.dlid(record))
         return record.kind == Kind.DELIVER
 
     @property
