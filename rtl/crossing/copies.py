@@ -79,11 +79,11 @@ class CopyQueues(wiring.Component):
         # lasts a cycle longer, and its output is not available in that cycle.
         left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
-        goes = [self._going(m, queues, queue, left[queue]) for queue in numbers]
         slots = [self._slots(m, f"slots_{queue}", queue, queues.keys[queue].copies) for queue in numbers]
         slots_of_next = [
             self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].copies) for queue in numbers
         ]
+        goes = [self._going(m, queues, queue, left[queue], slots_of_next[queue]) for queue in numbers]
         m.d.sync += [now.eq(following) for now, following in zip(going, goes, strict=True)]
         shown = [Mux(queues.visible[queue], left[queue], 0) for queue in numbers]
         for place, masks, of in (
@@ -132,11 +132,10 @@ class CopyQueues(wiring.Component):
             slots.append(slot)
         return slots + [own] * (self.outputs - self.credited)
 
-    def _going(self, m: Module, queues: PacketQueues, queue: int, left: Value) -> Signal:
-        """The mask of the outputs for which the head of this queue could go in the next cycle."""
+    def _going(self, m: Module, queues: PacketQueues, queue: int, left: Value, slots: list[Value]) -> Signal:
+        """The mask of the outputs for which the head of this queue, with these slots, could go in the next cycle."""
         key, arriving = queues.following[queue], queues.arriving[queue]
         goes = Signal(self.outputs, name=f"goes_{queue}")
-        slots = self._slots(m, f"slots_to_compare_{queue}", queue, key.copies)
         able: list[Value] = []
         for output in range(self.credited):
             facts, slot, oversize = self.facts[output], slots[output], key.copies.oversize[output]
