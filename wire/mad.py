@@ -57,6 +57,7 @@ class MgmtClass(IntEnum):
     DEV_MGT = 0x06
     COMM_MGT = 0x07
     SNMP = 0x08
+    CONGESTION_CONTROL = 0x21
     SUBN_DIRECTED_ROUTE = 0x81
 
 

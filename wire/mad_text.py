@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .cm import CM_ATTRIBUTES, CM_MAD
+from .congestion_control import CC_ATTRIBUTES, CC_MAD
 from .layout import Layout, Record
 from .mad import MAD_BYTES, MAD_HEADER, Attribute, Format, MadMethod, MgmtClass, mad_data, status_text
 from .meaning import label
@@ -31,6 +32,7 @@ CLASS_LAYOUTS: Final[Mapping[int, Layout]] = {
     MgmtClass.SUBN_DIRECTED_ROUTE: SMP_DIRECTED_ROUTE,
     MgmtClass.PERF: PERF_MAD,
     MgmtClass.COMM_MGT: CM_MAD,
+    MgmtClass.CONGESTION_CONTROL: CC_MAD,
 }
 """The layout of a class's MADs."""
 
@@ -39,6 +41,7 @@ CLASS_ATTRIBUTES: Final[Mapping[int, Mapping[int, Attribute]]] = {
     MgmtClass.SUBN_DIRECTED_ROUTE: SMA_ATTRIBUTES,
     MgmtClass.PERF: PMA_ATTRIBUTES,
     MgmtClass.COMM_MGT: CM_ATTRIBUTES,
+    MgmtClass.CONGESTION_CONTROL: CC_ATTRIBUTES,
 }
 """A class's attributes by their codes."""
 

@@ -1,20 +1,23 @@
 """The register bus: addresses and fields.
 
-A node has one bus of 32-bit words with a 24-bit word address: `page << 16 | offset`. Page 0 holds
-the node's own registers, pages 1..64 those of its ports, `LFT_PAGE` the linear forwarding table,
-`MFT_PAGE + part` the multicast forwarding table's masks of 16 ports, `SL_TO_VL_PAGE + in_port - 1` the SL-to-VL tables.
+A node has one bus of 32-bit words with a 24-bit word address: `page << 16 | offset`. Page 0 holds the node's own
+registers, pages 1..64 those of its ports, `CONGESTION_PAGE` a switch's congestion control, `LFT_PAGE` the linear
+forwarding table, `MFT_PAGE + part` the multicast forwarding table's masks of 16 ports, `SL_TO_VL_PAGE + in_port - 1`
+the SL-to-VL tables.
 """
 
 from enum import IntEnum, IntFlag
 from typing import Final
 
 from .codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
+from .congestion_control import CC_DATA_BYTES, CcAttribute
 from .forwarding_tables import MULTICAST_FORWARDING_TABLE
 from .pma import PMA_COUNTERS
 from .port_tables import P_KEY_TABLE
 
 __all__ = [
     "ADDRESS_BITS",
+    "CONGESTION_PAGE",
     "COUNTER_WIDTHS",
     "DATA_BITS",
     "DETAIL_BITS",
@@ -34,6 +37,7 @@ __all__ = [
     "NodeRegister",
     "PartitionCheck",
     "PortRegister",
+    "congestion_address",
     "lft_address",
     "mft_address",
     "node_address",
@@ -46,6 +50,7 @@ __all__ = [
 
 ADDRESS_BITS = 24
 DATA_BITS = 32
+CONGESTION_PAGE = 0x50
 LFT_PAGE = 0x80
 MFT_PAGE = 0x88
 """Of the first part; they are not read."""
@@ -92,6 +97,7 @@ class PortRegister(IntEnum):
     HOQ_LIFE = 0x0E  # switch; exponent of the head of queue limit, 5 bits; 31 at reset, above 19 no limit
     VL_STALL_COUNT = 0x0F  # switch; 3 bits, 0 at reset: never stalls
     PARTITION = 0x10  # switch; of `PartitionCheck`, 0 at reset
+    CONGESTION = 0x11  # switch; an element of SwitchPortCongestionSetting, 0 at reset
 
 
 class PartitionCheck(IntFlag):
@@ -208,6 +214,13 @@ def p_key_address(port: int, entry: int) -> int:
 def place_of_address(address: int) -> tuple[int, int]:
     """Page and offset of a bus address; the page of a port's register is the port."""
     return address >> 16, address & 0xFFFF
+
+
+def congestion_address(attribute: CcAttribute, word: int) -> int:
+    """Bus address of a word of a congestion control attribute of a switch: bytes 32 + 4 word of its MAD."""
+    if not 0 <= word < CC_DATA_BYTES // 4:
+        raise ValueError(f"word {word}: expected 0..{CC_DATA_BYTES // 4 - 1}")
+    return CONGESTION_PAGE << 16 | attribute << 6 | word
 
 
 def lft_address(lid: int) -> int:

@@ -178,7 +178,9 @@ class TxData(RecordLayout, kind=Kind.TX_DATA):
     """A packet was sent."""
 
     slot = RecordField("a", 0, 8)
-    marked_bad = RecordField("a", 8, 8)
+    marked_bad = RecordField("a", 8, 4)
+    fecn = RecordField("a", 12, 4, label="FECN")
+    """It was marked here for congestion (docs/pipeline.md, section 7.3)."""
     input = RecordField("a", 16, 16)
     pkt_len = RecordField("b", 0, 16, label="PktLen")
     end_row = RecordField("b", 16, 16)

@@ -1,4 +1,4 @@
-"""A node's identity and state, on wires to its agent (docs/management.md, section 7)."""
+"""A node's identity and state, on wires to its agent (docs/management.md, section 8)."""
 
 from typing import Final
 

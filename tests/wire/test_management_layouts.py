@@ -7,6 +7,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wire.cm import CM_ATTRIBUTES, CM_MAD, CmMessage
+from wire.congestion_control import (
+    CA_CONGESTION_ENTRY,
+    CA_CONGESTION_LOG,
+    CA_CONGESTION_LOG_EVENT,
+    CA_CONGESTION_SETTING,
+    CC_CLASS_PORT_INFO,
+    CC_MAD,
+    CCT_BLOCK,
+    CCT_ENTRY,
+    CONGESTION_CONTROL_TABLE,
+    CONGESTION_INFO,
+    CONGESTION_KEY_INFO,
+    CONGESTION_LOG,
+    CONGESTION_LOG_EVENT,
+    CONGESTION_TIME_STAMP,
+    SWITCH_CONGESTION_SETTING,
+    SWITCH_PORT_CONGESTION_BLOCK,
+    SWITCH_PORT_CONGESTION_ELEMENT,
+    SWITCH_PORT_CONGESTION_SETTING,
+)
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER, RANDOM_ENTRY
 from wire.ip_cm import IP_CM_HEADER
 from wire.layout import Layout
@@ -109,6 +129,24 @@ RESERVED = {
     INFORM_INFO: (36, [(20, 0, 16), (31, 0, 3), (32, 0, 8)]),
     INFORM_INFO_RECORD: (60, [(18, 0, 48), (44, 0, 16), (55, 0, 3), (56, 0, 8)]),
     REPORTED_NOTICE: (80, []),
+    CC_MAD: (256, [(18, 0, 16)]),
+    CC_CLASS_PORT_INFO: (104, [(0, 0, 256), (64, 0, 8)]),
+    CONGESTION_INFO: (35, [(0, 0, 256)]),
+    CONGESTION_KEY_INFO: (46, [(0, 0, 256), (40, 1, 15)]),
+    CONGESTION_LOG: (220, []),
+    CONGESTION_LOG_EVENT: (12, [(4, 4, 28)]),
+    CA_CONGESTION_LOG: (220, [(6, 0, 16)]),
+    CA_CONGESTION_LOG_EVENT: (16, [(7, 0, 8)]),
+    SWITCH_CONGESTION_SETTING: (108, [(0, 0, 256), (100, 4, 4), (102, 4, 12)]),
+    SWITCH_PORT_CONGESTION_SETTING: (160, [(0, 0, 256)]),
+    SWITCH_PORT_CONGESTION_ELEMENT: (4, [(0, 2, 2)]),
+    SWITCH_PORT_CONGESTION_BLOCK: (4, []),
+    CA_CONGESTION_SETTING: (164, [(0, 0, 256)]),
+    CA_CONGESTION_ENTRY: (8, [(5, 0, 24)]),
+    CONGESTION_CONTROL_TABLE: (164, [(0, 0, 256), (34, 0, 16)]),
+    CCT_ENTRY: (2, []),
+    CCT_BLOCK: (4, []),
+    CONGESTION_TIME_STAMP: (36, [(0, 0, 256)]),
     **{
         CM_ATTRIBUTES[message].format: (232, reserved)
         for message, reserved in (
@@ -216,7 +254,7 @@ def test_every_layout_and_table_of_a_class_is_checked_here():
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.name)
 def test_an_attribute_fits_its_mad(attribute):
-    room = {1: 64, 4: 192, 7: 232}
+    room = {1: 64, 4: 192, 7: 232, 0x21: 224}
     mgmt_class = next(code for code, attributes in CLASS_ATTRIBUTES.items() if attribute in attributes.values())
     assert attribute.format.size_bytes <= room[mgmt_class]
     assert attribute.modifier.size_bytes == 4
