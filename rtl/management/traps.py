@@ -76,9 +76,8 @@ class Traps(Stage):
 
         waits = Signal()
         left = Signal(_TIMER_BITS)
-        m.d.sync += left.eq(left - 1)
-        with m.If(left == 1):
-            m.d.sync += waits.eq(0)
+        with m.If(waits):
+            m.d.sync += [left.eq(left - 1), waits.eq(left != 1)]
         with m.If(self.steps.first & self.task.trap):
             length = Signal(_TIMER_BITS)
             m.d.comb += length.eq((1 << _UNIT_BITS) << settings.subnet_timeout)
