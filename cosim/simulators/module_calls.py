@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cosim.simulators.netlist import Port, escaped
 
@@ -16,6 +17,7 @@ __all__ = ["CLOCK", "EDGE", "Interface", "caller", "glue", "shell"]
 
 CLOCK = "clk"
 EDGE = f"@(posedge {CLOCK})"
+_CALLED_MODULE = Path(__file__).with_name("called_module.h")
 
 
 @dataclass(frozen=True)
@@ -100,45 +102,45 @@ def caller(module: str, precompiled: str, interface: Interface) -> str:
 def glue(precompiled: str, interface: Interface) -> str:
     """C++ of the functions that the caller calls, around the class that Verilator makes of its shell."""
     model = f"V{precompiled}"
-    clock = f"  model.{_plain_name(CLOCK)} ^= 1;"
+    clock = _plain_name(CLOCK)
+    clocks = f"model.rootp->{clock}, model.rootp->__Vtrigprevexpr___TOP__{clock}__0"
     lines = [
         f'#include "{model}.h"',
-        "#include <cstdint>",
-        "#include <cstring>",
+        f'#include "{model}___024root.h"',
+        _CALLED_MODULE.read_text(),
+        f"using Called = CalledModule<{model}, {model}___024root>;",
         'extern "C" {',
-        f"void* {precompiled}_new() {{ return new {model}{{Verilated::threadContextp()}}; }}",
-        *_function(model, f"{precompiled}_start", [], [], "", interface.registered),
-        *_function(model, f"{precompiled}_step", [], interface.inputs, clock, interface.registered),
-        *_function(model, f"{precompiled}_settle", ["std::uint32_t"], interface.read_at_once, "", interface.at_once),
+        f"void* {precompiled}_new() {{ return new Called; }}",
+        *_function(f"{precompiled}_start", [], [], "settle()", interface.registered),
+        *_function(f"{precompiled}_step", [], interface.inputs, f"step({clocks})", interface.registered),
+        *_function(f"{precompiled}_settle", ["std::uint32_t"], interface.read_at_once, "settle()", interface.at_once),
         "}\n",
     ]
     return "\n".join(lines)
 
 
 def _function(
-    model: str, name: str, ignored: Sequence[str], inputs: Sequence[Port], then: str, outputs: Sequence[Port]
+    name: str, ignored: Sequence[str], inputs: Sequence[Port], then: str, outputs: Sequence[Port]
 ) -> Iterator[str]:
     """A function that takes inputs, evaluates the module and gives outputs."""
     arguments = ["void* self", *ignored]
     arguments += [f"{_c_type(port)} {'const* ' if _is_array(port) else ''}{_plain(port)}" for port in inputs]
     arguments += [f"{_c_type(port)}* {_plain(port)}" for port in outputs]
     yield f"void {name}({', '.join(arguments)}) {{"
-    yield f"  {model}& model = *static_cast<{model}*>(self);"
-    yield from (_moved(f"model.{_plain(port)}", _plain(port), port) for port in inputs)
-    yield then
-    yield "  model.eval();"
-    yield from (
-        _moved(f"{'' if _is_array(port) else '*'}{_plain(port)}", f"model.{_plain(port)}", port) for port in outputs
-    )
+    yield "  Called& called = *static_cast<Called*>(self);"
+    yield "  auto& model = called.model;"
+    yield from (f"  called.take(model.{_plain(port)}, {_plain(port)});" for port in inputs)
+    yield f"  called.{then};"
+    yield from (_given(_plain(port), port) for port in outputs)
     yield "}"
 
 
-def _moved(target: str, source: str, port: Port) -> str:
-    """A statement that moves a value between an argument and the model, which holds an array as an object."""
+def _given(name: str, port: Port) -> str:
+    """A statement that gives an output to the argument of its name; the model holds an array as an object."""
     if not _is_array(port):
-        return f"  {target} = {source};"
+        return f"  *{name} = model.{name};"
     words = -(-port.width // 32)
-    return f"  std::memcpy(&{target}[0], &{source}[0], {words} * sizeof(std::uint32_t));"
+    return f"  std::memcpy(&{name}[0], &model.{name}[0], {words} * sizeof(std::uint32_t));"
 
 
 def _import(function: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:

@@ -1,4 +1,5 @@
-"""Modules of which a design has several instances, compiled once each instead of once for every instance.
+"""Modules of which a design has several instances, compiled once each instead of once for every instance, and modules
+that rest most of the time.
 
 Verilator makes one C++ program of a design, in which each of 36 identical ports has code of its own: it takes long to
 compile, and does not fit a processor's caches when it runs. Here such a module is verilated by itself. In the design
@@ -8,6 +9,8 @@ a module of the same name and ports stands in its place, which calls it:
   only;
 - when a step was made, or an input changed that outputs depend on in the same cycle, `settle`, with these inputs; it
   gives these outputs.
+
+A call that could change nothing does not evaluate the module (`called_module.h`).
 
 Which outputs depend on which inputs is read from the netlist, and as that has no loops, such a module settles once a
 cycle; one whose calls would make a loop is left in the design. Inside it a cycle is one change of the clock instead of
@@ -30,6 +33,10 @@ __all__ = ["WORTH_CHARACTERS", "PrecompiledModule", "split"]
 _EITHER_EDGE = f"@(edge {CLOCK})"
 WORTH_CHARACTERS = 60_000
 """Verilog of a module and all below it from which on compiling it apart is worth its calls."""
+
+
+RESTING = frozenset(("agent",))
+"""Names of instances that do nothing most of the time: called, they are not evaluated then. One of them is enough."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ def _without_precompiled(netlist: Netlist, top: str, precompiled: dict[str, Prec
 
 
 def _chosen(netlist: Netlist, top: str) -> frozenset[str]:
-    """Modules with several instances below TOP, and not below one another, that are worth it.
+    """Modules with several instances below TOP, or that rest, and not below one another, that are worth it.
 
     As one call gives all of a module's outputs, there may be a loop where there is none in the design.
     """
@@ -92,8 +99,11 @@ def _chosen(netlist: Netlist, top: str) -> frozenset[str]:
 def _worth(netlist: Netlist, top: str, without: Collection[str]) -> frozenset[str]:
     chosen: set[str] = set()
     counts = Counter({top: 1})
-    for name in reversed(netlist.tree(top)):
-        is_worth = counts[name] > 1 and _weight(netlist, name) >= WORTH_CHARACTERS and name not in without
+    tree = netlist.tree(top)
+    resting = {one.module for name in tree for one in netlist.modules[name].instances if one.name in RESTING}
+    for name in reversed(tree):
+        is_called_for = counts[name] > 1 or name in resting
+        is_worth = is_called_for and _weight(netlist, name) >= WORTH_CHARACTERS and name not in without
         if is_worth and _is_synchronous(netlist, name):
             chosen.add(name)
             continue
@@ -125,7 +135,9 @@ def _precompiled(netlist: Netlist, name: str, precompiled: dict[str, Precompiled
     text = module_name.sub(lambda found: f"{found['before']}{numbers[found['name']]}{found['after']}", text)
     text = text.replace(EDGE, _EITHER_EDGE)
     interface = _interface(netlist, name)
-    unique = f"module_{hashlib.sha256(f'{interface} {text}'.encode()).hexdigest()[:16]}"
+    # Programs that call it are other ones if it answers in another way.
+    definition = f"{interface} {text} {glue('module', interface)}"
+    unique = f"module_{hashlib.sha256(definition.encode()).hexdigest()[:16]}"
     return PrecompiledModule(
         unique, f"{text}\n{shell(unique, numbers[name], interface.ports)}", glue(unique, interface)
     )

@@ -125,11 +125,11 @@ def test_a_module_whose_calls_would_make_a_loop_is_left_in_the_design(joined):
 
 
 @pytest.mark.slow
-def test_adapters_and_both_halves_of_a_switchs_ports_are_precompiled(monkeypatch):
+def test_adapters_both_halves_of_a_switchs_ports_and_agents_are_precompiled(monkeypatch):
     monkeypatch.undo()
     text = fabric_design(load_scenario("jam").fabric).verilog
     rest, found = split(text)
-    assert len(found) == 3
+    assert len(found) == 5
     assert len(rest) < len(text) / 2
 
 
