@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.connect import connect_crossing
+from rtl.crossing.connect import connect_congestion, connect_crossing
 from rtl.crossing.time_limits import LifeTime
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
@@ -14,6 +14,7 @@ from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent, agent_p
 from rtl.management.attribute_memory import AttributeMap
 from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
+from rtl.registers.marking import switch_marking_layout
 from rtl.registers.node_registers import NodeRegisters
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of, how_many
@@ -139,6 +140,8 @@ class Switch(wiring.Component):
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]
         crossbar = connect_crossing(m, crossing, ports, [agent_port.sink], life=life_time.limit)
         m.d.comb += [side.clock.eq(life_time.clock) for side in inputs]
+        marking = Signal(switch_marking_layout(len(ports)))
+        connect_congestion(m, parameters, crossing, ports, marking)
 
         m.submodules.bus = bus = NodeBus()
         connect(m, flipped(self.bus), bus.bus)
