@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -17,14 +17,14 @@ from rtl.widths import MARKING_RATE_BITS, NEED_BITS, ROW_BITS, THRESHOLD_BITS
 from wire.codes import LID_MULTICAST_MIN, LNH
 from wire.parameters import SwitchParameters
 
-__all__ = ["Congestion", "marking_limits"]
+__all__ = ["Congestion"]
 
 _THRESHOLDS: Final = 1 << THRESHOLD_BITS
 _BYTE_BITS: Final = 8
 
 
-def marking_limits(blocks: int, most: int) -> list[int]:
-    """By threshold, what has to be exceeded by the blocks that wait, of a VL's buffer of so many; 0: by none, up to MOST."""
+def _marking_limits(blocks: int, most: int) -> list[int]:
+    """By threshold, what the blocks that wait have to exceed, a VL's buffer having so many; 0: none up to MOST do."""
     return [most, *(blocks * (_THRESHOLDS - threshold) // _THRESHOLDS for threshold in range(1, _THRESHOLDS))]
 
 
@@ -95,7 +95,7 @@ class Congestion(wiring.Component):
     def _is_crowded(self, m: Module, leaves: Value, need: Value, threshold: Value) -> Value:
         """Counts the blocks that wait. Those of the packet that leaves are still among them."""
         waiting = [Signal(range(self._most + 1), name=f"waiting_{vl}") for vl in range(self.vls)]
-        limits = marking_limits(self.parameters.buffer_blocks, self._most)
+        limits = _marking_limits(self.parameters.buffer_blocks, self._most)
         limit = Signal(range(self._most + 1), init=limits[0])
         m.d.sync += limit.eq(Array(limits)[threshold])
         with m.If(self.arrived.some | leaves):
