@@ -96,7 +96,7 @@ class Agent(wiring.Component):
         connect(m, flipped(self.taking), work.taking)
         connect(m, flipped(self.words), receive.words)
         connect(m, flipped(self.node_state), traps.node_state, answer_word.node_state)
-        known = receive.head.is_smp | receive.head.is_pma_request
+        known = receive.head.is_smp | receive.head.is_gmp_request
         came_by = 1 << receive.head.arrival >> 1 if self._is_switch else ~receive.head.from_host
         m.d.sync += self.icrc_errors.eq(Mux(work.not_right & known, came_by, 0))
         m.d.comb += [

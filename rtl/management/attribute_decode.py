@@ -72,9 +72,9 @@ class AttributeDecode(wiring.Component):
         of_sma = [kind for kind in ANSWERED if self._is_switch or kind not in _OF_SWITCHES]
         chosen, attribute_id = attribute.chosen, task.head.attribute_id
         for kind in of_sma:
-            m.d.sync += chosen[kind.name].eq(~task.trap & ~task.pma & (attribute_id == kind))
+            m.d.sync += chosen[kind.name].eq(~task.trap & ~task.gmp & (attribute_id == kind))
         for of_pma in PmaAttribute:
-            m.d.sync += chosen[of_pma.name].eq(~task.trap & task.pma & (attribute_id == of_pma))
+            m.d.sync += chosen[of_pma.name].eq(~task.trap & task.gmp & (attribute_id == of_pma))
         m.d.sync += [
             chosen[SmaAttribute.NOTICE.name].eq(task.trap),
             attribute.target.at_port_0.eq(attribute.target.port == 0),
@@ -92,7 +92,7 @@ class AttributeDecode(wiring.Component):
         offset = Signal.like(self.base)
         offsets = self._offsets(m)
         used = {kind: Value.cast(chosen[kind.name]) for kind in self._attributes.base}
-        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= task.pma
+        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= task.gmp
         m.d.sync += [
             begin.eq(any_of(Mux(used[kind], base, 0) for kind, base in self._attributes.base.items())),
             offset.eq(any_of(Mux(condition, value, 0) for condition, value in offsets)),
@@ -180,7 +180,7 @@ class AttributeDecode(wiring.Component):
         of_pma = Mux(asked == ALL_PORTS, self.lap, asked)
         of_mft, of_lft = named(MFT_MODIFIER, "block"), named(BLOCK_MODIFIER, "block")
         m.d.sync += [
-            target.port.eq(Mux(self.task.pma, of_pma, of_sma)),
+            target.port.eq(Mux(self.task.gmp, of_pma, of_sma)),
             target.in_port.eq(named(SL_TO_VL_MODIFIER, "input_port")),
             target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
         ]
@@ -208,7 +208,7 @@ class AttributeDecode(wiring.Component):
             # The tables of input 0 are the first.
             offsets = [
                 (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name], Cat(Const(0, 1), pair)),
-                (self.task.pma, Cat(Const(0, 1), self.output_port)),
+                (self.task.gmp, Cat(Const(0, 1), self.output_port)),
                 (chosen[SmaAttribute.LED_INFO.name], target.port),
             ]
         shift = (BLOCK_WORDS - 1).bit_length()

@@ -79,7 +79,7 @@ class AttributeWords(Stage):
         self._note_violation(m, write)
         with m.If(steps.first):
             m.d.sync += [refused.eq(0), self.client_reregister.eq(0)]
-        setting = self.attribute.setting & ~self.task.pma
+        setting = self.attribute.setting & ~self.task.gmp
         with m.If(steps.at_in_slot(_MERGED) & steps.within(SET_SLOT) & setting):
             m.d.sync += [
                 took.eq(1),

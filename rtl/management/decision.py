@@ -67,7 +67,7 @@ class Decision(wiring.Component):
         m.d.comb += [
             task.head.eq(head),
             task.trap.eq(self.trap),
-            task.pma.eq(head.is_pma_request & ~self.trap),
+            task.gmp.eq(head.is_gmp_request & ~self.trap),
             task.record.eq(smi.record & ~self.trap),
             smi.head.eq(head),
             smi.from_host.eq(task.from_host),
@@ -84,7 +84,7 @@ class Decision(wiring.Component):
         of_notice = head.attribute_id == SmaAttribute.NOTICE
         to_agent = smi.way.goes == Goes.AGENT
         works = Signal()
-        m.d.comb += works.eq(~self.trap & ~task.pma & to_agent & (is_get | task.is_set | represses) & of_sma)
+        m.d.comb += works.eq(~self.trap & ~task.gmp & to_agent & (is_get | task.is_set | represses) & of_sma)
 
         # The M_Key.
         connect(m, key_check.key, flipped(self.key))
@@ -99,7 +99,7 @@ class Decision(wiring.Component):
         ]
 
         # Where it goes, or its answer, or the trap.
-        answers = task.pma | (works & key_check.answered & ~represses)
+        answers = task.gmp | (works & key_check.answered & ~represses)
         way = task.way
         with m.If(self.steps.first):
             m.d.sync += [task.answers.eq(answers), task.violated.eq(self.violation), way.eq(smi.way)]

@@ -140,10 +140,10 @@ class Departure(Stage):
         entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
         there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number)
         with m.If(steps.first):
-            m.d.sync += self.slot.eq(Mux(task.pma, head.slot, self._parameters.vls))
-        with m.Elif(there & task.pma & ~task.from_host):
+            m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
+        with m.Elif(there & task.gmp & ~task.from_host):
             m.d.sync += self.slot.eq(entries[place_in_word])
-        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.pma | (self.slot < self._parameters.vls)))
+        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | (self.slot < self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
         m.d.comb += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]
@@ -159,11 +159,11 @@ class Departure(Stage):
                 write.index.eq(_RETURN_PATH + head.hop_pointer[_PLACE_BITS:_ENTRY_BITS]),
                 write.word.eq(Cat(*[Cat(head.arrival, Const(0, 8 - PORT_BITS))] * WORD_BYTES)),
             ]
-        with m.If(steps.at(_DEST_QP_STEP) & self.task.pma):
+        with m.If(steps.at(_DEST_QP_STEP) & self.task.gmp):
             self._write(m, dest_qp, bytes_of(dest_qp), head.src_qp << dest_qp.lsb)
-        with m.If(steps.at(_SRC_QP_STEP) & self.task.pma):
+        with m.If(steps.at(_SRC_QP_STEP) & self.task.gmp):
             self._write(m, src_qp, bytes_of(src_qp), src_qp.put(QP_GSI))
-        with m.If(steps.at(_HOP_LIMIT_STEP) & self.task.pma):
+        with m.If(steps.at(_HOP_LIMIT_STEP) & self.task.gmp):
             self._write(m, hop_limit, bytes_of(hop_limit), hop_limit.mask)
 
     def _write_in_last_slot(self, m: Module, new_lids: Value, new_slid: Value, hop: Value) -> None:

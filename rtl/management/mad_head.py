@@ -74,7 +74,7 @@ MadHead = data.StructLayout(
         "from_host": 1,
         "slot": SLOT_BITS,
         "is_smp": 1,
-        "is_pma_request": 1,
+        "is_gmp_request": 1,
     }
 )
 """Fields of a packet's headers, and what else must be known of it. What a packet does not have is any value.
@@ -82,7 +82,7 @@ MadHead = data.StructLayout(
 `has_grh`: the LNH says so; `directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower
 half of the TransactionID; `names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's;
 `arrival`, `slot`: the port that it came in by, and its slot; `from_host`: it came from an adapter's host, and `arrival`
-is the port before that; `is_smp`, `is_pma_request`: it is one."""
+is the port before that; `is_smp`, `is_gmp_request`: it is one."""
 
 
 def mad_place(name: str) -> Place:
@@ -141,7 +141,7 @@ class MadReceive(wiring.Component):
         grh_bytes = {WORD_BYTES * GRH_WORD + byte: allowed for byte, allowed in GRH_BYTES.items()}
         for allowed, name, slot in (
             (SMP_BYTES, "is_smp", on_vl15),
-            ({**PMA_REQUEST_BYTES, **grh_bytes}, "is_pma_request", ~on_vl15),
+            ({**PMA_REQUEST_BYTES, **grh_bytes}, "is_gmp_request", ~on_vl15),
         ):
             differs = Signal(name=f"{name}_differs")
             as_one = Signal(name=f"as_{name}")  # all words so far are as one's

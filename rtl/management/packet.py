@@ -49,7 +49,7 @@ class Packet(Stage):
         """One block RAM, and a register before it. It never has to read what it is just writing."""
         m = Module()
         index = Signal(range(KEPT_WORDS))
-        has_grh = self.task.pma & self.task.head.has_grh
+        has_grh = self.task.gmp & self.task.head.has_grh
         m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[])
         writer = memory.write_port(granularity=8)
         reader = memory.read_port()
@@ -154,10 +154,10 @@ class Offer(Stage):
         steps, stream, came = self.steps, self.stream, self.came
         taken = stream.ready
         next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
-        has_grh = self.task.pma & self.task.head.has_grh
+        has_grh = self.task.gmp & self.task.head.has_grh
         # Behind a PMA's attribute nothing stays.
         behind = (count >= DATA_WORD + BLOCK_WORDS - 1) & (count < GRH_WORD)
-        beyond = self.task.pma & self.attribute.answering & behind
+        beyond = self.task.gmp & self.attribute.answering & behind
         with m.If(taken | (steps.at_in_slot(_AHEAD + 1) & steps.last_slot)):
             m.d.sync += next_word.eq(Mux(beyond, 0, self.packet_word))
         with m.If(taken):

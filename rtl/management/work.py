@@ -108,7 +108,7 @@ class Work(wiring.Component):
             with m.If((steps.number == PASS_STEPS - 1) & ~sets):
                 m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
-                m.d.sync += [working.eq(0), stays.eq(~self.task.pma)]
+                m.d.sync += [working.eq(0), stays.eq(~self.task.gmp)]
                 m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]
         with m.If(self.offering & ~stays):
             m.d.sync += [stays.eq(1), self.offering.eq(self.accepted), free.eq(~self.accepted)]
@@ -119,7 +119,7 @@ class Work(wiring.Component):
     def _count_laps(self, m: Module) -> None:
         """A PMA's long slots have as many as there are ports, if it is asked about all."""
         steps, all_ports = self.steps, Signal()
-        m.d.sync += all_ports.eq(self.task.pma & (self.task.head.port_select == ALL_PORTS))
+        m.d.sync += all_ports.eq(self.task.gmp & (self.task.head.port_select == ALL_PORTS))
         again = all_ports & (steps.lap != self._ports) & (steps.within(SET_SLOT) | steps.within(ANSWER_SLOT))
         with m.If(steps.at_in_slot(0)):
             m.d.sync += steps.again.eq(0)
