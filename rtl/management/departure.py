@@ -13,7 +13,7 @@ from rtl.management.mad_packet import BTH_START, DETH_START, GRH_WORD, MAD_START
 from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
-from rtl.management.task import ANSWER_SLOT, Stage
+from rtl.management.task import ANSWER_SLOT, SLOT_STEPS, Stage
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LID_PERMISSIVE, QP_GSI
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
@@ -59,7 +59,7 @@ class Departure(Stage):
         write: to the packet.
         port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
-        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable.
+        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable; of a CC answer before them.
         slot: VL15's for an SMP or a trap; for a PMA's answer that leaves by a link the VL of its SL.
         leaves: there is an output for it, and the slot; in the last step.
     """
@@ -138,7 +138,8 @@ class Departure(Stage):
         steps, task, head, word = self.steps, self.task, self.task.head, self.word
         place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
         entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
-        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number)
+        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number) & ~task.congestion
+        there |= steps.at(SLOT_STEPS * ANSWER_SLOT - 1) & task.congestion
         with m.If(steps.first):
             m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
         with m.Elif(there & task.gmp & ~task.from_host):

@@ -134,9 +134,9 @@ Task: Final = wiring.Signature(
 """What there is to do.
 
 `head`: of the packet that came; `trap`: it is no packet but a trap; `gmp`: it is a general management packet, a PMA's
-or, if `congestion`, a CC request, else an SMP; `from_host`: that of an adapter; `record`: the port that it came in by is
-written into it. From step 1 on `answers`: it is answered; `violated`: it violated the M_Key; `way`: where it, its answer
-or the trap goes."""
+or, if `congestion`, a CC request, else an SMP; `from_host`: that of an adapter; `record`: the port that it came in by
+is written into it. From step 1 on `answers`: it is answered; `violated`: it violated the M_Key; `way`: where it, its
+answer or the trap goes."""
 
 
 class Stage(wiring.Component):

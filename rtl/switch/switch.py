@@ -224,11 +224,14 @@ class Switch(wiring.Component):
                 routing.sl_to_vl.vl.eq(access.wdata),
             ]
         congestion = [m.submodules.congestion_registers, m.submodules.congestion_log]
-        m.d.comb += [part.access.eq(of_page(access, CONGESTION_PAGE)) for part in congestion]
+        of_congestion = of_page(access, CONGESTION_PAGE)
+        m.d.comb += [part.access.eq(of_congestion) for part in congestion]
+        m.d.comb += agent_port.congestion.eq(of_congestion)
         m.d.comb += bus.answer.eq(
             any_of(
                 [
                     registers.rdata,
+                    agent_port.congestion_rdata,
                     *(part.rdata for part in congestion),
                     forwarding.entry & reading_forwarding[1].replicate(_LFT_ENTRY_BITS),
                     *(port.reg_rdata for port in ports),
