@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wire.congestion_control import SWITCH_PORT_CONGESTION_ELEMENT
 from wire.flow_control import FLOW_CONTROL
 from wire.headers import LRH
 from wire.packet import BLOCK_BYTES
@@ -17,13 +18,16 @@ __all__ = [
     "INDEX_BITS",
     "LENGTH_BITS",
     "LIFE_BITS",
+    "MARKING_RATE_BITS",
     "NEED_BITS",
+    "PACKET_SIZE_BITS",
     "PORT_BITS",
     "REASON_BITS",
     "ROW_BITS",
     "SLOT_BITS",
     "SL_BITS",
     "STALL_COUNT_BITS",
+    "THRESHOLD_BITS",
     "VL_BITS",
     "VL_LIMIT_BITS",
     "VL_WEIGHT_BITS",
@@ -56,6 +60,13 @@ LIFE_BITS: Final = PORT_INFO["hoq_life"].width
 """The exponent of a time limit."""
 
 STALL_COUNT_BITS: Final = PORT_INFO["vl_stall_count"].width
+
+THRESHOLD_BITS: Final = SWITCH_PORT_CONGESTION_ELEMENT["threshold"].width
+
+PACKET_SIZE_BITS: Final = SWITCH_PORT_CONGESTION_ELEMENT["packet_size"].width
+"""Blocks of the smallest packet that is marked for congestion."""
+
+MARKING_RATE_BITS: Final = SWITCH_PORT_CONGESTION_ELEMENT["marking_rate"].width
 
 CREDIT_BITS: Final = FLOW_CONTROL["fccl"].width
 """All counts of blocks on the wires are modulo 4096."""

@@ -7,7 +7,9 @@ from amaranth.hdl import Cat, Module, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
+from rtl.crossing.arrivals import Arrivals
 from rtl.crossing.causes import CAUSE_BITS
+from rtl.crossing.congestion import Congestion
 from rtl.crossing.crossbar import Crossbar, Scrapped
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.crossing.matcher import Matcher
@@ -15,8 +17,9 @@ from rtl.crossing.output import Output
 from rtl.link.port import LinkPort
 from rtl.link.transmit import SendRow
 from rtl.rotation import any_of
+from wire.parameters import SwitchParameters
 
-__all__ = ["SinkSignature", "connect_crossing"]
+__all__ = ["SinkSignature", "connect_congestion", "connect_crossing"]
 
 
 SinkSignature = wiring.Signature({"available": Out(1), "taken": In(1), "send": In(SendRow), "scrapped": In(Scrapped)})
@@ -118,3 +121,38 @@ def connect_crossing(
             sink.scrapped.eq(crossbar.scrapped[o]),
         ]
     return crossbar
+
+
+def connect_congestion(
+    m: Module, parameters: SwitchParameters, inputs: Sequence[Any], ports: Sequence[LinkPort], marking: data.View
+) -> None:
+    """What marks packets for congestion, in a switch whose crossing is connected (see `connect_crossing`).
+
+    Args:
+        m: gets a `Congestion` for each port.
+        parameters: the switch's.
+        inputs, ports: of its crossing.
+        marking: what has been set for all ports, see `switch_marking_layout`.
+    """
+    parts: Any = m.submodules
+    vls = parameters.vls
+    m.submodules.arrivals = arrivals = Arrivals(len(inputs), len(ports) + 1, len(ports), vls)
+    m.d.comb += [arrivals.joining[number].eq(side.joining) for number, side in enumerate(inputs)]
+    starving = Signal(data.ArrayLayout(len(ports), vls))
+    m.d.comb += [starving[vl].eq(any_of(side.heads.starving[vl] for side in inputs)) for vl in range(vls)]
+    for o, port in enumerate(ports):
+        m.submodules[f"congestion_{o}"] = congestion = Congestion(parameters, len(inputs))
+        m.d.comb += [
+            congestion.arrived.eq(arrivals.arrived[o]),
+            congestion.available.eq(parts[f"output_{o}"].available),
+            congestion.starving.eq(Cat(starving[vl][o] for vl in range(vls))),
+            congestion.granted.eq(parts.matcher.granted[o]),
+            congestion.slot.eq(parts.matcher.slots_granted[o]),
+            congestion.own.eq(port.congestion.own),
+            congestion.common.eq(marking.settings),
+            congestion.victim.eq(marking.victims[o]),
+            congestion.send.eq(parts.crossbar.sends[o]),
+            congestion.scrapped.eq(parts.crossbar.scrapped[o].valid),
+            congestion.charged.eq(port.congestion.charged),
+            port.congestion.marks.eq(congestion.marks),
+        ]

@@ -28,7 +28,7 @@ class CopyQueues(wiring.Component):
         facts: see `HeadsSignature`.
         visible: for each slot, the mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go, see `HeadsSignature`.
-        following: what `requests` will be in the next cycle.
+        following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
         to: one-hot, the output for which one of these heads is granted in this cycle (g); none if 0.
         slots: of each output, the slot granted if it is that output, one-hot.
         granted: that head, in the cycle after (g+1).
@@ -54,6 +54,7 @@ class CopyQueues(wiring.Component):
                 "visible": Out(heads),
                 "requests": Out(heads),
                 "following": Out(heads),
+                "starving": Out(data.ArrayLayout(credited, vls)),
                 "to": In(outputs),
                 "slots": In(data.ArrayLayout(vls + 1, outputs)),
                 "granted": Out(granted_layout(block_bits, vls)),
@@ -83,17 +84,20 @@ class CopyQueues(wiring.Component):
         slots_of_next = [
             self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].copies) for queue in numbers
         ]
-        goes = [self._going(m, queues, queue, left[queue], slots_of_next[queue]) for queue in numbers]
+        goes, lacks = zip(
+            *(self._going(m, queues, queue, left[queue], slots_of_next[queue]) for queue in numbers), strict=True
+        )
         m.d.sync += [now.eq(following) for now, following in zip(going, goes, strict=True)]
         shown = [Mux(queues.visible[queue], left[queue], 0) for queue in numbers]
         for place, masks, of in (
             (self.visible, shown, slots),
             (self.requests, going, slots),
             (self.following, goes, slots_of_next),
+            (self.starving, lacks, slots_of_next),
         ):
-            for slot in range(self.vls + 1):
+            for slot, mask_of_slot in enumerate(place):
                 by_queue = [mask & Cat(of[queue][o][slot] for o in outputs) for queue, mask in enumerate(masks)]
-                m.d.comb += place[slot].eq(any_of(by_queue))
+                m.d.comb += mask_of_slot.eq(any_of(by_queue))
 
         # Grant: of the queues with a head for it, each data VL's in turn.
         fitting = Signal(self.count)
@@ -132,27 +136,36 @@ class CopyQueues(wiring.Component):
             slots.append(slot)
         return slots + [own] * (self.outputs - self.credited)
 
-    def _going(self, m: Module, queues: PacketQueues, queue: int, left: Value, slots: list[Value]) -> Signal:
-        """The mask of the outputs for which the head of this queue, with these slots, could go in the next cycle."""
+    def _going(
+        self, m: Module, queues: PacketQueues, queue: int, left: Value, slots: list[Value]
+    ) -> tuple[Signal, Signal]:
+        """Masks of the outputs for which the head of this queue, with these slots, could go in the next cycle, and for
+        which it has not the credits."""
         key, arriving = queues.following[queue], queues.arriving[queue]
         goes = Signal(self.outputs, name=f"goes_{queue}")
+        lacks = Signal(self.credited, name=f"lacks_{queue}")
         able: list[Value] = []
+        unable: list[Value] = []
         for output in range(self.credited):
             facts, slot, oversize = self.facts[output], slots[output], key.copies.oversize[output]
             swallowed = (facts.swallows & slot).any()
             fit: Value = Const(1, 1)
+            starves: Value = Const(0, 1)
             if queue < self.vls:
                 rooms = [facts.room[vl] for vl in range(self.vls)]
                 room = Signal.like(facts.room[0], name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
-                fit = ~facts.blocked & data_eligible(room, key.need, oversize)
+                covered = Signal(name=f"covered_{queue}_{output}")
+                m.d.comb += covered.eq(data_eligible(room, key.need, oversize))
+                fit, starves = ~facts.blocked & covered, ~facts.blocked & ~covered
                 swallowed |= oversize
+            unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)
         shown = queues.visible[queue] | queues.appears[queue]
         to = Mux(queues.appears[queue], key.copies.to, left)
-        m.d.comb += goes.eq(Mux(shown, to & Cat(able), 0))
-        return goes
+        m.d.comb += [goes.eq(Mux(shown, to & Cat(able), 0)), lacks.eq(Mux(shown, to[: self.credited] & Cat(unable), 0))]
+        return goes, lacks
 
     def _show_granted(self, m: Module, queues: PacketQueues, left: list[Signal], slots: list[list[Value]]) -> None:
         """In cycle g+1: the queue is known, its packet's key is still there, and the copies that are left are."""

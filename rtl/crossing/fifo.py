@@ -24,7 +24,7 @@ class FifoQueues(InputQueues):
             queues.to.eq(heads.grant_output),
             port.granted.eq(queues.granted),
         ]
-        m.d.sync += heads.requests.eq(queues.following)
+        m.d.sync += [heads.requests.eq(queues.following), heads.starving.eq(queues.starving)]
         if self.vls > 1:
             m.d.comb += [copies.slots[output].eq(packet.slot) for output in range(self.credited)]
         if self.multicast:

@@ -70,6 +70,8 @@ class HeadsSignature(wiring.Signature):
         visible: for each slot, the mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go if
             input and output were available; anything for an output granted in the cycle before.
+        starving: for each data VL, the mask of outputs for which there is a head that has not the credits, and needs
+            them; likewise.
         grant_output: one-hot, the output granted in this cycle (g); none if 0.
         grant_slots: of each output, the slot granted if it is that output, one-hot.
     """
@@ -80,6 +82,7 @@ class HeadsSignature(wiring.Signature):
                 "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
                 "visible": Out(data.ArrayLayout(outputs, vls + 1)),
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
+                "starving": Out(data.ArrayLayout(credited, vls)),
                 "grant_output": In(outputs),
                 "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
             }

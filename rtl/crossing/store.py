@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.crossing.arrivals import joining_layout
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
 from rtl.crossing.causes import CAUSE_BITS
 from rtl.crossing.copies import CopyReturns
@@ -27,6 +28,7 @@ class InputSignature(wiring.Signature):
     Members:
         phase: the cycle modulo 4.
         heads: what the heads of its queues ask for and get; a request is granted only if `available`.
+        joining: a packet joins one of its queues (cycle e).
         granted: there is a grant in this cycle.
         causes: of each output that needs credits, why the packet granted in the cycle before is swallowed.
         wide: mask of 4X outputs.
@@ -41,6 +43,7 @@ class InputSignature(wiring.Signature):
             {
                 "phase": In(2),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
+                "joining": Out(joining_layout(outputs)),
                 "granted": In(1),
                 "causes": In(data.ArrayLayout(CAUSE_BITS, credited)),
                 "wide": In(outputs),
@@ -123,6 +126,10 @@ class PacketStore(wiring.Component):
             queues.ended.eq(self.fill.write.valid & self.fill.write.last),
             queues.packet.eq(self.packet),
             queues.first.eq(buffer.first),
+            crossing.joining.valid.eq(self.join & ~self.has_copies if self.multicast else self.join),
+            crossing.joining.need.eq(self.packet.need),
+            crossing.joining.output.eq(self.packet.output),
+            crossing.joining.slot.eq(self.packet.slot),
         ]
         connect(m, queues.heads, flipped(crossing.heads))
         if self.multicast:

@@ -36,10 +36,10 @@ class VirtualOutputQueues(InputQueues):
 
         # What could go is known when its cycle begins, except for a head granted in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.
-        requests = self._following(m, queues)
+        requests, starving = self._following(m, queues)
         visible = Cat(queues.visible[o * slots + slot] for slot in range(slots) for o in range(self.outputs))
         if self.multicast:
-            self._add_multicast(m, queues, requests, visible, granted)
+            self._add_multicast(m, queues, requests, starving, visible, granted)
         else:
             takes = (heads.grant_output[o].replicate(slots) & heads.grant_slots[o] for o in range(self.outputs))
             m.d.comb += [
@@ -48,13 +48,14 @@ class VirtualOutputQueues(InputQueues):
                 heads.visible.eq(visible),
                 port.granted.eq(granted),
             ]
-            m.d.sync += heads.requests.eq(requests)
+            m.d.sync += [heads.requests.eq(requests), heads.starving.eq(starving)]
         return m
 
-    def _following(self, m: Module, queues: PacketQueues) -> Signal:
-        """What these queues ask for in the next cycle: for each slot, the mask of outputs."""
+    def _following(self, m: Module, queues: PacketQueues) -> tuple[Signal, Signal]:
+        """What these queues ask for in the next cycle, and what they want credits for: see `HeadsSignature`."""
         heads, slots = self.queueing.heads, self.vls + 1
         requests = Signal(data.ArrayLayout(self.outputs, slots))
+        starving = Signal(data.ArrayLayout(self.credited, self.vls))
         needs = self._one_each_needs(m) if self.one_each else []
         shown = Signal(self.outputs * slots)
         m.d.comb += shown.eq(queues.visible | queues.appears)
@@ -71,14 +72,19 @@ class VirtualOutputQueues(InputQueues):
                         else:
                             key = queues.following[queue]
                             need, oversize = key.need, key.oversize
-                        goes &= ~facts.blocked & data_eligible(facts.room[slot], need, oversize)
+                        waits, fits = shown[queue] & ~facts.blocked, Signal(name=f"fits_{queue}")
+                        m.d.comb += [
+                            fits.eq(data_eligible(facts.room[slot], need, oversize)),
+                            starving[slot][output].eq(waits & ~fits),
+                        ]
+                        goes = waits & fits
                         swallowed |= oversize
                     goes &= ~(swallowed & queues.arriving[queue])
                 m.d.comb += requests[slot][output].eq(goes)
-        return requests
+        return requests, starving
 
     def _add_multicast(
-        self, m: Module, queues: PacketQueues, requests: Value, visible: Value, granted: data.View
+        self, m: Module, queues: PacketQueues, requests: Value, starving: Value, visible: Value, granted: data.View
     ) -> None:
         """Multicast packets have no part in QUEUES. A turn passes a cycle late: its output takes no grant meanwhile."""
         port, heads = self.queueing, self.queueing.heads
@@ -91,7 +97,11 @@ class VirtualOutputQueues(InputQueues):
             copies.copies.eq(port.copies),
             heads.visible.eq(visible | copies.visible.as_value()),
         ]
-        m.d.sync += [others.eq(requests), heads.requests.eq(Value.cast(requests) | copies.following.as_value())]
+        m.d.sync += [
+            others.eq(requests),
+            heads.requests.eq(Value.cast(requests) | copies.following.as_value()),
+            heads.starving.eq(Value.cast(starving) | copies.starving.as_value()),
+        ]
 
         # Of each output and slot: whether a copy goes if it is granted.
         copy_goes = Signal(data.ArrayLayout(slots, self.outputs))

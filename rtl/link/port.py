@@ -10,6 +10,7 @@ from rtl.link.counted_over_time import BufferOverruns, LinkIntegrity, XmitWait
 from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.flow_control import CreditSignature, FlowControl, Watchdog
 from rtl.link.link_packet import LinkPacketCheck
+from rtl.link.marking import Marked
 from rtl.link.packet_check import AdmissionSignature, PacketCheck
 from rtl.link.port_state import PortStateMachine
 from rtl.link.receive import Receiver
@@ -18,6 +19,7 @@ from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
 from rtl.registers.counters import PortCounters
+from rtl.registers.marking import PortMarking
 from rtl.registers.port_registers import ListEntry, PartitionChecks, PortRegisters, TimeLimitsSignature
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import CONSTRAINTS_BITS, FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
@@ -27,7 +29,7 @@ from wire.registers import Counter, Detail
 from wire.trace import Discard, Kind, LinkResult, Verdict
 from wire.trace_layout import RxData, RxFcp, State
 
-__all__ = ["PORT_KINDS", "LinkPort", "SendingSignature", "VlArbitrationSignature"]
+__all__ = ["PORT_KINDS", "CongestionSignature", "LinkPort", "SendingSignature", "VlArbitrationSignature"]
 
 PORT_KINDS: Final = (Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, *SENT_KINDS)
 """What slot i of a port's trace holds."""
@@ -67,6 +69,19 @@ Members:
 """
 
 
+CongestionSignature = wiring.Signature(
+    {"own": Out(PortMarking), "charged": Out(1), "marks": In(1), "marked": Out(Marked)}
+)
+"""What a switch's port and its output have to do with each other for congestion control, seen from the port.
+
+Members:
+    own: the port's settings.
+    charged: the packet whose row 0 is in the transmit stage (x_0 + 2) begins to be sent, on a data VL. `marks`: in the
+        same cycle, it is to be marked.
+    marked: it was; with the row, on the wires.
+"""
+
+
 class LinkPort(wiring.Component):
     """The link side of a switch port or an adapter port.
 
@@ -88,6 +103,7 @@ class LinkPort(wiring.Component):
         sending: what the port lets its node send.
         vl_arbitration: what its output's VL arbitration must know, if it has several data VLs.
         time_limits: what its output's time limits are (kind "switch").
+        congestion: how its output marks packets (kind "switch").
         send: rows from the transmit buffer in cycle x_r + 2.
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
         neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
@@ -116,7 +132,11 @@ class LinkPort(wiring.Component):
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "sending": Out(SendingSignature(vls)),
                 "vl_arbitration": Out(VlArbitrationSignature),
-                **({"time_limits": Out(TimeLimitsSignature)} if kind == "switch" else {}),
+                **(
+                    {"time_limits": Out(TimeLimitsSignature), "congestion": Out(CongestionSignature)}
+                    if kind == "switch"
+                    else {}
+                ),
                 "send": In(SendRow),
                 "state_reported": Out(1),
                 "neighbor_mtu": Out(3),
@@ -143,7 +163,7 @@ class LinkPort(wiring.Component):
         m.submodules.link_packet_check = link_packet_check = LinkPacketCheck(self._vls)
         m.submodules.flow_control = flow_control = FlowControl(self._vls)
         m.submodules.watchdog = watchdog = Watchdog(self._vls)
-        m.submodules.transmitter = transmitter = Transmitter(self._vls)
+        m.submodules.transmitter = transmitter = Transmitter(self._vls, marking=self._kind == "switch")
 
         # What all stages look at.
         state, sending = port_state.state, self.sending
@@ -211,6 +231,12 @@ class LinkPort(wiring.Component):
             ]
         if self._kind == "switch":
             connect(m, registers.time_limits, flipped(self.time_limits))
+            m.d.comb += [
+                self.congestion.own.eq(registers.marking),
+                self.congestion.charged.eq(transmitter.sent.any()),
+                transmitter.marks.eq(self.congestion.marks),
+                self.congestion.marked.eq(transmitter.marked),
+            ]
 
         # Each port has a register of its own for what is on the bus: one for all ports is far from most of them.
         reg = Signal(PortAccess)

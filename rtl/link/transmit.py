@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.link.crc import lanes_of, vcrc_step
 from rtl.link.link_packet import FlowControlFields, FlowControlSender
+from rtl.link.marking import Marked, Marking
 from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
@@ -69,6 +70,7 @@ SentRow = data.StructLayout(
         "bad": 1,
         "refused": 1,
         "reason": REASON_BITS,
+        "fecn": 1,
         "slot": SLOT_BITS,
         "n": LENGTH_BITS,
         "input": PORT_BITS,
@@ -79,8 +81,8 @@ SentRow = data.StructLayout(
 """What passed the transmit stage, while it is on the wires (w_r).
 
 For a data packet: `valid` for each row, sent or refused, with `index`, `first`, `last` and,
-with `last`, `bad`; `refused` once one of its rows was, and then, with `last`, the `reason`. `link` is set at row 1 of a
-flow control packet of which no row was refused, with its `fields`.
+with `last`, `bad`; `refused` once one of its rows was, and then, with `last`, the `reason`; `fecn` once its FECN was
+set. `link` is set at row 1 of a flow control packet of which no row was refused, with its `fields`.
 """
 
 
@@ -89,6 +91,7 @@ class Transmitter(wiring.Component):
 
     Args:
         vls: data VLs.
+        marking: it is a switch's, and sets FECN.
 
     Members:
         send: rows of data packets, in cycle x_r + 2.
@@ -98,12 +101,15 @@ class Transmitter(wiring.Component):
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
             refused in part or whole, for this `reason`; cycle x_e + 2. `index` is that of the row in the stage.
+        marks: with row 0: FECN is set in this packet.
         tx: the wires.
         on_wires: what `tx` carries.
+        marked: the row that is on the wires, if FECN was set in it.
     """
 
-    def __init__(self, vls: int) -> None:
+    def __init__(self, vls: int, *, marking: bool) -> None:
         self._vls = vls
+        self._marking = marking
         super().__init__(
             {
                 "send": In(SendRow),
@@ -120,6 +126,7 @@ class Transmitter(wiring.Component):
                 "index": Out(INDEX_BITS),
                 "tx": Out(RowSignature),
                 "on_wires": Out(SentRow),
+                **({"marks": In(1), "marked": Out(Marked)} if marking else {}),
             }
         )
 
@@ -159,7 +166,8 @@ class Transmitter(wiring.Component):
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
 
-        head, end = self._renewed(m, is_vl15)
+        row = self._mark(m, refused) if self._marking else send.data
+        head, end = self._renewed(m, is_vl15, row)
 
         # A flow control packet comes at no time when a data packet does.
         m.submodules.flow_control = flow_control = FlowControlSender()
@@ -185,7 +193,7 @@ class Transmitter(wiring.Component):
             with m.Elif(send.last):
                 m.d.sync += tx.eq(end)
             with m.Else():
-                m.d.sync += tx.eq(send.data)
+                m.d.sync += tx.eq(row)
         with m.If((flow_control.first | flow_control.last) & link_passes):
             m.d.sync += [
                 tx.eq(flow_control.data),
@@ -200,14 +208,29 @@ class Transmitter(wiring.Component):
         self._report(m, refused, flow_control, link_passes)
         return m
 
-    def _renewed(self, m: Module, is_vl15: Value) -> tuple[Value, Value]:
-        """Row 0 with its new VL, and the end row with its new VCRC."""
+    def _mark(self, m: Module, refused: Value) -> Value:
+        """The row, FECN set if it is to be."""
+        m.submodules.marking = marking = Marking()
+        m.d.comb += [
+            marking.row.eq(self.send.data),
+            marking.index.eq(self.index),
+            marking.first.eq(self.send.first),
+            marking.last.eq(self.send.last),
+            marking.valid.eq(self.send.valid & ~refused),
+            marking.marks.eq(self.marks),
+            self.marked.eq(marking.marked),
+        ]
+        m.d.sync += self.on_wires.fecn.eq(marking.done)
+        return marking.sent
+
+    def _renewed(self, m: Module, is_vl15: Value, row: Value) -> tuple[Value, Value]:
+        """Row 0 with its new VL, and the end row with its new VCRC; ROW is what other rows are."""
         send = self.send
         vl = Mux(is_vl15, VL15, send.slot)
         head = Cat(send.data[:20], vl[:4], Const(Control.SDP, 8))
         crc = Signal(VCRC_WIDTH)
         first = vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:])
-        following = vcrc_step(m, crc, lanes_of(send.data))
+        following = vcrc_step(m, crc, lanes_of(row))
         closing = vcrc_step(m, crc, lanes_of(send.data)[:1])
         vcrc = Mux(send.bad, closing, ~closing)
         delimiter = Mux(send.bad, Control.EBP, Control.EGP)

@@ -54,7 +54,13 @@ class TransmitTrace(wiring.Component):
 
         ends, link = row.valid & row.last, row.fields
         of_both = {"slot": row.slot, "input": row.input, "pkt_len": row.n, "end_row": row.index}
-        as_sent = {"marked_bad": row.bad, "first_cycle": start, "fingerprint": ~fingerprint_after, "lrh": lrh}
+        as_sent = {
+            "marked_bad": row.bad,
+            "fecn": row.fecn,
+            "first_cycle": start,
+            "fingerprint": ~fingerprint_after,
+            "lrh": lrh,
+        }
         report(m, self.trace, 0, ends & ~row.refused, TxData, **of_both, **as_sent)
         report(m, self.trace, 1, row.link, TxFcp, op=link.op, vl=link.vl, fctbs=link.fctbs, fccl=link.fccl)
         report(m, self.trace, 2, ends & row.refused, TxDiscard, **of_both, reason=row.reason)

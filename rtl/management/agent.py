@@ -1,4 +1,6 @@
-"""The agent behind port 0: SMI, SMA, the sender of traps, and PMA (docs/management.md)."""
+"""The agent behind port 0: SMI, SMA, the sender of traps, PMA, and congestion control (docs/management.md)."""
+
+from typing import Any
 
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
@@ -10,6 +12,7 @@ from rtl.management.attribute_decode import AttributeDecode
 from rtl.management.attribute_memory import AttributeMap
 from rtl.management.attribute_words import AttributeWords
 from rtl.management.bus_steps import BusSteps
+from rtl.management.cc_key import CcKey
 from rtl.management.decision import Decision
 from rtl.management.departure import Departure
 from rtl.management.identity import IdentitySignature, NodeStateSignature
@@ -19,8 +22,9 @@ from rtl.management.packet import Offer, Packet
 from rtl.management.settings import Settings
 from rtl.management.task import Stage
 from rtl.management.traps import Traps
+from rtl.management.windows import Windows
 from rtl.management.work import Taking, Work
-from rtl.registers.bus import BusSignature
+from rtl.registers.bus import BusSignature, PortAccess
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
@@ -41,6 +45,8 @@ class Agent(wiring.Component):
         icrc_errors: one-hot, by which port the packet came whose ICRC alone is wrong; in the cycle before that shows.
         bus: its accesses. `hold`: the test bus has one in this cycle, so this cycle has no step.
         identity, lease_second, node_state: the node's.
+        congestion, congestion_rdata (switch): an access to the page of congestion control, and what the agent has
+            there; see `CcKey`.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -62,6 +68,7 @@ class Agent(wiring.Component):
                 "identity": In(IdentitySignature(is_switch=self._is_switch)),
                 "lease_second": In(DATA_BITS),
                 "node_state": In(NodeStateSignature(parameters)),
+                **({"congestion": In(PortAccess), "congestion_rdata": Out(DATA_BITS)} if self._is_switch else {}),
             }
         )
 
@@ -84,7 +91,10 @@ class Agent(wiring.Component):
         m.submodules.offer = offer = Offer(parameters)
         stages: list[Stage] = [traps, attribute, bus_steps, answer_word, packet, departure, offer]
 
-        if not self._is_switch:
+        if self._is_switch:
+            m.submodules.windows = Windows(parameters)
+            stages.append(m.submodules.windows)
+        else:
             m.submodules.key_violations = key_violations = KeyViolations(parameters)
             stages.append(key_violations)
             connect(m, decode.attribute, key_violations.attribute)
@@ -96,7 +106,7 @@ class Agent(wiring.Component):
         connect(m, flipped(self.taking), work.taking)
         connect(m, flipped(self.words), receive.words)
         connect(m, flipped(self.node_state), traps.node_state, answer_word.node_state)
-        known = receive.head.is_smp | receive.head.is_pma_request
+        known = receive.head.is_smp | receive.head.is_gmp_request
         came_by = 1 << receive.head.arrival >> 1 if self._is_switch else ~receive.head.from_host
         m.d.sync += self.icrc_errors.eq(Mux(work.not_right & known, came_by, 0))
         m.d.comb += [
@@ -145,6 +155,9 @@ class Agent(wiring.Component):
 
         # Some write to the packet, one at a time, and some read it.
         writes = [receive.write, traps.write, answer_word.write, departure.write]
+        if self._is_switch:
+            self._add_congestion(m)
+            writes.append(m.submodules.windows.write)
         m.d.comb += [
             packet.write.eq(any_of(map(Value.cast, writes))),
             packet.path_word.eq(departure.path_word),
@@ -164,3 +177,26 @@ class Agent(wiring.Component):
             self.to_output.eq(departure.to_output),
         ]
         return m
+
+    def _add_congestion(self, m: Module) -> None:
+        """What only CC requests need, which only a switch's agent answers."""
+        parts: Any = m.submodules
+        windows, decision = parts.windows, parts.decision
+        m.submodules.cc_key = cc_key = CcKey()
+        m.d.comb += [
+            cc_key.lease_second.eq(self.lease_second),
+            cc_key.check.eq(decision.cc_check),
+            cc_key.get.eq(~decision.task.is_set),
+            cc_key.cc_key.eq(parts.receive.head.cc_key),
+            cc_key.access.eq(self.congestion),
+            self.congestion_rdata.eq(cc_key.rdata),
+            decision.cc_answered.eq(cc_key.answered),
+            windows.hidden.eq(cc_key.hidden),
+            windows.read.eq(parts.bus_steps.read),
+            parts.work.more.eq(windows.more),
+            parts.packet.window_word.eq(windows.packet_word),
+            parts.bus_steps.window.eq(windows.access),
+        ]
+        m.d.comb += [stage.window.eq(windows.window) for stage in (parts.work, parts.decode, parts.offer)]
+        connect(m, parts.decode.attribute, windows.attribute)
+        connect(m, parts.attribute.word, windows.word)

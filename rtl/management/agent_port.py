@@ -14,7 +14,7 @@ from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend
 from rtl.management.agent import Agent
 from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import GRH_WORDS, MAD_BLOCKS, MAD_WORDS
-from rtl.registers.bus import BusSignature
+from rtl.registers.bus import BusSignature, PortAccess
 from rtl.rotation import number_of
 from rtl.trace import TraceSignature, gather
 from wire.packet import blocks_of_words
@@ -45,6 +45,7 @@ class AgentPort(wiring.Component):
         bus, hold: see `NodeBus`.
         icrc_errors: see `Agent`.
         identity, lease_second, node_state: the node's.
+        congestion, congestion_rdata (switch): see `Agent`.
         trace: slots in the order of `AGENT_KINDS`.
     """
 
@@ -66,6 +67,7 @@ class AgentPort(wiring.Component):
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
                 "node_state": In(NodeStateSignature(parameters)),
+                **({"congestion": In(PortAccess), "congestion_rdata": Out(DATA_BITS)} if self._is_switch else {}),
             }
         )
 
@@ -107,6 +109,11 @@ class AgentPort(wiring.Component):
             agent.lease_second.eq(self.lease_second),
             self.icrc_errors.eq(agent.icrc_errors),
         ]
+        if self._is_switch:
+            m.d.comb += [
+                agent.congestion.eq(self.congestion),
+                self.congestion_rdata.eq(agent.congestion_rdata),
+            ]
 
         # Words to rows, as a host's: the packet is in its slot's stream. Where it goes is said while it is offered.
         output = Signal(range(self._outputs))

@@ -115,7 +115,7 @@ class AnswerWord(Stage):
                     m.d.sync += in_word.eq(WHOLE & ~left)
         taken = steps.at_in_slot(WORD_TAKEN) & steps.within(ANSWER_SLOT)
         counter = self._add_ports(m, taken) if self._is_switch else self.read
-        with m.If(taken & ~steps.again & (attribute.answering | self.task.trap)):
+        with m.If(taken & ~steps.again & ((attribute.answering & ~self.task.congestion) | self.task.trap)):
             m.d.comb += [
                 write.bytes.eq(in_word),
                 write.index.eq(DATA_WORD + self.word.number),

@@ -12,6 +12,7 @@ from rtl.management.attribute import ANSWERED, Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
 from rtl.management.pma import OF_PORTS
 from rtl.management.task import Task
+from rtl.management.windows import Window
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS
 from wire.forwarding_tables import BLOCK_MODIFIER, MFT_MODIFIER
@@ -44,11 +45,13 @@ class AttributeDecode(wiring.Component):
 
     Members:
         task: the MAD's, or a trap's. `lap`: which port is accessed, if all are asked about.
-        output_port (switch): by which port a PMA's answer leaves.
+        output_port (switch): by which port a PMA's or a CC answer leaves.
+        window (switch): of a CC request, see `Windows`.
         attribute: `chosen` from the cycle after the inputs on, the target's parts from the next two on, `status` from
             three after them on.
         base: the attribute's first word in the memory, from five cycles after them on. For a PMA request it is the
-            first of the SLtoVLMappingTable by which the answer leaves, from two cycles after `output_port` on.
+            first of the SLtoVLMappingTable by which the answer leaves, from two cycles after `output_port` on; for a CC
+            request the one with its SL.
     """
 
     def __init__(self, parameters: NodeParameters, attributes: AttributeMap) -> None:
@@ -62,6 +65,7 @@ class AttributeDecode(wiring.Component):
                 "output_port": In(PORT_BITS),
                 "attribute": Out(Attribute),
                 "base": Out(attributes.address_bits),
+                **({"window": In(Window)} if self._is_switch else {}),
             }
         )
 
@@ -72,9 +76,10 @@ class AttributeDecode(wiring.Component):
         of_sma = [kind for kind in ANSWERED if self._is_switch or kind not in _OF_SWITCHES]
         chosen, attribute_id = attribute.chosen, task.head.attribute_id
         for kind in of_sma:
-            m.d.sync += chosen[kind.name].eq(~task.trap & ~task.pma & (attribute_id == kind))
+            m.d.sync += chosen[kind.name].eq(~task.trap & ~task.gmp & (attribute_id == kind))
         for of_pma in PmaAttribute:
-            m.d.sync += chosen[of_pma.name].eq(~task.trap & task.pma & (attribute_id == of_pma))
+            of_class = task.gmp & ~task.congestion
+            m.d.sync += chosen[of_pma.name].eq(~task.trap & of_class & (attribute_id == of_pma))
         m.d.sync += [
             chosen[SmaAttribute.NOTICE.name].eq(task.trap),
             attribute.target.at_port_0.eq(attribute.target.port == 0),
@@ -92,7 +97,7 @@ class AttributeDecode(wiring.Component):
         offset = Signal.like(self.base)
         offsets = self._offsets(m)
         used = {kind: Value.cast(chosen[kind.name]) for kind in self._attributes.base}
-        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= task.pma
+        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= task.gmp
         m.d.sync += [
             begin.eq(any_of(Mux(used[kind], base, 0) for kind, base in self._attributes.base.items())),
             offset.eq(any_of(Mux(condition, value, 0) for condition, value in offsets)),
@@ -115,11 +120,15 @@ class AttributeDecode(wiring.Component):
         for name, signal in allowed_now.items():
             m.d.sync += signal.eq(allowed_by_name[name])
         known, settable, named = Signal(), Signal(), Signal()
+        judged = {"known": known, "settable": settable, "named": named}
         m.d.sync += [
             known.eq(Cat(chosen[name] for name in methods).any()),
             settable.eq(Cat(chosen[name] for name, of_it in methods.items() if MadMethod.SET in of_it).any()),
             named.eq(Cat(chosen[name] & signal for name, signal in allowed_now.items()).any()),
         ]
+        if self._is_switch:
+            with m.If(self.task.congestion):
+                m.d.sync += [signal.eq(self.window[name]) for name, signal in judged.items()]
         with m.If(~head.version_known):
             m.d.sync += status.eq(MadStatus.BAD_VERSION)
         with m.Elif(~known | (self.task.is_set & ~settable)):
@@ -180,7 +189,7 @@ class AttributeDecode(wiring.Component):
         of_pma = Mux(asked == ALL_PORTS, self.lap, asked)
         of_mft, of_lft = named(MFT_MODIFIER, "block"), named(BLOCK_MODIFIER, "block")
         m.d.sync += [
-            target.port.eq(Mux(self.task.pma, of_pma, of_sma)),
+            target.port.eq(Mux(self.task.gmp, of_pma, of_sma)),
             target.in_port.eq(named(SL_TO_VL_MODIFIER, "input_port")),
             target.block.eq(Mux(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name], of_mft, of_lft)),
         ]
@@ -208,7 +217,7 @@ class AttributeDecode(wiring.Component):
             # The tables of input 0 are the first.
             offsets = [
                 (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name], Cat(Const(0, 1), pair)),
-                (self.task.pma, Cat(Const(0, 1), self.output_port)),
+                (self.task.gmp, Cat(self.task.congestion & self.task.head.sl[-1], self.output_port)),
                 (chosen[SmaAttribute.LED_INFO.name], target.port),
             ]
         shift = (BLOCK_WORDS - 1).bit_length()

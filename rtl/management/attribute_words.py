@@ -66,8 +66,12 @@ class AttributeWords(Stage):
             m.d.sync += write.address.eq(kept_words.address)
         with m.If(steps.at(BASE_STEP)):
             m.d.sync += kept_words.address.eq(self.base)
-        with m.If(steps.at_in_slot(WORD_TAKEN) & ~steps.again):
-            m.d.sync += [word.request.eq(self.packet_word), word.kept.eq(kept_words.word)]
+        # Congestion control's are not kept. The word with the answer's VL is, from before its slots on.
+        congestion = self.task.congestion
+        with m.If(steps.at_in_slot(WORD_TAKEN) & (~steps.again | congestion)):
+            m.d.sync += word.request.eq(self.packet_word)
+        with m.If(steps.at_in_slot(WORD_TAKEN) & ~steps.again & (~congestion | (steps.slot == SET_SLOT - 1))):
+            m.d.sync += word.kept.eq(kept_words.word)
 
         connect(m, flipped(self.attribute), rules.attribute)
         connect(m, word, rules.word)
@@ -79,7 +83,7 @@ class AttributeWords(Stage):
         self._note_violation(m, write)
         with m.If(steps.first):
             m.d.sync += [refused.eq(0), self.client_reregister.eq(0)]
-        setting = self.attribute.setting & ~self.task.pma
+        setting = self.attribute.setting & ~self.task.gmp
         with m.If(steps.at_in_slot(_MERGED) & steps.within(SET_SLOT) & setting):
             m.d.sync += [
                 took.eq(1),

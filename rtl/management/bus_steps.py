@@ -14,13 +14,14 @@ from rtl.management.place import WORD_BITS, Place, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
+from rtl.management.windows import Access
 from rtl.registers.bus import BusSignature
 from rtl.rotation import select
 from rtl.widths import VL_BITS, VL_WEIGHT_BITS
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER, MULTICAST_FORWARDING_TABLE
 from wire.layout import Layout
 from wire.packet import WORD_BYTES
-from wire.parameters import NodeParameters, vl_arbitration_entries
+from wire.parameters import NodeParameters, SwitchParameters, vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.port_info import PORT_INFO
 from wire.port_tables import (
@@ -31,7 +32,6 @@ from wire.port_tables import (
     VLArbitrationBlock,
 )
 from wire.registers import (
-    ADDRESS_BITS,
     DATA_BITS,
     LFT_PAGE,
     MFT_PAGE,
@@ -85,7 +85,6 @@ _PARTITION_ACCESS: Final = 3
 _OF_ADAPTERS: Final = ("lid", "lmc")
 _OF_SWITCHES: Final = ("hoq_life", "vl_stall_count")
 _OFFSET_BITS: Final = 16
-_Access = data.StructLayout({"write": 1, "read": 1, "addr": ADDRESS_BITS, "wdata": DATA_BITS})
 _LFT_ENTRY = LINEAR_FORWARDING_TABLE.entry.width
 _MFT_ENTRY = MULTICAST_FORWARDING_TABLE.entry.width
 _MFT_ENTRIES_OF_WORD = WORD_BITS // _MFT_ENTRY
@@ -147,6 +146,7 @@ class BusSteps(Stage):
         route: the entry of the LFT that is wanted.
         attribute, word: the attribute, and its word that came.
         writes: see `SetRules`, from the slot's second step on.
+        window (switch): the access of a CC request, in the step before its own.
         short: the slot of the step before has no accesses.
         bus: to the node.
         read: what was read last, 4 cycles after it was given. Of several fields read in one slot, each is put as far
@@ -164,13 +164,14 @@ class BusSteps(Stage):
             short=Out(1),
             bus=Out(BusSignature),
             read=Out(DATA_BITS),
+            **({"window": In(Access)} if isinstance(parameters, SwitchParameters) else {}),
         )
 
     def elaborate(self, platform: object) -> Module:
         """An access is ready from the step before its own on."""
         m = Module()
         steps, attribute = self.steps, self.attribute
-        given, ready = Signal(_Access), Signal(_Access)
+        given, ready = Signal(Access), Signal(Access)
         with m.If(steps.go):
             m.d.sync += given.eq(ready)
         m.d.comb += [
@@ -216,6 +217,9 @@ class BusSteps(Stage):
             if self._list_words:
                 self._write_lists(m, ready, number, entries)
         self._access_counters(m, ready, number, entries, answering, setting)
+        if self._is_switch:
+            with m.If(self.window.read | self.window.write):
+                m.d.comb += ready.eq(self.window)
         m.d.sync += self.short.eq(self._is_short())
         self._take_what_is_read(m)
         return m
@@ -233,7 +237,7 @@ class BusSteps(Stage):
         if self._is_switch:
             of_kind[SmaAttribute.P_KEY_TABLE.name] = set(range(BLOCK_WORDS))
         in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
-        return in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))
+        return (in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))) & ~self.task.congestion
 
     def _of_port(self, register: Value | int) -> Value:
         """The address of the port's register."""

@@ -19,13 +19,16 @@ __all__ = ["Decision"]
 
 
 class Decision(wiring.Component):
-    """Decides where an SMP goes, whether it is the SMA's, whether its M_Key is right. None of this applies to a PMA.
+    """Decides where an SMP goes, whether it is the SMA's, whether its M_Key is right.
+
+    None of this applies to a PMA. Of a CC request the CC_Key is judged elsewhere.
 
     Members:
         head, trap: the packet, which is here two cycles before step 0; it is a trap instead.
         steps: see `Work`.
         settings, lease_second: the node's. `word`: of a Set, for the M_Key.
         key: the M_Key.
+        cc_check, cc_answered (switch): a CC request is judged, and it has an answer; see `CcKey`.
         task: what comes of it.
         represses: at step 0: the packet ends a trap; `violation`: it violates the M_Key.
     """
@@ -44,6 +47,7 @@ class Decision(wiring.Component):
                 "task": Out(Task),
                 "represses": Out(1),
                 "violation": Out(1),
+                **({"cc_check": Out(1), "cc_answered": In(1)} if self._is_switch else {}),
             }
         )
 
@@ -67,7 +71,7 @@ class Decision(wiring.Component):
         m.d.comb += [
             task.head.eq(head),
             task.trap.eq(self.trap),
-            task.pma.eq(head.is_pma_request & ~self.trap),
+            task.gmp.eq(head.is_gmp_request & ~self.trap),
             task.record.eq(smi.record & ~self.trap),
             smi.head.eq(head),
             smi.from_host.eq(task.from_host),
@@ -84,7 +88,7 @@ class Decision(wiring.Component):
         of_notice = head.attribute_id == SmaAttribute.NOTICE
         to_agent = smi.way.goes == Goes.AGENT
         works = Signal()
-        m.d.comb += works.eq(~self.trap & ~task.pma & to_agent & (is_get | task.is_set | represses) & of_sma)
+        m.d.comb += works.eq(~self.trap & ~task.gmp & to_agent & (is_get | task.is_set | represses) & of_sma)
 
         # The M_Key.
         connect(m, key_check.key, flipped(self.key))
@@ -99,7 +103,14 @@ class Decision(wiring.Component):
         ]
 
         # Where it goes, or its answer, or the trap.
-        answers = task.pma | (works & key_check.answered & ~represses)
+        answers_gmp: Value = task.gmp
+        if self._is_switch:
+            m.d.comb += [
+                task.congestion.eq(task.gmp & head.congestion),
+                self.cc_check.eq(self.steps.first & task.congestion),
+            ]
+            answers_gmp = task.gmp & (~task.congestion | self.cc_answered)
+        answers = answers_gmp | (works & key_check.answered & ~represses)
         way = task.way
         with m.If(self.steps.first):
             m.d.sync += [task.answers.eq(answers), task.violated.eq(self.violation), way.eq(smi.way)]

@@ -13,7 +13,7 @@ from rtl.management.mad_packet import BTH_START, DETH_START, GRH_WORD, MAD_START
 from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
-from rtl.management.task import ANSWER_SLOT, Stage
+from rtl.management.task import ANSWER_SLOT, SLOT_STEPS, Stage
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LID_PERMISSIVE, QP_GSI
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
@@ -59,7 +59,7 @@ class Departure(Stage):
         write: to the packet.
         port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
-        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable.
+        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable; of a CC answer before them.
         slot: VL15's for an SMP or a trap; for a PMA's answer that leaves by a link the VL of its SL.
         leaves: there is an output for it, and the slot; in the last step.
     """
@@ -138,12 +138,13 @@ class Departure(Stage):
         steps, task, head, word = self.steps, self.task, self.task.head, self.word
         place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
         entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
-        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number)
+        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number) & ~task.congestion
+        there |= steps.at(SLOT_STEPS * ANSWER_SLOT - 1) & task.congestion
         with m.If(steps.first):
-            m.d.sync += self.slot.eq(Mux(task.pma, head.slot, self._parameters.vls))
-        with m.Elif(there & task.pma & ~task.from_host):
+            m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
+        with m.Elif(there & task.gmp & ~task.from_host):
             m.d.sync += self.slot.eq(entries[place_in_word])
-        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.pma | (self.slot < self._parameters.vls)))
+        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | (self.slot < self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
         m.d.comb += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]
@@ -159,11 +160,11 @@ class Departure(Stage):
                 write.index.eq(_RETURN_PATH + head.hop_pointer[_PLACE_BITS:_ENTRY_BITS]),
                 write.word.eq(Cat(*[Cat(head.arrival, Const(0, 8 - PORT_BITS))] * WORD_BYTES)),
             ]
-        with m.If(steps.at(_DEST_QP_STEP) & self.task.pma):
+        with m.If(steps.at(_DEST_QP_STEP) & self.task.gmp):
             self._write(m, dest_qp, bytes_of(dest_qp), head.src_qp << dest_qp.lsb)
-        with m.If(steps.at(_SRC_QP_STEP) & self.task.pma):
+        with m.If(steps.at(_SRC_QP_STEP) & self.task.gmp):
             self._write(m, src_qp, bytes_of(src_qp), src_qp.put(QP_GSI))
-        with m.If(steps.at(_HOP_LIMIT_STEP) & self.task.pma):
+        with m.If(steps.at(_HOP_LIMIT_STEP) & self.task.gmp):
             self._write(m, hop_limit, bytes_of(hop_limit), hop_limit.mask)
 
     def _write_in_last_slot(self, m: Module, new_lids: Value, new_slid: Value, hop: Value) -> None:

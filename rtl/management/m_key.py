@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import Word
+from rtl.management.lease import Lease
 from rtl.management.mad_head import M_KEY_BITS
 from rtl.management.place import WORD_BITS, masks, place
 from wire.port_info import PORT_INFO
@@ -67,29 +68,18 @@ class MKey(wiring.Component):
         with m.If(self.check & self.violation):
             m.d.sync += key.violations.eq(key.violations + ~key.violations.all())
 
-        # The lease: whole seconds, of the length that they had when it began. It expires in the last cycle of the
-        # last one, and that cycle already sees it.
+        # The lease.
         period = Signal(_PERIOD_BITS)
-        seconds = Signal(_PERIOD_BITS)  # left, this one included; 0 if it does not run
-        second = Signal(DATA_BITS)
-        cycles = Signal(DATA_BITS)  # left of this second, this one included
-        ends = Signal()  # it is 1
-        m.d.comb += expired.eq((seconds == 1) & ends)
-        with m.If(seconds != 0):
-            m.d.sync += [cycles.eq(cycles - 1), ends.eq(cycles == 2)]
-            with m.If(ends):
-                m.d.sync += [cycles.eq(second), ends.eq(second == 1), seconds.eq(seconds - 1)]
+        m.submodules.lease = lease = Lease(_PERIOD_BITS)
+        m.d.comb += [
+            lease.period.eq(period),
+            lease.second.eq(self.lease_second),
+            lease.stops.eq(self.check & self.good),
+            lease.violated.eq(self.check & self.violation),
+            expired.eq(lease.expired),
+        ]
         with m.If(expired):
             m.d.sync += kept_protect.eq(0)
-        with m.If(self.check & self.good):
-            m.d.sync += seconds.eq(0)
-        with m.If(self.check & self.violation & ((seconds == 0) | expired)):
-            m.d.sync += [
-                seconds.eq(period),
-                second.eq(self.lease_second),
-                cycles.eq(self.lease_second),
-                ends.eq(self.lease_second == 1),
-            ]
 
         # A Set.
         m_key_word = min(masks(PORT_INFO["m_key"]))

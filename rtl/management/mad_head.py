@@ -1,4 +1,4 @@
-"""What is kept of the headers of an SMP or a PMA request as its words pass (docs/management.md, 1, 3 and 6)."""
+"""What is kept of the headers of an SMP, a PMA or a CC request as its words pass (docs/management.md, 1, 3, 6, 7)."""
 
 from typing import Final
 
@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.words import HostWordSignature
 from rtl.management.mad_packet import (
     DETH_START,
+    GMP_REQUEST_BYTES,
     GRH_BYTES,
     GRH_WORD,
     KEPT_WORDS,
@@ -19,10 +20,11 @@ from rtl.management.mad_packet import (
     following,
     words_that_differ,
 )
-from rtl.management.place import WHOLE, PacketWrite, Place, place, word_of
+from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, Place, place, word_of
 from rtl.management.trap_packet import TRAPS, trap_numbers
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LNH
+from wire.congestion_control import CC_CLASS_VERSION, CC_MAD
 from wire.headers import DETH, GRH, LRH
 from wire.layout import Layout
 from wire.mad import CLASS_VERSION, MgmtClass
@@ -31,7 +33,16 @@ from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import PORT_COUNTERS
 from wire.smp import SMP_DIRECTED_ROUTE
 
-__all__ = ["DATA_WORD", "M_KEY_BITS", "M_KEY_WORD", "TRANSACTION_WORD", "MadHead", "MadReceive", "mad_place"]
+__all__ = [
+    "CC_KEY_BITS",
+    "DATA_WORD",
+    "M_KEY_BITS",
+    "M_KEY_WORD",
+    "TRANSACTION_WORD",
+    "MadHead",
+    "MadReceive",
+    "mad_place",
+]
 
 M_KEY_BITS: Final = SMP_DIRECTED_ROUTE["m_key"].width
 _COUNT_BITS: Final = SMP_DIRECTED_ROUTE["transaction_id"].width // 2
@@ -44,6 +55,9 @@ TRANSACTION_WORD: Final = word_of(SMP_DIRECTED_ROUTE["transaction_id"], MAD_STAR
 
 _GID_WORD: Final = word_of(GRH["sgid"], WORD_BYTES * GRH_WORD)
 _OTHER_GID: Final = word_of(GRH["dgid"], WORD_BYTES * GRH_WORD) ^ _GID_WORD
+
+CC_KEY_BITS: Final = CC_MAD["cc_key"].width
+_CC_KEY_WORD: Final = word_of(CC_MAD["cc_key"], MAD_START)
 
 _DATA_START: Final = MAD_START + SMP_DIRECTED_ROUTE["data"].byte
 
@@ -74,7 +88,9 @@ MadHead = data.StructLayout(
         "from_host": 1,
         "slot": SLOT_BITS,
         "is_smp": 1,
-        "is_pma_request": 1,
+        "is_gmp_request": 1,
+        "congestion": 1,
+        "cc_key": CC_KEY_BITS,
     }
 )
 """Fields of a packet's headers, and what else must be known of it. What a packet does not have is any value.
@@ -82,7 +98,8 @@ MadHead = data.StructLayout(
 `has_grh`: the LNH says so; `directed`: MgmtClass 0x81; `version_known`: the ClassVersion is 1; `transaction`: the lower
 half of the TransactionID; `names`: of which trap that could be, one-hot; `key_matches`: an SMP's M_Key is the node's;
 `arrival`, `slot`: the port that it came in by, and its slot; `from_host`: it came from an adapter's host, and `arrival`
-is the port before that; `is_smp`, `is_pma_request`: it is one."""
+is the port before that; `is_smp`, `is_gmp_request`: it is one. In a switch such a request is a PMA's or, if
+`congestion`, a CC request; `cc_key`: its CC_Key."""
 
 
 def mad_place(name: str) -> Place:
@@ -102,7 +119,8 @@ class MadReceive(wiring.Component):
 
     def __init__(self, parameters: NodeParameters) -> None:
         self._vl15_slot = parameters.vls
-        self._traps = trap_numbers(isinstance(parameters, SwitchParameters))
+        self._is_switch = isinstance(parameters, SwitchParameters)
+        self._traps = trap_numbers(self._is_switch)
         super().__init__(
             {
                 "words": In(HostWordSignature),
@@ -139,9 +157,10 @@ class MadReceive(wiring.Component):
         words, head = self.words, self.head
         on_vl15 = words.slot == self._vl15_slot
         grh_bytes = {WORD_BYTES * GRH_WORD + byte: allowed for byte, allowed in GRH_BYTES.items()}
+        request_bytes = GMP_REQUEST_BYTES if self._is_switch else PMA_REQUEST_BYTES
         for allowed, name, slot in (
             (SMP_BYTES, "is_smp", on_vl15),
-            ({**PMA_REQUEST_BYTES, **grh_bytes}, "is_pma_request", ~on_vl15),
+            ({**request_bytes, **grh_bytes}, "is_gmp_request", ~on_vl15),
         ):
             differs = Signal(name=f"{name}_differs")
             as_one = Signal(name=f"as_{name}")  # all words so far are as one's
@@ -169,6 +188,15 @@ class MadReceive(wiring.Component):
                 head.directed.eq(mgmt_class.of(word) == MgmtClass.SUBN_DIRECTED_ROUTE),
                 head.version_known.eq(class_version.of(word) == CLASS_VERSION),
             ]
+            if self._is_switch:
+                congestion = mgmt_class.of(word) == MgmtClass.CONGESTION_CONTROL
+                m.d.sync += head.congestion.eq(congestion)
+                with m.If(congestion):
+                    m.d.sync += head.version_known.eq(class_version.of(word) == CC_CLASS_VERSION)
+        if self._is_switch:
+            for half in range(2):
+                with m.If(index == _CC_KEY_WORD + half):
+                    m.d.sync += head.cc_key.word_select(1 - half, WORD_BITS).eq(word)
         with m.If(index == M_KEY_WORD):
             m.d.sync += head.key_matches.eq(word == self.m_key[M_KEY_BITS // 2 :])
         with m.If(index == M_KEY_WORD + 1):

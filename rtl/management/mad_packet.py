@@ -1,4 +1,4 @@
-"""What makes a packet an SMP or a PMA request (docs/management.md, section 1; IBTA vol 1, 13.5.3)."""
+"""What makes a packet an SMP, a PMA or a CC request (docs/management.md, 1 and 7; IBTA vol 1, 13.5.3)."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from amaranth.hdl import Cat, Mux, Value
 
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
+from wire.congestion_control import CC_DATA_BYTES
 from wire.crc import ICRC_BYTES
 from wire.headers import BTH, DETH, GRH, GRH_IP_VER, GRH_NXT_HDR_BTH, LRH
 from wire.layout import Field
@@ -16,7 +17,9 @@ from wire.packet import WORD_BYTES, blocks_of_words
 
 __all__ = [
     "BTH_START",
+    "CC_DATA_WORD",
     "DETH_START",
+    "GMP_REQUEST_BYTES",
     "GRH_BYTES",
     "GRH_WORD",
     "GRH_WORDS",
@@ -43,6 +46,9 @@ MAD_WORDS: Final = (MAD_START + MAD_BYTES + ICRC_BYTES) // WORD_BYTES
 
 MAD_BLOCKS: Final = blocks_of_words(MAD_WORDS)
 """64-byte blocks of it."""
+
+CC_DATA_WORD: Final = (MAD_START + MAD_BYTES - CC_DATA_BYTES) // WORD_BYTES
+"""Word of a MAD's packet in which the data of congestion control begin."""
 
 LRH_WORDS: Final = LRH.size_bytes // WORD_BYTES
 GRH_WORDS: Final = GRH.size_bytes // WORD_BYTES
@@ -100,6 +106,12 @@ PMA_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_allow(MAD_START, MAD_HEADER["method"], MadMethod.GET, MadMethod.SET),
 }
 """Likewise: a packet on a data VL of `MAD_WORDS` words, besides a GRH, is a PMA request if all hold."""
+
+GMP_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
+    **PMA_REQUEST_BYTES,
+    **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.PERF, MgmtClass.CONGESTION_CONTROL),
+}
+"""Likewise: then it is a PMA's or a CC request."""
 
 GRH_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_allow(0, GRH["ip_ver"], GRH_IP_VER),

@@ -15,10 +15,11 @@ from rtl.management.mad_head import DATA_WORD, M_KEY_WORD
 from rtl.management.mad_packet import GRH_WORD, GRH_WORDS, KEPT_WORDS, LRH_WORDS, MAD_WORDS, following
 from rtl.management.place import WORD_BITS, PacketWrite, place
 from rtl.management.task import NEXT_WORD, SET_SLOT, Stage
+from rtl.management.windows import Window, outside
 from wire.codes import LNH
 from wire.crc import ICRC_INIT, ICRC_RESIDUE, ICRC_WIDTH
 from wire.headers import LRH
-from wire.parameters import NodeParameters
+from wire.parameters import NodeParameters, SwitchParameters
 
 __all__ = ["Offer", "Packet"]
 
@@ -35,7 +36,7 @@ class Packet(Stage):
 
     Members:
         write: given in cycle c, it is seen by a read of c+2.
-        path_word: the word with the path's entry, in step 2.
+        path_word: the word with the path's entry, in step 2. `window_word` (switch): of a CC request, see `Windows`.
         taken: the word offered is taken. One waits then in the memory's register, and one before the stream.
         word: of the path, in step 4; of a violating SMP's M_Key, in steps 11 and 12; of the data that the next slot is
             of, in the last step of a slot; at the end what is offered.
@@ -43,13 +44,16 @@ class Packet(Stage):
 
     def __init__(self, parameters: NodeParameters) -> None:
         path_word = In(range(MAD_WORDS))
-        super().__init__(parameters, write=In(PacketWrite), path_word=path_word, taken=In(1), word=Out(WORD_BITS))
+        of_switch = {"window_word": In(range(KEPT_WORDS))} if isinstance(parameters, SwitchParameters) else {}
+        super().__init__(
+            parameters, write=In(PacketWrite), path_word=path_word, taken=In(1), word=Out(WORD_BITS), **of_switch
+        )
 
     def elaborate(self, platform: object) -> Module:
         """One block RAM, and a register before it. It never has to read what it is just writing."""
         m = Module()
         index = Signal(range(KEPT_WORDS))
-        has_grh = self.task.pma & self.task.head.has_grh
+        has_grh = self.task.gmp & self.task.head.has_grh
         m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[])
         writer = memory.write_port(granularity=8)
         reader = memory.read_port()
@@ -72,6 +76,9 @@ class Packet(Stage):
                 m.d.sync += index.eq(M_KEY_WORD + half)
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
             m.d.sync += index.eq(DATA_WORD + 1 - SET_SLOT + steps.slot)
+            if self._is_switch:
+                with m.If(self.task.congestion):
+                    m.d.sync += index.eq(self.window_word)
         with m.If(steps.at_in_slot(_AHEAD - 1) & last):
             m.d.sync += index.eq(0)
         with m.If(((steps.at_in_slot(_AHEAD) | steps.at_in_slot(_AHEAD + 1)) & last) | self.taken):
@@ -130,7 +137,7 @@ class Offer(Stage):
     Members:
         came: a word of a packet that comes. `right`: its words so far end with their right ICRC.
         packet_word: of the packet, as it is read for the stream (see `Packet`).
-        attribute: of an answer.
+        attribute: of an answer. `window` (switch): of a CC answer.
         offering: the packet is offered.
         stream: the packet. `sent`: its last word is taken.
     """
@@ -145,6 +152,7 @@ class Offer(Stage):
             offering=In(1),
             stream=In(HostStreamSignature),
             sent=Out(1),
+            **({"window": In(Window)} if isinstance(parameters, SwitchParameters) else {}),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -154,10 +162,12 @@ class Offer(Stage):
         steps, stream, came = self.steps, self.stream, self.came
         taken = stream.ready
         next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
-        has_grh = self.task.pma & self.task.head.has_grh
-        # Behind a PMA's attribute nothing stays.
+        has_grh = self.task.gmp & self.task.head.has_grh
+        # Behind a PMA's attribute nothing stays, nor around congestion control's.
         behind = (count >= DATA_WORD + BLOCK_WORDS - 1) & (count < GRH_WORD)
-        beyond = self.task.pma & self.attribute.answering & behind
+        if self._is_switch:
+            behind = Mux(self.task.congestion, outside(self.window, count), behind)
+        beyond = self.task.gmp & self.attribute.answering & behind
         with m.If(taken | (steps.at_in_slot(_AHEAD + 1) & steps.last_slot)):
             m.d.sync += next_word.eq(Mux(beyond, 0, self.packet_word))
         with m.If(taken):

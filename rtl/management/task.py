@@ -121,7 +121,8 @@ Task: Final = wiring.Signature(
     {
         "head": Out(MadHead),
         "trap": Out(1),
-        "pma": Out(1),
+        "gmp": Out(1),
+        "congestion": Out(1),
         "is_set": Out(1),
         "from_host": Out(1),
         "record": Out(1),
@@ -132,9 +133,10 @@ Task: Final = wiring.Signature(
 )
 """What there is to do.
 
-`head`: of the packet that came; `trap`: it is no packet but a trap; `pma`: it is a PMA request, else an SMP;
-`from_host`: that of an adapter; `record`: the port that it came in by is written into it. From step 1 on `answers`: it
-is answered; `violated`: it violated the M_Key; `way`: where it, its answer or the trap goes."""
+`head`: of the packet that came; `trap`: it is no packet but a trap; `gmp`: it is a general management packet, a PMA's
+or, if `congestion`, a CC request, else an SMP; `from_host`: that of an adapter; `record`: the port that it came in by
+is written into it. From step 1 on `answers`: it is answered; `violated`: it violated the M_Key; `way`: where it, its
+answer or the trap goes."""
 
 
 class Stage(wiring.Component):

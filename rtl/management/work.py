@@ -18,6 +18,7 @@ from rtl.management.task import (
     StepsSignature,
     Task,
 )
+from rtl.management.windows import Window
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import ALL_PORTS
 
@@ -40,11 +41,13 @@ class Work(wiring.Component):
         hold: this cycle has no step.
         steps: of the work; `trap`: it is a trap's. `short`: the slot of this step has few, from the slot's second on.
         task: the work. What is only passed on has few steps; VL15 alone is waited for.
+        window, more (switch): of a CC request, see `Windows`.
         leaves: there will be a packet to offer; in the last step.
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
+        self._is_switch = isinstance(parameters, SwitchParameters)
         self._ports = parameters.ports if isinstance(parameters, SwitchParameters) else 1
         super().__init__(
             {
@@ -62,6 +65,7 @@ class Work(wiring.Component):
                 "offering": Out(1),
                 "accepted": In(1),
                 "sent": In(1),
+                **({"window": In(Window), "more": In(1)} if self._is_switch else {}),
             }
         )
 
@@ -92,6 +96,8 @@ class Work(wiring.Component):
 
         last_slot = Mux(self.task.answers | self.trap, ANSWER_STEPS // SLOT_STEPS - 1, PASS_STEPS // SLOT_STEPS - 1)
         sets = self.task.is_set | self.trap
+        if self._is_switch:
+            sets &= ~self.task.congestion | self.window.known
         m.d.comb += [
             steps.go.eq(working & ~self.hold),
             steps.first.eq(steps.at(0)),
@@ -107,8 +113,10 @@ class Work(wiring.Component):
                 m.d.sync += steps.number.eq(Cat(Const(0, IN_SLOT_BITS), steps.slot))
             with m.If((steps.number == PASS_STEPS - 1) & ~sets):
                 m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
+            if self._is_switch:
+                self._skip_slots(m)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
-                m.d.sync += [working.eq(0), stays.eq(~self.task.pma)]
+                m.d.sync += [working.eq(0), stays.eq(~self.task.gmp)]
                 m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]
         with m.If(self.offering & ~stays):
             m.d.sync += [stays.eq(1), self.offering.eq(self.accepted), free.eq(~self.accepted)]
@@ -116,11 +124,26 @@ class Work(wiring.Component):
             m.d.sync += [self.offering.eq(0), free.eq(1)]
         return m
 
+    def _skip_slots(self, m: Module) -> None:
+        """A CC request has one slot for all words of a Set, and one for those of the answer, or neither."""
+        steps = self.steps
+        with m.If(self.task.congestion & (steps.in_slot == SLOT_STEPS - 1) & ~steps.again):
+            with m.If(steps.slot == SET_SLOT):
+                m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
+            with m.If((steps.slot == ANSWER_SLOT) | ((steps.slot == ANSWER_SLOT - 1) & ~self.window.known)):
+                m.d.sync += steps.number.eq(ANSWER_STEPS - SLOT_STEPS)
+
     def _count_laps(self, m: Module) -> None:
-        """A PMA's long slots have as many as there are ports, if it is asked about all."""
+        """A PMA's long slots have as many as there are ports, if it is asked about all; a CC request's as it has words.
+
+        The latter's words have numbers of their own in the contract; here they are laps.
+        """
         steps, all_ports = self.steps, Signal()
-        m.d.sync += all_ports.eq(self.task.pma & (self.task.head.port_select == ALL_PORTS))
-        again = all_ports & (steps.lap != self._ports) & (steps.within(SET_SLOT) | steps.within(ANSWER_SLOT))
+        m.d.sync += all_ports.eq(self.task.gmp & (self.task.head.port_select == ALL_PORTS))
+        more = all_ports & (steps.lap != self._ports)
+        if self._is_switch:
+            more = Mux(self.task.congestion, self.more, more)
+        again = more & (steps.within(SET_SLOT) | steps.within(ANSWER_SLOT))
         with m.If(steps.at_in_slot(0)):
             m.d.sync += steps.again.eq(0)
         with m.If(steps.at_in_slot(LAP_STEP)):

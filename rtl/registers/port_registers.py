@@ -2,11 +2,12 @@
 
 from typing import Any, Final, Literal
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
+from rtl.registers.marking import Element, MarkingSettings, PortMarking
 from rtl.rotation import select
 from rtl.widths import LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
@@ -88,7 +89,7 @@ class PortRegisters(wiring.Component):
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         vl_high_limit, list_entry: of VL arbitration, if there are several data VLs.
-        time_limits, partition: in a switch.
+        time_limits, partition, marking: in a switch.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
             overrun_errors: the registers.
     """
@@ -118,7 +119,7 @@ class PortRegisters(wiring.Component):
                 **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
                 "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
-                **({"time_limits": Out(TimeLimitsSignature)} if kind == "switch" else {}),
+                **({"time_limits": Out(TimeLimitsSignature), "marking": Out(PortMarking)} if kind == "switch" else {}),
             }
         )
 
@@ -165,6 +166,12 @@ class PortRegisters(wiring.Component):
             limits[PortRegister.HOQ_LIFE] = self.time_limits.hoq_life
             limits[PortRegister.VL_STALL_COUNT] = self.time_limits.vl_stall_count
             numbers[PortRegister.PARTITION] = self.partition.as_value()
+            element = Element(value)
+            with m.If(writes(PortRegister.CONGESTION, ~element.control_type)):
+                m.d.sync += [
+                    self.marking.valid.eq(element.valid),
+                    self.marking.settings.eq(value[: MarkingSettings.size]),
+                ]
         numbers |= limits
         for register, target in numbers.items():
             with m.If(writes(register, ~value[len(target) :].any())):
@@ -200,6 +207,11 @@ class PortRegisters(wiring.Component):
             **numbers,
             **{register: duration.length for register, duration in durations.items()},
         }
+        if self._kind == "switch":
+            marking = self.marking
+            readable[PortRegister.CONGESTION] = Cat(
+                marking.settings, Const(0, DATA_BITS - PortMarking.size), marking.valid
+            )
         reads = Signal(len(readable))
         m.d.sync += [
             reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),

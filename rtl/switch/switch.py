@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.connect import connect_crossing
+from rtl.crossing.connect import connect_congestion, connect_crossing
 from rtl.crossing.time_limits import LifeTime
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
@@ -17,6 +17,8 @@ from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of, how_many
+from rtl.switch.congestion_log import CongestionLog
+from rtl.switch.congestion_registers import CongestionRegisters
 from rtl.switch.input import Input, input_pools
 from rtl.switch.multicast import multicast_settings_layout, multicast_written, output_named
 from rtl.switch.partition import p_key_written
@@ -32,7 +34,7 @@ from rtl.trace import TraceSignature, gather, report
 from rtl.widths import LIFE_BITS, VL_BITS
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
-from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
+from wire.registers import CONGESTION_PAGE, LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
 from wire.time_limits import NO_LIMIT
 from wire.trace import Kind
 from wire.trace_layout import Scrap
@@ -139,6 +141,10 @@ class Switch(wiring.Component):
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]
         crossbar = connect_crossing(m, crossing, ports, [agent_port.sink], life=life_time.limit)
         m.d.comb += [side.clock.eq(life_time.clock) for side in inputs]
+        m.submodules.congestion_registers = congestion_registers = CongestionRegisters(len(ports))
+        m.submodules.congestion_log = congestion_log = CongestionLog(len(ports))
+        connect_congestion(m, parameters, crossing, ports, congestion_registers.marking)
+        m.d.comb += [congestion_log.marked[i].eq(port.congestion.marked) for i, port in enumerate(ports)]
 
         m.submodules.bus = bus = NodeBus()
         connect(m, flipped(self.bus), bus.bus)
@@ -217,10 +223,16 @@ class Switch(wiring.Component):
                 routing.sl_to_vl.offset.eq(access.offset),
                 routing.sl_to_vl.vl.eq(access.wdata),
             ]
+        congestion = [m.submodules.congestion_registers, m.submodules.congestion_log]
+        of_congestion = of_page(access, CONGESTION_PAGE)
+        m.d.comb += [part.access.eq(of_congestion) for part in congestion]
+        m.d.comb += agent_port.congestion.eq(of_congestion)
         m.d.comb += bus.answer.eq(
             any_of(
                 [
                     registers.rdata,
+                    agent_port.congestion_rdata,
+                    *(part.rdata for part in congestion),
                     forwarding.entry & reading_forwarding[1].replicate(_LFT_ENTRY_BITS),
                     *(port.reg_rdata for port in ports),
                     *(side.routing.sl_to_vl_rdata for side in inputs),

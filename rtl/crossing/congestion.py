@@ -1,0 +1,130 @@
+"""Which packets an output of a switch marks for congestion (docs/pipeline.md, section 7.3)."""
+
+from typing import Final
+
+from amaranth.hdl import Array, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.crossing.arrivals import arrived_layout
+from rtl.crossing.buffer import LUT_RAM
+from rtl.link.row import HEAD_BITS, lrh_field
+from rtl.link.transmit import SendRow
+from rtl.registers.marking import MarkingSettings, PortMarking
+from rtl.restoration import restored_write_port
+from rtl.widths import MARKING_RATE_BITS, NEED_BITS, ROW_BITS, THRESHOLD_BITS
+from wire.codes import LID_MULTICAST_MIN, LNH
+from wire.parameters import SwitchParameters
+
+__all__ = ["Congestion"]
+
+_THRESHOLDS: Final = 1 << THRESHOLD_BITS
+_BYTE_BITS: Final = 8
+
+
+def _marking_limits(blocks: int, most: int) -> list[int]:
+    """By threshold, what the blocks that wait have to exceed, a VL's buffer having so many; 0: none up to MOST do."""
+    return [most, *(blocks * (_THRESHOLDS - threshold) // _THRESHOLDS for threshold in range(1, _THRESHOLDS))]
+
+
+class Congestion(wiring.Component):
+    """One output, a port's.
+
+    A grant is the last to be known in its cycle (g), and a packet's blocks are known here where its row 0 comes, at
+    g+3 = x_0 + 2. Nothing else is granted before, so all that it meets, also what waits, is as much behind.
+
+    Args:
+        inputs: of the crossing.
+
+    Members:
+        arrived: see `Arrivals`.
+        available: the output takes a grant in this cycle. `starving`: mask of the data VLs for which a head has not the
+            credits.
+        granted, slot: a packet was granted in the cycle before, on this slot, one-hot.
+        own, common, victim: what has been set: the port's, all ports', the port's bit of Victim_Mask.
+        send, scrapped: rows in cycle x_r + 2; a packet is scrapped, in x_0 + 2, and its row 0 is in `send`, not valid.
+        charged: the packet whose row 0 is here begins to be sent, on a data VL. `marks`: it is marked.
+    """
+
+    def __init__(self, parameters: SwitchParameters, inputs: int) -> None:
+        self.parameters = parameters
+        self.vls = parameters.vls
+        super().__init__(
+            {
+                "arrived": In(arrived_layout(inputs, self.vls)),
+                "available": In(1),
+                "starving": In(self.vls),
+                "granted": In(1),
+                "slot": In(self.vls + 1),
+                "own": In(PortMarking),
+                "common": In(MarkingSettings),
+                "victim": In(1),
+                "send": In(SendRow),
+                "scrapped": In(1),
+                "charged": In(1),
+                "marks": Out(1),
+            }
+        )
+        self._most = (1 << (inputs * parameters.buffer_blocks).bit_length()) - 1
+
+    def elaborate(self, platform: object) -> Module:
+        """Settings, the packet, how many wait behind it, whether it had to wait for credits, whose turn it is."""
+        m = Module()
+        send = self.send
+        settings = Signal(MarkingSettings)
+        m.d.comb += settings.eq(Mux(self.own.valid, self.own.settings, self.common))
+
+        head = send.data[:HEAD_BITS]
+        multicast, need = Signal(), Signal(NEED_BITS)
+        m.d.comb += [
+            multicast.eq(head[:_BYTE_BITS] >= LID_MULTICAST_MIN >> _BYTE_BITS),
+            need.eq(send.n[ROW_BITS:] + 1),
+        ]
+        begins = (send.valid & send.first) | self.scrapped
+        crowded = self._is_crowded(m, begins & ~multicast, need, settings.threshold)
+        has_bth = lrh_field(head, "lnh") >= LNH.IBA_LOCAL
+        waited = self._has_waited(m)
+        eligible = Signal()
+        m.d.comb += eligible.eq(
+            self.charged & crowded & ~multicast & has_bth & (need >= settings.packet_size) & (self.victim | ~waited)
+        )
+        self._take_turns(m, eligible, settings.marking_rate)
+        return m
+
+    def _is_crowded(self, m: Module, leaves: Value, need: Value, threshold: Value) -> Value:
+        """Counts the blocks that wait. Those of the packet that leaves are still among them."""
+        waiting = [Signal(range(self._most + 1), name=f"waiting_{vl}") for vl in range(self.vls)]
+        limits = _marking_limits(self.parameters.buffer_blocks, self._most)
+        limit = Signal(range(self._most + 1), init=limits[0])
+        m.d.sync += limit.eq(Array(limits)[threshold])
+        with m.If(self.arrived.some | leaves):
+            for vl, blocks in enumerate(waiting):
+                gone = Mux(leaves & (self.send.slot == vl), need, 0)
+                m.d.sync += blocks.eq(blocks + Mux(self.arrived.some, self.arrived.blocks[vl], 0) - gone)
+        return Array(waiting)[self.send.slot] > limit + need
+
+    def _has_waited(self, m: Module) -> Signal:
+        """The packet granted last had to wait for credits."""
+        starved, before, waited = Signal(self.vls), Signal(self.vls), Signal()
+        now = Signal(self.vls)
+        m.d.comb += now.eq(starved & ~Mux(self.granted, self.slot[: self.vls], 0))
+        m.d.sync += [starved.eq(now | Mux(self.available, self.starving, 0)), before.eq(now)]
+        with m.If(self.granted):
+            m.d.sync += waited.eq((before & self.slot).any())
+        return waited
+
+    def _take_turns(self, m: Module, eligible: Value, rate: Value) -> None:
+        """A countdown for each VL, of which one counts at a time."""
+        m.submodules.countdowns = countdowns = Memory(
+            shape=MARKING_RATE_BITS, depth=max(2, self.vls), init=[], attrs=LUT_RAM
+        )
+        left = countdowns.read_port(domain="comb")
+        write = restored_write_port(m, countdowns, lambda _: 0)
+        m.d.comb += [
+            left.addr.eq(self.send.slot),
+            write.addr.eq(self.send.slot),
+            write.data.eq(Mux(self.marks, rate, left.data - 1)),
+            write.en.eq(eligible),
+            self.marks.eq(eligible & (left.data == 0)),
+        ]
