@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from sm.activation import bring_up_ports
+from sm.congestion_control import set_congestion_control
 from sm.credit_loops import find_credit_loop
 from sm.discovery import Findings, discover
 from sm.election import Election
@@ -135,8 +136,9 @@ class SubnetManager:
             return HeavySweep(found.settled)
         if not await self._election.is_won(found):
             self._administrator.is_open = False
-            # Another master's trees.
+            # Another master's trees and congestion control.
             self._programmed.multicast.clear()
+            self._programmed.congestion_control.clear()
             return HeavySweep(complete=True)
         self._administrator.is_open = True
         await learn_tables(self._sma, found, self._programmed, self._tell)
@@ -158,6 +160,9 @@ class SubnetManager:
         if self.routes is not None:
             tables = None if self._settings.partitions is None else dict(self._programmed.p_keys)
             self._administrator.show(SubnetView(found, self.lids, self.routes, self._settings, tables))
+            await set_congestion_control(
+                self.mads, found, self.lids, self.routes, self._settings, self._programmed, self._tell
+            )
         await self._hand_over()
         return HeavySweep(programmed and active and led and found.settled, lids)
 
