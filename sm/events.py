@@ -240,7 +240,7 @@ class CongestionControlSet(Event):
 
     def __str__(self) -> str:
         return (
-            f"set congestion control of {self.switches} {'switch' if self.switches == 1 else 'switches'} "
+            f"sets congestion control of {self.switches} {'switch' if self.switches == 1 else 'switches'} "
             f"and {self.ports} {'port' if self.ports == 1 else 'ports'} of adapters"
         )
 
@@ -253,7 +253,7 @@ class CongestionControlUnavailable(Event):
     reason: str
 
     def __str__(self) -> str:
-        return f"port {self.end} goes without congestion control: {self.reason}"
+        return f"leaves port {self.end} without congestion control: {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,7 @@ class MadClient:
 
     def _timed_out(self, transaction_id: int, request: _Request) -> None:
         if request.tries:
-            self.retried += 1
+            self.retried += request.mad.mgmt_class in _CLASSES
             self._send(request)
         else:
             del self._outstanding[transaction_id]

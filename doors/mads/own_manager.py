@@ -9,7 +9,15 @@ from doors.mads.agents import SMI_CLASSES, Agent, is_response
 from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Moment
 from doors.mads.user_mad import Address, Registration
-from sm.events import Event, HandedOver, StateEntered, SweepEnded
+from sm.events import (
+    CongestionControlSet,
+    CongestionControlUnavailable,
+    Event,
+    HandedOver,
+    StateEntered,
+    SweepEnded,
+    event_text,
+)
 from sm.mad_client import MadAddress, MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
@@ -30,6 +38,7 @@ _NEVER: Final = 1 << 60
 _POLLING_NS: Final = 1_000_000_000
 _TIMEOUT_MS: Final = 1_000
 _RETRIES: Final = 3
+_TOLD: Final = (StateEntered, HandedOver, CongestionControlSet, CongestionControlUnavailable)
 _HIGH_TID: Final = slice(8, 12)
 
 
@@ -122,5 +131,6 @@ class OwnManager:
         if isinstance(event, SweepEnded) and event.heavy:
             self.complete = event.complete
             self._swept()
-        elif isinstance(event, StateEntered | HandedOver):
-            self._tell(f"{self.port}: Ironband's own Subnet Manager {event}")
+        elif isinstance(event, _TOLD):
+            names = {node.guid: node.description for node in self.manager.subnet.nodes.values()}
+            self._tell(f"{self.port}: Ironband's own Subnet Manager {event_text(event, names)}")
