@@ -135,10 +135,7 @@ class SubnetManager:
             # The own link is down: there is no subnet.
             return HeavySweep(found.settled)
         if not await self._election.is_won(found):
-            self._administrator.is_open = False
-            # Another master's trees and congestion control.
-            self._programmed.multicast.clear()
-            self._programmed.congestion_control.clear()
+            self._leave()
             return HeavySweep(complete=True)
         self._administrator.is_open = True
         await learn_tables(self._sma, found, self._programmed, self._tell)
@@ -183,7 +180,14 @@ class SubnetManager:
     async def _hand_over(self) -> None:
         """Hands over to a Subnet Manager that comes before this one, if there is one."""
         await self._election.hand_over()
-        self._administrator.is_open = not self._election.stands_by
+        if self._election.stands_by:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Another is the master: it answers clients, and trees and congestion control are what it makes of them."""
+        self._administrator.is_open = False
+        self._programmed.multicast.clear()
+        self._programmed.congestion_control.clear()
 
     def _assign_lids(self, subnet: Subnet) -> None:
         known = with_lids_in_force(subnet, self.remembered_lids)
