@@ -1,5 +1,7 @@
 """The bytes of a packet, with their CRCs computed at most once."""
 
+from __future__ import annotations
+
 from typing import Final
 from zlib import crc32
 
@@ -12,6 +14,7 @@ from wire.symbols import Control
 __all__ = ["Content"]
 
 _IBA_LOCAL: Final = LNH.IBA_LOCAL
+_FECN: Final = 0x80
 _SDP: Final = bytes([Control.SDP])
 _EGP: Final = bytes([Control.EGP])
 _EBP: Final = bytes([Control.EBP])
@@ -33,7 +36,7 @@ _GLOBAL_MASK: Final = b"\xff" * LRH.size_bytes + _ones(GRH, "t_class", "flow_lab
 class Content:
     """Bytes LRH..ICRC, or as far as they came: 4k bytes for a packet with end row k.
 
-    The VL is left out (its four bits are 0): it changes at every hop, and nothing else does.
+    The VL is left out (its four bits are 0): it changes at every hop, and but for FECN nothing else does.
 
     Attributes:
         data: the bytes, shared by all the nodes that the packet crosses.
@@ -51,6 +54,13 @@ class Content:
     def with_vl(self, vl: int) -> bytes:
         """The bytes as they are on a link, on that VL."""
         return bytes([vl << 4 | self.data[0]]) + self.data[1:] if vl else self.data
+
+    def with_fecn(self, byte: int) -> Content:
+        """With FECN, bit 7 of a byte; this one, if it has that."""
+        data = self.data
+        if data[byte] & _FECN:
+            return self
+        return Content(data[:byte] + bytes([data[byte] | _FECN]) + data[byte + 1 :])
 
     def vcrc(self, vl: int) -> bytes:
         """The two VCRC bytes on that VL, in wire order."""

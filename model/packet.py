@@ -5,6 +5,7 @@ from collections import deque
 from typing import Final
 
 from wire.crc import lpcrc
+from wire.packet import WORD_BYTES
 from wire.symbols import Control, idle_byte
 from wire.trace import Delimiter, Record, Verdict
 
@@ -37,6 +38,8 @@ READ_TO_WIRE: Final = 3
 """Cycles from the read of a row until it is on the wire (section 8.1)."""
 
 _GOOD: Final[int] = Verdict.GOOD
+_FECN: Final = 1 << 23
+"""In the row with the BTH's byte 4: bit 7 of lane 1's byte."""
 _K_FIRST: Final = 8
 _K_LAST: Final = 1
 _SDP: Final = Control.SDP << 24
@@ -163,7 +166,7 @@ class Packet:
             at = 4 * row
             word = int.from_bytes(self.content.data[max(at - 1, 0) : at + 3], "big")
         elif self.source is not None:
-            return self.source.packet.word(row)
+            return self.source.word(row)
         else:
             assert self.copies is not None
             return self.copies.packet.word(row)
@@ -292,15 +295,23 @@ class DataTransmission(Transmission):
         packet: in the node that sends it.
         reader: bit of the input's reader that reads it.
         reception: the packet in the node that receives it.
+        fecn_row: index of the row in which FECN is set, unless it ends there or before (section 7.3); -1 if none.
     """
 
-    __slots__ = ("packet", "reader", "reception")
+    __slots__ = ("_content", "fecn_row", "packet", "reader", "reception")
 
     def __init__(self, packet: Packet, granted: int, vl: int, pitch: int, reader: int) -> None:
         super().__init__(packet.output, vl, granted, pitch, packet.n, packet.irregular)
         self.packet = packet
         self.reader = reader
         self.reception: Packet | None = None
+        self.fecn_row = -1
+        self._content: Content | None = None
+
+    @property
+    def has_fecn_set(self) -> bool:
+        """Known once its end is."""
+        return 0 < self.fecn_row < self.end
 
     @property
     def content(self) -> Content:
@@ -309,10 +320,17 @@ class DataTransmission(Transmission):
         Raises:
             Underrun: the output ran dry.
         """
-        content = self.packet.content
+        content = self._content or self.packet.content
         if content is None:
             raise Underrun(self)
+        if self.has_fecn_set and self._content is None:
+            content = self._content = content.with_fecn(WORD_BYTES * self.fecn_row)
         return content
+
+    def word(self, row: int) -> int:
+        """Data of a row, as `Packet.word` has it, with FECN."""
+        word = self.packet.word(row)
+        return word | _FECN if row == self.fecn_row else word
 
     def end_early(self, k: int, now: int) -> int:
         """End with row k < n, which is yet to be read: returns the cycle in which it is.
@@ -333,7 +351,7 @@ class DataTransmission(Transmission):
         if index == 0:
             return _SDP | self.vl << 20 | self.packet.word(0), _K_FIRST
         if index < self.end:
-            return self.packet.word(index), 0
+            return self.word(index), 0
         check = int.from_bytes(self.content.vcrc(self.vl), "big")
         last = self.content.data[-1] << 24
         if self.packet.bad:

@@ -6,18 +6,22 @@ from typing import Final
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, SERVICE_LEVELS, VL15
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import NodeIdentity, SwitchParameters
-from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
+from wire.registers import CONGESTION_PAGE, LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
 from wire.trace import Verdict, port_source
 
 from .crossing.buffer import Buffer
 from .crossing.matcher import Matcher
 from .crossing.queues import FifoInput, Input, VoqInput
 from .kernel import UPDATE, Kernel
+from .link.congestion import Congestion
+from .link.congestion_log import CongestionLog
+from .link.congestion_settings import CongestionSettings
 from .link.life_time import LifeTime
 from .link.packet_check import header_rejection
 from .link.partition import JOIN_AFTER_KEY, Partition, check_partition, p_key_rejection
 from .link.port import LinkPort
 from .link.port_status import PortStatus
+from .management.congestion_windows import CongestionWindows
 from .management.node import Node
 from .management.port_zero import PortZero
 from .management.register_bus import Bus
@@ -49,6 +53,7 @@ class Switch(Node):
         row = [sl % vls for sl in range(SERVICE_LEVELS)]
         self._sl_to_vl = [[list(row) for _ in range(ports)] for _ in range(ports)]  # in, out, SL
         self._life = LifeTime(epoch)
+        settings, log = CongestionSettings(ports, parameters.buffer_blocks), CongestionLog(kernel, epoch)
         matcher = Matcher(kernel, ports + 1, vls, epoch)
         self.ports = []
         self._partitions = [Partition() for _ in range(ports + 1)]  # port 0's, the last, checks nothing
@@ -59,11 +64,13 @@ class Switch(Node):
             else:
                 queues = VoqInput(kernel, index, matcher.size, buffer, parameters.readers, vls + 1)
             source = port_source(node, index + 1)
-            self.ports.append(LinkPort(self, matcher, queues, source, vls, parameters.mtu, self._life))
+            congestion = Congestion(kernel, vls, index + 1, settings, log)
+            self.ports.append(LinkPort(self, matcher, queues, source, vls, parameters.mtu, self._life, congestion))
             self.ports[index].status.partition = self._partitions[index]
         self._limits = [port.limits for port in self.ports if port.limits is not None]
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent
+        self._congestion = CongestionWindows(settings, log, self.agent.cc_key)
 
     # What a port asks (sections 3.3 and 3.5).
 
@@ -162,18 +169,22 @@ class Switch(Node):
     # Registers (section 10).
 
     def read_register(self, page: int, offset: int) -> int:
-        """LinearFDBTop, LifeTimeValue, the multicast registers, the LFT, the SL-to-VL tables."""
+        """LinearFDBTop, LifeTimeValue, the multicast registers, congestion control, the LFT, the SL-to-VL tables."""
         if page == 0:
             if offset == NodeRegister.LIFE_TIME:
                 return self._life.exponent(self._kernel.now)
             return self._top if offset == NodeRegister.LINEAR_FDB_TOP else self._multicast.read(offset)
+        if page == CONGESTION_PAGE:
+            return self._congestion.read(offset)
         if page == LFT_PAGE:
             return self._lft[offset] if offset < len(self._lft) else 0
         table = self._table(page, offset)
         return table[offset & 0xF] if table else 0
 
     def write_given(self, page: int, offset: int, value: int, cycle: int) -> None:
-        """LifeTimeValue: a packet granted now may find it."""
+        """LifeTimeValue, and a threshold: a packet granted now may find it."""
+        if page == CONGESTION_PAGE:
+            self._congestion.write_given(offset)
         is_another = (
             (page, offset) == _LIFE_TIME and value < 1 << 5 and self._life.write(cycle, value, self._kernel.now)
         )
@@ -190,6 +201,8 @@ class Switch(Node):
                     limits.begin_anew()
             else:
                 self._multicast.write(offset, value)
+        elif page == CONGESTION_PAGE:
+            self._congestion.write(offset, value)
         elif LFT_PAGE < page < SL_TO_VL_PAGE:
             self._kernel.at(self._kernel.now + 1, UPDATE, partial(self._write_mft, page, offset, value))
         elif page == LFT_PAGE:

@@ -122,6 +122,11 @@ class Adapter(Resources):
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
         return self.now if self._turns.are_due or self._has_apart else self._turns.wake
 
+    @property
+    def may_delay(self) -> bool:
+        """Whether congestion control may hold packets up, for times as short as it likes."""
+        return any(control.is_on for control in self.congestion_control)
+
     def is_due(self, now: int) -> bool:
         """True if that cycle has come."""
         return self._turns.are_due or self._has_apart or self.has_expired(now)

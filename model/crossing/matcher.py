@@ -9,8 +9,11 @@ What happens while an output is busy is not looked at before it is available aga
 are shown then, and its flow control flags computed.
 """
 
+from wire.flow_control import CREDIT_WINDOW
+
 from ..kernel import MATCH, NEVER, Kernel
 from ..packet import DataTransmission, Packet, Transmission
+from .backlog import LARGEST_NEED, Backlog
 from .output import SWALLOWED, Output
 from .queues import Input
 
@@ -87,6 +90,10 @@ class Matcher:
         packet.join_at = cycle
         queue = packet.queue = self.inputs[packet.input].queue_of(packet)
         queue.append(packet)
+        if packet.copies is None:
+            backlog = self.outputs[packet.output].backlog
+            if backlog is not None:
+                backlog.join(packet, cycle)
         if len(queue) == 1:
             packet.visible_from = cycle + 1
             self._first_in_queue(packet)
@@ -195,6 +202,8 @@ class Matcher:
                 self.wake_at(now + (_NARROW_PHASE - (now - self.epoch) & 3), bit)
                 output.rest()
                 continue
+            if output.backlog is not None:
+                self._look_for_starved(output, output.backlog, now)
             packet = self._choose(output, now)
             if packet is None:
                 output.rest()
@@ -220,6 +229,23 @@ class Matcher:
         output.coming = later
         if shown:
             output.heads_shown(shown)
+
+    def _look_for_starved(self, output: Output, backlog: Backlog, now: int) -> None:
+        """Note the data slots of an available output with a head that waits for credits (section 7.3)."""
+        heads, starved_from, gate = self.heads[output.index], backlog.starved_from, output.gate
+        for slot in range(self._vls):
+            inputs = heads[slot]
+            if not inputs or starved_from[slot] != NEVER or not gate.open_slots >> slot & 1:
+                continue
+            room = gate.room(slot)
+            if room is None or room == SWALLOWED or LARGEST_NEED <= room <= CREDIT_WINDOW:
+                continue
+            while inputs:
+                bit = inputs & -inputs
+                inputs ^= bit
+                if self.inputs[bit.bit_length() - 1].starves(output.index, slot, room):
+                    starved_from[slot] = now + 1
+                    break
 
     def _choose(self, output: Output, now: int) -> Packet | None:
         """The packet that an output offers to send; a flow control packet it sends at once."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from ..kernel import NEVER
 from ..packet import DataTransmission, Packet
+from .backlog import Backlog
 from .vl_arbitration import VlArbitration
 
 __all__ = ["SWALLOWED", "FlowFlags", "Gate", "LocalOutput", "Output"]
@@ -56,6 +57,7 @@ class Output(ABC):
         busy_until: the last of a packet's busy cycles (section 8.3); flow control packets do not count.
         in_ptr, vl_ptr: rotating choices among inputs, for each slot, and among data slots.
         arbitration: its choice among data slots before that; None if it is no port's, or there is one data VL.
+        backlog: what waits for it, if it is a port's of a switch.
         coming: heads that will be visible, or came while the output was busy.
     """
 
@@ -69,6 +71,7 @@ class Output(ABC):
         self.in_ptr = [0] * (vls + 1)
         self.vl_ptr = 0
         self.arbitration: VlArbitration | None = None
+        self.backlog: Backlog | None = None
         self.coming: list[Packet] = []
 
     @abstractmethod

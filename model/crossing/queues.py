@@ -52,6 +52,14 @@ class Input(ABC):
     def waits_since(self, output: int, slot: int) -> int:
         """The first cycle in which a head for (output, slot), of those visible, was so."""
 
+    @abstractmethod
+    def starves(self, output: int, slot: int, room: int) -> bool:
+        """Whether a head for (output, data slot), of those visible, has not the credits that it needs."""
+
+    @staticmethod
+    def _lacks_credits(packet: Packet, room: int) -> bool:
+        return not packet.oversize and (room - packet.need) % CREDIT_MODULUS > CREDIT_WINDOW
+
     def _may_go(self, packet: Packet, room: int | None) -> bool:
         """True if a head is eligible: it has credits or needs none, or is swallowed and its queue's last has ended."""
         if room is None:
@@ -88,6 +96,14 @@ class Input(ABC):
                 if packet.output == output and packet.slot == slot:
                     since = min(since, packet.visible_from)
         return since
+
+    def _one_starves(self, output: int, slot: int, room: int) -> bool:
+        """Whether one of them is a head for (output, slot) without its credits."""
+        for packets in self._visible:
+            for packet in packets:
+                if packet.output == output and packet.slot == slot and self._lacks_credits(packet, room):
+                    return True
+        return False
 
     def _goes(self, packet: Packet) -> None:
         """One of them is granted."""
@@ -145,6 +161,15 @@ class VoqInput(Input):
         since = self._queues[place][0].visible_from if self._is_visible(place) else NEVER
         return min(since, self._seen_since(output, slot))
 
+    def starves(self, output: int, slot: int, room: int) -> bool:
+        """The one queue's head, or a copy."""
+        place = output * self._slots + slot
+        if not self._copies:
+            return self._lacks_credits(self._queues[place][0], room)
+        if self._is_visible(place) and self._lacks_credits(self._queues[place][0], room):
+            return True
+        return self._one_starves(output, slot, room)
+
     def show(self, packet: Packet) -> None:
         """The first in its queue."""
         if packet.copies is not None:
@@ -185,6 +210,10 @@ class FifoInput(Input):
     def waits_since(self, output: int, slot: int) -> int:
         """That of the first, of all queues."""
         return self._seen_since(output, slot)
+
+    def starves(self, output: int, slot: int, room: int) -> bool:
+        """One of all queues."""
+        return self._one_starves(output, slot, room)
 
     def show(self, packet: Packet) -> None:
         """One of the visible heads."""

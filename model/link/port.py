@@ -9,6 +9,7 @@ from ..crossing.matcher import Matcher
 from ..crossing.queues import Input
 from ..kernel import STATE
 from .acceptance import Acceptance, PortOwner
+from .congestion import Congestion
 from .eligibility import Eligibility
 from .flow_control import FlowControl
 from .life_time import LifeTime
@@ -31,6 +32,7 @@ class LinkPort:
         status: what it is at the moment.
         state_machine, flow, output, receiver: its parts.
         limits: of the time in which heads may wait for it; None at an adapter.
+        congestion: which packets are marked; None at an adapter.
     """
 
     def __init__(
@@ -42,15 +44,17 @@ class LinkPort:
         vls: int,
         mtu: int,
         life: LifeTime | None = None,
+        congestion: Congestion | None = None,
     ) -> None:
-        """`queues` are those of its input, `source` is that of its records, `life` is a switch's."""
+        """`queues` are those of its input, `source` is that of its records, `life` and `congestion` are a switch's."""
         self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu, matcher.epoch)
         self.state_machine = PortStateMachine(status, self._state_changed)
         self.limits = None if life is None else TimeLimits(matcher, status.index, vls, life)
+        self.congestion = congestion
         eligibility = Eligibility(status, matcher, self.limits)
         self.flow = FlowControl(status, matcher, queues.buffer, eligibility, self.state_machine, mtu // BLOCK_BYTES)
         queues.buffer.watch(self.flow.announcement_changes_at)
-        self.output = LinkOutput(status, matcher, eligibility, self.flow, self.limits)
+        self.output = LinkOutput(status, matcher, eligibility, self.flow, self.limits, congestion)
         acceptance = Acceptance(status, owner, matcher, queues.buffer, self.flow, self.state_machine, life)
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
@@ -95,6 +99,11 @@ class LinkPort:
         self.output.state_changed()
         self.receiver.check_enabled()
         self._owner.port_state_changed(old, self.status.state, by_write)
+
+    def congestion_given(self) -> None:
+        """A write of CONGESTION is given: a packet granted now may find it."""
+        if self.congestion is not None:
+            self.congestion.given()
 
     def set_neighbor_mtu(self, code: int) -> None:
         """NEIGHBOR_MTU was written."""

@@ -171,7 +171,7 @@ class Receiver(RowReceiver):
         self._wire.arrived(sending)
         packet, sent = sending.reception, sending.packet
         assert packet is not None
-        packet.content = sent.content
+        packet.content = sending.content
         packet.source = None
         packet.k = sending.end
         packet.delimiter = EBP if sent.bad else EGP

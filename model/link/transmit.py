@@ -18,6 +18,7 @@ from ..crossing.output import Output
 from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
+from .congestion import Congestion
 from .eligibility import MANAGEMENT_STATES, Eligibility
 from .flow_control import FlowControl
 from .link import Direction
@@ -55,8 +56,9 @@ class LinkOutput(Output):
         eligibility: Eligibility,
         flow: FlowControl,
         limits: TimeLimits | None,
+        congestion: Congestion | None,
     ) -> None:
-        """`limits` are those of a switch's port."""
+        """`limits` and `congestion` are those of a switch's port."""
         super().__init__(status.index, status.vls, eligibility, flow)
         self.wire: Direction | None = None
         self._status = status
@@ -66,6 +68,7 @@ class LinkOutput(Output):
         self._eligibility = eligibility
         self._flow = flow
         self._limits = limits
+        self.backlog = self._congestion = congestion
         self._vl15_slot = status.vls
         if status.vls > 1:
             self.arbitration = VlArbitration(status.kernel, status.vls)
@@ -86,6 +89,8 @@ class LinkOutput(Output):
         xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(g + 1)
+        congestion = self._congestion
+        starved = congestion is not None and congestion.granted(packet)
         discard = self._eligibility.discard(packet.slot)
         limits = self._limits
         if limits is not None and limits.is_finite and is_data:
@@ -99,6 +104,8 @@ class LinkOutput(Output):
         packet.sending = sending
         self.busy_until = sending.last_read
         self._matcher.reads(sending)
+        if congestion is not None and is_data:
+            congestion.consider(sending, starved)
         if is_data and self.arbitration is not None:
             self.arbitration.granted(sending)
         if self._allowed(sending):
@@ -248,7 +255,7 @@ class LinkOutput(Output):
                 cycle,
                 self._status.source,
                 _TX_DATA,
-                packet.slot | bad << 8 | packet.input << 16,
+                packet.slot | bad << 8 | sending.has_fecn_set << 12 | packet.input << 16,
                 packet.n | end << 16,
                 sending.w0 - self._matcher.epoch & _CYCLE_MASK,
                 content.fingerprint(vl, bad) if self._kernel.keeps(_TX_DATA) else 0,

@@ -1,13 +1,14 @@
-"""A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 6)."""
+"""A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 7)."""
 
 from collections.abc import Generator, Mapping
 from typing import Final
 
 from wire.codes import PortState
+from wire.congestion_control import CC_CLASS_VERSION
 from wire.crc import icrc_good
 from wire.headers import LRH
 from wire.layout import Record
-from wire.mad import MadMethod, mad_data
+from wire.mad import MadMethod, MgmtClass, mad_data
 from wire.notice import ProducerType, TrapNumber
 from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 from wire.registers import LEASE_SECOND_AT_RESET, lft_address
@@ -18,11 +19,13 @@ from ..kernel import DECIDE, UPDATE, Kernel
 from .agent_node import AgentNode
 from .attribute import NO_WORDS, READ_STEPS, Attribute, respond
 from .attributes import Attributes
+from .cc_key import CcKey
+from .congestion_attribute import congestion_attributes
 from .m_key import KeyCheck, Lease, check_key
-from .mad_in_packet import answer_packet, is_perf_request, is_smp, perf_in, smp_in, with_fields
+from .mad_in_packet import answer_packet, gmp_in, is_smp, request_class, smp_in, with_fields
 from .perf_attribute import perf_attributes
 from .smi import FROM_HOST, TO_HOST, Toward, Way, answer_passage, pass_on, route
-from .steps import LAST, Steps, Work, answer_steps, trap_steps
+from .steps import LAST, Steps, Work, answer_steps, trap_steps, window_steps
 from .traps import Traps, trap_packet
 
 __all__ = ["Agent"]
@@ -39,13 +42,14 @@ _ADAPTER_HOST: Final = 1
 
 
 class Agent:
-    """The SMI, the SMA, the PMA and the sender of traps behind port 0.
+    """The SMI, the SMA, the PMA, a switch's congestion control and the sender of traps behind port 0.
 
     Its node reports to it what happens, and it acts through `AgentNode`. The node records DELIVER, SCRAP and
     SEND.
 
     Attributes:
         lease_second: the node's register LEASE_SECOND, for the node to read, and to write in phase `UPDATE`.
+        cc_key: likewise a switch's CongestionKeyInfo.
     """
 
     def __init__(self, kernel: Kernel, node: AgentNode, parameters: NodeParameters, identity: NodeIdentity) -> None:
@@ -63,6 +67,8 @@ class Agent:
         self._port_info = self._attributes.port_info
         self._switch_info = self._attributes.switch_info
         self._perf_attributes = perf_attributes(node, parameters, identity.port)
+        self._congestion_attributes = congestion_attributes(node, parameters)
+        self.cc_key = CcKey(kernel)
         self._steps = Steps(kernel)
         self._lease = Lease(kernel, self._lease_expired)
         self._free = True
@@ -85,7 +91,9 @@ class Agent:
         """
         first = self._kernel.now + _CHECK_CYCLES
         on_vl15 = slot == self._vls
-        if data is None or not (is_smp(data) if on_vl15 else is_perf_request(data)):
+        mgmt_class = 0 if data is None or on_vl15 else request_class(data)
+        is_known = mgmt_class == MgmtClass.PERF or (self._is_switch and mgmt_class == MgmtClass.CONGESTION_CONTROL)
+        if data is None or not (is_smp(data) if on_vl15 else is_known):
             self._kernel.at(first, DECIDE, self._become_free)
         elif not icrc_good(data):
             self._node.icrc_wrong(arrival, _CHECK_CYCLES + 1)
@@ -93,9 +101,14 @@ class Agent:
         elif on_vl15:
             steps = _steps_of(self._attributes.by_code, smp_in(data))
             self._kernel.at(first - 1, DECIDE, self._steps.start, (self._work_on_smp(data, arrival), steps))
+        elif mgmt_class == MgmtClass.PERF:
+            steps = _steps_of(self._perf_attributes, gmp_in(data))
+            self._kernel.at(first - 1, DECIDE, self._steps.start, (self._work_on_perf(data, arrival, slot), steps))
         else:
-            steps = _steps_of(self._perf_attributes, perf_in(data))
-            self._kernel.at(first - 1, DECIDE, self._steps.start, (self._answer_perf(data, arrival, slot), steps))
+            steps = _window_steps_of(self._congestion_attributes, gmp_in(data))
+            self._kernel.at(
+                first - 1, DECIDE, self._steps.start, (self._work_on_congestion(data, arrival, slot), steps)
+            )
 
     def sent(self) -> None:
         """The packet offered was taken at a, and the current cycle is a+73; or it was dropped in the cycle before.
@@ -178,7 +191,7 @@ class Agent:
     def _finish_without_packet(self) -> None:
         self._kernel.at(self._kernel.now + 1, DECIDE, self._become_free)
 
-    # Work (sections 3, 4 and 6).
+    # Work (sections 3, 4, 6 and 7).
 
     def _work_on_smp(self, data: bytes, arrival: int) -> Work:
         yield 0
@@ -204,21 +217,38 @@ class Agent:
         yield _LAST_WITHOUT_ANSWER
         self._finish_without_packet()
 
-    def _answer(self, data: bytes, arrival: int, hides_m_key: bool) -> Work:
+    def _answer(self, data: bytes, arrival: int, hides_key: bool) -> Work:
         smp, lrh = smp_in(data), LRH.unpack(data)
         way = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid).way
         output = yield from self._output(way)
-        answer = yield from respond(self._attributes.by_code, smp, arrival, hides_m_key)
+        answer = yield from respond(self._attributes.by_code, smp, arrival, hides_key)
         yield LAST
         passage = answer_passage(smp, lrh, arrival, is_switch=self._is_switch, lid=self._port_info.own.lid)
         self._finish(with_fields(data, passage.lrh, {**answer, **passage.smp}), output, self._vls)
 
-    def _answer_perf(self, data: bytes, arrival: int, slot: int) -> Work:
+    def _work_on_perf(self, data: bytes, arrival: int, slot: int) -> Work:
         yield 0
+        answering = respond(self._perf_attributes, gmp_in(data), arrival)
+        yield from self._answer_gmp(data, arrival, slot, answering)
+
+    def _work_on_congestion(self, data: bytes, arrival: int, slot: int) -> Work:
+        yield 0
+        mad = gmp_in(data)
+        check = self.cc_key.check(mad.method, mad.cc_key, self.lease_second)
+        if check == KeyCheck.VIOLATION:
+            yield _LAST_WITHOUT_ANSWER
+            self._finish_without_packet()
+            return
+        hides_key = check == KeyCheck.ANSWERED_WITHOUT_KEY
+        answering = respond(self._congestion_attributes, mad, arrival, hides_key, CC_CLASS_VERSION)
+        yield from self._answer_gmp(data, arrival, slot, answering)
+
+    def _answer_gmp(self, data: bytes, arrival: int, slot: int, answering: Generator[int, None, Record]) -> Work:
+        """The answer to a request of a general service, made in steps behind those that its way takes."""
         lrh = LRH.unpack(data)
         from_host = not self._is_switch and arrival == FROM_HOST
         output = yield from self._output(TO_HOST if from_host else route(lrh.slid))
-        answer = yield from respond(self._perf_attributes, perf_in(data), arrival)
+        answer = yield from answering
         yield LAST
         if output is not None and not from_host:
             slot = self._attributes.sl_to_vl.vl_of_answer(output + 1, lrh.sl)
@@ -304,3 +334,9 @@ def _steps_of(attributes: Mapping[int, Attribute], mad: Record) -> Mapping[int, 
     if attribute is None:
         return answer_steps(is_set, NO_WORDS, NO_WORDS)
     return answer_steps(is_set, attribute.set_words, attribute.answer_words, attribute.laps(mad_data(mad)))
+
+
+def _window_steps_of(attributes: Mapping[int, Attribute], mad: Record) -> Mapping[int, int]:
+    """Those of a CC request, likewise."""
+    attribute = attributes.get(mad.attribute_id)
+    return window_steps(mad.method == MadMethod.SET, NO_WORDS if attribute is None else attribute.answer_words)

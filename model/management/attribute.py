@@ -1,4 +1,4 @@
-"""What an attribute of the agent is, and how a Get or Set of it is answered (docs/management.md, sections 4 and 6)."""
+"""What an attribute of the agent is, how a Get or Set of it is answered (docs/management.md, sections 4, 6 and 7)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
@@ -52,16 +52,16 @@ class Request(NamedTuple):
     Attributes:
         which: what is selected, as the attribute's `select` says it.
         is_set: it is a Set.
-        data: its 64 bytes.
+        data: its bytes, as many as the class has.
         arrival: the port that it came in by.
-        hides_m_key: PortInfo's m_key reads 0.
+        hides_key: the key that the attribute holds reads 0.
     """
 
     which: int
     is_set: bool
     data: bytes
     arrival: int
-    hides_m_key: bool
+    hides_key: bool
 
 
 class Attribute(ABC):
@@ -75,7 +75,7 @@ class Attribute(ABC):
     answer_words: frozenset[int] = NO_WORDS
 
     def select(self, modifier: int, data: bytes) -> int | None:
-        """What an AttributeModifier selects, or the 64 bytes; None if it is not allowed. Here, there is no choice."""
+        """What an AttributeModifier selects, or the bytes; None if it is not allowed. Here, there is no choice."""
         return 0 if modifier == 0 else None
 
     def laps(self, data: bytes) -> int:
@@ -145,12 +145,16 @@ class StoredBlock(SettableAttribute):
 
 
 def respond(
-    attributes: Mapping[int, Attribute], mad: Record, arrival: int, hides_m_key: bool = False
+    attributes: Mapping[int, Attribute],
+    mad: Record,
+    arrival: int,
+    hides_key: bool = False,
+    class_version: int = CLASS_VERSION,
 ) -> Generator[int, None, Record]:
     """Work on a Get or Set, in steps (section 4.3), and return the answer, an SMP's as before the SMI."""
     is_set = mad.method == MadMethod.SET
     data = mad_data(mad)
-    if mad.class_version != CLASS_VERSION:
+    if mad.class_version != class_version:
         return smp_response(mad, data, MadStatus.BAD_VERSION)
     attribute = attributes.get(mad.attribute_id)
     if attribute is None or (is_set and not isinstance(attribute, SettableAttribute)):
@@ -158,7 +162,7 @@ def respond(
     which = attribute.select(mad.attribute_modifier, data)
     if which is None:
         return smp_response(mad, data, MadStatus.INVALID_ATTRIBUTE_VALUE)
-    request = Request(which, is_set, data, arrival, hides_m_key)
+    request = Request(which, is_set, data, arrival, hides_key)
     status = MadStatus.OK
     if is_set and isinstance(attribute, SettableAttribute):
         accepted = yield from attribute.change(request)

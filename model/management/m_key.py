@@ -1,11 +1,11 @@
-"""M_Key: who may manage a node, and the lease of that right (docs/management.md, section 4)."""
+"""M_Key: who may manage a node, and the lease of that right (docs/management.md, section 4); CC_Key has the same."""
 
 from collections.abc import Callable
 from enum import IntEnum
 
 from wire.mad import MadMethod
 
-from ..kernel import UPDATE, Kernel
+from ..kernel import STATE, Kernel
 
 __all__ = ["KeyCheck", "Lease", "check_key"]
 
@@ -34,10 +34,10 @@ def check_key(method: int, given: int, m_key: int, protect_bits: int) -> KeyChec
 
 
 class Lease:
-    """The lease timer: runs from a violation to an SMP with a good key. It counts every cycle."""
+    """The lease timer: runs from a violation to a request with a good key. It counts every cycle."""
 
     def __init__(self, kernel: Kernel, expire: Callable[[], None]) -> None:
-        """`expire` is called in phase `UPDATE` of the cycle in which the timer expires."""
+        """`expire` is called in the cycle in which the timer expires, before what is written shows in it."""
         self._kernel = kernel
         self._expire = expire
         self._expires_at: int | None = None
@@ -46,7 +46,7 @@ class Lease:
         """Start, unless it runs or `cycles`, the period, is 0."""
         if self._expires_at is None and cycles:
             self._expires_at = self._kernel.now + cycles
-            self._kernel.at(self._expires_at, UPDATE, self._expire_now)
+            self._kernel.at(self._expires_at, STATE, self._expire_now)
 
     def stop(self) -> None:
         """A good key came in."""

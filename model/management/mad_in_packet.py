@@ -1,9 +1,10 @@
-"""MADs in their packets: SMPs and performance management requests (docs/management.md, sections 1, 2 and 6)."""
+"""MADs in their packets: SMPs and requests of general services (docs/management.md, sections 1, 2, 6 and 7)."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
+from wire.congestion_control import CC_MAD
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import BTH, DETH, GRH, GRH_IP_VER, GRH_NXT_HDR_BTH, LRH
 from wire.layout import Layout, Record
@@ -12,7 +13,7 @@ from wire.opcodes import Opcode
 from wire.pma import PERF_MAD
 from wire.smp import unpack_smp
 
-__all__ = ["answer_packet", "is_perf_request", "is_smp", "perf_in", "smp_in", "with_fields"]
+__all__ = ["answer_packet", "gmp_in", "is_perf_request", "is_smp", "request_class", "smp_in", "with_fields"]
 
 _LRH_AT: Final = 0
 _BTH_AT: Final = LRH.size_bytes
@@ -27,16 +28,17 @@ _HOP_LIMIT: Final[int] = GRH["hop_lmt"].max
 
 _SMP_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 
-_PERF_METHODS: Final = (MadMethod.GET, MadMethod.SET)
+_GMP_LAYOUTS: Final[dict[int, Layout]] = {MgmtClass.PERF: PERF_MAD, MgmtClass.CONGESTION_CONTROL: CC_MAD}
+"""By their classes."""
+_GMP_METHODS: Final = (MadMethod.GET, MadMethod.SET)
 _KNOWN_BY: Final[tuple[tuple[Layout, int, str, int], ...]] = (
     (LRH, _LRH_AT, "lnh", LNH.IBA_LOCAL),
     (BTH, _BTH_AT, "opcode", Opcode.UD_SEND_ONLY),
     (BTH, _BTH_AT, "dest_qp", QP_GSI),
     (DETH, _DETH_AT, "q_key", Q_KEY_GSI),
     (MAD_HEADER, _MAD_AT, "base_version", BASE_VERSION),
-    (MAD_HEADER, _MAD_AT, "mgmt_class", MgmtClass.PERF),
 )
-"""Fields that a request has, and its method."""
+"""Fields that a request has, but for its class and its method."""
 _HEAD_BYTES: Final = _MAD_AT + MAD_HEADER.size_bytes
 
 _Changes = tuple[Layout, int, Mapping[str, int]]
@@ -69,20 +71,25 @@ def is_smp(data: bytes) -> bool:
     )
 
 
-def is_perf_request(data: bytes) -> bool:
-    """True if a packet on the slot of a data VL, given from LRH to ICRC, is a request to a PMA.
+def request_class(data: bytes) -> int:
+    """MgmtClass if a packet on the slot of a data VL, given from LRH to ICRC, is a PMA or a CC request; else 0.
 
-    Its ICRC is not looked at. Data packets are checked too: all fields but one are compared at once.
+    Its ICRC is not looked at. Data packets are checked too: most fields are compared at once.
     """
     if len(data) == _PACKET_BYTES + GRH.size_bytes:
         grh = GRH.unpack(data, _GRH_AT)
         right = LRH["lnh"].read(data) == LNH.IBA_GLOBAL and grh.ip_ver == GRH_IP_VER
-        return right and grh.nxt_hdr == GRH_NXT_HDR_BTH and is_perf_request(_without_grh(data))
-    return (
-        len(data) == _PACKET_BYTES
-        and int.from_bytes(data[:_HEAD_BYTES], "big") & _MASK == _HEAD
-        and MAD_HEADER["method"].read(data, _MAD_AT) in _PERF_METHODS
-    )
+        return request_class(_without_grh(data)) if right and grh.nxt_hdr == GRH_NXT_HDR_BTH else 0
+    if len(data) != _PACKET_BYTES or int.from_bytes(data[:_HEAD_BYTES], "big") & _MASK != _HEAD:
+        return 0
+    mgmt_class = MAD_HEADER["mgmt_class"].read(data, _MAD_AT)
+    is_known = mgmt_class in _GMP_LAYOUTS and MAD_HEADER["method"].read(data, _MAD_AT) in _GMP_METHODS
+    return mgmt_class if is_known else 0
+
+
+def is_perf_request(data: bytes) -> bool:
+    """True if such a packet is a request to a PMA."""
+    return request_class(data) == MgmtClass.PERF
 
 
 def smp_in(data: bytes) -> Record:
@@ -90,9 +97,10 @@ def smp_in(data: bytes) -> Record:
     return unpack_smp(data[_MAD_AT:_MAD_END])
 
 
-def perf_in(data: bytes) -> Record:
-    """The MAD in its packet."""
-    return PERF_MAD.unpack(_without_grh(data)[_MAD_AT:_MAD_END])
+def gmp_in(data: bytes) -> Record:
+    """The MAD of a PMA's or CC request or answer in its packet."""
+    mad = _without_grh(data)[_MAD_AT:_MAD_END]
+    return _GMP_LAYOUTS[MAD_HEADER["mgmt_class"].read(mad)].unpack(mad)
 
 
 def with_fields(data: bytes, lrh: Mapping[str, int], smp: Mapping[str, int]) -> bytes:
@@ -114,7 +122,7 @@ def answer_packet(data: bytes, answer: Record) -> bytes:
         grh,
         (BTH, behind + _BTH_AT, {"dest_qp": DETH["src_qp"].read(data, behind + _DETH_AT)}),
         (DETH, behind + _DETH_AT, {"src_qp": QP_GSI}),
-        (PERF_MAD, behind + _MAD_AT, answer),
+        (answer.layout, behind + _MAD_AT, answer),
     )
 
 

@@ -366,7 +366,7 @@ class PortInfo(SettableAttribute):
             for name in _OF_TRANSPORT.values():
                 yield _answer_step(name)
                 live[name] = self.own[name]
-        if request.hides_m_key:
+        if request.hides_key:
             live["m_key"] = 0
         if request.is_set and which == 0:
             live["client_reregister"] = PORT_INFO["client_reregister"].read(request.data)

@@ -66,6 +66,8 @@ class Bus:
                 phase = DECIDE  # an increment of that cycle is lost
             elif offset == PortRegister.EXTENDED_LOW:
                 phase = DECIDE  # what a read keeps in that cycle is lost
+            elif offset == PortRegister.CONGESTION:
+                self._ports[page - 1].congestion_given()
             elif offset in _COUNTER_OF_HIGH:
                 high = page, _COUNTER_OF_HIGH[offset], value
                 self._kernel.at(visible - 1, DECIDE, self._join_halves, high)
@@ -160,6 +162,8 @@ def _read_port(port: LinkPort, offset: int) -> int:
             return 0 if limits is None else limits.hoq_life
         case PortRegister.VL_STALL_COUNT:
             return 0 if limits is None else limits.stall_count
+        case PortRegister.CONGESTION:
+            return 0 if port.congestion is None else port.congestion.read()
         case PortRegister.PARTITION:
             return 0 if status.partition is None else status.partition.checks
     return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
@@ -178,6 +182,7 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
     """Write a word of a port's page, visible in the current cycle (a state shows in it); no value out of range."""
     status, flow, counters = port.status, port.flow, port.status.counters
     arbitration, limits, partition = port.output.arbitration, port.limits, status.partition
+    congestion = port.congestion
     match offset:
         case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
             port.state_machine.write(value)
@@ -213,6 +218,8 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             limits.set_stall_count(value)
         case PortRegister.PARTITION if partition is not None and value <= _CHECKS:
             partition.checks = value
+        case PortRegister.CONGESTION if congestion is not None:
+            congestion.write(value)
         case _ if partition is not None and 0 <= offset - P_KEYS < P_KEY_TABLE.count:
             if value < 1 << _P_KEY_BITS:
                 partition.write(status.kernel.now, offset - P_KEYS, value)

@@ -1,4 +1,4 @@
-"""The agent's steps, one a cycle, and its standing still (docs/management.md, sections 2 and 4.3)."""
+"""The agent's steps, one a cycle, and its standing still (docs/management.md, sections 2, 4.3 and 7)."""
 
 from collections.abc import Generator, Mapping
 from functools import cache
@@ -6,7 +6,22 @@ from typing import Final
 
 from ..kernel import DECIDE, Kernel
 
-__all__ = ["ANSWER", "COMMIT", "LAP", "LAST", "SET", "SLOT", "WORDS", "Steps", "Work", "answer_steps", "trap_steps"]
+__all__ = [
+    "ANSWER",
+    "COMMIT",
+    "LAP",
+    "LAST",
+    "SET",
+    "SLOT",
+    "WINDOW_ANSWER",
+    "WINDOW_SET",
+    "WORDS",
+    "Steps",
+    "Work",
+    "answer_steps",
+    "trap_steps",
+    "window_steps",
+]
 
 Work = Generator[int, None, None]
 """Work on one packet: yields the step at which it goes on, never an earlier one."""
@@ -25,6 +40,10 @@ LAP: Final = 1024
 """Added to the numbers of a slot's steps in each of its laps but the first."""
 WORDS: Final = 16
 """Slots of a Set, and for an answer."""
+WINDOW_SET: Final = 512
+"""Step at which the slot of word 0 begins in a Set of congestion control, if the attribute has that word."""
+WINDOW_ANSWER: Final = 1024
+"""Likewise for the answer."""
 _BEHIND_ANSWER: Final = 272
 _SHORT: Final = (0, 1, 7)
 """The steps of a slot without bus accesses."""
@@ -59,6 +78,15 @@ def answer_steps(
 def trap_steps() -> Mapping[int, int]:
     """The numbers of a trap's steps, each with its place."""
     return _places([*range(ANSWER), *_slots(ANSWER, frozenset()), *range(_BEHIND_ANSWER, LAST + 1)])
+
+
+@cache
+def window_steps(is_set: bool, words: frozenset[int]) -> Mapping[int, int]:
+    """The numbers of the steps of a CC request, of an attribute of these words, each with its place."""
+    places = [SLOT * word + number for word in sorted(words) for number in range(SLOT)]
+    in_set = [WINDOW_SET + place for place in places] if is_set else []
+    for_answer = [WINDOW_ANSWER + place for place in places]
+    return _places([*range(SET), *in_set, COMMIT, *for_answer, *range(_BEHIND_ANSWER, LAST + 1)])
 
 
 class Steps:

@@ -6,7 +6,7 @@ from typing import Any
 from model.kernel import CONTROL, DECIDE, MATCH, STATE, UPDATE, Kernel
 from model.management.agent import Agent
 from model.management.agent_node import AgentNode
-from model.management.mad_in_packet import perf_in, smp_in
+from model.management.mad_in_packet import gmp_in, smp_in
 from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
 from wire.headers import LRH
 from wire.layout import Record
@@ -149,7 +149,7 @@ class Bench(AgentNode):
 
     def perf_answer(self) -> Record:
         """The performance management MAD in the packet offered last."""
-        return perf_in(self.of("offer")[-1][2])
+        return gmp_in(self.of("offer")[-1][2])
 
     def answer_lrh(self) -> Record:
         return LRH.unpack(self.of("offer")[-1][2])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.management.mad_in_packet import answer_packet, is_perf_request, perf_in
+from model.management.mad_in_packet import answer_packet, gmp_in, is_perf_request
 from wire.codes import LNH
 from wire.crc import icrc_good
 from wire.headers import BTH, DETH, GRH, LRH
@@ -23,7 +23,7 @@ def test_gets_and_sets_are_requests_whatever_they_ask(method, vl):
     mad = perf_request(method, 0xFF00, transaction_id=1).replace(class_version=9, attribute_modifier=7)
     packet = gmp_packet(mad, 8, 9, vl=vl).data
     assert is_perf_request(packet)
-    assert perf_in(packet) == mad
+    assert gmp_in(packet) == mad
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ GRH_FIELDS = {"sgid": 5 << 64 | 6, "dgid": 7 << 64 | 8, "t_class": 0xA5, "flow_l
 def test_a_request_may_have_a_grh_and_its_answer_goes_back_by_it():
     packet = gmp_packet(GET, 8, 9, sl=3, src_qp=0xABCDEF, grh=GRH_FIELDS).data
     assert is_perf_request(packet)
-    assert perf_in(packet) == GET
+    assert gmp_in(packet) == GET
     after = answer_packet(packet, GET.replace(status=0x1C))
     assert icrc_good(after)
     back = {"sgid": GRH_FIELDS["dgid"], "dgid": GRH_FIELDS["sgid"], "hop_lmt": 255}
@@ -72,8 +72,9 @@ def test_a_short_packet_is_none():
 
 def test_an_answer_goes_back_and_keeps_every_other_bit():
     ones = b"\xff" * 4 + PACKET[4:6] + PACKET[6:8] + b"\xff" * (len(PACKET) - 8)
+    ones = MAD_HEADER["mgmt_class"].write(ones, MgmtClass.PERF, MAD_AT)
     before = DETH["src_qp"].write(LRH["slid"].write(ones, 0x1234), 0x56789A, DETH_AT)
-    answer = perf_in(before).replace(status=0x1C, method=MadMethod.GET_RESP)
+    answer = gmp_in(before).replace(status=0x1C, method=MadMethod.GET_RESP)
     after = answer_packet(before, answer)
     assert icrc_good(after)
     assert LRH.unpack(after) == LRH.unpack(before).replace(dlid=0x1234, slid=0xFFFF)
