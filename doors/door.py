@@ -145,10 +145,16 @@ class Door:
         self._controls = LateControls(controls, host=first.node, known=start)
         self._vls = [node.vls for node in fabric.nodes.values()]
         self._port_at = {port.node: port for ports in self.ports.values() for port in ports}
-        self.management = Management(
-            fabric, [*self._port_at.values()], layer, window=window, post=self._post_mad, tell=tell
-        )
         self.transports = Transports(fabric, self.ports, post=self._post, tell=self._tell)
+        self.management = Management(
+            fabric,
+            [*self._port_at.values()],
+            layer,
+            window=window,
+            post=self._post_mad,
+            congestion_control=self.transports.answer,
+            tell=tell,
+        )
         self._manager: OwnManager | None = None
         if settings is not None:
             names = list(fabric.nodes)

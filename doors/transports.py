@@ -98,6 +98,11 @@ class Transports:
                 post = post._replace(data=altered)
         self._give(post)
 
+    def answer(self, port: HostPort, request: bytes) -> bytes | None:
+        """What a port's adapter answers to a MAD about its congestion control, if anything."""
+        control = self.adapter(port.host).adapter.congestion_control[port.number - 1]
+        return control.agent.answer(request, self.hosts.time)
+
     def delivered(self, delivery: Delivery) -> None:
         """Takes a packet that no agent has taken."""
         self.hosts.delivered(delivery)
@@ -116,11 +121,12 @@ class Transports:
         if waiting is None:
             return None
         adapter, pair, wake = waiting
-        return Timer(self._hosts[adapter], pair.number, wake, wake - cycle, pair.waits_for_receiver)
+        is_delay = pair.held_until is not None and pair.held_until == pair.wake
+        return Timer(self._hosts[adapter], pair.number, wake, wake - cycle, pair.waits_for_receiver, is_delay)
 
     def end(self, timer: Timer) -> None:
         """Lets it end at once."""
-        if not timer.is_for_receiver:
+        if not timer.is_for_receiver and not timer.is_delay:
             self._tell(f"{timer}: nothing in flight can answer it any more; its {timer.cycles:,} cycles pass at once")
         self.hosts.skip_to(timer.wake)
 
@@ -134,6 +140,7 @@ class Timer:
         wake: the fabric's cycle in which it ends, if nothing ends it before.
         cycles: what is left of it.
         is_for_receiver: for a receive request, that a program at the other end is to post, and not for an answer.
+        is_delay: for its next packet's turn, by congestion control.
     """
 
     host: str
@@ -141,6 +148,7 @@ class Timer:
     wake: int
     cycles: int
     is_for_receiver: bool
+    is_delay: bool
 
     def __str__(self) -> str:
         return f"{self.host}: queue pair {self.number:#x}"

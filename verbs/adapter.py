@@ -13,6 +13,8 @@ from typing import Final
 from verbs.arrival import check_path, leads_to_bth, takes
 from verbs.arrived import Arrived, read_packet
 from verbs.congestion import CongestionNotices
+from verbs.congestion_control.gmp import answer_to
+from verbs.congestion_control.port_control import PortCongestionControl
 from verbs.frame import Outgoing
 from verbs.limits import AdapterLimits
 from verbs.multicast import MULTICAST_QP
@@ -21,8 +23,8 @@ from verbs.port import Port, p_keys_match
 from verbs.queue_pair import QueuePair
 from verbs.resources import FIRST_QP, Resources
 from verbs.states import QpType
-from wire.codes import is_multicast_lid
-from wire.opcodes import Service
+from wire.codes import QP_GSI, is_multicast_lid
+from wire.opcodes import Operation, Service
 
 __all__ = ["CYCLE_NS", "Adapter"]
 
@@ -31,12 +33,20 @@ CYCLE_NS: Final = 4
 
 _RD: Final = int(Service.RD)
 _CNP: Final = int(Service.CNP)
+_UNANSWERED: Final = (QpType.UC, QpType.UD)
+_READ_RESPONSES: Final = (
+    Operation.RDMA_READ_RESPONSE_FIRST,
+    Operation.RDMA_READ_RESPONSE_MIDDLE,
+    Operation.RDMA_READ_RESPONSE_LAST,
+    Operation.RDMA_READ_RESPONSE_ONLY,
+)
 
 
 class Adapter(Resources):
     """One adapter: consumers make what they need (see `Resources`), a back end carries its packets.
 
     Attributes:
+        congestion_control: of each port.
         congestion_notices: packets that came to tell that what was sent met congestion.
         dropped: packets that were for nobody, or not as they should be.
     """
@@ -51,11 +61,12 @@ class Adapter(Resources):
     ) -> None:
         super().__init__(ports, cycle_ns, AdapterLimits() if limits is None else limits, first_qp)
         self.now = 0
+        self.congestion_control = tuple(PortCongestionControl(cycle_ns) for _ in self.ports)
         self.congestion_notices = 0
         self.dropped = 0
         self._notices = tuple(CongestionNotices(port) for port in self.ports)
         self._leaving = tuple(PacketQueue() for _ in self.ports)
-        """Datagrams of queue pairs that have ended."""
+        """Datagrams of queue pairs that have ended, and answers to management."""
         self._apart = (*self._notices, *self._leaving)
 
     def receive(self, data: bytes, now: int, port: int = 1) -> None:
@@ -74,14 +85,21 @@ class Adapter(Resources):
 
     def _packet_of(self, queue_pair: QueuePair) -> Outgoing | None:
         """The next packet of a queue pair, if it has one for others."""
+        control = self.congestion_control[queue_pair.pair.attributes.port - 1]
+        if control.is_on:
+            control.hold(queue_pair, self.now)
         outgoing = queue_pair.next_packet(self.now)
         if outgoing is None:
             return None
         self._turns.add(queue_pair)
-        return self._for_others(outgoing, queue_pair)
+        packet = self._for_others(outgoing, queue_pair)
+        if packet is not None and control.is_on:
+            control.sent(queue_pair.number, packet, self.now)
+        return packet
 
     def _end_sending(self, queue_pair: QueuePair) -> None:
         """What UD has been given leaves: hardware has sent it before its program comes to end the queue pair."""
+        self.congestion_control[queue_pair.pair.attributes.port - 1].forget(queue_pair.number)
         if queue_pair.pair.kind is not QpType.UD:
             return
         while (outgoing := queue_pair.next_packet(self.now)) is not None:
@@ -103,6 +121,11 @@ class Adapter(Resources):
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
         return self.now if self._turns.are_due or self._has_apart else self._turns.wake
+
+    @property
+    def may_delay(self) -> bool:
+        """Whether congestion control may hold packets up, for times as short as it likes."""
+        return any(control.is_on for control in self.congestion_control)
 
     def is_due(self, now: int) -> bool:
         """True if that cycle has come."""
@@ -144,17 +167,33 @@ class Adapter(Resources):
         if is_multicast_lid(packet.dlid) or packet.dest_qp == MULTICAST_QP:
             return self._deliver_to_group(packet, number, None)
         queue_pair = self._pairs.get(packet.eec if packet.service == _RD else packet.dest_qp)
-        if queue_pair is None or not self._is_for(queue_pair, packet, number):
+        if queue_pair is None:
+            return packet.dest_qp == QP_GSI and self._manage(packet, number)
+        if not self._is_for(queue_pair, packet, number):
             return False
         if not check_path(queue_pair.pair, self.ports[number - 1], packet):
             return False
-        if packet.service == _CNP:
+        if packet.becn:
             self.congestion_notices += 1
+            self.congestion_control[number - 1].notified(queue_pair.pair, packet, self.now)
+        if packet.service == _CNP:
             return True
-        if packet.fecn and queue_pair.pair.kind in (QpType.UC, QpType.UD):
+        if packet.fecn and (queue_pair.pair.kind in _UNANSWERED or self._is_read_response(packet)):
             self._notices[number - 1].add(queue_pair.pair, packet)
         queue_pair.receive(packet, self.now)
         return True
+
+    @staticmethod
+    def _is_read_response(packet: Arrived) -> bool:
+        """One to RC, which answers no more; RD could not say by a notice which of its contexts is meant."""
+        return packet.service != _RD and packet.operation in _READ_RESPONSES
+
+    def _manage(self, packet: Arrived, number: int) -> bool:
+        """Answers a request about the port's congestion control; true if there is an answer."""
+        answer = answer_to(packet.data, self.congestion_control[number - 1].agent, self.now)
+        if answer is not None:
+            self._leaving[number - 1].put(answer)
+        return answer is not None
 
     def _deliver_to_group(self, packet: Arrived, number: int, sender: QueuePair | None) -> bool:
         """Gives a copy to each member at the port but the sender; true if there is one."""

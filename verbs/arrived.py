@@ -149,6 +149,11 @@ class Arrived:
         return self._dest_word >> 31 != 0
 
     @property
+    def becn(self) -> bool:
+        """It tells that what was sent met congestion."""
+        return self._dest_word >> 30 & 1 != 0
+
+    @property
     def solicited(self) -> bool:
         """Its consumer is to be told."""
         return self._flags >> 7 != 0

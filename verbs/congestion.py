@@ -1,4 +1,7 @@
-"""Notices of congestion: what UC and UD answer to a packet that met some; RC says it in ACKs (IBTA vol 1, A10.2)."""
+"""Notices of congestion: what is sent for a packet that met some where no answer could say so (IBTA vol 1, A10.2).
+
+UC and UD answer nothing, and so does who gets a READ's data; RC says it in its answers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class CongestionNotices(PacketQueue):
         self._port = port
 
     def add(self, pair: PairState, packet: Arrived) -> None:
-        """Answers a packet of UC or UD."""
+        """One for the sender of a packet."""
         dest_qp = packet.deth()[1] if pair.kind is QpType.UD else pair.attributes.dest_qp
         route = None if packet.grh is None else self._route_back(packet.grh.sgid, packet.grh.dgid)
         bits = self._port.path_bits(packet.dlid)

@@ -137,9 +137,9 @@ class VerbsHosts:
         """
         self._earliest = finished + 1
         events, self._events = sorted(self._events), []
-        # A timer that begins in a step ends after it: none is as short.
+        # A timer that begins in a step ends after it: none is as short, but what congestion control waits for.
         last = finished - 1 + self.skipped
-        has_timer = any(adapter.has_expired(last) for adapter in self._adapters)
+        has_timer = any(adapter.has_expired(last) or adapter.may_delay for adapter in self._adapters)
         for cycle, _kind, node, event in events:
             if has_timer:
                 self._expire(cycle)

@@ -29,7 +29,7 @@ class NoResponder:
     def receive(self, packet: Arrived) -> None:
         """Drops it."""
 
-    def next_packet(self) -> Outgoing | None:
+    def next_packet(self, held: bool) -> Outgoing | None:
         """Nothing is answered."""
         return None
 

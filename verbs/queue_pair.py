@@ -88,7 +88,7 @@ class _Responder(Protocol):
     def expected(self) -> int: ...
     def start(self) -> None: ...
     def receive(self, packet: Arrived) -> None: ...
-    def next_packet(self) -> Outgoing | None: ...
+    def next_packet(self, held: bool) -> Outgoing | None: ...
     def flush(self) -> None: ...
     def clear(self) -> None: ...
 
@@ -122,12 +122,14 @@ class QueuePair:
 
     Attributes:
         pair: what it shares with its two halves; for who looks, not for who posts.
+        held_until: the cycle up to which it may send nothing but acknowledges; None if nobody holds it up.
     """
 
     def __init__(self, pair: PairState, capabilities: QpCapabilities, changed: Callable[[QueuePair], None]) -> None:
         """`changed` is called whenever there may be something to send, or another time to wake."""
         self.pair = pair
         self.capabilities = capabilities
+        self.held_until: int | None = None
         self._changed = changed
         self._sender, self._responder = _halves(pair)
         self._answered_last = False
@@ -301,7 +303,8 @@ class QueuePair:
     @property
     def wake(self) -> int | None:
         """The cycle in which to call `expire`; None if nothing is waited for."""
-        return self._sender.wake
+        held, wake = self.held_until, self._sender.wake
+        return wake if held is None else held if wake is None else min(held, wake)
 
     @property
     def waits_for_receiver(self) -> bool:
@@ -310,6 +313,8 @@ class QueuePair:
 
     def expire(self, now: int) -> None:
         """Lets time pass to `now`."""
+        if self.held_until is not None and self.held_until <= now:
+            self.held_until = None
         self._sender.expire(now)
         self._changed(self)
 
@@ -329,13 +334,14 @@ class QueuePair:
 
     def next_packet(self, now: int) -> Outgoing | None:
         """The next packet to be sent; answers and requests take turns if there are both."""
-        packet = None if self._answered_last else self._responder.next_packet()
+        held = self.held_until is not None
+        packet = None if self._answered_last else self._responder.next_packet(held)
         self._answered_last = packet is not None
-        if packet is None and self.pair.state in (QpState.RTS, QpState.SQD):
+        if packet is None and not held and self.pair.state in (QpState.RTS, QpState.SQD):
             packet = self._sender.next_packet(now)
             self._check_drained()
         if packet is None:
-            packet = self._responder.next_packet()
+            packet = self._responder.next_packet(held)
         return packet
 
     def _check_drained(self) -> None:

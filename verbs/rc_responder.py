@@ -290,11 +290,13 @@ class RcResponder:
         """Takes nothing any more, since a request could not be carried out."""
         self._pair.fail(QpState.ERR)
 
-    def next_packet(self) -> Outgoing | None:
-        """The next answer."""
+    def next_packet(self, held: bool) -> Outgoing | None:
+        """The next answer; none if it brings a READ's data, and is held up."""
         while self._answers:
             answer = self._answers[0]
             if isinstance(answer, _ReadAnswer):
+                if held:
+                    return None
                 packet = self._read_response(answer)
                 if packet is not None:
                     return packet

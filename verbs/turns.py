@@ -20,8 +20,10 @@ class Turns:
         self._pairs = pairs
         self._ready: tuple[deque[QueuePair], ...] = tuple(deque() for _ in range(ports))
         self._is_ready: set[int] = set()
-        self._timers: list[tuple[int, int]] = []
-        """Cycle and number of queue pairs that want to be woken, then or later."""
+        self._timers: list[tuple[int, int, int]] = []
+        """Cycle, order and number of queue pairs that want to be woken, then or later."""
+        self._order = 0
+        """Of the next timer: of those that end in one cycle, the one that began first is the first."""
         self._timer_of: dict[int, int] = {}
         """For these queue pairs, the one of their timers that counts."""
 
@@ -64,12 +66,13 @@ class Turns:
         number, when = queue_pair.number, queue_pair.wake
         if when is not None and self._timer_of.get(number, when + 1) > when:
             self._timer_of[number] = when
-            heapq.heappush(self._timers, (when, number))
+            heapq.heappush(self._timers, (when, self._order, number))
+            self._order += 1
 
     def expire(self, now: int) -> None:
         """Wakes those whose time has come."""
         while self.have_expired(now):
-            _when, number = heapq.heappop(self._timers)
+            _when, _order, number = heapq.heappop(self._timers)
             del self._timer_of[number]
             self._pairs[number].expire(now)
 
@@ -88,7 +91,7 @@ class Turns:
     def wake(self) -> int | None:
         """The cycle in which the first queue pair wants to be woken."""
         while self._timers:
-            when, number = self._timers[0]
+            when, _order, number = self._timers[0]
             queue_pair = self._pairs.get(number)
             if self._timer_of.get(number) == when and queue_pair is not None and queue_pair.wake == when:
                 return when
@@ -102,4 +105,4 @@ class Turns:
     @property
     def waiting(self) -> QueuePair | None:
         """That queue pair."""
-        return None if self.wake is None else self._pairs[self._timers[0][1]]
+        return None if self.wake is None else self._pairs[self._timers[0][2]]

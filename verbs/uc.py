@@ -57,7 +57,7 @@ class UcResponder:
         """Ends the receive request of a message that will not end."""
         self._message.end(CompletionStatus.WR_FLUSH_ERR)
 
-    def next_packet(self) -> Outgoing | None:
+    def next_packet(self, held: bool) -> Outgoing | None:
         """Nothing is answered."""
         return None
 

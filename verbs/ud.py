@@ -61,7 +61,7 @@ class UdResponder:
     def flush(self) -> None:
         """Nothing is kept from one datagram to the next."""
 
-    def next_packet(self) -> Outgoing | None:
+    def next_packet(self, held: bool) -> Outgoing | None:
         """Nothing is answered."""
         return None
 

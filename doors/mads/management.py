@@ -11,6 +11,7 @@ from doors.mads.mad_layer import MadLayer, MadPort, Moment, Outgoing, Send, tran
 from doors.mads.packets import described, flight_key, from_itself, is_for_adapter, mad_in, packet_of
 from doors.mads.smp_window import SmpWindow
 from doors.mads.user_mad import Address
+from verbs.congestion_control.agent import is_cc_request
 from wire.mad import MadMethod, mad_data
 from wire.parameters import FabricParameters
 from wire.port_info import PORT_INFO
@@ -39,13 +40,18 @@ class Management:
         *,
         window: int,
         post: Callable[[HostPort, int, bytes], None],
+        congestion_control: Callable[[HostPort, bytes], bytes | None],
         tell: Callable[[str], None],
     ) -> None:
-        """WINDOW is how many SMPs may be in the fabric at once; POST takes packets and their slots."""
+        """WINDOW is how many SMPs may be in the fabric at once; POST takes packets and their slots.
+
+        CONGESTION_CONTROL answers requests of that class at a port: an adapter's driver does, not a program.
+        """
         self.sent: Counter[str] = Counter()
         self.time_outs = 0
         self.on_lost: Callable[[HostPort, Address, bytes], None] = lambda port, address, mad: None
         self._post = post
+        self._congestion_control = congestion_control
         self._tell = tell
         self._layer = layer
         self._window = SmpWindow(layer, window)
@@ -152,7 +158,11 @@ class Management:
 
     def _arrive(self, port: HostPort, address: Address, mad: bytes, now: Moment) -> None:
         """A MAD has arrived at a port."""
-        if port.mads.received(address, mad, now):
+        if is_cc_request(mad):
+            answer = self._congestion_control(port, mad)
+            if answer is not None:
+                port.mads.outbox.append(Outgoing(answer, address, answered=False))
+        elif port.mads.received(address, mad, now):
             request = self._layer.requests.get(transaction_id(mad))
             if request is not None:
                 request.held = True

@@ -1,0 +1,1 @@
+"""Congestion control of a channel adapter's port (IBTA vol 1, annex A10)."""
