@@ -184,7 +184,7 @@ class Switch(Node):
     def write_given(self, page: int, offset: int, value: int, cycle: int) -> None:
         """LifeTimeValue, and a threshold: a packet granted now may find it."""
         if page == CONGESTION_PAGE:
-            self._congestion.write_given(offset)
+            self._congestion.write_given(offset, value)
         is_another = (
             (page, offset) == _LIFE_TIME and value < 1 << 5 and self._life.write(cycle, value, self._kernel.now)
         )

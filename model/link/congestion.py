@@ -22,6 +22,7 @@ _LNH_SHIFT: Final = 16
 _LNH: Final = 3
 _FECN_ROWS: Final[dict[int, int]] = {LNH.IBA_LOCAL.value: 3, LNH.IBA_GLOBAL.value: 13}
 """The row with the BTH's byte 4, by LNH."""
+_THRESHOLD_BITS: Final = SWITCH_PORT_CONGESTION_ELEMENT.to_int(threshold=15)
 _THRESHOLDS: Final = 16
 _MOST: Final = 15
 """The threshold that marks soonest."""
@@ -51,9 +52,10 @@ class Congestion(Backlog):
 
     # Registers.
 
-    def given(self) -> None:
+    def given(self, value: int) -> None:
         """A write of CONGESTION is given in the current cycle."""
-        self.settings.is_used = True
+        if value & _THRESHOLD_BITS:
+            self.settings.is_used = True
 
     def write(self, value: int) -> None:
         """CONGESTION is written, visible in the current cycle. There is no credit starvation."""

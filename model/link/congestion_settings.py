@@ -5,7 +5,7 @@ from typing import Final
 from wire.congestion_control import SWITCH_CONGESTION_SETTING, SwitchControl
 from wire.layout import Layout
 
-from .congestion_words import CongestionWords
+from .congestion_words import CongestionWords, word_of_data
 
 __all__ = ["CongestionSettings"]
 
@@ -26,7 +26,8 @@ _CONTROLLED: Final[dict[int, int]] = {
     for word in _words(SWITCH_CONGESTION_SETTING, name)
 }
 """The bit of Control_Map that has to be 1 where a word is written."""
-_THRESHOLD: Final[int] = _words(SWITCH_CONGESTION_SETTING, "threshold")[0]
+_THRESHOLD_WORD: Final[int] = _words(SWITCH_CONGESTION_SETTING, "threshold")[0]
+_THRESHOLD_BITS: Final = word_of_data(SWITCH_CONGESTION_SETTING.pack(threshold=15), _THRESHOLD_WORD)
 
 
 class CongestionSettings(CongestionWords):
@@ -34,7 +35,7 @@ class CongestionSettings(CongestionWords):
 
     Attributes:
         blocks: of the buffer of a VL at one input.
-        is_used: there may be a threshold: packets granted from now on may be marked.
+        is_used: a threshold has been given: packets granted from then on may be marked.
     """
 
     def __init__(self, ports: int, blocks: int) -> None:
@@ -49,9 +50,9 @@ class CongestionSettings(CongestionWords):
         self.blocks = blocks
         self.is_used = False
 
-    def given(self, word: int) -> None:
+    def given(self, word: int, value: int) -> None:
         """A write of a word is given in the current cycle."""
-        if word == _THRESHOLD:
+        if word == _THRESHOLD_WORD and value & _THRESHOLD_BITS:
             self.is_used = True
 
     def write(self, word: int, value: int) -> None:

@@ -100,10 +100,10 @@ class LinkPort:
         self.receiver.check_enabled()
         self._owner.port_state_changed(old, self.status.state, by_write)
 
-    def congestion_given(self) -> None:
+    def congestion_given(self, value: int) -> None:
         """A write of CONGESTION is given: a packet granted now may find it."""
         if self.congestion is not None:
-            self.congestion.given()
+            self.congestion.given(value)
 
     def set_neighbor_mtu(self, code: int) -> None:
         """NEIGHBOR_MTU was written."""

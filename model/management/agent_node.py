@@ -1,4 +1,4 @@
-"""What an agent asks of its node: crossing, register bus, port (docs/management.md, sections 1, 2 and 7)."""
+"""What an agent asks of its node: crossing, register bus, port (docs/management.md, sections 1, 2 and 8)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

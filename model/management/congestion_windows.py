@@ -58,11 +58,11 @@ class CongestionWindows:
                 return word_of_data(CONGESTION_TIME_STAMP.pack(time_stamp=self._log.time_stamp()), word)
         return word_of_data(_CONSTANTS.get(attribute, b""), word)
 
-    def write_given(self, offset: int) -> None:
+    def write_given(self, offset: int, value: int) -> None:
         """A write of a word is given in the current cycle."""
         attribute, word = _PLACES.get(offset, _NOWHERE)
         if attribute == CcAttribute.SWITCH_CONGESTION_SETTING:
-            self._settings.given(word)
+            self._settings.given(word, value)
 
     def write(self, offset: int, value: int) -> None:
         """A word is written, visible in the current cycle."""

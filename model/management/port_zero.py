@@ -1,4 +1,4 @@
-"""Port 0 of a node: between its agent, the crossing and the register bus (docs/management.md, sections 1, 2 and 7)."""
+"""Port 0 of a node: between its agent, the crossing and the register bus (docs/management.md, sections 1, 2 and 8)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -67,7 +67,7 @@ class Bus:
             elif offset == PortRegister.EXTENDED_LOW:
                 phase = DECIDE  # what a read keeps in that cycle is lost
             elif offset == PortRegister.CONGESTION:
-                self._ports[page - 1].congestion_given()
+                self._ports[page - 1].congestion_given(value)
             elif offset in _COUNTER_OF_HIGH:
                 high = page, _COUNTER_OF_HIGH[offset], value
                 self._kernel.at(visible - 1, DECIDE, self._join_halves, high)
@@ -218,7 +218,7 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             limits.set_stall_count(value)
         case PortRegister.PARTITION if partition is not None and value <= _CHECKS:
             partition.checks = value
-        case PortRegister.CONGESTION if congestion is not None:
+        case PortRegister.CONGESTION if congestion is not None and value < 1 << DATA_BITS:
             congestion.write(value)
         case _ if partition is not None and 0 <= offset - P_KEYS < P_KEY_TABLE.count:
             if value < 1 << _P_KEY_BITS:

@@ -1,4 +1,4 @@
-"""Port 0: the agents of switch and adapter in their crossings (docs/management.md, sections 1, 2 and 7)."""
+"""Port 0: the agents of switch and adapter in their crossings (docs/management.md, sections 1, 2 and 8)."""
 
 import pytest
 
