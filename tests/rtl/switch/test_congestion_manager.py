@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 DATA_START = MAD_START + 32
 GET, SET = MadMethod.GET, MadMethod.SET
 KEY = 0x0123_4567_89AB_CDEF
-PERIOD, LONG = 450, 900
+PERIOD, LONG = 450, 1000
 """Cycles for a request and its answer, and to spare; for those of many words."""
 
 
