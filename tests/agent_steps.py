@@ -35,6 +35,16 @@ LONG_FOR_PMA_ANSWER: dict[int, object] = {
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
+CC_WORDS: dict[int, range] = {
+    CcAttribute.CLASS_PORT_INFO: range(8, 26),
+    CcAttribute.CONGESTION_INFO: range(8, 9),
+    CcAttribute.CONGESTION_KEY_INFO: range(8, 12),
+    CcAttribute.CONGESTION_LOG: range(55),
+    CcAttribute.SWITCH_CONGESTION_SETTING: range(8, 27),
+    CcAttribute.SWITCH_PORT_CONGESTION_SETTING: range(8, 40),
+    CcAttribute.TIME_STAMP: range(8, 9),
+}
+"""Section 7."""
 OF_SWITCHES = (
     SmaAttribute.SWITCH_INFO,
     SmaAttribute.LINEAR_FORWARDING_TABLE,
@@ -91,6 +101,16 @@ def of_cc_request(method: int, attribute: int) -> tuple[int, ...]:
     places = [8 * word + k for word in CC_WORDS.get(attribute, ()) for k in range(8)]
     in_set = [512 + place for place in places] if method == MadMethod.SET else []
     return (*NO_ANSWER, *in_set, 143, *(1024 + place for place in places), *range(272, 280))
+
+
+@cache
+def of_cc_request(method: int, attribute: int) -> tuple[int, ...]:
+    """Those of a congestion control request that a switch answers."""
+    in_set, for_answer = (
+        [first + 8 * word + k for word in CC_WORDS.get(attribute, ()) for k in range(8)] for first in (512, 1024)
+    )
+    before = in_set if method == MadMethod.SET else []
+    return (*NO_ANSWER, *before, 143, *for_answer, *range(272, 280))
 
 
 @cache

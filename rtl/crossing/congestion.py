@@ -66,7 +66,8 @@ class Congestion(wiring.Component):
                 "marks": Out(1),
             }
         )
-        self._most = (1 << (inputs * parameters.buffer_blocks).bit_length()) - 1
+        # An SL may have all VLs that a packet comes in on leave on the same.
+        self._most = (1 << (inputs * self.vls * parameters.buffer_blocks).bit_length()) - 1
 
     def elaborate(self, platform: object) -> Module:
         """Settings, the packet, how many wait behind it, whether it had to wait for credits, whose turn it is."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rtl.management.agent import Agent
 from rtl.management.identity import identity_values
-from tests.agent_steps import of_request, of_trap
+from tests.agent_steps import of_cc_request, of_request, of_trap
 from tests.rtl.simulation import Simulation
 from wire.codes import LID_PERMISSIVE
 from wire.crc import ICRC_BYTES, icrc
@@ -182,6 +182,10 @@ class Bench:
             self._inputs[id(wire)] = value
             self._ctx.set(wire, value)
 
+    def access_congestion(self, **access: int) -> None:
+        """What the page of congestion control sees of the bus, in this cycle and after it."""
+        self._ctx.set(self.agent.congestion, access)
+
     @property
     def available(self) -> bool:
         return bool(self._ctx.get(self._available))
@@ -304,6 +308,8 @@ class Bench:
         if len(data) == 4 * 82:
             data = data[:8] + data[48:]
         mad = MAD_HEADER.unpack(data.ljust(MAD_START + MAD_HEADER.size_bytes, b"\0"), MAD_START)
+        if mad.mgmt_class == MgmtClass.CONGESTION_CONTROL and self.is_switch:
+            return of_cc_request(mad.method, mad.attribute_id)
         pma = mad.mgmt_class == MgmtClass.PERF
         all_ports = pma and data[MAD_START + 65 : MAD_START + 66] == b"\xff"
         laps = self.parameters.ports if all_ports and isinstance(self.parameters, SwitchParameters) else 1

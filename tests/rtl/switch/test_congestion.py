@@ -38,7 +38,7 @@ OUT = 3
 N = 40
 """Words of a packet, of which each host sends a burst; ever more of them wait."""
 
-BURST = 6
+BURST = 4
 ALL = SwitchControl.VICTIM_MASK | SwitchControl.THRESHOLD | SwitchControl.MARKING_RATE
 SOONEST = 15
 STAMP_CYCLES = 256
@@ -128,35 +128,40 @@ def test_what_leaves_others_behind_is_marked(lnh: LNH) -> None:
 
 def test_at_reset_nothing_is_marked_nor_with_threshold_0() -> None:
     assert not any(run(*congested({})))
-    assert not any(run(*congested(settings(threshold=0, packet_size=0))))
+    assert not any(run(*congested(settings(victim_mask=0b1110))))
 
 
-def test_a_threshold_is_so_many_sixteenths_of_the_buffer_less() -> None:
+@pytest.mark.parametrize("threshold", [12, pytest.param(10, marks=pytest.mark.deep)])
+def test_a_threshold_is_so_many_sixteenths_of_the_buffer_less(threshold: int) -> None:
     need = blocks_of_words(N)
-    for threshold in (12, 8):
-        limit = 16 * (16 - threshold) // 16
-        marked = run(*congested(settings(threshold=threshold)))
-        assert 0 < sum(marked) < 2 * BURST - 1
-        behind = marked[::-1].index(1)
-        assert need * (behind - 1) <= limit < need * (behind + 1), "these leave too little behind"
+    limit = 16 * (16 - threshold) // 16
+    marked = run(*congested(settings(threshold=threshold)))
+    assert 0 < sum(marked) < 2 * BURST - 1
+    behind = marked[::-1].index(1)
+    assert need * (behind - 1) <= limit < need * (behind + 1), "these leave too little behind"
 
 
 def test_between_two_that_are_marked_so_many_could_have_been() -> None:
     marked = run(*congested(settings(threshold=SOONEST, marking_rate=2)))
-    assert marked[:-1] == [1, 0, 0] * 3 + [1, 0]
+    assert marked[:-1] == [1, 0, 0, 1, 0, 0, 1]
 
 
-@pytest.mark.parametrize(("blocks", "marks"), [(blocks_of_words(N), True), (blocks_of_words(N) + 1, False)])
+@pytest.mark.parametrize(
+    ("blocks", "marks"),
+    [pytest.param(blocks_of_words(N), True, marks=pytest.mark.deep), (blocks_of_words(N) + 1, False)],
+)
 def test_smaller_packets_are_not_marked(blocks: int, marks: bool) -> None:
     assert any(run(*congested(settings(threshold=SOONEST, packet_size=blocks)))) == marks
 
 
+@pytest.mark.deep
 def test_raw_packets_are_not_marked() -> None:
     fabric, ready = congested(settings(threshold=SOONEST), (words(0, lnh=LNH.RAW),) * BURST)
     fabric.run(ready + 2 * BURST * N)
     assert not any(fecn_of(fabric))
 
 
+@pytest.mark.deep
 def test_a_packet_that_ends_with_the_row_of_its_fecn_is_not_marked() -> None:
     shortest = LRH.record(lnh=LNH.IBA_GLOBAL, dlid=OUT, pkt_len=13, slid=1).pack().ljust(52, b"\x5a")
     packet = tuple(int.from_bytes(shortest[place : place + 4]) for place in range(0, 52, 4))
@@ -171,7 +176,6 @@ def test_a_port_has_settings_of_its_own_where_they_are_valid() -> None:
 
     common = settings(threshold=SOONEST)
     assert not any(run(*congested(common | own(valid=1, threshold=0))))
-    assert any(run(*congested(common | own(valid=0, threshold=0))))
     assert any(run(*congested(own(valid=1, threshold=SOONEST))))
     assert not any(run(*congested(own(valid=1, control_type=1, threshold=SOONEST)))), "about credit starvation"
 
