@@ -44,7 +44,7 @@ def test_switches_get_what_the_table_says_and_their_ports_to_hosts_are_victims_t
     said = "[congestion]\nthreshold = 3\npacket_size = 9\nmarking_rate = 77"
     assert words_of(said) == {8: 0x15, 16: 1 << 1, 25: 0x3009 << 16, 26: 77}
     assert words_of(said, "T")[16] == 1 << 2
-    assert list(words_of(said))[0] == 8
+    assert next(iter(words_of(said))) == 8
     assert 16 not in words_of(f'{said}\nvictims = "none"')
 
 
