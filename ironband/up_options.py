@@ -14,10 +14,12 @@ from cosim.engines.base import ENGINES, MODEL, PART_ENGINES
 from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import is_end, named, no_such_node, parse_end
+from sm.congestion_options import parse_congestion_options
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
+from sm.options_file import OptionsError
 from sm.partitions import Enforcement
 from sm.partitions_file import PartitionsFileError, parse_partitions
-from sm.qos_options import QosOptionsError, parse_qos_options
+from sm.qos_options import parse_qos_options
 from sm.routing.dor import dor
 from sm.routing.fat_tree import fat_tree
 from sm.routing.lash import lash
@@ -80,7 +82,8 @@ qos_option = click.option(
     "--qos",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...).",
+    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...), and "
+    "congestion control if it says so (congestion_control, cc_...).",
 )
 
 
@@ -155,20 +158,27 @@ def read_guid2lid(path: Path) -> dict[int, LidRange]:
 
 
 def read_qos(path: Path | None, settings: SubnetSettings) -> SubnetSettings:
-    """Settings with what a file of OpenSM's options says of quality of service.
+    """Settings with what a file of OpenSM's options says of quality of service, and of congestion control.
 
     Raises:
-        QosOptionsError: it cannot be read, or says what is not allowed.
+        OptionsError: it cannot be read, or says what is not allowed.
     """
     if path is None:
         return settings
     try:
-        options = parse_qos_options(path.read_text(encoding="utf-8"), str(path))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise QosOptionsError(f"{path}: {error.strerror}") from None
+        raise OptionsError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise QosOptionsError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's options") from None
-    return replace(settings, max_vls=options.max_vls, sl_to_vl=options.sl_to_vl, vl_arbitration=options.vl_arbitration)
+        raise OptionsError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's options") from None
+    qos = parse_qos_options(text, str(path))
+    return replace(
+        settings,
+        max_vls=qos.max_vls,
+        sl_to_vl=qos.sl_to_vl,
+        vl_arbitration=qos.vl_arbitration,
+        congestion_control=parse_congestion_options(text, str(path)),
+    )
 
 
 def read_partitions(path: Path | None, enforce: str | None, settings: SubnetSettings) -> SubnetSettings:

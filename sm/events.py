@@ -17,6 +17,8 @@ from wire.sma import SmaAttribute, SMState
 
 __all__ = [
     "QUIET_EVENTS",
+    "CongestionControlSet",
+    "CongestionControlUnavailable",
     "CreditLoopFound",
     "DuplicateGuid",
     "Event",
@@ -226,6 +228,32 @@ class NotEnforced(Event):
 
     def __str__(self) -> str:
         return f"port {self.end} checks no P_Keys: it has room for {self.room} of {self.p_keys}"
+
+
+@dataclass(frozen=True)
+class CongestionControlSet(Event):
+    """Switches and ports of adapters were told how to do congestion control."""
+
+    switches: int
+    ports: int
+    """Of channel adapters."""
+
+    def __str__(self) -> str:
+        return (
+            f"sets congestion control of {self.switches} {'switch' if self.switches == 1 else 'switches'} "
+            f"and {self.ports} {'port' if self.ports == 1 else 'ports'} of adapters"
+        )
+
+
+@dataclass(frozen=True)
+class CongestionControlUnavailable(Event):
+    """A port whose congestion control cannot be set, and is not tried to be again."""
+
+    end: End
+    reason: str
+
+    def __str__(self) -> str:
+        return f"leaves port {self.end} without congestion control: {self.reason}"
 
 
 @dataclass(frozen=True)

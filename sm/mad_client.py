@@ -15,10 +15,12 @@ from typing import Final, NamedTuple
 
 from sm.tasks import Future
 from wire.codes import LID_PERMISSIVE, QP_SMI
+from wire.congestion_control import CC_MAD
 from wire.layout import Record
 from wire.mad import MAD_BYTES, MAD_HEADER, RESPONSE_BIT, MadMethod, MadStatus, MgmtClass, mad_data, status_text
+from wire.mad_text import attribute_of
 from wire.sa import SA_MAD
-from wire.sma import SMA_ATTRIBUTES, SmaAttribute
+from wire.sma import SmaAttribute
 from wire.smp import initial_path, is_directed, smp_request, smp_response, unpack_smp
 
 __all__ = ["MadAddress", "MadClient", "NoAnswerError", "OutgoingMad", "RefusedError", "SmpError"]
@@ -87,17 +89,19 @@ class _Request:
 
     def __str__(self) -> str:
         mad = self.mad
+        attribute = attribute_of(mad)
+        name = f"attribute {mad.attribute_id:#x}"
+        if attribute is not None:
+            name = f"{attribute.name}, modifier {mad.attribute_modifier:#x}"
+        what = f"{MadMethod(mad.method).name.capitalize()}({name})"
         if not is_directed(mad):
-            return f"{MadMethod(mad.method).name.capitalize()}(attribute {mad.attribute_id:#x}) to LID {self.to.lid}"
-        attribute = SMA_ATTRIBUTES[mad.attribute_id].name
-        return (
-            f"{MadMethod(mad.method).name.capitalize()}({attribute}, modifier {mad.attribute_modifier:#x}) "
-            f"by way of ports {','.join(map(str, initial_path(mad))) or 'none'}"
-        )
+            return f"{what} to LID {self.to.lid}"
+        return f"{what} by way of ports {','.join(map(str, initial_path(mad))) or 'none'}"
 
 
 class MadClient:
-    """Directed-route SMPs, and MADs of subnet administration, with a window, timeouts and retries."""
+    """Directed-route SMPs, and MADs of subnet administration and congestion control, with a window, timeouts and
+    retries."""
 
     def __init__(self, *, window: int = 4, timeout: int = 1 << 16, retries: int = 3) -> None:
         """Keeps up to `window` SMPs outstanding, sends one again if it is not answered in `timeout` cycles.
@@ -150,6 +154,9 @@ class MadClient:
                 self._answered(SA_MAD.unpack(mad))
             else:
                 self.on_administration(mad, source)
+        elif mgmt_class == MgmtClass.CONGESTION_CONTROL:
+            if MAD_HEADER["method"].read(mad) & RESPONSE_BIT:
+                self._answered(CC_MAD.unpack(mad))
         elif mgmt_class in _CLASSES:
             smp = unpack_smp(mad)
             if smp.method == MadMethod.TRAP:
@@ -275,7 +282,7 @@ class MadClient:
 
     def _timed_out(self, transaction_id: int, request: _Request) -> None:
         if request.tries:
-            self.retried += 1
+            self.retried += request.mad.mgmt_class in _CLASSES
             self._send(request)
         else:
             del self._outstanding[transaction_id]

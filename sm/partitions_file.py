@@ -6,12 +6,12 @@ such word is limited, `both` is full, unknown flags say nothing. partition_group
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from sm.errors import ManagerError
+from sm.options_file import c_number, cited
 from sm.partition_groups import GroupFlags, broadcast_group, groups_of_mgid
 from sm.partitions import (
     DEFAULT_PARTITION,
@@ -27,12 +27,7 @@ from wire.layout import Record
 
 __all__ = ["PartitionsFileError", "parse_partitions"]
 
-_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
-"""As C reads one; a decimal number, an octal one with 0 in front."""
 _NUMBER_MAX: Final = (1 << 64) - 1
-_LONGEST_DECIMAL: Final = len(str(_NUMBER_MAX))
-_CITED: Final = 40
-"""Characters of a number that an error has at most."""
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """What some editors begin a file with."""
 _NOBODY: Final = "NONE"
@@ -214,14 +209,10 @@ def _cut_short(text: str, words: tuple[str, ...] | list[str]) -> str | None:
 
 
 def _number(text: str, what: str, least: int = 0) -> int:
-    if _NUMBER.fullmatch(text) is None:
+    value = c_number(text)
+    if value is None:
         words = "" if what == "P_Key" else f", {', '.join(who.value for who in EndPorts)}"
         raise ValueError(f"{what} {text}: expected a number{words}")
-    is_hex = text[:2] in ("0x", "0X")
-    is_decimal = text[0] != "0"
-    if not (is_decimal and len(text) > _LONGEST_DECIMAL):
-        value = int(text, 16 if is_hex else 10 if is_decimal else 8)
-        if least <= value <= _NUMBER_MAX:
-            return value
-    cited = text if len(text) <= _CITED else f"{text[:_CITED]}..."
-    raise ValueError(f"{what} {cited}: expected 0x{least:x}..0x{_NUMBER_MAX:x}")
+    if not least <= value <= _NUMBER_MAX:
+        raise ValueError(f"{what} {cited(text)}: expected 0x{least:x}..0x{_NUMBER_MAX:x}")
+    return value

@@ -48,6 +48,8 @@ class Programmed:
     """By port: block 0 of its table."""
     given_p_keys: dict[End, tuple[int, ...]] = field(default_factory=dict)
     """By port: the table that it was last to have. A node that was gone or reset gets its P_Keys in their places."""
+    congestion_control: dict[End, bool] = field(default_factory=dict)
+    """By port: whether its congestion control was set; False if it takes none."""
 
     def forget(self, guid: int) -> None:
         """Forgets all of a node that was reset."""
@@ -57,6 +59,8 @@ class Programmed:
             del self.sl_to_vl[key]
         for port in [port for port in self.vl_arbitration if port[0].guid == guid]:
             del self.vl_arbitration[port]
+        for end in [end for end in self.congestion_control if end.guid == guid]:
+            del self.congestion_control[end]
 
 
 async def learn_tables(sma: SmaClient, found: Findings, programmed: Programmed, tell: Tell) -> None:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from sm.errors import ManagerError
+from sm.options_file import UNSET, OptionsError, number, options
 from wire.codes import SERVICE_LEVELS, VL15
 from wire.vl_arbitration import VlArbitration, VlWeight, check_entries, weights_of_text
 
-__all__ = ["QosOptions", "QosOptionsError", "parse_qos_options"]
+__all__ = ["QosOptions", "parse_qos_options"]
 
 _Value = TypeVar("_Value")
 
 _MOST_VLS: Final = 15
-_UNSET: Final = {"max_vls": "0", "high_limit": "-1"}
-"""What `opensm -c` writes of numbers that nobody has set; of all else it writes `(null)`."""
+_UNSET_NUMBERS: Final = {"max_vls": "0", "high_limit": "-1"}
+"""What `opensm -c` writes of numbers that nobody has set."""
 
 _DEFAULTS: Final = {
     "max_vls": "15",
@@ -29,10 +29,6 @@ _DEFAULTS: Final = {
 """OpenSM's, of options that a file does not have."""
 
 _OF_SOME_PORTS: Final = ("ca_", "sw0_", "swe_", "rtr_")
-
-
-class QosOptionsError(ManagerError):
-    """A file of options that is wrong; the text is one line: file, line number, reason."""
 
 
 @dataclass(frozen=True)
@@ -50,36 +46,35 @@ def parse_qos_options(text: str, name: str) -> QosOptions:
     Other lines are OpenSM's own affair, and passed over.
 
     Raises:
-        QosOptionsError: a value is not allowed, or an option is for the ports of some nodes only.
+        OptionsError: a value is not allowed, or an option is for the ports of some nodes only.
     """
     found: dict[str, tuple[int, str]] = {option: (0, value) for option, value in _DEFAULTS.items()}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split(None, 1)
-        if len(words) < 2 or not words[0].startswith("qos_"):
+    for line, word, value in options(text):
+        if not word.startswith("qos_"):
             continue
-        option, value = words[0].removeprefix("qos_"), words[1].strip()
+        option = word.removeprefix("qos_")
         prefix = next(filter(option.startswith, _OF_SOME_PORTS), "")
-        if value in ("(null)", _UNSET.get(option.removeprefix(prefix))):
+        if value in (UNSET, _UNSET_NUMBERS.get(option.removeprefix(prefix))):
             continue
         if option in found:
-            found[option] = number, value
+            found[option] = line, value
         elif prefix:
-            raise QosOptionsError(f"{name}:{number}: qos_{option} {value}: expected options of all ports alone")
+            raise OptionsError(f"{name}:{line}: qos_{option} {value}: expected options of all ports alone")
 
     def read(option: str, parse: Callable[[str], _Value]) -> _Value:
-        number, value = found[option]
+        line, value = found[option]
         try:
             return parse(value)
         except ValueError as error:
-            raise QosOptionsError(f"{name}:{number}: qos_{option}: {error}") from None
+            raise OptionsError(f"{name}:{line}: qos_{option}: {error}") from None
 
     return QosOptions(
-        max_vls=read("max_vls", partial(_number, low=1, high=_MOST_VLS)),
+        max_vls=read("max_vls", partial(number, low=1, high=_MOST_VLS)),
         sl_to_vl=read("sl2vl", _vls),
         vl_arbitration=VlArbitration(
             high=read("vlarb_high", _weights),
             low=read("vlarb_low", _weights),
-            high_limit=read("high_limit", partial(_number, low=0, high=255)),
+            high_limit=read("high_limit", partial(number, low=0, high=255)),
         ),
     )
 
@@ -91,13 +86,7 @@ def _weights(text: str) -> tuple[VlWeight, ...]:
 
 
 def _vls(text: str) -> tuple[int, ...]:
-    vls = tuple(_number(one.strip(), 0, VL15 - 1) for one in text.split(","))
+    vls = tuple(number(one.strip(), 0, VL15 - 1) for one in text.split(","))
     if len(vls) != SERVICE_LEVELS:
         raise ValueError(f"{len(vls)} VLs, expected {SERVICE_LEVELS}")
     return vls
-
-
-def _number(text: str, low: int, high: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 4 and low <= int(text) <= high):
-        raise ValueError(f"{text}: expected {low}..{high}")
-    return int(text)

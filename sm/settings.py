@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from sm.congestion_options import CongestionOptions
 from sm.lids import LidRange
 from sm.partitions import Enforcement, Partitions
 from sm.routing.min_hop import min_hop
@@ -53,6 +54,8 @@ class SubnetSettings:
     """Who is a member of which; None leaves the P_Keys of end ports as they are, and no switch port checks any."""
     enforcement: Enforcement = Enforcement.BOTH
     """What switch ports that end ports are behind check, where there are partitions."""
+    congestion_control: CongestionOptions | None = None
+    """What switches and adapters are to hold; None leaves it as it is."""
     gid_prefix: int = GID_PREFIX_DEFAULT
     subnet_timeout: int = 4
     hoq_life: int = 0x12

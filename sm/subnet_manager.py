@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from sm.activation import bring_up_ports
+from sm.congestion_control import set_congestion_control
 from sm.credit_loops import find_credit_loop
 from sm.discovery import Findings, discover
 from sm.election import Election
@@ -134,9 +135,7 @@ class SubnetManager:
             # The own link is down: there is no subnet.
             return HeavySweep(found.settled)
         if not await self._election.is_won(found):
-            self._administrator.is_open = False
-            # Another master's trees.
-            self._programmed.multicast.clear()
+            self._leave()
             return HeavySweep(complete=True)
         self._administrator.is_open = True
         await learn_tables(self._sma, found, self._programmed, self._tell)
@@ -158,6 +157,9 @@ class SubnetManager:
         if self.routes is not None:
             tables = None if self._settings.partitions is None else dict(self._programmed.p_keys)
             self._administrator.show(SubnetView(found, self.lids, self.routes, self._settings, tables))
+            await set_congestion_control(
+                self.mads, found, self.lids, self.routes, self._settings, self._programmed, self._tell
+            )
         await self._hand_over()
         return HeavySweep(programmed and active and led and found.settled, lids)
 
@@ -178,7 +180,14 @@ class SubnetManager:
     async def _hand_over(self) -> None:
         """Hands over to a Subnet Manager that comes before this one, if there is one."""
         await self._election.hand_over()
-        self._administrator.is_open = not self._election.stands_by
+        if self._election.stands_by:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Another is the master: it answers clients, and trees and congestion control are what it makes of them."""
+        self._administrator.is_open = False
+        self._programmed.multicast.clear()
+        self._programmed.congestion_control.clear()
 
     def _assign_lids(self, subnet: Subnet) -> None:
         known = with_lids_in_force(subnet, self.remembered_lids)

@@ -9,11 +9,20 @@ from doors.mads.agents import SMI_CLASSES, Agent, is_response
 from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Moment
 from doors.mads.user_mad import Address, Registration
-from sm.events import Event, HandedOver, StateEntered, SweepEnded
+from sm.events import (
+    CongestionControlSet,
+    CongestionControlUnavailable,
+    Event,
+    HandedOver,
+    StateEntered,
+    SweepEnded,
+    event_text,
+)
 from sm.mad_client import MadAddress, MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
 from wire.codes import QP_GSI, QP_SMI
+from wire.congestion_control import CC_CLASS_VERSION
 from wire.mad import CLASS_VERSION, MadMethod, MgmtClass
 from wire.sa import SA_CLASS_VERSION, SA_RESPONSES
 from wire.sma import SMState
@@ -22,12 +31,14 @@ __all__ = ["OwnManager"]
 
 _SMP_REQUESTS: Final = 1 << MadMethod.TRAP | 1 << MadMethod.GET | 1 << MadMethod.SET
 _SA_REQUESTS: Final = sum(1 << method for method in SA_RESPONSES)
+_NO_REQUESTS: Final = 0
 _NEVER: Final = 1 << 60
 """Cycles. What has no answer the port's agents find out."""
 
 _POLLING_NS: Final = 1_000_000_000
 _TIMEOUT_MS: Final = 1_000
 _RETRIES: Final = 3
+_TOLD: Final = (StateEntered, HandedOver, CongestionControlSet, CongestionControlUnavailable)
 _HIGH_TID: Final = slice(8, 12)
 
 
@@ -65,6 +76,7 @@ class OwnManager:
         registrations = [Registration(QP_SMI, one, CLASS_VERSION, _SMP_REQUESTS) for one in SMI_CLASSES]
         # What it tells in segments it takes apart itself, as it does in every simulation.
         registrations.append(Registration(QP_GSI, MgmtClass.SUBN_ADM, SA_CLASS_VERSION, _SA_REQUESTS))
+        registrations.append(Registration(QP_GSI, MgmtClass.CONGESTION_CONTROL, CC_CLASS_VERSION, _NO_REQUESTS))
         self._agents = {one.mgmt_class: port.mads.register(self, one) for one in registrations}
 
     def start(self) -> None:
@@ -119,5 +131,6 @@ class OwnManager:
         if isinstance(event, SweepEnded) and event.heavy:
             self.complete = event.complete
             self._swept()
-        elif isinstance(event, StateEntered | HandedOver):
-            self._tell(f"{self.port}: Ironband's own Subnet Manager {event}")
+        elif isinstance(event, _TOLD):
+            names = {node.guid: node.description for node in self.manager.subnet.nodes.values()}
+            self._tell(f"{self.port}: Ironband's own Subnet Manager {event_text(event, names)}")

@@ -299,12 +299,12 @@ class SmaFabric:
         end, mad = self.traps[transaction_id]
         info = self.nodes[end.guid].ports[end.port]
         switch = end.guid if self.nodes[end.guid].node.is_switch else self._peer(end).guid
-        mads = self.managers.get(self._arrives(switch, info.master_sm_lid))
+        mads = self.managers.get(self.arrives(switch, info.master_sm_lid))
         if mads is not None and not self.lose_trap():
             self.at(5 * HOP_CYCLES, lambda: mads.received(mad, self.now))
         self.at(4096 << info.subnet_timeout >> 2, lambda: self._send_trap(transaction_id))
 
-    def _arrives(self, key: int, lid: int) -> End | None:
+    def arrives(self, key: int, lid: int) -> End | None:
         """Where a LID-routed packet from a switch ends."""
         for _hop in range(64):
             node = self.nodes[key]

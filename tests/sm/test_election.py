@@ -1,11 +1,15 @@
 """Of two Subnet Managers one is the master; they hand over, and one takes over from another that is silent."""
 
+from typing import Any
+
 import pytest
 
+from sm.congestion_options import parse_congestion_options
 from sm.events import Event
 from sm.mad_client import MadAddress, MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
+from tests.sm.cc_agents import CcAgents
 from tests.sm.managed import Managed
 from tests.sm.subnets import star
 from wire.mad import MadMethod, MadStatus, mad_data
@@ -18,8 +22,11 @@ POLLING = 1 << 18
 class Two:
     """A star of two hosts with a Subnet Manager each; the first has brought the subnet up and has the lower GUID."""
 
-    def __init__(self, first: int, second: int) -> None:
-        self.up = Managed(star(), SubnetSettings(priority=first, polling_period=POLLING)).bring_up()
+    def __init__(self, first: int, second: int, **more: Any) -> None:
+        """Their priorities, and more settings of the first one."""
+        self.up = Managed(star(), SubnetSettings(priority=first, polling_period=POLLING, **more))
+        self.agents = CcAgents(self.up.fabric)
+        self.up.bring_up()
         self.fabric = self.up.fabric
         self.told: list[Event] = []
         mads = MadClient()
@@ -83,6 +90,16 @@ def test_one_that_stands_by_takes_over_from_a_master_that_is_silent():
     del two.fabric.managers[two.up.origin]
     two.fabric.run(lambda: two.second.state == SMState.MASTER and two.second.resting)
     assert two.master_lid == two.fabric.nodes[two.at.guid].ports[two.at.port].lid
+
+
+def test_one_that_is_the_master_again_sets_what_another_may_have_set_otherwise():
+    two = Two(3, 4, congestion_control=parse_congestion_options("congestion_control TRUE", "opensm.conf"))
+    two.until(SMState.STANDBY, SMState.MASTER)
+    before = {(held.end, held.attribute) for held in two.agents.sets}
+    two.agents.sets.clear()
+    del two.fabric.managers[two.at]
+    two.fabric.run(lambda: two.up.manager.state == SMState.MASTER and two.up.manager.resting)
+    assert {(held.end, held.attribute) for held in two.agents.sets} == before
 
 
 class Asked:

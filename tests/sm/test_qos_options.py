@@ -2,7 +2,8 @@
 
 import pytest
 
-from sm.qos_options import QosOptionsError, parse_qos_options
+from sm.options_file import OptionsError
+from sm.qos_options import parse_qos_options
 from wire.vl_arbitration import VlArbitration, VlWeight
 
 TEXT = """
@@ -50,6 +51,6 @@ def test_what_opensm_writes_of_options_that_nobody_has_set_is_its_defaults():
     ],
 )
 def test_what_is_not_allowed_is_told_with_its_line(line, reason):
-    with pytest.raises(QosOptionsError) as error:
+    with pytest.raises(OptionsError) as error:
         parse_qos_options(f"qos TRUE\n{line}\n", "my.conf")
     assert str(error.value).startswith(f"my.conf:2: {reason}")

@@ -86,7 +86,7 @@ def test_an_adapter_answers_its_own_host_for_its_agents_alone():
 
 @pytest.mark.parametrize(
     ("mgmt_class", "says"),
-    [(MgmtClass.PERF, "Get(PortCounters) to LID 9"), (0x21, "Get(0x0012) of class 0x21 to LID 9")],
+    [(MgmtClass.PERF, "Get(PortCounters) to LID 9"), (0x22, "Get(0x0012) of class 0x22 to LID 9")],
 )
 def test_what_has_no_name_here_is_described_by_its_class(mgmt_class, says):
     sent = bytearray(mad(1, mgmt_class=mgmt_class))
