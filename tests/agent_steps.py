@@ -2,12 +2,13 @@
 
 from functools import cache
 
+from wire.congestion_control import CcAttribute
 from wire.mad import MadMethod
 from wire.parameters import vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.sma import SmaAttribute
 
-__all__ = ["cycles_to", "of_request", "of_trap", "steps_of_request"]
+__all__ = ["cycles_to", "of_cc_request", "of_request", "of_trap", "steps_of_request"]
 
 NO_ANSWER = list(range(16))
 
@@ -71,6 +72,25 @@ def of_request(
             long = range(vl_arbitration_entries(vls) // 2)
         before = _slots(16, long, laps)
     return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ()), laps), *range(272, 280))
+
+
+CC_WORDS: dict[int, range] = {
+    CcAttribute.CLASS_PORT_INFO: range(8, 26),
+    CcAttribute.CONGESTION_INFO: range(8, 9),
+    CcAttribute.CONGESTION_KEY_INFO: range(8, 12),
+    CcAttribute.CONGESTION_LOG: range(55),
+    CcAttribute.SWITCH_CONGESTION_SETTING: range(8, 27),
+    CcAttribute.SWITCH_PORT_CONGESTION_SETTING: range(8, 40),
+    CcAttribute.TIME_STAMP: range(8, 9),
+}
+"""Of a switch (docs/management.md, section 7)."""
+
+
+def of_cc_request(method: int, attribute: int) -> tuple[int, ...]:
+    """Those of a congestion control request that is answered."""
+    places = [8 * word + k for word in CC_WORDS.get(attribute, ()) for k in range(8)]
+    in_set = [512 + place for place in places] if method == MadMethod.SET else []
+    return (*NO_ANSWER, *in_set, 143, *(1024 + place for place in places), *range(272, 280))
 
 
 @cache

@@ -13,7 +13,7 @@ from .opcodes import Opcode
 from .packet import Packet, build_ud_send
 from .smp import smp_layout
 
-__all__ = ["gmp_of", "gmp_packet", "is_for_management", "smp_of", "smp_packet"]
+__all__ = ["gmp_of", "gmp_packet", "is_for_general_services", "is_for_management", "smp_of", "smp_packet"]
 
 _LNH_BITS: Final = 3
 _LNH_IBA: Final = 2
@@ -72,11 +72,21 @@ def gmp_packet(
 
 def is_for_management(data: bytes) -> bool:
     """Whether the packet of these bytes is for QP0 or QP1, so that it is worth while to take it apart."""
+    return _dest_qp(data) in (QP_SMI, QP_GSI)
+
+
+def is_for_general_services(data: bytes) -> bool:
+    """Whether the packet of these bytes is for QP1."""
+    return _dest_qp(data) == QP_GSI
+
+
+def _dest_qp(data: bytes) -> int | None:
+    """That of a packet with IBA transport and as many bytes."""
     lnh = data[1] & _LNH_BITS
     at = LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0)
     if not lnh & _LNH_IBA or len(data) < at + BTH.size_bytes:
-        return False
-    return BTH["dest_qp"].read(data, at) in (QP_SMI, QP_GSI)
+        return None
+    return BTH["dest_qp"].read(data, at)
 
 
 def smp_of(packet: Packet) -> bytes:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from cosim.analysis.observer import Observer
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.topology.topology import Topology
+from wire.codes import LNH
+from wire.headers import BTH, GRH, LRH
 from wire.packet import WORD_BYTES
 from wire.parameters import node_text
 from wire.stimulus import Delivery
@@ -20,6 +22,13 @@ from wire.stimulus import Delivery
 __all__ = ["DeliveryCheck", "Fault", "Follower"]
 
 _Content = tuple[str, bytes]
+
+_FECN: Final = 1 << 7
+_FECN_PLACES: Final[dict[int, int]] = {
+    LNH.IBA_LOCAL: LRH.size_bytes + BTH["fecn"].offset_bits // 8,
+    LNH.IBA_GLOBAL: LRH.size_bytes + GRH.size_bytes + BTH["fecn"].offset_bits // 8,
+}
+"""The byte that it is the first bit of, by LNH."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +145,10 @@ class DeliveryCheck(Observer):
 
 
 def _content(host: str, data: bytes) -> _Content:
-    """Where a packet goes and what it holds, but for LRH.VL, which switches rewrite."""
-    return host, bytes((data[0] & 0x0F,)) + data[1:]
+    """Where a packet goes and what it holds, but for LRH.VL and FECN, which switches rewrite."""
+    content = bytearray(data)
+    content[0] &= 0x0F
+    place = _FECN_PLACES.get(LRH["lnh"].read(data))
+    if place is not None and place < len(content):
+        content[place] &= ~_FECN
+    return host, bytes(content)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import attrgetter
 from random import Random
 from typing import Literal
 
@@ -15,6 +17,8 @@ from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
+from cosim.stimulus.packet import Packet
+from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
@@ -199,4 +203,8 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
         reads = read_counters(topology, end, details=True)
         return chain(up.controls, (one for one in between if one.cycle < end), reads)
 
-    return Experiment(topology, up.start, end, options.cycles, lambda: random_packets(topology, traffic), controls)
+    def packets() -> Iterator[Packet]:
+        requests = random_congestion_requests(topology, options.seed, up.start, last_post)
+        return heapq.merge(random_packets(topology, traffic), requests, key=attrgetter("cycle"))
+
+    return Experiment(topology, up.start, end, options.cycles, packets, controls)

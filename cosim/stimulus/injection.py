@@ -11,6 +11,7 @@ from typing import Final
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
+from cosim.stimulus.random_congestion import random_congestion
 from cosim.stimulus.random_settings import (
     random_arbitration,
     random_forwarding,
@@ -195,7 +196,7 @@ def random_controls(
     injected: Counter[str] | None = None,
     reset_share: float = _RESET_SHARE,
 ) -> Iterator[Control]:
-    """Random host stalls, counter reads, entries of VL arbitration lists, and with `errors` all kinds of them.
+    """Random host stalls, counter reads, VL arbitration lists, congestion control, and with `errors` all kinds of them.
 
     One operation a cycle.
 
@@ -206,6 +207,7 @@ def random_controls(
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
     streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
+    streams.append(random_congestion(topology, seed, start, end))
     if errors:
         streams += [
             *(

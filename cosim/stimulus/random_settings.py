@@ -29,6 +29,7 @@ __all__ = [
     "random_partitions",
     "random_times",
     "random_vl_weight",
+    "switch_ports",
 ]
 
 _ARBITRATION_GAP: Final = (20, 800)
@@ -96,7 +97,7 @@ def random_high_limit(random: Random) -> int:
 
 def random_limits(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
     """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls."""
-    ports = _switch_ports(topology)
+    ports = switch_ports(topology)
     if random.random() >= _LIMITED_SHARE or not ports:
         return
     for cycle in random_times(random, _LIMIT_GAP, start, end):
@@ -116,7 +117,7 @@ def random_partitions(
     topology: Topology, random: Random, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
     """In some runs P_Keys of switch ports, and what these check."""
-    ports = _switch_ports(topology)
+    ports = switch_ports(topology)
     if random.random() >= _PARTITIONED_SHARE or not ports:
         return
     for cycle in random_times(random, _PARTITION_GAP, start, end):
@@ -170,6 +171,7 @@ def _forwarding_entry(topology: Topology, random: Random, switch: str) -> tuple[
     return index, registers.node_address(register), value
 
 
-def _switch_ports(topology: Topology) -> list[Port]:
+def switch_ports(topology: Topology) -> list[Port]:
+    """The linked ports of switches."""
     nodes = topology.fabric.nodes
     return [port for port in topology.linked_ports() if isinstance(nodes[port.node], SwitchParameters)]

@@ -1,0 +1,219 @@
+"""Congestion control at random: settings and log by bus accesses, and requests from hosts to a switch's agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.packet import Packet, slot_of_vl
+from cosim.stimulus.random_settings import random_times, switch_ports
+from cosim.topology.topology import Port, Topology
+from wire import registers
+from wire.codes import SERVICE_LEVELS
+from wire.congestion_control import (
+    CC_DATA_BYTES,
+    CONGESTION_KEY_INFO,
+    SWITCH_CONGESTION_SETTING,
+    SWITCH_PORT_CONGESTION_ELEMENT,
+    SWITCH_PORT_CONGESTION_SETTING,
+    CcAttribute,
+    SwitchControl,
+    cc_request,
+)
+from wire.layout import Layout
+from wire.mad import MadMethod
+from wire.mad_packet import gmp_packet
+from wire.parameters import SwitchParameters
+from wire.registers import NodeRegister, PortRegister
+from wire.stimulus import Control, Operation
+
+__all__ = ["random_congestion", "random_congestion_requests"]
+
+_SHARE: Final = 0.5
+"""Of the runs, those with congestion control."""
+
+_GAP: Final = (20, 1_500)
+_REQUEST_GAP: Final = (400, 3_000)
+_FIRST_REQUEST: Final = 500
+"""Cycles from the beginning, in which the agent gets its LID."""
+
+_THRESHOLDS: Final = (0, 1, 8, 12, 14, 15, 15, 15)
+_PACKET_SIZES: Final = (0, 0, 0, 0, 2, 5)
+_MARKING_RATES: Final = (0, 0, 0, 0, 1, 2, 7)
+_SOONEST: Final = {8: sum(SwitchControl), 16: 0xFFFF_FFFF, 25: 15 << 28, 26: 0}
+"""Words of SwitchCongestionSetting that let all be marked that may be."""
+_KEYS: Final = (0, 0, 1, 0xA5C3_0000_1234_5678)
+_LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
+_LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
+_CREDIT_STARVATION_SHARE: Final = 0.1
+_ALL_CONTROLS_SHARE: Final = 0.8
+_WRONG_SHARE: Final = 0.07
+"""Of requests, those with a wrong ClassVersion; likewise with a wrong modifier, with a damaged packet."""
+
+_WORDS: Final = CC_DATA_BYTES // 4
+_SETTABLE: Final = (
+    CcAttribute.SWITCH_CONGESTION_SETTING,
+    CcAttribute.SWITCH_CONGESTION_SETTING,
+    CcAttribute.SWITCH_PORT_CONGESTION_SETTING,
+    CcAttribute.CONGESTION_KEY_INFO,
+)
+_ASKED_FOR: Final = (*CcAttribute, CcAttribute.CONGESTION_LOG, CcAttribute.CONGESTION_LOG, *_SETTABLE, 0x19)
+_LID_HEADERS: Final = 28
+"""Bytes of a request's packet before its MAD."""
+
+
+def _is_drawn(seed: int) -> bool:
+    return Random(f"{seed}/with congestion control").random() < _SHARE
+
+
+def _agent_lid(topology: Topology) -> int:
+    """A LID that no host has."""
+    return max(topology.lids.values()) + 1
+
+
+def random_congestion(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """In some runs what is set for congestion control of switches, reads of that and of the log, and an agent's LID."""
+    ports = switch_ports(topology)
+    if not _is_drawn(seed) or not ports:
+        return
+    random = Random(f"{seed}/congestion")
+    for cycle in (start, *random_times(random, _GAP, start, end)):
+        port = random.choice(ports)
+        node = topology.index[port.node]
+        match 0 if cycle == start else random.randrange(12):
+            case 0:
+                lid = _agent_lid(topology)
+                yield write(cycle, node, registers.lft_address(lid), 0)
+                yield write(cycle, node, registers.node_address(NodeRegister.LINEAR_FDB_TOP), lid)
+                for word, value in _SOONEST.items():
+                    address = registers.congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, word)
+                    yield write(cycle, node, address, value)
+            case 1 | 2 | 3:
+                yield write_port(topology, cycle, port, PortRegister.CONGESTION, _element(random))
+            case 4 | 5 | 6 | 7:
+                address, value = _window_write(topology, random, port.node)
+                yield write(cycle, node, address, value)
+            case 8:
+                value = random.choice(_LEASE_SECONDS)
+                yield write(cycle, node, registers.node_address(NodeRegister.LEASE_SECOND), value)
+            case _:
+                address = _readable(random, port)
+                yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
+
+
+def _element(random: Random) -> int:
+    """Of a port."""
+    return SWITCH_PORT_CONGESTION_ELEMENT.to_int(
+        valid=random.choice((0, 1, 1, 1)),
+        control_type=int(random.random() < _CREDIT_STARVATION_SHARE),
+        threshold=random.choice(_THRESHOLDS),
+        packet_size=random.choice(_PACKET_SIZES),
+        marking_rate=random.choice(_MARKING_RATES),
+    )
+
+
+def _setting(topology: Topology, random: Random, switch: str) -> bytes:
+    """SwitchCongestionSetting."""
+    ports = topology.fabric.port_count(topology.fabric.nodes[switch])
+    everything = random.random() < _ALL_CONTROLS_SHARE
+    return SWITCH_CONGESTION_SETTING.pack(
+        control_map=sum(SwitchControl) if everything else random.getrandbits(5),
+        victim_mask=random.choice((0, random.getrandbits(ports + 1), random.getrandbits(256))),
+        credit_mask=random.getrandbits(256),
+        threshold=random.choice(_THRESHOLDS),
+        packet_size=random.choice(_PACKET_SIZES),
+        cs_threshold=random.getrandbits(4),
+        cs_return_delay=random.getrandbits(16),
+        marking_rate=random.choice(_MARKING_RATES),
+    )
+
+
+def _key_info(random: Random) -> bytes:
+    """CongestionKeyInfo."""
+    return CONGESTION_KEY_INFO.pack(
+        cc_key=random.choice(_KEYS),
+        protect_bit=random.getrandbits(1),
+        lease_period=random.choice(_LEASE_PERIODS),
+        violations=random.choice((0, 0, 1, 0xFFFF)),
+    )
+
+
+def _window_write(topology: Topology, random: Random, switch: str) -> tuple[int, int]:
+    """(address, value), mostly of a word with a setting; any word may be written."""
+    attribute, data = CcAttribute.SWITCH_CONGESTION_SETTING, _setting(topology, random, switch)
+    names = ["control_map", "victim_mask", "threshold", "threshold", "marking_rate"]
+    layout: Layout = SWITCH_CONGESTION_SETTING
+    if random.random() < 0.3:
+        attribute, data, layout = CcAttribute.CONGESTION_KEY_INFO, _key_info(random), CONGESTION_KEY_INFO
+        names = ["cc_key", "protect_bit", "violations"]
+    word = (layout[random.choice(names)].end_bits - 1) // 32
+    if random.random() < 0.1:
+        attribute, word = random.choice(list(CcAttribute)), random.randrange(_WORDS)
+        return registers.congestion_address(attribute, word), random.getrandbits(32)
+    value = int.from_bytes(data[4 * word : 4 * word + 4].ljust(4, b"\0"), "big")
+    return registers.congestion_address(attribute, word), value
+
+
+def _readable(random: Random, port: Port) -> int:
+    """An address, half of them in the log."""
+    if random.random() < 0.15:
+        return registers.port_address(port.number, PortRegister.CONGESTION)
+    if random.random() < 0.05:
+        return registers.CONGESTION_PAGE << 16 | random.getrandbits(16)
+    attribute = random.choice((*CcAttribute, *[CcAttribute.CONGESTION_LOG] * len(CcAttribute)))
+    word = random.choice((random.randrange(14), random.randrange(_WORDS)))
+    return registers.congestion_address(attribute, word)
+
+
+# Requests.
+
+
+def random_congestion_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
+    """In the same runs requests of hosts to the agent of the only switch, right and wrong, by cycle."""
+    switches = [name for name, node in topology.fabric.nodes.items() if isinstance(node, SwitchParameters)]
+    if not _is_drawn(seed):
+        return
+    random = Random(f"{seed}/congestion requests")
+    for sequence, cycle in enumerate(random_times(random, _REQUEST_GAP, start + _FIRST_REQUEST, end)):
+        host = random.choice(list(topology.lids))
+        vl, data = _request_packet(topology, random, switches[0], host, sequence)
+        slot = slot_of_vl(vl, topology.fabric.nodes[host].vls)
+        yield Packet(0, sequence, cycle, host, None, slot, vl, data)
+
+
+def _request_packet(topology: Topology, random: Random, switch: str, host: str, number: int) -> tuple[int, bytes]:
+    """VL and bytes. The SL is one on which the host may be answered."""
+    vls, of_host = topology.fabric.nodes[switch].vls, topology.vls(Port(host, 1))
+    sl = random.choice([sl for sl in range(SERVICE_LEVELS) if sl % vls < of_host])
+    vl = topology.vl(Port(host, 1), sl)
+    grh = {"ip_ver": 6, "nxt_hdr": 0x1B, "hop_lmt": 1} if random.random() < 0.2 else None
+    mad = _request(topology, random, switch, number)
+    data = gmp_packet(mad, topology.lids[host], _agent_lid(topology), vl=vl, sl=sl, psn=number, grh=grh).data
+    if random.random() < _WRONG_SHARE:
+        place = random.choice((random.randrange(_LID_HEADERS, len(data)), len(data) - 1))
+        data = data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
+    return vl, data
+
+
+def _request(topology: Topology, random: Random, switch: str, number: int) -> bytes:
+    """The MAD of a Get or Set."""
+    is_set = random.random() < 0.5
+    attribute = random.choice(_SETTABLE if is_set and random.random() < 0.8 else _ASKED_FOR)
+    data = b""
+    if is_set:
+        data = random.randbytes(CC_DATA_BYTES)
+        if attribute == CcAttribute.SWITCH_CONGESTION_SETTING:
+            data = _setting(topology, random, switch)
+        elif attribute == CcAttribute.CONGESTION_KEY_INFO:
+            data = _key_info(random)
+        elif attribute == CcAttribute.SWITCH_PORT_CONGESTION_SETTING:
+            data = SWITCH_PORT_CONGESTION_SETTING.pack({f"element{place}": _element(random) for place in range(32)})
+    method = MadMethod.SET if is_set else MadMethod.GET
+    mad = cc_request(method, attribute, data, transaction_id=number, cc_key=random.choice(_KEYS))
+    if random.random() < _WRONG_SHARE:
+        mad = mad.replace(class_version=random.choice((0, 1, 3)))
+    if random.random() < _WRONG_SHARE:
+        mad = mad.replace(attribute_modifier=random.choice((1, 2, random.getrandbits(32))))
+    return mad.pack()

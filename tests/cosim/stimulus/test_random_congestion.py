@@ -1,0 +1,79 @@
+"""Congestion control at random: in some checks packets are marked, and a switch's agent is asked this and that."""
+
+from collections import Counter
+
+import pytest
+
+from cosim.engines.simulation import run
+from cosim.experiments.check import check
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.injection import random_controls
+from cosim.stimulus.random_congestion import random_congestion
+from wire.congestion_control import CcAttribute
+from wire.mad import MAD_HEADER, MadMethod, MadStatus
+from wire.mad_packet import is_for_general_services
+from wire.packet import parse
+from wire.registers import CONGESTION_PAGE, PortRegister, place_of_address
+from wire.trace import Kind
+from wire.trace_layout import TxData
+
+WITH, WITHOUT = 1, 3
+"""Seeds of runs with congestion control, and without."""
+
+
+def options(seed, **more):
+    return CheckOptions(ports=3, vls=2, mtu=256, seed=seed, cycles=12_000, sim="model", **more)
+
+
+def accesses(seed):
+    topology = check_experiment(options(seed)).topology
+    places = [place_of_address(one.args[0]) for one in random_congestion(topology, seed, 0, 200_000)]
+    return Counter(page if page == CONGESTION_PAGE else offset for page, offset in places)
+
+
+def test_half_of_the_seeds_have_it():
+    topology = check_experiment(options(WITH)).topology
+    drawn = [seed for seed in range(40) if any(random_congestion(topology, seed, 0, 10))]
+    assert 12 < len(drawn) < 28
+    assert WITH in drawn
+    assert WITHOUT not in drawn
+
+
+def test_windows_and_registers_of_ports_are_written_and_read():
+    seen = accesses(WITH)
+    assert seen[CONGESTION_PAGE] > 50
+    assert seen[PortRegister.CONGESTION] > 20
+
+
+def test_it_is_there_without_errors_too():
+    topology = check_experiment(options(WITH)).topology
+    controls = random_controls(topology, WITH, 0, 20_000, errors=False)
+    assert any(place_of_address(one.args[0])[0] == CONGESTION_PAGE for one in controls)
+
+
+@pytest.mark.parametrize("errors", [True, False])
+def test_packets_are_marked_and_nothing_is_wrong(tmp_path, errors):
+    assert check(options(WITH, errors=errors), tmp_path).held
+    with run("model", check_experiment(options(WITH, errors=errors)).spec(), tmp_path) as records:
+        assert sum(TxData.fecn.read(one) for one in records if one.kind == Kind.TX_DATA) > 20
+
+
+def test_requests_are_right_and_wrong(tmp_path):
+    asked, answered = Counter(), Counter()
+
+    def hears(delivery):
+        if is_for_general_services(delivery.data):
+            mad = MAD_HEADER.unpack(parse(delivery.data).payload)
+            assert mad.method == MadMethod.GET_RESP
+            answered[mad.attribute_id] += 1
+            answered["status", mad.status] += 1
+
+    for seed in (1, 2, 4, 5):
+        experiment = check_experiment(options(seed, errors=False))
+        asked.update(is_for_general_services(packet.data) for packet in experiment.packets())
+        with run("model", experiment.spec(), tmp_path, on_delivery=hears) as records:
+            assert sum(1 for _record in records) > 0
+    assert sum(answered[attribute] for attribute in CcAttribute) < asked[True]
+    assert answered["status", MadStatus.OK] > 5
+    assert answered["status", MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED] > 0
+    assert answered["status", MadStatus.INVALID_ATTRIBUTE_VALUE] > 0
