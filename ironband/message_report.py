@@ -21,6 +21,7 @@ _NAMES: Final = {
     Incident.TIMEOUT: "time-out",
     Incident.REFUSED: "request refused",
     Incident.DUPLICATE: "duplicate",
+    Incident.BECN: "BECN",
 }
 """Each NAK once, where it comes; what a responder has sent may be lost."""
 

@@ -16,6 +16,7 @@ from verbs.congestion import CongestionNotices
 from verbs.congestion_control.gmp import answer_to
 from verbs.congestion_control.port_control import PortCongestionControl
 from verbs.frame import Outgoing
+from verbs.incidents import Incident
 from verbs.limits import AdapterLimits
 from verbs.multicast import MULTICAST_QP
 from verbs.packet_queue import PacketQueue
@@ -176,6 +177,7 @@ class Adapter(Resources):
         if packet.becn:
             self.congestion_notices += 1
             self.congestion_control[number - 1].notified(queue_pair.pair, packet, self.now)
+            queue_pair.pair.on_incident(Incident.BECN, packet.psn)
         if packet.service == _CNP:
             return True
         if packet.fecn and (queue_pair.pair.kind in _UNANSWERED or self._is_read_response(packet)):

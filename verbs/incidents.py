@@ -1,4 +1,4 @@
-"""What a queue pair of RC lives through besides completions: losses found, requests sent again."""
+"""What a queue pair lives through besides completions: losses found, requests sent again, congestion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Incident"]
 
 class Incident(Enum):
     """Something told by `PairState.on_incident`, with a PSN: of a requester the one from which it sends again, of a
-    responder the one that it expects."""
+    responder the one that it expects, of congestion that of the packet that tells."""
 
     SEQUENCE_NAK = "sequence_nak"
     """A requester got NAK PSN sequence error."""
@@ -27,3 +27,5 @@ class Incident(Enum):
     """A responder sends any other NAK."""
     DUPLICATE = "duplicate"
     """A responder got a request that it has carried out."""
+    BECN = "becn"
+    """A packet told that what was sent met congestion."""

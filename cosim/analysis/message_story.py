@@ -81,3 +81,5 @@ def _text(event: MessageEvent) -> str:
             return f"refuses PSN {psn}: answers NAK"
         case Incident.DUPLICATE:
             return f"gets a packet from before PSN {psn} once more"
+        case Incident.BECN:
+            return f"gets BECN with PSN {psn}: what it has sent met congestion"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from struct import iter_unpack
 from typing import TYPE_CHECKING, TypeAlias
 
+from cosim.scenario.congestion import Congestion
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, Settings, bus_bring_up, read_counters
 from cosim.stimulus.flows import scenario_packets
@@ -14,7 +16,9 @@ from cosim.stimulus.injection import scenario_controls
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.topology.topology import Port, Topology
-from wire.registers import NodeRegister, PortRegister
+from wire.congestion_control import CcAttribute
+from wire.parameters import AdapterParameters
+from wire.registers import NodeRegister, PortRegister, congestion_address
 from wire.stimulus import Control
 from wire.time_limits import NO_LIMIT
 from wire.trace import AGENT_PORT
@@ -76,14 +80,30 @@ def scenario_experiment(scenario: Scenario) -> Experiment:
 
 def chosen_settings(scenario: Scenario, topology: Topology) -> Settings:
     """The registers that a scenario sets, by port."""
-    settings: dict[Port, dict[NodeRegister, int] | dict[PortRegister, int]] = {}
+    settings: dict[Port, dict[int, int] | dict[PortRegister, int]] = {}
     for name, switch in scenario.switches.items():
+        registers = _congestion_words(scenario.congestion, name, topology)
         if switch.life_time != NO_LIMIT:
-            settings[Port(name, AGENT_PORT)] = {NodeRegister.LIFE_TIME: switch.life_time}
+            registers[NodeRegister.LIFE_TIME] = switch.life_time
+        settings[Port(name, AGENT_PORT)] = registers
     for port in topology.linked_ports():
         chosen = [table for table in scenario.ports if table.at == "*" or scenario.port_of(table.at) == port]
         settings[port] = {register: value for table in chosen for register, value in table.registers.items()}
     return settings
+
+
+def _congestion_words(congestion: Congestion | None, switch: str, topology: Topology) -> dict[int, int]:
+    """The words of a switch's SwitchCongestionSetting, by address, but those that are 0: Control_Map first."""
+    if congestion is None or (congestion.switches is not None and switch not in congestion.switches):
+        return {}
+    far_ends = {port.number: topology.far_end(port) for port in topology.linked_ports() if port.node == switch}
+    at_hosts = sum(
+        1 << number
+        for number, far in far_ends.items()
+        if far is not None and isinstance(topology.fabric.nodes[far.node], AdapterParameters)
+    )
+    words, attribute = iter_unpack(">I", congestion.switch_setting(at_hosts)), CcAttribute.SWITCH_CONGESTION_SETTING
+    return {congestion_address(attribute, place): word for place, (word,) in enumerate(words) if word}
 
 
 def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Experiment:

@@ -23,7 +23,8 @@ from verbs.port import Port
 from verbs.psn import PSN_WINDOW, psn_add, psn_after
 from wire.codes import SERVICE_LEVELS
 from wire.headers import AETH, BTH, LRH
-from wire.opcodes import Operation, Service
+from wire.mad_packet import is_for_management
+from wire.opcodes import Opcode, Operation, Service
 from wire.packet import WORD_BYTES
 from wire.parameters import adapter_port
 from wire.stimulus import Delivery, Post, Taking
@@ -57,8 +58,11 @@ class MessageHosts:
         self._carrier = VerbsCarrier(consume=self._consume)
         self._queue = self._carrier.posted.queue()
         self._connections: list[MessageConnection] = []
-        self._streams: dict[tuple[int, int], int] = {}
-        """By LID and number of the queue pair that packets go to."""
+        self._streams: dict[tuple[int, int, int], int] = {}
+        """By the node that sends packets, and the LID and the number of the queue pair that they go to: parts of a
+        fabric that have no link may have the same LIDs."""
+        self._receiving: dict[tuple[int, int], int] = {}
+        """By node and number of its queue pair."""
         self._cycle_ns = max(1, round(scenario.symbol_time_ns))
         self._ends: dict[str, HostEnd] = {}
         self._others: OtherPackets | None = None
@@ -72,8 +76,13 @@ class MessageHosts:
         for number, stream in enumerate(message_streams(scenario), self._first):
             connection = self._connect(number, stream, tell)
             self._connections.append(connection)
-            for queue_pair in (connection.sender, connection.receiver):
-                self._streams[queue_pair.pair.port.lid, queue_pair.number] = number
+            source, destination = (topology.index[node] for node in (stream.source, stream.destination))
+            for at, far, queue_pair in (
+                (source, destination, connection.sender),
+                (destination, source, connection.receiver),
+            ):
+                self._streams[far, queue_pair.pair.port.lid, queue_pair.number] = number
+                self._receiving[at, queue_pair.number] = number
 
     def _connect(self, number: int, stream: MessageStream, tell: MessageListener) -> MessageConnection:
         topology, scenario, flow = self._topology, self._scenario, stream.flow
@@ -97,8 +106,8 @@ class MessageHosts:
         return self._ends[node]
 
     def _add_adapter(self, host: str) -> None:
-        topology = self._topology
-        nodes = [node for node in self._scenario.adapters if adapter_port(node)[0] == host]
+        topology, scenario = self._topology, self._scenario
+        nodes = [node for node in scenario.adapters if adapter_port(node)[0] == host]
         places = [FabricPort(node, 1) for node in nodes]
         has_link = [topology.far_end(place) is not None for place in places]
         ports = [
@@ -106,6 +115,9 @@ class MessageHosts:
             for node, place, linked in zip(nodes, places, has_link, strict=True)
         ]
         adapter = Adapter(ports, cycle_ns=self._cycle_ns, first_qp=FIRST_TRANSPORT_QP)
+        if scenario.congestion is not None:
+            for control in adapter.congestion_control:
+                control.set(scenario.congestion.adapter_settings, 0)
         pd = adapter.allocate_pd()
         for number, (node, place, linked) in enumerate(zip(nodes, places, has_link, strict=True), 1):
             self._ends[node] = HostEnd(node, adapter, pd, number)
@@ -139,9 +151,11 @@ class MessageHosts:
         """Hands a packet to the transport that it is for; it should be at its host."""
         data = delivery.data
         if not is_of_transport(data):
+            if is_for_management(data):
+                self._carrier.delivered(delivery)
             return
         host, dlid = self._nodes[delivery.node], LRH["dlid"].read(data)
-        stream = self._streams.get((dlid, BTH["dest_qp"].read(data, LRH.size_bytes)))
+        stream = self._receiving.get((delivery.node, BTH["dest_qp"].read(data, LRH.size_bytes)))
         if stream is None or self._topology.lids.get(host) != dlid:
             text = f"got a packet that is for LID {dlid}: {data[:8].hex(' ', WORD_BYTES)} ..."
             self._tell(MessageEvent(stream or self._first, delivery.cycle, host, MessageStep.WRONG, text=text))
@@ -161,14 +175,19 @@ class MessageHosts:
     # What is told of packets.
 
     def offered_until(self, cycle: int | None) -> Iterable[Packet]:
-        """What was posted for CYCLE or before, or all, for who follows packets: by stream and PSN."""
+        """What was posted for CYCLE or before, or all, for who follows packets: by stream and PSN.
+
+        What adapters answer to management is of no stream.
+        """
         queue = self._queue
         while queue and (cycle is None or queue[0].cycle <= cycle):
-            yield self._packet(queue.popleft())
+            post = queue.popleft()
+            if is_of_transport(post.data):
+                yield self._packet(post)
 
     def _packet(self, post: Post) -> Packet:
         data = post.data
-        stream = self._streams[LRH["dlid"].read(data), BTH["dest_qp"].read(data, LRH.size_bytes)]
+        stream = self._streams[post.node, LRH["dlid"].read(data), BTH["dest_qp"].read(data, LRH.size_bytes)]
         psn = BTH["psn"].read(data, LRH.size_bytes)
         title = self._title(stream, data, psn)
         return Packet(stream, psn, post.cycle, self._nodes[post.node], None, post.slot, post.slot, data, title)
@@ -180,6 +199,8 @@ class MessageHosts:
         if opcode >> 5 == Service.RC and operation == Operation.ACKNOWLEDGE:
             kind = ack_kind(AETH["syndrome"].read(data, LRH.size_bytes + BTH.size_bytes))
             return f"{'answer' if kind is None else _ANSWERS[kind]} PSN {psn}"
+        if opcode == Opcode.CNP:
+            return "notice of congestion"
         if opcode >> 5 == Service.RC and operation in _RESPONSES:
             return f"response PSN {psn}"
         if 0 < psn_after(self._unsent.get(stream, 0), psn) <= PSN_WINDOW:

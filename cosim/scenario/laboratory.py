@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
+from cosim.scenario.congestion import Congestion
 from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Flow, Host, Link, PortSettings, Switch
@@ -36,6 +38,7 @@ _SHARE_OF_FLOW_CONTROL: Final = 1.01
 _IDLE_PERIOD: Final = 48_488
 """Cycles, the idle period of the link in EXPERIMENTS 2."""
 
+_MESSAGE_PACKETS: Final = 4
 _TRACED_PACKETS: Final = 26
 _ONE_BLOCK_BYTES: Final = 28
 """Payload of a UD packet of 62 bytes."""
@@ -49,10 +52,20 @@ def rdma_write(
     return Flow.model_validate({**flow, "count": count, "start": start, "sl": sl, "rate": rate})
 
 
-def rc_write(source: str, destination: str, count: int) -> MessageFlow:
-    """The same over a reliable connection, whose ACKs go the other way."""
+def rc_write(
+    source: str,
+    destination: str,
+    count: int,
+    *,
+    start: int = _START,
+    rate: float | None = None,
+    message_packets: int | None = None,
+) -> MessageFlow:
+    """The same over a reliable connection, whose ACKs go the other way; in messages of so many packets, or in one."""
+    each = message_packets or count
     flow = {"from": source, "to": destination, "transport": "rc", "operation": "rdma_write", "path_mtu": _MTU}
-    return MessageFlow.model_validate({**flow, "message_bytes": count * _MTU, "count": 1, "start": _START})
+    size = {"message_bytes": each * _MTU, "count": count // each}
+    return MessageFlow.model_validate({**flow, **size, "start": start, "rate": rate})
 
 
 def _scenario(
@@ -64,6 +77,7 @@ def _scenario(
     switch: Mapping[str, Any] = {},
     narrow: Sequence[str] = (),
     ports: Sequence[PortSettings] = (),
+    congestion: Congestion | None = None,
 ) -> Scenario:
     """Hosts at the ports of one switch, the first at port 1; those of NARROW by a 1X link."""
     vls = switch.get("vls", 1)
@@ -78,6 +92,7 @@ def _scenario(
         ),
         flows=tuple(flows),
         ports=tuple(ports),
+        congestion=congestion,
     )
 
 
@@ -131,18 +146,26 @@ def tick_scenario(packets: int, tick: int) -> Scenario:
     return _scenario("tick", ["A", "B", "R"], flows, _START + _duration(2 * packets), ports=ports)
 
 
-def congestion_scenario(packets: int) -> Scenario:
+def congestion_scenario(packets: int, *, control: bool = False) -> Scenario:
     """H1 sends PACKETS to R and as many to V, for which nobody else has any, and gives each flow half of its link.
 
-    H2 and H3 come later with a quarter as many each for R, and go before H1 is done.
+    H2 and H3 come later with a quarter as many each for R, and go before H1 is done. With congestion control it is
+    over reliable connections, whose ACKs tell of congestion, in messages of four packets.
     """
     quarter = packets // 4
     later = _START + 2 * quarter * _ROWS
+    write = partial(rc_write, message_packets=_MESSAGE_PACKETS) if control else rdma_write
     flows = [
-        rdma_write("H1", "R", packets, rate=0.5),
-        rdma_write("H1", "V", packets, rate=0.5),
-        rdma_write("H2", "R", quarter, start=later),
-        rdma_write("H3", "R", quarter, start=later),
+        write("H1", "R", packets, rate=0.5),
+        write("H1", "V", packets, rate=0.5),
+        write("H2", "R", quarter, start=later),
+        write("H3", "R", quarter, start=later),
     ]
-    cycles = _START + _duration(4 * packets)
-    return _scenario("congestion", ["H1", "H2", "H3", "V", "R"], flows, cycles, switch={"buffer_blocks": 132})
+    return _scenario(
+        "congestion",
+        ["H1", "H2", "H3", "V", "R"],
+        flows,
+        _START + _duration(4 * packets),
+        switch={"buffer_blocks": 132},
+        congestion=Congestion() if control else None,
+    )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
+from cosim.scenario.congestion import Congestion
 from cosim.scenario.limits import MAX_CYCLES, SDR_CYCLE_NS
 from cosim.scenario.message_flow import MessageFlow
 from cosim.scenario.pattern import check_pattern, partners
@@ -77,6 +78,7 @@ class Scenario(Table):
     sl_to_vl: tuple[int, ...] = tuple(range(SERVICE_LEVELS))
     """VL of each of the 16 SLs, modulo the data VLs of the link it leaves by."""
     vl_arbitration: Arbitration | None = None
+    congestion: Congestion | None = None
     switches: dict[str, Switch] = Field(default_factory=dict)
     hosts: dict[str, Host] = Field(default_factory=dict)
     links: tuple[Link, ...] = ()
@@ -322,6 +324,9 @@ def _check_references(scenario: Scenario) -> None:
     for index, port in enumerate(scenario.ports):
         if port.at != "*":
             _at(f"ports[{index}].at", linked_port, port.at)
+    for name in (scenario.congestion and scenario.congestion.switches) or ():
+        if name not in scenario.switches:
+            raise ValueError(f"congestion.switches: no switch {name!r}; there are {', '.join(scenario.switches)}")
     for name in scenario.record.nodes or ():
         if name not in scenario.switches and name not in scenario.hosts:
             raise ValueError(f"record.nodes: no node {name!r}")

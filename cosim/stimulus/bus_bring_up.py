@@ -72,8 +72,9 @@ _PIPELINE = 32
 wire to the other port's registers (sections 5 to 8)."""
 
 
-Settings: TypeAlias = "Mapping[Port, Mapping[NodeRegister, int] | Mapping[PortRegister, int]]"
-"""Values of registers by port; those of a node are its port 0's."""
+Settings: TypeAlias = "Mapping[Port, Mapping[int, int] | Mapping[PortRegister, int]]"
+"""Values of registers by port; those of a node are its port 0's, and have addresses of the bus where they are no
+`NodeRegister`."""
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,15 @@ def settings_writes(topology: Topology, settings: Settings, cycle: int) -> list[
     """Writes of registers, one a cycle from `cycle` on."""
     writes = ((port, *setting) for port, registers in settings.items() for setting in registers.items())
     return [
-        write_port(topology, now, port, register, value)
-        if isinstance(register, PortRegister)
-        else write(now, topology.index[port.node], node_address(register), value)
+        write(now, topology.index[port.node], _address(port, register), value)
         for now, (port, register, value) in enumerate(writes, cycle)
     ]
+
+
+def _address(port: Port, register: int) -> int:
+    if isinstance(register, PortRegister):
+        return port_address(port.number, register)
+    return node_address(register) if isinstance(register, NodeRegister) else register
 
 
 def group_writes(topology: Topology, cycle: int) -> list[Control]:

@@ -106,6 +106,7 @@ def tick(**asked: Any) -> int:
 @measure.command()
 @_options
 @_packets(2048, "Of each flow.")
+@click.option("--control", is_flag=True, help="With congestion control, and ACKs, which tell hosts of congestion.")
 def congestion(**asked: Any) -> int:
     """Find rates of flows over time, and congestion: FECN and BECN."""
     with input_errors():

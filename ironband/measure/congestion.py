@@ -15,8 +15,8 @@ __all__ = ["measure_congestion"]
 _BITS = 8
 
 
-def measure_congestion(packets: int, **asked: Any) -> int:
-    """Measure and report; the exit status.
+def measure_congestion(packets: int, control: bool, **asked: Any) -> int:
+    """Measure and report, with congestion control or without; the exit status.
 
     Raises:
         UserError: no capture, or one without data packets.
@@ -24,7 +24,8 @@ def measure_congestion(packets: int, **asked: Any) -> int:
         What the engines raise (cosim.engines.simulation.run).
     """
     laboratory = Laboratory("congestion", Asked(**asked))
-    with laboratory.capture(congestion_scenario(packets), ["R:in", "V:in"]) as reading:
+    places = ["R:in", "V:in", *(["H1:in"] if control else [])]
+    with laboratory.capture(congestion_scenario(packets, control=control), places) as reading:
         marks, times = Congestion(), FlowIntervals()
         reading.read(marks, times)
         directions = reading.capture.directions

@@ -47,6 +47,16 @@ def test_a_receiver_that_is_not_ready(capsys):
     assert flow["latency_max_cycles"] > 5_000 * 5
 
 
+def test_a_victim_of_congestion(capsys):
+    results = results_of(capsys, "congestion", "--sim", "model")
+    share = {flow["name"]: flow["share_of_what_headers_leave"] for flow in results["message_flows"]}
+    becns = {flow["name"]: flow["incidents"]["becn"] for flow in results["message_flows"]}
+    assert share["victim P"] < 0.4
+    assert share["victim C"] > 0.7
+    assert {name for name, number in becns.items() if number} == {"hot C", "others C"}
+    assert becns["hot C"] == len(recovery(results, "gets BECN"))
+
+
 def test_a_cut_cable_and_a_completion_with_an_error(capsys):
     assert main(["run", "cut-cable", "--sim", "model", "--json", "cut.json", "--no-picture"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -41,6 +41,10 @@ def flow(transport: str, operation: str = "send", size: int = 2_048, **keys: obj
     return "\n".join(f"{key} = {value!r}" for key, value in values.items())
 
 
+def ends(source: str, destination: str) -> dict[str, str]:
+    return {"from": source, "to": destination}
+
+
 @pytest.mark.parametrize(("transport", "operation", "size"), OPERATIONS)
 def test_messages_of_all_transports_arrive_as_they_were_sent(transport, operation, size, tmp_path):
     result = run(star(flow(transport, operation, size)), tmp_path)
@@ -193,6 +197,21 @@ def test_nobody_repeats_what_uc_and_ud_lose(transport, lost, tmp_path):
     (served,) = result.served
     assert (served.posted - served.arrived, result.faults) == (lost, [])
     assert not served.incidents
+
+
+@pytest.mark.parametrize("transport", ["rc", "uc", "ud"])
+def test_senders_that_are_told_of_congestion_slow_down_and_leave_a_victim_its_link(transport, tmp_path):
+    crowd = [flow(transport, size=2_048, rate=1, receives=512, **ends("H1", "H3"))]
+    crowd += [flow(transport, size=2_048, rate=1, receives=512, **ends(host, "H3")) for host in ("H2", "H5")]
+    victim = flow(transport, size=2_048, rate=1, receives=512, **ends("H1", "H4"))
+    shares = []
+    for more in ("", "[congestion]\nccti_timer = 100\nccti_increase = 1"):
+        result = run(star(victim, *crowd, hosts=5, cycles=150_000, more=more), tmp_path)
+        assert result.faults == []
+        shares.append(result.served[0].share)
+        assert all(bool(served.incidents[Incident.BECN]) is bool(more) for served in result.served[1:])
+        assert not result.served[0].incidents
+    assert shares[1] > shares[0] + 0.15
 
 
 def test_a_slow_receiver_is_waited_for(tmp_path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
 
 from tests.cosim.hosts.verbs_fabric import VerbsFabric
+from tests.verbs.congestion_control.settings import settings_with
 from verbs.completions import CompletionStatus
 from verbs.hosts import REACTION_CYCLES
 from verbs.work import SendOpcode
@@ -55,6 +57,23 @@ def test_a_packet_is_posted_a_fixed_time_after_the_doorbell(tmp_path):
 
     fabric.run(begin, lambda: len(fabric.ends[0].send_cq) > 0, tmp_path)
     assert fabric.posts[0].cycle == rung[0] + REACTION_CYCLES
+
+
+def test_congestion_control_spaces_packets_to_the_cycle_also_within_a_step(tmp_path):
+    fabric = VerbsFabric("H1", "H2", mtu=256)
+    one, two = fabric.ends
+    one.adapter.congestion_control[0].set(settings_with(ccti_min=1), 0)
+
+    def begin() -> None:
+        for place in range(5):
+            one.send(place, 256 * 10, SendOpcode.RDMA_WRITE, to=(two, 0))
+
+    fabric.run(begin, lambda: len(one.send_cq) == 5, tmp_path)
+    first_rows, rows, node = 75, 71, fabric.topology.index["H1"]
+    cycles = [post.cycle for post in fabric.posts if post.node == node]
+    gaps = [later - earlier for earlier, later in pairwise(cycles)]
+    assert gaps == ([2 * first_rows] + [2 * rows] * 9) * 4 + [2 * first_rows] + [2 * rows] * 8
+    assert 2 * rows < REACTION_CYCLES
 
 
 def test_one_flow_keeps_its_link_busy(tmp_path):

@@ -103,6 +103,15 @@ def test_two_flows_to_one_host_take_rate_from_a_third_that_goes_elsewhere(tmp_pa
     assert not any(flow["fecn"] or flow["becn"] for flow in flows)
 
 
+def test_congestion_control_gives_the_third_its_rate_back(tmp_path):
+    flows = measured(tmp_path, "congestion", "--packets", "800", "--control")["flows"]
+    found = {(flow["slid"], flow["dlid"]): flow for flow in flows}
+    assert found[1, 4]["gbps"] > 3.9
+    assert found[1, 4]["fecn"] == 0
+    assert all(found[source, 5]["fecn"] for source in (1, 2, 3))
+    assert (found[5, 1]["becn"] > 0, found[4, 1]["becn"]) == (True, 0)
+
+
 def test_a_kept_capture_tells_the_same_again(tmp_path, capsys):
     kept = tmp_path / "kept.pcapng"
     for what, options, again in (
