@@ -96,13 +96,6 @@ CC_WORDS: dict[int, range] = {
 """Of a switch (docs/management.md, section 7)."""
 
 
-def of_cc_request(method: int, attribute: int) -> tuple[int, ...]:
-    """Those of a congestion control request that is answered."""
-    places = [8 * word + k for word in CC_WORDS.get(attribute, ()) for k in range(8)]
-    in_set = [512 + place for place in places] if method == MadMethod.SET else []
-    return (*NO_ANSWER, *in_set, 143, *(1024 + place for place in places), *range(272, 280))
-
-
 @cache
 def of_cc_request(method: int, attribute: int) -> tuple[int, ...]:
     """Those of a congestion control request that a switch answers."""
