@@ -75,6 +75,15 @@ class Matcher:
         if outputs & self.available:
             self.wake_at(self.kernel.now, outputs)
 
+    def wake_for_swallowing(self, outputs: int) -> None:
+        """Heads of a mask of outputs may be swallowed from the current cycle on.
+
+        From the next on, if the last packet of their queue ends in this one, which may have been told before.
+        """
+        if outputs & self.available:
+            self.wake_at(self.kernel.now, outputs)
+            self.wake_at(self.kernel.now + 1, outputs)
+
     def waits_since(self, output: int, slot: int) -> int:
         """The first cycle in which one of the heads shown for (output, slot) was visible; NEVER if there is none."""
         inputs = self.heads[output][slot]

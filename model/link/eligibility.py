@@ -76,7 +76,7 @@ class Eligibility(Gate):
     def _see_credits(self, credits: tuple[int, int]) -> None:
         vl, blocks = credits
         self._room[vl] = (self._room[vl] + blocks) % CREDIT_MODULUS
-        self._wake()
+        self._matcher.wake(1 << self._status.index)
 
     def state_changed(self) -> None:
         """The port's state changed; in Initialize, CL and TBS are 0."""
@@ -99,4 +99,4 @@ class Eligibility(Gate):
         self._wake()
 
     def _wake(self) -> None:
-        self._matcher.wake(1 << self._status.index)
+        self._matcher.wake_for_swallowing(1 << self._status.index)

@@ -149,7 +149,7 @@ class TimeLimits:
         self.discarding = self._expired | self._stalled
 
     def _wake(self) -> None:
-        self._matcher.wake(1 << self._index)
+        self._matcher.wake_for_swallowing(1 << self._index)
 
     # Grants.
 
