@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from tests.mutations.mutants_of_congestion import CONGESTION_MUTANTS
 from tests.mutations.mutants_of_crossing import CROSSING_MUTANTS
 from tests.mutations.mutants_of_links import LINK_MUTANTS
 from tests.mutations.mutants_of_nodes import NODE_MUTANTS
 
 __all__ = ["MUTANTS"]
 
-MUTANTS: Final = (*LINK_MUTANTS, *CROSSING_MUTANTS, *NODE_MUTANTS)
+MUTANTS: Final = (*LINK_MUTANTS, *CROSSING_MUTANTS, *CONGESTION_MUTANTS, *NODE_MUTANTS)

@@ -11,6 +11,7 @@ from random import Random
 from typing import Final
 
 from star import ACTIVE_AT, ARMED_AT, PAIR, SMALL, START, SWITCH, TRIO, Star
+from stimuli_of_congestion import CONGESTION_STIMULI
 
 from cosim.stimulus.injection import link_error
 from cosim.stimulus.run_spec import RunSpec
@@ -492,5 +493,5 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         with_grh,
         reset,
     )
-}
+} | CONGESTION_STIMULI
 """By name; each call makes the same stimulus anew."""
