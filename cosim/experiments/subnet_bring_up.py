@@ -11,8 +11,10 @@ from cosim.analysis.observer import Audience, Observer
 from cosim.engines.base import NO_TAPS, Taps
 from cosim.experiments.perform import run_beside_model
 from cosim.experiments.subnet_task import SubnetTask
+from cosim.hosts.adapter_agents import AdapterAgents
 from cosim.hosts.manager_host import ManagerHost
 from cosim.scenario.limits import MAX_CYCLES
+from cosim.stimulus.actors import Leader
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison
 from sm.events import Event
@@ -66,12 +68,16 @@ def bring_up_subnet(
     """
     count = _Count()
     audience = Audience([count, *observers], iter(()))
+    agents = None
+    if task.settings.congestion_control is not None:
+        agents = AdapterAgents(task.fabric, task.settings.sl_to_vl, goes_on=lambda cycle: carrier.reach > cycle)
     host = ManagerHost(
         task.fabric,
         task.host,
         task.start,
         settings=task.settings,
         lids=task.lids,
+        agent=None if agents is None else agents.agent(task.host),
         ended=lambda manager: manager.resting and not _has_failed_link(task, manager),
         tell=partial(audience.manage, task.host),
     )
@@ -80,7 +86,8 @@ def bring_up_subnet(
         return RunSpec(task.fabric, task.controls, (), MAX_CYCLES, actor)
 
     carrier = host.carrier
-    comparison, cycles = run_beside_model(task.engine, spec, work_dir, audience, [carrier], rtl=task.rtl, taps=taps)
+    actors: list[Leader] = [carrier] if agents is None else [carrier, agents.carrier]
+    comparison, cycles = run_beside_model(task.engine, spec, work_dir, audience, actors, rtl=task.rtl, taps=taps)
     return SubnetBringUpResult(
         host.manager, host.complete, carrier.posts, host.events, cycles, count.records, comparison
     )

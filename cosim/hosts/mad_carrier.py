@@ -7,7 +7,8 @@ from typing import Final
 
 from cosim.stimulus.actors import Shared, drawn_until
 from sm.mad_client import MadAddress, MadClient, OutgoingMad
-from wire.codes import QP_SMI, SERVICE_LEVELS
+from verbs.congestion_control.agent import CongestionAgent, is_cc_request
+from wire.codes import QP_GSI, QP_SMI, SERVICE_LEVELS
 from wire.headers import DETH
 from wire.mad_packet import gmp_of, gmp_packet, is_for_management, smp_of, smp_packet
 from wire.packet import Packet, parse
@@ -40,12 +41,13 @@ class MadCarrier:
         begin: Callable[[], None],
         ended: Callable[[], bool],
         sl_to_vl: Sequence[int] = range(SERVICE_LEVELS),
+        agent: CongestionAgent | None = None,
     ) -> None:
         """Carries `mads` at the adapter of this node index, whose VL15 has this slot, as many as it has data VLs.
 
         `sl_to_vl` is the VL of each SL, modulo the data VLs.
         `begin` is called in cycle `start`; `ended` after everything the Subnet Manager does, until it is true: the run
-        is over then.
+        is over then. `agent` is that of the adapter's port, which answers what goes to its own LID.
         """
         self.posts: list[Post] = []
         """All that was posted, in order."""
@@ -60,6 +62,7 @@ class MadCarrier:
         self._start = start
         self._begin = begin
         self._ended = ended
+        self._agent = agent
         self._started = False
         self._end: int | None = None
         self._queue = self.posted.queue()
@@ -102,11 +105,20 @@ class MadCarrier:
     def _act(self, now: int) -> None:
         """Posts what the Subnet Manager sends in cycle `now`."""
         for outgoing in self._mads.poll(now):
+            if self._agent is not None and outgoing.slid == outgoing.dlid and is_cc_request(outgoing.mad):
+                self._ask_own(self._agent, outgoing, now)
+                continue
             post = Post(now + REACTION_CYCLES, self._node, *self._packet(outgoing))
             self.posts.append(post)
             self.posted.append(post)
         if self._end is None and self._ended():
             self._end = now + REACTION_CYCLES
+
+    def _ask_own(self, agent: CongestionAgent, outgoing: OutgoingMad, now: int) -> None:
+        """A channel adapter brings what is for itself back to itself, in no time."""
+        answer = agent.answer(outgoing.mad, now)
+        if answer is not None:
+            self._mads.received(answer, now, MadAddress(outgoing.dlid, outgoing.slid, QP_GSI, outgoing.sl))
 
     def _packet(self, outgoing: OutgoingMad) -> tuple[int, bytes]:
         """Slot and bytes of the packet of a MAD."""

@@ -12,6 +12,7 @@ from sm.lids import LidRange
 from sm.mad_client import MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
+from verbs.congestion_control.agent import CongestionAgent
 from wire.codes import LinkWidth, max_pkt_len, mtu_code
 from wire.packet import blocks_of_words
 from wire.parameters import FabricParameters, SwitchParameters
@@ -70,10 +71,13 @@ class ManagerHost:
         *,
         settings: SubnetSettings,
         lids: Mapping[int, LidRange] | None = None,
+        agent: CongestionAgent | None = None,
         ended: Callable[[SubnetManager], bool] = lambda manager: False,
         tell: Callable[[int, Event], None] = lambda cycle, event: None,
     ) -> None:
         """It begins in cycle `start`; `ended` says when the run is over, `tell` hears each event and its cycle.
+
+        `agent` is that of the host's port.
 
         While a node's agent works on one SMP, its ports have room for a few more: so many are outstanding.
         """
@@ -89,6 +93,7 @@ class ManagerHost:
             begin=self.manager.start,
             ended=lambda: ended(self.manager),
             sl_to_vl=settings.sl_to_vl,
+            agent=agent,
         )
 
     def _listen(self, cycle: int, event: Event) -> None:

@@ -20,7 +20,16 @@ from cosim.topology.subnet_differences import differences, in_reach
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.subnet_text import format_topology
 from cosim.topology.topology_file import TopologyFile, parse_topology, read_topology
-from sm.events import NodeLost, PortStateSet, SweepEnded, TablesWritten, TrapReceived
+from sm.congestion_options import parse_congestion_options
+from sm.events import (
+    CongestionControlSet,
+    CongestionControlUnavailable,
+    NodeLost,
+    PortStateSet,
+    SweepEnded,
+    TablesWritten,
+    TrapReceived,
+)
 from sm.lids import LidRange
 from sm.settings import SubnetSettings
 from sm.subnet import End, Subnet
@@ -417,3 +426,18 @@ def test_a_node_that_was_reset_is_found_and_brought_up_anew(name: str, tmp_path:
     assert any(isinstance(event, TrapReceived) and cycle > given for cycle, event in host.events)
     written = [event.guid for cycle, event in host.events if isinstance(event, TablesWritten) and cycle > given]
     assert written == ([guid] if name == "SW2" else [])
+
+
+@pytest.mark.parametrize("name", ["star", "fat_tree"])
+def test_switches_and_hosts_adapters_take_congestion_control(name: str, tmp_path: Path) -> None:
+    options = parse_congestion_options("congestion_control TRUE\ncc_sw_cong_setting_threshold 15\ncc_cct 0:0,0:1", "x")
+    settings = SubnetSettings(activation_wait=ACTIVATION_WAIT, congestion_control=options)
+    result = brought_up(read_topology(TOPOLOGIES / f"{name}.net"), tmp_path, settings=settings)
+    assert result.complete
+    events = [event for _cycle, event in result.events]
+    assert not [event for event in events if isinstance(event, CongestionControlUnavailable)]
+    nodes = result.manager.subnet.nodes.values()
+    switches = sum(node.is_switch for node in nodes)
+    assert [event for event in events if isinstance(event, CongestionControlSet)] == [
+        CongestionControlSet(switches, len(nodes) - switches)
+    ]
