@@ -27,10 +27,12 @@ class CcKey(CongestionWords):
         self._lease = Lease(kernel, self._expired)
 
     def write(self, word: int, value: int) -> None:
-        """Violations may be cleared."""
+        """Violations may be cleared; a lease that expires in this cycle ends protection all the same."""
         if word == _VIOLATIONS_WORD and not value >> _VIOLATIONS_SHIFT:
             self.record = self.record.replace(violations=0)
         super().write(word, value)
+        if self._lease.expired == self._kernel.now:
+            self.record = self.record.replace(protect_bit=0)
 
     def check(self, method: int, given: int, lease_second: int) -> KeyCheck:
         """The check of a request's CC_Key, `given`, at its step 0 in the current cycle."""

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from wire.mad import MadMethod
 
-from ..kernel import STATE, Kernel
+from ..kernel import NEVER, STATE, Kernel
 
 __all__ = ["KeyCheck", "Lease", "check_key"]
 
@@ -34,10 +34,15 @@ def check_key(method: int, given: int, m_key: int, protect_bits: int) -> KeyChec
 
 
 class Lease:
-    """The lease timer: runs from a violation to a request with a good key. It counts every cycle."""
+    """The lease timer: runs from a violation to a request with a good key. It counts every cycle.
+
+    Attributes:
+        expired: the cycle in which it last did.
+    """
 
     def __init__(self, kernel: Kernel, expire: Callable[[], None]) -> None:
         """`expire` is called in the cycle in which the timer expires, before what is written shows in it."""
+        self.expired = NEVER
         self._kernel = kernel
         self._expire = expire
         self._expires_at: int | None = None
@@ -55,4 +60,5 @@ class Lease:
     def _expire_now(self, _: None) -> None:
         if self._expires_at == self._kernel.now:
             self._expires_at = None
+            self.expired = self._kernel.now
             self._expire()

@@ -269,6 +269,16 @@ def test_protection_ends_with_the_lease(switch):
     assert key_info(switch) == key_info(switch).replace(protect_bit=0, cc_key=KEY, violations=2)
 
 
+@pytest.mark.parametrize(("late", "protect"), [(-1, 0), (0, 0), (1, 1)])
+def test_what_is_written_when_the_lease_ends_does_not_outlive_it(switch, late, protect):
+    lock(switch, lease=3)
+    expires = START + 3 * LEASE_SECOND
+    assert ask(switch, request(MadMethod.GET, A.CONGESTION_INFO)) is None
+    switch.at(expires + late, UPDATE, lambda: lock(switch, lease=3))
+    switch.run(expires + 10)
+    assert key_info(switch).protect_bit == protect
+
+
 def test_a_good_key_stops_the_lease(switch):
     lock(switch, lease=3)
     assert ask(switch, request(MadMethod.GET, A.CONGESTION_INFO)) is None
