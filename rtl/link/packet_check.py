@@ -25,7 +25,7 @@ from wire.codes import (
 )
 from wire.trace import Verdict
 
-__all__ = ["AdmissionSignature", "PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow"]
+__all__ = ["AdmissionSignature", "PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow", "is_multicast"]
 
 
 PacketHeader = data.StructLayout(
@@ -114,6 +114,11 @@ Members:
         `xmit_constraint`, in c_e+2: that it may not leave is its verdict.
     write: rows to the receive buffer, two cycles after the wires.
 """
+
+
+def is_multicast(dlid: Value) -> Value:
+    """A DLID is that of a multicast group."""
+    return (dlid >= LID_MULTICAST_MIN) & (dlid <= LID_MULTICAST_MAX)
 
 
 class PacketCheck(wiring.Component):
@@ -284,12 +289,12 @@ class PacketCheck(wiring.Component):
         receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         is_iba = header.lnh >= LNH.IBA_LOCAL
         too_short = header.n < Mux(is_iba, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW)
-        is_multicast = (header.dlid >= LID_MULTICAST_MIN) & (header.dlid <= LID_MULTICAST_MAX)
+        to_many = is_multicast(header.dlid)
         if self._kind == "switch":
             bad_dlid = header.dlid == LID_RESERVED
         else:
             is_own = (self.lid != LID_RESERVED) & (((header.dlid ^ self.lid) >> self.lmc) == 0)
-            bad_dlid = ~(is_multicast | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
+            bad_dlid = ~(to_many | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
         is_operational = self.operational.bit_select(header.vl, 1)
         other_version = lrh_field(Cat(self.received.data, self.head), "lver") != LVER
         no_length = too_short | (header.n > self._max_words)
@@ -304,7 +309,7 @@ class PacketCheck(wiring.Component):
             m.d.comb += objection.eq(Verdict.LENGTH)
         with m.Elif(bad_dlid):
             m.d.comb += objection.eq(Verdict.DLID)
-        with m.Elif(Mux(is_vl15, is_multicast, ~is_operational)):
+        with m.Elif(Mux(is_vl15, to_many, ~is_operational)):
             m.d.comb += objection.eq(Verdict.VL)
         with m.Elif(is_vl15 & (header.lnh != LNH.IBA_LOCAL)):
             m.d.comb += objection.eq(Verdict.VL15_HEADER)

@@ -9,7 +9,7 @@ from rtl.link.link_packet import FlowControlFields, FlowControlSender
 from rtl.link.marking import Marked, Marking
 from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
-from wire.codes import VL15, PortState
+from wire.codes import LID_MULTICAST_MIN, VL15, PortState
 from wire.crc import VCRC_INIT, VCRC_WIDTH
 from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control, idle_row
 from wire.trace import Discard
@@ -101,6 +101,7 @@ class Transmitter(wiring.Component):
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
             refused in part or whole, for this `reason`; cycle x_e + 2. `index` is that of the row in the stage.
+            `multicast`: the packet's DLID is one.
         marks: with row 0: FECN is set in this packet.
         tx: the wires.
         on_wires: what `tx` carries.
@@ -122,6 +123,7 @@ class Transmitter(wiring.Component):
                 "sent": Out(vls),
                 "packet_sent": Out(1),
                 "packet_discarded": Out(1),
+                "multicast": Out(1),
                 "reason": Out(REASON_BITS),
                 "index": Out(INDEX_BITS),
                 "tx": Out(RowSignature),
@@ -165,6 +167,14 @@ class Transmitter(wiring.Component):
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
+
+        # A DLID is the last byte of row 0 and the first of row 1.
+        high, low = send.data[:8], send.data[24:]
+        all_ones = Signal()
+        with m.If(send.valid & send.first):
+            m.d.sync += [self.multicast.eq(high >= LID_MULTICAST_MIN >> 8), all_ones.eq(high.all())]
+        with m.If(send.valid & (self.index == 1) & all_ones & low.all()):
+            m.d.sync += self.multicast.eq(0)
 
         row = self._mark(m, refused) if self._marking else send.data
         head, end = self._renewed(m, is_vl15, row)

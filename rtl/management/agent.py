@@ -28,6 +28,7 @@ from rtl.registers.bus import BusSignature, PortAccess
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
+from wire.pma import PmaAttribute
 from wire.registers import DATA_BITS
 
 __all__ = ["Agent"]
@@ -170,6 +171,7 @@ class Agent(wiring.Component):
         m.d.comb += [
             departure.status.eq(attribute.status),
             offer.offering.eq(work.offering),
+            work.long.eq(decode.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]),
             work.leaves.eq(departure.leaves),
             work.accepted.eq(self.accepted),
             work.sent.eq(offer.sent),
