@@ -6,12 +6,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.multicast_dlid import is_multicast
 from rtl.link.receive import ReceivedRow
 from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, SL_BITS, SLOT_BITS, VL_BITS
 from wire.codes import (
-    LID_MULTICAST_MAX,
-    LID_MULTICAST_MIN,
     LID_PERMISSIVE,
     LID_RESERVED,
     LNH,
@@ -25,7 +24,7 @@ from wire.codes import (
 )
 from wire.trace import Verdict
 
-__all__ = ["AdmissionSignature", "PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow", "is_multicast"]
+__all__ = ["AdmissionSignature", "PacketCheck", "PacketHeader", "PacketVerdict", "StoreRow"]
 
 
 PacketHeader = data.StructLayout(
@@ -114,11 +113,6 @@ Members:
         `xmit_constraint`, in c_e+2: that it may not leave is its verdict.
     write: rows to the receive buffer, two cycles after the wires.
 """
-
-
-def is_multicast(dlid: Value) -> Value:
-    """A DLID is that of a multicast group."""
-    return (dlid >= LID_MULTICAST_MIN) & (dlid <= LID_MULTICAST_MAX)
 
 
 class PacketCheck(wiring.Component):

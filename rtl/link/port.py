@@ -11,7 +11,8 @@ from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.flow_control import CreditSignature, FlowControl, Watchdog
 from rtl.link.link_packet import LinkPacketCheck
 from rtl.link.marking import Marked
-from rtl.link.packet_check import AdmissionSignature, PacketCheck, is_multicast
+from rtl.link.multicast_dlid import is_multicast
+from rtl.link.packet_check import AdmissionSignature, PacketCheck
 from rtl.link.port_state import PortStateMachine
 from rtl.link.receive import Receiver
 from rtl.link.row import RowSignature, lrh_field

@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.crc import lanes_of, vcrc_step
 from rtl.link.link_packet import FlowControlFields, FlowControlSender
 from rtl.link.marking import Marked, Marking
+from rtl.link.multicast_dlid import MulticastDlid
 from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
-from wire.codes import LID_MULTICAST_MIN, VL15, PortState
+from wire.codes import VL15, PortState
 from wire.crc import VCRC_INIT, VCRC_WIDTH
 from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control, idle_row
 from wire.trace import Discard
@@ -168,13 +169,13 @@ class Transmitter(wiring.Component):
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
 
-        # A DLID is the last byte of row 0 and the first of row 1.
-        high, low = send.data[:8], send.data[24:]
-        all_ones = Signal()
-        with m.If(send.valid & send.first):
-            m.d.sync += [self.multicast.eq(high >= LID_MULTICAST_MIN >> 8), all_ones.eq(high.all())]
-        with m.If(send.valid & (self.index == 1) & all_ones & low.all()):
-            m.d.sync += self.multicast.eq(0)
+        m.submodules.dlid = dlid = MulticastDlid()
+        m.d.comb += [
+            dlid.row.eq(send.data),
+            dlid.first.eq(send.valid & send.first),
+            dlid.second.eq(send.valid & (self.index == 1)),
+            self.multicast.eq(dlid.multicast),
+        ]
 
         row = self._mark(m, refused) if self._marking else send.data
         head, end = self._renewed(m, is_vl15, row)
