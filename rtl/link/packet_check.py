@@ -89,6 +89,10 @@ PacketVerdict = data.StructLayout(
 """
 
 
+WrongPKeyPacket = data.StructLayout({"valid": 1, "slid": 16, "dlid": 16, "sl": SL_BITS})
+"""A packet whose verdict is in this cycle, and of its partition: RCV_CONSTRAINT or XMIT_CONSTRAINT."""
+
+
 AdmissionSignature = wiring.Signature(
     {
         "header": Out(PacketHeader),
@@ -99,6 +103,7 @@ AdmissionSignature = wiring.Signature(
         "received": Out(ReceivedRow),
         "constraint": In(Verdict),
         "xmit_constraint": Out(1),
+        "wrong_p_key": Out(WrongPKeyPacket),
         "write": Out(StoreRow),
     }
 )
@@ -110,7 +115,8 @@ Members:
         none). `accept`, in the same cycle: the packet is accepted, neither objects.
     received: rows, one cycle after the wires.
     constraint: in cycle c_e+1, the node's objection to the packet's partition (section 3.6; 0 for none).
-        `xmit_constraint`, in c_e+2: that it may not leave is its verdict.
+        `xmit_constraint`, in c_e+2: that it may not leave is its verdict. `wrong_p_key`, in c_e+2: it has been for its
+        P_Key that it was objected to.
     write: rows to the receive buffer, two cycles after the wires.
 """
 
@@ -236,7 +242,9 @@ class PacketCheck(wiring.Component):
         with m.Else():
             m.d.comb += final.eq(node.constraint)
         m.d.comb += node.received.eq(received)
-        m.d.sync += node.xmit_constraint.eq(ended & (final == Verdict.XMIT_CONSTRAINT))
+        if self._kind == "switch":
+            m.d.sync += node.xmit_constraint.eq(ended & (final == Verdict.XMIT_CONSTRAINT))
+            self._tell_of_p_key(m, packet, ended, final)
 
         self._present(m, packet, vl, accepted, ended, final)
         return m
@@ -270,6 +278,18 @@ class PacketCheck(wiring.Component):
             verdict.sl.eq(Mux(packet.valid, packet.sl, 0)),
             verdict.need.eq(Mux(accepted, packet.need, 0)),
         ]
+
+    def _tell_of_p_key(self, m: Module, packet: data.View, ended: Value, final: Value) -> None:
+        """An SLID begins with the last byte of row 1 and ends with the first of row 2."""
+        received, wrong = self.received, self.admission.wrong_p_key
+        high, low = wrong.slid[8:], wrong.slid[:8]
+        with m.If(received.header):
+            m.d.sync += high.eq(received.data)
+        with m.If(received.body & (received.index == 2)):
+            m.d.sync += low.eq(received.data[-8:])
+        constrained = (final == Verdict.RCV_CONSTRAINT) | (final == Verdict.XMIT_CONSTRAINT)
+        m.d.sync += wrong.valid.eq(ended & constrained & (packet.lnh >= LNH.IBA_LOCAL))
+        m.d.comb += [wrong.dlid.eq(packet.dlid), wrong.sl.eq(packet.sl)]
 
     def _slot(self, vl: Value) -> Value:
         return Mux(vl == VL15, self._vls, vl)
