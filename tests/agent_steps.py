@@ -8,7 +8,18 @@ from wire.parameters import vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.sma import SmaAttribute
 
-__all__ = ["cycles_to", "of_cc_request", "of_request", "of_trap", "steps_of_request"]
+__all__ = [
+    "ANSWER",
+    "CC_WORDS",
+    "LAP",
+    "SET",
+    "cycles_to",
+    "of_cc_request",
+    "of_request",
+    "of_trap",
+    "step_of_word",
+    "steps_of_request",
+]
 
 NO_ANSWER = list(range(16))
 
@@ -24,14 +35,14 @@ LONG_FOR_ANSWER: dict[int, object] = {SmaAttribute.PORT_INFO: {7, 8}}
 LONG_IN_PMA_SET: dict[int, object] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
-    PmaAttribute.PORT_COUNTERS_EXTENDED: {3, 5, 7, 9},
+    PmaAttribute.PORT_COUNTERS_EXTENDED: range(3, 18, 2),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
 LONG_FOR_PMA_ANSWER: dict[int, object] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
-    PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 10),
+    PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 18),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
@@ -54,17 +65,27 @@ OF_SWITCHES = (
 """Long there alone."""
 
 
-LAP = 1024
+SET, ANSWER = 16, 144
+BEHIND = {SET: 512, ANSWER: 1024}
+"""Numbers of words behind the 15th, of PortCountersExtended, count from here (section 6)."""
+
+LAP = 4096
 """Added to the numbers of a slot's second lap, twice to those of the third."""
 
 
-def _slots(first: int, long: object, laps: int = 1) -> list[int]:
+def step_of_word(first: int, word: int) -> int:
+    """Of step 0 in the slot of a word of the data, in a Set (first: 16) or for the answer (144)."""
+    return first + 8 * word if word < 16 else BEHIND[first] + 8 * (word + 8)
+
+
+def _slots(first: int, long: object, laps: int = 1, words: int = 16) -> list[int]:
     numbers: list[int] = []
-    for word in range(16):
+    for word in range(words):
+        slot = step_of_word(first, word)
         if word in long:  # type: ignore[operator]
-            numbers += [first + 8 * word + k + LAP * lap for lap in range(laps) for k in range(8)]
+            numbers += [slot + k + LAP * lap for lap in range(laps) for k in range(8)]
         else:
-            numbers += [first + 8 * word + k for k in (0, 1, 7)]
+            numbers += [slot + k for k in (0, 1, 7)]
     return numbers
 
 
@@ -75,13 +96,14 @@ def of_request(
     """Those of a request that is answered, in a node of so many data VLs; a PMA's is about so many ports."""
     in_set, for_answer = (LONG_IN_PMA_SET, LONG_FOR_PMA_ANSWER) if pma else (LONG_IN_SET, LONG_FOR_ANSWER)
     known = pma or is_switch or attribute not in OF_SWITCHES
+    words = 18 if pma and attribute == PmaAttribute.PORT_COUNTERS_EXTENDED else 16
     before = [143]
     if method == MadMethod.SET:
         long = in_set.get(attribute, ()) if known else ()
         if attribute == SmaAttribute.VL_ARBITRATION_TABLE and not pma:
             long = range(vl_arbitration_entries(vls) // 2)
-        before = _slots(16, long, laps)
-    return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ()), laps), *range(272, 280))
+        before = _slots(SET, long, laps, words)
+    return (*NO_ANSWER, *before, *_slots(ANSWER, for_answer.get(attribute, ()), laps, words), *range(272, 280))
 
 
 CC_WORDS: dict[int, range] = {
@@ -108,7 +130,7 @@ def of_cc_request(method: int, attribute: int) -> tuple[int, ...]:
 
 @cache
 def of_trap() -> tuple[int, ...]:
-    return (*range(144), *_slots(144, ()), *range(272, 280))
+    return (*range(144), *_slots(ANSWER, ()), *range(272, 280))
 
 
 def steps_of_request(method: int, attribute: int, **kind: bool) -> int:

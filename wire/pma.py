@@ -80,10 +80,9 @@ class PerfCapability(IntFlag):
 
 
 PMA_CAPABILITIES: Final = (
-    PerfCapability.ALL_PORT_SELECT | PerfCapability.EXTENDED_WIDTH_NO_IETF | PerfCapability.PORT_COUNTERS_XMIT_WAIT
+    PerfCapability.ALL_PORT_SELECT | PerfCapability.EXTENDED_WIDTH | PerfCapability.PORT_COUNTERS_XMIT_WAIT
 )
-"""What the nodes' agents can do: PortSelect 255, PortCountersExtended without unicast and multicast packets, and
-PortXmitWait."""
+"""What the nodes' agents can do: PortSelect 255, PortCountersExtended, and PortXmitWait."""
 
 ALL_PORTS: Final = 0xFF
 """PortSelect that stands for all ports."""

@@ -35,6 +35,7 @@ __all__ = [
     "CounterHigh",
     "Detail",
     "NodeRegister",
+    "PacketCounter",
     "PartitionCheck",
     "PortRegister",
     "congestion_address",
@@ -174,6 +175,15 @@ DETAIL_BITS: Final = 16
 """Width of each of those counters."""
 
 
+class PacketCounter(IntEnum):
+    """Counters that split XMIT_PKTS and RCV_PKTS up (IBTA vol 1, 16.1.4.11): offsets in a port's page, of 64 bits."""
+
+    UNICAST_XMIT_PKTS = 0x60
+    UNICAST_RCV_PKTS = 0x61
+    MULTICAST_XMIT_PKTS = 0x62
+    MULTICAST_RCV_PKTS = 0x63
+
+
 class CounterHigh(IntEnum):
     """Upper halves of the port counters of 64 bits: offsets in a port's page (docs/management.md, section 6)."""
 
@@ -181,15 +191,23 @@ class CounterHigh(IntEnum):
     RCV_DATA_HIGH = 0x3D
     XMIT_PKTS_HIGH = 0x3E
     RCV_PKTS_HIGH = 0x3F
+    UNICAST_XMIT_PKTS_HIGH = 0x64
+    UNICAST_RCV_PKTS_HIGH = 0x65
+    MULTICAST_XMIT_PKTS_HIGH = 0x66
+    MULTICAST_RCV_PKTS_HIGH = 0x67
 
 
-HIGH_OF_COUNTER: Final[dict[Counter, CounterHigh]] = {
+HIGH_OF_COUNTER: Final[dict[Counter | PacketCounter, CounterHigh]] = {
     Counter.XMIT_DATA: CounterHigh.XMIT_DATA_HIGH,
     Counter.RCV_DATA: CounterHigh.RCV_DATA_HIGH,
     Counter.XMIT_PKTS: CounterHigh.XMIT_PKTS_HIGH,
     Counter.RCV_PKTS: CounterHigh.RCV_PKTS_HIGH,
+    PacketCounter.UNICAST_XMIT_PKTS: CounterHigh.UNICAST_XMIT_PKTS_HIGH,
+    PacketCounter.UNICAST_RCV_PKTS: CounterHigh.UNICAST_RCV_PKTS_HIGH,
+    PacketCounter.MULTICAST_XMIT_PKTS: CounterHigh.MULTICAST_XMIT_PKTS_HIGH,
+    PacketCounter.MULTICAST_RCV_PKTS: CounterHigh.MULTICAST_RCV_PKTS_HIGH,
 }
-"""The counters that have 64 bits. Their own registers, of 32, stop at all ones."""
+"""The counters that have 64 bits, as PortCountersExtended has them. Their own registers, of 32, stop at all ones."""
 
 
 def node_address(register: NodeRegister) -> int:
@@ -197,7 +215,7 @@ def node_address(register: NodeRegister) -> int:
     return int(register)
 
 
-def port_address(port: int, register: PortRegister | Counter | CounterHigh | Detail) -> int:
+def port_address(port: int, register: PortRegister | Counter | PacketCounter | CounterHigh | Detail) -> int:
     """Bus address of a register of port 1..64."""
     if not 1 <= port <= 64:
         raise ValueError(f"port {port}: expected 1..64")

@@ -23,6 +23,7 @@ __all__ = [
     "Post",
     "Taking",
     "Trigger",
+    "WrongKey",
     "injected_link",
     "injection_target",
 ]
@@ -43,7 +44,7 @@ class Operation(IntEnum):
     RECV_STALL = 6  # args: mask of stalled slots (bit s is slot s)
     HOST_SM = 7  # args: 1 if the adapter's host has a Subnet Manager, else 0
     RESET = 8  # a node
-    KEY_VIOLATION = 9  # args: KeyViolation, which an adapter's host has found one of
+    KEY_VIOLATION = 9  # args: WrongKey.args(), which an adapter's host has found
 
 
 class KeyViolation(IntFlag):
@@ -51,6 +52,30 @@ class KeyViolation(IntFlag):
 
     P_KEY = 1
     Q_KEY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WrongKey:
+    """A packet in which the transport of an adapter's host has found a wrong key; a QP that it does not name is 0."""
+
+    found: KeyViolation
+    key: int = 0
+    slid: int = 0
+    dlid: int = 0
+    sl: int = 0
+    source_qp: int = 0
+    dest_qp: int = 0
+
+    def args(self) -> tuple[int, int, int, int]:
+        """As a control operation's arguments."""
+        return self.found | self.sl << 4 | self.source_qp << 8, self.slid << 16 | self.dlid, self.key, self.dest_qp
+
+    @classmethod
+    def of(cls, args: tuple[int, int, int, int]) -> "WrongKey":
+        """From a control operation's arguments."""
+        head, lids, key, dest_qp = args
+        found = KeyViolation(head & (KeyViolation.P_KEY | KeyViolation.Q_KEY))
+        return cls(found, key, lids >> 16, lids & 0xFFFF, head >> 4 & 15, head >> 8, dest_qp)
 
 
 class Control(NamedTuple):

@@ -14,7 +14,8 @@ from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend,
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, add_agent
-from rtl.management.identity import KEYS, IdentitySignature
+from rtl.management.identity import IdentitySignature
+from rtl.management.told_events import WrongKey
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.trace import TraceSignature, gather
@@ -43,7 +44,7 @@ class Adapter(wiring.Component):
         send: the host's streams, of each slot.
         recv: words to the host; `recv_stall` is the mask of slots from which it takes none.
         host_sm: the host has a Subnet Manager.
-        key_violation: the host has found a packet with these keys (`wire.stimulus.KeyViolation`) wrong, in this cycle.
+        key_violation: the host has found a packet with keys wrong, in this cycle.
         trace: records, slots as in `trace_slots`.
 
     Attributes:
@@ -67,7 +68,7 @@ class Adapter(wiring.Component):
                 "recv": Out(HostWordSignature),
                 "recv_stall": In(slots),
                 "host_sm": In(1),
-                "key_violation": In(KEYS),
+                "key_violation": In(WrongKey),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
             }
         )

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.multicast_dlid import MulticastDlid
 from rtl.link.packet_check import StoreRow
 from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.management.mad_packet import (
@@ -39,6 +40,12 @@ class MadCheck(wiring.Component):
         m = Module()
         row = self.row
         on_vl15 = row.slot == self._vls
+        m.submodules.dlid = dlid = MulticastDlid()
+        m.d.comb += [
+            dlid.row.eq(row.data),
+            dlid.first.eq(row.valid & row.first),
+            dlid.second.eq(row.valid & (row.index == 1)),
+        ]
         has_grh = Signal()
         with m.If(row.valid & row.first):
             m.d.sync += has_grh.eq(lrh_field(row.data[:HEAD_BITS], "lnh") == LNH.IBA_GLOBAL)
@@ -53,7 +60,7 @@ class MadCheck(wiring.Component):
         wrong_grh = has_grh & Cat((row.index == index) & in_row for index, in_row in of_grh.items()).any()
         for allowed, found, slot in (
             (SMP_BYTES, self.is_smp, on_vl15),
-            (PMA_REQUEST_BYTES, self.is_pma_request, ~on_vl15),
+            (PMA_REQUEST_BYTES, self.is_pma_request, ~on_vl15 & ~dlid.multicast),
         ):
             # Row 0 has SDP before byte 0.
             in_rows = words_that_differ(allowed, row.data, before=1)

@@ -6,12 +6,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.link.multicast_dlid import is_multicast
 from rtl.link.receive import ReceivedRow
 from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, SL_BITS, SLOT_BITS, VL_BITS
 from wire.codes import (
-    LID_MULTICAST_MAX,
-    LID_MULTICAST_MIN,
     LID_PERMISSIVE,
     LID_RESERVED,
     LNH,
@@ -90,6 +89,10 @@ PacketVerdict = data.StructLayout(
 """
 
 
+WrongPKeyPacket = data.StructLayout({"valid": 1, "slid": 16, "dlid": 16, "sl": SL_BITS})
+"""A packet whose verdict is in this cycle, and of its partition: RCV_CONSTRAINT or XMIT_CONSTRAINT."""
+
+
 AdmissionSignature = wiring.Signature(
     {
         "header": Out(PacketHeader),
@@ -100,6 +103,7 @@ AdmissionSignature = wiring.Signature(
         "received": Out(ReceivedRow),
         "constraint": In(Verdict),
         "xmit_constraint": Out(1),
+        "wrong_p_key": Out(WrongPKeyPacket),
         "write": Out(StoreRow),
     }
 )
@@ -111,7 +115,8 @@ Members:
         none). `accept`, in the same cycle: the packet is accepted, neither objects.
     received: rows, one cycle after the wires.
     constraint: in cycle c_e+1, the node's objection to the packet's partition (section 3.6; 0 for none).
-        `xmit_constraint`, in c_e+2: that it may not leave is its verdict.
+        `xmit_constraint`, in c_e+2: that it may not leave is its verdict. `wrong_p_key`, in c_e+2: it has been for its
+        P_Key that it was objected to.
     write: rows to the receive buffer, two cycles after the wires.
 """
 
@@ -237,7 +242,9 @@ class PacketCheck(wiring.Component):
         with m.Else():
             m.d.comb += final.eq(node.constraint)
         m.d.comb += node.received.eq(received)
-        m.d.sync += node.xmit_constraint.eq(ended & (final == Verdict.XMIT_CONSTRAINT))
+        if self._kind == "switch":
+            m.d.sync += node.xmit_constraint.eq(ended & (final == Verdict.XMIT_CONSTRAINT))
+            self._tell_of_p_key(m, packet, ended, final)
 
         self._present(m, packet, vl, accepted, ended, final)
         return m
@@ -272,6 +279,18 @@ class PacketCheck(wiring.Component):
             verdict.need.eq(Mux(accepted, packet.need, 0)),
         ]
 
+    def _tell_of_p_key(self, m: Module, packet: data.View, ended: Value, final: Value) -> None:
+        """An SLID begins with the last byte of row 1 and ends with the first of row 2."""
+        received, wrong = self.received, self.admission.wrong_p_key
+        high, low = wrong.slid[8:], wrong.slid[:8]
+        with m.If(received.header):
+            m.d.sync += high.eq(received.data)
+        with m.If(received.body & (received.index == 2)):
+            m.d.sync += low.eq(received.data[-8:])
+        constrained = (final == Verdict.RCV_CONSTRAINT) | (final == Verdict.XMIT_CONSTRAINT)
+        m.d.sync += wrong.valid.eq(ended & constrained & (packet.lnh >= LNH.IBA_LOCAL))
+        m.d.comb += [wrong.dlid.eq(packet.dlid), wrong.sl.eq(packet.sl)]
+
     def _slot(self, vl: Value) -> Value:
         return Mux(vl == VL15, self._vls, vl)
 
@@ -284,12 +303,12 @@ class PacketCheck(wiring.Component):
         receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         is_iba = header.lnh >= LNH.IBA_LOCAL
         too_short = header.n < Mux(is_iba, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW)
-        is_multicast = (header.dlid >= LID_MULTICAST_MIN) & (header.dlid <= LID_MULTICAST_MAX)
+        to_many = is_multicast(header.dlid)
         if self._kind == "switch":
             bad_dlid = header.dlid == LID_RESERVED
         else:
             is_own = (self.lid != LID_RESERVED) & (((header.dlid ^ self.lid) >> self.lmc) == 0)
-            bad_dlid = ~(is_multicast | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
+            bad_dlid = ~(to_many | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
         is_operational = self.operational.bit_select(header.vl, 1)
         other_version = lrh_field(Cat(self.received.data, self.head), "lver") != LVER
         no_length = too_short | (header.n > self._max_words)
@@ -304,7 +323,7 @@ class PacketCheck(wiring.Component):
             m.d.comb += objection.eq(Verdict.LENGTH)
         with m.Elif(bad_dlid):
             m.d.comb += objection.eq(Verdict.DLID)
-        with m.Elif(Mux(is_vl15, is_multicast, ~is_operational)):
+        with m.Elif(Mux(is_vl15, to_many, ~is_operational)):
             m.d.comb += objection.eq(Verdict.VL)
         with m.Elif(is_vl15 & (header.lnh != LNH.IBA_LOCAL)):
             m.d.comb += objection.eq(Verdict.VL15_HEADER)

@@ -11,6 +11,7 @@ from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.flow_control import CreditSignature, FlowControl, Watchdog
 from rtl.link.link_packet import LinkPacketCheck
 from rtl.link.marking import Marked
+from rtl.link.multicast_dlid import is_multicast
 from rtl.link.packet_check import AdmissionSignature, PacketCheck
 from rtl.link.port_state import PortStateMachine
 from rtl.link.receive import Receiver
@@ -25,7 +26,7 @@ from rtl.trace import TraceSignature, gather, report
 from rtl.widths import CONSTRAINTS_BITS, FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
-from wire.registers import Counter, Detail
+from wire.registers import Counter, Detail, PacketCounter
 from wire.trace import Discard, Kind, LinkResult, Verdict
 from wire.trace_layout import RxData, RxFcp, State
 
@@ -33,6 +34,10 @@ __all__ = ["PORT_KINDS", "CongestionSignature", "LinkPort", "SendingSignature", 
 
 PORT_KINDS: Final = (Kind.RX_DATA, Kind.RX_FCP, Kind.STATE, *SENT_KINDS)
 """What slot i of a port's trace holds."""
+
+
+_Moves = dict[Counter | PacketCounter | Detail, Value]
+"""Of counters, whether or how far they move."""
 
 
 class SendingSignature(wiring.Signature):
@@ -287,13 +292,17 @@ class LinkPort(wiring.Component):
             Counter.RCV_DATA: verdict.valid,
             Counter.XMIT_PKTS: transmitter.packet_sent,
             Counter.RCV_PKTS: verdict.valid,
+            PacketCounter.UNICAST_XMIT_PKTS: transmitter.packet_sent & ~transmitter.multicast,
+            PacketCounter.MULTICAST_XMIT_PKTS: transmitter.packet_sent & transmitter.multicast,
+            PacketCounter.UNICAST_RCV_PKTS: verdict.valid & ~is_multicast(verdict.dlid),
+            PacketCounter.MULTICAST_RCV_PKTS: verdict.valid & is_multicast(verdict.dlid),
         }
         amounts |= {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
         m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
         m.d.comb += [counters.amounts[counter.name].eq(value) for counter, value in amounts.items()]
         m.d.comb += [counters.reg.eq(reg), registers.counter.eq(counters.value)]
 
-    def _errors(self, m: Module) -> tuple[dict[Counter | Detail, Value], dict[Counter | Detail, Value]]:
+    def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
         """Which counters of errors and of waiting move in this cycle, and by how much those that do not move by 1."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
@@ -341,7 +350,7 @@ class LinkPort(wiring.Component):
         # The agent checks the ICRC of a packet that this port has long done with: two errors may meet.
         physical_errors = Cat(physical | bad_packet, self.icrc_error)
         rcv_errors = Cat(physical | bad_packet | malformed | overrun, self.icrc_error)
-        counts: dict[Counter | Detail, Value] = {
+        counts: _Moves = {
             Counter.SYMBOL_ERROR: symbol_error,
             Counter.LINK_ERROR_RECOVERY: recoveries.any(),
             Counter.LINK_DOWNED: parts.port_state.link_downed,
@@ -366,7 +375,7 @@ class LinkPort(wiring.Component):
             Detail.LIFE_TIME_DISCARDS: discarded(Discard.LIFE_TIME),
             Detail.HOQ_LIFE_DISCARDS: discarded(Discard.HOQ_LIFE),
         }
-        amounts: dict[Counter | Detail, Value] = {
+        amounts: _Moves = {
             Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
             Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints,

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.crc import lanes_of, vcrc_step
 from rtl.link.link_packet import FlowControlFields, FlowControlSender
 from rtl.link.marking import Marked, Marking
+from rtl.link.multicast_dlid import MulticastDlid
 from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
@@ -101,6 +102,7 @@ class Transmitter(wiring.Component):
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
             refused in part or whole, for this `reason`; cycle x_e + 2. `index` is that of the row in the stage.
+            `multicast`: the packet's DLID is one.
         marks: with row 0: FECN is set in this packet.
         tx: the wires.
         on_wires: what `tx` carries.
@@ -122,6 +124,7 @@ class Transmitter(wiring.Component):
                 "sent": Out(vls),
                 "packet_sent": Out(1),
                 "packet_discarded": Out(1),
+                "multicast": Out(1),
                 "reason": Out(REASON_BITS),
                 "index": Out(INDEX_BITS),
                 "tx": Out(RowSignature),
@@ -165,6 +168,14 @@ class Transmitter(wiring.Component):
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)
+
+        m.submodules.dlid = dlid = MulticastDlid()
+        m.d.comb += [
+            dlid.row.eq(send.data),
+            dlid.first.eq(send.valid & send.first),
+            dlid.second.eq(send.valid & (self.index == 1)),
+            self.multicast.eq(dlid.multicast),
+        ]
 
         row = self._mark(m, refused) if self._marking else send.data
         head, end = self._renewed(m, is_vl15, row)

@@ -21,6 +21,7 @@ from rtl.management.mad_head import MadReceive
 from rtl.management.packet import Offer, Packet
 from rtl.management.settings import Settings
 from rtl.management.task import Stage
+from rtl.management.told_events import LatestEvents, told_layout
 from rtl.management.traps import Traps
 from rtl.management.windows import Windows
 from rtl.management.work import Taking, Work
@@ -28,6 +29,7 @@ from rtl.registers.bus import BusSignature, PortAccess
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
+from wire.pma import PmaAttribute
 from wire.registers import DATA_BITS
 
 __all__ = ["Agent"]
@@ -100,7 +102,7 @@ class Agent(wiring.Component):
             connect(m, decode.attribute, key_violations.attribute)
             connect(m, attribute.word, key_violations.word)
             connect(m, key_violations.counts, answer_word.key_counts)
-            m.d.comb += key_violations.found.eq(self.node_state.key_violation)
+            m.d.comb += key_violations.found.eq(self.node_state.key_violation.found)
 
         # The packet comes, or a trap begins.
         connect(m, flipped(self.taking), work.taking)
@@ -152,6 +154,7 @@ class Agent(wiring.Component):
         connect(m, flipped(self.identity), answer_word.identity)
         connect(m, decision.key, answer_word.key)
         m.d.comb += [answer_word.trap.eq(traps.sent), answer_word.client_reregister.eq(attribute.client_reregister)]
+        self._tell_of_keys(m)
 
         # Some write to the packet, one at a time, and some read it.
         writes = [receive.write, traps.write, answer_word.write, departure.write]
@@ -170,6 +173,7 @@ class Agent(wiring.Component):
         m.d.comb += [
             departure.status.eq(attribute.status),
             offer.offering.eq(work.offering),
+            work.long.eq(decode.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]),
             work.leaves.eq(departure.leaves),
             work.accepted.eq(self.accepted),
             work.sent.eq(offer.sent),
@@ -177,6 +181,21 @@ class Agent(wiring.Component):
             self.to_output.eq(departure.to_output),
         ]
         return m
+
+    def _tell_of_keys(self, m: Module) -> None:
+        """The latest packet with a wrong key, of those that the host finds, or that a switch's ports reject."""
+        parts: Any = m.submodules
+        layout, state = told_layout(self._is_switch), self.node_state
+        wrong = state.wrong_p_key if self._is_switch else state.key_violation
+        events = wrong.valid if self._is_switch else wrong.found
+        m.submodules.latest_events = latest_events = LatestEvents(layout, len(events))
+        m.d.comb += [
+            parts.traps.told.eq(events),
+            latest_events.happens.eq(events),
+            *(latest_events.event[name].eq(wrong[name]) for name, _ in layout),
+            latest_events.begins.eq(parts.traps.tells),
+            parts.answer_word.told.eq(latest_events.told),
+        ]
 
     def _add_congestion(self, m: Module) -> None:
         """What only CC requests need, which only a switch's agent answers."""

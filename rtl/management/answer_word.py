@@ -19,7 +19,8 @@ from rtl.management.port_sum import FIELD_ENDS, PortSum
 from rtl.management.set_rules import shown_state
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
-from rtl.management.trap_packet import notice_words
+from rtl.management.told_events import told_layout
+from rtl.management.trap_packet import FIRST_TOLD, TRAPS, notice_words, told_words
 from rtl.rotation import any_of
 from wire.layout import Field
 from wire.mad import CLASS_PORT_INFO
@@ -38,6 +39,8 @@ __all__ = ["AnswerWord"]
 
 _CHANGE: Final = place(SWITCH_INFO["port_state_change"])
 _CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 1
+_VIOLATION: Final = 1
+"""The place in turn of the trap of which words are kept."""
 _UPPER_STEP: Final = WORD_TAKEN - 1
 """The step of a lower half's slot that writes the upper half."""
 
@@ -57,7 +60,7 @@ class AnswerWord(Stage):
     Members:
         settings: see `Settings`.
         attribute, word: the attribute, and its word.
-        trap: which of the node's traps a Notice is.
+        trap: which of the node's traps a Notice is, one-hot. `told`: what it tells of a packet.
         key, key_counts, node_state, identity, client_reregister: what is not kept in the attribute memory.
         read: what was read over the bus for the word, its lowest field from bit 0 on.
         write: to the packet.
@@ -69,7 +72,8 @@ class AnswerWord(Stage):
             settings=In(SettingsSignature(parameters)),
             attribute=In(Attribute),
             word=In(Word),
-            trap=In(1),
+            trap=In(TRAPS),
+            told=In(told_layout(isinstance(parameters, SwitchParameters))),
             key=In(Key),
             key_counts=In(KeyCounts),
             node_state=In(NodeStateSignature(parameters)),
@@ -102,7 +106,9 @@ class AnswerWord(Stage):
             parts.append(self._part(m, SmaAttribute.SWITCH_INFO, fields_in_words(change)))
         producer = Const(NodeType.SWITCH) if self._is_switch else self.identity.node_type
         for trap, words in enumerate(notice_words(self._is_switch, producer, self.settings.lid, seen.is_sm)):
-            parts.append(self._part(m, SmaAttribute.NOTICE, words, self.trap == trap))
+            parts.append(self._part(m, SmaAttribute.NOTICE, words, self.trap[trap]))
+        told = told_words(self._is_switch, self.told, self.settings.lid)
+        parts.append(self._part(m, SmaAttribute.NOTICE, told, self.trap[FIRST_TOLD:].any()))
 
         # A PMA's counters are read a little later, and of a word of its own some bytes stay as in the request.
         counter_words = [(kind, number) for kind, words in COUNTER_WORDS.items() for number in words]
@@ -186,7 +192,7 @@ class AnswerWord(Stage):
             | (chosen[SmaAttribute.LED_INFO.name] & (number != 0))
             | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (number >= SL_TO_VL_WORDS))
             | (chosen[SmaAttribute.PORT_INFO.name] & self.key.hidden & (number <= max(masks(PORT_INFO["m_key"]))))
-            | (chosen[SmaAttribute.NOTICE.name] & ~self.trap)
+            | (chosen[SmaAttribute.NOTICE.name] & ~self.trap[_VIOLATION])
             | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
         )
 

@@ -5,13 +5,13 @@ from typing import Final
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
-from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.place import WORD_BITS
 from rtl.widths import PORT_BITS
-from wire.pma import PmaAttribute
+from wire.packet import WORD_BYTES
+from wire.pma import PORT_COUNTERS_EXTENDED, PmaAttribute
 from wire.sma import SmaAttribute
 
-__all__ = ["ANSWERED", "Attribute", "Chosen", "Target", "Word"]
+__all__ = ["ANSWERED", "WORDS", "Attribute", "Chosen", "Target", "Word"]
 
 ANSWERED: Final = (
     SmaAttribute.NODE_DESCRIPTION,
@@ -29,6 +29,9 @@ ANSWERED: Final = (
 )
 """The SMA's attributes of a switch."""
 
+WORDS: Final = PORT_COUNTERS_EXTENDED.size_bytes // WORD_BYTES
+"""Words of the longest attribute that has a slot for each of them."""
+
 Chosen = data.StructLayout({attribute.name: 1 for attribute in (*ANSWERED, SmaAttribute.NOTICE, *PmaAttribute)})
 """One attribute, one-hot. NOTICE is a trap's."""
 
@@ -44,7 +47,7 @@ data of its answer are the attribute's, those of a Set are taken."""
 
 Word: Final = wiring.Signature(
     {
-        "number": Out(range(BLOCK_WORDS)),
+        "number": Out(range(WORDS)),
         "request": Out(WORD_BITS),
         "kept": Out(WORD_BITS),
         "merged": Out(WORD_BITS),

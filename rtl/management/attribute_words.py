@@ -58,9 +58,9 @@ class AttributeWords(Stage):
         m.submodules.kept_words = kept_words = AttributeMemory(self._attributes)
         m.submodules.rules = rules = SetRules(self._parameters)
         steps, word, chosen = self.steps, self.word, self.attribute.chosen
-        m.d.comb += word.number.eq(steps.slot - SET_SLOT)
+        m.d.comb += word.number.eq(steps.word)
         write, mask = kept_words.write, rules.judged.mask
-        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1)):
+        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1) & ~steps.far):
             begins = steps.slot == ANSWER_SLOT - 1
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
             m.d.sync += write.address.eq(kept_words.address)

@@ -7,13 +7,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.attribute import Attribute, Word
+from rtl.management.attribute import WORDS, Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, Place, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
-from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
+from rtl.management.task import ANSWER_SLOT, FAR, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
 from rtl.management.windows import Access
 from rtl.registers.bus import BusSignature
 from rtl.rotation import select
@@ -192,12 +192,12 @@ class BusSteps(Stage):
 
         # In the slots, access j of word w is number 8 w + j. That of a step is made ready: in an answer's slot the one
         # of the next step, in a Set's slot the one before.
-        in_answer = steps.number >= _ANSWER_STEP
+        in_answer = (steps.number >= _ANSWER_STEP) & ~steps.beyond(SET_SLOT)
         number = Signal(STEP_BITS)
         once_more = steps.again & (steps.in_slot == SLOT_STEPS - 1)
         of_answer = Mux(once_more, _ANSWER_STEP + SLOT_STEPS, _ANSWER_STEP)
-        m.d.comb += number.eq(steps.number - Mux(in_answer, of_answer, _SET_STEP))
-        answering, setting = attribute.answering & in_answer, attribute.setting & ~in_answer
+        m.d.comb += number.eq(steps.number - Mux(steps.far, SLOT_STEPS * FAR, 0) - Mux(in_answer, of_answer, _SET_STEP))
+        answering, setting = attribute.answering & in_answer & ~steps.last_slot, attribute.setting & ~in_answer
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:
                 for place_in_list, name in enumerate(names):
@@ -227,11 +227,10 @@ class BusSteps(Stage):
     def _is_short(self) -> Value:
         """The step's slot is a word's, and no access is named for that word; a trap's packet takes all of the first."""
         steps, chosen = self.steps, self.attribute.chosen
-        word = steps.slot - SET_SLOT
 
         def accessed(lists: dict[str, set[int]]) -> Value:
-            masks = {name: Const(sum(1 << of_word for of_word in words), BLOCK_WORDS) for name, words in lists.items()}
-            return Cat(chosen[name] & mask.bit_select(word[:4], 1) for name, mask in masks.items()).any()
+            masks = {name: Const(sum(1 << of_word for of_word in words), WORDS) for name, words in lists.items()}
+            return Cat(chosen[name] & mask.bit_select(steps.word, 1) for name, mask in masks.items()).any()
 
         of_kind = {SmaAttribute.VL_ARBITRATION_TABLE.name: set(range(self._list_words))} if self._list_words else {}
         if self._is_switch:

@@ -5,11 +5,11 @@ from typing import Final
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from rtl.management.told_events import WrongKey, WrongPKey
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO, node_description
 from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
-from wire.stimulus import KeyViolation
 
-__all__ = ["KEYS", "IdentitySignature", "NodeStateSignature", "identity_values"]
+__all__ = ["IdentitySignature", "NodeStateSignature", "identity_values"]
 
 
 _OF_ALL: Final = {
@@ -17,9 +17,6 @@ _OF_ALL: Final = {
     "port_guid": NODE_INFO["port_guid"].width,
     "description": 8 * NODE_DESCRIPTION.size_bytes,
 }
-KEYS: Final = len(KeyViolation)
-"""Keys of a packet that may be wrong, a bit each as in `KeyViolation`."""
-
 _OF_ADAPTERS: Final = {name: NODE_INFO[name].width for name in ("node_type", "num_ports", "local_port_num")}
 
 
@@ -42,12 +39,14 @@ class NodeStateSignature(wiring.Signature):
     Members:
         state_reported (switch): in the first cycle of a port's state that PortStateChange reports.
         active, host_sm (adapter): the port is Active; the host has a Subnet Manager.
-        key_violation (adapter): the host has found a packet with these keys wrong, in this cycle.
+        wrong_p_key (switch): a packet is rejected; of several the one that came by the lowest port.
+        key_violation (adapter): the host has found a packet with keys wrong, in this cycle.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
-        of_adapter = {"active": Out(1), "host_sm": Out(1), "key_violation": Out(KEYS)}
-        super().__init__({"state_reported": Out(1)} if isinstance(parameters, SwitchParameters) else of_adapter)
+        of_adapter = {"active": Out(1), "host_sm": Out(1), "key_violation": Out(WrongKey)}
+        of_switch = {"state_reported": Out(1), "wrong_p_key": Out(WrongPKey)}
+        super().__init__(of_switch if isinstance(parameters, SwitchParameters) else of_adapter)
 
 
 def identity_values(identity: NodeIdentity) -> dict[str, int]:

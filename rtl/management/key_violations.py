@@ -7,9 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import Attribute, Word
-from rtl.management.identity import KEYS
 from rtl.management.place import place
 from rtl.management.task import SET_SLOT, SLOT_STEPS, Stage
+from rtl.management.told_events import KEYS
 from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.words import HostWordSignature
+from rtl.link.multicast_dlid import is_multicast
 from rtl.management.mad_packet import (
     DETH_START,
     GMP_REQUEST_BYTES,
@@ -158,9 +159,11 @@ class MadReceive(wiring.Component):
         on_vl15 = words.slot == self._vl15_slot
         grh_bytes = {WORD_BYTES * GRH_WORD + byte: allowed for byte, allowed in GRH_BYTES.items()}
         request_bytes = GMP_REQUEST_BYTES if self._is_switch else PMA_REQUEST_BYTES
-        for allowed, name, slot in (
+        dlid = place(LRH["dlid"])
+        to_many = (index == dlid.word) & is_multicast(dlid.of(words.data))
+        for allowed, name, as_this in (
             (SMP_BYTES, "is_smp", on_vl15),
-            ({**request_bytes, **grh_bytes}, "is_gmp_request", ~on_vl15),
+            ({**request_bytes, **grh_bytes}, "is_gmp_request", ~on_vl15 & ~to_many),
         ):
             differs = Signal(name=f"{name}_differs")
             as_one = Signal(name=f"as_{name}")  # all words so far are as one's
@@ -168,7 +171,7 @@ class MadReceive(wiring.Component):
                 for number, in_word in words_that_differ(allowed, words.data).items():
                     with m.Case(number):
                         m.d.comb += differs.eq(in_word)
-            so_far = (words.first | as_one) & ~differs & slot
+            so_far = (words.first | as_one) & ~differs & as_this
             with m.If(words.valid):
                 ends = words.last & (index == MAD_WORDS - 1)
                 m.d.sync += [as_one.eq(so_far), head[name].eq(so_far & ends)]

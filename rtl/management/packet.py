@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.words import HostStreamSignature
 from rtl.link.crc import icrc_masks, icrc_step, lanes_of
-from rtl.management.attribute import Attribute
+from rtl.management.attribute import WORDS, Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import DATA_WORD, M_KEY_WORD
 from rtl.management.mad_packet import GRH_WORD, GRH_WORDS, KEPT_WORDS, LRH_WORDS, MAD_WORDS, following
@@ -20,6 +20,7 @@ from wire.codes import LNH
 from wire.crc import ICRC_INIT, ICRC_RESIDUE, ICRC_WIDTH
 from wire.headers import LRH
 from wire.parameters import NodeParameters, SwitchParameters
+from wire.pma import PmaAttribute
 
 __all__ = ["Offer", "Packet"]
 
@@ -75,7 +76,8 @@ class Packet(Stage):
             with m.If(steps.at(_M_KEY_STEP + half) & self.task.violated):
                 m.d.sync += index.eq(M_KEY_WORD + half)
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
-            m.d.sync += index.eq(DATA_WORD + 1 - SET_SLOT + steps.slot)
+            # Of those behind a block only the second one's slot comes after one of theirs.
+            m.d.sync += index.eq(Mux(steps.far, DATA_WORD + BLOCK_WORDS + 1, DATA_WORD + 1 - SET_SLOT + steps.slot))
             if self._is_switch:
                 with m.If(self.task.congestion):
                     m.d.sync += index.eq(self.window_word)
@@ -164,7 +166,8 @@ class Offer(Stage):
         next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
         has_grh = self.task.gmp & self.task.head.has_grh
         # Behind a PMA's attribute nothing stays, nor around congestion control's.
-        behind = (count >= DATA_WORD + BLOCK_WORDS - 1) & (count < GRH_WORD)
+        words = Mux(self.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORDS, BLOCK_WORDS)
+        behind = (count >= DATA_WORD - 1 + words) & (count < GRH_WORD)
         if self._is_switch:
             behind = Mux(self.task.congestion, outside(self.window, count), behind)
         beyond = self.task.gmp & self.attribute.answering & behind

@@ -18,7 +18,7 @@ from wire.pma import (
     PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
-from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PortRegister
+from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PacketCounter, PortRegister
 
 __all__ = ["AS_IT_CAME", "COUNTER_WORDS", "FIELDS_OF_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
 
@@ -64,6 +64,18 @@ _COUNTERS: Final[Mapping[str, Counter | Detail]] = {
 }
 """The counters that are kept, by the names of their fields."""
 
+_EXTENDED_COUNTERS: Final[Mapping[str, Counter | PacketCounter]] = {
+    "port_xmit_data": Counter.XMIT_DATA,
+    "port_rcv_data": Counter.RCV_DATA,
+    "port_xmit_pkts": Counter.XMIT_PKTS,
+    "port_rcv_pkts": Counter.RCV_PKTS,
+    "port_unicast_xmit_pkts": PacketCounter.UNICAST_XMIT_PKTS,
+    "port_unicast_rcv_pkts": PacketCounter.UNICAST_RCV_PKTS,
+    "port_multicast_xmit_pkts": PacketCounter.MULTICAST_XMIT_PKTS,
+    "port_multicast_rcv_pkts": PacketCounter.MULTICAST_RCV_PKTS,
+}
+"""Those of 64 bits, by the names of their fields in PortCountersExtended."""
+
 
 class PmaAccess(NamedTuple):
     """An access to a register of the port.
@@ -101,14 +113,13 @@ def _port_counters_extended() -> list[PmaAccess]:
     whole, low = WORD_BITS, PortRegister.EXTENDED_LOW
     accesses = []
     for bit, field in enumerate(PMA_COUNTERS_EXTENDED):
-        if field.name in _COUNTERS:
-            high = HIGH_OF_COUNTER[Counter(_COUNTERS[field.name])]
-            upper, lower = masks(field)
-            accesses += [
-                PmaAccess(upper, 0, high, None, written=False),
-                PmaAccess(lower, 0, low, Place(lower, 0, whole), bit),
-                PmaAccess(lower, 1, high, None, bit, read=False),
-            ]
+        high = HIGH_OF_COUNTER[_EXTENDED_COUNTERS[field.name]]
+        upper, lower = masks(field)
+        accesses += [
+            PmaAccess(upper, 0, high, None, written=False),
+            PmaAccess(lower, 0, low, Place(lower, 0, whole), bit),
+            PmaAccess(lower, 1, high, None, bit, read=False),
+        ]
     return accesses
 
 

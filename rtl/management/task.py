@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Value
+from amaranth.hdl import Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.attribute import WORDS
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import MadHead
 from rtl.management.smi import Way
@@ -16,8 +17,11 @@ __all__ = [
     "ANSWER_SLOT",
     "ANSWER_STEPS",
     "BASE_STEP",
+    "FAR",
     "IN_SLOT_BITS",
     "LAP_STEP",
+    "MORE_ANSWER_SLOT",
+    "MORE_SET_SLOT",
     "NEXT_WORD",
     "PASS_STEPS",
     "SET_SLOT",
@@ -34,9 +38,8 @@ PASS_STEPS: Final = 16
 """Steps of an SMP that is passed on or dropped."""
 
 ANSWER_STEPS: Final = 280
-"""Behind the number of the last step of an answer or a trap, which do not have all numbers."""
-
-STEP_BITS: Final = (ANSWER_STEPS - 1).bit_length()
+"""Behind the number of the last step of an answer or a trap, which do not have all numbers. Words behind a block have
+slots behind that."""
 
 SLOT_STEPS: Final = 8
 """Steps of a slot. The slots of all steps are numbered from 0."""
@@ -49,6 +52,15 @@ SET_SLOT: Final = 2
 
 ANSWER_SLOT: Final = 18
 """The slot of word 0 for the answer."""
+
+FAR: Final = 18
+"""How far behind its place in line the slot of a word behind a block is."""
+
+MORE_SET_SLOT: Final = SET_SLOT + BLOCK_WORDS + FAR
+MORE_ANSWER_SLOT: Final = ANSWER_SLOT + BLOCK_WORDS + FAR
+"""The slots of word 16, in a Set and for the answer. They follow those of word 15."""
+
+STEP_BITS: Final = (SLOT_STEPS * (ANSWER_SLOT + WORDS + FAR) - 1).bit_length()
 
 NEXT_WORD: Final = 0
 """The step of a slot with which the next slot's word is looked up."""
@@ -85,9 +97,23 @@ class _Steps(wiring.PureInterface):
         """The step of this place in a slot is in this cycle."""
         return self.go & (self.in_slot == place)
 
-    def within(self, slot: int) -> Value:
-        """The step's slot is one of those for a block's words, of which the first is given."""
-        return (self.slot >= slot) & (self.slot < slot + BLOCK_WORDS)
+    @property
+    def word(self) -> Value:
+        """The word that the step's slot is of."""
+        return Mux(self.far, BLOCK_WORDS + self.slot[0], (self.slot - SET_SLOT)[: (BLOCK_WORDS - 1).bit_length()])
+
+    @property
+    def far(self) -> Value:
+        """That word is one behind a block."""
+        return self.slot >= MORE_SET_SLOT
+
+    def beyond(self, first: int) -> Value:
+        """The step's slot is one of those for words behind a block; that of word 0 is given."""
+        return (self.slot >= first + BLOCK_WORDS + FAR) & (self.slot < first + WORDS + FAR)
+
+    def within(self, first: int) -> Value:
+        """The step's slot is one of those for an attribute's words; that of word 0 is given."""
+        return ((self.slot >= first) & (self.slot < first + BLOCK_WORDS)) | self.beyond(first)
 
 
 class StepsSignature(wiring.Signature):

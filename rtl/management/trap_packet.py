@@ -3,9 +3,11 @@
 from typing import Final
 
 from amaranth.hdl import Const, Mux, Value
+from amaranth.lib import data
 
 from rtl.management.mad_packet import MAD_START, MAD_WORDS
 from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks
+from rtl.rotation import select
 from wire.codes import LNH, P_KEY_DEFAULT, VL15
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Field
@@ -16,10 +18,25 @@ from wire.port_info import ADAPTER_CAPABILITIES, CapabilityMask
 from wire.sma import SmaAttribute
 from wire.smp import SMP_LID_ROUTED
 
-__all__ = ["TRAPS", "VIOLATION_M_KEY_WORD", "head_words", "notice_words", "trap_numbers", "violation_words"]
+__all__ = [
+    "FIRST_TOLD",
+    "TRAPS",
+    "VIOLATION_M_KEY_WORD",
+    "head_words",
+    "notice_words",
+    "told_words",
+    "trap_numbers",
+    "violation_words",
+]
 
-TRAPS: Final = 2
-"""Each kind of node has two: one of its port or ports, and the M_Key's."""
+TRAPS: Final = 4
+"""Each kind of node has up to so many: one of its port or ports, the M_Key's, and those of other keys."""
+
+FIRST_TOLD: Final = 2
+"""The place in turn of the first that tells of a packet, with the words of `told_words`."""
+
+_DATA_VALID: Final = 0x000F
+"""LIDs, P_Key and SL are told, QPs and GIDs are not."""
 
 _DETAILS = NOTICE["data_details"].byte
 _VIOLATION = NOTICE_DETAILS[TrapNumber.BAD_M_KEY]
@@ -30,36 +47,36 @@ def _added(words: dict[int, Value], more: dict[int, Value]) -> dict[int, Value]:
     return {index: words.get(index, zero) | more.get(index, zero) for index in sorted({*words, *more})}
 
 
-def trap_numbers(is_switch: bool) -> tuple[TrapNumber, TrapNumber]:
+def trap_numbers(is_switch: bool) -> tuple[TrapNumber, ...]:
     """The traps of a node, in turn."""
-    return TrapNumber.LINK_STATE_CHANGE if is_switch else TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY
+    if is_switch:
+        return TrapNumber.LINK_STATE_CHANGE, TrapNumber.BAD_M_KEY, TrapNumber.BAD_P_KEY_AT_SWITCH
+    return TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY, TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY
 
 
 def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, Value]:
     """Words of a trap's packet before the data, without its LIDs and the lower half of its TransactionID; those
-    not named are 0. `trap` is its place in `trap_numbers`."""
+    not named are 0. `trap` is its place in `trap_numbers`, one-hot."""
     headers = (
         LRH.pack(vl=VL15, lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS)
         + BTH.pack(opcode=Opcode.UD_SEND_ONLY, p_key=P_KEY_DEFAULT)
         + DETH.pack()
         + SMP_LID_ROUTED.pack(method=MadMethod.TRAP, attribute_id=SmaAttribute.NOTICE)
     )
-    first, second = trap_numbers(is_switch)
-    number = Mux(trap, Const(second, WORD_BITS), Const(first, WORD_BITS))
+    numbers = trap_numbers(is_switch)
+    number = select(trap[: len(numbers)], [Const(number, WORD_BITS) for number in numbers])
     high, _ = masks(SMP_LID_ROUTED["transaction_id"], MAD_START)
     return _added(constant_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
 
 
-def notice_words(
-    is_switch: bool, producer: Value, lid: Value, is_sm: Value
-) -> tuple[dict[int, Value], dict[int, Value]]:
-    """Words of the Notice of each of a node's traps, without those of `violation_words`."""
+def notice_words(is_switch: bool, producer: Value, lid: Value, is_sm: Value) -> list[dict[int, Value]]:
+    """Words of the Notice of each of a node's traps, without those of `violation_words` and `told_words`."""
     notices = []
     for number in trap_numbers(is_switch):
         told = NOTICE.pack(notice_type=NOTICE_TYPES[number], trap_number=number)
         details = NOTICE_DETAILS[number]
         seen: dict[int, Value] = {}
-        if number is not TrapNumber.BAD_M_KEY:
+        if number in (TrapNumber.LINK_STATE_CHANGE, TrapNumber.LOCAL_CHANGES):
             seen = fields_in_words({details["lid"]: lid}, _DETAILS)
         if number is TrapNumber.LOCAL_CHANGES:
             capabilities = Mux(is_sm, ADAPTER_CAPABILITIES | CapabilityMask.IS_SM, ADAPTER_CAPABILITIES)
@@ -67,8 +84,19 @@ def notice_words(
         seen = _added(seen, fields_in_words({NOTICE["producer_type"]: producer}))
         seen = _added(seen, fields_in_words({NOTICE["issuer_lid"]: lid}))
         notices.append(_added(constant_words(told), seen))
-    first, second = notices
-    return first, second
+    return notices
+
+
+def told_words(is_switch: bool, told: data.View, lid: Value) -> dict[int, Value]:
+    """Words of the Notice of a trap that tells of a packet with a wrong key, besides."""
+    details = NOTICE_DETAILS[TrapNumber.BAD_P_KEY_AT_SWITCH if is_switch else TrapNumber.BAD_P_KEY]
+    fields: dict[Field, Value] = {details["lid1"]: told.slid, details["lid2"]: told.dlid, details["sl"]: told.sl}
+    if is_switch:
+        fields |= {details["data_valid"]: Const(_DATA_VALID), details["p_key"]: told.p_key}
+        fields |= {details["sw_lid"]: lid, details["port"]: told.port}
+    else:
+        fields |= {details["key"]: told.key, details["qp1"]: told.source_qp, details["qp2"]: told.dest_qp}
+    return fields_in_words(fields, _DETAILS)
 
 
 def violation_words(lid: Value, method: Value, attribute: Value, modifier: Value, dr_slid: Value) -> dict[int, Value]:

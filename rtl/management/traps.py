@@ -1,6 +1,6 @@
 """Which trap is due (docs/management.md, section 5; IBTA vol 1, 13.4.9 and 14.2.5.1)."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.identity import NodeStateSignature
@@ -9,7 +9,8 @@ from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import SET_SLOT, SLOT_STEPS, STEP_BITS, Stage
-from rtl.management.trap_packet import TRAPS, head_words
+from rtl.management.trap_packet import FIRST_TOLD, TRAPS, head_words, trap_numbers
+from rtl.rotation import behind, first_from, select
 from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO
 
@@ -29,10 +30,10 @@ class Traps(Stage):
 
     Members:
         settings: see `Settings`.
-        node_state: makes the first trap pending, `violation` the second.
+        node_state: makes the first trap pending, `violation` the second, `told` the others.
         represses: the packet ends the trap of its TransactionID.
         due: some trap is. `begins`: its work begins in this cycle.
-        sent: which one, from the cycle after on.
+        sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of the others is in this cycle.
         write: to the packet: all of a trap's but its data and LIDs.
     """
 
@@ -42,10 +43,12 @@ class Traps(Stage):
             settings=In(SettingsSignature(parameters)),
             node_state=In(NodeStateSignature(parameters)),
             violation=In(1),
+            told=In(TRAPS - FIRST_TOLD),
             represses=In(1),
             due=Out(1),
             begins=In(1),
-            sent=Out(1),
+            sent=Out(TRAPS),
+            tells=Out(TRAPS - FIRST_TOLD),
             write=Out(PacketWrite),
         )
 
@@ -60,19 +63,21 @@ class Traps(Stage):
             m.d.sync += host_sm_before.eq(self.node_state.host_sm)
             can_go = settings.traps_can_go & self.node_state.active
             event = self.node_state.host_sm ^ host_sm_before
-        pending = Signal(TRAPS)
-        counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(TRAPS)]
-        for trap, (happens, count) in enumerate(zip((event, self.violation), counts, strict=True)):
+        traps = len(trap_numbers(self._is_switch))
+        pending = Signal(traps)
+        counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(traps)]
+        events = (event, self.violation, *self.told[: traps - FIRST_TOLD])
+        for trap, (happens, count) in enumerate(zip(events, counts, strict=True)):
             with m.If(happens & settings.sm_known):
                 m.d.sync += [pending[trap].eq(1), count.eq(count + 1)]
             with m.Elif(self.represses & head.names[trap] & (count == head.transaction)):
                 m.d.sync += pending[trap].eq(0)
-        self._write_head(m, Array(counts)[self.sent])
+        sent = self.sent[:traps]
+        self._write_head(m, select(sent, counts))
 
-        first = Signal()  # the first in turn
         with m.If(self.begins):
-            chosen = Mux(first, pending[1], ~pending[0])
-            m.d.sync += [self.sent.eq(chosen), first.eq(~chosen)]
+            m.d.sync += sent.eq(first_from(m, pending, behind(m, sent)))
+        m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))
 
         waits = Signal()
         left = Signal(_TIMER_BITS)

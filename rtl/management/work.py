@@ -6,11 +6,15 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.attribute import WORDS
+from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.task import (
     ANSWER_SLOT,
     ANSWER_STEPS,
     IN_SLOT_BITS,
     LAP_STEP,
+    MORE_ANSWER_SLOT,
+    MORE_SET_SLOT,
     PASS_STEPS,
     SET_SLOT,
     SHORT_STEPS,
@@ -41,6 +45,7 @@ class Work(wiring.Component):
         hold: this cycle has no step.
         steps: of the work; `trap`: it is a trap's. `short`: the slot of this step has few, from the slot's second on.
         task: the work. What is only passed on has few steps; VL15 alone is waited for.
+        long: the attribute has more words than a block.
         window, more (switch): of a CC request, see `Windows`.
         leaves: there will be a packet to offer; in the last step.
         offering: it is offered; `accepted`: it is taken, in this cycle; `sent`: so is its last word.
@@ -61,6 +66,7 @@ class Work(wiring.Component):
                 "short": In(1),
                 "trap": Out(1),
                 "task": In(Task),
+                "long": In(1),
                 "leaves": In(1),
                 "offering": Out(1),
                 "accepted": In(1),
@@ -113,6 +119,7 @@ class Work(wiring.Component):
                 m.d.sync += steps.number.eq(Cat(Const(0, IN_SLOT_BITS), steps.slot))
             with m.If((steps.number == PASS_STEPS - 1) & ~sets):
                 m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
+            self._go_far(m)
             if self._is_switch:
                 self._skip_slots(m)
             with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
@@ -123,6 +130,20 @@ class Work(wiring.Component):
         with m.If(self.sent):
             m.d.sync += [self.offering.eq(0), free.eq(1)]
         return m
+
+    def _go_far(self, m: Module) -> None:
+        """The slots of words behind a block are behind all others, but follow those of its words."""
+        steps, extra = self.steps, WORDS - BLOCK_WORDS
+        ways = (
+            (SET_SLOT + BLOCK_WORDS - 1, MORE_SET_SLOT, self.long & self.task.is_set),
+            (MORE_SET_SLOT + extra - 1, ANSWER_SLOT, 1),
+            (ANSWER_SLOT + BLOCK_WORDS - 1, MORE_ANSWER_SLOT, self.long),
+            (MORE_ANSWER_SLOT + extra - 1, ANSWER_STEPS // SLOT_STEPS - 1, 1),
+        )
+        with m.If((steps.in_slot == SLOT_STEPS - 1) & ~steps.again):
+            for before, following, goes in ways:
+                with m.If((steps.slot == before) & goes):
+                    m.d.sync += steps.number.eq(SLOT_STEPS * following)
 
     def _skip_slots(self, m: Module) -> None:
         """A CC request has one slot for all words of a Set, and one for those of the answer, or neither."""

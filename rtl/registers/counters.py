@@ -12,11 +12,24 @@ from rtl.registers.bus import PortAccess
 from rtl.restoration import restored_write_port
 from rtl.rotation import number_of
 from rtl.widths import CONSTRAINTS_BITS
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, HIGH_OF_COUNTER, Counter, Detail, PortRegister
+from wire.registers import (
+    COUNTER_WIDTHS,
+    DATA_BITS,
+    DETAIL_BITS,
+    HIGH_OF_COUNTER,
+    Counter,
+    Detail,
+    PacketCounter,
+    PortRegister,
+)
 
 __all__ = ["AMOUNTS", "COUNTS", "PortCounters"]
 
-_WIDTHS: Final = {one: COUNTER_WIDTHS[one] if isinstance(one, Counter) else DETAIL_BITS for one in (*Counter, *Detail)}
+_WIDTHS: Final[dict[Counter | PacketCounter | Detail, int]] = {
+    **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
+    **dict.fromkeys(PacketCounter, DATA_BITS),
+    **dict.fromkeys(Detail, DETAIL_BITS),
+}
 """Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
 
 _PLACES: Final = (*HIGH_OF_COUNTER, *(counter for counter in _WIDTHS if counter not in HIGH_OF_COUNTER))
@@ -153,7 +166,7 @@ class PortCounters(wiring.Component):
         return waiting
 
 
-def _registers(counter: Counter | Detail) -> list[int]:
+def _registers(counter: Counter | PacketCounter | Detail) -> list[int]:
     """Its own, and that of its upper half."""
     return [counter, *(high for one, high in HIGH_OF_COUNTER.items() if one == counter)]
 

@@ -10,6 +10,7 @@ from rtl.crossing.queueing import copies_layout, routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import LifeClock
 from rtl.link.packet_check import AdmissionSignature
+from rtl.management.told_events import WrongPKey
 from rtl.switch.partition import Partition, p_key_write_layout
 from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
@@ -33,6 +34,7 @@ class Input(wiring.Component):
         free: free blocks of each slot.
         p_key_write: to the port's P_Key table, or to another port's.
         xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
+        wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle.
         crossing: how the packets leave.
         clock: of their life time.
     """
@@ -46,6 +48,7 @@ class Input(wiring.Component):
                 "admission": In(AdmissionSignature),
                 "p_key_write": In(p_key_write_layout(ports)),
                 "xmit_constraint": Out(ports),
+                "wrong_p_key": Out(WrongPKey),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
                 "clock": In(LifeClock),
@@ -83,6 +86,13 @@ class Input(wiring.Component):
             partition.received.eq(admission.received),
             admission.constraint.eq(partition.verdict),
             self.xmit_constraint.eq(Mux(admission.xmit_constraint, 1 << packet.output, 0)),
+        ]
+
+        rejected, wrong = admission.wrong_p_key, self.wrong_p_key
+        m.d.comb += [
+            *(wrong[name].eq(rejected[name]) for name, _ in rejected.shape()),
+            wrong.p_key.eq(partition.p_key),
+            wrong.port.eq(Mux(admission.xmit_constraint, packet.output + 1, self.routing.port)),
         ]
 
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time

@@ -5,11 +5,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.queueing import copies_layout
+from rtl.link.multicast_dlid import is_multicast
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.multicast import MulticastRoute, multicast_settings_layout, multicast_write_layout
 from rtl.switch.tables import ForwardingTable, SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
 from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
-from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, LID_PERMISSIVE, LNH, MTU, VL15, max_pkt_len
+from wire.codes import LID_PERMISSIVE, LNH, MTU, VL15, max_pkt_len
 from wire.trace import Verdict
 
 __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
@@ -166,8 +167,8 @@ class Route(wiring.Component):
             candidates.append(candidate)
 
         # A multicast packet may be several of these. It is none of what the table of the others says.
-        multicast, is_multicast = self._copies(m, candidates), self.has_copies
-        m.d.comb += is_multicast.eq(~is_vl15 & (header.dlid >= LID_MULTICAST_MIN) & (header.dlid <= LID_MULTICAST_MAX))
+        multicast, to_many = self._copies(m, candidates), self.has_copies
+        m.d.comb += to_many.eq(~is_vl15 & is_multicast(header.dlid))
 
         # What any other is at its own. The table's output means nothing if its entry is no port, and may be none.
         found = Signal(_Candidate)
@@ -178,17 +179,17 @@ class Route(wiring.Component):
             known.eq(destination.known | permissive),
             found.eq(Array([*candidates, *[at_agent] * beyond])[destination.output]),
             no_route.eq(no_dlid | ~known),
-            self.output.eq(Mux(permissive | is_multicast, self.ports, destination.output)),
+            self.output.eq(Mux(permissive | to_many, self.ports, destination.output)),
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
-            self.oversize.eq(found.oversize & ~is_multicast),
-            self.slower.eq(Mux(is_multicast, ~routing.own_wide, found.slower)),
+            self.oversize.eq(found.oversize & ~to_many),
+            self.slower.eq(Mux(to_many, ~routing.own_wide, found.slower)),
             self.arrival.eq(~is_vl15 & Mux(is_raw, routing.raw_inbound, routing.inbound)),
-            self.departure.eq(found.departure & ~is_multicast),
-            self.refused.eq(Mux(is_multicast, no_room | ~multicast.copies.any(), found.refused | ~known)),
+            self.departure.eq(found.departure & ~to_many),
+            self.refused.eq(Mux(to_many, no_room | ~multicast.copies.any(), found.refused | ~known)),
         ]
-        with m.If(is_multicast & ~multicast.copies.any()):
+        with m.If(to_many & ~multicast.copies.any()):
             m.d.comb += self.relay.eq(multicast.verdict)
-        with m.Elif(is_multicast):
+        with m.Elif(to_many):
             m.d.comb += self.relay.eq(Mux(no_room, Verdict.OVERRUN, Verdict.GOOD))
         with m.Elif(no_route):
             m.d.comb += self.relay.eq(Verdict.NO_ROUTE)

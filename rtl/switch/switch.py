@@ -16,7 +16,7 @@ from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.restoration import add_lasting_reset
-from rtl.rotation import any_of, how_many
+from rtl.rotation import any_of, how_many, lowest, select
 from rtl.switch.congestion_log import CongestionLog
 from rtl.switch.congestion_registers import CongestionRegisters
 from rtl.switch.input import Input, input_pools
@@ -134,6 +134,9 @@ class Switch(wiring.Component):
         m.d.comb += [
             agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any()),
             Cat(port.icrc_error for port in ports).eq(agent_port.icrc_errors),
+            agent_port.node_state.wrong_p_key.eq(
+                select(lowest(m, Cat(side.wrong_p_key.valid for side in inputs)), [side.wrong_p_key for side in inputs])
+            ),
         ]
 
         # From inputs to outputs, in time.

@@ -20,7 +20,7 @@ from wire.parameters import AdapterParameters, FabricParameters, LinkParameters,
 from wire.registers import NodeRegister, PortRegister, lft_address, node_address, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
-from wire.stimulus import Control, Injection, Operation, Post
+from wire.stimulus import Control, Injection, Operation, Post, WrongKey
 
 __all__ = ["ACTIVE_AT", "ARMED_AT", "PAIR", "SMALL", "START", "SWITCH", "TRIO", "Star"]
 
@@ -106,6 +106,10 @@ class Star:
     def reset(self, cycle: int, node: int) -> None:
         """A node is reset."""
         self._controls.append(Control(cycle, Operation.RESET, node))
+
+    def wrong_key(self, cycle: int, host: int, wrong: WrongKey) -> None:
+        """The host finds a packet with a wrong key."""
+        self._controls.append(Control(cycle, Operation.KEY_VIOLATION, host, wrong.args()))
 
     def post(
         self,

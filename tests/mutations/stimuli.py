@@ -16,12 +16,13 @@ from stimuli_of_congestion import CONGESTION_STIMULI
 from cosim.stimulus.injection import link_error
 from cosim.stimulus.run_spec import RunSpec
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
+from wire.congestion_control import SWITCH_PORT_CONGESTION_ELEMENT, CcAttribute
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
 from wire.packet import Packet
 from wire.parameters import reset_cycles
-from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
+from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PORT_COUNTERS_EXTENDED, PmaAttribute, perf_request
 from wire.port_info import PORT_INFO
 from wire.registers import (
     VL_ARBITRATION_HIGH,
@@ -29,8 +30,10 @@ from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PacketCounter,
     PartitionCheck,
     PortRegister,
+    congestion_address,
     lft_address,
     mft_address,
     node_address,
@@ -41,7 +44,7 @@ from wire.registers import (
 )
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
-from wire.stimulus import Injection, Trigger
+from wire.stimulus import Injection, KeyViolation, Trigger, WrongKey
 from wire.switch_info import SWITCH_INFO
 from wire.symbols import Control as Symbol
 
@@ -271,6 +274,8 @@ def groups() -> RunSpec:
     star.post(START + 260, 2, everybody, 20)
     star.post(START + 300, 1, alone, 0)
     star.resume(START + 330, 2)
+    for counter in PacketCounter:
+        star.read(START + 540, SWITCH, port_address(2, counter))
     return star.spec(START + 560)
 
 
@@ -289,6 +294,21 @@ def partitions() -> RunSpec:
         for port in star.ports:
             star.read(START + 560 + 4 * port, SWITCH, port_address(port, counter))
     return star.spec(START + 600)
+
+
+def congested() -> RunSpec:
+    """Two hosts send to the third, which takes nothing for a while, large packets and small ones; and the log of it."""
+    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
+    element = SWITCH_PORT_CONGESTION_ELEMENT.to_int({"valid": 1, "threshold": 12, "packet_size": 2, "marking_rate": 1})
+    star.write(0, SWITCH, port_address(3, PortRegister.CONGESTION), element)
+    star.stall(START, 3)
+    for size in (60, 60, 60, 60, 0, 60, 60, 60, 0, 60, 60):
+        for source in (1, 2):
+            star.post(START, source, 3, size)
+    star.resume(START + 500, 3)
+    for word in (0, 0, 2, 10, 11, 12, 14):
+        star.read(START + 720, SWITCH, congestion_address(CcAttribute.CONGESTION_LOG, word))
+    return star.spec(START + 740)
 
 
 def two_readers() -> RunSpec:
@@ -414,6 +434,42 @@ def counted_apart() -> RunSpec:
     return star.spec(START + 320)
 
 
+def to_groups() -> RunSpec:
+    """A request to a group that the agent of the switch is in, and one to a group of host 1; then a right one, whose
+    answer tells of the first."""
+    star = _managed_pair()
+    of_switch, of_host = 0xC001, 0xC002
+    for group, ports in ((of_switch, 0b001), (of_host, 0b010)):
+        star.write(START + 3, SWITCH, mft_address(group, 0), ports)
+    counters = PORT_COUNTERS_EXTENDED.pack(port_select=1)
+    asked = perf_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS_EXTENDED, counters, transaction_id=6)
+    star.send(START + 10, 1, gmp_packet(asked, _HOST_LID, of_switch))
+    star.send(START + 10, 2, gmp_packet(asked, _SWITCH_LID, of_host))
+    star.send(START + 200, 1, gmp_packet(asked, _HOST_LID, _SWITCH_LID))
+    return star.spec(START + 900)
+
+
+def wrong_keys() -> RunSpec:
+    """Host 1 finds a wrong Q_Key, and in the next cycle a wrong P_Key; its own Subnet Manager is told."""
+    star = _managed_pair()
+    info = PORT_INFO.pack(lid=_HOST_LID, master_sm_lid=_HOST_LID, neighbor_mtu=MTU.MTU_256)
+    star.send(START + 10, 1, _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info, key=0, path=()))
+    for late, found in enumerate((KeyViolation.Q_KEY, KeyViolation.P_KEY)):
+        wrong = WrongKey(found, key=0x8765 + late, slid=7, dlid=_HOST_LID, sl=3, source_qp=0xABCDE, dest_qp=0x54321)
+        star.wrong_key(START + 700 + late, 1, wrong)
+    return star.spec(START + 1200)
+
+
+def wrong_p_keys() -> RunSpec:
+    """A packet that may not leave by port 1; the Subnet Manager at host 1 is told."""
+    star = _managed_pair()
+    info = PORT_INFO.pack(lid=_SWITCH_LID, master_sm_lid=_HOST_LID)
+    star.write(START + 3, SWITCH, port_address(1, PortRegister.PARTITION), PartitionCheck.OUTBOUND)
+    star.send(START + 10, 1, _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info, key=0))
+    star.post(START + 700, 2, _HOST_LID, 40, p_key=0x1234)
+    return star.spec(START + 1200)
+
+
 def with_grh() -> RunSpec:
     """A request with a GRH."""
     star = _managed_pair()
@@ -480,6 +536,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         limits,
         groups,
         partitions,
+        congested,
         two_readers,
         two_outputs,
         two_queues,
@@ -490,6 +547,9 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         agent_rules,
         all_ports,
         counted_apart,
+        to_groups,
+        wrong_keys,
+        wrong_p_keys,
         with_grh,
         reset,
     )

@@ -15,6 +15,7 @@ from wire.packet import BLOCK_BYTES
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.registers import (
     COUNTER_WIDTHS,
+    DATA_BITS,
     DETAIL_BITS,
     HIGH_OF_COUNTER,
     LEASE_SECOND_AT_RESET,
@@ -27,6 +28,7 @@ from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PacketCounter,
     PortRegister,
 )
 from wire.symbols import Control
@@ -233,6 +235,7 @@ def _registers(parameters: SwitchParameters) -> str:
         if entries or register != PortRegister.VL_HIGH_LIMIT
     ]
     counters = [(f"`0x{counter:02x}`", counter.name, COUNTER_WIDTHS[counter]) for counter in Counter]
+    counters += [(f"`0x{counter:02x}`", counter.name, DATA_BITS) for counter in PacketCounter]
     details = [(f"`0x{detail:02x}`", detail.name, DETAIL_BITS) for detail in Detail]
     highs = [(f"`0x{high:02x}`", high.name, counter.name) for counter, high in HIGH_OF_COUNTER.items()]
     tables = [

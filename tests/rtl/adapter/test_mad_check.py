@@ -125,6 +125,13 @@ def test_a_packet_that_differs_in_one_of_a_requests_fields_is_none(byte: int, va
     assert are_requests([(wire, 0), (request().wire, VLS - 1)]) == [False, True]
 
 
+@pytest.mark.parametrize("dlid", [0xBFFF, 0xC000, 0xE0FF, 0xFFFE, 0xFFFF])
+def test_a_packet_to_a_multicast_lid_is_no_request(dlid: int) -> None:
+    to_one, to_other = request().wire, changed(2, lambda _: dlid >> 8, request())
+    to_other = to_other[:3] + bytes([dlid & 0xFF]) + to_other[4:]
+    assert are_requests([(to_other, 0), (to_one, 0)]) == [not 0xC000 <= dlid <= 0xFFFE, True]
+
+
 def test_a_request_is_on_a_data_vl_and_has_the_length_of_one() -> None:
     payload = request().payload
     short, long = (

@@ -15,7 +15,7 @@ from tests.rtl.quick_engine import QuickEngine
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp, FlowControlPacket
 from wire.packet import Packet, build_ud_send
-from wire.registers import Counter, PortRegister
+from wire.registers import Counter, PacketCounter, PortRegister
 from wire.symbols import Row, frame_data_packet, frame_link_packet, idle_row
 from wire.trace import Kind
 
@@ -234,7 +234,7 @@ class PortBench:
         values = self.seen[name]
         return [(c, v) for c, v in enumerate(values) if c == 0 or v != values[c - 1]]
 
-    def counts(self, counter: Counter | PortRegister) -> list[tuple[int, int]]:
+    def counts(self, counter: Counter | PacketCounter | PortRegister) -> list[tuple[int, int]]:
         """The changes of the register watched: (cycle in which the value is first visible, value)."""
         assert self.watch == counter
         cycles = sorted(self.watched)

@@ -7,7 +7,7 @@ import pytest
 from tests.rtl.link.bench import ACTIVE_FROM, DECIDED, PortBench, data_rows, packet
 from wire.codes import PortState
 from wire.crc import icrc, invert_vcrc, vcrc
-from wire.registers import COUNTER_WIDTHS, Counter, Detail, PortRegister
+from wire.registers import COUNTER_WIDTHS, Counter, Detail, PacketCounter, PortRegister
 from wire.symbols import Control, Row, frame_data_packet
 from wire.trace import Kind, Verdict
 
@@ -165,6 +165,27 @@ def test_the_counters_move_in_the_cycle_after_the_verdict(case: str) -> None:
         port.run(ended + 8)
         expected = [(ended + 3, amounts[counter])] if counter in amounts else []
         assert port.counts(counter) == expected, counter.name
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+@pytest.mark.parametrize("dlid", [5, 0xBFFF, 0xC000, 0xFFFE, 0xFFFF])
+def test_packets_to_a_multicast_lid_are_counted_apart(dlid: int, is_good: bool) -> None:
+    """Whatever their verdict; 0xFFFF is the permissive LID."""
+    is_multicast = 0xC000 <= dlid < 0xFFFF
+    rows = relabelled(dlid=dlid) if is_good else bad_vcrc(relabelled(dlid=dlid))
+    for counter in (PacketCounter.UNICAST_RCV_PKTS, PacketCounter.MULTICAST_RCV_PKTS):
+        port = receive(rows, watch=counter)
+        port.run(C0 + 20)
+        counts = is_multicast == (counter is PacketCounter.MULTICAST_RCV_PKTS)
+        assert port.counts(counter) == [(C0 + len(rows) + 2, 1)] * counts
+
+
+def test_a_packet_whose_header_cannot_be_read_is_a_unicast_packet() -> None:
+    rows = relabelled(dlid=0xC000)[:2]
+    for counter, counts in ((PacketCounter.UNICAST_RCV_PKTS, 1), (PacketCounter.MULTICAST_RCV_PKTS, 0)):
+        port = receive([rows[0], COMMA], watch=counter)
+        port.run(C0 + 20)
+        assert port.counts(counter) == [(C0 + 4, 1)] * counts
 
 
 @pytest.mark.parametrize("words", [4, 5, 6, 95, 96])

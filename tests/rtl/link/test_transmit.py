@@ -5,7 +5,7 @@ import pytest
 from tests.rtl.link.bench import ACTIVE_FROM, TO_STAGE, TO_WIRES, PortBench, data_rows, packet
 from wire.codes import PortState
 from wire.crc import fingerprint, vcrc
-from wire.registers import Counter, Detail, PortRegister
+from wire.registers import Counter, Detail, PacketCounter, PortRegister
 from wire.symbols import IDLE_PERIOD, Control, Row, deframe, idle_row
 from wire.trace import Discard, Kind
 
@@ -117,6 +117,20 @@ def test_the_counters_move_when_the_end_row_is_on_the_wires(counter: Counter) ->
         Counter.XMIT_DISCARDS: [(X0 + 20 + TO_WIRES, 1)],
     }
     assert port.counts(counter) == expected[counter]
+
+
+@pytest.mark.parametrize("dlid", [0x4000, 0xBFFF, 0xC000, 0xFF00, 0xFFFE, 0xFFFF])
+def test_packets_to_a_multicast_lid_are_counted_apart(dlid: int) -> None:
+    """0xFFFF is the permissive LID."""
+    is_multicast = 0xC000 <= dlid < 0xFFFF
+    for counter in (PacketCounter.UNICAST_XMIT_PKTS, PacketCounter.MULTICAST_XMIT_PKTS):
+        port = active()
+        port.watch = counter
+        port.send(X0, data_rows(dlid=dlid))
+        port.send(X0 + 20, data_rows(dlid=dlid)[:1], n=10)
+        port.run(X0 + 40)
+        counts = is_multicast == (counter is PacketCounter.MULTICAST_XMIT_PKTS)
+        assert port.counts(counter) == [(X0 + 10 + TO_WIRES, 1)] * counts
 
 
 @pytest.mark.parametrize("reason", Discard)

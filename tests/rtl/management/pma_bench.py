@@ -72,6 +72,10 @@ EXTENDED_COUNTERS = (
     (4, CounterHigh.RCV_DATA_HIGH),
     (6, CounterHigh.XMIT_PKTS_HIGH),
     (8, CounterHigh.RCV_PKTS_HIGH),
+    (10, CounterHigh.UNICAST_XMIT_PKTS_HIGH),
+    (12, CounterHigh.UNICAST_RCV_PKTS_HIGH),
+    (14, CounterHigh.MULTICAST_XMIT_PKTS_HIGH),
+    (16, CounterHigh.MULTICAST_RCV_PKTS_HIGH),
 )
 """The word of PortCountersExtended in which each counter begins, in the order of the bits."""
 

@@ -33,8 +33,8 @@ class Host:
 
     def find(self, cycle: int, keys: int, times: int = 1) -> None:
         """In a cycle, and those after it."""
-        self.bench.at[cycle] = lambda: self.bench.drive(key_violation=keys)
-        self.bench.at[cycle + times] = lambda: self.bench.drive(key_violation=0)
+        self.bench.at[cycle] = lambda: self.bench.drive(key_violation={"found": keys})
+        self.bench.at[cycle + times] = lambda: self.bench.drive(key_violation={})
 
     async def now(self, keys: int, times: int = 1) -> None:
         await self.bench.until_available()

@@ -257,6 +257,8 @@ class Changed(NamedTuple):
 GOOD = packet(perf(GET, PmaAttribute.PORT_COUNTERS, b"\0\1"))
 NO_REQUESTS = {
     "with a GRH": Changed(LRH, 0, {"lnh": 3}),
+    "to the first multicast LID": Changed(LRH, 0, {"dlid": 0xC000}),
+    "to the last": Changed(LRH, 0, {"dlid": 0xFFFE}),
     "no UD SEND Only": Changed(BTH, 8, {"opcode": 0x04}),
     "to QP0": Changed(BTH, 8, {"dest_qp": 0}),
     "to QP2": Changed(BTH, 8, {"dest_qp": 2}),

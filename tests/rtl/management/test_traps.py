@@ -15,6 +15,7 @@ from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, CapabilityMask
 from wire.registers import lft_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
+from wire.stimulus import KeyViolation
 
 SWITCH = SwitchParameters(ports=4)
 ADAPTER = AdapterParameters()
@@ -359,3 +360,110 @@ def test_an_adapter_tells_nothing_while_its_port_is_not_active() -> None:
         assert work.answered
 
     on(script, ADAPTER)
+
+
+# Wrong keys.
+
+FIRST = {"slid": 0x1234, "dlid": LID, "key": 0x8001, "sl": 9, "source_qp": 0xABCDEF, "dest_qp": 0x123456}
+SECOND = {"slid": 0x4321, "dlid": 0xC001, "key": 0xFEDC_BA98, "sl": 15, "source_qp": 0, "dest_qp": 0xFFFFFF}
+
+
+def bad_key(number: TrapNumber, events: int, key: dict[str, int]) -> bytes:
+    """The packet of trap 257 or 258."""
+    names = {"lid1": "slid", "lid2": "dlid", "key": "key", "sl": "sl", "qp1": "source_qp", "qp2": "dest_qp"}
+    return trap_packet(number, events, ProducerType.CA, **{field: key[name] for field, name in names.items()})
+
+
+async def find(bench: Bench, found: KeyViolation, key: dict[str, int]) -> int:
+    """An adapter's host finds a wrong key in this cycle."""
+    bench.drive(key_violation={"found": found, **key})
+    await bench.cycle()
+    bench.drive(key_violation={})
+    return bench.now - 1
+
+
+@pytest.mark.parametrize(
+    ("found", "number"), [(KeyViolation.P_KEY, TrapNumber.BAD_P_KEY), (KeyViolation.Q_KEY, TrapNumber.BAD_Q_KEY)]
+)
+def test_a_wrong_key_that_a_host_finds_is_told(found: KeyViolation, number: TrapNumber) -> None:
+    async def script(bench: Bench) -> None:
+        await know_the_sm(bench)
+        event = await find(bench, found, FIRST)
+        assert not bench.available
+        work = await bench.trap(event + 3)
+        assert work.outputs == (0,)
+        assert work.data == bad_key(number, 1, FIRST)
+        await repress(bench, number, 1)
+        await no_trap(bench, 1100)
+
+    on(script, ADAPTER)
+
+
+def test_each_key_has_a_trap_of_its_own_and_its_latest_packet() -> None:
+    async def script(bench: Bench) -> None:
+        await know_the_sm(bench)
+        event = await find(bench, KeyViolation.P_KEY | KeyViolation.Q_KEY, FIRST)
+        await find(bench, KeyViolation.Q_KEY, SECOND)
+        start = event + 3
+        expected = [bad_key(TrapNumber.BAD_P_KEY, 1, FIRST), bad_key(TrapNumber.BAD_Q_KEY, 2, SECOND)]
+        for data in (*expected, expected[0]):
+            work = await bench.trap(start)
+            assert work.data == data
+            start += 1024 + 2
+            await bench.until(start - 2)
+
+    on(script, ADAPTER)
+
+
+@pytest.mark.parametrize(("late", "told"), [(-1, (2, SECOND)), (0, (1, FIRST)), (1, (1, FIRST)), (70, (1, FIRST))])
+def test_a_trap_tells_of_the_packet_that_is_visible_at_its_step_0(late: int, told: tuple[int, dict[str, int]]) -> None:
+    async def script(bench: Bench) -> None:
+        await know_the_sm(bench)
+        start = bench.now + 3
+        bench.at[start + late] = lambda: bench.drive(key_violation={"found": KeyViolation.P_KEY, **SECOND})
+        bench.at[start + late + 1] = lambda: bench.drive(key_violation={})
+        await find(bench, KeyViolation.P_KEY, FIRST)
+        work = await bench.trap(start)
+        assert work.data == bad_key(TrapNumber.BAD_P_KEY, *told)
+        await bench.until(start + 1024)
+        work = await bench.trap(start + 1024 + 2)
+        assert work.data == bad_key(TrapNumber.BAD_P_KEY, 2, SECOND)
+
+    on(script, ADAPTER)
+
+
+def test_a_trap_waits_until_the_node_has_a_lid_and_tells_of_the_latest_packet() -> None:
+    async def script(bench: Bench) -> None:
+        await know_the_sm(bench, lid=0)
+        for key in (FIRST, SECOND):
+            await find(bench, KeyViolation.P_KEY, key)
+        await no_trap(bench, 10)
+        await bench.smp(request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, settings()), cycles=OF_SET)
+        work = await bench.trap(bench.now + 2)
+        assert work.data == bad_key(TrapNumber.BAD_P_KEY, 2, SECOND)
+
+    on(script, ADAPTER)
+
+
+REJECTED = {"slid": 0x77, "dlid": 0x88, "sl": 5, "p_key": 0x8123, "port": 4}
+
+
+def test_a_p_key_that_a_switch_rejects_is_told_in_turn() -> None:
+    async def script(bench: Bench) -> None:
+        await know_the_sm(bench)
+        bench.drive(state_reported=1, wrong_p_key={"valid": 1, **REJECTED})
+        await bench.cycle()
+        bench.drive(state_reported=0, wrong_p_key={})
+        start = bench.now + 2
+        work = await bench.trap(start)
+        assert work.data == link_state_change(1)
+        await bench.until(start + 1024)
+        work = await bench.trap(start + 1024 + 2)
+        details = {"lid1": 0x77, "lid2": 0x88, "sl": 5, "p_key": 0x8123, "port": 4, "sw_lid": LID, "data_valid": 0x000F}
+        assert work.data == trap_packet(TrapNumber.BAD_P_KEY_AT_SWITCH, 1, ProducerType.SWITCH, **details)
+        await repress(bench, TrapNumber.BAD_P_KEY_AT_SWITCH, 1)
+        await bench.until(work.start + 1024)
+        work = await bench.trap(work.start + 1024 + 2)
+        assert work.data == link_state_change(1)
+
+    on(script)

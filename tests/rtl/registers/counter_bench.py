@@ -6,13 +6,13 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from wire.registers import Counter, Detail
+from wire.registers import Counter, Detail, PacketCounter
 
 __all__ = ["Access", "Counted", "Cycle", "answers", "read", "run", "write"]
 
 Access = tuple[int, int | None]
 """A register's offset and the value written, None of a read."""
-Counted = Mapping[Counter | Detail, int]
+Counted = Mapping[Counter | PacketCounter | Detail, int]
 """By how much counters move."""
 Cycle = tuple[Access | None, Counted]
 

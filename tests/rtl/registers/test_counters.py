@@ -8,15 +8,24 @@ import pytest
 from rtl.registers.counters import AMOUNTS, PortCounters
 from tests.rtl.registers import counter_bench
 from tests.rtl.registers.counter_bench import Access, Counted, Cycle, read, write
-from wire.registers import COUNTER_WIDTHS, DETAIL_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PortRegister
+from wire.registers import (
+    COUNTER_WIDTHS,
+    DETAIL_BITS,
+    HIGH_OF_COUNTER,
+    Counter,
+    CounterHigh,
+    Detail,
+    PacketCounter,
+    PortRegister,
+)
 
 WIDTHS: dict[Counter | Detail, int] = {
     **{counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER},
     **dict.fromkeys(Detail, DETAIL_BITS),
 }
-ALL: dict[Counter | Detail, int] = WIDTHS | dict.fromkeys(HIGH_OF_COUNTER, 64)
+ALL: dict[Counter | PacketCounter | Detail, int] = {**WIDTHS, **dict.fromkeys(HIGH_OF_COUNTER, 64)}
 """The bits of each counter."""
-REGISTERS: dict[int, tuple[Counter | Detail, bool]] = {
+REGISTERS: dict[int, tuple[Counter | PacketCounter | Detail, bool]] = {
     **{counter: (counter, False) for counter in ALL},
     **{high: (counter, True) for counter, high in HIGH_OF_COUNTER.items()},
 }

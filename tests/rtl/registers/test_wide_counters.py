@@ -7,7 +7,7 @@ import pytest
 from rtl.registers.counters import AMOUNTS, PortCounters
 from tests.rtl.registers import counter_bench
 from tests.rtl.registers.counter_bench import Cycle, read, write
-from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PortRegister
+from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PacketCounter, PortRegister
 
 VARYING = [counter for counter in HIGH_OF_COUNTER if counter.name in dict(iter(AMOUNTS))]
 LOW = PortRegister.EXTENDED_LOW
@@ -23,42 +23,42 @@ def answers(cycles: Sequence[Cycle]) -> list[int]:
     return counter_bench.answers(PortCounters(), cycles)
 
 
-def put(counter: Counter, value: int) -> list[Cycle]:
+def put(counter: Counter | PacketCounter, value: int) -> list[Cycle]:
     """Set all 64 bits."""
     return [write(LOW, value & NARROW_TOP), write(HIGH_OF_COUNTER[counter], value >> 32)]
 
 
-def whole(counter: Counter) -> list[Cycle]:
+def whole(counter: Counter | PacketCounter) -> list[Cycle]:
     """Read the counter's register, then all 64 bits of it."""
     return [read(counter), read(HIGH_OF_COUNTER[counter]), read(LOW)]
 
 
 @EVERY
-def test_at_reset_all_is_0(counter: Counter) -> None:
+def test_at_reset_all_is_0(counter: Counter | PacketCounter) -> None:
     assert answers(whole(counter)) == [0, 0, 0]
 
 
 @EVERY
-def test_a_cycle_without_a_read_gives_0(counter: Counter) -> None:
+def test_a_cycle_without_a_read_gives_0(counter: Counter | PacketCounter) -> None:
     cycles = [*put(counter, TOP), write(counter, 7), write(LOW, 7), (None, {})]
     assert run(cycles) == [0] * (len(cycles) + 1)
 
 
 @EVERY
-def test_a_counter_carries_into_its_upper_half(counter: Counter) -> None:
+def test_a_counter_carries_into_its_upper_half(counter: Counter | PacketCounter) -> None:
     value = (3 << 32) - 1
     assert answers([*put(counter, value), (None, {counter: 1}), *whole(counter)]) == [NARROW_TOP, 3, 0]
 
 
 @EVERY
 @pytest.mark.parametrize("upper", [1, 1 << 31, NARROW_TOP])
-def test_the_register_of_32_bits_stops_at_all_ones(counter: Counter, upper: int) -> None:
+def test_the_register_of_32_bits_stops_at_all_ones(counter: Counter | PacketCounter, upper: int) -> None:
     assert answers([*put(counter, 5), read(counter)]) == [5]
     assert answers([*put(counter, upper << 32 | 5), read(counter)]) == [NARROW_TOP]
 
 
 @EVERY
-def test_a_counter_stops_at_64_ones(counter: Counter) -> None:
+def test_a_counter_stops_at_64_ones(counter: Counter | PacketCounter) -> None:
     count: Cycle = (None, {counter: 1})
     cycles = [*put(counter, TOP - 1), *whole(counter)]
     for _ in range(3):
@@ -69,26 +69,26 @@ def test_a_counter_stops_at_64_ones(counter: Counter) -> None:
 
 
 @EVERY
-def test_a_counter_that_stops_does_so_in_the_cycle_of_a_read_too(counter: Counter) -> None:
+def test_a_counter_that_stops_does_so_in_the_cycle_of_a_read_too(counter: Counter | PacketCounter) -> None:
     for register in (counter, HIGH_OF_COUNTER[counter]):
         cycles: list[Cycle] = [*put(counter, TOP), ((register, None), {counter: 1}), (None, {}), read(LOW)]
         assert answers(cycles) == [NARROW_TOP, NARROW_TOP]
 
 
 @pytest.mark.parametrize("counter", VARYING)
-def test_a_large_step_stops_there_too(counter: Counter) -> None:
+def test_a_large_step_stops_there_too(counter: Counter | PacketCounter) -> None:
     step: Cycle = (None, {counter: 1000})
     assert answers([*put(counter, TOP - 3), step, *whole(counter), step, *whole(counter)]) == [NARROW_TOP] * 6
     assert answers([*put(counter, TOP - 1000), step, *whole(counter)]) == [NARROW_TOP] * 3
 
 
 @EVERY
-def test_a_write_to_the_register_of_32_bits_sets_all_64(counter: Counter) -> None:
+def test_a_write_to_the_register_of_32_bits_sets_all_64(counter: Counter | PacketCounter) -> None:
     assert answers([*put(counter, TOP), write(counter, 9), *whole(counter)]) == [9, 0, 9]
 
 
 @EVERY
-def test_what_is_counted_in_the_cycle_of_a_write_is_lost(counter: Counter) -> None:
+def test_what_is_counted_in_the_cycle_of_a_write_is_lost(counter: Counter | PacketCounter) -> None:
     for access in ((counter, 5), (HIGH_OF_COUNTER[counter], 0)):
         cycles: list[Cycle] = [write(LOW, 5), (access, {counter: 3}), read(counter)]
         assert answers(cycles) == [5]
@@ -97,19 +97,19 @@ def test_what_is_counted_in_the_cycle_of_a_write_is_lost(counter: Counter) -> No
 
 
 @EVERY
-def test_a_carry_that_a_write_overtakes_is_lost(counter: Counter) -> None:
+def test_a_carry_that_a_write_overtakes_is_lost(counter: Counter | PacketCounter) -> None:
     count: Cycle = (None, {counter: 1})
     assert answers([*put(counter, NARROW_TOP), count, write(counter, 5), *whole(counter)]) == [5, 0, 5]
 
 
 @EVERY
-def test_a_write_of_the_upper_half_takes_the_lower_from_extended_low(counter: Counter) -> None:
+def test_a_write_of_the_upper_half_takes_the_lower_from_extended_low(counter: Counter | PacketCounter) -> None:
     high = HIGH_OF_COUNTER[counter]
     assert answers([write(LOW, 6), write(high, 4), write(LOW, 7), read(high), read(LOW)]) == [4, 6]
 
 
 @EVERY
-def test_reading_the_upper_half_keeps_the_lower_of_that_cycle(counter: Counter) -> None:
+def test_reading_the_upper_half_keeps_the_lower_of_that_cycle(counter: Counter | PacketCounter) -> None:
     count: Cycle = (None, {counter: 1})
     high = HIGH_OF_COUNTER[counter]
     # Counted in the read's own cycle: it shows in the next, of which the read is.
@@ -118,12 +118,12 @@ def test_reading_the_upper_half_keeps_the_lower_of_that_cycle(counter: Counter) 
 
 
 @EVERY
-def test_reading_the_register_of_32_bits_keeps_nothing(counter: Counter) -> None:
+def test_reading_the_register_of_32_bits_keeps_nothing(counter: Counter | PacketCounter) -> None:
     assert answers([*put(counter, 20), write(LOW, 3), read(counter), read(LOW), read(LOW)]) == [20, 3, 3]
 
 
 @EVERY
-def test_extended_low_shows_what_was_kept_from_the_next_cycle_on(counter: Counter) -> None:
+def test_extended_low_shows_what_was_kept_from_the_next_cycle_on(counter: Counter | PacketCounter) -> None:
     high = HIGH_OF_COUNTER[counter]
     assert answers([*put(counter, 20), write(LOW, 3), read(high), read(LOW), read(LOW)]) == [0, 20, 20]
 
@@ -134,11 +134,11 @@ def test_extended_low_is_one_for_all_counters_and_can_be_written() -> None:
         cycles += put(counter, value)
     for counter in HIGH_OF_COUNTER:
         cycles += [read(HIGH_OF_COUNTER[counter]), (None, {}), read(LOW)]
-    assert answers(cycles) == [NARROW_TOP, 0, 1, 0, 2, 0, 3, 0, 4]
+    assert answers(cycles) == [NARROW_TOP, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8]
 
 
 @EVERY
-def test_a_write_to_extended_low_wins_over_a_read_that_would_be_kept(counter: Counter) -> None:
+def test_a_write_to_extended_low_wins_over_a_read_that_would_be_kept(counter: Counter | PacketCounter) -> None:
     high = HIGH_OF_COUNTER[counter]
     for waits, kept in ((0, 3), (1, 3)):
         cycles = [*put(counter, 20), read(high), *[(None, {})] * waits, write(LOW, 3), read(LOW)]
@@ -160,13 +160,17 @@ def test_all_counters_carry_at_once() -> None:
     cycles += [(None, dict.fromkeys(HIGH_OF_COUNTER, 1))]
     for counter in reversed(HIGH_OF_COUNTER):
         cycles += [read(HIGH_OF_COUNTER[counter]), (None, {}), read(LOW)]
-    assert answers(cycles) == [4, 0, 3, 0, 2, 0, 1, 0]
+    assert answers(cycles) == [8, 0, 7, 0, 6, 0, 5, 0, 4, 0, 3, 0, 2, 0, 1, 0]
 
 
 def test_other_registers_are_none_of_ours() -> None:
-    offsets = [offset for offset in range(0x50) if offset not in (*Counter, *CounterHigh, LOW)]
+    offsets = [
+        offset
+        for offset in (*range(0x50), *range(0x60, 0x80))
+        if offset not in (*Counter, *PacketCounter, *CounterHigh, LOW)
+    ]
     offsets += [register | bit for register in (*HIGH_OF_COUNTER, *CounterHigh, LOW) for bit in (0x80, 0x100, 0x8000)]
     cycles = [cycle for counter in HIGH_OF_COUNTER for cycle in put(counter, TOP)]
     cycles += [write(offset, 1) for offset in offsets]
     found = answers([*cycles, *map(read, offsets), read(LOW), *map(read, HIGH_OF_COUNTER)])
-    assert found == [0] * len(offsets) + [NARROW_TOP] * 5
+    assert found == [0] * len(offsets) + [NARROW_TOP] * (1 + len(HIGH_OF_COUNTER))
