@@ -9,20 +9,13 @@ __all__ = ["CONGESTION_MUTANTS"]
 
 CONGESTION_MUTANTS: Final = (
     Mutant(
-        "what leaves for good is still counted",
-        "crossing/congestion.py",
-        "begins = (send.valid & send.first) | self.scrapped",
-        "begins = self.charged",
-        ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "41"),
-        Kind.ROW,
-    ),
-    Mutant(
         "a packet counts among those that wait behind it",
         "crossing/congestion.py",
         "> limit + need",
         "> limit",
         mixed("congestion", "S"),
-        Kind.TX_DATA,
+        Kind.ROW,
+        "S[3]",
     ),
     Mutant(
         "multicast packets leave the count without having come",
@@ -30,7 +23,8 @@ CONGESTION_MUTANTS: Final = (
         "begins & ~multicast, need",
         "begins, need",
         mixed("congestion", "S"),
-        Kind.TX_DATA,
+        Kind.ROW,
+        "S[3]",
     ),
     Mutant(
         "a port marks what has waited for credits",
@@ -38,7 +32,8 @@ CONGESTION_MUTANTS: Final = (
         "(self.victim | ~waited)",
         "1",
         mixed("congestion", "S"),
-        Kind.TX_DATA,
+        Kind.ROW,
+        "S[2]",
     ),
     Mutant(
         "between two marks there is one packet less",
@@ -46,7 +41,8 @@ CONGESTION_MUTANTS: Final = (
         "self.marks.eq(eligible & (left.data == 0))",
         "self.marks.eq(eligible & (left.data <= 1))",
         mixed("congestion", "S"),
-        Kind.TX_DATA,
+        Kind.ROW,
+        "S[3]",
     ),
     Mutant(
         "of packets that join together one is counted",
@@ -54,7 +50,8 @@ CONGESTION_MUTANTS: Final = (
         "how_many(Mux(mask[o] & slot[vl], need, 0) for mask, slot, need in of_inputs)",
         "any_of(Mux(mask[o] & slot[vl], need, 0) for mask, slot, need in of_inputs)",
         mixed("congestion", "S"),
-        Kind.TX_DATA,
+        Kind.ROW,
+        "S[3]",
     ),
     Mutant(
         "a packet with a GRH has its FECN where others have it",
@@ -70,7 +67,8 @@ CONGESTION_MUTANTS: Final = (
         "self.marking.valid.eq(element.valid)",
         "self.marking.valid.eq(0)",
         mixed("congestion", "S"),
-        Kind.TX_DATA,
+        Kind.ROW,
+        "S[3]",
     ),
     Mutant(
         "the log counts on when it is read",
@@ -79,7 +77,7 @@ CONGESTION_MUTANTS: Final = (
         "counted = counter",
         mixed("congestion", "S"),
         Kind.BUS_READ,
-        "S[0]",
+        "S",
     ),
     Mutant(
         "of two ports that mark together the higher is logged",
@@ -88,7 +86,7 @@ CONGESTION_MUTANTS: Final = (
         "first.eq(select(marks[::-1] & ~marks[::-1], self.marked))",
         mixed("congestion", "S"),
         Kind.BUS_READ,
-        "S[0]",
+        "S",
     ),
     Mutant(
         "a wrong CC_Key sees the right one",
@@ -106,7 +104,7 @@ CONGESTION_MUTANTS: Final = (
         "self.answered.eq(good | ~protect)",
         mixed("congestion_manager", "S"),
         Kind.SEND,
-        "S[0]",
+        "S",
     ),
     Mutant(
         "what is around congestion control's attribute stays in an answer",

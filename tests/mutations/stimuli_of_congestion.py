@@ -30,7 +30,7 @@ _SWITCH_LID, _HOST_LID, _KEY = 2, 1, 0x77
 _GROUP = 0xC001
 _SETTING: Final = SWITCH_CONGESTION_SETTING.record(
     control_map=SwitchControl.VICTIM_MASK | SwitchControl.THRESHOLD | SwitchControl.MARKING_RATE,
-    victim_mask=0b0100,
+    victim_mask=0b1000,
     threshold=14,
     packet_size=2,
     marking_rate=1,
@@ -62,11 +62,12 @@ def congestion_manager() -> RunSpec:
     star = Star(PAIR, SMALL)
     star.write(30, SWITCH, lft_address(_SWITCH_LID), 0)
     info = CONGESTION_KEY_INFO.record(cc_key=_KEY)
+    only_threshold = _SETTING.replace(control_map=SwitchControl.THRESHOLD)
     requests = (
         (MadMethod.SET, CcAttribute.CONGESTION_KEY_INFO, info.pack(), 0),
         (MadMethod.GET, CcAttribute.CONGESTION_KEY_INFO, b"\xff" * CC_DATA_BYTES, _KEY + 1),
         (MadMethod.SET, CcAttribute.SWITCH_CONGESTION_SETTING, _SETTING.pack(), _KEY + 1),
-        (MadMethod.SET, CcAttribute.SWITCH_CONGESTION_SETTING, _SETTING.pack(), _KEY),
+        (MadMethod.SET, CcAttribute.SWITCH_CONGESTION_SETTING, only_threshold.pack(), _KEY),
         (MadMethod.GET, CcAttribute.CONGESTION_KEY_INFO, b"", _KEY),
         (MadMethod.GET, CcAttribute.CA_CONGESTION_SETTING, b"", _KEY),
     )
