@@ -1,5 +1,6 @@
 """The numbers of the agent's steps, as tests read docs/management.md, section 4.3."""
 
+from collections.abc import Callable, Collection
 from functools import cache
 
 from wire.mad import MadMethod
@@ -7,11 +8,11 @@ from wire.parameters import vl_arbitration_entries
 from wire.pma import PmaAttribute
 from wire.sma import SmaAttribute
 
-__all__ = ["cycles_to", "of_request", "of_trap", "steps_of_request"]
+__all__ = ["LAP", "cycles_to", "of_request", "of_trap", "slot_for_answer", "slot_in_set", "steps_of_request"]
 
 NO_ANSWER = list(range(16))
 
-LONG_IN_SET: dict[int, object] = {
+LONG_IN_SET: dict[int, Collection[int]] = {
     SmaAttribute.SWITCH_INFO: {1, 2, 4},
     SmaAttribute.LINEAR_FORWARDING_TABLE: range(16),
     SmaAttribute.MULTICAST_FORWARDING_TABLE: range(16),
@@ -19,18 +20,18 @@ LONG_IN_SET: dict[int, object] = {
     SmaAttribute.SL_TO_VL_MAPPING_TABLE: {0, 1},
     SmaAttribute.PORT_INFO: {4, 8, 9, 10, 13},
 }
-LONG_FOR_ANSWER: dict[int, object] = {SmaAttribute.PORT_INFO: {7, 8}}
-LONG_IN_PMA_SET: dict[int, object] = {
+LONG_FOR_ANSWER: dict[int, Collection[int]] = {SmaAttribute.PORT_INFO: {7, 8}}
+LONG_IN_PMA_SET: dict[int, Collection[int]] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
-    PmaAttribute.PORT_COUNTERS_EXTENDED: {3, 5, 7, 9},
+    PmaAttribute.PORT_COUNTERS_EXTENDED: range(3, 18, 2),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
-LONG_FOR_PMA_ANSWER: dict[int, object] = {
+LONG_FOR_PMA_ANSWER: dict[int, Collection[int]] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
     PmaAttribute.PORT_COUNTERS: range(1, 11),
-    PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 10),
+    PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 18),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
 }
@@ -43,17 +44,27 @@ OF_SWITCHES = (
 """Long there alone."""
 
 
-LAP = 1024
+LAP = 1 << 16
 """Added to the numbers of a slot's second lap, twice to those of the third."""
 
 
-def _slots(first: int, long: object, laps: int = 1) -> list[int]:
+def slot_in_set(word: int) -> int:
+    """The number of the first step of a word's slot."""
+    return 16 + 8 * word if word < 16 else 512 + 8 * (word + 8)
+
+
+def slot_for_answer(word: int) -> int:
+    """Likewise."""
+    return 144 + 8 * word if word < 16 else 1024 + 8 * (word + 8)
+
+
+def _slots(slot: Callable[[int], int], long: Collection[int], laps: int = 1) -> list[int]:
     numbers: list[int] = []
-    for word in range(16):
-        if word in long:  # type: ignore[operator]
-            numbers += [first + 8 * word + k + LAP * lap for lap in range(laps) for k in range(8)]
+    for word in range(max(16, 1 + max(long, default=0))):
+        if word in long:
+            numbers += [slot(word) + k + LAP * lap for lap in range(laps) for k in range(8)]
         else:
-            numbers += [first + 8 * word + k for k in (0, 1, 7)]
+            numbers += [slot(word) + k for k in (0, 1, 7)]
     return numbers
 
 
@@ -66,16 +77,16 @@ def of_request(
     known = pma or is_switch or attribute not in OF_SWITCHES
     before = [143]
     if method == MadMethod.SET:
-        long = in_set.get(attribute, ()) if known else ()
+        long: Collection[int] = in_set.get(attribute, ()) if known else ()
         if attribute == SmaAttribute.VL_ARBITRATION_TABLE and not pma:
             long = range(vl_arbitration_entries(vls) // 2)
-        before = _slots(16, long, laps)
-    return (*NO_ANSWER, *before, *_slots(144, for_answer.get(attribute, ()), laps), *range(272, 280))
+        before = _slots(slot_in_set, long, laps)
+    return (*NO_ANSWER, *before, *_slots(slot_for_answer, for_answer.get(attribute, ()), laps), *range(272, 280))
 
 
 @cache
 def of_trap() -> tuple[int, ...]:
-    return (*range(144), *_slots(144, ()), *range(272, 280))
+    return (*range(144), *_slots(slot_for_answer, ()), *range(272, 280))
 
 
 def steps_of_request(method: int, attribute: int, **kind: bool) -> int:

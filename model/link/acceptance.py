@@ -162,7 +162,7 @@ class Acceptance:
                 0,
             )
         )
-        self._counters.received(now + 1, k)
+        self._counters.received(now + 1, k, lrh & _DLID if n else 0)
         if verdict:
             self._count(verdict)
             if verdict == Verdict.XMIT_CONSTRAINT:
