@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
+from wire.codes import is_multicast_lid
 from wire.registers import (
     COUNTER_WIDTHS,
     DATA_BITS,
@@ -40,8 +40,6 @@ _RECEIVED: Final = (
     PacketCounter.UNICAST_RCV_PKTS,
     PacketCounter.MULTICAST_RCV_PKTS,
 )
-_MULTICAST_MIN: Final[int] = LID_MULTICAST_MIN
-_MULTICAST_MAX: Final[int] = LID_MULTICAST_MAX
 
 _Packet = tuple[int, int, int]
 """One that is not counted yet: the cycle in which it is, its end row, its DLID."""
@@ -183,7 +181,7 @@ class Counters:
             if seen <= cycle:
                 values[of_all] += 1
                 values[data] += rows
-                values[multicast if _MULTICAST_MIN <= dlid <= _MULTICAST_MAX else unicast] += 1
+                values[multicast if is_multicast_lid(dlid) else unicast] += 1
         return [packet for packet in packets if packet[0] > cycle]
 
     def read(self, cycle: int, counter: Counted) -> int:

@@ -236,6 +236,7 @@ def looks_like_request(packet: bytes) -> bool:
         return (grh.ip_ver, grh.nxt_hdr) == (6, 0x1B) and looks_like_request(_local(packet))
     return (
         len(packet) == _BYTES
+        and not 0xC000 <= LRH["dlid"].read(packet) <= 0xFFFE
         and LRH["lnh"].read(packet) == LNH.IBA_LOCAL
         and BTH["opcode"].read(packet, LRH.size_bytes) == Opcode.UD_SEND_ONLY
         and BTH["dest_qp"].read(packet, LRH.size_bytes) == QP_GSI
