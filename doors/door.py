@@ -324,8 +324,8 @@ class Door:
         """Let the fabric run to a cycle."""
         if reach > self._start:
             self.before_step(self.now.cycle + 1, reach)
-            for node, key in self.transports.hosts.key_violations():
-                self.control(Operation.KEY_VIOLATION, node, (key, 0, 0, 0))
+            for node, wrong in self.transports.hosts.wrong_keys():
+                self.control(Operation.KEY_VIOLATION, node, wrong.args())
             reach = self._controls.give(self.now.cycle, reach)
             self._post_flows(reach)
             for post in sorted(self._step, key=lambda post: post.cycle):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
-from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post
+from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post, WrongKey
 from wire.trace import LINK_SOURCE, Kind, Record, link_source, port_of_source, port_source
 
 from .adapter import Adapter
@@ -216,7 +216,7 @@ class Fabric:
             case Operation.KEY_VIOLATION:
                 adapter = self._adapter(target)
                 if self._is_reachable(target):
-                    self.kernel.at(control.cycle + 1, UPDATE, adapter.agent.key_violation, args[0])
+                    adapter.agent.key_violation(WrongKey.of(args))
             case Operation.RESET:
                 self._reset(target)
             case _:

@@ -216,7 +216,7 @@ class Adapter(Resources):
         if pair.attributes.port != number or not takes(pair, packet):
             return False
         if not p_keys_match(packet.p_key, port.p_key(pair.attributes.p_key_index)):
-            port.count_p_key_violation()
+            port.count_p_key_violation(packet)
             return False
         return True
 

@@ -11,7 +11,7 @@ from verbs.adapter import Adapter
 from verbs.queue_pair import QueuePair
 from wire.codes import SERVICE_LEVELS
 from wire.packet import WORD_BYTES
-from wire.stimulus import Delivery, KeyViolation, Post, Taking
+from wire.stimulus import Delivery, Post, Taking, WrongKey
 
 __all__ = ["REACTION_CYCLES", "VerbsHosts", "VerbsPort"]
 
@@ -171,8 +171,8 @@ class VerbsHosts:
         """The transports' cycle: the fabric's, and what was skipped."""
         return self._now + self.skipped
 
-    def key_violations(self) -> Iterator[tuple[int, KeyViolation]]:
-        """Node and key of each packet with a wrong key since this was last asked: its agent is to count it."""
+    def wrong_keys(self) -> Iterator[tuple[int, WrongKey]]:
+        """By node, each packet with a wrong key since this was last asked: its agent is to count it and tell of it."""
         for port in self._ports.values():
             untold = port.adapter.ports[port.number - 1].untold
             while untold:

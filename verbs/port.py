@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from verbs.arrived import Arrived
 from wire.codes import P_KEY_DEFAULT
-from wire.stimulus import KeyViolation
+from wire.stimulus import KeyViolation, WrongKey
 
 __all__ = ["Port", "p_keys_match"]
 
@@ -38,7 +39,7 @@ class Port:
     mtu: int = 2048
     p_key_violations: int = 0
     q_key_violations: int = 0
-    untold: deque[KeyViolation] = field(default_factory=deque)
+    untold: deque[WrongKey] = field(default_factory=deque)
 
     def has_lid(self, lid: int) -> bool:
         """True for each LID that the port has by its LMC."""
@@ -56,12 +57,17 @@ class Port:
         """An entry of the GID table; 0, which is nobody's, where it has none."""
         return self.gids[index] if index < len(self.gids) else 0
 
-    def count_p_key_violation(self) -> None:
+    def count_p_key_violation(self, packet: Arrived) -> None:
         """Counts a packet whose P_Key is not the queue pair's."""
         self.p_key_violations = min(self.p_key_violations + 1, _COUNTER_MAX)
-        self.untold.append(KeyViolation.P_KEY)
+        self._to_be_told(packet, KeyViolation.P_KEY, packet.p_key)
 
-    def count_q_key_violation(self) -> None:
-        """Counts a packet whose Q_Key is not the queue pair's."""
+    def count_q_key_violation(self, packet: Arrived) -> None:
+        """Counts a packet, which has a DETH, whose Q_Key is not the queue pair's."""
         self.q_key_violations = min(self.q_key_violations + 1, _COUNTER_MAX)
-        self.untold.append(KeyViolation.Q_KEY)
+        self._to_be_told(packet, KeyViolation.Q_KEY, packet.deth()[0])
+
+    def _to_be_told(self, packet: Arrived, found: KeyViolation, key: int) -> None:
+        source_qp = packet.deth()[1] if packet.has_deth else 0
+        wrong = WrongKey(found, key, packet.slid, packet.dlid, packet.sl, source_qp, packet.dest_qp)
+        self.untold.append(wrong)

@@ -165,7 +165,7 @@ class RdResponder(RcResponder):
         ):
             raise RefusedRequestError(NakCode.INVALID_RD_REQUEST)
         if packet.deth()[0] != target.attributes.q_key:
-            self._pair.port.count_q_key_violation()
+            self._pair.port.count_q_key_violation(packet)
             raise RefusedRequestError(NakCode.INVALID_RD_REQUEST)
         self._target = target
         return target

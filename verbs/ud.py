@@ -75,7 +75,7 @@ class UdResponder:
         pair = self._pair
         q_key, src_qp = packet.deth()
         if q_key != pair.attributes.q_key:
-            pair.port.count_q_key_violation()
+            pair.port.count_q_key_violation(packet)
             return
         request = pair.receives.take()
         if request is None:

@@ -123,8 +123,8 @@ class VerbsRun:
         if self._task.skips and self._is_quiet and (wake := hosts.wake) is not None:
             hosts.skip_to(wake)
         self.links.draw()
-        for node, key in hosts.key_violations():
-            self._run.control(Operation.KEY_VIOLATION, node, (key, 0, 0, 0))
+        for node, wrong in hosts.wrong_keys():
+            self._run.control(Operation.KEY_VIOLATION, node, wrong.args())
         self._run.step(most)
 
     @property

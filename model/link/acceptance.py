@@ -26,6 +26,7 @@ _DLID, _SL_SHIFT, _SL = 0xFFFF, 20, 0xF
 _ARMED: Final = PortState.ARMED
 _RECEIVING_STATES = frozenset({PortState.ARMED, PortState.ACTIVE})
 _UNREADABLE = frozenset({Verdict.LVER, Verdict.LENGTH})
+_CONSTRAINTS = frozenset({Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT})
 
 
 class PortOwner(ABC):
@@ -52,8 +53,8 @@ class PortOwner(ABC):
         """What becomes of a packet by its P_Key, which has been looked for up to the current cycle (section 3.6)."""
 
     @abstractmethod
-    def rejected_on_departure(self, packet: Packet) -> None:
-        """A packet is XMIT_CONSTRAINT at its output: the verdict is in the trace in the current cycle."""
+    def rejected_by_partition(self, packet: Packet, verdict: Verdict) -> None:
+        """A packet is RCV_CONSTRAINT, or XMIT_CONSTRAINT at its output, which is in the trace in the current cycle."""
 
     @abstractmethod
     def route_whole(self, packet: Packet) -> None:
@@ -162,11 +163,11 @@ class Acceptance:
                 0,
             )
         )
-        self._counters.received(now + 1, k)
+        self._counters.received(now + 1, k, lrh & _DLID if n else 0)
         if verdict:
             self._count(verdict)
-            if verdict == Verdict.XMIT_CONSTRAINT:
-                self._owner.rejected_on_departure(packet)
+            if verdict in _CONSTRAINTS:
+                self._owner.rejected_by_partition(packet, verdict)
         elif self._status.state == _ARMED and packet.vl != VL15:
             self._state_machine.good_packet()
         life = self._life

@@ -2,20 +2,47 @@
 
 from typing import Final
 
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, PORT_RESET_VALUES, Counter, Detail, PortRegister
+from wire.codes import is_multicast_lid
+from wire.registers import (
+    COUNTER_WIDTHS,
+    DATA_BITS,
+    DETAIL_BITS,
+    PORT_RESET_VALUES,
+    Counter,
+    Detail,
+    PacketCounter,
+    PortRegister,
+)
 
 from ..kernel import Kernel
 
-__all__ = ["Counters", "XmitWait"]
+__all__ = ["Counted", "Counters", "XmitWait"]
 
-_WIDTHS: Final[dict[Counter | Detail, int]] = {
+Counted = Counter | Detail | PacketCounter
+"""The register of a counter."""
+
+_WIDTHS: Final[dict[Counted, int]] = {
     **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
     **dict.fromkeys(Detail, DETAIL_BITS),
+    **dict.fromkeys(PacketCounter, DATA_BITS),
 }
 _LATE_LIMIT = 64
 _WHOLE_MAX = (1 << 2 * DATA_BITS) - 1
-_XMIT_PKTS, _XMIT_DATA = Counter.XMIT_PKTS, Counter.XMIT_DATA
-_RCV_PKTS, _RCV_DATA = Counter.RCV_PKTS, Counter.RCV_DATA
+_SENT: Final = (
+    Counter.XMIT_PKTS,
+    Counter.XMIT_DATA,
+    PacketCounter.UNICAST_XMIT_PKTS,
+    PacketCounter.MULTICAST_XMIT_PKTS,
+)
+_RECEIVED: Final = (
+    Counter.RCV_PKTS,
+    Counter.RCV_DATA,
+    PacketCounter.UNICAST_RCV_PKTS,
+    PacketCounter.MULTICAST_RCV_PKTS,
+)
+
+_Packet = tuple[int, int, int]
+"""One that is not counted yet: the cycle in which it is, its end row, its DLID."""
 
 
 class XmitWait:
@@ -91,38 +118,37 @@ class Counters:
 
     def __init__(self, kernel: Kernel, epoch: int = 0) -> None:
         self._kernel = kernel
-        self._values: dict[Counter | Detail, int] = dict.fromkeys(_WIDTHS, 0)
-        self._late: list[tuple[int, Counter | Detail]] = []
-        # Packets not counted yet: the cycle in which they are, and the end row.
-        self._sent: list[tuple[int, int]] = []
-        self._received: list[tuple[int, int]] = []
+        self._values: dict[Counted, int] = dict.fromkeys(_WIDTHS, 0)
+        self._late: list[tuple[int, Counted]] = []
+        self._sent: list[_Packet] = []
+        self._received: list[_Packet] = []
         self._physical_errors = 0
         self.xmit_wait = XmitWait(PORT_RESET_VALUES[PortRegister.TICK] + 1, epoch)
         self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.extended_low = 0
 
-    def add(self, *counters: Counter | Detail) -> None:
+    def add(self, *counters: Counted) -> None:
         """Increments visible in the current cycle; not after a read or write of this cycle."""
         for counter in counters:
             self._values[counter] += 1
 
-    def sent(self, cycle: int, rows: int) -> None:
+    def sent(self, cycle: int, rows: int, dlid: int) -> None:
         """A packet with this end row is sent, visible in a cycle ahead."""
-        self._sent.append((cycle, rows))
+        self._sent.append((cycle, rows, dlid))
         if len(self._sent) > _LATE_LIMIT:
             self._settle(self._kernel.now)
 
-    def not_sent(self, cycle: int, rows: int) -> None:
+    def not_sent(self, cycle: int, rows: int, dlid: int) -> None:
         """Take back what `sent` was given; the cycle is still ahead."""
-        self._sent.remove((cycle, rows))
+        self._sent.remove((cycle, rows, dlid))
 
-    def received(self, cycle: int, rows: int) -> None:
-        """A packet with this end row was received, visible in a cycle ahead."""
-        self._received.append((cycle, rows))
+    def received(self, cycle: int, rows: int, dlid: int) -> None:
+        """A packet with this end row was received, visible in a cycle ahead. Without a header its DLID is 0."""
+        self._received.append((cycle, rows, dlid))
         if len(self._received) > _LATE_LIMIT:
             self._settle(self._kernel.now)
 
-    def add_after(self, cycles: int, *counters: Counter | Detail) -> None:
+    def add_after(self, cycles: int, *counters: Counted) -> None:
         """Increments visible from some cycles after the current one on."""
         now = self._kernel.now
         if len(self._late) >= _LATE_LIMIT:
@@ -142,25 +168,29 @@ class Counters:
             if visible <= cycle:
                 self._values[counter] += 1
         self._late = [entry for entry in self._late if entry[0] > cycle]
-        self._sent = self._count(self._sent, cycle, _XMIT_PKTS, _XMIT_DATA)
-        self._received = self._count(self._received, cycle, _RCV_PKTS, _RCV_DATA)
+        self._sent = self._count(self._sent, cycle, _SENT)
+        self._received = self._count(self._received, cycle, _RECEIVED)
 
     def _count(
-        self, packets: list[tuple[int, int]], cycle: int, number: Counter, data: Counter
-    ) -> list[tuple[int, int]]:
-        """Count the packets visible in a cycle; returns the others."""
-        visible = [rows for seen, rows in packets if seen <= cycle]
-        self._values[number] += len(visible)
-        self._values[data] += sum(visible)
+        self, packets: list[_Packet], cycle: int, counters: tuple[Counter, Counter, PacketCounter, PacketCounter]
+    ) -> list[_Packet]:
+        """Count the packets visible in a cycle: all, their data, unicast and multicast ones; returns the others."""
+        of_all, data, unicast, multicast = counters
+        values = self._values
+        for seen, rows, dlid in packets:
+            if seen <= cycle:
+                values[of_all] += 1
+                values[data] += rows
+                values[multicast if is_multicast_lid(dlid) else unicast] += 1
         return [packet for packet in packets if packet[0] > cycle]
 
-    def read(self, cycle: int, counter: Counter | Detail) -> int:
+    def read(self, cycle: int, counter: Counted) -> int:
         """What a counter's register shows in a cycle."""
         self._settle(cycle)
         value = self.xmit_wait.read(cycle) if counter is Counter.XMIT_WAIT else self._values[counter]
         return min(value, (1 << _WIDTHS[counter]) - 1)
 
-    def write(self, cycle: int, counter: Counter | Detail, value: int) -> None:
+    def write(self, cycle: int, counter: Counted, value: int) -> None:
         """A write visible in a cycle; an increment in that cycle is lost."""
         if value >> _WIDTHS[counter]:
             return
@@ -170,12 +200,12 @@ class Counters:
         else:
             self._values[counter] = value
 
-    def read_whole(self, cycle: int, counter: Counter) -> int:
+    def read_whole(self, cycle: int, counter: Counted) -> int:
         """The value of a counter of 64 bits, visible in a cycle."""
         self._settle(cycle)
         return min(self._values[counter], _WHOLE_MAX)
 
-    def write_atomically(self, cycle: int, counter: Counter, value: int) -> None:
+    def write_atomically(self, cycle: int, counter: Counted, value: int) -> None:
         """A write of its 64 bits visible in a cycle; an increment in that cycle is lost."""
         if value <= _WHOLE_MAX:
             self._settle(cycle)

@@ -14,7 +14,7 @@ from wire.trace import Verdict
 
 from ..packet import Packet
 
-__all__ = ["JOIN_AFTER_KEY", "Partition", "check_partition", "p_key_rejection"]
+__all__ = ["JOIN_AFTER_KEY", "Partition", "check_partition", "p_key_of", "p_key_rejection"]
 
 JOIN_AFTER_KEY: Final = 3
 """Rows from the one with the last byte of the P_Key to the one with which the packet joins."""
@@ -95,10 +95,15 @@ def check_partition(packet: Packet, arrival: int, departure: int) -> bool:
     return True
 
 
+def p_key_of(packet: Packet) -> int:
+    """The P_Key of a packet that has one, and whose P_Key is looked for."""
+    row = packet.key_row
+    return (packet.word(row - 1) & 0xFF) << 8 | packet.word(row) >> 24
+
+
 def p_key_rejection(packet: Packet, arrival: Partition, departure: Partition, cycle: int) -> Verdict:
     """What the tables of both ports make of a packet's P_Key, if they have been gone through in the current cycle."""
-    row = packet.key_row
-    p_key = (packet.word(row - 1) & 0xFF) << 8 | packet.word(row) >> 24
+    p_key = p_key_of(packet)
     if packet.checks & _INBOUND and not arrival.has(cycle, p_key, departs=False):
         return Verdict.RCV_CONSTRAINT
     if packet.checks & _OUTBOUND and not departure.has(cycle, p_key, departs=True):

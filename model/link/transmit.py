@@ -249,7 +249,7 @@ class LinkOutput(Output):
             return
         packet, vl, end = sending.packet, sending.vl, sending.end
         content, bad = sending.content, packet.bad
-        self._counters.sent(cycle, end)
+        self._counters.sent(cycle, end, packet.dlid)
         sending.record = self._kernel.record(
             (
                 cycle,
@@ -267,7 +267,7 @@ class LinkOutput(Output):
         """The end row is refused, after the packet was put into the trace."""
         self._kernel.withdraw(record)
         if isinstance(sending, DataTransmission):
-            self._counters.not_sent(record.cycle, sending.end)
+            self._counters.not_sent(record.cycle, sending.end, sending.packet.dlid)
             self._kernel.at(record.cycle, UPDATE, self._discard, (sending, _REFUSED))
 
     def _discard(self, of: tuple[DataTransmission, int]) -> None:

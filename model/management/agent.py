@@ -1,6 +1,7 @@
 """A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 7)."""
 
 from collections.abc import Generator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from wire.codes import PortState
@@ -14,6 +15,7 @@ from wire.parameters import NodeIdentity, NodeParameters, SwitchParameters
 from wire.registers import LEASE_SECOND_AT_RESET, lft_address
 from wire.sma import SmaAttribute
 from wire.smp import is_directed
+from wire.stimulus import KeyViolation, WrongKey
 
 from ..kernel import DECIDE, UPDATE, Kernel
 from .agent_node import AgentNode
@@ -37,6 +39,11 @@ _LAST_WITHOUT_ANSWER: Final = 15
 _LFT_STEP: Final = 2
 _TRAP_TIMER_CYCLES: Final = 1024
 """With SubnetTimeOut 0."""
+_OF_TRANSPORT: Final = {KeyViolation.P_KEY: TrapNumber.BAD_P_KEY, KeyViolation.Q_KEY: TrapNumber.BAD_Q_KEY}
+"""What an adapter tells of because its host says so."""
+_DATA_VALID: Final = 0x000F
+"""What the trap about a P_Key that a switch rejects knows of the packet: LIDs, P_Key and SL, not QPs and GIDs."""
+_NO_DETAILS: Final[Mapping[str, int]] = MappingProxyType({})
 _ADAPTER_LINK: Final = 0
 _ADAPTER_HOST: Final = 1
 
@@ -75,7 +82,9 @@ class Agent:
         self._changed_in = -1  # the last cycle in which PortStateChange was set
         self._traps = Traps()
         self._trap_timer_ends = 0
-        self._violation: dict[str, int] = {}  # details of trap 256
+        self._rejected_in = -1  # the last cycle in which a port rejected a packet for its P_Key
+        self._rejected_by = 0  # the lowest port that did
+        self._rejected: dict[str, int] = {}  # details of the trap about it
 
     # What the node reports.
 
@@ -136,9 +145,25 @@ class Agent:
             self._kernel.at(self._kernel.now + 1, UPDATE, self._set_port_state_change)
             self._trap_event(TrapNumber.LINK_STATE_CHANGE)
 
-    def key_violation(self, keys: int) -> None:
-        """An adapter's host has found wrong keys (`KeyViolation`), visible in the current cycle, in phase `UPDATE`."""
-        self._port_info.count_key_violation(keys)
+    def key_violation(self, wrong: WrongKey) -> None:
+        """An adapter's host has found a packet with wrong keys, given in the current cycle, in phase `CONTROL`."""
+        self._kernel.at(self._kernel.now + 1, UPDATE, self._port_info.count_key_violation, wrong.found)
+        details = {"lid1": wrong.slid, "lid2": wrong.dlid, "key": wrong.key, "sl": wrong.sl}
+        details |= {"qp1": wrong.source_qp, "qp2": wrong.dest_qp}
+        for key, trap in _OF_TRANSPORT.items():
+            if wrong.found & key:
+                self._trap_event(trap, details)
+
+    def p_key_rejected(self, arrival: int, port: int, lrh: Record, p_key: int) -> None:
+        """A switch's port rejects a packet that came by port `arrival` for its P_Key: its verdict is in the trace in
+        the current cycle, reported in phase `UPDATE`."""
+        details = {"lid1": lrh.slid, "lid2": lrh.dlid, "p_key": p_key, "sl": lrh.sl, "port": port}
+        if self._rejected_in != self._kernel.now:  # several ports make one event
+            self._rejected_in, self._rejected_by, self._rejected = self._kernel.now, arrival, details
+            self._trap_event(TrapNumber.BAD_P_KEY_AT_SWITCH, self._rejected)
+        elif arrival < self._rejected_by:
+            self._rejected_by = arrival
+            self._rejected.update(details)
 
     def host_sm(self, value: bool) -> None:
         """Whether an adapter's host has a Subnet Manager, visible in the current cycle, given in phase `UPDATE`."""
@@ -279,7 +304,7 @@ class Agent:
         own = self._port_info.own
         self._port_info.count_violation()
         self._lease.start(own.m_key_lease_period * self.lease_second)
-        self._violation = {
+        details = {
             "lid": slid,
             "dr_slid": smp.dr_slid if is_directed(smp) else 0,
             "method": smp.method,
@@ -287,7 +312,7 @@ class Agent:
             "attribute_modifier": smp.attribute_modifier,
             "m_key": smp.m_key,
         }
-        self._trap_event(TrapNumber.BAD_M_KEY)
+        self._trap_event(TrapNumber.BAD_M_KEY, details)
 
     def _lease_expired(self) -> None:
         self._port_info.change_own(m_key_protect_bits=0)
@@ -298,14 +323,17 @@ class Agent:
         assert self._switch_info is not None
         self._switch_info.port_state_change = True
 
-    def _trap_event(self, trap: TrapNumber) -> None:
-        """An event of a trap in the current cycle; the trap is pending in the next."""
-        if self._port_info.own.master_sm_lid:
-            self._kernel.at(self._kernel.now + 1, UPDATE, self._make_pending, trap)
+    def _trap_event(self, trap: TrapNumber, details: Mapping[str, int] = _NO_DETAILS) -> None:
+        """An event of a trap in the current cycle; the trap is pending in the next, if there is somebody to tell."""
+        is_told = self._port_info.own.master_sm_lid != 0
+        self._kernel.at(self._kernel.now + 1, UPDATE, self._note_event, (trap, details, is_told))
 
-    def _make_pending(self, trap: TrapNumber) -> None:
-        self._traps.event(trap)
-        self._kernel.at(self._kernel.now, DECIDE, self._look_at_traps)
+    def _note_event(self, event: tuple[TrapNumber, Mapping[str, int], bool]) -> None:
+        trap, details, is_told = event
+        self._traps.details[trap] = details
+        if is_told:
+            self._traps.event(trap)
+            self._kernel.at(self._kernel.now, DECIDE, self._look_at_traps)
 
     def _send_trap(self, trap: TrapNumber) -> Work:
         yield 0
@@ -318,13 +346,16 @@ class Agent:
         yield LAST
         self._finish(data, output, self._vls)
 
-    def _details(self, trap: TrapNumber) -> dict[str, int]:
-        if trap == TrapNumber.BAD_M_KEY:
-            return self._violation
+    def _details(self, trap: TrapNumber) -> Mapping[str, int]:
         lid = self._port_info.own.lid
         if trap == TrapNumber.LOCAL_CHANGES:
             return {"lid": lid, "capability_mask": self._port_info.capability_mask}
-        return {"lid": lid}
+        if trap == TrapNumber.LINK_STATE_CHANGE:
+            return {"lid": lid}
+        details = self._traps.details[trap]
+        if trap == TrapNumber.BAD_P_KEY_AT_SWITCH:
+            return {**details, "data_valid": _DATA_VALID, "sw_lid": lid}
+        return details
 
 
 def _steps_of(attributes: Mapping[int, Attribute], mad: Record) -> Mapping[int, int]:

@@ -9,7 +9,7 @@ from wire.mad import CLASS_VERSION, MadMethod, MadStatus, mad_data
 from wire.smp import smp_response
 
 from .agent_node import AgentNode
-from .steps import ANSWER, COMMIT, LAP, SET, SLOT
+from .steps import ANSWER, COMMIT, LAP, answer_slot, set_slot
 
 __all__ = [
     "NO_WORDS",
@@ -33,12 +33,12 @@ _FIRST_SET_ACCESS: Final = 2
 
 def set_step(word: int, access: int, lap: int = 0) -> int:
     """Step of a bus access in the slot of a data word, in a Set; laps count from 0."""
-    return SET + SLOT * word + _FIRST_SET_ACCESS + access + LAP * lap
+    return set_slot(word) + _FIRST_SET_ACCESS + access + LAP * lap
 
 
 def answer_step(word: int, access: int = 0, lap: int = 0) -> int:
     """Step of a bus access in the slot of a data word, for the answer; laps count from 0."""
-    return ANSWER + SLOT * word + access + LAP * lap
+    return answer_slot(word) + access + LAP * lap
 
 
 def word_of(layout: Layout, name: str) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI
+from wire.codes import LNH, Q_KEY_GSI, QP_GSI, QP_SMI, is_multicast_lid
 from wire.congestion_control import CC_MAD
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import BTH, DETH, GRH, GRH_IP_VER, GRH_NXT_HDR_BTH, LRH
@@ -81,6 +81,8 @@ def request_class(data: bytes) -> int:
         right = LRH["lnh"].read(data) == LNH.IBA_GLOBAL and grh.ip_ver == GRH_IP_VER
         return request_class(_without_grh(data)) if right and grh.nxt_hdr == GRH_NXT_HDR_BTH else 0
     if len(data) != _PACKET_BYTES or int.from_bytes(data[:_HEAD_BYTES], "big") & _MASK != _HEAD:
+        return 0
+    if is_multicast_lid(LRH["dlid"].read(data)):
         return 0
     mgmt_class = MAD_HEADER["mgmt_class"].read(data, _MAD_AT)
     is_known = mgmt_class in _GMP_LAYOUTS and MAD_HEADER["method"].read(data, _MAD_AT) in _GMP_METHODS

@@ -3,9 +3,12 @@
 from abc import abstractmethod
 
 from wire.codes import PortState
+from wire.headers import LRH
 from wire.registers import Counter
+from wire.trace import Verdict
 
 from ..link.acceptance import PortOwner
+from ..link.partition import p_key_of
 from ..link.port import LinkPort
 from ..packet import Packet
 from .agent import Agent
@@ -28,9 +31,15 @@ class Node(PortOwner):
         """The agent looks at the change."""
         self.agent.port_state_changed(old, new, by_write=by_write)
 
-    def rejected_on_departure(self, packet: Packet) -> None:
-        """It counts at the port that it would have left by."""
-        self.ports[packet.output].status.counters.add_after(1, Counter.XMIT_CONSTRAINT_ERRORS)
+    def rejected_by_partition(self, packet: Packet, verdict: Verdict) -> None:
+        """On departure it counts at the port that it would have left by. The agent tells of a P_Key."""
+        arrival = rejects = packet.input + 1
+        if verdict == Verdict.XMIT_CONSTRAINT:
+            rejects = packet.output + 1
+            self.ports[packet.output].status.counters.add_after(1, Counter.XMIT_CONSTRAINT_ERRORS)
+        if packet.key_row:
+            assert packet.content is not None
+            self.agent.p_key_rejected(arrival, rejects, LRH.unpack(packet.content.data), p_key_of(packet))
 
     @abstractmethod
     def read_register(self, page: int, offset: int) -> int:

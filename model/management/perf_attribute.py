@@ -186,9 +186,9 @@ _XMIT_DISCARD_DETAILS: Final = _details(PMA_XMIT_DISCARD_DETAILS, Detail.INACTIV
 
 _EXTENDED: Final = tuple(
     (field.name, word_of(PORT_COUNTERS_EXTENDED, field.name), high, 1 << bit)
-    for bit, (field, high) in enumerate(zip(PMA_COUNTERS_EXTENDED, HIGH_OF_COUNTER.values(), strict=False))
+    for bit, (field, high) in enumerate(zip(PMA_COUNTERS_EXTENDED, HIGH_OF_COUNTER.values(), strict=True))
 )
-"""Name, word of the upper half, its register and the bit of CounterSelect of each counter that is kept."""
+"""Name, word of the upper half, its register and the bit of CounterSelect of each counter."""
 
 
 class PortCountersExtended(_PortAttribute):
@@ -201,7 +201,7 @@ class PortCountersExtended(_PortAttribute):
         super().__init__(node, pages, PORT_COUNTERS_EXTENDED)
 
     def change(self, request: Request) -> Generator[int, None, bool]:
-        """The counters that are selected, the lower half of each first."""
+        """The counters that are selected, the lower half of each first; the last ones' slots are behind `COMMIT`."""
         asked = PORT_COUNTERS_EXTENDED.unpack(request.data)
         for name, word, high, selected_by in _EXTENDED:
             if asked.counter_select & selected_by:
@@ -210,7 +210,6 @@ class PortCountersExtended(_PortAttribute):
                     self._write(port, PortRegister.EXTENDED_LOW, asked[name] & _WORD_MASK)
                     yield set_step(word + 1, 1, lap)
                     self._write(port, high, asked[name] >> DATA_BITS)
-        yield COMMIT
         return True
 
     def answer(self, request: Request) -> Generator[int, None, bytes]:

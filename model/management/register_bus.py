@@ -14,13 +14,14 @@ from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PacketCounter,
     PartitionCheck,
     PortRegister,
 )
 
 from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, RECEIVE, UPDATE, Kernel
-from ..link.counters import Counters
+from ..link.counters import Counted, Counters
 from ..link.port import LinkPort
 from .node import Node
 
@@ -35,11 +36,12 @@ _ENTRY_BITS = 12
 _WEIGHT_BITS = 8
 _P_KEY_BITS = 16
 _CHECKS: Final = sum(PartitionCheck)
-_COUNTERS: Final[dict[int, Counter | Detail]] = {
+_COUNTERS: Final[dict[int, Counted]] = {
     **{counter.value: counter for counter in Counter},
     **{detail.value: detail for detail in Detail},
+    **{counter.value: counter for counter in PacketCounter},
 }
-_COUNTER_OF_HIGH: Final[dict[int, Counter]] = {high: counter for counter, high in HIGH_OF_COUNTER.items()}
+_COUNTER_OF_HIGH: Final[dict[int, Counted]] = {high: counter for counter, high in HIGH_OF_COUNTER.items()}
 _WORD_MASK = (1 << DATA_BITS) - 1
 _NUM_PORTS: Final = (0, NodeRegister.NUM_PORTS)
 _LEASE_SECOND: Final = (0, NodeRegister.LEASE_SECOND)
@@ -85,13 +87,13 @@ class Bus:
         elif 1 <= value < 1 << DATA_BITS:
             self._node.agent.lease_second = value
 
-    def _join_halves(self, operation: tuple[int, Counter, int]) -> None:
+    def _join_halves(self, operation: tuple[int, Counted, int]) -> None:
         """A cycle before a counter's upper half is written: its lower half is what EXTENDED_LOW shows now."""
         page, counter, high = operation
         low = self._ports[page - 1].status.counters.extended_low
         self._kernel.at(self._kernel.now + 1, DECIDE, self._write_whole, (page, counter, high << DATA_BITS | low))
 
-    def _write_whole(self, operation: tuple[int, Counter, int]) -> None:
+    def _write_whole(self, operation: tuple[int, Counted, int]) -> None:
         page, counter, value = operation
         self._ports[page - 1].status.counters.write_atomically(self._kernel.now, counter, value)
 
@@ -113,7 +115,7 @@ class Bus:
         else:
             take(self._node.read_register(page, offset))
 
-    def _read_high(self, counters: Counters, counter: Counter) -> int:
+    def _read_high(self, counters: Counters, counter: Counted) -> int:
         """The upper half of a counter. The lower one is in EXTENDED_LOW from the next cycle on."""
         value = counters.read_whole(self._kernel.now, counter)
         self._kernel.at(self._kernel.now + 1, UPDATE, _keep_low, (counters, value & _WORD_MASK))

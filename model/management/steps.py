@@ -1,6 +1,6 @@
 """The agent's steps, one a cycle, and its standing still (docs/management.md, sections 2, 4.3 and 7)."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import cache
 from typing import Final
 
@@ -18,7 +18,9 @@ __all__ = [
     "WORDS",
     "Steps",
     "Work",
+    "answer_slot",
     "answer_steps",
+    "set_slot",
     "trap_steps",
     "window_steps",
 ]
@@ -36,24 +38,37 @@ LAST: Final = 279
 """The last step of an answer or a trap."""
 SLOT: Final = 8
 """Numbers of a slot."""
-LAP: Final = 1024
+LAP: Final = 4096
 """Added to the numbers of a slot's steps in each of its laps but the first."""
 WORDS: Final = 16
-"""Slots of a Set, and for an answer."""
+"""Slots of a Set, and for an answer, of most attributes."""
 WINDOW_SET: Final = 512
 """Step at which the slot of word 0 begins in a Set of congestion control, if the attribute has that word."""
 WINDOW_ANSWER: Final = 1024
 """Likewise for the answer."""
+_DATA_WORD: Final = 8
+"""The word of a window at which word 0 of the data of other classes would be."""
 _BEHIND_ANSWER: Final = 272
 _SHORT: Final = (0, 1, 7)
 """The steps of a slot without bus accesses."""
 _DONE: Final = -1
 
 
-def _slots(first: int, accessed: frozenset[int], laps: int = 1) -> list[int]:
+def set_slot(word: int) -> int:
+    """Step at which the slot of a data word begins in a Set."""
+    return SET + SLOT * word if word < WORDS else WINDOW_SET + SLOT * (word + _DATA_WORD)
+
+
+def answer_slot(word: int) -> int:
+    """Likewise for the answer."""
+    return ANSWER + SLOT * word if word < WORDS else WINDOW_ANSWER + SLOT * (word + _DATA_WORD)
+
+
+def _slots(slot: Callable[[int], int], accessed: frozenset[int], laps: int = 1) -> list[int]:
+    """The numbers of all slots, also of words behind the sixteenth, where there are accesses in some of those."""
     numbers: list[int] = []
-    for word in range(WORDS):
-        begins = first + SLOT * word
+    for word in range(max(WORDS, max(accessed, default=0) + 1)):
+        begins = slot(word)
         if word in accessed:
             numbers += [begins + LAP * lap + number for lap in range(laps) for number in range(SLOT)]
         else:
@@ -70,14 +85,14 @@ def answer_steps(
     is_set: bool, set_words: frozenset[int], answer_words: frozenset[int], laps: int = 1
 ) -> Mapping[int, int]:
     """The numbers of a request's steps, each with its place; those of words with bus accesses are given."""
-    before = _slots(SET, set_words, laps) if is_set else [COMMIT]
-    return _places([*range(SET), *before, *_slots(ANSWER, answer_words, laps), *range(_BEHIND_ANSWER, LAST + 1)])
+    before = _slots(set_slot, set_words, laps) if is_set else [COMMIT]
+    return _places([*range(SET), *before, *_slots(answer_slot, answer_words, laps), *range(_BEHIND_ANSWER, LAST + 1)])
 
 
 @cache
 def trap_steps() -> Mapping[int, int]:
     """The numbers of a trap's steps, each with its place."""
-    return _places([*range(ANSWER), *_slots(ANSWER, frozenset()), *range(_BEHIND_ANSWER, LAST + 1)])
+    return _places([*range(ANSWER), *_slots(answer_slot, frozenset()), *range(_BEHIND_ANSWER, LAST + 1)])
 
 
 @cache

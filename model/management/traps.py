@@ -13,7 +13,14 @@ from wire.smp import smp_request
 
 __all__ = ["Traps", "transaction_id", "trap_packet"]
 
-_TURN: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY)
+_TURN: Final = (
+    TrapNumber.LINK_STATE_CHANGE,
+    TrapNumber.LOCAL_CHANGES,
+    TrapNumber.BAD_M_KEY,
+    TrapNumber.BAD_P_KEY,
+    TrapNumber.BAD_Q_KEY,
+    TrapNumber.BAD_P_KEY_AT_SWITCH,
+)
 _EVENTS_BITS: Final = 32
 _EVENTS_MASK: Final = (1 << _EVENTS_BITS) - 1
 
@@ -28,10 +35,12 @@ class Traps:
 
     Attributes:
         pending: TransactionIDs of the traps that are pending.
+        details: what the latest event of a trap says, also if that did not make it pending.
     """
 
     def __init__(self) -> None:
         self.pending: dict[TrapNumber, int] = {}
+        self.details: dict[TrapNumber, Mapping[str, int]] = {}
         self._events = dict.fromkeys(_TURN, 0)
         self._turn = 0
 

@@ -3,11 +3,15 @@
 import pytest
 
 from wire.codes import LinkWidth
+from wire.mad import MadMethod
+from wire.mad_packet import gmp_packet
 from wire.packet import blocks_of_words
+from wire.pma import PmaAttribute, perf_request
 from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PacketCounter,
     PartitionCheck,
     PortRegister,
     mft_address,
@@ -320,3 +324,31 @@ def test_hosts_post_to_groups_at_the_same_time(star, ready):
             bench.posts.append(Post.of_words(ready, i, number % 2, words))
     bench.run(30_000)
     assert {len(packets) for packets in got(bench).values()} == {3 * 20 + 10}
+
+
+def test_each_copy_is_a_multicast_packet_sent_and_the_packet_one_received(star, ready):
+    bench = star(3)
+    group(bench, 1, 2, 3)
+    bench.post(ready, 1, G)
+    bench.post(ready, 1, 2)
+    end = ready + 1000
+    for place, counter in enumerate(PacketCounter):
+        for port in (1, 2, 3):
+            bench.read_port(0, port, counter, end + 4 * place + port)
+    bench.run(3000)
+    sent_one_by_one, received_one_by_one = [0, 1, 0], [1, 0, 0]
+    sent, received = [0, 1, 1], [1, 0, 0]
+    assert bench.values() == [*sent_one_by_one, *received_one_by_one, *sent, *received]
+
+
+def test_a_request_to_an_agent_that_a_group_gets_is_for_nobody(star, ready):
+    """Port 0 of the switch is a member too. The hosts get it like any other packet."""
+    bench = star(3)
+    group(bench, 0, 1, 2, 3)
+    mad = perf_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, bytes([0, 1]), transaction_id=1)
+    packet = gmp_packet(mad, 1, G).data
+    bench.posts.append(Post(ready, 1, 0, packet))
+    bench.run(4000)
+    assert got(bench) == {1: [], 2: [packet], 3: [packet]}
+    assert len(bench.of(Kind.DELIVER, 0, port=0)) == 1
+    assert not [record for node in range(4) for record in bench.of(Kind.SEND, node, port=0)]

@@ -16,7 +16,6 @@ from stimuli_of_congestion import CONGESTION_STIMULI
 from cosim.stimulus.injection import link_error
 from cosim.stimulus.run_spec import RunSpec
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
-from wire.congestion_control import SWITCH_PORT_CONGESTION_ELEMENT, CcAttribute
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
@@ -33,7 +32,6 @@ from wire.registers import (
     PacketCounter,
     PartitionCheck,
     PortRegister,
-    congestion_address,
     lft_address,
     mft_address,
     node_address,
@@ -296,21 +294,6 @@ def partitions() -> RunSpec:
     return star.spec(START + 600)
 
 
-def congested() -> RunSpec:
-    """Two hosts send to the third, which takes nothing for a while, large packets and small ones; and the log of it."""
-    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
-    element = SWITCH_PORT_CONGESTION_ELEMENT.to_int({"valid": 1, "threshold": 12, "packet_size": 2, "marking_rate": 1})
-    star.write(0, SWITCH, port_address(3, PortRegister.CONGESTION), element)
-    star.stall(START, 3)
-    for size in (60, 60, 60, 60, 0, 60, 60, 60, 0, 60, 60):
-        for source in (1, 2):
-            star.post(START, source, 3, size)
-    star.resume(START + 500, 3)
-    for word in (0, 0, 2, 10, 11, 12, 14):
-        star.read(START + 720, SWITCH, congestion_address(CcAttribute.CONGESTION_LOG, word))
-    return star.spec(START + 740)
-
-
 def two_readers() -> RunSpec:
     """Two packets of one input, to a 1X and a 4X output, that end at the same time."""
     star = Star(replace(TRIO, vls=1, readers=2), replace(SMALL, receive_blocks=24))
@@ -536,7 +519,6 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         limits,
         groups,
         partitions,
-        congested,
         two_readers,
         two_outputs,
         two_queues,

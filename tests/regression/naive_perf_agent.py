@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.agent_steps import LAP
+from tests.agent_steps import LAP, slot_for_answer, slot_in_set
 from wire.codes import LNH, Q_KEY_GSI, QP_GSI
 from wire.crc import ICRC_BYTES, icrc_good
 from wire.headers import BTH, DETH, GRH, LRH
@@ -28,7 +28,16 @@ from wire.pma import (
     PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
-from wire.registers import COUNTER_WIDTHS, DETAIL_BITS, Counter, CounterHigh, Detail, PortRegister
+from wire.registers import (
+    COUNTER_WIDTHS,
+    DATA_BITS,
+    DETAIL_BITS,
+    Counter,
+    CounterHigh,
+    Detail,
+    PacketCounter,
+    PortRegister,
+)
 from wire.trace import Discard, Kind, Record, Verdict
 from wire.trace_layout import RxData, TxData, TxDiscard
 
@@ -87,6 +96,10 @@ _EXTENDED = (
     ("port_rcv_data", CounterHigh.RCV_DATA_HIGH, 4),
     ("port_xmit_pkts", CounterHigh.XMIT_PKTS_HIGH, 6),
     ("port_rcv_pkts", CounterHigh.RCV_PKTS_HIGH, 8),
+    ("port_unicast_xmit_pkts", CounterHigh.UNICAST_XMIT_PKTS_HIGH, 10),
+    ("port_unicast_rcv_pkts", CounterHigh.UNICAST_RCV_PKTS_HIGH, 12),
+    ("port_multicast_xmit_pkts", CounterHigh.MULTICAST_XMIT_PKTS_HIGH, 14),
+    ("port_multicast_rcv_pkts", CounterHigh.MULTICAST_RCV_PKTS_HIGH, 16),
 )
 
 _WHOLE = {
@@ -94,6 +107,10 @@ _WHOLE = {
     CounterHigh.RCV_DATA_HIGH: Counter.RCV_DATA,
     CounterHigh.XMIT_PKTS_HIGH: Counter.XMIT_PKTS,
     CounterHigh.RCV_PKTS_HIGH: Counter.RCV_PKTS,
+    CounterHigh.UNICAST_XMIT_PKTS_HIGH: PacketCounter.UNICAST_XMIT_PKTS,
+    CounterHigh.UNICAST_RCV_PKTS_HIGH: PacketCounter.UNICAST_RCV_PKTS,
+    CounterHigh.MULTICAST_XMIT_PKTS_HIGH: PacketCounter.MULTICAST_XMIT_PKTS,
+    CounterHigh.MULTICAST_RCV_PKTS_HIGH: PacketCounter.MULTICAST_RCV_PKTS,
 }
 
 
@@ -124,10 +141,15 @@ class NaivePort:
         if record.kind == Kind.RX_DATA:
             seen = record.cycle + 1
             self._counts(Counter.RCV_PKTS, seen)
+            multicast = 0xC000 <= RxData.dlid.read(record) <= 0xFFFE
+            self._counts(PacketCounter.MULTICAST_RCV_PKTS if multicast else PacketCounter.UNICAST_RCV_PKTS, seen)
             self._counts(Counter.RCV_DATA, seen, RxData.end_row.read(record))
             self._verdict(Verdict(RxData.verdict.read(record)), seen)
         elif record.kind == Kind.TX_DATA:
             self._counts(Counter.XMIT_PKTS, record.cycle)
+            multicast = 0xC000 <= TxData.dlid(record) <= 0xFFFE
+            counter = PacketCounter.MULTICAST_XMIT_PKTS if multicast else PacketCounter.UNICAST_XMIT_PKTS
+            self._counts(counter, record.cycle)
             self._counts(Counter.XMIT_DATA, record.cycle, TxData.end_row.read(record))
         elif record.kind == Kind.TX_DISCARD:
             self._counts(Counter.XMIT_DISCARDS, record.cycle)
@@ -183,7 +205,10 @@ class NaivePort:
             whole = self._whole(_WHOLE[CounterHigh(register)], seen)
             self._low_becomes(seen + 1, False, whole & _ONES_32)
             return whole >> 32
-        bits = DETAIL_BITS if register in set(Detail) else COUNTER_WIDTHS[Counter(register)]
+        if register in set(PacketCounter):
+            bits = DATA_BITS
+        else:
+            bits = DETAIL_BITS if register in set(Detail) else COUNTER_WIDTHS[Counter(register)]
         return min(self._whole(register, seen), (1 << bits) - 1)
 
     def writes(self, cycle: int, register: int, value: int) -> None:
@@ -211,6 +236,7 @@ def looks_like_request(packet: bytes) -> bool:
         return (grh.ip_ver, grh.nxt_hdr) == (6, 0x1B) and looks_like_request(_local(packet))
     return (
         len(packet) == _BYTES
+        and not 0xC000 <= LRH["dlid"].read(packet) <= 0xFFFE
         and LRH["lnh"].read(packet) == LNH.IBA_LOCAL
         and BTH["opcode"].read(packet, LRH.size_bytes) == Opcode.UD_SEND_ONLY
         and BTH["dest_qp"].read(packet, LRH.size_bytes) == QP_GSI
@@ -297,11 +323,11 @@ def _accesses(packet: bytes, ports: Sequence[int]) -> Iterator[Access]:
             for bit, (name, high, word) in enumerate(_EXTENDED):
                 if is_set and chosen >> bit & 1:
                     value = PORT_COUNTERS_EXTENDED[name].read(data)
-                    yield Access(18 + 8 * (word + 1), PortRegister.EXTENDED_LOW, value & _ONES_32)
-                    yield Access(18 + 8 * (word + 1) + 1, high, value >> 32)
+                    yield Access(slot_in_set(word + 1) + 2, PortRegister.EXTENDED_LOW, value & _ONES_32)
+                    yield Access(slot_in_set(word + 1) + 3, high, value >> 32)
             for name, high, word in _EXTENDED:
-                yield Access(144 + 8 * word, high, name=f"{name} high")
-                yield Access(144 + 8 * word + 8, PortRegister.EXTENDED_LOW, name=f"{name} low")
+                yield Access(slot_for_answer(word), high, name=f"{name} high")
+                yield Access(slot_for_answer(word + 1), PortRegister.EXTENDED_LOW, name=f"{name} low")
 
 
 def _counters() -> Iterator[tuple[int, int, Counter, str]]:
@@ -369,7 +395,7 @@ def _attribute(packet: bytes, read: dict[str, list[int]]) -> bytes:
         case PmaAttribute.PORT_SAMPLES_RESULT:
             return b""
     # ClassPortInfo: versions, what it can do, and how fast.
-    return bytes([1, 1, 0x15, 0x00, 0, 0, 0, 8])
+    return bytes([1, 1, 0x13, 0x00, 0, 0, 0, 8])
 
 
 def comparable(packet: bytes) -> bytes:

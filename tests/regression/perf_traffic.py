@@ -19,7 +19,7 @@ from wire.pma import (
     PmaAttribute,
     perf_request,
 )
-from wire.registers import Counter, CounterHigh, PortRegister, port_address
+from wire.registers import Counter, CounterHigh, PacketCounter, PortRegister, port_address
 from wire.stimulus import Control, Operation, Post
 
 __all__ = ["PerfTraffic", "random_perf_requests", "unrest"]
@@ -27,6 +27,7 @@ __all__ = ["PerfTraffic", "random_perf_requests", "unrest"]
 _METHODS = [MadMethod.GET] * 6 + [MadMethod.SET] * 6 + [MadMethod.GET_RESP, MadMethod.SEND, MadMethod.TRAP]
 _ATTRIBUTES = [*PmaAttribute, *[PmaAttribute.PORT_COUNTERS, PmaAttribute.PORT_COUNTERS_EXTENDED] * 3, 0x17]
 _STRANGE_LIDS = (0, 9, 0xC001, 0xFFFF)
+_MULTICAST_LIDS = (0xC000, 0xFFFE)
 _HEADERS = 28
 _GRH_BYTES = 40
 
@@ -68,7 +69,7 @@ def unrest(fabric: FabricParameters, traffic: PerfTraffic, end: int) -> Iterator
             break
         index = random.randrange(len(nodes))
         port = random.randint(1, fabric.port_count(nodes[index]))
-        register = random.choice((*CounterHigh, *Counter, PortRegister.EXTENDED_LOW))
+        register = random.choice((*CounterHigh, *Counter, *PacketCounter, PortRegister.EXTENDED_LOW))
         if random.random() < 0.2:
             register = random.choice((*CounterHigh, PortRegister.EXTENDED_LOW))
             value = random.choice((0, 1, 0xFFFF_FFFF, random.getrandbits(32)))
@@ -111,7 +112,7 @@ class _Host:
 
     def _data_packet(self, vl: int) -> bytes:
         random = self._random
-        to = random.choice(self._lids)
+        to = random.choice(self._lids if random.random() < 0.8 else _MULTICAST_LIDS)
         size = random.choice((0, 64, 252, 256))
         return build_ud_send(
             slid=self._lid, dlid=to, dest_qp=5, src_qp=6, q_key=1, payload=random.randbytes(size), vl=vl, sl=vl

@@ -34,7 +34,7 @@ from wire.parameters import AdapterParameters, SwitchParameters
 from wire.pma import PmaAttribute, perf_request
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
 from wire.registers import Counter as PortCounter
-from wire.registers import CounterHigh, Detail, PortRegister, place_of_address
+from wire.registers import CounterHigh, Detail, PacketCounter, PortRegister, place_of_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, Delivery, Operation, Post
@@ -157,7 +157,14 @@ class Agents:
 
     @staticmethod
     def _is_followed(register: int) -> bool:
-        return register in {PortRegister.TICK, PortRegister.EXTENDED_LOW, *PortCounter, *CounterHigh, *Detail}
+        return register in {
+            PortRegister.TICK,
+            PortRegister.EXTENDED_LOW,
+            *PortCounter,
+            *PacketCounter,
+            *CounterHigh,
+            *Detail,
+        }
 
     def _steps(self, node: int, first: int, count: int) -> list[int]:
         """The cycle of each step: those without an access of the test bus."""

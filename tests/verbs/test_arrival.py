@@ -13,6 +13,7 @@ from verbs.states import QpType
 from verbs.work import SendOpcode
 from wire.headers import BTH, GRH, LRH
 from wire.packet import parse
+from wire.stimulus import KeyViolation, WrongKey
 
 
 def damaged(layout: object, start: int, name: str, value: int) -> Callable[[bytes], bytes]:
@@ -67,6 +68,9 @@ def test_a_wrong_p_key_is_dropped_and_counted(kind: QpType) -> None:
     post(a, b)
     wire_between(a, b).run(10 * LATENCY)
     assert b.adapter.ports[0].p_key_violations >= 1
+    source = a.qp.number if kind is QpType.UD else 0
+    told = WrongKey(KeyViolation.P_KEY, 0x8001, slid=1, dlid=2, source_qp=source, dest_qp=b.qp.number)
+    assert set(b.adapter.ports[0].untold) == {told}
     assert not b.received()
 
 
@@ -74,18 +78,20 @@ def pair_of(kind: QpType) -> tuple[End, End]:
     return connected(kind)
 
 
-def post(a: End, b: End, q_key: int = 0x11, **more: object) -> None:
-    handle = a.adapter.create_ah(a.pd, AddressVector(2))
+def post(a: End, b: End, q_key: int = 0x11, sl: int = 0, **more: object) -> None:
+    handle = a.adapter.create_ah(a.pd, AddressVector(2, sl=sl))
     a.send(0, 8, handle=handle, remote_qp=b.qp.number, remote_q_key=q_key, **more)
 
 
 def test_a_wrong_q_key_is_dropped_and_counted() -> None:
     a, b = connected(QpType.UD)
     b.receive(0, 64)
-    post(a, b, 0x12)
+    post(a, b, 0x12, sl=3)
     wire_between(a, b).run()
     assert b.adapter.ports[0].q_key_violations == 1
     assert b.adapter.ports[0].p_key_violations == 0
+    told = WrongKey(KeyViolation.Q_KEY, 0x12, 1, 2, 3, source_qp=a.qp.number, dest_qp=b.qp.number)
+    assert list(b.adapter.ports[0].untold) == [told]
     assert not b.received()
 
 

@@ -202,6 +202,8 @@ def test_a_message_that_is_refused_ends_its_send_queue_and_no_other(bad: str) ->
     assert (target.qp.state, net.contexts[0, 1].state, net.contexts[1, 0].state) == (QpState.RTS,) * 3
     assert [packet.bth.opcode for packet in wire.packets(0)].count(Opcode.RD_RESYNC) == 1
     assert target.adapter.ports[0].q_key_violations == (bad == "Q_Key")
+    told = [(wrong.key, wrong.source_qp) for wrong in target.adapter.ports[0].untold]
+    assert told == ([(0x12, net.ends[0][0].qp.number)] if bad == "Q_Key" else [])
     net.ends[0][0].qp.modify(QpState.RTS)
     target.receive(0, 64, 3)
     net.send((0, 0), (1, 0), 8)

@@ -9,6 +9,7 @@ from wire.registers import (
     HIGH_OF_COUNTER,
     Counter,
     CounterHigh,
+    PacketCounter,
     PortRegister,
 )
 from wire.stimulus import Injection, Trigger
@@ -77,6 +78,35 @@ def test_words_stop_at_all_ones_too(star, ready):
     read_whole(bench, Counter.RCV_DATA, ready + 500)
     bench.run(2000)
     assert bench.values() == halves((1 << 64) - 1)
+
+
+UNICAST = (PacketCounter.UNICAST_XMIT_PKTS, PacketCounter.UNICAST_RCV_PKTS)
+MULTICAST = (PacketCounter.MULTICAST_XMIT_PKTS, PacketCounter.MULTICAST_RCV_PKTS)
+
+
+@pytest.mark.parametrize(
+    ("dlid", "of"), [(2, UNICAST), (0xBFFF, UNICAST), (0xC000, MULTICAST), (0xFFFE, MULTICAST), (0xFFFF, UNICAST)]
+)
+def test_a_packet_is_unicast_or_multicast_by_its_dlid_wherever_it_goes(star, ready, dlid, of):
+    bench = star(2)
+    bench.post(ready, 1, dlid)
+    end = ready + 500
+    for place, (sent, received) in enumerate((UNICAST, MULTICAST)):
+        bench.read_port(1, PORT, sent, end + 2 * place)
+        bench.read_port(0, PORT, received, end + 2 * place + 1)
+    bench.run(2000)
+    assert bench.values() == [1 if of is UNICAST else 0] * 2 + [1 if of is MULTICAST else 0] * 2
+
+
+def test_a_packet_whose_header_is_not_processed_is_unicast(star, ready):
+    """It was cut in row 1: nobody knows its DLID."""
+    bench = star(2)
+    bench.post(ready, 1, 0xC000)
+    bench.inject(ready - 10, 0, 1, Injection(Trigger.DATA, first=1, last=1, flip=1 << 32))
+    for place, (_, received) in enumerate((UNICAST, MULTICAST)):
+        bench.read_port(0, PORT, received, ready + 500 + place)
+    bench.run(2000)
+    assert bench.values() == [1, 0]
 
 
 @pytest.mark.parametrize("early", [0, 1, 2])

@@ -17,6 +17,7 @@ from wire.port_info import PORT_INFO
 from wire.registers import PortRegister, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
+from wire.stimulus import KeyViolation, WrongKey
 
 IDENTITY = NodeIdentity(0x1234, 0x1235, "left of the door")
 SWITCH = SwitchParameters(ports=4, vls=2, mtu=1024, lft_size=100, mft_size=64)
@@ -129,9 +130,12 @@ class Bench(AgentNode):
     def host_sm(self, cycle: int, value: bool) -> None:
         self.at(cycle, UPDATE, lambda: self.agent.host_sm(value))
 
-    def key_violation(self, cycle: int, keys: int) -> None:
+    def key_violation(self, cycle: int, found: KeyViolation, **packet: int) -> None:
         """Visible in this cycle."""
-        self.at(cycle, UPDATE, lambda: self.agent.key_violation(keys))
+        self.at(cycle - 1, CONTROL, lambda: self.agent.key_violation(WrongKey(found, **packet)))
+
+    def p_key_rejected(self, cycle: int, arrival: int, port: int, p_key: int = 1, **lrh: int) -> None:
+        self.at(cycle, UPDATE, lambda: self.agent.p_key_rejected(arrival, port, LRH.record(**lrh), p_key))
 
     def run(self, until: int = 10_000) -> "Bench":
         list(self.kernel.run(until))

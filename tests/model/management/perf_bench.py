@@ -1,6 +1,6 @@
 """Requests to the Performance Management Agent of one node, and what it does step by step."""
 
-from tests.agent_steps import of_request
+from tests.agent_steps import of_request, slot_for_answer
 from tests.model.management.agent_bench import START, SWITCH, Bench
 from wire.mad import MadMethod, mad_data
 from wire.pma import (
@@ -78,6 +78,10 @@ HIGHS = [
     (CounterHigh.RCV_DATA_HIGH, 4, "port_rcv_data"),
     (CounterHigh.XMIT_PKTS_HIGH, 6, "port_xmit_pkts"),
     (CounterHigh.RCV_PKTS_HIGH, 8, "port_rcv_pkts"),
+    (CounterHigh.UNICAST_XMIT_PKTS_HIGH, 10, "port_unicast_xmit_pkts"),
+    (CounterHigh.UNICAST_RCV_PKTS_HIGH, 12, "port_unicast_rcv_pkts"),
+    (CounterHigh.MULTICAST_XMIT_PKTS_HIGH, 14, "port_multicast_xmit_pkts"),
+    (CounterHigh.MULTICAST_RCV_PKTS_HIGH, 16, "port_multicast_rcv_pkts"),
 ]
 
 
@@ -92,8 +96,8 @@ def reads_of(attribute):
             return [(144 + 8 * word + access, port_address(PORT, detail)) for detail, _, word, access in registers]
     reads = []
     for high, word, _ in HIGHS:
-        reads.append((144 + 8 * word, port_address(PORT, high)))
-        reads.append((144 + 8 * word + 8, port_address(PORT, PortRegister.EXTENDED_LOW)))
+        reads.append((slot_for_answer(word), port_address(PORT, high)))
+        reads.append((slot_for_answer(word + 1), port_address(PORT, PortRegister.EXTENDED_LOW)))
     return reads
 
 
@@ -117,10 +121,10 @@ def put(attribute, data, **fields):
 
 
 def ask(bench, mad, **where):
-    """The answer, and its 64 bytes."""
+    """The answer, and its 64 bytes; of the only attribute that has more, 72."""
     bench.ask_perf(mad, **where)
     answer = bench.run().perf_answer()
-    return answer, mad_data(answer)[:64]
+    return answer, mad_data(answer)[: 72 if mad.attribute_id == A.PORT_COUNTERS_EXTENDED else 64]
 
 
 def numbers(bench):

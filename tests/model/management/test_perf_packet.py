@@ -2,8 +2,9 @@
 
 import pytest
 
-from model.management.mad_in_packet import answer_packet, gmp_in, is_perf_request
+from model.management.mad_in_packet import answer_packet, gmp_in, is_perf_request, request_class
 from wire.codes import LNH
+from wire.congestion_control import CcAttribute, cc_request
 from wire.crc import icrc_good
 from wire.headers import BTH, DETH, GRH, LRH
 from wire.mad import MAD_HEADER, MadMethod, MgmtClass
@@ -13,6 +14,7 @@ from wire.packet import build_ud_send
 from wire.pma import PERF_MAD, PmaAttribute, perf_request
 
 DETH_AT, MAD_AT = 20, 28
+MULTICAST_ENDS = (0xBFFF, 0xC000, 0xFFFE, 0xFFFF)
 GET = perf_request(MadMethod.GET, PmaAttribute.PORT_COUNTERS, bytes([0, 3]), transaction_id=5)
 PACKET = gmp_packet(GET, 8, 9, sl=3, src_qp=0xABCDEF).data
 
@@ -64,6 +66,14 @@ def test_a_request_may_have_a_grh_and_its_answer_goes_back_by_it():
     assert (LRH.unpack(after).dlid, after[48:-4]) == (8, local[8:-4])
     for wrong in ({"ip_ver": 4}, {"nxt_hdr": 0}):
         assert not is_perf_request(gmp_packet(GET, 8, 9, grh=GRH_FIELDS | wrong).data)
+
+
+@pytest.mark.parametrize("mad", [GET, cc_request(MadMethod.GET, CcAttribute.TIME_STAMP, transaction_id=5)])
+def test_one_to_a_multicast_lid_is_none(mad):
+    """Its answer would have that as SLID."""
+    for grh in (None, GRH_FIELDS):
+        is_request = {dlid: request_class(gmp_packet(mad, 8, dlid, grh=grh).data) for dlid in MULTICAST_ENDS}
+        assert is_request == dict.fromkeys(MULTICAST_ENDS, 0) | {0xBFFF: mad.mgmt_class, 0xFFFF: mad.mgmt_class}
 
 
 def test_a_short_packet_is_none():

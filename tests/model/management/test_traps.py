@@ -12,14 +12,16 @@ from wire.headers import BTH, DETH, LRH
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.notice import NOTICE, NoticeType, ProducerType, TrapNumber, details_of, notice
 from wire.packet import parse
-from wire.port_info import ADAPTER_CAPABILITIES, CapabilityMask
+from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, CapabilityMask
 from wire.registers import lft_address
 from wire.sma import SmaAttribute
 from wire.smp import SMP_LID_ROUTED, smp_request
+from wire.stimulus import KeyViolation
 from wire.switch_info import SWITCH_INFO
 
 DOWN, INITIALIZE, ARMED, ACTIVE, DEFER = (PortState(code) for code in range(1, 6))
 LINK_STATE, LOCAL, BAD_KEY = TrapNumber.LINK_STATE_CHANGE, TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY
+P_KEY, Q_KEY, AT_SWITCH = TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY, TrapNumber.BAD_P_KEY_AT_SWITCH
 LID, SM_LID, SM_SL = 21, 33, 5
 TIMEOUT = 3
 AGAIN = 1024 << TIMEOUT
@@ -345,6 +347,14 @@ def test_traps_take_turns():
     assert [pending.next() for _ in range(3)] == [BAD_KEY, LINK_STATE, BAD_KEY]
 
 
+def test_the_turns_of_all_traps():
+    pending = Traps()
+    order = (LINK_STATE, LOCAL, BAD_KEY, P_KEY, Q_KEY, AT_SWITCH)
+    for trap in sorted(order, reverse=True):
+        pending.event(trap)
+    assert [pending.next() for _ in range(7)] == [*order, LINK_STATE]
+
+
 def test_events_are_counted_in_32_bits():
     pending = Traps()
     pending.event(LINK_STATE)
@@ -448,6 +458,79 @@ def test_trap_256_is_about_the_latest_violation(node):
     node.run(now + 2 * AGAIN)
     assert [details_of(told(smp)).m_key for _, smp in sent(node)] == [1, 3]
     assert [events for *_, events in traps(node)] == [1, 3]
+
+
+PACKET = {"key": 0x8000_0012, "slid": 7, "dlid": 8, "sl": 15, "source_qp": 0xFF_FFFE, "dest_qp": 0xAB_CDEF}
+DETAILS = {"key": 0x8000_0012, "lid1": 7, "lid2": 8, "sl": 15, "qp1": 0xFF_FFFE, "qp2": 0xAB_CDEF}
+"""Of a packet, as the host says it and as a trap does."""
+
+
+@pytest.mark.parametrize(("found", "trap"), [(KeyViolation.P_KEY, P_KEY), (KeyViolation.Q_KEY, Q_KEY)])
+def test_traps_257_and_258_tell_of_the_packet_in_which_the_host_has_found_a_wrong_key(host, found, trap):
+    now = host.kernel.now
+    host.key_violation(now + 101, found, **PACKET)
+    host.run(now + 1000)
+    ((cycle, smp),) = sent(host)
+    assert cycle == now + 101 + 2 + WORK
+    assert smp.transaction_id == trap << 32 | 1
+    said = told(smp)
+    assert (said.trap_number, said.notice_type) == (trap, NoticeType.SECURITY)
+    assert (said.producer_type, said.issuer_lid) == (ProducerType.CA, LID)
+    assert details_of(said) == details_of(said).layout.record(**DETAILS)
+
+
+def test_two_wrong_keys_are_two_traps(host):
+    now = host.kernel.now
+    host.key_violation(now + 101, KeyViolation.P_KEY | KeyViolation.Q_KEY, **PACKET)
+    host.run(now + 2 * AGAIN)
+    assert [trap for _, trap, _ in traps(host)] == [P_KEY, Q_KEY]
+    assert [details_of(told(smp)).qp2 for _, smp in sent(host)] == [0xAB_CDEF] * 2
+
+
+@pytest.mark.parametrize(("late", "is_told"), [(0, False), (1, True)])
+def test_a_wrong_key_is_an_event_in_the_cycle_in_which_it_is_given(late, is_told):
+    """That is, the one before it is visible in the counts. MasterSMLID is visible after step 143."""
+    bench = Bench(ADAPTER)
+    now = bench.kernel.now
+    bench.ask(change(SmaAttribute.PORT_INFO, PORT_INFO.pack(CONFIGURATION, neighbor_mtu=1)), now + 100)
+    step = now + 104 + cycles_to(143, MadMethod.SET, SmaAttribute.PORT_INFO)
+    bench.key_violation(step + late + 1, KeyViolation.P_KEY)
+    bench.run(step + 1000)
+    assert bool(sent(bench)) == is_told
+
+
+@pytest.mark.parametrize(("late", "said"), [(0, (2, 8)), (1, (1, 7))])
+def test_a_trap_tells_of_the_latest_packet_as_visible_at_its_step_0(host, late, said):
+    now = host.kernel.now
+    host.key_violation(now + 101, KeyViolation.Q_KEY, slid=7)
+    host.key_violation(now + 103 + late, KeyViolation.Q_KEY, slid=8)
+    host.run(now + 1000)
+    ((_, smp),) = sent(host)
+    assert (smp.transaction_id & 0xFF, details_of(told(smp)).lid1) == said
+
+
+@pytest.mark.parametrize(("arrival", "port"), [(2, 2), (2, 4)])
+def test_trap_259_tells_of_the_packet_that_a_switch_s_port_rejects(node, arrival, port):
+    now = node.kernel.now
+    node.p_key_rejected(now + 100, arrival, port, p_key=0x8123, slid=7, dlid=8, sl=14)
+    node.run(now + 1000)
+    ((cycle, smp),) = sent(node)
+    assert cycle == now + 101 + 2 + WORK
+    said = told(smp)
+    assert (said.producer_type, said.trap_number, said.issuer_lid) == (ProducerType.SWITCH, AT_SWITCH, LID)
+    details = details_of(said)
+    known = {"data_valid": 0xF, "lid1": 7, "lid2": 8, "p_key": 0x8123, "sl": 14, "sw_lid": LID, "port": port}
+    assert details == details.layout.record(**known)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2), (3, 2, 1)])
+def test_packets_that_ports_reject_in_one_cycle_are_one_event_that_of_the_lowest(node, order):
+    now = node.kernel.now
+    for arrival in order:
+        node.p_key_rejected(now + 100, arrival, 4, slid=arrival)
+    node.run(now + 1000)
+    assert [events for *_, events in traps(node)] == [1]
+    assert [details_of(told(smp)).lid1 for _, smp in sent(node)] == [1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""Traps about wrong keys, from the packet to the Subnet Manager's host (docs/management.md, sections 5 and 8)."""
+
+import pytest
+
+from tests.model.link.partitions import checking, iba, post, raw
+from wire.mad import MadMethod, MgmtClass, mad_data
+from wire.notice import NOTICE, TrapNumber, details_of
+from wire.packet import build
+from wire.port_info import PORT_INFO
+from wire.registers import PartitionCheck, mft_address
+from wire.sma import SmaAttribute
+from wire.smp import smp_request, unpack_smp
+from wire.stimulus import KeyViolation, Operation, WrongKey
+from wire.trace import Kind, Verdict
+from wire.trace_layout import RxData
+
+IN, OUT, RAW_IN, RAW_OUT = PartitionCheck
+FULL = 0x8000
+SWITCH_LID, SM_LID = 9, 1
+"""The Subnet Manager is at adapter 1."""
+SLOW = 4
+"""SubnetTimeOut, so that traps come once in these tests."""
+
+
+def managed(bench, ready, path=(1,), **own):
+    """The node at the end of a path knows its Subnet Manager."""
+    info = PORT_INFO.pack(lid=SWITCH_LID, master_sm_lid=SM_LID, subnet_timeout=SLOW, **own)
+    bench.smp(ready, 1, smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info, transaction_id=1, path=path))
+    return bench
+
+
+def traps(bench):
+    """Their notices, and the cycles in which adapter 1's host has them."""
+    smps = [(one.cycle, unpack_smp(one.data[28:-4])) for one in bench.delivered if one.node == 1 and one.slot == 1]
+    return [
+        (cycle, NOTICE.unpack(mad_data(smp)))
+        for cycle, smp in smps
+        if smp.mgmt_class == MgmtClass.SUBN_LID_ROUTED and smp.method == MadMethod.TRAP
+    ]
+
+
+def told(bench):
+    """What they say."""
+    return [details_of(notice) for _, notice in traps(bench)]
+
+
+@pytest.mark.parametrize("forwarding", ["cut-through", "store-and-forward"])
+@pytest.mark.parametrize("grh", [False, True])
+@pytest.mark.parametrize(("checks", "port"), [((IN, 0), 1), ((IN, OUT), 1), ((0, OUT), 2)])
+def test_a_switch_tells_of_a_p_key_that_a_port_rejects(star, ready, checks, port, grh, forwarding):
+    bench = managed(checking(star, checks, [FULL | 9], [FULL | 9], forwarding=forwarding), ready)
+    packet = build(
+        lrh={"slid": 1, "dlid": 2, "sl": 13},
+        grh={} if grh else None,
+        bth={"opcode": 4, "p_key": 0x8123, "dest_qp": 5},
+        payload=bytes(64),
+    )
+    words = [int.from_bytes(packet.data[at : at + 4], "big") for at in range(0, len(packet.data), 4)]
+    post(bench, ready + 1000, tuple(words))
+    bench.run(ready + 5000)
+    (details,) = told(bench)
+    assert details == details.layout.record(
+        data_valid=0xF, lid1=1, lid2=2, p_key=0x8123, sl=13, sw_lid=SWITCH_LID, port=port
+    )
+
+
+@pytest.mark.parametrize("packet", [raw(1, 2), iba(1, 2, FULL | 9)])
+def test_neither_raw_packets_nor_members_are_told_of(star, ready, packet):
+    checks = (IN | RAW_IN, OUT | RAW_OUT)
+    bench = managed(checking(star, checks, [FULL | 9], [FULL | 9]), ready)
+    post(bench, ready + 1000, packet)
+    bench.run(ready + 5000)
+    assert len(bench.of(Kind.RX_DATA, 0, 1, ready + 1000)) == 1
+    assert told(bench) == []
+
+
+def test_nor_is_a_packet_that_is_too_short_to_have_a_p_key(star, ready):
+    """It is rejected all the same."""
+    bench = managed(checking(star, (IN, 0), [FULL | 9]), ready)
+    post(bench, ready + 1000, (0x0003_0002, 8 << 16 | 1, 0, 0, 0, 0, 0, 0))
+    bench.run(ready + 5000)
+    assert [RxData.verdict.read(one) for one in bench.of(Kind.RX_DATA, 0, 1, ready + 1000)] == [Verdict.RCV_CONSTRAINT]
+    assert told(bench) == []
+
+
+def test_a_multicast_packet_is_told_of_by_the_port_that_it_came_by(star, ready):
+    bench = managed(checking(star, (IN, OUT), [FULL | 9]), ready)
+    bench.write(0, mft_address(0xC000, 0), 1 << 2)
+    post(bench, ready + 1000, iba(1, 0xC000, 5))
+    bench.run(ready + 5000)
+    assert [(details.lid2, details.p_key, details.port) for details in told(bench)] == [(0xC000, 5, 1)]
+
+
+def test_of_packets_rejected_in_one_cycle_that_of_the_lowest_port_is_told(star, ready):
+    bench = managed(checking(star, (0, IN, IN, IN), [], *[[FULL | 9]] * 3), ready)
+    for source in (4, 3, 2):
+        post(bench, ready + 1000, iba(source, 1, source))
+    bench.run(ready + 5000)
+    assert [(details.lid1, details.p_key, details.port) for details in told(bench)] == [(2, 2, 2)]
+
+
+WRONG = WrongKey(KeyViolation.Q_KEY, 0x1234_5678, 3, 2, 7, 0x12_3456, 0x65_4321)
+
+
+def test_an_adapter_tells_of_the_packet_in_which_its_host_has_found_a_wrong_q_key(star, ready):
+    bench = managed(star(2), ready, path=(1, 2))
+    bench._give(ready + 1000, Operation.KEY_VIOLATION, 2, *WRONG.args())
+    bench.run(ready + 5000)
+    ((_, notice),) = traps(bench)
+    assert (notice.trap_number, notice.issuer_lid) == (TrapNumber.BAD_Q_KEY, SWITCH_LID)
+    details = details_of(notice)
+    known = {"lid1": 3, "lid2": 2, "key": 0x1234_5678, "sl": 7, "qp1": 0x12_3456, "qp2": 0x65_4321}
+    assert details == details.layout.record(**known)
+
+
+def test_a_wrong_key_found_while_the_adapter_is_reset_is_lost(star, ready):
+    bench = managed(star(2), ready, path=(1, 2))
+    bench._give(ready + 1000, Operation.RESET, 2)
+    for late in (1, 5, 20):
+        bench._give(ready + 1000 + late, Operation.KEY_VIOLATION, 2, *WRONG.args())
+    bench.run(ready + 5000)
+    assert traps(bench) == []
