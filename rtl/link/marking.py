@@ -53,17 +53,17 @@ class Marking(wiring.Component):
         """What is marked is known from row 0 on; of its LRH is kept what is logged."""
         m = Module()
         row, marked = self.row, self.marked
-        marking, has_grh, here = Signal(), Signal(), Signal()
+        begun, has_grh, here = Signal(), Signal(), Signal()
         at = Mux(has_grh, _ROWS[LNH.IBA_GLOBAL], _ROWS[LNH.IBA_LOCAL])
         m.d.comb += [
-            here.eq(self.valid & marking & (self.index == at) & ~self.last & ~self.first),
+            here.eq(self.valid & begun & (self.index == at) & ~self.last & ~self.first),
             self.sent.eq(Cat(row[:_BIT], row[_BIT] | here, row[_BIT + 1 :])),
         ]
         m.d.sync += marked.valid.eq(here)
         with m.If(here):
             m.d.sync += self.done.eq(1)
         with m.If(self.valid & self.first):
-            m.d.sync += [marking.eq(self.marks), self.done.eq(0)]
+            m.d.sync += [begun.eq(self.marks), self.done.eq(0)]
         head = row[:HEAD_BITS]
         with m.If(self.valid & self.first & self.marks):
             m.d.sync += [
@@ -71,7 +71,7 @@ class Marking(wiring.Component):
                 marked.sl.eq(lrh_field(head, "sl")),
                 marked.dlid[_BYTE_BITS:].eq(row),
             ]
-        with m.If(self.valid & marking), m.Switch(self.index):
+        with m.If(self.valid & begun), m.Switch(self.index):
             with m.Case(1):
                 m.d.sync += [marked.dlid[:_BYTE_BITS].eq(row[-_BYTE_BITS:]), marked.slid[_BYTE_BITS:].eq(row)]
             with m.Case(2):

@@ -206,7 +206,7 @@ class Agent(wiring.Component):
             cc_key.lease_second.eq(self.lease_second),
             cc_key.check.eq(decision.cc_check),
             cc_key.get.eq(~decision.task.is_set),
-            cc_key.cc_key.eq(parts.receive.head.cc_key),
+            cc_key.given.eq(parts.receive.head.cc_key),
             cc_key.access.eq(self.congestion),
             self.congestion_rdata.eq(cc_key.rdata),
             decision.cc_answered.eq(cc_key.answered),

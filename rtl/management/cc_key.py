@@ -27,7 +27,7 @@ class CcKey(wiring.Component):
 
     Members:
         lease_second: register LEASE_SECOND, cycles.
-        check: a request is judged in this cycle; `get`: it is a Get; `cc_key`: its CC_Key.
+        check: a request is judged in this cycle; `get`: it is a Get; `given`: its CC_Key.
         answered: it has an answer; with `check`. `hidden`: from the next cycle on, in it the CC_Key is not seen.
         access: to the page of congestion control; a write is visible in the next cycle, and wins over a violation.
         rdata: two cycles after a read what was visible in the cycle between, else 0.
@@ -36,7 +36,7 @@ class CcKey(wiring.Component):
     lease_second: In(DATA_BITS)
     check: In(1)
     get: In(1)
-    cc_key: In(CC_KEY_BITS)
+    given: In(CC_KEY_BITS)
     answered: Out(1)
     hidden: Out(1)
     access: In(PortAccess)
@@ -50,7 +50,7 @@ class CcKey(wiring.Component):
         m.submodules.lease = lease = Lease(_PERIOD.width)
         good, violated = Signal(), Signal()
         m.d.comb += [
-            good.eq((key == 0) | (self.cc_key == key)),
+            good.eq((key == 0) | (self.given == key)),
             protect.eq(Mux(lease.expired, 0, kept_protect)),
             self.answered.eq(good | (self.get & ~protect)),
             violated.eq(self.check & ~self.answered),

@@ -143,6 +143,6 @@ def _port_address(port: Value) -> Cat:
 
 def outside(window: data.View, place: Value) -> Value:
     """The word of the packet behind that at PLACE is of the MAD's data, and not the attribute's."""
-    before = place - (CC_DATA_WORD - 1)
     in_data = (place >= CC_DATA_WORD - 1) & (place < GRH_WORD)
-    return in_data & ((before < window.first) | (before > window.last))
+    first, last = (word + (CC_DATA_WORD - 1) for word in (window.first, window.last))
+    return in_data & ((place < first) | (place > last))

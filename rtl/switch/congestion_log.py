@@ -21,6 +21,7 @@ from wire.congestion_control import (
     CcAttribute,
     LogType,
 )
+from wire.layout import Field
 from wire.packet import WORD_BYTES
 from wire.time_limits import TICK_CYCLES
 
@@ -102,21 +103,22 @@ class CongestionLog(wiring.Component):
 
     def _keep_events(self, m: Module, event: data.View, logged: Value, word: Value) -> Value:
         """The latest are in a ring. Returns this word of the log, if it is of an event that there has been, or 0."""
-        m.submodules.events = events = Memory(shape=_Event, depth=1 << _NUMBER_BITS, init=[], attrs=LUT_RAM)
-        write, read = events.write_port(), events.read_port(domain="comb")
         following, kept = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
         with m.If(logged):
             m.d.sync += [following.eq(following + 1), kept.eq(kept + (kept != CONGESTION_LOG_EVENTS))]
-
         places = range(-_FIRST_EVENT, WINDOW_WORDS - _FIRST_EVENT)  # by the log's word: behind that of the first event
         number = Array(place // _EVENT_WORDS % (1 << _NUMBER_BITS) for place in places)[word]
         part = Array(place % _EVENT_WORDS for place in places)[word]
-        fields = fields_in_words({field: read.data[field.name] for field in CONGESTION_LOG_EVENT.fields})
-        m.d.comb += [
-            write.en.eq(logged),
-            write.addr.eq(following),
-            write.data.eq(event),
-            read.addr.eq(following - 1 - number),
-        ]
+
+        # Two memories: one would be too large for LUT RAM.
+        fields: dict[Field, Value] = {}
+        for name, members in (("lids", ("slid", "dlid")), ("others", ("sl", "time_stamp"))):
+            layout = data.StructLayout({member: _Event[member].width for member in members})
+            m.submodules[name] = memory = Memory(shape=layout, depth=1 << _NUMBER_BITS, init=[], attrs=LUT_RAM)
+            write, read = memory.write_port(), memory.read_port(domain="comb")
+            m.d.comb += [write.en.eq(logged), write.addr.eq(following), read.addr.eq(following - 1 - number)]
+            m.d.comb += [write.data[member].eq(event[member]) for member in members]
+            fields |= {CONGESTION_LOG_EVENT[member]: read.data[member] for member in members}
+        words = fields_in_words(fields)
         there = (word >= _FIRST_EVENT) & (number < kept)
-        return Mux(there, Array(fields[at] for at in range(_EVENT_WORDS))[part], 0)
+        return Mux(there, Array(words[at] for at in range(_EVENT_WORDS))[part], 0)

@@ -109,8 +109,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "what is around congestion control's attribute stays in an answer",
         "management/windows.py",
-        "(before < window.first) | (before > window.last)",
-        "before > window.last",
+        "(place < first) | (place > last)",
+        "(place > last)",
         mixed("congestion_manager", "S"),
         Kind.ROW,
         "S[1]",

@@ -49,7 +49,7 @@ async def read(ctx: Any, dut: CcKey, word: int) -> int:
 
 
 async def judge(ctx: Any, dut: CcKey, key: int, *, get: bool = False) -> bool:
-    ctx.set(dut.cc_key, key)
+    ctx.set(dut.given, key)
     ctx.set(dut.get, get)
     ctx.set(dut.check, 1)
     answered = bool(ctx.get(dut.answered))
@@ -83,7 +83,7 @@ def test_a_lease_is_over_in_the_cycle_that_is_its_period_after_the_violation() -
         await lock(ctx, dut)
         found = [await judge(ctx, dut, 7, get=True)]
         for _ in range(SECOND * PERIOD + 2):  # each judges in the cycle after the one before
-            ctx.set(dut.cc_key, 7)
+            ctx.set(dut.given, 7)
             ctx.set(dut.get, 1)
             found.append(bool(ctx.get(dut.answered)))
             await ctx.tick()
