@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent_steps import ANSWER as ANSWER_STEP
-from tests.agent_steps import LAP, step_of_word
-from tests.agent_steps import SET as SET_STEP
+from tests.agent_steps import LAP, slot_for_answer, slot_in_set
 from tests.rtl.management.agent_bench import MAD_START, Access, Bench, Work
 from tests.rtl.management.pma_bench import (
     ADAPTER,
@@ -136,8 +134,8 @@ def extended_reads(port: int) -> list[Access]:
     low = port_address(port, PortRegister.EXTENDED_LOW)
     reads = []
     for word, high in EXTENDED_COUNTERS:
-        reads.append(Access(step_of_word(ANSWER_STEP, word), port_address(port, high), None))
-        reads.append(Access(step_of_word(ANSWER_STEP, word + 1), low, None))
+        reads.append(Access(slot_for_answer(word), port_address(port, high), None))
+        reads.append(Access(slot_for_answer(word + 1), low, None))
     return reads
 
 
@@ -182,7 +180,7 @@ def test_a_set_of_port_counters_extended_writes_lower_half_and_counter(selected:
     for bit, (word, high) in enumerate(EXTENDED_COUNTERS):
         if selected >> bit & 1:
             upper, lower = (int.from_bytes(data[4 * at : 4 * at + 4], "big") for at in (word, word + 1))
-            step = step_of_word(SET_STEP, word + 1) + 2
+            step = slot_in_set(word + 1) + 2
             expected += [
                 Access(step, port_address(1, PortRegister.EXTENDED_LOW), lower),
                 Access(step + 1, port_address(1, high), upper),
