@@ -89,8 +89,8 @@ PacketVerdict = data.StructLayout(
 """
 
 
-WrongPKeyPacket = data.StructLayout({"valid": 1, "slid": 16, "dlid": 16, "sl": SL_BITS})
-"""A packet whose verdict is in this cycle, and of its partition: RCV_CONSTRAINT or XMIT_CONSTRAINT."""
+Constrained = data.StructLayout({"valid": 1, "slid": 16, "dlid": 16, "sl": SL_BITS})
+"""A packet whose verdict in this cycle is of its partition: RCV_CONSTRAINT or XMIT_CONSTRAINT."""
 
 
 AdmissionSignature = wiring.Signature(
@@ -103,7 +103,7 @@ AdmissionSignature = wiring.Signature(
         "received": Out(ReceivedRow),
         "constraint": In(Verdict),
         "xmit_constraint": Out(1),
-        "wrong_p_key": Out(WrongPKeyPacket),
+        "constrained": Out(Constrained),
         "write": Out(StoreRow),
     }
 )
@@ -115,8 +115,8 @@ Members:
         none). `accept`, in the same cycle: the packet is accepted, neither objects.
     received: rows, one cycle after the wires.
     constraint: in cycle c_e+1, the node's objection to the packet's partition (section 3.6; 0 for none).
-        `xmit_constraint`, in c_e+2: that it may not leave is its verdict. `wrong_p_key`, in c_e+2: it has been for its
-        P_Key that it was objected to.
+        `xmit_constraint`, in c_e+2: that it may not leave is its verdict. `constrained`, in c_e+2: that, or that it may
+        not come in.
     write: rows to the receive buffer, two cycles after the wires.
 """
 
@@ -244,7 +244,7 @@ class PacketCheck(wiring.Component):
         m.d.comb += node.received.eq(received)
         if self._kind == "switch":
             m.d.sync += node.xmit_constraint.eq(ended & (final == Verdict.XMIT_CONSTRAINT))
-            self._tell_of_p_key(m, packet, ended, final)
+            self._constrain(m, packet, ended, final)
 
         self._present(m, packet, vl, accepted, ended, final)
         return m
@@ -279,17 +279,17 @@ class PacketCheck(wiring.Component):
             verdict.need.eq(Mux(accepted, packet.need, 0)),
         ]
 
-    def _tell_of_p_key(self, m: Module, packet: data.View, ended: Value, final: Value) -> None:
+    def _constrain(self, m: Module, packet: data.View, ended: Value, final: Value) -> None:
         """An SLID begins with the last byte of row 1 and ends with the first of row 2."""
-        received, wrong = self.received, self.admission.wrong_p_key
-        high, low = wrong.slid[8:], wrong.slid[:8]
+        received, constrained = self.received, self.admission.constrained
+        high, low = constrained.slid[8:], constrained.slid[:8]
         with m.If(received.header):
             m.d.sync += high.eq(received.data)
         with m.If(received.body & (received.index == 2)):
             m.d.sync += low.eq(received.data[-8:])
-        constrained = (final == Verdict.RCV_CONSTRAINT) | (final == Verdict.XMIT_CONSTRAINT)
-        m.d.sync += wrong.valid.eq(ended & constrained & (packet.lnh >= LNH.IBA_LOCAL))
-        m.d.comb += [wrong.dlid.eq(packet.dlid), wrong.sl.eq(packet.sl)]
+        of_partition = (final == Verdict.RCV_CONSTRAINT) | (final == Verdict.XMIT_CONSTRAINT)
+        m.d.sync += constrained.valid.eq(ended & of_partition)
+        m.d.comb += [constrained.dlid.eq(packet.dlid), constrained.sl.eq(packet.sl)]
 
     def _slot(self, vl: Value) -> Value:
         return Mux(vl == VL15, self._vls, vl)

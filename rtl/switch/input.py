@@ -88,9 +88,10 @@ class Input(wiring.Component):
             self.xmit_constraint.eq(Mux(admission.xmit_constraint, 1 << packet.output, 0)),
         ]
 
-        rejected, wrong = admission.wrong_p_key, self.wrong_p_key
+        constrained, wrong = admission.constrained, self.wrong_p_key
         m.d.comb += [
-            *(wrong[name].eq(rejected[name]) for name, _ in rejected.shape()),
+            wrong.valid.eq(constrained.valid & partition.has_p_key),
+            *(wrong[name].eq(constrained[name]) for name in ("slid", "dlid", "sl")),
             wrong.p_key.eq(partition.p_key),
             wrong.port.eq(Mux(admission.xmit_constraint, packet.output + 1, self.routing.port)),
         ]

@@ -139,7 +139,7 @@ class Partition(wiring.Component):
         standing: in that cycle, the index of the row by which the judgement stands that was made of a P_Key: K + 3.
         output: where it goes, from h+2 on; the last is no port's.
         received: rows, a cycle after the wires.
-        p_key: the packet's, or 0 if it has none, in the cycle of its verdict.
+        has_p_key, p_key: whether the packet has one, and which, in the cycle of its verdict.
         verdict: the objection to the packet, 0 for none, from c_K + 4 on; of one without a P_Key from h+2 on.
     """
 
@@ -155,6 +155,7 @@ class Partition(wiring.Component):
                 "standing": Out(LENGTH_BITS),
                 "output": In(range(ports + 1)),
                 "received": In(ReceivedRow),
+                "has_p_key": Out(1),
                 "p_key": Out(_P_KEY_BITS),
                 "verdict": Out(Verdict),
             }
@@ -188,7 +189,7 @@ class Partition(wiring.Component):
             key.eq(Mux(begins, Cat(received.data[-8:], high_byte), kept)),
         ]
         m.d.sync += kept.eq(key)
-        m.d.comb += self.p_key.eq(Mux(searched, kept, 0))
+        m.d.comb += [self.has_p_key.eq(searched), self.p_key.eq(kept)]
         with m.If(received.body):
             m.d.sync += high_byte.eq(received.data[:8])
 

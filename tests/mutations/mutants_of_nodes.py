@@ -224,8 +224,8 @@ NODE_MUTANTS: Final = (
         "with m.If(happens[trap]):",
         "with m.If(happens.any()):",
         mixed("wrong_keys", "H1"),
-        Kind.SEND,
-        "H1",
+        Kind.DELIVER,
+        "H1[1]",
     ),
     Mutant(
         "a switch tells the port that a packet with a wrong P_Key came by",

@@ -19,7 +19,7 @@ from wire.parameters import reset_cycles
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
-from wire.stimulus import Control, Delivery, KeyViolation, Operation, Post
+from wire.stimulus import Control, Delivery, KeyViolation, Operation, Post, WrongKey
 
 H0, H1 = 1, 2
 SLOT_VL15 = PAIR.nodes["h0"].vls
@@ -45,7 +45,8 @@ def violations(choose: random.Random, cycles: int) -> Iterator[Control]:
     for cycle in range(10, cycles):
         if choose.randrange(3) == 0:
             keys = choose.choice((KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY))
-            yield Control(cycle, Operation.KEY_VIOLATION, choose.choice((H0, H1)), (keys, 0, 0, 0))
+            wrong = WrongKey(keys, *(choose.getrandbits(bits) for bits in (32, 16, 16, 4, 24, 24)))
+            yield Control(cycle, Operation.KEY_VIOLATION, choose.choice((H0, H1)), wrong.args())
 
 
 def spec(seed: int, cycles: int) -> RunSpec:

@@ -59,11 +59,13 @@ def test_of_two_at_a_time_the_lowest_ports_is_told_with_the_port_that_rejects_it
     fabric, start = managed({1: OUTBOUND, 2: RAW_INBOUND, 3: INBOUND})
     for source, p_key in ((2, WRONG), (1, WRONG + 2)):
         fabric.post(start, source, 0, words(source, 0, 20, p_key, lnh=LNH.IBA_GLOBAL))
-    # Raw packets are rejected, but not for their P_Key.
+    # Raw packets are rejected, and those too short for one, but not for their P_Key.
     fabric.post(start, 1, 0, words(1, 0, 20, lnh=LNH.RAW))
+    fabric.post(start, 1, 0, words(1, 0, 14, WRONG, lnh=LNH.IBA_GLOBAL))
     fabric.run(start + 700)
     judged = [event for event in fabric.of(Kind.RX_DATA, SWITCH) if event.cycle > start and event.port > 1]
     verdicts = [(event.port, Verdict(event.words[0] & 0xFF)) for event in judged]
-    assert verdicts == [(2, Verdict.XMIT_CONSTRAINT), (3, Verdict.RCV_CONSTRAINT), (2, Verdict.RCV_CONSTRAINT)]
+    assert verdicts[:2] == [(2, Verdict.XMIT_CONSTRAINT), (3, Verdict.RCV_CONSTRAINT)]
+    assert verdicts[2:] == [(2, Verdict.RCV_CONSTRAINT), (2, Verdict.XMIT_CONSTRAINT)]
     assert judged[0].cycle == judged[1].cycle
     assert told(fabric) == (1, {"lid1": 2, "lid2": 1, "p_key": WRONG + 2, "sl": 0, "port": 1})
