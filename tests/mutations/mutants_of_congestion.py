@@ -124,4 +124,22 @@ CONGESTION_MUTANTS: Final = (
         Kind.ROW,
         "S[1]",
     ),
+    Mutant(
+        "a threshold is reached when so many blocks wait, not more",
+        "crossing/congestion.py",
+        "Array(waiting)[self.send.slot] > limit + need",
+        "Array(waiting)[self.send.slot] >= limit + need",
+        mixed("congested", "S"),
+        Kind.ROW,
+        "S[3]",
+    ),
+    Mutant(
+        "small packets are marked, too",
+        "crossing/congestion.py",
+        "(need >= settings.packet_size)",
+        "1",
+        mixed("congested", "S"),
+        Kind.ROW,
+        "S[3]",
+    ),
 )

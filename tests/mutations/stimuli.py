@@ -16,7 +16,6 @@ from stimuli_of_congestion import CONGESTION_STIMULI
 from cosim.stimulus.injection import link_error
 from cosim.stimulus.run_spec import RunSpec
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
-from wire.congestion_control import SWITCH_PORT_CONGESTION_ELEMENT
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
 from wire.notice import TrapNumber
@@ -293,17 +292,6 @@ def partitions() -> RunSpec:
         for port in star.ports:
             star.read(START + 560 + 4 * port, SWITCH, port_address(port, counter))
     return star.spec(START + 600)
-
-
-def congested() -> RunSpec:
-    """Two hosts send to the third large packets and small ones; a Marking_Rate is not set."""
-    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
-    element = SWITCH_PORT_CONGESTION_ELEMENT.to_int({"valid": 1, "threshold": 12, "packet_size": 2})
-    star.write(0, SWITCH, port_address(3, PortRegister.CONGESTION), element)
-    for size in (60, 60, 60, 60, 0, 60, 60):
-        for source in (1, 2):
-            star.post(START, source, 3, size)
-    return star.spec(START + 450)
 
 
 def two_readers() -> RunSpec:

@@ -57,6 +57,17 @@ def congestion() -> RunSpec:
     return star.spec(end + 30)
 
 
+def congested() -> RunSpec:
+    """Two hosts send to the third large packets and small ones; a Marking_Rate is not set."""
+    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
+    element = SWITCH_PORT_CONGESTION_ELEMENT.to_int(valid=1, threshold=12, packet_size=2)
+    star.write(0, SWITCH, port_address(3, PortRegister.CONGESTION), element)
+    for size in (60, 60, 60, 60, 0, 60, 60):
+        for source in (1, 2):
+            star.post(START, source, 3, size)
+    return star.spec(START + 450)
+
+
 def congestion_manager() -> RunSpec:
     """Requests to a switch that gets a CC_Key; some of them have another."""
     star = Star(PAIR, SMALL)
@@ -87,5 +98,5 @@ def _write(star: Star, attribute: CcAttribute, record: Record, words: range) -> 
 
 
 CONGESTION_STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
-    stimulus.__name__: stimulus for stimulus in (congestion, congestion_manager)
+    stimulus.__name__: stimulus for stimulus in (congestion, congested, congestion_manager)
 }
