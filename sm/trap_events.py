@@ -24,7 +24,7 @@ class WrongKeyReported(Event):
     """The trap's, of `wire.notice.NOTICE_DETAILS`."""
 
     def __str__(self) -> str:
-        return f"trap {self.number} from LID {self.lid}: {_TEXTS[self.number](self.details)}"
+        return f"hears by trap {self.number} from LID {self.lid}: {_TEXTS[self.number](self.details)}"
 
 
 def _bad_key(name: str, digits: int) -> Callable[[Record], str]:

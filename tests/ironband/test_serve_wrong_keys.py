@@ -1,4 +1,4 @@
-"""Subnet Managers hear of packets with wrong keys: by traps of adapters, and of the switch that keeps partitions apart."""
+"""Subnet Managers hear of packets with wrong keys: by traps of adapters, and of switches that keep partitions apart."""
 
 from __future__ import annotations
 

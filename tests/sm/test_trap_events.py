@@ -33,7 +33,7 @@ PACKET = {"lid1": 1, "lid2": 4, "sl": 2}
 def test_a_trap_about_a_wrong_key_says_whose(trap, details, text):
     event = trap_event(notice(trap, ProducerType.CA, 3, **details))
     assert isinstance(event, WrongKeyReported)
-    assert str(event) == f"trap {trap} from LID 3: {text}"
+    assert str(event) == f"hears by trap {trap} from LID 3: {text}"
 
 
 def test_other_traps_are_told_by_their_numbers():
