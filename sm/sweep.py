@@ -11,12 +11,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
 from sm.discovery import Findings
-from sm.events import SweepEnded, SweepStarted, Tell, TrapReceived
+from sm.events import SweepEnded, SweepStarted, Tell
 from sm.mad_client import MadClient, SmpError
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
 from sm.subnet import MANAGEMENT_PORT, End
 from sm.tasks import Future, gather
+from sm.trap_events import trap_event
 from wire.layout import Record
 from wire.mad import MadMethod, mad_data
 from wire.notice import NOTICE, TrapNumber
@@ -122,7 +123,7 @@ class Sweeper:
         """Takes a trap: TrapRepress goes back to its issuer, and a change asks for a sweep. Gives its notice."""
         notice = NOTICE.unpack(mad_data(trap))
         self._mads.repress(trap, own_lid, notice.issuer_lid)
-        self._tell(TrapReceived(notice.trap_number, notice.issuer_lid))
+        self._tell(trap_event(notice))
         if notice.is_generic and notice.trap_number in _CHANGES:
             self._trap = f"trap {notice.trap_number} from LID {notice.issuer_lid}"
             self._is_news |= notice.issuer_lid not in self._seen

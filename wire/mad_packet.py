@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from .codes import LID_PERMISSIVE, P_KEY_DEFAULT, Q_KEY_GSI, Q_KEY_SMI, QP_GSI, QP_SMI, VL15
+from .crc import ICRC_BYTES
 from .headers import BTH, DETH, GRH, LRH
 from .layout import Record
-from .mad import BASE_VERSION, MAD_BYTES, MAD_HEADER
+from .mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MgmtClass
 from .opcodes import Opcode
 from .packet import Packet, build_ud_send
 from .smp import smp_layout
 
-__all__ = ["gmp_of", "gmp_packet", "is_for_general_services", "is_for_management", "smp_of", "smp_packet"]
+__all__ = ["gmp_of", "gmp_packet", "is_for_general_services", "is_for_management", "is_mad", "smp_of", "smp_packet"]
 
 _LNH_BITS: Final = 3
 _LNH_IBA: Final = 2
+_SMP_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 
 
 def smp_packet(smp: Record | bytes, slid: int = LID_PERMISSIVE, dlid: int = LID_PERMISSIVE, psn: int = 0) -> Packet:
@@ -78,6 +80,18 @@ def is_for_management(data: bytes) -> bool:
 def is_for_general_services(data: bytes) -> bool:
     """Whether the packet of these bytes is for QP1."""
     return _dest_qp(data) == QP_GSI
+
+
+def is_mad(data: bytes) -> bool:
+    """Whether the packet of these bytes is for QP1, or an SMP's: not all that goes to QP0 on VL15 is one."""
+    dest_qp = _dest_qp(data)
+    if dest_qp != QP_SMI:
+        return dest_qp == QP_GSI
+    at = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes
+    if len(data) != at + MAD_BYTES + ICRC_BYTES:
+        return False
+    mad = MAD_HEADER.unpack(data, at)
+    return mad.base_version == BASE_VERSION and mad.mgmt_class in _SMP_CLASSES
 
 
 def _dest_qp(data: bytes) -> int | None:

@@ -22,6 +22,7 @@ from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
+from cosim.stimulus.random_traps import random_trap_requests
 from cosim.topology.topology import Port
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
@@ -205,6 +206,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
-        return heapq.merge(random_packets(topology, traffic), requests, key=attrgetter("cycle"))
+        of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
+        return heapq.merge(random_packets(topology, traffic), requests, of_traps, key=attrgetter("cycle"))
 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)

@@ -19,6 +19,7 @@ from cosim.stimulus.random_settings import (
     random_partitions,
     random_times,
 )
+from cosim.stimulus.random_traps import random_wrong_keys
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
@@ -196,7 +197,7 @@ def random_controls(
     injected: Counter[str] | None = None,
     reset_share: float = _RESET_SHARE,
 ) -> Iterator[Control]:
-    """Random host stalls, counter reads, VL arbitration lists, congestion control, and with `errors` all kinds of them.
+    """Random host stalls, counter reads, wrong keys, VL arbitration, congestion control, and with `errors` all kinds.
 
     One operation a cycle.
 
@@ -208,6 +209,7 @@ def random_controls(
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
     streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
     streams.append(random_congestion(topology, seed, start, end))
+    streams.append(random_wrong_keys(topology, seed, start, end))
     if errors:
         streams += [
             *(

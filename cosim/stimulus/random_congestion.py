@@ -9,6 +9,7 @@ from typing import Final
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_settings import random_times, switch_ports
+from cosim.stimulus.random_traps import agent_lid
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS
@@ -68,11 +69,6 @@ def _is_drawn(seed: int) -> bool:
     return Random(f"{seed}/with congestion control").random() < _SHARE
 
 
-def _agent_lid(topology: Topology) -> int:
-    """A LID that no host has."""
-    return max(topology.lids.values()) + 1
-
-
 def random_congestion(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
     """In some runs what is set for congestion control of switches, reads of that and of the log, and an agent's LID."""
     ports = switch_ports(topology)
@@ -84,7 +80,7 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
         node = topology.index[port.node]
         match 0 if cycle == start else random.randrange(12):
             case 0:
-                lid = _agent_lid(topology)
+                lid = agent_lid(topology)
                 yield write(cycle, node, registers.lft_address(lid), 0)
                 yield write(cycle, node, registers.node_address(NodeRegister.LINEAR_FDB_TOP), lid)
                 for word, value in _SOONEST.items():
@@ -190,7 +186,7 @@ def _request_packet(topology: Topology, random: Random, switch: str, host: str, 
     vl = topology.vl(Port(host, 1), sl)
     grh = {"ip_ver": 6, "nxt_hdr": 0x1B, "hop_lmt": 1} if random.random() < 0.2 else None
     mad = _request(topology, random, switch, number)
-    data = gmp_packet(mad, topology.lids[host], _agent_lid(topology), vl=vl, sl=sl, psn=number, grh=grh).data
+    data = gmp_packet(mad, topology.lids[host], agent_lid(topology), vl=vl, sl=sl, psn=number, grh=grh).data
     if random.random() < _WRONG_SHARE:
         place = random.choice((random.randrange(_LID_HEADERS, len(data)), len(data) - 1))
         data = data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]

@@ -21,6 +21,7 @@ from sm.events import (
 from sm.mad_client import MadAddress, MadClient
 from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
+from sm.trap_events import WrongKeyReported
 from wire.codes import QP_GSI, QP_SMI
 from wire.congestion_control import CC_CLASS_VERSION
 from wire.mad import CLASS_VERSION, MadMethod, MgmtClass
@@ -38,7 +39,7 @@ _NEVER: Final = 1 << 60
 _POLLING_NS: Final = 1_000_000_000
 _TIMEOUT_MS: Final = 1_000
 _RETRIES: Final = 3
-_TOLD: Final = (StateEntered, HandedOver, CongestionControlSet, CongestionControlUnavailable)
+_TOLD: Final = (StateEntered, HandedOver, CongestionControlSet, CongestionControlUnavailable, WrongKeyReported)
 _HIGH_TID: Final = slice(8, 12)
 
 

@@ -1,4 +1,4 @@
-"""Wrong keys that hosts find while their adapters are asked for the counts, set and reset (docs/management.md)."""
+"""Wrong keys that hosts find, and traps about them, while adapters are asked, set and reset (docs/management.md)."""
 
 import random
 from collections.abc import Iterator
@@ -12,11 +12,14 @@ from cosim.engines.simulation import run
 from cosim.stimulus.run_spec import RunSpec
 from cosim.trace.compare import Names, compare
 from tests.regression.fabrics import PAIR
+from wire.codes import PortState
 from wire.mad import MadMethod, mad_data
 from wire.mad_packet import smp_of, smp_packet
+from wire.notice import NOTICE, TrapNumber
 from wire.packet import parse
 from wire.parameters import reset_cycles
 from wire.port_info import PORT_INFO
+from wire.registers import PortRegister, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
 from wire.stimulus import Control, Delivery, KeyViolation, Operation, Post, WrongKey
@@ -25,6 +28,8 @@ H0, H1 = 1, 2
 SLOT_VL15 = PAIR.nodes["h0"].vls
 EVERY = 400
 """Cycles between two SMPs of a host to its own adapter: more than one takes."""
+
+UP = 1_000
 
 COUNTS = ("p_key_violations", "q_key_violations")
 
@@ -40,12 +45,19 @@ def smps(choose: random.Random, cycles: int) -> Iterator[Post]:
             yield Post(cycle, host, SLOT_VL15, smp_packet(smp, 0xFFFF, 0xFFFF).data)
 
 
+def bring_up() -> Iterator[Control]:
+    """The hosts' links are Active before cycle `UP`: adapters send traps then, to their own hosts."""
+    for first, state in ((300, PortState.ARMED), (700, PortState.ACTIVE)):
+        for cycle, (node, port) in enumerate(((0, 1), (0, 2), (H0, 1), (H1, 1)), first):
+            yield Control(cycle, Operation.BUS_WRITE, node, (port_address(port, PortRegister.STATE), state, 0, 0))
+
+
 def violations(choose: random.Random, cycles: int) -> Iterator[Control]:
     """One in about three cycles."""
-    for cycle in range(10, cycles):
+    for cycle in range(UP, cycles):
         if choose.randrange(3) == 0:
             keys = choose.choice((KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY))
-            wrong = WrongKey(keys, *(choose.getrandbits(bits) for bits in (32, 16, 16, 4, 24, 24)))
+            wrong = WrongKey(keys, *(choose.getrandbits(width) for width in (32, 16, 16, 4, 24, 24)))
             yield Control(cycle, Operation.KEY_VIOLATION, choose.choice((H0, H1)), wrong.args())
 
 
@@ -54,7 +66,9 @@ def spec(seed: int, cycles: int) -> RunSpec:
     choose = random.Random(seed)
     reset = Control(cycles // 3, Operation.RESET, H0)
     controls = (one for one in violations(choose, cycles) if one.cycle != reset.cycle)
-    return RunSpec(PAIR, merge(controls, [reset], key=attrgetter("cycle")), list(smps(choose, cycles)), cycles)
+    return RunSpec(
+        PAIR, merge(bring_up(), controls, [reset], key=attrgetter("cycle")), list(smps(choose, cycles)), cycles
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +95,10 @@ def test_adapters_count_wrong_keys_as_the_golden_model_does(
         difference = compare(model, hardware).difference
     assert difference is None, difference.report(Names(PAIR), f"seed {seed}")
     assert seen == expected
-    infos = [PORT_INFO.unpack(mad_data(unpack_smp(smp_of(parse(one.data))))) for one in seen]
+    smps_seen = [unpack_smp(smp_of(parse(one.data))) for one in seen]
+    traps = [NOTICE.unpack(mad_data(smp)) for smp in smps_seen if smp.method == MadMethod.TRAP]
+    assert {notice.trap_number for notice in traps} == {TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY}
+    infos = [PORT_INFO.unpack(mad_data(smp)) for smp in smps_seen if smp.method == MadMethod.GET_RESP]
     assert {name for info in infos for name in COUNTS if info[name]} == set(COUNTS)
 
 

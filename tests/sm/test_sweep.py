@@ -20,6 +20,7 @@ from sm.events import (
 )
 from sm.settings import SubnetSettings
 from sm.subnet import End, Subnet
+from sm.trap_events import WrongKeyReported
 from tests.sm.managed import Managed
 from tests.sm.subnets import (
     HOST_GUID,
@@ -35,7 +36,7 @@ from tests.sm.subnets import (
 )
 from wire.codes import PortState
 from wire.mad import MadMethod
-from wire.notice import ProducerType, TrapNumber, notice
+from wire.notice import ProducerType, TrapNumber, details_of, notice
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 
@@ -312,6 +313,20 @@ def test_other_traps_are_told_and_repressed():
     up.story.clear()
     up.fabric.run(lambda: bool(up.told(TrapReceived)) and up.mads.wake is None)
     assert up.told(TrapReceived) == [TrapReceived(TrapNumber.FLOW_CONTROL_WATCHDOG, 2)]
+    assert up.mads.sent[MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE] == 1
+    assert up.told(SweepStarted) == []
+
+
+def test_a_trap_about_a_wrong_key_is_told_and_repressed_and_asks_for_no_sweep():
+    up = Managed(star(), SubnetSettings(light_sweep_period=None)).bring_up()
+    details = {"lid1": 2, "lid2": 3, "key": 0x22, "qp2": 0x12}
+    body = notice(TrapNumber.BAD_Q_KEY, ProducerType.CA, 3, **details)
+    smp = smp_request(MadMethod.TRAP, SmaAttribute.NOTICE, data=body.pack(), transaction_id=77)
+    up.story.clear()
+    up.fabric.at(10, lambda: up.mads.received(smp.pack(), up.fabric.now))
+    up.fabric.run(lambda: bool(up.told(WrongKeyReported)) and up.mads.wake is None)
+    (told,) = up.told(WrongKeyReported)
+    assert (told.number, told.lid, told.details) == (258, 3, details_of(body))
     assert up.mads.sent[MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE] == 1
     assert up.told(SweepStarted) == []
 

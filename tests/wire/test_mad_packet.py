@@ -5,7 +5,7 @@ import pytest
 from wire import codes
 from wire.headers import DETH
 from wire.mad import MadMethod
-from wire.mad_packet import gmp_of, gmp_packet, smp_of, smp_packet
+from wire.mad_packet import gmp_of, gmp_packet, is_mad, smp_of, smp_packet
 from wire.packet import Packet, build_ud_send, parse
 from wire.pma import PmaAttribute, perf_request
 from wire.sma import SmaAttribute
@@ -69,3 +69,12 @@ def test_what_an_smi_must_discard_is_refused(packet, reason):
 def test_what_a_gsi_must_discard_is_refused(packet, reason):
     with pytest.raises(ValueError, match=reason):
         gmp_of(packet)
+
+
+def test_what_goes_to_qp0_is_a_mad_if_it_is_an_smp():
+    assert is_mad(smp_packet(SMP).data)
+    assert is_mad(gmp_packet(PERF, 1, 2).data)
+    assert not is_mad(ud(bytes(256)).data)
+    assert not is_mad(ud(PERF.pack()).data)
+    assert not is_mad(ud(SMP.pack()[:-4]).data)
+    assert not is_mad(ud(SMP.pack(), dest_qp=2).data)

@@ -1,0 +1,110 @@
+"""Wrong keys at random: hosts find some, and agents know, at times, whom to tell of them by traps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Final
+
+from cosim.stimulus.packet import Packet, slot_of_vl
+from cosim.stimulus.random_settings import random_times
+from cosim.topology.topology import Port, Topology
+from wire.codes import VL15, mtu_code
+from wire.layout import Record
+from wire.mad import MadMethod
+from wire.mad_packet import smp_packet
+from wire.notice import TrapNumber
+from wire.parameters import SwitchParameters
+from wire.port_info import PORT_INFO
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
+from wire.stimulus import Control, KeyViolation, Operation, WrongKey
+
+__all__ = ["agent_lid", "random_trap_requests", "random_wrong_keys"]
+
+_SHARE: Final = 0.5
+"""Of the runs, those with traps."""
+
+_FOUND_GAP: Final = (50, 3_000)
+_REQUEST_GAP: Final = (300, 3_000)
+_SET_SHARE: Final = 0.4
+"""Of the SMPs, those that say whom to tell; the others repress a trap, if it is the one that is pending."""
+
+_MOST_SUBNET_TIMEOUT: Final = 2
+_MOST_EVENTS: Final = 8
+_KEYS: Final = (KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY)
+_OF_SWITCH: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.BAD_P_KEY_AT_SWITCH)
+_OF_ADAPTER: Final = (TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY)
+_SWITCH_PATH: Final = (1,)
+_OWN_PATH: Final = ()
+
+
+def _is_drawn(seed: int) -> bool:
+    return Random(f"{seed}/with traps").random() < _SHARE
+
+
+def agent_lid(topology: Topology) -> int:
+    """A LID that no host has: that of the only switch, if it gets one."""
+    return max(topology.lids.values()) + 1
+
+
+def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """In some runs, what hosts find: packets with anything in them."""
+    random = Random(f"{seed}/wrong keys")
+    hosts = list(topology.lids)
+    for cycle in random_times(random, _FOUND_GAP, start, end) if _is_drawn(seed) else ():
+        bits = (random.getrandbits(width) for width in (32, 16, 16, 4, 24, 24))
+        wrong = WrongKey(random.choice(_KEYS), *bits)
+        yield Control(cycle, Operation.KEY_VIOLATION, topology.index[random.choice(hosts)], wrong.args())
+
+
+def random_trap_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
+    """In the same runs, SMPs of hosts to their own adapters and to the only switch, by cycle.
+
+    The Subnet Manager is at the first host.
+    """
+    if not _is_drawn(seed):
+        return
+    random = Random(f"{seed}/trap requests")
+    switch = next(name for name, node in topology.fabric.nodes.items() if isinstance(node, SwitchParameters))
+    hosts = list(topology.lids)
+    first = [(start, hosts[0], True), *((start, host, False) for host in hosts)]
+    later = (
+        (cycle, random.choice(hosts), random.random() < 0.5) for cycle in random_times(random, _REQUEST_GAP, start, end)
+    )
+    for number, (cycle, host, is_of_switch) in enumerate((*first, *later)):
+        node, path = (switch, _SWITCH_PATH) if is_of_switch else (host, _OWN_PATH)
+        if number < len(first) or random.random() < _SET_SHARE:
+            info = _port_info(topology, random, node)
+            smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info.pack(), transaction_id=number, path=path)
+        else:
+            smp = _repress(random, _OF_SWITCH if is_of_switch else _OF_ADAPTER, path)
+        slot = slot_of_vl(VL15, topology.fabric.nodes[host].vls)
+        yield Packet(0, number, cycle, host, None, slot, VL15, smp_packet(smp).data)
+
+
+def _port_info(topology: Topology, random: Random, node: str) -> Record:
+    """Of the port that manages a node: what lets it send traps, and leaves the link as it is."""
+    common = {
+        "master_sm_lid": next(iter(topology.lids.values())),
+        "master_sm_sl": random.randrange(16),
+        "subnet_timeout": random.randint(0, _MOST_SUBNET_TIMEOUT),
+    }
+    if node not in topology.lids:
+        return PORT_INFO.record(lid=agent_lid(topology), **common)
+    return PORT_INFO.record(
+        lid=topology.lids[node],
+        neighbor_mtu=mtu_code(topology.mtu(Port(node, 1))),
+        vl_high_limit=random.getrandbits(8),
+        local_phy_errors=random.choice((0, 1, 15)),
+        overrun_errors=random.choice((0, 1, 2)),
+        p_key_violations=random.getrandbits(1),
+        q_key_violations=random.getrandbits(1),
+        **common,
+    )
+
+
+def _repress(random: Random, traps: Sequence[TrapNumber], path: Sequence[int]) -> Record:
+    """TrapRepress of one of the first events of a trap."""
+    transaction_id = random.choice(traps) << 32 | random.randint(1, _MOST_EVENTS)
+    return smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=transaction_id, path=path)
