@@ -272,7 +272,7 @@ def test_requests_and_other_packets_for_qp_1(engine: str, tmp_path: Path) -> Non
 
     answers = exchange.runs(engine, tmp_path)
     infos = [CLASS_PORT_INFO.unpack(mad_data(answer)) for answer in answers[:4]]
-    assert {(info.base_version, info.class_version, info.capability_mask) for info in infos} == {(1, 1, 0x1500)}
+    assert {(info.base_version, info.class_version, info.capability_mask) for info in infos} == {(1, 1, 0x1300)}
     assert [answer.status for answer in answers[4:6]] == [
         MadStatus.INVALID_ATTRIBUTE_VALUE,
         MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED,
