@@ -193,10 +193,13 @@ class BusSteps(Stage):
         # In the slots, access j of word w is number 8 w + j. That of a step is made ready: in an answer's slot the one
         # of the next step, in a Set's slot the one before.
         in_answer = (steps.number >= _ANSWER_STEP) & ~steps.beyond(SET_SLOT)
-        number = Signal(STEP_BITS)
+        number, first = Signal(STEP_BITS), Signal(STEP_BITS)
         once_more = steps.again & (steps.in_slot == SLOT_STEPS - 1)
         of_answer = Mux(once_more, _ANSWER_STEP + SLOT_STEPS, _ANSWER_STEP)
-        m.d.comb += number.eq(steps.number - Mux(steps.far, SLOT_STEPS * FAR, 0) - Mux(in_answer, of_answer, _SET_STEP))
+        m.d.comb += [
+            first.eq(Mux(steps.far, SLOT_STEPS * FAR, 0) + Mux(in_answer, of_answer, _SET_STEP)),
+            number.eq(steps.number - first),
+        ]
         answering, setting = attribute.answering & in_answer & ~steps.last_slot, attribute.setting & ~in_answer
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:

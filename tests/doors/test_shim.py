@@ -138,8 +138,8 @@ def test_a_program_that_never_answers_lets_the_askers_time_run_out(tmp_path):
         HAS_LID
         + """
 client = register(device, 1)
-asked = struct.pack(">4B4xQHHI", 1, 0x21, 2, GET, 9, 1, 0, 0).ljust(256, b"\\0")
-server = register(device, 1, 0x21, 2, 1 << GET)
+asked = struct.pack(">4B4xQHHI", 1, 0x22, 2, GET, 9, 1, 0, 0).ljust(256, b"\\0")
+server = register(device, 1, 0x22, 2, 1 << GET)
 began = time.monotonic()
 send(device, client, asked, 200, 1, lid=5)
 for _try in range(2):

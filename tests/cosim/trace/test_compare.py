@@ -165,7 +165,7 @@ def test_places_have_the_names_of_the_fabric() -> None:
                 fingerprint=0xABCD,
                 lrh=0x10,
             ),
-            "slot 1, marked bad 1, input 2, PktLen 30, end row 31, first cycle 9, "
+            "slot 1, marked bad 1, FECN 0, input 2, PktLen 30, end row 31, first cycle 9, "
             "fingerprint 0x0000abcd, LRH 0x00000010",
         ),
         (
