@@ -158,7 +158,10 @@ def test_a_title_may_be_in_any_script(capsys):
     ("arguments", "message"),
     [
         (["run"], "Missing argument 'SCENARIO'."),
-        (["run", "jom"], "scenario 'jom': no such file, and Ironband comes with: blocked-vl, congestion, credit-loop, "),
+        (
+            ["run", "jom"],
+            "scenario 'jom': no such file, and Ironband comes with: blocked-vl, congestion, ",
+        ),
         (["run", "star"], "star: is a topology, which `ironband up` and `ironband serve` take: expected a scenario"),
         (["run", "jam", "--capture", "x.foo"], "x.foo: no format of captures by its suffix, allowed .erf, .pcap, .pc"),
         (["run", "jam", "--waves", f"{'x' * 250}.fst"], "cannot be written: File name too long"),
