@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
@@ -36,14 +35,7 @@ CM_MAD: Final = Layout(
     "CommMgtMAD",
     MAD_BYTES,
     [
-        *(
-            replace(field, default=CM_CLASS_VERSION)
-            if field.name == "class_version"
-            else replace(field, default=MadMethod.SEND)
-            if field.name == "method"
-            else field
-            for field in header_fields(MgmtClass.COMM_MGT)
-        ),
+        *header_fields(MgmtClass.COMM_MGT, class_version=CM_CLASS_VERSION, method=MadMethod.SEND),
         Field("data", 192, 8 * CM_DATA_BYTES, meaning=HEX),
     ],
 )

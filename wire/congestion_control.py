@@ -12,6 +12,7 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 from .codes import SERVICE_LEVELS
+from .forwarding_tables import BLOCK_MODIFIER
 from .layout import Field, Layout, Record
 from .mad import (
     CLASS_PORT_INFO,
@@ -31,7 +32,6 @@ __all__ = [
     "CA_CONGESTION_LOG",
     "CA_CONGESTION_LOG_EVENT",
     "CA_CONGESTION_SETTING",
-    "CCT_BLOCK",
     "CCT_ENTRY",
     "CC_ATTRIBUTES",
     "CC_CLASS_PORT_INFO",
@@ -48,7 +48,6 @@ __all__ = [
     "CONGESTION_TIME_STAMP",
     "SWITCH_CONGESTION_INFO",
     "SWITCH_CONGESTION_SETTING",
-    "SWITCH_PORT_CONGESTION_BLOCK",
     "SWITCH_PORT_CONGESTION_ELEMENT",
     "SWITCH_PORT_CONGESTION_SETTING",
     "CcAttribute",
@@ -71,8 +70,7 @@ CC_MAD: Final = Layout(
     "CongestionControlMAD",
     MAD_BYTES,
     [
-        *header_fields(MgmtClass.CONGESTION_CONTROL, without=["class_version"]),
-        Field("class_version", 16, 8, CC_CLASS_VERSION),
+        *header_fields(MgmtClass.CONGESTION_CONTROL, class_version=CC_CLASS_VERSION),
         Field("cc_key", 192, 64, meaning=HEX),
         Field("data", 256, 8 * CC_DATA_BYTES, meaning=HEX),
     ],
@@ -282,10 +280,6 @@ SWITCH_PORT_CONGESTION_SETTING: Final = _management(
 )
 """Block b: the elements of ports 32 b to 32 b + 31."""
 
-SWITCH_PORT_CONGESTION_BLOCK: Final = Layout(
-    "SwitchPortCongestionSetting AttributeModifier", 4, [Field("block", 0, 32)]
-)
-
 CA_CONGESTION_ENTRY: Final = Layout(
     "CACongestionEntry",
     8,
@@ -324,8 +318,6 @@ CONGESTION_CONTROL_TABLE: Final = _management(
 )
 """Block b: entries 64 b to 64 b + 63, and ``ccti_limit``, the last that is used, of all blocks."""
 
-CCT_BLOCK: Final = Layout("CongestionControlTable AttributeModifier", 4, [Field("block", 0, 32)])
-
 CONGESTION_TIME_STAMP: Final = _management("TimeStamp", 4, [Field("time_stamp", 0, 32, meaning=_TIME)])
 """The clock of the log's events."""
 
@@ -341,10 +333,10 @@ CC_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
             CcAttribute.SWITCH_PORT_CONGESTION_SETTING,
             SWITCH_PORT_CONGESTION_SETTING,
             GET_SET,
-            SWITCH_PORT_CONGESTION_BLOCK,
+            BLOCK_MODIFIER,
         ),
         Attribute(CcAttribute.CA_CONGESTION_SETTING, CA_CONGESTION_SETTING, GET_SET),
-        Attribute(CcAttribute.CONGESTION_CONTROL_TABLE, CONGESTION_CONTROL_TABLE, GET_SET, CCT_BLOCK),
+        Attribute(CcAttribute.CONGESTION_CONTROL_TABLE, CONGESTION_CONTROL_TABLE, GET_SET, BLOCK_MODIFIER),
         Attribute(CcAttribute.TIME_STAMP, CONGESTION_TIME_STAMP, GET),
     )
 }

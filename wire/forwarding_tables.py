@@ -45,7 +45,7 @@ MULTICAST_FORWARDING_TABLE: Final = Table("MulticastForwardingTable", 32, Field(
 16 p + i."""
 
 BLOCK_MODIFIER: Final = Layout("block AttributeModifier", 4, [Field("block", 0, 32)])
-"""Linear and random forwarding tables, GUIDInfo: the number of the block."""
+"""Linear and random forwarding tables, GUIDInfo, congestion control's tables: the number of the block."""
 
 MFT_MODIFIER: Final = Layout(
     "MulticastForwardingTable AttributeModifier", 4, [Field("position", 0, 4), Field("block", 4, 28)]

@@ -126,10 +126,11 @@ MAD_HEADER: Final = Layout(
 """Common MAD header, 24 bytes (IBTA vol 1, 13.4.3)."""
 
 
-def header_fields(mgmt_class: MgmtClass, without: Sequence[str] = ()) -> list[Field]:
-    """The fields of the common header for the layout of a class, whose code is their default."""
+def header_fields(mgmt_class: MgmtClass, without: Sequence[str] = (), **defaults: int) -> list[Field]:
+    """The fields of the common header for the layout of a class, whose code is their default, and those of others."""
+    own = {"mgmt_class": mgmt_class, **defaults}
     return [
-        replace(field, default=mgmt_class) if field.name == "mgmt_class" else field
+        replace(field, default=own.get(field.name, field.default))
         for field in MAD_HEADER.fields
         if field.name not in without
     ]

@@ -117,19 +117,12 @@ class SaAttribute(IntEnum):
     INFORM_INFO_RECORD = 0x00F3
 
 
-def _header() -> list[Field]:
-    common = [
-        replace(field, default=SA_CLASS_VERSION) if field.name == "class_version" else field
-        for field in header_fields(MgmtClass.SUBN_ADM)
-    ]
-    return [*common, *RMPP_HEADER.fields]
-
-
 SA_MAD: Final = Layout(
     "SubnAdmMAD",
     MAD_BYTES,
     [
-        *_header(),
+        *header_fields(MgmtClass.SUBN_ADM, class_version=SA_CLASS_VERSION),
+        *RMPP_HEADER.fields,
         Field("sm_key", 288, 64, meaning=HEX),
         Field("attribute_offset", 352, 16),
         Field("component_mask", 384, 64, meaning=HEX),

@@ -32,7 +32,6 @@ Answered: TypeAlias = Callable[[int, Record], None]
 
 _TIMEOUT_MS: Final = 3_000
 _RETRIES: Final = 3
-
 _LOW: Final = (1 << 32) - 1
 _NOTHING: Final = MC_MEMBER_RECORD.record()
 _WHO: Final = frozenset({"mgid", "port_gid", "join_state"})
