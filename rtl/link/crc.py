@@ -24,7 +24,18 @@ from wire.crc import (
 from wire.headers import BTH, GRH, LRH
 from wire.symbols import LANES
 
-__all__ = ["IcrcCheck", "VcrcCheck", "fingerprint_step", "icrc_masks", "icrc_step", "lanes_of", "vcrc_step"]
+__all__ = [
+    "IcrcCheck",
+    "VcrcCheck",
+    "fingerprint_step",
+    "icrc_masks",
+    "icrc_step",
+    "lanes_of",
+    "vcrc_begun",
+    "vcrc_step",
+]
+
+_BYTE_BITS = 8
 
 
 def lanes_of(row_data: Value) -> list[Value]:
@@ -33,13 +44,15 @@ def lanes_of(row_data: Value) -> list[Value]:
 
 
 def _step(m: Module, poly_reflected: int, width: int, state: Value, taken: list[Value]) -> Signal:
-    # One signal for all that is read, of which each bit of the result masks its own: it is put together once.
-    read = Signal(width + sum(map(len, taken)))
+    # What meets the register as it shifts out is added to it first: less is read. One signal for all that is read, of
+    # which each bit of the result masks its own: it is put together once.
+    bits = Cat(taken)
+    read = Signal(max(width, len(bits)))
     after = Signal(width)
-    masks = crc_step_masks(poly_reflected, width, len(read) - width)
+    masks = crc_step_masks(poly_reflected, width, len(bits))
     m.d.comb += [
-        read.eq(Cat(state, *taken)),
-        after.eq(Cat((read & (of_state | of_data << width)).xor() for of_state, of_data in masks)),
+        read.eq(Cat(state ^ bits[:width], bits[width:])),
+        after.eq(Cat((read & (of_state | of_data >> width << width)).xor() for of_state, of_data in masks)),
     ]
     return after
 
@@ -50,6 +63,20 @@ def vcrc_step(m: Module, state: Value, taken: list[Value]) -> Signal:
     The register starts from `wire.crc.VCRC_INIT`; its complement, low byte first, is the VCRC.
     """
     return _step(m, VCRC_POLY_REFLECTED, VCRC_WIDTH, state, taken)
+
+
+def _before_zeros(state: int, bits: int) -> int:
+    """The VCRC register that so many bits of 0 turn into STATE."""
+    for _ in range(bits):
+        shifted_out = state >> VCRC_WIDTH - 1
+        state = (state ^ shifted_out * VCRC_POLY_REFLECTED) << 1 | shifted_out
+    return state
+
+
+def vcrc_begun(state: Value, begins: Value, lanes: list[Value]) -> tuple[Value, list[Value]]:
+    """Register and lanes of a row, or of one with which a packet begins: as if its lane 0 were there and led to it."""
+    before = Const(_before_zeros(VCRC_INIT, _BYTE_BITS), VCRC_WIDTH)
+    return Mux(begins, before, state), [Mux(begins, 0, lanes[0]), *lanes[1:]]
 
 
 def icrc_step(m: Module, state: Value, taken: list[Value]) -> Signal:
@@ -81,14 +108,12 @@ class VcrcCheck(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the check."""
         m = Module()
-        lanes = lanes_of(self.row.data)
         state = Signal(VCRC_WIDTH)
-        first = vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes[1:])
-        following = vcrc_step(m, state, lanes)
-        closing = vcrc_step(m, state, lanes[:3])
+        before, lanes = vcrc_begun(state, self.row.k[LANES - 1], lanes_of(self.row.data))
+        closing = vcrc_step(m, before, lanes[:3])
         with m.If(self.row.valid):
             m.d.sync += [
-                state.eq(Mux(self.row.k[LANES - 1], first, following)),
+                state.eq(vcrc_step(m, before, lanes)),
                 self.good.eq(closing == VCRC_RESIDUE),
             ]
         return m

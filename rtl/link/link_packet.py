@@ -1,16 +1,13 @@
 """Link packets: checks of those received, rows of those sent (docs/pipeline.md, sections 6.1, 7 and 8)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.crc import lanes_of, vcrc_step
 from rtl.link.receive import ReceivedRow
 from rtl.link.row import HEAD_BITS
 from wire.codes import PortState
-from wire.crc import VCRC_INIT, VCRC_WIDTH
 from wire.flow_control import FLOW_CONTROL, FlowControlOp
-from wire.symbols import Control
 from wire.trace import LinkResult
 
 __all__ = ["FlowControlFields", "FlowControlSender", "LinkPacketCheck", "LinkPacketResult"]
@@ -96,7 +93,7 @@ _NARROW_STEP = 4
 
 
 class FlowControlSender(wiring.Component):
-    """Frames a flow control packet and presents its two rows to the transmit stage.
+    """Presents the two rows of a flow control packet to the transmit stage.
 
     A packet granted at g has row 0 there at g+3 and row 1 at g+4 (4X) or g+7 (1X).
 
@@ -104,7 +101,6 @@ class FlowControlSender(wiring.Component):
         grant, packet: the packet's fields, at g.
         wide: the port is 4X, at g.
         first, last: this is row 0, row 1.
-        data: the row's data, with SLP or EGP.
         fields: the fields of the packet whose row it is.
     """
 
@@ -113,11 +109,10 @@ class FlowControlSender(wiring.Component):
     wide: In(1)
     first: Out(1)
     last: Out(1)
-    data: Out(32)
     fields: Out(FlowControlFields)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the framing."""
+        """Build what says when."""
         m = Module()
 
         # g+1 and g+2: the packet as granted; the one before may still be at the transmit stage.
@@ -136,11 +131,4 @@ class FlowControlSender(wiring.Component):
                 self.fields.eq(packet),
                 to_go.eq(Mux(wide, 1, 1 << _NARROW_STEP - 1)),
             ]
-
-        word = self.fields.as_value()
-        lpcrc = ~vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes_of(word))
-        with m.If(self.first):
-            m.d.comb += self.data.eq(Cat(word[8:], Const(Control.SLP, 8)))
-        with m.Else():
-            m.d.comb += self.data.eq(Cat(Const(Control.EGP, 8), lpcrc[8:16], lpcrc[0:8], word[0:8]))
         return m

@@ -4,14 +4,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.link.crc import lanes_of, vcrc_step
+from rtl.link.crc import lanes_of, vcrc_begun, vcrc_step
 from rtl.link.link_packet import FlowControlFields, FlowControlSender
 from rtl.link.marking import Marked, Marking
 from rtl.link.multicast_dlid import MulticastDlid
 from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
-from wire.crc import VCRC_INIT, VCRC_WIDTH
+from wire.crc import VCRC_WIDTH
 from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control, idle_row
 from wire.trace import Discard
 
@@ -177,10 +177,7 @@ class Transmitter(wiring.Component):
             self.multicast.eq(dlid.multicast),
         ]
 
-        row = self._mark(m, refused) if self._marking else send.data
-        head, end = self._renewed(m, is_vl15, row)
-
-        # A flow control packet comes at no time when a data packet does.
+        # A flow control packet comes at no time when a data packet does, nor between its rows: both use one CRC.
         m.submodules.flow_control = flow_control = FlowControlSender()
         link_refused = Signal()
         m.d.comb += [
@@ -192,24 +189,24 @@ class Transmitter(wiring.Component):
             m.d.sync += link_refused.eq(~management_passes)
         link_passes = management_passes & (flow_control.first | ~link_refused)
 
+        row = self._mark(m, refused) if self._marking else send.data
+        head, end = self._renewed(m, is_vl15, row, flow_control)
+
         # To the wires.
         m.submodules.idle = idle = IdleData()
         tx = Signal(8 * LANES, init=idle_row(0).data)
         tx_k = Signal(LANES)
         m.d.sync += [tx.eq(idle.following.replicate(LANES)), tx_k.eq(0)]
-        with m.If(send.valid & ~refused):
-            m.d.sync += tx_k.eq(Cat(send.last, Const(0, LANES - 2), send.first))
-            with m.If(send.first):
+        is_link = flow_control.first | flow_control.last
+        first, last = Mux(is_link, flow_control.first, send.first), Mux(is_link, flow_control.last, send.last)
+        with m.If((send.valid & ~refused) | (is_link & link_passes)):
+            m.d.sync += tx_k.eq(Cat(last, Const(0, LANES - 2), first))
+            with m.If(first):
                 m.d.sync += tx.eq(head)
-            with m.Elif(send.last):
+            with m.Elif(last):
                 m.d.sync += tx.eq(end)
             with m.Else():
                 m.d.sync += tx.eq(row)
-        with m.If((flow_control.first | flow_control.last) & link_passes):
-            m.d.sync += [
-                tx.eq(flow_control.data),
-                tx_k.eq(Cat(flow_control.last, Const(0, LANES - 2), flow_control.first)),
-            ]
         m.d.comb += [
             self.tx.data.eq(tx),
             self.tx.k.eq(tx_k),
@@ -234,20 +231,28 @@ class Transmitter(wiring.Component):
         m.d.sync += self.on_wires.fecn.eq(marking.done)
         return marking.sent
 
-    def _renewed(self, m: Module, is_vl15: Value, row: Value) -> tuple[Value, Value]:
-        """Row 0 with its new VL, and the end row with its new VCRC; ROW is what other rows are."""
-        send = self.send
+    def _renewed(self, m: Module, is_vl15: Value, row: Value, flow_control: FlowControlSender) -> tuple[Value, Value]:
+        """Row 0 and the end row of a packet of either kind: one with its new VL, the other with its new CRC.
+
+        ROW is what the other rows of a data packet are.
+        """
+        send, word = self.send, flow_control.fields.as_value()
         vl = Mux(is_vl15, VL15, send.slot)
-        head = Cat(send.data[:20], vl[:4], Const(Control.SDP, 8))
+        head = Cat(
+            Mux(flow_control.first, word[8:], Cat(send.data[:20], vl[:4])),
+            Mux(flow_control.first, Control.SLP, Control.SDP)[:8],
+        )
+        tail = Mux(flow_control.last, word[:8], send.data[24:])
+        bad = send.bad & ~flow_control.last
         crc = Signal(VCRC_WIDTH)
-        first = vcrc_step(m, Const(VCRC_INIT, VCRC_WIDTH), lanes_of(head)[1:])
-        following = vcrc_step(m, crc, lanes_of(row))
-        closing = vcrc_step(m, crc, lanes_of(send.data)[:1])
-        vcrc = Mux(send.bad, closing, ~closing)
-        delimiter = Mux(send.bad, Control.EBP, Control.EGP)
-        end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], send.data[24:])
-        with m.If(send.valid):
-            m.d.sync += crc.eq(Mux(send.first, first, following))
+        begins = send.first | flow_control.first
+        before, lanes = vcrc_begun(crc, begins, lanes_of(Mux(begins, head, row)))
+        closing = vcrc_step(m, crc, [tail])
+        vcrc = Mux(bad, closing, ~closing)
+        delimiter = Mux(bad, Control.EBP, Control.EGP)
+        end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], tail)
+        with m.If(send.valid | flow_control.first):
+            m.d.sync += crc.eq(vcrc_step(m, before, lanes))
         return head, end
 
     def _report(self, m: Module, refused: Value, flow_control: FlowControlSender, link_passes: Value) -> None:

@@ -1,16 +1,16 @@
 """A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4; docs/pipeline.md, section 10, management.md, section 6)."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
 from rtl.restoration import restored_write_port
-from rtl.rotation import number_of
+from rtl.rotation import any_of, select
 from rtl.widths import CONSTRAINTS_BITS
 from wire.registers import (
     COUNTER_WIDTHS,
@@ -32,13 +32,7 @@ _WIDTHS: Final[dict[Counter | PacketCounter | Detail, int]] = {
 }
 """Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
 
-_PLACES: Final = (*HIGH_OF_COUNTER, *(counter for counter in _WIDTHS if counter not in HIGH_OF_COUNTER))
-"""The counters in the order of their turns; those of 64 bits are the first."""
-
-_WIDE: Final = len(HIGH_OF_COUNTER)
-_WIDE_BITS: Final = (_WIDE - 1).bit_length()
-
-COUNTS = data.StructLayout({counter.name: 1 for counter in _PLACES})
+COUNTS = data.StructLayout({counter.name: 1 for counter in _WIDTHS})
 """Which counters move in a cycle."""
 
 AMOUNTS = data.StructLayout(
@@ -56,6 +50,41 @@ packets of all other ports, at once."""
 
 _WAITING_BITS: Final = 5
 """Beyond those of an amount: of what a counter has counted since its last turn."""
+
+_ROW_BITS: Final = 4
+_COUNTER_ROWS: Final = {register >> _ROW_BITS for register in (*_WIDTHS, *HIGH_OF_COUNTER.values())}
+(_COUNTERS, _HALVES, _DETAILS, _PACKETS) = sorted(_COUNTER_ROWS)
+"""The registers of counters by the upper bits of their offsets: a place is little more than an offset.
+
+Those of `Counter`; its last one, of 32 bits, and the upper halves of its last four; those of `Detail`; those of
+`PacketCounter` and their upper halves.
+"""
+
+_PLACE_BITS: Final = 5
+_DETAIL_PLACES: Final = 0x10
+_XMIT_WAIT_PLACE: Final = 0x1A
+_PACKET_PLACES: Final = 0x1C
+
+
+def _place_of(counter: Counter | PacketCounter | Detail) -> int:
+    """Where what is counted waits, and is kept."""
+    row, column = divmod(counter, 1 << _ROW_BITS)
+    return {
+        _COUNTERS: column,
+        _HALVES: _XMIT_WAIT_PLACE,
+        _DETAILS: _DETAIL_PLACES | column,
+        _PACKETS: _PACKET_PLACES | column,
+    }[row]
+
+
+_PLACES: Final = {_place_of(counter): counter for counter in _WIDTHS}
+
+_NARROW_BITS: Final = DETAIL_BITS + 1
+"""What is kept of every counter. Of one of 16 bits or less the highest says that it was exceeded."""
+
+_WIDE: Final = {place for place, counter in _PLACES.items() if _WIDTHS[counter] == DATA_BITS}
+_WIDE_BITS: Final = 2 * DATA_BITS + 1
+"""What is kept of the others, PortXmitWait among them; the highest bit says that 64 were exceeded."""
 
 
 class PortCounters(wiring.Component):
@@ -80,121 +109,192 @@ class PortCounters(wiring.Component):
         cycle: nothing is lost unless most of 63 cycles have an access to the port's counters.
         """
         m = Module()
-        reg, places = self.reg, range(len(_PLACES))
+        reg = self.reg
 
-        # An access: to which counter, to its upper half.
-        place, number = Signal(len(places)), Signal(places)
-        high, low, sets = Signal(), Signal(), Signal()
-        too_large = [
-            place[at] & reg.wdata[_WIDTHS[counter] :].any()
-            for at, counter in enumerate(_PLACES)
-            if _WIDTHS[counter] < DATA_BITS
-        ]
+        # An access: to which counter, to its upper half. That it is to one of the counters' rows is known soonest.
+        row, column = reg.offset[_ROW_BITS:], reg.offset[:_ROW_BITS]
+        accesses, is_counter, high, low, sets = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            place.eq(Cat(reg.select & _is_one_of(reg.offset, _registers(counter)) for counter in _PLACES)),
-            number.eq(number_of(place)),
+            accesses.eq(reg.select & (reg.read | reg.write) & _is_one_of(row, sorted(_COUNTER_ROWS))),
             high.eq(_is_one_of(reg.offset, HIGH_OF_COUNTER.values())),
+            is_counter.eq(reg.select & (_is_one_of(reg.offset, _WIDTHS) | high)),
             low.eq(reg.select & (reg.offset == PortRegister.EXTENDED_LOW)),
-            sets.eq(place.any() & reg.write & ~Cat(too_large).any()),
-        ]
-        reads, reads_high, reads_low = Signal(), Signal(), Signal()
-        m.d.sync += [
-            reads.eq(place.any() & reg.read),
-            reads_high.eq(place.any() & reg.read & high),
-            reads_low.eq(low & reg.read),
+            sets.eq(is_counter & reg.write & ~self._too_large()),
         ]
 
-        # Turns: of the counter that was read, else of all, once each since something was counted.
-        # Whose it is is a register: much looks at it.
-        turn, following, at = Signal(places), Signal(places), Signal(places)
-        left = Signal(range(len(places) + 1))
-        adds, is_wide = Signal(), Signal()
-        m.d.comb += [adds.eq((reads | (left != 0)) & ~sets), is_wide.eq(at < _WIDE), following.eq(turn)]
-        with m.If(adds & ~reads):
-            m.d.comb += following.eq(Mux(turn == places[-1], 0, turn + 1))
-            m.d.sync += left.eq(left - 1)
-        m.d.sync += [turn.eq(following), at.eq(Mux(place.any() & reg.read, number, following))]
-        with m.If(self.counts.as_value().any()):
-            m.d.sync += left.eq(len(places))
-
-        # What waits, and what it makes of the counter.
-        waiting = self._wait(m, Mux(adds, 1 << at, 0), Mux(sets, place, 0))
-        lower, upper = (Memory(shape=DATA_BITS, depth=depth, init=[]) for depth in (len(places), _WIDE))
-        m.submodules.lower, m.submodules.upper = lower, upper
-        kept, kept_above = lower.read_port(domain="comb"), upper.read_port(domain="comb")
-        value, above, exceeds = Signal(DATA_BITS), Signal(DATA_BITS), Signal()
-        m.d.comb += [kept.addr.eq(at), kept_above.addr.eq(at[:_WIDE_BITS])]
-        totals = _total(m, at, kept.data, kept_above.data, waiting)
-        m.d.comb += [signal.eq(total) for signal, total in zip((value, above, exceeds), totals, strict=True)]
-
-        # What is written: that, or what a write sets; the upper half takes the lower one from EXTENDED_LOW.
-        extended_low = Signal(DATA_BITS)
-        writer, writer_above = (
-            restored_write_port(m, memory, lambda _: Const(0, DATA_BITS)) for memory in (lower, upper)
-        )
+        # Whose turn it is: of the counter accessed, else of all, once each since something was counted.
+        turn, left = Signal(_PLACE_BITS), Signal(range(len(_PLACES) + 1))
+        place, works = Signal(_PLACE_BITS), Signal()
         m.d.comb += [
-            writer.en.eq(sets | adds),
-            writer.addr.eq(Mux(sets, number, at)),
-            writer.data.eq(Mux(sets, Mux(high, extended_low, reg.wdata), value)),
-            writer_above.en.eq((sets & place[:_WIDE].any()) | (adds & is_wide)),
-            writer_above.addr.eq(Mux(sets, number, at)),
-            writer_above.data.eq(Mux(sets, Mux(high, reg.wdata, 0), above)),
+            place.eq(Mux(accesses, _place(m, row, column), turn)),
+            works.eq(accesses | (left != 0)),
         ]
+        with m.If((place == turn) & (left != 0)):
+            m.d.sync += [left.eq(left - 1), turn.eq(_following(turn))]
+        with m.If(self.counts.as_value().any()):
+            m.d.sync += left.eq(len(_PLACES))
+        waited, and_one = self._wait(m, place, works, sets)
 
-        # What is read. Of 64 bits the register of 32 shows all ones if they are more.
-        m.d.comb += self.value.eq(
-            Mux(reads & ~reads_high, value | (is_wide & exceeds).replicate(DATA_BITS), 0)
-            | Mux(reads_high, above, 0)
-            | Mux(reads_low, extended_low, 0)
+        # In the next cycle it is added to what is kept, or what a write gives to nothing. The upper half is given
+        # together with the lower one, which EXTENDED_LOW has.
+        extended_low, total = Signal(DATA_BITS), Signal(_WIDE_BITS)
+        at, adds = Signal(_PLACE_BITS), Signal()
+        kept, given, gives_above = Signal(_WIDE_BITS), Signal(2 * DATA_BITS), Signal()
+        # The upper bits of all but the wide ones mean nothing.
+        before = Cat(
+            _kept(m, "narrow", (1 << _PLACE_BITS, place, at), total[:_NARROW_BITS], adds),
+            _kept(
+                m,
+                "wide",
+                (1 << _PLACE_BITS - 1, _wide_word(place), _wide_word(at)),
+                total[_NARROW_BITS:],
+                adds & _is_wide(at),
+            ),
         )
-        with m.If(reads_high):
-            m.d.sync += extended_low.eq(value)
+        m.d.sync += [at.eq(place), adds.eq(works), gives_above.eq(sets & high & reg.wdata.any())]
+        with m.If(sets):
+            m.d.sync += [kept.eq(0), given.eq(Mux(high, Cat(extended_low, reg.wdata), reg.wdata))]
+        with m.Else():
+            # What is being added to it is not in the memory yet.
+            m.d.sync += [kept.eq(Mux(adds & (place == at), total, before)), given.eq(0)]
+        added = given | waited
+        m.d.comb += total.eq(self._total(kept, added, and_one, _is_wide(at)))
+
+        # What a read shows.
+        shows, shows_high, shows_low = Signal(), Signal(), Signal()
+        m.d.sync += [
+            shows.eq(is_counter & reg.read & ~high),
+            shows_high.eq(is_counter & reg.read & high),
+            shows_low.eq(low & reg.read),
+        ]
+        exceeded = total[-1].replicate(DATA_BITS)
+        above = kept[DATA_BITS:].any() | gives_above
+        carry = kept[DATA_BITS] ^ added[DATA_BITS] ^ total[DATA_BITS]
+        m.d.comb += self.value.eq(
+            Mux(shows, _shown(m, at, total, above | carry), 0)
+            | Mux(shows_high, total[DATA_BITS : 2 * DATA_BITS] | exceeded, 0)
+            | Mux(shows_low, extended_low, 0)
+        )
+        with m.If(shows_high):
+            m.d.sync += extended_low.eq(total[:DATA_BITS] | exceeded)
         with m.If(low & reg.write):
             m.d.sync += extended_low.eq(reg.wdata)
         return m
 
-    def _wait(self, m: Module, added: Value, sets: Value) -> list[Signal]:
-        """What each counter has counted since it was added or set, the cycle before this included."""
-        waiting = []
-        for place, counter in enumerate(_PLACES):
+    def _too_large(self) -> Value:
+        """More is written than the counter can hold."""
+        reg = self.reg
+        return Cat(
+            _is_one_of(reg.offset, (counter for counter, bits in _WIDTHS.items() if bits == width))
+            & reg.wdata[width:].any()
+            for width in sorted({*_WIDTHS.values()} - {DATA_BITS})
+        ).any()
+
+    def _wait(self, m: Module, place: Value, works: Value, sets: Value) -> tuple[Value, Value]:
+        """What the counter at this place has counted, in the next cycle; of others it goes on waiting.
+
+        Apart from a count of 1 in the cycle itself, which may come late. What is set has counted nothing.
+        """
+        is_taken = Signal(1 << _PLACE_BITS)
+        m.d.comb += is_taken.eq(Mux(works, 1 << place, 0))
+        waiting: list[list[Value]] = [[] for _ in range(1 << _PLACE_BITS)]
+        for at, counter in _PLACES.items():
+            counts = self.counts[counter.name]
             amount = self.amounts[counter.name] if counter.name in dict(iter(AMOUNTS)) else Const(1, 1)
             waits = Signal(_WAITING_BITS + len(amount), name=f"{counter.name}_waits")
-            m.d.sync += waits.eq(Mux(added[place], 0, waits) + Mux(self.counts[counter.name], amount, 0))
-            with m.If(sets[place]):
+            after = Signal.like(waits, name=f"{counter.name}_after")
+            m.d.comb += after.eq(waits + amount)
+            with m.If(is_taken[at]):
                 m.d.sync += waits.eq(0)
-            waiting.append(waits)
-        return waiting
+            with m.Elif(counts):
+                m.d.sync += waits.eq(after)
+            waiting[at] = [waits, counts] if len(amount) == 1 else [Mux(counts, after, waits), Const(0)]
 
+        # Half of the choice is made in this cycle, the rest in the next.
+        low_bits = _PLACE_BITS - 2
+        column = Signal(1 << low_bits)
+        m.d.comb += column.eq(1 << place[:low_bits])
+        parts, ones = [], []
+        for quarter in range(1 << 2):
+            of_quarter = waiting[quarter << low_bits : (quarter + 1) << low_bits]
+            there = [(bit, one) for bit, one in zip(column, of_quarter, strict=True) if one]
+            chosen = Cat(bit for bit, _ in there)
+            of_part = select(chosen, [waits for _, (waits, _) in there])
+            part, one = Signal(len(of_part), name=f"part_{quarter}"), Signal(name=f"one_{quarter}")
+            is_there = works & ~sets & (place[low_bits:] == quarter)
+            m.d.sync += [
+                part.eq(Mux(is_there, of_part, 0)),
+                one.eq(select(chosen, [counts for _, (_, counts) in there]) & is_there),
+            ]
+            parts.append(part)
+            ones.append(one)
+        return any_of(parts), Cat(ones).any()
 
-def _registers(counter: Counter | PacketCounter | Detail) -> list[int]:
-    """Its own, and that of its upper half."""
-    return [counter, *(high for one, high in HIGH_OF_COUNTER.items() if one == counter)]
+    def _total(self, kept: Value, added: Value, and_one: Value, is_wide: Value) -> Value:
+        """The sum. What says that a counter was exceeded stays."""
+        total = (Cat(Const(1, 1), kept) + Cat(and_one, added))[1:][:_WIDE_BITS]
+        over = _NARROW_BITS - 1
+        return Cat(
+            total[:over],
+            total[over] | (kept[over] & ~is_wide),
+            total[over + 1 : -1],
+            total[-1] | kept[-1],
+        )
 
 
 def _is_one_of(offset: Value, registers: Iterable[int]) -> Value:
     return Cat(offset == register for register in registers).any()
 
 
-def _total(
-    m: Module, at: Value, kept: Value, kept_above: Value, waiting: Sequence[Signal]
-) -> tuple[Value, Value, Value]:
-    """The counter at this place: what is kept of both halves and what waits together, or all ones if that is more.
+def _place(m: Module, row: Value, column: Value) -> Value:
+    """`_place_of`, of a counter's register or of its upper half; of others it means nothing."""
+    place = Signal(_PLACE_BITS, name="place_of_register")
+    with m.Switch(row[:3]):
+        with m.Case(_COUNTERS):
+            m.d.comb += place.eq(column)
+        with m.Case(_HALVES):
+            m.d.comb += place.eq(Mux(column[-1], column, _XMIT_WAIT_PLACE))
+        with m.Case(_DETAILS):
+            m.d.comb += place.eq(_DETAIL_PLACES | column)
+        with m.Default():
+            m.d.comb += place.eq(_PACKET_PLACES | column)
+    return place
 
-    And whether its upper half is not 0. What becomes of that with a carry does not wait for it.
-    """
-    bits = [2 * DATA_BITS if counter in HIGH_OF_COUNTER else _WIDTHS[counter] for counter in _PLACES]
-    total, carried_above = Signal(DATA_BITS + 1), Signal(DATA_BITS + 1)
-    m.d.comb += [total.eq(kept + Array(waiting)[at]), carried_above.eq(kept_above + 1)]
-    carry = total[-1]
-    ones: Value = Const(0, DATA_BITS)
-    too_much: Value = Const(0)
-    for width in sorted(set(bits)):
-        places = [place for place, one in enumerate(bits) if one == width]
-        longest = max(width, *(len(waiting[place]) for place in places)) + 1
-        beyond = total[width:longest].any() if width <= DATA_BITS else carry & carried_above[-1]
-        over = Signal(name=f"over_{width}")
-        m.d.comb += over.eq(Cat(at == place for place in places).any() & beyond)
-        ones |= Mux(over, (1 << min(width, DATA_BITS)) - 1, 0)
-        too_much |= over
-    above = Mux(carry, carried_above, kept_above) | too_much.replicate(DATA_BITS)
-    return Mux(too_much, ones, total)[:DATA_BITS], above[:DATA_BITS], carry | kept_above.any()
+
+def _kept(m: Module, name: str, words: tuple[int, Value, Value], value: Value, writes: Value) -> Value:
+    """What a memory of so many words has at the first of these two; VALUE is what is written at the second."""
+    depth, word, written = words
+    m.submodules[name] = memory = Memory(shape=len(value), depth=depth, init=[])
+    reader: Any = memory.read_port(domain="comb")
+    writer = restored_write_port(m, memory, lambda _: Const(0, len(value)))
+    m.d.comb += [reader.addr.eq(word), writer.addr.eq(written), writer.data.eq(value), writer.en.eq(writes)]
+    return Value.cast(reader.data)
+
+
+def _following(turn: Value) -> Value:
+    """The next place that has a counter."""
+    following: Value = (turn + 1)[:_PLACE_BITS]
+    for place in sorted({*range(1 << _PLACE_BITS)} - {*_PLACES}):
+        following = Mux(turn == place - 1, (place + 1) % (1 << _PLACE_BITS), following)
+    return following
+
+
+def _is_wide(place: Value) -> Value:
+    return _is_one_of(place, sorted(_WIDE))
+
+
+def _wide_word(place: Value) -> Value:
+    """The word of a place of `_WIDE`; no two have the same."""
+    return Cat(place[:2], place[4], place[2])
+
+
+def _shown(m: Module, place: Value, total: Value, exceeds_32: Value) -> Value:
+    """A counter as its register shows it, all ones if it is more. Of 64 bits that is their lower half."""
+    within: Value = Const(0, DATA_BITS)
+    exceeded = []
+    for width in sorted({*_WIDTHS.values()}):
+        is_one = Signal(name=f"has_{width}_bits")
+        m.d.comb += is_one.eq(_is_one_of(place, (at for at, counter in _PLACES.items() if _WIDTHS[counter] == width)))
+        within |= is_one.replicate(width)
+        exceeded.append(is_one & (total[width:_NARROW_BITS].any() if width < DATA_BITS else exceeds_32))
+    return (total[:DATA_BITS] | Cat(exceeded).any().replicate(DATA_BITS)) & within

@@ -120,8 +120,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "the VCRC is that of the packet as received",
         "link/transmit.py",
-        "lanes_of(head)[1:]",
-        "lanes_of(send.data)[1:]",
+        "lanes_of(Mux(begins, head, row))",
+        "lanes_of(Mux(flow_control.first, head, row))",
         mixed("relay", "S"),
         Kind.TX_DATA,
         "S[2]",
@@ -129,7 +129,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet found bad too late ends with EGP",
         "link/transmit.py",
-        "delimiter = Mux(send.bad, Control.EBP, Control.EGP)",
+        "delimiter = Mux(bad, Control.EBP, Control.EGP)",
         "delimiter = Const(Control.EGP, 8)",
         mixed("bad_packets", "S"),
         Kind.TX_DATA,
@@ -138,7 +138,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet found bad too late has a right VCRC",
         "link/transmit.py",
-        "vcrc = Mux(send.bad, closing, ~closing)",
+        "vcrc = Mux(bad, closing, ~closing)",
         "vcrc = ~closing",
         mixed("bad_packets", "S"),
         Kind.TX_DATA,

@@ -277,8 +277,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "counters wrap",
         "registers/counters.py",
-        "Mux(too_much, ones, total)",
-        "total",
+        "(total[:DATA_BITS] | Cat(exceeded).any().replicate(DATA_BITS)) & within",
+        "total[:DATA_BITS] & within",
         mixed("counters_end", "S"),
         Kind.BUS_READ,
         "S",
