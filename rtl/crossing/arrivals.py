@@ -1,11 +1,14 @@
 """How many blocks join for each VL of each port, multicast packets left out (docs/pipeline.md, section 7.3)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.rotation import any_of, how_many
+from rtl.rotation import any_of
 from rtl.widths import NEED_BITS, SLOT_BITS
+from wire.parameters import largest_blocks
 
 __all__ = ["Arrivals", "arrived_layout", "joining_layout"]
 
@@ -15,10 +18,22 @@ def joining_layout(outputs: int) -> data.StructLayout:
     return data.StructLayout({"valid": 1, "need": NEED_BITS, "output": range(outputs), "slot": SLOT_BITS})
 
 
-def arrived_layout(inputs: int, vls: int) -> data.StructLayout:
-    """`some`: packets have joined, of so many `blocks`, by VL; else these are anything."""
-    bits = (inputs << NEED_BITS).bit_length()
+def arrived_layout(inputs: int, vls: int, mtu: int) -> data.StructLayout:
+    """`some`: packets have joined, of so many `blocks`, by VL; else these are 0."""
+    bits = (inputs * largest_blocks(mtu)).bit_length()
     return data.StructLayout({"some": 1, "blocks": data.ArrayLayout(bits, vls)})
+
+
+def _sum(values: Sequence[Value], never: Value) -> Value:
+    """A tree of carry chains, one LUT a bit; NEVER is 1 where nobody looks at the sum.
+
+    Of sums of sums Yosys makes carry-save adders, two LUTs a bit, unless something else may be carried in between.
+    """
+    level = [sum(values[i + 1 : i + 2], values[i]) for i in range(0, len(values), 2)]
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [(Cat(never, pair[0]) + Cat(never, pair[1]))[1:] if len(pair) == 2 else pair[0] for pair in pairs]
+    return level[0]
 
 
 class Arrivals(wiring.Component):
@@ -26,42 +41,46 @@ class Arrivals(wiring.Component):
 
     Args:
         ports: the first of the outputs, those that are counted.
+        mtu: what the largest packet comes from, in bytes.
 
     Members:
         joining: of each input (cycle e).
         arrived: of each port (e+2).
     """
 
-    def __init__(self, inputs: int, outputs: int, ports: int, vls: int) -> None:
+    def __init__(self, inputs: int, outputs: int, ports: int, vls: int, mtu: int) -> None:
         self.inputs = inputs
         self.ports = ports
         self.vls = vls
+        self.mtu = mtu
         super().__init__(
             {
                 "joining": In(joining_layout(outputs)).array(inputs),
-                "arrived": Out(arrived_layout(inputs, vls)).array(ports),
+                "arrived": Out(arrived_layout(inputs, vls, mtu)).array(ports),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Masks, and a cycle later sums; these rest where nothing comes."""
+        """What joins where, and a cycle later sums; these rest where nothing comes."""
         m = Module()
+        bits = largest_blocks(self.mtu).bit_length()
+        places = [(o, vl) for o in range(self.ports) for vl in range(self.vls)]
         to = [Signal(self.ports, name=f"to_{number}") for number in range(self.inputs)]
-        slots = [Signal(self.vls, name=f"slots_{number}") for number in range(self.inputs)]
-        needs = [Signal(NEED_BITS, name=f"need_{number}") for number in range(self.inputs)]
+        # A register for each place in which a need may be, 0 elsewhere: to clear registers costs no LUTs, gates would.
+        needs = [{(o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}") for o, vl in places} for n in range(self.inputs)]
         for number, joining in enumerate(self.joining):
             on_data_vl = joining.valid & (joining.slot != self.vls)
             m.d.sync += to[number].eq(Mux(on_data_vl, 1 << joining.output, 0))
-            with m.If(joining.valid):
-                m.d.sync += [slots[number].eq(1 << joining.slot), needs[number].eq(joining.need)]
+            m.d.sync += [
+                need.eq(Mux(joining.valid & (joining.output == o) & (joining.slot == vl), joining.need, 0))
+                for (o, vl), need in needs[number].items()
+            ]
 
         comes = Signal(self.ports)
         m.d.comb += comes.eq(any_of(to))
-        m.d.sync += Cat(arrived.some for arrived in self.arrived).eq(comes)
         for o, arrived in enumerate(self.arrived):
+            m.d.sync += [arrived.some.eq(comes[o]), arrived.blocks.eq(0)]
             with m.If(comes[o]):
                 for vl in range(self.vls):
-                    of_inputs = zip(to, slots, needs, strict=True)
-                    blocks = how_many(Mux(mask[o] & slot[vl], need, 0) for mask, slot, need in of_inputs)
-                    m.d.sync += arrived.blocks[vl].eq(blocks)
+                    m.d.sync += arrived.blocks[vl].eq(_sum([of_input[o, vl] for of_input in needs], ~comes[o]))
         return m

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -13,9 +13,9 @@ from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.link.transmit import SendRow
 from rtl.registers.marking import MarkingSettings, PortMarking
 from rtl.restoration import restored_write_port
-from rtl.widths import MARKING_RATE_BITS, NEED_BITS, ROW_BITS, THRESHOLD_BITS
+from rtl.widths import MARKING_RATE_BITS, ROW_BITS, THRESHOLD_BITS
 from wire.codes import LID_MULTICAST_MIN, LNH
-from wire.parameters import SwitchParameters
+from wire.parameters import SwitchParameters, largest_blocks
 
 __all__ = ["Congestion"]
 
@@ -52,7 +52,7 @@ class Congestion(wiring.Component):
         self.vls = parameters.vls
         super().__init__(
             {
-                "arrived": In(arrived_layout(inputs, self.vls)),
+                "arrived": In(arrived_layout(inputs, self.vls, parameters.mtu)),
                 "available": In(1),
                 "starving": In(self.vls),
                 "granted": In(1),
@@ -66,6 +66,7 @@ class Congestion(wiring.Component):
                 "marks": Out(1),
             }
         )
+        self._need_bits = largest_blocks(parameters.mtu).bit_length()
         # An SL may have all VLs that a packet comes in on leave on the same.
         self._most = (1 << (inputs * self.vls * parameters.buffer_blocks).bit_length()) - 1
 
@@ -77,33 +78,34 @@ class Congestion(wiring.Component):
         m.d.comb += settings.eq(Mux(self.own.valid, self.own.settings, self.common))
 
         head = send.data[:HEAD_BITS]
-        multicast, need = Signal(), Signal(NEED_BITS)
-        m.d.comb += [
-            multicast.eq(head[:_BYTE_BITS] >= LID_MULTICAST_MIN >> _BYTE_BITS),
-            need.eq(send.n[ROW_BITS:] + 1),
-        ]
+        multicast = Signal()
+        m.d.comb += multicast.eq(head[:_BYTE_BITS] >= LID_MULTICAST_MIN >> _BYTE_BITS)
         begins = (send.valid & send.first) | self.scrapped
-        crowded = self._is_crowded(m, begins & ~multicast, need, settings.threshold)
+        crowded = self._is_crowded(m, begins & ~multicast, settings.threshold)
         has_bth = lrh_field(head, "lnh") >= LNH.IBA_LOCAL
         waited = self._has_waited(m)
+        enough = send.need >= settings.packet_size
         eligible = Signal()
-        m.d.comb += eligible.eq(
-            self.charged & crowded & ~multicast & has_bth & (need >= settings.packet_size) & (self.victim | ~waited)
-        )
+        m.d.comb += eligible.eq(self.charged & crowded & ~multicast & has_bth & enough & (self.victim | ~waited))
         self._take_turns(m, eligible, settings.marking_rate)
         return m
 
-    def _is_crowded(self, m: Module, leaves: Value, need: Value, threshold: Value) -> Value:
-        """Counts the blocks that wait. Those of the packet that leaves are still among them."""
+    def _is_crowded(self, m: Module, leaves: Value, threshold: Value) -> Value:
+        """Counts the blocks that wait; more than a limit are left when a packet leaves."""
+        arrived, slot = self.arrived, self.send.slot
         waiting = [Signal(range(self._most + 1), name=f"waiting_{vl}") for vl in range(self.vls)]
+        left = [Signal.like(blocks, name=f"left_{vl}") for vl, blocks in enumerate(waiting)]
         limits = _marking_limits(self.parameters.buffer_blocks, self._most)
-        limit = Signal(range(self._most + 1), init=limits[0])
+        limit = Signal.like(waiting[0], name="limit", init=limits[0])
         m.d.sync += limit.eq(Array(limits)[threshold])
-        with m.If(self.arrived.some | leaves):
-            for vl, blocks in enumerate(waiting):
-                gone = Mux(leaves & (self.send.slot == vl), need, 0)
-                m.d.sync += blocks.eq(blocks + Mux(self.arrived.some, self.arrived.blocks[vl], 0) - gone)
-        return Array(waiting)[self.send.slot] > limit + need
+        # A packet has one block more than full ones, and to take x + 1 is to add ~x. (Not all bring their need.)
+        full_blocks = self.send.n[ROW_BITS:][: self._need_bits]
+        taken = ~Cat(full_blocks, Const(0, len(limit) - self._need_bits))
+        for vl, blocks in enumerate(waiting):
+            m.d.comb += left[vl].eq(blocks + (taken & (leaves & (slot == vl)).replicate(len(taken))))
+        with m.If(arrived.some | leaves):
+            m.d.sync += [blocks.eq(left[vl] + arrived.blocks[vl]) for vl, blocks in enumerate(waiting)]
+        return Array(left)[slot] > limit
 
     def _has_waited(self, m: Module) -> Signal:
         """The packet granted last had to wait for credits."""
@@ -122,10 +124,12 @@ class Congestion(wiring.Component):
         )
         left = countdowns.read_port(domain="comb")
         write = restored_write_port(m, countdowns, lambda _: 0)
+        # One turn less, or, where none are left, the sign of that.
+        following = left.data - 1
         m.d.comb += [
             left.addr.eq(self.send.slot),
             write.addr.eq(self.send.slot),
-            write.data.eq(Mux(self.marks, rate, left.data - 1)),
+            write.data.eq(Mux(following[-1], rate, following)),
             write.en.eq(eligible),
-            self.marks.eq(eligible & (left.data == 0)),
+            self.marks.eq(eligible & following[-1]),
         ]

@@ -136,7 +136,7 @@ def connect_congestion(
     """
     parts: Any = m.submodules
     vls = parameters.vls
-    m.submodules.arrivals = arrivals = Arrivals(len(inputs), len(ports) + 1, len(ports), vls)
+    m.submodules.arrivals = arrivals = Arrivals(len(inputs), len(ports) + 1, len(ports), vls, parameters.mtu)
     m.d.comb += [arrivals.joining[number].eq(side.joining) for number, side in enumerate(inputs)]
     starving = Signal(data.ArrayLayout(len(ports), vls))
     m.d.comb += [starving[vl].eq(any_of(side.heads.starving[vl] for side in inputs)) for vl in range(vls)]

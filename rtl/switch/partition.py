@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -26,7 +26,12 @@ _STEPS: Final = 3
 """Cycles of a search: as many as the smallest packet has rows behind its P_Key."""
 
 _KEYS: Final = -(-P_KEY_TABLE.count // _STEPS)
-"""Keys that are looked at in one of them."""
+"""Keys of a table that are looked at in one of them."""
+
+_ARRIVING_COLUMNS: Final = _KEYS
+_DEPARTING_COLUMNS: Final = 16
+"""Of one table, as few comparators as there can be. Of many two keys a column: in the 16 words of a cell of distributed
+RAM are then 8 tables, and a multiplexer behind more of them costs more than comparators."""
 
 _ENTRY_BITS: Final = (P_KEY_TABLE.count - 1).bit_length()
 
@@ -35,19 +40,23 @@ _P_KEY_ROW_BEHIND_GRH: Final = _P_KEY_ROW + GRH.size_bytes // LANES
 """K: the row with the P_Key's last byte, which is its first."""
 
 
-def p_key_write_layout(ports: int) -> data.StructLayout:
-    """A write of an entry of a port's P_Key table, at the node's registered bus stage.
+def _place_layout(columns: int) -> data.StructLayout:
+    """Where an entry is in `PKeyTables` of so many columns: `column` is one-hot, or 0 if there is none."""
+    return data.StructLayout({"row": range(-(-P_KEY_TABLE.count // columns)), "column": columns})
 
-    `step`: in which of a search it is looked at; `place`: of the word of that step in a memory of all ports' tables;
-    `lane`: which of the word's keys it is, one-hot.
-    """
+
+def _table_number(tables: int) -> range:
+    """Of so many tables; no signal of one has no bits."""
+    return range(max(2, tables))
+
+
+def p_key_write_layout(ports: int) -> data.StructLayout:
+    """A write of an entry of the P_Key table of port `table_number` + 1, at the node's registered bus stage."""
     return data.StructLayout(
         {
-            "valid": 1,
-            "port": PORT_BITS,
-            "step": range(_STEPS),
-            "place": range(_STEPS * ports),
-            "lane": _KEYS,
+            "table_number": range(ports),
+            "arriving": _place_layout(_ARRIVING_COLUMNS),
+            "departing": _place_layout(_DEPARTING_COLUMNS),
             "key": _P_KEY_BITS,
         }
     )
@@ -56,75 +65,88 @@ def p_key_write_layout(ports: int) -> data.StructLayout:
 def p_key_written(m: Module, access: data.View, ports: int) -> Signal:
     """What an access to the node's registers writes to a P_Key table."""
     write = Signal(p_key_write_layout(ports))
-    entry, table = access.offset[:_ENTRY_BITS], (access.page - 1)[: len(write.place)]
+    entry = access.offset[:_ENTRY_BITS]
     in_table = (access.offset[_ENTRY_BITS:] == P_KEYS >> _ENTRY_BITS) & (access.page != 0) & (access.page <= ports)
-    of_step = [range(first, min(first + _KEYS, P_KEY_TABLE.count)) for first in range(0, P_KEY_TABLE.count, _KEYS)]
-    with m.Switch(entry):
-        for step, entries in enumerate(of_step):
-            with m.Case(*entries):
-                m.d.comb += [write.step.eq(step), write.place.eq(table + step * ports)]
-    m.d.comb += [
-        write.valid.eq(access.write & in_table & ~access.wdata[_P_KEY_BITS:].any()),
-        write.port.eq(access.page),
-        write.lane.eq(
-            Cat(Cat(entry == at for at in range(lane, P_KEY_TABLE.count, _KEYS)).any() for lane in range(_KEYS))
-        ),
-        write.key.eq(access.wdata),
-    ]
+    m.d.comb += [write.table_number.eq(access.page - 1), write.key.eq(access.wdata)]
+    with m.If(access.write & in_table & ~access.wdata[_P_KEY_BITS:].any()), m.Switch(entry):
+        for number in range(P_KEY_TABLE.count):
+            with m.Case(number):
+                for place in (write.arriving, write.departing):
+                    row, column = divmod(number, len(place.column))
+                    m.d.comb += [place.row.eq(row), place.column.eq(1 << column)]
     return write
 
 
 class PKeyTables(wiring.Component):
-    """The P_Key tables of so many ports, in words of the keys that are looked at together.
+    """The P_Key tables of so many ports, with a comparator for each column of their keys.
 
     Args:
         tables: how many.
+        columns: entry e is in column e mod `columns`; not fewer than the keys that are looked at in a step.
         departs: of two members of a partition, the P_Key's and the table's, one has to be a full one.
-
-    Word s of table t is at place s * tables + t.
 
     Members:
         write: seen from the next cycle on.
-        place, key: the word looked at, and what for; `has`: one of its keys matches, in the same cycle.
+        table_number, step, key: where is looked, at which of its keys, and what for.
+        has: one of these matches, in the same cycle.
     """
 
-    def __init__(self, tables: int, *, departs: bool) -> None:
+    def __init__(self, tables: int, columns: int, *, departs: bool) -> None:
         self.tables = tables
+        self.columns = columns
         self._departs = departs
-        place = range(_STEPS * tables)
         super().__init__(
             {
-                "write": In(data.StructLayout({"valid": 1, "place": place, "lane": _KEYS, "key": _P_KEY_BITS})),
-                "place": In(place),
+                "write": In(
+                    data.StructLayout(
+                        {"table_number": _table_number(tables), "place": _place_layout(columns), "key": _P_KEY_BITS}
+                    )
+                ),
+                "table_number": In(_table_number(tables)),
+                "step": In(range(_STEPS)),
                 "key": In(_P_KEY_BITS),
                 "has": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One distributed RAM, a comparator for each key of a word."""
+        """A distributed RAM for the columns that are looked at in the same steps."""
         m = Module()
-        word = data.ArrayLayout(_P_KEY_BITS, _KEYS)
-        first, other = [P_KEY_DEFAULT] + [0] * (_KEYS - 1), [0] * _KEYS
-        depth = _STEPS * self.tables
-        at_reset = [first if place < self.tables else other for place in range(depth)]
-        m.submodules.memory = memory = Memory(shape=word, depth=depth, init=at_reset, attrs=LUT_RAM)
-        first_word = Const(P_KEY_DEFAULT, _KEYS * _P_KEY_BITS)
-        write = restored_write_port(m, memory, lambda place: Mux(place < self.tables, first_word, 0), granularity=1)
-        read = memory.read_port(domain="comb")
-        base, full = self.key[:-1], self.key[-1]  # the highest bit says full member
-        keys = [read.data[lane] for lane in range(_KEYS)]
-        matches = [key[:-1] == base for key in keys]
-        if self._departs:
-            matches = [match & (key[-1] | full) for match, key in zip(matches, keys, strict=True)]
-        m.d.comb += [
-            write.addr.eq(self.write.place),
-            write.data.eq(self.write.key.replicate(_KEYS)),
-            write.en.eq(Mux(self.write.valid, self.write.lane, 0)),
-            read.addr.eq(self.place),
-            self.has.eq(base.any() & Cat(matches).any()),
-        ]
+        together: dict[tuple[int, ...], list[int]] = {}
+        for column in range(self.columns):
+            steps = tuple(entry // _KEYS for entry in range(column, P_KEY_TABLE.count, self.columns))
+            together.setdefault(steps, []).append(column)
+        matches = [self._looked_for(m, *of_steps) for of_steps in together.items()]
+        m.d.comb += self.has.eq(self.key[:-1].any() & Cat(matches).any())
         return m
+
+    def _looked_for(self, m: Module, steps: tuple[int, ...], columns: list[int]) -> Value:
+        """One of these columns' keys matches: those in row r are looked at in the step that is the r-th of STEPS."""
+        row_bits = (len(steps) - 1).bit_length()
+        first, other = [P_KEY_DEFAULT if column == 0 else 0 for column in columns], [0] * len(columns)
+        depth = (self.tables - 1 << row_bits) + len(steps)
+        m.submodules["_".join(("first", "second", "third")[step] for step in steps)] = memory = Memory(
+            shape=data.ArrayLayout(_P_KEY_BITS, len(columns)),
+            depth=depth,
+            init=[first if place % (1 << row_bits) == 0 else other for place in range(depth)],
+            attrs=LUT_RAM,
+        )
+        at_reset = Const(first[0], len(columns) * _P_KEY_BITS)
+        write = restored_write_port(m, memory, lambda place: Mux(place[:row_bits] == 0, at_reset, 0), granularity=1)
+        read = memory.read_port(domain="comb")
+        looks = Array(step in steps for step in range(_STEPS))[self.step]
+        row = Array(steps.index(step) if step in steps else 0 for step in range(_STEPS))[self.step]
+        m.d.comb += [
+            write.addr.eq(Cat(self.write.place.row[:row_bits], self.write.table_number)),
+            write.data.eq(self.write.key.replicate(len(columns))),
+            write.en.eq(Cat(self.write.place.column[column] for column in columns)),
+            read.addr.eq(Cat(Value.cast(row)[:row_bits], self.table_number)),
+        ]
+        keys = [read.data[place] for place in range(len(columns))]
+        matches = Cat(key[:-1] == self.key[:-1] for key in keys)
+        if self._departs:  # the highest bit says full member
+            return looks & ((self.key[-1] & matches.any()) | (matches & Cat(key[-1] for key in keys)).any())
+        return looks & matches.any()
 
 
 class Partition(wiring.Component):
@@ -171,49 +193,50 @@ class Partition(wiring.Component):
         m.d.comb += self.standing.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH + _STEPS, _P_KEY_ROW + _STEPS))
         arrival, departure = Signal(), Signal()
         searched = Signal()
-        row = Signal.like(received.index)
+        row_before = Signal.like(received.index)
         with m.If(header.valid):
             m.d.sync += [
                 arrival.eq(self.arrival),
                 departure.eq(self.departure),
                 searched.eq(is_iba & (header.n >= self.standing)),
-                row.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH, _P_KEY_ROW)),
+                row_before.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH - 1, _P_KEY_ROW - 1)),
             ]
 
-        # The P_Key, in c_K + 1 and kept: the last byte of a row and the first of the next.
-        begins = Signal()
+        # The P_Key, in c_K + 1 and kept: the last byte of a row and the first of the next. When that comes the row
+        # before says, and the step which key is looked for: a comparison of rows would come before those of keys.
+        step = Signal(range(_STEPS))
+        follows, begins = Signal(), Signal()
         key, kept = Signal(_P_KEY_BITS), Signal(_P_KEY_BITS)
         high_byte = Signal(8)
         m.d.comb += [
-            begins.eq(searched & received.body & (received.index == row)),
-            key.eq(Mux(begins, Cat(received.data[-8:], high_byte), kept)),
+            begins.eq(follows & received.body),
+            key.eq(Mux(step == 0, Cat(received.data[-8:], high_byte), kept)),
+            self.has_p_key.eq(searched),
+            self.p_key.eq(kept),
         ]
-        m.d.sync += kept.eq(key)
-        m.d.comb += [self.has_p_key.eq(searched), self.p_key.eq(kept)]
+        with m.If(received.first | received.body):
+            m.d.sync += follows.eq(searched & received.body & (received.index == row_before))
         with m.If(received.body):
             m.d.sync += high_byte.eq(received.data[:8])
+        with m.If(begins):
+            m.d.sync += kept.eq(key)
 
-        # The search, from c_K + 1 on.
-        step = Signal(range(_STEPS))
+        # The search, from c_K + 1 on. Where the output is no port nothing is checked, but Verilog would read X behind
+        # the tables.
         searches = begins | (step != 0)
         with m.If(searches):
             m.d.sync += step.eq(Mux(step == _STEPS - 1, 0, step + 1))
-        m.submodules.arriving = arriving = PKeyTables(1, departs=False)
-        m.submodules.departing = departing = PKeyTables(self.ports, departs=True)
+        m.submodules.arriving = arriving = PKeyTables(1, _ARRIVING_COLUMNS, departs=False)
+        m.submodules.departing = departing = PKeyTables(self.ports, _DEPARTING_COLUMNS, departs=True)
+        m.d.sync += departing.table_number.eq(Mux(self.output == self.ports, 0, self.output))
         m.d.comb += [
-            arriving.write.valid.eq(write.valid & (write.port == self.port)),
-            arriving.write.place.eq(write.step),
-            departing.write.valid.eq(write.valid),
-            departing.write.place.eq(write.place),
-            arriving.place.eq(step),
+            arriving.write.place.row.eq(write.arriving.row),
+            arriving.write.place.column.eq(Mux(write.table_number == self.port - 1, write.arriving.column, 0)),
+            departing.write.place.eq(write.departing),
+            departing.write.table_number.eq(write.table_number),
         ]
         for tables in (arriving, departing):
-            m.d.comb += [tables.write.lane.eq(write.lane), tables.write.key.eq(write.key), tables.key.eq(key)]
-        # Where the output is no port nothing is checked, but Verilog would read X behind the tables.
-        with m.If(searches & (step != _STEPS - 1)):
-            m.d.sync += departing.place.eq(departing.place + self.ports)
-        with m.Else():
-            m.d.sync += departing.place.eq(Mux(self.output == self.ports, 0, self.output))
+            m.d.comb += [tables.write.key.eq(write.key), tables.step.eq(step), tables.key.eq(key)]
 
         arrives, departs = Signal(), Signal()
         with m.If(header.valid):

@@ -351,8 +351,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "two limited members are let through",
         "switch/partition.py",
-        "match & (key[-1] | full) for match, key",
-        "match for match, key",
+        "(self.key[-1] & matches.any())",
+        "matches.any()",
         mixed("partitions", "S"),
         Kind.RX_DATA,
         "S[1]",
@@ -360,7 +360,7 @@ NODE_MUTANTS: Final = (
     Mutant(
         "P_Key 0x8000 is in a table",
         "switch/partition.py",
-        "self.has.eq(base.any() & ",
+        "self.has.eq(self.key[:-1].any() & ",
         "self.has.eq(",
         mixed("partitions", "S"),
         Kind.RX_DATA,

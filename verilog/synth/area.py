@@ -83,6 +83,8 @@ def mapped_memories(prepared: _Modules, netlist: _Modules) -> list[MappedMemory]
     areas_by_kind: dict[tuple[str, int, int], list[Area]] = defaultdict(list)
     for path, module in instances(prepared):
         for name, memory in prepared[module].get("memories", {}).items():
+            if "$auto$" in name:  # Yosys' own, of a choice among constants
+                continue
             key = (readable(f"{path}.{name}", indices=False), memory["size"], memory["width"])
             areas_by_kind[key].append(Area.of(rams[f"{path}.{name}"]))
     found_memories = []

@@ -33,7 +33,8 @@ _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
 
 _APART = re.compile(
-    r"design\.(port_\d+|input_\d+(\.partition)?|output_\d+|matcher|crossbar\.output_\d+|agent_port|agent_store)"
+    r"design\.(port_\d+|input_\d+(\.partition)?|output_\d+|matcher|crossbar\.output_\d+|arrivals|congestion_\d+"
+    r"|agent_port|agent_store)"
 )
 """Instances that are mapped apart. An input together with its P_Key tables is more than Yosys' ABC9 takes."""
 

@@ -61,10 +61,9 @@ def row_0(lnh: int, dlid: int) -> int:
 def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
     rng = random.Random(seed)
     m = Module()
-    m.submodules.arrivals = arrivals = Arrivals(INPUTS, OUTPUTS, OUTPUTS - 1, VLS)
-    m.submodules.congestion = dut = Congestion(
-        SwitchParameters(ports=2, vls=VLS, mtu=256, buffer_blocks=BLOCKS), INPUTS
-    )
+    parameters = SwitchParameters(ports=2, vls=VLS, mtu=256, buffer_blocks=BLOCKS)
+    m.submodules.arrivals = arrivals = Arrivals(INPUTS, OUTPUTS, OUTPUTS - 1, VLS, parameters.mtu)
+    m.submodules.congestion = dut = Congestion(parameters, INPUTS)
     m.d.comb += dut.arrived.eq(arrivals.arrived[OUT])
     output, expected, found = Output(), [], []
 

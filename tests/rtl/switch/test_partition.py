@@ -269,34 +269,38 @@ def test_at_reset_every_table_has_the_default_partition() -> None:
             assert verdict_of(packet) == (Verdict.GOOD if has else Verdict.XMIT_CONSTRAINT)
 
 
-@pytest.mark.parametrize("tables", [1, 5])
-def test_after_a_reset_they_have_it_again(tables: int) -> None:
+@pytest.mark.parametrize(("tables", "columns"), [(1, 11), (5, 16)])
+def test_after_a_reset_they_have_it_again(tables: int, columns: int) -> None:
     m = Module()
     m.domains.sync = sync = ClockDomain()
-    m.submodules.dut = dut = PKeyTables(tables, departs=True)
-    words = len(STEPS) * tables
+    m.submodules.dut = dut = PKeyTables(tables, columns, departs=True)
+    places = [(table, step) for table in range(tables) for step in range(len(STEPS))]
 
-    async def places_with(ctx: Any, key: int) -> list[int]:
+    async def places_with(ctx: Any, key: int) -> list[tuple[int, int]]:
         found = []
-        for place in range(words):
-            ctx.set(dut.place, place)
+        for table, step in places:
+            ctx.set(dut.table_number, table)
+            ctx.set(dut.step, step)
             ctx.set(dut.key, key)
             if ctx.get(dut.has):
-                found.append(place)
+                found.append((table, step))
         return found
 
     async def bench(ctx: Any) -> None:
-        assert await places_with(ctx, 0xFFFF) == list(range(tables))
-        for place in range(words):
-            ctx.set(dut.write, {"valid": 1, "place": place, "lane": (1 << 11) - 1, "key": 0x9234})
-            await ctx.tick()
-        ctx.set(dut.write.valid, 0)
-        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == ([], list(range(words)))
+        at_reset = [(table, 0) for table in range(tables)]
+        assert await places_with(ctx, 0xFFFF) == at_reset
+        for table in range(tables):
+            for entry in range(ENTRIES):
+                place = {"row": entry // columns, "column": 1 << entry % columns}
+                ctx.set(dut.write, {"table_number": table, "place": place, "key": 0x9234})
+                await ctx.tick()
+        ctx.set(dut.write.place.column, 0)
+        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == ([], places)
         ctx.set(sync.rst, 1)
-        for _word in range(words):
+        for _word in range(len(places)):
             await ctx.tick()
         ctx.set(sync.rst, 0)
-        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == (list(range(tables)), [])
+        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == (at_reset, [])
 
     Simulation(m).run(bench)
 
