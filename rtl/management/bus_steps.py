@@ -149,7 +149,7 @@ class BusSteps(Stage):
         window (switch): the access of a CC request, in the step before its own.
         short: the slot of the step before has no accesses.
         bus: to the node.
-        read: what was read last, 4 cycles after it was given. Of several fields read in one slot, each is put as far
+        read: what was read last, 5 cycles after it was given. Of several fields read in one slot, each is put as far
             above the lowest as in their word.
     """
 
@@ -369,7 +369,7 @@ class BusSteps(Stage):
                             m.d.comb += ready.write.eq(setting & selected)
 
     def _take_what_is_read(self, m: Module) -> None:
-        """It comes in the last step of its slot at the latest, and is needed then."""
+        """It comes in the last step of its slot at the latest."""
         number, following = Signal(2), Signal(2)  # of what has been read in the slot
         m.d.comb += following.eq(Mux(self.steps.in_slot == 0, 0, number + self.bus.rvalid))
         m.d.sync += number.eq(following)
@@ -382,10 +382,7 @@ class BusSteps(Stage):
                 at_height[height].append(self.attribute.chosen[name] & here)
         heights_of_next = Signal(len(at_height))
         m.d.sync += heights_of_next.eq(Cat(Cat(places).any() for places in at_height.values()))
-        come, kept = Signal(DATA_BITS), Signal(DATA_BITS)
         raised = select(heights_of_next, [self.bus.rdata << height for height in at_height])
-        m.d.comb += [
-            come.eq(Mux(heights_of_next.any(), raised, self.bus.rdata) | Mux(number == 0, 0, kept)),
-            self.read.eq(Mux(self.bus.rvalid, come, kept)),
-        ]
-        m.d.sync += kept.eq(self.read)
+        come = Mux(heights_of_next.any(), raised, self.bus.rdata)
+        with m.If(self.bus.rvalid):
+            m.d.sync += self.read.eq(come | Mux(number == 0, 0, self.read))

@@ -43,6 +43,11 @@ _OUTPUT_STEP: Final = 8
 _DEST_QP_STEP: Final = 9
 _SRC_QP_STEP: Final = 10
 _HOP_LIMIT_STEP: Final = 11
+# Places in the last slot: behind the last writes of the slot before. The LRH's words are read soonest.
+_DLID_STEP: Final = 4
+_SLID_STEP: Final = 5
+_METHOD_STEP: Final = 6
+_HEADER_STEP: Final = 7
 
 Route: Final = wiring.Signature({"lid": Out(16), "wanted": Out(1)})
 """An entry of the LFT; `wanted`: the LFT has it, and the packet goes by it."""
@@ -175,11 +180,11 @@ class Departure(Stage):
         of_header = Mux(task.answers, bytes_of(d, status, hop_pointer), bytes_of(hop_pointer))
         header = head.directed << d.lsb | self.status << status.lsb | hop << hop_pointer.lsb
         with m.If(steps.go & steps.last_slot), m.Switch(steps.in_slot):
-            with m.Case(0):
+            with m.Case(_DLID_STEP):
                 self._write(m, dlid, Mux(new_lids, bytes_of(dlid), 0), self.route.lid << dlid.lsb)
-            with m.Case(1):
+            with m.Case(_SLID_STEP):
                 self._write(m, slid, Mux(new_lids, bytes_of(slid), 0), new_slid << slid.lsb)
-            with m.Case(2):
+            with m.Case(_METHOD_STEP):
                 self._write(m, method, Mux(task.answers, bytes_of(method), 0), MadMethod.GET_RESP << method.lsb)
-            with m.Case(3):
+            with m.Case(_HEADER_STEP):
                 self._write(m, hop_pointer, Mux(task.trap, 0, of_header), header)

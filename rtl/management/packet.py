@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.buffer import NO_COLLISION
 from rtl.crossing.words import HostStreamSignature
 from rtl.link.crc import icrc_masks, icrc_step, lanes_of
 from rtl.management.attribute import WORDS, Attribute
@@ -28,8 +29,8 @@ __all__ = ["Offer", "Packet"]
 _PATH_STEP: Final = 2
 _M_KEY_STEP: Final = 9
 
-_AHEAD: Final = 5
-"""The step of the last slot from which on the packet is read ahead; those before write its new headers."""
+_AHEAD: Final = 6
+"""The step of the last slot from which on the packet is read ahead."""
 
 
 class Packet(Stage):
@@ -51,22 +52,21 @@ class Packet(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One block RAM, and a register before it. It never has to read what it is just writing."""
+        """One block RAM, and a register before it. What it reads while it is written is never needed."""
         m = Module()
         index = Signal(range(KEPT_WORDS))
         has_grh = self.task.gmp & self.task.head.has_grh
-        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[])
+        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[], attrs=NO_COLLISION)
         writer = memory.write_port(granularity=8)
         reader = memory.read_port()
         write = Signal(PacketWrite)
         steps, last = self.steps, self.steps.last_slot
-        reads = (steps.go & ~(last & (steps.in_slot > _AHEAD + 1))) | self.taken
         m.d.sync += write.eq(self.write)
         m.d.comb += [
             writer.en.eq(write.bytes),
             writer.addr.eq(write.index),
             writer.data.eq(write.word),
-            reader.en.eq(reads & ~write.bytes.any()),
+            reader.en.eq(steps.go | self.taken),
             reader.addr.eq(index),
             self.word.eq(reader.data),
         ]
