@@ -20,7 +20,7 @@ from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS, FIELDS_OF_WORDS
 from rtl.management.port_sum import FIELD_ENDS, PortSum
 from rtl.management.set_rules import shown_state
 from rtl.management.settings import SettingsSignature
-from rtl.management.task import ANSWER_SLOT, LAP_STEP, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
+from rtl.management.task import LAP_STEP, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
 from rtl.management.told_events import told_layout
 from rtl.management.trap_packet import FIRST_TOLD, TRAPS, notice_words, told_words
 from rtl.rotation import any_of
@@ -139,7 +139,7 @@ class AnswerWord(Stage):
         attribute, steps, number, answer = self.attribute, self.steps, self.word.number, Signal(_Answer)
         chosen = attribute.chosen
         shown = (attribute.answering & ~self.task.congestion) | self.task.trap
-        with m.If(steps.at_in_slot(WORD_TAKEN) & steps.within(ANSWER_SLOT) & ~steps.again):
+        with m.If(steps.at_in_slot(WORD_TAKEN) & steps.of_slot.in_answer & ~steps.again):
             m.d.comb += answer.given.eq(shown)
         counters = [chosen[kind.name] & (number == of) for kind, words in COUNTER_WORDS.items() for of in words]
         m.d.comb += [
@@ -159,7 +159,7 @@ class AnswerWord(Stage):
         steps, chosen, write, number = self.steps, self.attribute.chosen, self.write, self.word.number
         m.d.sync += [
             port_sum.clear.eq(steps.at_in_slot(_SUM_BEGINS) & (steps.lap == 1)),
-            port_sum.add.eq(steps.at_in_slot(WORD_TAKEN) & steps.within(ANSWER_SLOT)),
+            port_sum.add.eq(steps.at_in_slot(WORD_TAKEN) & steps.of_slot.in_answer),
         ]
         with m.If(steps.at_in_slot(_SUM_BEGINS)):
             m.d.sync += port_sum.lower_half.eq(chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name] & number[0])
@@ -172,7 +172,7 @@ class AnswerWord(Stage):
                             m.d.sync += port_sum.ends.eq(ends)
         m.d.comb += port_sum.word.eq(self.read)
         joins, index_of_upper = Signal(), Signal.like(answer.index)
-        m.d.sync += [joins.eq(answer.given & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
+        m.d.sync += [joins.eq(answer.given & answer.counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
         with m.If(joins):
             m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper), write.word.eq(port_sum.upper)]
         return port_sum.total

@@ -13,7 +13,7 @@ from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, Place, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
-from rtl.management.task import ANSWER_SLOT, FAR, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
+from rtl.management.task import IN_SLOT_BITS, SET_SLOT, SHORT_STEPS, SLOT_STEPS, WORD_TAKEN, OfSlot, Stage
 from rtl.management.windows import Access
 from rtl.registers.bus import BusSignature
 from rtl.rotation import select
@@ -95,9 +95,8 @@ _VL_ENTRY = VL_ARBITRATION_TABLE.entry.width
 _VL_ENTRIES_OF_WORD = WORD_BITS // _VL_ENTRY
 _ROUTE_STEP = 2
 _STATE_STEP = SLOT_STEPS * SET_SLOT
-_ANSWER_STEP = SLOT_STEPS * ANSWER_SLOT - 1
-_SET_STEP = SLOT_STEPS * SET_SLOT + 1
-"""Steps in which the accesses of word 0 begin to be made ready."""
+_NUMBER_BITS: Final = IN_SLOT_BITS + (WORDS - 1).bit_length()
+"""Of an access' number in a Set, and for an answer."""
 
 
 # By names: an SMA's and a PMA's attribute may have the same code.
@@ -190,17 +189,9 @@ class BusSteps(Stage):
         with m.If((steps.number == _STATE_STEP - 1) & attribute.setting & on_link):
             m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(PortRegister.STATE))]
 
-        # In the slots, access j of word w is number 8 w + j. That of a step is made ready: in an answer's slot the one
-        # of the next step, in a Set's slot the one before.
-        in_answer = (steps.number >= _ANSWER_STEP) & ~steps.beyond(SET_SLOT)
-        number, first = Signal(STEP_BITS), Signal(STEP_BITS)
-        once_more = steps.again & (steps.in_slot == SLOT_STEPS - 1)
-        of_answer = Mux(once_more, _ANSWER_STEP + SLOT_STEPS, _ANSWER_STEP)
-        m.d.comb += [
-            first.eq(Mux(steps.far, SLOT_STEPS * FAR, 0) + Mux(in_answer, of_answer, _SET_STEP)),
-            number.eq(steps.number - first),
-        ]
-        answering, setting = attribute.answering & in_answer & ~steps.last_slot, attribute.setting & ~in_answer
+        # In the slots, access j of word w is number 8 w + j.
+        number, of_set, of_answer = self._number(m)
+        answering, setting = attribute.answering & of_answer, attribute.setting & of_set
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:
                 for place_in_list, name in enumerate(names):
@@ -227,19 +218,44 @@ class BusSteps(Stage):
         self._take_what_is_read(m)
         return m
 
+    def _number(self, m: Module) -> tuple[Signal, Signal, Signal]:
+        """Of the access that a step makes ready, and whether it is a Set's, an answer's: found in the step before.
+
+        In a Set's slot it is that of the step before, in an answer's that of the next one.
+        """
+        steps, this = self.steps, self.steps.of_slot
+        before_last = (steps.in_slot == SLOT_STEPS - 2) | (self.short & (steps.in_slot == SHORT_STEPS - 2))
+        last, place = steps.in_slot == SLOT_STEPS - 1, Signal(IN_SLOT_BITS)
+        following, next_of = Signal(OfSlot), Signal(OfSlot)
+        m.d.comb += [
+            following.eq(Mux(steps.again, this, steps.next_slot)),
+            next_of.eq(Mux(before_last | last, following, this)),
+            place.eq(Mux(before_last, 0, steps.in_slot + 2)),
+        ]
+        with m.If(last & steps.skips):
+            m.d.comb += [next_of.in_answer.eq(1), next_of.word.eq(0), place.eq(0)]
+        number, of_set, of_answer = Signal(_NUMBER_BITS), Signal(), Signal()
+        with m.If(steps.go):
+            m.d.sync += [
+                of_set.eq(this.in_set & ~next_of.in_answer),
+                of_answer.eq(next_of.in_answer),
+                number.eq(Mux(next_of.in_answer, Cat(place, next_of.word), Cat(steps.in_slot, this.word))),
+            ]
+        return number, of_set, of_answer
+
     def _is_short(self) -> Value:
         """The step's slot is a word's, and no access is named for that word; a trap's packet takes all of the first."""
         steps, chosen = self.steps, self.attribute.chosen
 
         def accessed(lists: dict[str, set[int]]) -> Value:
             masks = {name: Const(sum(1 << of_word for of_word in words), WORDS) for name, words in lists.items()}
-            return Cat(chosen[name] & mask.bit_select(steps.word, 1) for name, mask in masks.items()).any()
+            return Cat(chosen[name] & mask.bit_select(steps.of_slot.word, 1) for name, mask in masks.items()).any()
 
         of_kind = {SmaAttribute.VL_ARBITRATION_TABLE.name: set(range(self._list_words))} if self._list_words else {}
         if self._is_switch:
             of_kind[SmaAttribute.P_KEY_TABLE.name] = set(range(BLOCK_WORDS))
-        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
-        return (in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))) & ~self.task.congestion
+        in_set = steps.of_slot.in_set & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
+        return (in_set | (steps.of_slot.in_answer & ~accessed(_WORDS_READ))) & ~self.task.congestion
 
     def _of_port(self, register: Value | int) -> Value:
         """The address of the port's register."""
@@ -357,7 +373,7 @@ class BusSteps(Stage):
         """A PMA's counters. A Set names them in CounterSelect and CounterSelect2."""
         select = Cat(self.task.head.counter_select, self.task.head.counter_select2[0])
         for attribute, accesses in PMA_ACCESSES.items():
-            with m.If(self.attribute.chosen[attribute.name]), m.Switch(number):
+            with m.If(self.attribute.chosen[attribute.name] & (answering | setting)), m.Switch(number):
                 for access in accesses:
                     value = entries if access.value is None else access.value.of(self.word.request)
                     with m.Case(SLOT_STEPS * access.word + access.number):

@@ -143,7 +143,7 @@ class Departure(Stage):
         steps, task, head, word = self.steps, self.task, self.task.head, self.word
         place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
         entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
-        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number) & ~task.congestion
+        there = steps.at_in_slot(0) & steps.of_slot.in_answer & (word.number == number) & ~task.congestion
         there |= steps.at(SLOT_STEPS * ANSWER_SLOT - 1) & task.congestion
         with m.If(steps.first):
             m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))

@@ -77,7 +77,8 @@ class Packet(Stage):
                 m.d.sync += index.eq(M_KEY_WORD + half)
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
             # Of those behind a block only the second one's slot comes after one of theirs.
-            m.d.sync += index.eq(Mux(steps.far, DATA_WORD + BLOCK_WORDS + 1, DATA_WORD + 1 - SET_SLOT + steps.slot))
+            in_block = DATA_WORD + 1 - SET_SLOT + steps.slot
+            m.d.sync += index.eq(Mux(steps.of_slot.word < BLOCK_WORDS, in_block, DATA_WORD + BLOCK_WORDS + 1))
             if self._is_switch:
                 with m.If(self.task.congestion):
                     m.d.sync += index.eq(self.window_word)
