@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -94,13 +94,14 @@ class AnswerWord(Stage):
         m = Module()
         seen = self._sampled(m)
         in_turn = [self.identity.description.word_select(number, WORD_BITS) for number in range(BLOCK_WORDS)]
-        description = dict(enumerate(reversed(in_turn)))
+        description = Signal(WORD_BITS)  # its word, found a step before that of others is
+        m.d.sync += description.eq(Array(reversed(in_turn))[self.word.number[: (BLOCK_WORDS - 1).bit_length()]])
         class_port_info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
         tick = PORT_SAMPLES_CONTROL["tick"]
         of_node = [
             *self._guids(),
             self._part(m, SmaAttribute.NODE_INFO, fields_in_words(self._node_info())),
-            self._part(m, SmaAttribute.NODE_DESCRIPTION, description),
+            Mux(self.attribute.chosen[SmaAttribute.NODE_DESCRIPTION.name], description, 0),
         ]
         of_ports = [
             self._part(m, SmaAttribute.PORT_INFO, fields_in_words(self._port_info(seen))),

@@ -1,10 +1,9 @@
 """The agent's accesses to the register bus, each at its step (docs/management.md, sections 4.3 and 6)."""
 
 from collections import defaultdict
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import WORDS, Attribute, Word
@@ -16,7 +15,7 @@ from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITE
 from rtl.management.task import IN_SLOT_BITS, SET_SLOT, SHORT_STEPS, SLOT_STEPS, WORD_TAKEN, OfSlot, Stage
 from rtl.management.windows import Access
 from rtl.registers.bus import BusSignature
-from rtl.rotation import select
+from rtl.rotation import any_of, select
 from rtl.widths import VL_BITS, VL_WEIGHT_BITS
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER, MULTICAST_FORWARDING_TABLE
 from wire.layout import Layout
@@ -138,6 +137,12 @@ _WORDS_READ: Final[dict[str, set[int]]] = {
 """The words with accesses in a Set, and for the answer, by attribute."""
 
 
+def _one_more(accesses: list[Signal]) -> Any:
+    """Another access in the list: none, until it is said what it is."""
+    accesses.append(Signal(Access, name=f"access_{len(accesses)}"))
+    return accesses[-1]
+
+
 class BusSteps(Stage):
     """Gives each access in the cycle of its step.
 
@@ -170,9 +175,8 @@ class BusSteps(Stage):
         """An access is ready from the step before its own on."""
         m = Module()
         steps, attribute = self.steps, self.attribute
-        given, ready = Signal(Access), Signal(Access)
-        with m.If(steps.go):
-            m.d.sync += given.eq(ready)
+        given = Signal(Access)
+        ready: list[Signal] = []  # of each kind of access that there is; at most one is not 0
         m.d.comb += [
             self.bus.addr.eq(given.addr),
             self.bus.wdata.eq(given.wdata),
@@ -184,19 +188,22 @@ class BusSteps(Stage):
         on_link = attribute.chosen[SmaAttribute.PORT_INFO.name]
         if self._is_switch:
             on_link = on_link & ~attribute.target.at_port_0
+            of_route = _one_more(ready)
             with m.If((steps.number == _ROUTE_STEP - 1) & self.route.wanted):
-                m.d.comb += [ready.read.eq(1), ready.addr.eq(Cat(self.route.lid, Const(LFT_PAGE, 8)))]
+                m.d.comb += [of_route.read.eq(1), of_route.addr.eq(Cat(self.route.lid, Const(LFT_PAGE, 8)))]
+        of_state = _one_more(ready)
         with m.If((steps.number == _STATE_STEP - 1) & attribute.setting & on_link):
-            m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(PortRegister.STATE))]
+            m.d.comb += [of_state.read.eq(1), of_state.addr.eq(self._of_port(PortRegister.STATE))]
 
         # In the slots, access j of word w is number 8 w + j.
         number, of_set, of_answer = self._number(m)
         answering, setting = attribute.answering & of_answer, attribute.setting & of_set
+        of_port_info = _one_more(ready)
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:
                 for place_in_list, name in enumerate(names):
                     with m.Case(SLOT_STEPS * place(PORT_INFO[name]).word + place_in_list):
-                        m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(_REGISTERS[name]))]
+                        m.d.comb += [of_port_info.read.eq(1), of_port_info.addr.eq(self._of_port(_REGISTERS[name]))]
         with m.If(setting & attribute.chosen[SmaAttribute.PORT_INFO.name]):
             self._write_fields(m, ready, number, PORT_INFO, PORT_INFO_WRITES)
             if self._is_switch:
@@ -212,8 +219,11 @@ class BusSteps(Stage):
                 self._write_lists(m, ready, number, entries)
         self._access_counters(m, ready, number, entries, answering, setting)
         if self._is_switch:
+            of_window = _one_more(ready)
             with m.If(self.window.read | self.window.write):
-                m.d.comb += ready.eq(self.window)
+                m.d.comb += of_window.eq(self.window)
+        with m.If(steps.go):
+            m.d.sync += given.eq(any_of(map(Value.cast, ready)))
         m.d.sync += self.short.eq(self._is_short())
         self._take_what_is_read(m)
         return m
@@ -263,9 +273,10 @@ class BusSteps(Stage):
         return Cat(offset, self.attribute.target.port if self._is_switch else Const(1, 1))
 
     def _write_fields(
-        self, m: Module, ready: data.View, number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
+        self, m: Module, ready: list[Signal], number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
     ) -> None:
         """The fields of a Set that are registers, too."""
+        of_field = _one_more(ready)
         with m.Switch(number):
             for names in lists:
                 for place_in_list, name in enumerate(names):
@@ -275,19 +286,20 @@ class BusSteps(Stage):
                     of_node = isinstance(register, NodeRegister)
                     with m.Case(SLOT_STEPS * field.word + place_in_list):
                         m.d.comb += [
-                            ready.write.eq(self.writes[place_in_list]),
-                            ready.addr.eq(Value.cast(register) if of_node else self._of_port(register)),
-                            ready.wdata.eq(field.of(self.word.request)),
+                            of_field.write.eq(self.writes[place_in_list]),
+                            of_field.addr.eq(Value.cast(register) if of_node else self._of_port(register)),
+                            of_field.wdata.eq(field.of(self.word.request)),
                         ]
 
-    def _write_partition(self, m: Module, ready: data.View, number: Signal) -> None:
+    def _write_partition(self, m: Module, ready: list[Signal], number: Signal) -> None:
         """A switch's port has what it checks in one register."""
         fields = [place(PORT_INFO[name]) for name in _PARTITION.values()]
+        of_partition = _one_more(ready)
         with m.If(number == SLOT_STEPS * fields[0].word + _PARTITION_ACCESS):
             m.d.comb += [
-                ready.write.eq(~self.attribute.target.at_port_0),
-                ready.addr.eq(self._of_port(PortRegister.PARTITION)),
-                ready.wdata.eq(Cat(field.of(self.word.request) for field in fields)),
+                of_partition.write.eq(~self.attribute.target.at_port_0),
+                of_partition.addr.eq(self._of_port(PortRegister.PARTITION)),
+                of_partition.wdata.eq(Cat(field.of(self.word.request) for field in fields)),
             ]
 
     def _entries(self, m: Module) -> Signal:
@@ -312,45 +324,49 @@ class BusSteps(Stage):
                     m.d.sync += entries.eq(entries << _VL_ENTRY)
         return entries
 
-    def _write_tables(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
+    def _write_tables(self, m: Module, ready: list[Signal], number: Signal, entries: Signal) -> None:
         """A switch's tables, entry by entry."""
         access, word = number[:3], number[3:]
         chosen, target = self.attribute.chosen, self.attribute.target
         lid = Cat(access[:2], word[:4], target.block)[:16]
         of_word = WORD_BITS // _LFT_ENTRY
         in_set = word < LINEAR_FORWARDING_TABLE.count // of_word
+        of_lft = _one_more(ready)
         with m.If(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name] & in_set):
             m.d.comb += [
-                ready.write.eq((access < of_word) & (lid < self._lft_size)),
-                ready.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
-                ready.wdata.eq(entries[-_LFT_ENTRY:]),
+                of_lft.write.eq((access < of_word) & (lid < self._lft_size)),
+                of_lft.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
+                of_lft.wdata.eq(entries[-_LFT_ENTRY:]),
             ]
         mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
         position = place(MFT_MODIFIER["position"]).of(self.task.head.attribute_modifier)
         in_set = word < MULTICAST_FORWARDING_TABLE.count // _MFT_ENTRIES_OF_WORD
+        of_mft = _one_more(ready)
         with m.If(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name] & in_set):
             m.d.comb += [
-                ready.write.eq(access < _MFT_ENTRIES_OF_WORD),
-                ready.addr.eq(Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8])),
-                ready.wdata.eq(entries[-_MFT_ENTRY:]),
+                of_mft.write.eq(access < _MFT_ENTRIES_OF_WORD),
+                of_mft.addr.eq(Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8])),
+                of_mft.wdata.eq(entries[-_MFT_ENTRY:]),
             ]
         in_set = number < SL_TO_VL_MAPPING_TABLE.count
         page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
+        of_sl_to_vl = _one_more(ready)
         with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & in_set):
             m.d.comb += [
-                ready.write.eq((target.in_port != 0) & (target.port != 0)),
-                ready.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
-                ready.wdata.eq(entries[-_SL_ENTRY:]),
+                of_sl_to_vl.write.eq((target.in_port != 0) & (target.port != 0)),
+                of_sl_to_vl.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
+                of_sl_to_vl.wdata.eq(entries[-_SL_ENTRY:]),
             ]
         entry = Cat(access[:1], word)[: (P_KEY_TABLE.count - 1).bit_length()]
+        of_p_keys = _one_more(ready)
         with m.If(chosen[SmaAttribute.P_KEY_TABLE.name] & (word < P_KEY_TABLE.count // _P_KEYS_OF_WORD)):
             m.d.comb += [
-                ready.write.eq((access < _P_KEYS_OF_WORD) & (target.port != 0)),
-                ready.addr.eq(self._of_port(Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry))))),
-                ready.wdata.eq(entries[-_P_KEY:]),
+                of_p_keys.write.eq((access < _P_KEYS_OF_WORD) & (target.port != 0)),
+                of_p_keys.addr.eq(self._of_port(Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry))))),
+                of_p_keys.wdata.eq(entries[-_P_KEY:]),
             ]
 
-    def _write_lists(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
+    def _write_lists(self, m: Module, ready: list[Signal], number: Signal, entries: Signal) -> None:
         """A port's lists of VL arbitration, entry by entry."""
         access, word = number[:3], number[3:]
         block = place(VL_ARBITRATION_MODIFIER["block"]).of(self.task.head.attribute_modifier)
@@ -360,29 +376,31 @@ class BusSteps(Stage):
             m.d.comb += offset.eq(VL_ARBITRATION_HIGH | entry)
         with m.Else():
             m.d.comb += offset.eq(VL_ARBITRATION_LOW | entry)
+        of_list = _one_more(ready)
         with m.If(self.attribute.chosen[SmaAttribute.VL_ARBITRATION_TABLE.name] & (word < self._list_words)):
             m.d.comb += [
-                ready.write.eq(access < _VL_ENTRIES_OF_WORD),
-                ready.addr.eq(self._of_port(offset)),
-                ready.wdata.eq(entries[-_VL_ENTRY:][: VL_WEIGHT_BITS + VL_BITS]),
+                of_list.write.eq(access < _VL_ENTRIES_OF_WORD),
+                of_list.addr.eq(self._of_port(offset)),
+                of_list.wdata.eq(entries[-_VL_ENTRY:][: VL_WEIGHT_BITS + VL_BITS]),
             ]
 
     def _access_counters(
-        self, m: Module, ready: data.View, number: Signal, entries: Signal, answering: Value, setting: Value
+        self, m: Module, ready: list[Signal], number: Signal, entries: Signal, answering: Value, setting: Value
     ) -> None:
         """A PMA's counters. A Set names them in CounterSelect and CounterSelect2."""
         select = Cat(self.task.head.counter_select, self.task.head.counter_select2[0])
         for attribute, accesses in PMA_ACCESSES.items():
+            of_counter = _one_more(ready)
             with m.If(self.attribute.chosen[attribute.name] & (answering | setting)), m.Switch(number):
                 for access in accesses:
                     value = entries if access.value is None else access.value.of(self.word.request)
                     with m.Case(SLOT_STEPS * access.word + access.number):
-                        m.d.comb += [ready.addr.eq(self._of_port(access.register)), ready.wdata.eq(value)]
+                        m.d.comb += [of_counter.addr.eq(self._of_port(access.register)), of_counter.wdata.eq(value)]
                         if access.read:
-                            m.d.comb += ready.read.eq(answering)
+                            m.d.comb += of_counter.read.eq(answering)
                         if access.written:
                             selected = 1 if access.select is None else select[access.select]
-                            m.d.comb += ready.write.eq(setting & selected)
+                            m.d.comb += of_counter.write.eq(setting & selected)
 
     def _take_what_is_read(self, m: Module) -> None:
         """It comes in the last step of its slot at the latest."""
