@@ -1,9 +1,10 @@
 """A word of an answer's or a trap's data: what is kept, what is seen at that moment, what is read over the bus."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -13,12 +14,13 @@ from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.key_violations import KEY_COUNTS, KeyCounts
 from rtl.management.m_key import Key
 from rtl.management.mad_head import DATA_WORD
+from rtl.management.mad_packet import KEPT_WORDS
 from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, constant_words, fields_in_words, masks, place
 from rtl.management.pma import AS_IT_CAME, COUNTER_WORDS, FIELDS_OF_WORDS
 from rtl.management.port_sum import FIELD_ENDS, PortSum
 from rtl.management.set_rules import shown_state
 from rtl.management.settings import SettingsSignature
-from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
+from rtl.management.task import LAP_STEP, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
 from rtl.management.told_events import told_layout
 from rtl.management.trap_packet import FIRST_TOLD, TRAPS, notice_words, told_words
 from rtl.rotation import any_of
@@ -41,8 +43,12 @@ _CHANGE: Final = place(SWITCH_INFO["port_state_change"])
 _CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 1
 _VIOLATION: Final = 1
 """The place in turn of the trap of which words are kept."""
-_UPPER_STEP: Final = WORD_TAKEN - 1
-"""The step of a lower half's slot that writes the upper half."""
+_SUM_BEGINS: Final = LAP_STEP
+"""The step of a slot that says what of its word is added up: behind the last of the slot before, which takes until then
+to be written, and before its own."""
+
+_Answer: Final = data.StructLayout({"given": 1, "counted": 1, "bytes": WORD_BYTES, "index": range(KEPT_WORDS)})
+"""A word is written, these bytes of it there; it has counters."""
 
 _Seen: Final = data.StructLayout(
     {
@@ -55,7 +61,7 @@ _Seen: Final = data.StructLayout(
 
 
 class AnswerWord(Stage):
-    """Puts a word together in the first step of its slot, and writes it in the last.
+    """Puts a word together in its slot, and writes it in the third cycle after its last step.
 
     Members:
         settings: see `Settings`.
@@ -84,72 +90,92 @@ class AnswerWord(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Where something is seen, the memory holds zeros."""
+        """The word's parts, zeros where they have nothing; the word; its counters, which are added up meanwhile."""
         m = Module()
-        attribute, steps, write = self.attribute, self.steps, self.write
         seen = self._sampled(m)
         in_turn = [self.identity.description.word_select(number, WORD_BITS) for number in range(BLOCK_WORDS)]
-        description = dict(enumerate(reversed(in_turn)))
+        description = Signal(WORD_BITS)  # its word, found a step before that of others is
+        m.d.sync += description.eq(Array(reversed(in_turn))[self.word.number[: (BLOCK_WORDS - 1).bit_length()]])
         class_port_info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
         tick = PORT_SAMPLES_CONTROL["tick"]
-        parts = [
-            Mux(self._shown(), self.word.kept, 0),
+        of_node = [
             *self._guids(),
             self._part(m, SmaAttribute.NODE_INFO, fields_in_words(self._node_info())),
-            self._part(m, SmaAttribute.NODE_DESCRIPTION, description),
+            Mux(self.attribute.chosen[SmaAttribute.NODE_DESCRIPTION.name], description, 0),
+        ]
+        of_ports = [
             self._part(m, SmaAttribute.PORT_INFO, fields_in_words(self._port_info(seen))),
             self._part(m, PmaAttribute.CLASS_PORT_INFO, constant_words(class_port_info[:SMP_DATA_BYTES])),
             self._part(m, PmaAttribute.PORT_SAMPLES_CONTROL, fields_in_words({tick: self.read[: tick.width]})),
         ]
         if self._is_switch:
             change = {SWITCH_INFO["port_state_change"]: seen.port_state_change}
-            parts.append(self._part(m, SmaAttribute.SWITCH_INFO, fields_in_words(change)))
+            of_ports.append(self._part(m, SmaAttribute.SWITCH_INFO, fields_in_words(change)))
         producer = Const(NodeType.SWITCH) if self._is_switch else self.identity.node_type
-        for trap, words in enumerate(notice_words(self._is_switch, producer, self.settings.lid, seen.is_sm)):
-            parts.append(self._part(m, SmaAttribute.NOTICE, words, self.trap[trap]))
+        notices = [
+            self._part(m, SmaAttribute.NOTICE, words, self.trap[trap])
+            for trap, words in enumerate(notice_words(self._is_switch, producer, self.settings.lid, seen.is_sm))
+        ]
         told = told_words(self._is_switch, self.told, self.settings.lid)
-        parts.append(self._part(m, SmaAttribute.NOTICE, told, self.trap[FIRST_TOLD:].any()))
+        notices.append(self._part(m, SmaAttribute.NOTICE, told, self.trap[FIRST_TOLD:].any()))
 
-        # A PMA's counters are read a little later, and of a word of its own some bytes stay as in the request.
-        counter_words = [(kind, number) for kind, words in COUNTER_WORDS.items() for number in words]
-        counters = [attribute.chosen[kind.name] & (self.word.number == number) for kind, number in counter_words]
-        most, in_word, counted = Signal(WORD_BITS), Signal(WORD_BYTES), Signal()
-        m.d.sync += [most.eq(any_of(parts)), in_word.eq(WHOLE), counted.eq(any_of(counters))]
-        for kind, as_it_came in AS_IT_CAME.items():
-            for number, left in as_it_came.items():
-                with m.If(attribute.chosen[kind.name] & (self.word.number == number)):
-                    m.d.sync += in_word.eq(WHOLE & ~left)
-        taken = steps.at_in_slot(WORD_TAKEN) & steps.within(ANSWER_SLOT)
-        counter = self._add_ports(m, taken) if self._is_switch else self.read
-        with m.If(taken & ~steps.again & ((attribute.answering & ~self.task.congestion) | self.task.trap)):
-            m.d.comb += [
-                write.bytes.eq(in_word),
-                write.index.eq(DATA_WORD + self.word.number),
-                write.word.eq(most | Mux(counted, counter, 0)),
-            ]
+        # A register behind the parts, one behind the word, and then it waits for the counters.
+        parts = Signal(data.ArrayLayout(WORD_BITS, 4))
+        answers = [self._answer(m), *(Signal(_Answer, name=f"answer_{later}") for later in (1, 2, 3))]
+        word, most, write = Signal(WORD_BITS), Signal(WORD_BITS), self.write
+        m.d.sync += [
+            *(answer.eq(before) for before, answer in pairwise(answers)),
+            Cat(parts).eq(Cat(Mux(self._shown(), self.word.kept, 0), *map(any_of, (of_node, of_ports, notices)))),
+            word.eq(any_of(parts)),
+            most.eq(Mux(answers[2].given, word, 0)),
+        ]
+        counter = self._add_ports(m, answers[-1]) if self._is_switch else self.read
+        with m.If(answers[-1].given):
+            m.d.comb += [write.bytes.eq(answers[-1].bytes), write.index.eq(answers[-1].index)]
+            m.d.comb += write.word.eq(most | Mux(answers[-1].counted, counter, 0))
         return m
 
-    def _add_ports(self, m: Module, taken: Value) -> Value:
-        """The counters of all ports. Those of 64 bits are known with the last lower half: the upper half goes first."""
-        m.submodules.port_sum = port_sum = PortSum()
-        steps, attribute, write, number = self.steps, self.attribute, self.write, self.word.number
-        extended = attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]
-        for kind, words in FIELDS_OF_WORDS.items():
-            with m.If(attribute.chosen[kind.name]), m.Switch(number):
-                for of_word, fields in words.items():
-                    bounds = {bit for field in fields for bit in (field.lsb, field.lsb + field.width)}
-                    ends = sum(1 << index for index, end in enumerate(FIELD_ENDS) if end in bounds)
-                    with m.Case(of_word):
-                        m.d.sync += port_sum.ends.eq(ends)
+    def _answer(self, m: Module) -> data.View:
+        """What is written of the word of this step's slot: in a PMA's answer some bytes are as they came."""
+        attribute, steps, number, answer = self.attribute, self.steps, self.word.number, Signal(_Answer)
+        chosen = attribute.chosen
+        shown = (attribute.answering & ~self.task.congestion) | self.task.trap
+        with m.If(steps.at_in_slot(WORD_TAKEN) & steps.of_slot.in_answer & ~steps.again):
+            m.d.comb += answer.given.eq(shown)
+        counters = [chosen[kind.name] & (number == of) for kind, words in COUNTER_WORDS.items() for of in words]
         m.d.comb += [
-            port_sum.clear.eq(steps.at_in_slot(0) & (steps.lap == 1)),
-            port_sum.lower_half.eq(extended & number[0]),
-            port_sum.add.eq(taken),
-            port_sum.word.eq(self.read),
+            answer.counted.eq(any_of(counters)),
+            answer.bytes.eq(WHOLE),
+            answer.index.eq(DATA_WORD + number),
         ]
-        joins = steps.at_in_slot(_UPPER_STEP) & steps.within(ANSWER_SLOT) & ~steps.again
-        with m.If(joins & extended & number[0] & attribute.answering):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(DATA_WORD - 1 + number), write.word.eq(port_sum.upper)]
+        for kind, as_it_came in AS_IT_CAME.items():
+            for of, left in as_it_came.items():
+                with m.If(chosen[kind.name] & (number == of)):
+                    m.d.comb += answer.bytes.eq(WHOLE & ~left)
+        return answer
+
+    def _add_ports(self, m: Module, answer: data.View) -> Value:
+        """The counters of all ports. Those of 64 bits are known with the last lower half: the upper half follows it."""
+        m.submodules.port_sum = port_sum = PortSum()
+        steps, chosen, write, number = self.steps, self.attribute.chosen, self.write, self.word.number
+        m.d.sync += [
+            port_sum.clear.eq(steps.at_in_slot(_SUM_BEGINS) & (steps.lap == 1)),
+            port_sum.add.eq(steps.at_in_slot(WORD_TAKEN) & steps.of_slot.in_answer),
+        ]
+        with m.If(steps.at_in_slot(_SUM_BEGINS)):
+            m.d.sync += port_sum.lower_half.eq(chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name] & number[0])
+            for kind, words in FIELDS_OF_WORDS.items():
+                with m.If(chosen[kind.name]), m.Switch(number):
+                    for of_word, fields in words.items():
+                        bounds = {bit for field in fields for bit in (field.lsb, field.lsb + field.width)}
+                        ends = sum(1 << index for index, end in enumerate(FIELD_ENDS) if end in bounds)
+                        with m.Case(of_word):
+                            m.d.sync += port_sum.ends.eq(ends)
+        m.d.comb += port_sum.word.eq(self.read)
+        joins, index_of_upper = Signal(), Signal.like(answer.index)
+        m.d.sync += [joins.eq(answer.given & answer.counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
+        with m.If(joins):
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper), write.word.eq(port_sum.upper)]
         return port_sum.total
 
     def _sampled(self, m: Module) -> Signal:

@@ -86,9 +86,9 @@ class AttributeDecode(wiring.Component):
         ]
         if self._is_switch:
             self._target_in_switch(m)
-        self._judge(m, of_sma)
+        fine = self._judge(m, of_sma)
         m.d.comb += [
-            attribute.answering.eq(task.answers & (attribute.status == MadStatus.OK)),
+            attribute.answering.eq(task.answers & fine),
             attribute.setting.eq(attribute.answering & task.is_set),
         ]
 
@@ -105,8 +105,8 @@ class AttributeDecode(wiring.Component):
         ]
         return m
 
-    def _judge(self, m: Module, of_sma: list[SmaAttribute]) -> None:
-        """Modifier and PortSelect, then the status, the first that applies."""
+    def _judge(self, m: Module, of_sma: list[SmaAttribute]) -> Signal:
+        """Modifier and PortSelect, then the status, the first that applies. Returns whether it is none."""
         head, chosen, status = self.task.head, self.attribute.chosen, self.attribute.status
         no_modifier = head.attribute_modifier == 0
         is_port = self._is_port(head.port_select)
@@ -129,6 +129,8 @@ class AttributeDecode(wiring.Component):
         if self._is_switch:
             with m.If(self.task.congestion):
                 m.d.sync += [signal.eq(self.window[name]) for name, signal in judged.items()]
+        fine = Signal()
+        m.d.sync += fine.eq(0)
         with m.If(~head.version_known):
             m.d.sync += status.eq(MadStatus.BAD_VERSION)
         with m.Elif(~known | (self.task.is_set & ~settable)):
@@ -136,7 +138,8 @@ class AttributeDecode(wiring.Component):
         with m.Elif(~named):
             m.d.sync += status.eq(MadStatus.INVALID_ATTRIBUTE_VALUE)
         with m.Else():
-            m.d.sync += status.eq(MadStatus.OK)
+            m.d.sync += [status.eq(MadStatus.OK), fine.eq(1)]
+        return fine
 
     def _named(self, modifier: Layout, name: str) -> Value:
         """A field of the MAD's modifier."""

@@ -7,7 +7,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.management.attribute import Attribute, Word
-from rtl.management.attribute_memory import AttributeMap, AttributeMemory
+from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap, AttributeMemory
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
 from rtl.management.task import ANSWER_SLOT, BASE_STEP, NEXT_WORD, SET_SLOT, WORD_TAKEN, Stage
@@ -58,9 +58,9 @@ class AttributeWords(Stage):
         m.submodules.kept_words = kept_words = AttributeMemory(self._attributes)
         m.submodules.rules = rules = SetRules(self._parameters)
         steps, word, chosen = self.steps, self.word, self.attribute.chosen
-        m.d.comb += word.number.eq(steps.word)
+        m.d.comb += word.number.eq(steps.of_slot.word)
         write, mask = kept_words.write, rules.judged.mask
-        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1) & ~steps.far):
+        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1) & (steps.of_slot.word < BLOCK_WORDS)):
             begins = steps.slot == ANSWER_SLOT - 1
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
             m.d.sync += write.address.eq(kept_words.address)
@@ -84,7 +84,7 @@ class AttributeWords(Stage):
         with m.If(steps.first):
             m.d.sync += [refused.eq(0), self.client_reregister.eq(0)]
         setting = self.attribute.setting & ~self.task.gmp
-        with m.If(steps.at_in_slot(_MERGED) & steps.within(SET_SLOT) & setting):
+        with m.If(steps.at_in_slot(_MERGED) & steps.of_slot.in_set & setting):
             m.d.sync += [
                 took.eq(1),
                 refused.eq(refused | rules.judged.refused),

@@ -1,10 +1,9 @@
 """The agent's accesses to the register bus, each at its step (docs/management.md, sections 4.3 and 6)."""
 
 from collections import defaultdict
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import WORDS, Attribute, Word
@@ -13,10 +12,10 @@ from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, Place, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
-from rtl.management.task import ANSWER_SLOT, FAR, SET_SLOT, SLOT_STEPS, STEP_BITS, WORD_TAKEN, Stage
+from rtl.management.task import IN_SLOT_BITS, SET_SLOT, SHORT_STEPS, SLOT_STEPS, WORD_TAKEN, OfSlot, Stage
 from rtl.management.windows import Access
 from rtl.registers.bus import BusSignature
-from rtl.rotation import select
+from rtl.rotation import any_of, select
 from rtl.widths import VL_BITS, VL_WEIGHT_BITS
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER, MULTICAST_FORWARDING_TABLE
 from wire.layout import Layout
@@ -95,9 +94,8 @@ _VL_ENTRY = VL_ARBITRATION_TABLE.entry.width
 _VL_ENTRIES_OF_WORD = WORD_BITS // _VL_ENTRY
 _ROUTE_STEP = 2
 _STATE_STEP = SLOT_STEPS * SET_SLOT
-_ANSWER_STEP = SLOT_STEPS * ANSWER_SLOT - 1
-_SET_STEP = SLOT_STEPS * SET_SLOT + 1
-"""Steps in which the accesses of word 0 begin to be made ready."""
+_NUMBER_BITS: Final = IN_SLOT_BITS + (WORDS - 1).bit_length()
+"""Of an access' number in a Set, and for an answer."""
 
 
 # By names: an SMA's and a PMA's attribute may have the same code.
@@ -139,6 +137,12 @@ _WORDS_READ: Final[dict[str, set[int]]] = {
 """The words with accesses in a Set, and for the answer, by attribute."""
 
 
+def _one_more(accesses: list[Signal]) -> Any:
+    """Another access in the list: none, until it is said what it is."""
+    accesses.append(Signal(Access, name=f"access_{len(accesses)}"))
+    return accesses[-1]
+
+
 class BusSteps(Stage):
     """Gives each access in the cycle of its step.
 
@@ -149,7 +153,7 @@ class BusSteps(Stage):
         window (switch): the access of a CC request, in the step before its own.
         short: the slot of the step before has no accesses.
         bus: to the node.
-        read: what was read last, 4 cycles after it was given. Of several fields read in one slot, each is put as far
+        read: what was read last, 5 cycles after it was given. Of several fields read in one slot, each is put as far
             above the lowest as in their word.
     """
 
@@ -171,9 +175,8 @@ class BusSteps(Stage):
         """An access is ready from the step before its own on."""
         m = Module()
         steps, attribute = self.steps, self.attribute
-        given, ready = Signal(Access), Signal(Access)
-        with m.If(steps.go):
-            m.d.sync += given.eq(ready)
+        given = Signal(Access)
+        ready: list[Signal] = []  # of each kind of access that there is; at most one is not 0
         m.d.comb += [
             self.bus.addr.eq(given.addr),
             self.bus.wdata.eq(given.wdata),
@@ -185,27 +188,22 @@ class BusSteps(Stage):
         on_link = attribute.chosen[SmaAttribute.PORT_INFO.name]
         if self._is_switch:
             on_link = on_link & ~attribute.target.at_port_0
+            of_route = _one_more(ready)
             with m.If((steps.number == _ROUTE_STEP - 1) & self.route.wanted):
-                m.d.comb += [ready.read.eq(1), ready.addr.eq(Cat(self.route.lid, Const(LFT_PAGE, 8)))]
+                m.d.comb += [of_route.read.eq(1), of_route.addr.eq(Cat(self.route.lid, Const(LFT_PAGE, 8)))]
+        of_state = _one_more(ready)
         with m.If((steps.number == _STATE_STEP - 1) & attribute.setting & on_link):
-            m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(PortRegister.STATE))]
+            m.d.comb += [of_state.read.eq(1), of_state.addr.eq(self._of_port(PortRegister.STATE))]
 
-        # In the slots, access j of word w is number 8 w + j. That of a step is made ready: in an answer's slot the one
-        # of the next step, in a Set's slot the one before.
-        in_answer = (steps.number >= _ANSWER_STEP) & ~steps.beyond(SET_SLOT)
-        number, first = Signal(STEP_BITS), Signal(STEP_BITS)
-        once_more = steps.again & (steps.in_slot == SLOT_STEPS - 1)
-        of_answer = Mux(once_more, _ANSWER_STEP + SLOT_STEPS, _ANSWER_STEP)
-        m.d.comb += [
-            first.eq(Mux(steps.far, SLOT_STEPS * FAR, 0) + Mux(in_answer, of_answer, _SET_STEP)),
-            number.eq(steps.number - first),
-        ]
-        answering, setting = attribute.answering & in_answer & ~steps.last_slot, attribute.setting & ~in_answer
+        # In the slots, access j of word w is number 8 w + j.
+        number, of_set, of_answer = self._number(m)
+        answering, setting = attribute.answering & of_answer, attribute.setting & of_set
+        of_port_info = _one_more(ready)
         with m.If(answering & on_link), m.Switch(number):
             for names in _PORT_INFO_READS:
                 for place_in_list, name in enumerate(names):
                     with m.Case(SLOT_STEPS * place(PORT_INFO[name]).word + place_in_list):
-                        m.d.comb += [ready.read.eq(1), ready.addr.eq(self._of_port(_REGISTERS[name]))]
+                        m.d.comb += [of_port_info.read.eq(1), of_port_info.addr.eq(self._of_port(_REGISTERS[name]))]
         with m.If(setting & attribute.chosen[SmaAttribute.PORT_INFO.name]):
             self._write_fields(m, ready, number, PORT_INFO, PORT_INFO_WRITES)
             if self._is_switch:
@@ -221,11 +219,39 @@ class BusSteps(Stage):
                 self._write_lists(m, ready, number, entries)
         self._access_counters(m, ready, number, entries, answering, setting)
         if self._is_switch:
+            of_window = _one_more(ready)
             with m.If(self.window.read | self.window.write):
-                m.d.comb += ready.eq(self.window)
+                m.d.comb += of_window.eq(self.window)
+        with m.If(steps.go):
+            m.d.sync += given.eq(any_of(map(Value.cast, ready)))
         m.d.sync += self.short.eq(self._is_short())
         self._take_what_is_read(m)
         return m
+
+    def _number(self, m: Module) -> tuple[Signal, Signal, Signal]:
+        """Of the access that a step makes ready, and whether it is a Set's, an answer's: found in the step before.
+
+        In a Set's slot it is that of the step before, in an answer's that of the next one.
+        """
+        steps, this = self.steps, self.steps.of_slot
+        before_last = (steps.in_slot == SLOT_STEPS - 2) | (self.short & (steps.in_slot == SHORT_STEPS - 2))
+        last, place = steps.in_slot == SLOT_STEPS - 1, Signal(IN_SLOT_BITS)
+        following, next_of = Signal(OfSlot), Signal(OfSlot)
+        m.d.comb += [
+            following.eq(Mux(steps.again, this, steps.next_slot)),
+            next_of.eq(Mux(before_last | last, following, this)),
+            place.eq(Mux(before_last, 0, steps.in_slot + 2)),
+        ]
+        with m.If(last & steps.skips):
+            m.d.comb += [next_of.in_answer.eq(1), next_of.word.eq(0), place.eq(0)]
+        number, of_set, of_answer = Signal(_NUMBER_BITS), Signal(), Signal()
+        with m.If(steps.go):
+            m.d.sync += [
+                of_set.eq(this.in_set & ~next_of.in_answer),
+                of_answer.eq(next_of.in_answer),
+                number.eq(Mux(next_of.in_answer, Cat(place, next_of.word), Cat(steps.in_slot, this.word))),
+            ]
+        return number, of_set, of_answer
 
     def _is_short(self) -> Value:
         """The step's slot is a word's, and no access is named for that word; a trap's packet takes all of the first."""
@@ -233,13 +259,13 @@ class BusSteps(Stage):
 
         def accessed(lists: dict[str, set[int]]) -> Value:
             masks = {name: Const(sum(1 << of_word for of_word in words), WORDS) for name, words in lists.items()}
-            return Cat(chosen[name] & mask.bit_select(steps.word, 1) for name, mask in masks.items()).any()
+            return Cat(chosen[name] & mask.bit_select(steps.of_slot.word, 1) for name, mask in masks.items()).any()
 
         of_kind = {SmaAttribute.VL_ARBITRATION_TABLE.name: set(range(self._list_words))} if self._list_words else {}
         if self._is_switch:
             of_kind[SmaAttribute.P_KEY_TABLE.name] = set(range(BLOCK_WORDS))
-        in_set = steps.within(SET_SLOT) & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
-        return (in_set | (steps.within(ANSWER_SLOT) & ~accessed(_WORDS_READ))) & ~self.task.congestion
+        in_set = steps.of_slot.in_set & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
+        return (in_set | (steps.of_slot.in_answer & ~accessed(_WORDS_READ))) & ~self.task.congestion
 
     def _of_port(self, register: Value | int) -> Value:
         """The address of the port's register."""
@@ -247,9 +273,10 @@ class BusSteps(Stage):
         return Cat(offset, self.attribute.target.port if self._is_switch else Const(1, 1))
 
     def _write_fields(
-        self, m: Module, ready: data.View, number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
+        self, m: Module, ready: list[Signal], number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
     ) -> None:
         """The fields of a Set that are registers, too."""
+        of_field = _one_more(ready)
         with m.Switch(number):
             for names in lists:
                 for place_in_list, name in enumerate(names):
@@ -259,19 +286,20 @@ class BusSteps(Stage):
                     of_node = isinstance(register, NodeRegister)
                     with m.Case(SLOT_STEPS * field.word + place_in_list):
                         m.d.comb += [
-                            ready.write.eq(self.writes[place_in_list]),
-                            ready.addr.eq(Value.cast(register) if of_node else self._of_port(register)),
-                            ready.wdata.eq(field.of(self.word.request)),
+                            of_field.write.eq(self.writes[place_in_list]),
+                            of_field.addr.eq(Value.cast(register) if of_node else self._of_port(register)),
+                            of_field.wdata.eq(field.of(self.word.request)),
                         ]
 
-    def _write_partition(self, m: Module, ready: data.View, number: Signal) -> None:
+    def _write_partition(self, m: Module, ready: list[Signal], number: Signal) -> None:
         """A switch's port has what it checks in one register."""
         fields = [place(PORT_INFO[name]) for name in _PARTITION.values()]
+        of_partition = _one_more(ready)
         with m.If(number == SLOT_STEPS * fields[0].word + _PARTITION_ACCESS):
             m.d.comb += [
-                ready.write.eq(~self.attribute.target.at_port_0),
-                ready.addr.eq(self._of_port(PortRegister.PARTITION)),
-                ready.wdata.eq(Cat(field.of(self.word.request) for field in fields)),
+                of_partition.write.eq(~self.attribute.target.at_port_0),
+                of_partition.addr.eq(self._of_port(PortRegister.PARTITION)),
+                of_partition.wdata.eq(Cat(field.of(self.word.request) for field in fields)),
             ]
 
     def _entries(self, m: Module) -> Signal:
@@ -296,45 +324,49 @@ class BusSteps(Stage):
                     m.d.sync += entries.eq(entries << _VL_ENTRY)
         return entries
 
-    def _write_tables(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
+    def _write_tables(self, m: Module, ready: list[Signal], number: Signal, entries: Signal) -> None:
         """A switch's tables, entry by entry."""
         access, word = number[:3], number[3:]
         chosen, target = self.attribute.chosen, self.attribute.target
         lid = Cat(access[:2], word[:4], target.block)[:16]
         of_word = WORD_BITS // _LFT_ENTRY
         in_set = word < LINEAR_FORWARDING_TABLE.count // of_word
+        of_lft = _one_more(ready)
         with m.If(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name] & in_set):
             m.d.comb += [
-                ready.write.eq((access < of_word) & (lid < self._lft_size)),
-                ready.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
-                ready.wdata.eq(entries[-_LFT_ENTRY:]),
+                of_lft.write.eq((access < of_word) & (lid < self._lft_size)),
+                of_lft.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
+                of_lft.wdata.eq(entries[-_LFT_ENTRY:]),
             ]
         mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
         position = place(MFT_MODIFIER["position"]).of(self.task.head.attribute_modifier)
         in_set = word < MULTICAST_FORWARDING_TABLE.count // _MFT_ENTRIES_OF_WORD
+        of_mft = _one_more(ready)
         with m.If(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name] & in_set):
             m.d.comb += [
-                ready.write.eq(access < _MFT_ENTRIES_OF_WORD),
-                ready.addr.eq(Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8])),
-                ready.wdata.eq(entries[-_MFT_ENTRY:]),
+                of_mft.write.eq(access < _MFT_ENTRIES_OF_WORD),
+                of_mft.addr.eq(Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8])),
+                of_mft.wdata.eq(entries[-_MFT_ENTRY:]),
             ]
         in_set = number < SL_TO_VL_MAPPING_TABLE.count
         page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
+        of_sl_to_vl = _one_more(ready)
         with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & in_set):
             m.d.comb += [
-                ready.write.eq((target.in_port != 0) & (target.port != 0)),
-                ready.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
-                ready.wdata.eq(entries[-_SL_ENTRY:]),
+                of_sl_to_vl.write.eq((target.in_port != 0) & (target.port != 0)),
+                of_sl_to_vl.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
+                of_sl_to_vl.wdata.eq(entries[-_SL_ENTRY:]),
             ]
         entry = Cat(access[:1], word)[: (P_KEY_TABLE.count - 1).bit_length()]
+        of_p_keys = _one_more(ready)
         with m.If(chosen[SmaAttribute.P_KEY_TABLE.name] & (word < P_KEY_TABLE.count // _P_KEYS_OF_WORD)):
             m.d.comb += [
-                ready.write.eq((access < _P_KEYS_OF_WORD) & (target.port != 0)),
-                ready.addr.eq(self._of_port(Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry))))),
-                ready.wdata.eq(entries[-_P_KEY:]),
+                of_p_keys.write.eq((access < _P_KEYS_OF_WORD) & (target.port != 0)),
+                of_p_keys.addr.eq(self._of_port(Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry))))),
+                of_p_keys.wdata.eq(entries[-_P_KEY:]),
             ]
 
-    def _write_lists(self, m: Module, ready: data.View, number: Signal, entries: Signal) -> None:
+    def _write_lists(self, m: Module, ready: list[Signal], number: Signal, entries: Signal) -> None:
         """A port's lists of VL arbitration, entry by entry."""
         access, word = number[:3], number[3:]
         block = place(VL_ARBITRATION_MODIFIER["block"]).of(self.task.head.attribute_modifier)
@@ -344,32 +376,34 @@ class BusSteps(Stage):
             m.d.comb += offset.eq(VL_ARBITRATION_HIGH | entry)
         with m.Else():
             m.d.comb += offset.eq(VL_ARBITRATION_LOW | entry)
+        of_list = _one_more(ready)
         with m.If(self.attribute.chosen[SmaAttribute.VL_ARBITRATION_TABLE.name] & (word < self._list_words)):
             m.d.comb += [
-                ready.write.eq(access < _VL_ENTRIES_OF_WORD),
-                ready.addr.eq(self._of_port(offset)),
-                ready.wdata.eq(entries[-_VL_ENTRY:][: VL_WEIGHT_BITS + VL_BITS]),
+                of_list.write.eq(access < _VL_ENTRIES_OF_WORD),
+                of_list.addr.eq(self._of_port(offset)),
+                of_list.wdata.eq(entries[-_VL_ENTRY:][: VL_WEIGHT_BITS + VL_BITS]),
             ]
 
     def _access_counters(
-        self, m: Module, ready: data.View, number: Signal, entries: Signal, answering: Value, setting: Value
+        self, m: Module, ready: list[Signal], number: Signal, entries: Signal, answering: Value, setting: Value
     ) -> None:
         """A PMA's counters. A Set names them in CounterSelect and CounterSelect2."""
         select = Cat(self.task.head.counter_select, self.task.head.counter_select2[0])
         for attribute, accesses in PMA_ACCESSES.items():
-            with m.If(self.attribute.chosen[attribute.name]), m.Switch(number):
+            of_counter = _one_more(ready)
+            with m.If(self.attribute.chosen[attribute.name] & (answering | setting)), m.Switch(number):
                 for access in accesses:
                     value = entries if access.value is None else access.value.of(self.word.request)
                     with m.Case(SLOT_STEPS * access.word + access.number):
-                        m.d.comb += [ready.addr.eq(self._of_port(access.register)), ready.wdata.eq(value)]
+                        m.d.comb += [of_counter.addr.eq(self._of_port(access.register)), of_counter.wdata.eq(value)]
                         if access.read:
-                            m.d.comb += ready.read.eq(answering)
+                            m.d.comb += of_counter.read.eq(answering)
                         if access.written:
                             selected = 1 if access.select is None else select[access.select]
-                            m.d.comb += ready.write.eq(setting & selected)
+                            m.d.comb += of_counter.write.eq(setting & selected)
 
     def _take_what_is_read(self, m: Module) -> None:
-        """It comes in the last step of its slot at the latest, and is needed then."""
+        """It comes in the last step of its slot at the latest."""
         number, following = Signal(2), Signal(2)  # of what has been read in the slot
         m.d.comb += following.eq(Mux(self.steps.in_slot == 0, 0, number + self.bus.rvalid))
         m.d.sync += number.eq(following)
@@ -382,10 +416,7 @@ class BusSteps(Stage):
                 at_height[height].append(self.attribute.chosen[name] & here)
         heights_of_next = Signal(len(at_height))
         m.d.sync += heights_of_next.eq(Cat(Cat(places).any() for places in at_height.values()))
-        come, kept = Signal(DATA_BITS), Signal(DATA_BITS)
         raised = select(heights_of_next, [self.bus.rdata << height for height in at_height])
-        m.d.comb += [
-            come.eq(Mux(heights_of_next.any(), raised, self.bus.rdata) | Mux(number == 0, 0, kept)),
-            self.read.eq(Mux(self.bus.rvalid, come, kept)),
-        ]
-        m.d.sync += kept.eq(self.read)
+        come = Mux(heights_of_next.any(), raised, self.bus.rdata)
+        with m.If(self.bus.rvalid):
+            m.d.sync += self.read.eq(come | Mux(number == 0, 0, self.read))

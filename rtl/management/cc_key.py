@@ -16,6 +16,9 @@ from wire.registers import DATA_BITS, congestion_address, place_of_address
 
 __all__ = ["CcKey"]
 
+_PART_BITS: Final = 4
+"""Bits of the CC_Key that are compared at once."""
+
 _KEY_WORDS: Final = masks(CONGESTION_KEY_INFO["cc_key"])
 _PROTECT: Final = place(CONGESTION_KEY_INFO["protect_bit"])
 _PERIOD: Final = place(CONGESTION_KEY_INFO["lease_period"])
@@ -27,7 +30,7 @@ class CcKey(wiring.Component):
 
     Members:
         lease_second: register LEASE_SECOND, cycles.
-        check: a request is judged in this cycle; `get`: it is a Get; `given`: its CC_Key.
+        check: a request is judged in this cycle; `get`: it is a Get; `given`: its CC_Key, also in the cycle before.
         answered: it has an answer; with `check`. `hidden`: from the next cycle on, in it the CC_Key is not seen.
         access: to the page of congestion control; a write is visible in the next cycle, and wins over a violation.
         rdata: two cycles after a read what was visible in the cycle between, else 0.
@@ -45,12 +48,20 @@ class CcKey(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease; registers."""
         m = Module()
-        key, kept_protect, protect = Signal(CC_KEY_BITS), Signal(_PROTECT.width), Signal(_PROTECT.width)
+        key, next_key = Signal(CC_KEY_BITS), Signal(CC_KEY_BITS)
+        kept_protect, protect = Signal(_PROTECT.width), Signal(_PROTECT.width)
         period, violations = Signal(_PERIOD.width), Signal(_VIOLATIONS.width)
         m.submodules.lease = lease = Lease(_PERIOD.width)
         good, violated = Signal(), Signal()
+        # Which parts of the key are not 0, not as given: found before the key is visible.
+        locked, differs = Signal(CC_KEY_BITS // _PART_BITS), Signal(CC_KEY_BITS // _PART_BITS)
+        m.d.sync += key.eq(next_key)
+        for part in range(len(locked)):
+            of_key, of_given = (whole.word_select(part, _PART_BITS) for whole in (next_key, self.given))
+            m.d.sync += [locked[part].eq(of_key.any()), differs[part].eq(of_key != of_given)]
         m.d.comb += [
-            good.eq((key == 0) | (self.given == key)),
+            next_key.eq(key),
+            good.eq(~locked.any() | ~differs.any()),
             protect.eq(Mux(lease.expired, 0, kept_protect)),
             self.answered.eq(good | (self.get & ~protect)),
             violated.eq(self.check & ~self.answered),
@@ -77,7 +88,7 @@ class CcKey(wiring.Component):
         at = dict(zip(words, here, strict=True))
         for half, word in enumerate(reversed(_KEY_WORDS)):
             with m.If(access.write & at[word]):
-                m.d.sync += key.word_select(half, WORD_BITS).eq(value)
+                m.d.comb += next_key.word_select(half, WORD_BITS).eq(value)
         with m.If(access.write & at[_PROTECT.word]):
             m.d.sync += [kept_protect.eq(_PROTECT.of(value)), period.eq(_PERIOD.of(value))]
         with m.If(access.write & at[_VIOLATIONS.word] & (_VIOLATIONS.of(value) == 0)):

@@ -36,13 +36,18 @@ _SL_ENTRY: Final = SL_TO_VL_MAPPING_TABLE.entry.width
 _SL_OF_WORD: Final = WORD_BITS // _SL_ENTRY
 _SL_PLACE_BITS: Final = (_SL_OF_WORD - 1).bit_length()
 # The port of a path is read before, that of the LFT is back by then.
-_RECORD_STEP: Final = 1
+_RECORD_STEP: Final = 0
 _PATH_STEP: Final = 4
 _PORT_STEP: Final = 7
 _OUTPUT_STEP: Final = 8
 _DEST_QP_STEP: Final = 9
 _SRC_QP_STEP: Final = 10
 _HOP_LIMIT_STEP: Final = 11
+# Places in the last slot: behind the last writes of the slot before. The LRH's words are read soonest.
+_DLID_STEP: Final = 3
+_SLID_STEP: Final = 4
+_METHOD_STEP: Final = 5
+_HEADER_STEP: Final = 6
 
 Route: Final = wiring.Signature({"lid": Out(16), "wanted": Out(1)})
 """An entry of the LFT; `wanted`: the LFT has it, and the packet goes by it."""
@@ -56,7 +61,7 @@ class Departure(Stage):
         status: an answer's, in the last slot.
         route: for the new DLID, from step 1 on. `read`: the LFT's entry, in step 7.
         path_word: the packet's word with the entry of the path, from step 1 on; `packet_word`: that word, in step 4.
-        write: to the packet.
+        write: to the packet, in the cycle after the step that it belongs to.
         port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
         word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable; of a CC answer before them.
@@ -101,6 +106,7 @@ class Departure(Stage):
         self._find_port(m, by_path, by_route, hop)
         self._find_slot(m)
 
+        m.d.sync += self.write.eq(0)
         self._write_early(m)
         self._write_in_last_slot(m, ~passed_on | by_path | by_route, new_slid, hop)
         return m
@@ -126,9 +132,11 @@ class Departure(Stage):
         with m.If(steps.at(_PORT_STEP) & by_route):
             m.d.sync += port.eq(self.read)
         by_port = by_path | (goes == Goes.RETURN)
+        leaves = Signal()
+        if self._is_switch:
+            m.d.sync += leaves.eq(by_port | (route.wanted & (route.lid <= self.settings.linear_fdb_top)))
         with m.If(steps.at(_OUTPUT_STEP)):
             if self._is_switch:
-                leaves = by_port | (route.wanted & (route.lid <= self.settings.linear_fdb_top))
                 m.d.sync += self.to_output.eq(Cat(leaves & (port == 1 + output) for output in range(self._ports)))
             else:
                 to_link = by_route | (goes == Goes.LINK) | (by_port & (port == self.task.head.arrival))
@@ -138,7 +146,7 @@ class Departure(Stage):
         steps, task, head, word = self.steps, self.task, self.task.head, self.word
         place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
         entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
-        there = steps.at_in_slot(0) & steps.within(ANSWER_SLOT) & (word.number == number) & ~task.congestion
+        there = steps.at_in_slot(0) & steps.of_slot.in_answer & (word.number == number) & ~task.congestion
         there |= steps.at(SLOT_STEPS * ANSWER_SLOT - 1) & task.congestion
         with m.If(steps.first):
             m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
@@ -147,7 +155,7 @@ class Departure(Stage):
         m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | (self.slot < self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
-        m.d.comb += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]
+        m.d.sync += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]
 
     def _write_early(self, m: Module) -> None:
         """The entry of ReturnPath; a PMA's queue pairs, and its GRH's HopLmt, if it has one."""
@@ -155,7 +163,7 @@ class Departure(Stage):
         dest_qp, src_qp = place(BTH["dest_qp"], BTH_START), place(DETH["src_qp"], DETH_START)
         hop_limit = place(GRH["hop_lmt"], WORD_BYTES * GRH_WORD)
         with m.If(steps.at(_RECORD_STEP) & self.task.record):
-            m.d.comb += [
+            m.d.sync += [
                 write.bytes.eq(1 << ~head.hop_pointer[:_PLACE_BITS]),
                 write.index.eq(_RETURN_PATH + head.hop_pointer[_PLACE_BITS:_ENTRY_BITS]),
                 write.word.eq(Cat(*[Cat(head.arrival, Const(0, 8 - PORT_BITS))] * WORD_BYTES)),
@@ -175,11 +183,11 @@ class Departure(Stage):
         of_header = Mux(task.answers, bytes_of(d, status, hop_pointer), bytes_of(hop_pointer))
         header = head.directed << d.lsb | self.status << status.lsb | hop << hop_pointer.lsb
         with m.If(steps.go & steps.last_slot), m.Switch(steps.in_slot):
-            with m.Case(0):
+            with m.Case(_DLID_STEP):
                 self._write(m, dlid, Mux(new_lids, bytes_of(dlid), 0), self.route.lid << dlid.lsb)
-            with m.Case(1):
+            with m.Case(_SLID_STEP):
                 self._write(m, slid, Mux(new_lids, bytes_of(slid), 0), new_slid << slid.lsb)
-            with m.Case(2):
+            with m.Case(_METHOD_STEP):
                 self._write(m, method, Mux(task.answers, bytes_of(method), 0), MadMethod.GET_RESP << method.lsb)
-            with m.Case(3):
+            with m.Case(_HEADER_STEP):
                 self._write(m, hop_pointer, Mux(task.trap, 0, of_header), header)

@@ -39,19 +39,23 @@ class Lease(wiring.Component):
         It expires in the last cycle of the last one, and that cycle already sees it.
         """
         m = Module()
-        seconds = Signal(self._period_bits)  # left, this one included; 0 if it does not run
+        seconds = Signal(self._period_bits)  # left, this one included
+        runs, last = Signal(), Signal()  # there are some, there is one
         second = Signal(DATA_BITS)
         cycles = Signal(DATA_BITS)  # left of this second, this one included
         ends = Signal()  # it is 1
-        m.d.comb += self.expired.eq((seconds == 1) & ends)
-        with m.If(seconds != 0):
+        m.d.comb += self.expired.eq(runs & last & ends)
+        with m.If(runs):
             m.d.sync += [cycles.eq(cycles - 1), ends.eq(cycles == 2)]
             with m.If(ends):
                 m.d.sync += [cycles.eq(second), ends.eq(second == 1), seconds.eq(seconds - 1)]
+                m.d.sync += [runs.eq(~last), last.eq(seconds == 2)]
         with m.If(self.stops):
-            m.d.sync += seconds.eq(0)
-        with m.If(self.violated & ((seconds == 0) | self.expired)):
+            m.d.sync += runs.eq(0)
+        with m.If(self.violated & (~runs | self.expired)):
             m.d.sync += [
+                runs.eq(self.period != 0),
+                last.eq(self.period == 1),
                 seconds.eq(self.period),
                 second.eq(self.second),
                 cycles.eq(self.second),

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.buffer import NO_COLLISION
 from rtl.crossing.words import HostStreamSignature
 from rtl.link.crc import icrc_masks, icrc_step, lanes_of
 from rtl.management.attribute import WORDS, Attribute
@@ -28,8 +29,8 @@ __all__ = ["Offer", "Packet"]
 _PATH_STEP: Final = 2
 _M_KEY_STEP: Final = 9
 
-_AHEAD: Final = 5
-"""The step of the last slot from which on the packet is read ahead; those before write its new headers."""
+_AHEAD: Final = 6
+"""The step of the last slot from which on the packet is read ahead."""
 
 
 class Packet(Stage):
@@ -51,22 +52,21 @@ class Packet(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One block RAM, and a register before it. It never has to read what it is just writing."""
+        """One block RAM, and a register before it. What it reads while it is written is never needed."""
         m = Module()
         index = Signal(range(KEPT_WORDS))
         has_grh = self.task.gmp & self.task.head.has_grh
-        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[])
+        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=1 << len(index), init=[], attrs=NO_COLLISION)
         writer = memory.write_port(granularity=8)
         reader = memory.read_port()
         write = Signal(PacketWrite)
         steps, last = self.steps, self.steps.last_slot
-        reads = (steps.go & ~(last & (steps.in_slot > _AHEAD + 1))) | self.taken
         m.d.sync += write.eq(self.write)
         m.d.comb += [
             writer.en.eq(write.bytes),
             writer.addr.eq(write.index),
             writer.data.eq(write.word),
-            reader.en.eq(reads & ~write.bytes.any()),
+            reader.en.eq(steps.go | self.taken),
             reader.addr.eq(index),
             self.word.eq(reader.data),
         ]
@@ -77,7 +77,8 @@ class Packet(Stage):
                 m.d.sync += index.eq(M_KEY_WORD + half)
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
             # Of those behind a block only the second one's slot comes after one of theirs.
-            m.d.sync += index.eq(Mux(steps.far, DATA_WORD + BLOCK_WORDS + 1, DATA_WORD + 1 - SET_SLOT + steps.slot))
+            in_block = DATA_WORD + 1 - SET_SLOT + steps.slot
+            m.d.sync += index.eq(Mux(steps.of_slot.word < BLOCK_WORDS, in_block, DATA_WORD + BLOCK_WORDS + 1))
             if self._is_switch:
                 with m.If(self.task.congestion):
                     m.d.sync += index.eq(self.window_word)
@@ -95,18 +96,30 @@ def _kept_at(word: int) -> int:
     return GRH_WORD + word - LRH_WORDS if word < LRH_WORDS + GRH_WORDS else word - GRH_WORDS
 
 
+def _as_covered(m: Module, word: Value, index: Value, has_grh: Value) -> Value:
+    """The word at this place of a packet as the ICRC sees it, with ones in the fields that change on the way."""
+    ones = Signal(WORD_BITS)
+    local = icrc_masks(LNH.IBA_LOCAL)
+    with_grh = {_kept_at(place): mask for place, mask in icrc_masks(LNH.IBA_GLOBAL).items()}
+    with m.Switch(index):
+        for place_of_word in sorted({*local, *with_grh}):
+            with m.Case(place_of_word):
+                m.d.comb += ones.eq(Mux(has_grh, with_grh.get(place_of_word, 0), local.get(place_of_word, 0)))
+    return word | ones
+
+
 class _Icrc(wiring.Component):
     """The ICRC of a packet with a MAD, a word in each cycle (IBTA vol 1, 7.8).
 
     Members:
-        take: `word` is the packet's next, kept in place `index`.
+        take: `word` is the packet's next, as `_as_covered` has it; `first`: it is its first.
         good: the words taken so far end with their right ICRC.
         ends: the word with the ICRC of those taken so far, which ends their packet.
     """
 
     take: In(1)
+    first: In(1)
     word: In(WORD_BITS)
-    index: In(range(KEPT_WORDS))
     good: Out(1)
     ends: Out(WORD_BITS)
 
@@ -114,21 +127,11 @@ class _Icrc(wiring.Component):
         """One register; the first byte of the ICRC is its lowest."""
         m = Module()
         state = Signal(ICRC_WIDTH)
-        ones = Signal(WORD_BITS)
-        lnh, grh_behind, has_grh = place(LRH["lnh"]), Signal(), Signal()
-        first = self.index == lnh.word
-        m.d.comb += has_grh.eq(Mux(first, lnh.of(self.word) == LNH.IBA_GLOBAL, grh_behind))
-        local = icrc_masks(LNH.IBA_LOCAL)
-        with_grh = {_kept_at(word): mask for word, mask in icrc_masks(LNH.IBA_GLOBAL).items()}
-        with m.Switch(self.index):
-            for index in sorted({*local, *with_grh}):
-                with m.Case(index):
-                    m.d.comb += ones.eq(Mux(has_grh, with_grh.get(index, 0), local.get(index, 0)))
-        before = Mux(first, Const(ICRC_INIT, ICRC_WIDTH), state)
+        before = Mux(self.first, Const(ICRC_INIT, ICRC_WIDTH), state)
         # As many bits as the register has enter it at once: only their sum counts.
-        following = icrc_step(m, before ^ Cat(lanes_of(self.word | ones)), [Const(0, ICRC_WIDTH)])
+        following = icrc_step(m, before ^ Cat(lanes_of(self.word)), [Const(0, ICRC_WIDTH)])
         with m.If(self.take):
-            m.d.sync += [state.eq(following), grh_behind.eq(has_grh)]
+            m.d.sync += state.eq(following)
         m.d.comb += [self.good.eq(state == ICRC_RESIDUE), self.ends.eq(~Cat(lanes_of(state)))]
         return m
 
@@ -137,7 +140,8 @@ class Offer(Stage):
     """Makes a stream of the packet's words, and says of a packet that comes whether its ICRC is right.
 
     Members:
-        came: a word of a packet that comes. `right`: its words so far end with their right ICRC.
+        came: a word of a packet that comes. `right`: its words end with their right ICRC, from the second cycle after
+            the last on.
         packet_word: of the packet, as it is read for the stream (see `Packet`).
         attribute: of an answer. `window` (switch): of a CC answer.
         offering: the packet is offered.
@@ -158,30 +162,48 @@ class Offer(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A word waits before the stream. There is one ICRC for both directions."""
+        """A word waits before the stream. There is one ICRC for both directions, and a register before it."""
         m = Module()
         m.submodules.icrc = icrc = _Icrc()
         steps, stream, came = self.steps, self.stream, self.came
         taken = stream.ready
+        covered = Signal(WORD_BITS)  # the word, as the ICRC sees it
+
+        # A packet comes.
+        takes, first, came_with_grh = Signal(), Signal(), Signal()
+        lnh, is_first = place(LRH["lnh"]), came.index == 0
+        comes_with_grh = Mux(is_first, lnh.of(came.word) == LNH.IBA_GLOBAL, came_with_grh)
+        m.d.sync += takes.eq(came.bytes.any())
+        covered_as_it_came = _as_covered(m, came.word, came.index, comes_with_grh)
+        with m.If(came.bytes.any()):
+            m.d.sync += [
+                first.eq(is_first),
+                came_with_grh.eq(comes_with_grh),
+                covered.eq(covered_as_it_came),
+            ]
+
+        # A packet leaves. Behind a PMA's attribute nothing stays, nor around congestion control's.
         next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
         has_grh = self.task.gmp & self.task.head.has_grh
-        # Behind a PMA's attribute nothing stays, nor around congestion control's.
         words = Mux(self.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORDS, BLOCK_WORDS)
         behind = (count >= DATA_WORD - 1 + words) & (count < GRH_WORD)
         if self._is_switch:
             behind = Mux(self.task.congestion, outside(self.window, count), behind)
         beyond = self.task.gmp & self.attribute.answering & behind
-        with m.If(taken | (steps.at_in_slot(_AHEAD + 1) & steps.last_slot)):
-            m.d.sync += next_word.eq(Mux(beyond, 0, self.packet_word))
+        given = Mux(beyond, 0, self.packet_word)
+        begins = steps.at_in_slot(_AHEAD + 1) & steps.last_slot
+        covered_as_given = _as_covered(m, given, Mux(begins, 0, following(count, has_grh)), has_grh)
+        with m.If(taken | begins):
+            m.d.sync += [next_word.eq(given), covered.eq(covered_as_given)]
         with m.If(taken):
             m.d.sync += count.eq(following(count, has_grh))
         with m.Elif(~self.offering):
             m.d.sync += count.eq(0)
         ends = count == MAD_WORDS - 1
         m.d.comb += [
-            icrc.take.eq(Mux(self.offering, taken, came.bytes.any())),
-            icrc.word.eq(Mux(self.offering, next_word, came.word)),
-            icrc.index.eq(Mux(self.offering, count, came.index)),
+            icrc.take.eq(Mux(self.offering, taken, takes)),
+            icrc.first.eq(Mux(self.offering, count == 0, first)),
+            icrc.word.eq(covered),
             self.right.eq(icrc.good),
             stream.valid.eq(self.offering),
             stream.length.eq(Mux(has_grh, MAD_WORDS + GRH_WORDS, MAD_WORDS)),

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,8 +20,10 @@ class PortSum(wiring.Component):
     Members:
         clear: the next word is the first one, of new fields or of lower halves.
         ends: which of `FIELD_ENDS` divide the word's fields.
-        lower_half: it is the lower half of counters whose upper halves were added up before.
-        add: `word` is added in this cycle; `total` is the sum with it, and `upper` that of the upper halves.
+        lower_half: it is the lower half of counters whose upper halves were added up before. Like `ends` it stays as it
+            is from `clear` on until two cycles after the last word.
+        add: `word` is added. In the second cycle after, `total` is the sum with it, and `upper` that of the upper
+            halves.
     """
 
     clear: In(1)
@@ -33,44 +35,46 @@ class PortSum(wiring.Component):
     upper: Out(WORD_BITS)
 
     def elaborate(self, platform: object) -> Module:
-        """Parts of the word between the bits at which fields may end, with what is carried from each to the next."""
+        """Add, then see to what is too large."""
         m = Module()
         kept, kept_upper, beyond = Signal(WORD_BITS), Signal(WORD_BITS), Signal()
-        bounds = [0, *FIELD_ENDS, WORD_BITS]
-        sums: list[Value] = []
-        carries: list[Value] = []
-        for part, (first, end) in enumerate(pairwise(bounds)):
-            total = Signal(end - first + 1, name=f"sum_{first}")
-            carried = carries[-1] & ~self.ends[part - 1] if part else 0
-            m.d.comb += total.eq(kept[first:end] + self.word[first:end] + carried)
-            sums.append(total[:-1])
-            carries.append(total[-1])
+        bounds = list(pairwise([0, *FIELD_ENDS, WORD_BITS]))
 
-        # A field is too small if its highest part carries. One of 64 bits goes on in the upper halves: what becomes of
-        # them with a carry does not wait for it.
-        upper, carried_upper = Signal(WORD_BITS), Signal(WORD_BITS + 1)
-        too_large = Signal()
-        m.d.comb += [
-            carried_upper.eq(kept_upper + 1),
-            upper.eq(Mux(carries[-1], carried_upper, kept_upper)),
-            too_large.eq(beyond | (carries[-1] & carried_upper[-1])),
-            self.upper.eq(upper | too_large.replicate(WORD_BITS)),
-        ]
-        overflows = Mux(self.lower_half, too_large, carries[-1])
-        parts: list[Value] = []
-        for part in reversed(range(len(sums))):
-            if part < len(FIELD_ENDS):
-                overflows = Mux(self.ends[part], carries[part], overflows)
+        # One chain of carries, with a place behind each part of the word: where a field ends the carry stays there,
+        # elsewhere a one there passes it on.
+        passes = ~self.ends
+        of_kept: list[Value] = []
+        of_word: list[Value] = []
+        for part, (first, end) in enumerate(bounds):
+            of_kept += [kept[first:end], passes[part] if part < len(FIELD_ENDS) else Const(0, 1)]
+            of_word += [self.word[first:end], Const(0, 1)]
+        chain, added = Signal(WORD_BITS + len(bounds)), Signal()
+        m.d.sync += [chain.eq(Cat(of_kept) + Cat(of_word)), added.eq(self.add)]
+        sums = [chain[first + part : end + part] for part, (first, end) in enumerate(bounds)]
+        carries = [chain[end + part] for part, (_, end) in enumerate(bounds)]
+
+        # A field is too small if its highest part carries. What is added to all ones carries, or is 0.
+        overflows: Value = carries[-1]
+        parts = [sums[-1] | overflows.replicate(len(sums[-1]))]
+        for part in reversed(range(len(FIELD_ENDS))):
+            overflows = Mux(self.ends[part], carries[part], overflows)
             parts.insert(0, sums[part] | overflows.replicate(len(sums[part])))
-        m.d.comb += self.total.eq(Cat(parts))
 
+        # A field of 64 bits goes on in the upper halves.
         with m.If(self.clear):
             m.d.sync += kept.eq(0)
             with m.If(~self.lower_half):
                 m.d.sync += beyond.eq(0)
-        with m.If(self.add & self.lower_half):
-            m.d.sync += [kept.eq(Cat(sums)), kept_upper.eq(upper), beyond.eq(too_large)]
-        with m.Elif(self.add):
-            # What is added to all ones carries, or is 0.
-            m.d.sync += [kept.eq(self.total), kept_upper.eq(Cat(sums)), beyond.eq(beyond | carries[-1])]
+        with m.If(added & self.lower_half):
+            m.d.sync += [
+                kept.eq(Cat(sums)),
+                kept_upper.eq(kept_upper + carries[-1]),
+                beyond.eq(beyond | (carries[-1] & kept_upper.all())),
+            ]
+        with m.Elif(added):
+            m.d.sync += [kept.eq(Cat(parts)), kept_upper.eq(Cat(sums)), beyond.eq(beyond | carries[-1])]
+        m.d.comb += [
+            self.total.eq(kept | (self.lower_half & beyond).replicate(WORD_BITS)),
+            self.upper.eq(kept_upper | beyond.replicate(WORD_BITS)),
+        ]
         return m

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Mux, Value
-from amaranth.lib import wiring
+from amaranth.hdl import Value
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.attribute import WORDS
@@ -29,6 +29,7 @@ __all__ = [
     "SLOT_STEPS",
     "STEP_BITS",
     "WORD_TAKEN",
+    "OfSlot",
     "Stage",
     "StepsSignature",
     "Task",
@@ -77,6 +78,9 @@ WORD_TAKEN: Final = 7
 IN_SLOT_BITS: Final = (SLOT_STEPS - 1).bit_length()
 """The lowest bits of a step's number."""
 
+OfSlot: Final = data.StructLayout({"word": range(WORDS), "in_set": 1, "in_answer": 1})
+"""The word that a slot is of; it is one of a Set's, for an answer."""
+
 
 class _Steps(wiring.PureInterface):
     @property
@@ -97,24 +101,6 @@ class _Steps(wiring.PureInterface):
         """The step of this place in a slot is in this cycle."""
         return self.go & (self.in_slot == place)
 
-    @property
-    def word(self) -> Value:
-        """The word that the step's slot is of."""
-        return Mux(self.far, BLOCK_WORDS + self.slot[0], (self.slot - SET_SLOT)[: (BLOCK_WORDS - 1).bit_length()])
-
-    @property
-    def far(self) -> Value:
-        """That word is one behind a block."""
-        return self.slot >= MORE_SET_SLOT
-
-    def beyond(self, first: int) -> Value:
-        """The step's slot is one of those for words behind a block; that of word 0 is given."""
-        return (self.slot >= first + BLOCK_WORDS + FAR) & (self.slot < first + WORDS + FAR)
-
-    def within(self, first: int) -> Value:
-        """The step's slot is one of those for an attribute's words; that of word 0 is given."""
-        return ((self.slot >= first) & (self.slot < first + BLOCK_WORDS)) | self.beyond(first)
-
 
 class StepsSignature(wiring.Signature):
     """The steps of the work, seen from where they are counted.
@@ -123,6 +109,8 @@ class StepsSignature(wiring.Signature):
         go: this cycle has a step, of this `number`.
         first: it is step 0.
         lap: number of the slot's lap, from 1 on; behind `LAP_STEP` the next one's. `again`: there is one, from then on.
+        of_slot: what the step's slot is. `next_slot`: what the one behind it is, from its second step on.
+        skips: of the slot behind this one there is but the last step, and then follows that of word 0 for the answer.
         last_slot: the number is one of the last 8.
     """
 
@@ -132,6 +120,9 @@ class StepsSignature(wiring.Signature):
                 "go": Out(1),
                 "number": Out(STEP_BITS),
                 "first": Out(1),
+                "of_slot": Out(OfSlot),
+                "next_slot": Out(OfSlot),
+                "skips": Out(1),
                 "last_slot": Out(1),
                 "lap": Out(PORT_BITS, init=1),
                 "again": Out(1),

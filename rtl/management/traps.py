@@ -8,7 +8,7 @@ from rtl.management.mad_head import TRANSACTION_WORD
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
-from rtl.management.task import SET_SLOT, SLOT_STEPS, STEP_BITS, Stage
+from rtl.management.task import SET_SLOT, SLOT_STEPS, Stage
 from rtl.management.trap_packet import FIRST_TOLD, TRAPS, head_words, trap_numbers
 from rtl.rotation import behind, first_from, select
 from wire.parameters import NodeParameters
@@ -34,7 +34,7 @@ class Traps(Stage):
         represses: the packet ends the trap of its TransactionID.
         due: some trap is. `begins`: its work begins in this cycle.
         sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of the others is in this cycle.
-        write: to the packet: all of a trap's but its data and LIDs.
+        write: to the packet: all of a trap's but its data and LIDs; in the cycle after the step that it belongs to.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -93,13 +93,19 @@ class Traps(Stage):
     def _write_head(self, m: Module, count: Value) -> None:
         """A word in each step; the count is that of step 0."""
         steps, trap, write = self.steps, self.task.trap, self.write
-        index = Signal(STEP_BITS)
-        m.d.comb += index.eq(steps.number - _HEAD_STEP)
+        index, there = Signal(range(MAD_WORDS)), Signal()  # the step's word, if it has one
+        with m.If(steps.go):
+            m.d.sync += index.eq(index + 1)
+            with m.If(index == MAD_WORDS - 1):
+                m.d.sync += there.eq(0)
+            with m.If(steps.number == _HEAD_STEP - 1):
+                m.d.sync += [index.eq(0), there.eq(trap)]
+        m.d.sync += write.eq(0)
         with m.If(steps.first & trap):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(TRANSACTION_WORD + 1), write.word.eq(count)]
-        with m.If(steps.go & trap & (index < MAD_WORDS) & (index != TRANSACTION_WORD + 1)):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index)]
+            m.d.sync += [write.bytes.eq(WHOLE), write.index.eq(TRANSACTION_WORD + 1), write.word.eq(count)]
+        with m.If(steps.go & there & (index != TRANSACTION_WORD + 1)):
+            m.d.sync += [write.bytes.eq(WHOLE), write.index.eq(index)]
             with m.Switch(index):
                 for number, word in head_words(self._is_switch, self.sent, self.settings.master_sm_sl).items():
                     with m.Case(number):
-                        m.d.comb += write.word.eq(word)
+                        m.d.sync += write.word.eq(word)

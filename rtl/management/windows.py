@@ -59,7 +59,7 @@ class Windows(Stage):
         more: another word follows that of this slot. `packet_word`: where the next one is in the packet.
         access: of the word.
         read: what was read of it, in the slot's last step.
-        write: that, to the packet.
+        write: that, to the packet, in the next cycle.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -128,8 +128,9 @@ class Windows(Stage):
             m.d.sync += was_read.eq(there)
         is_key = kinds[CcAttribute.CONGESTION_KEY_INFO] & Cat(word == of_key for of_key in _KEY_WORDS).any()
         answers = self.task.congestion & attribute.answering & (steps.slot == ANSWER_SLOT)
+        m.d.sync += write.eq(0)
         with m.If(steps.at_in_slot(WORD_TAKEN) & answers):
-            m.d.comb += [
+            m.d.sync += [
                 write.bytes.eq(WHOLE),
                 write.index.eq(CC_DATA_WORD + word),
                 write.word.eq(Mux(was_read & ~(self.hidden & is_key), self.read, 0)),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,7 @@ from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.task import (
     ANSWER_SLOT,
     ANSWER_STEPS,
-    IN_SLOT_BITS,
+    FAR,
     LAP_STEP,
     MORE_ANSWER_SLOT,
     MORE_SET_SLOT,
@@ -27,6 +27,8 @@ from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import ALL_PORTS
 
 __all__ = ["Taking", "Work"]
+
+_LAST_SLOT: Final = ANSWER_STEPS // SLOT_STEPS - 1
 
 Taking: Final = wiring.Signature({"available": Out(1), "taken": In(1), "ended": In(1), "good": In(1)})
 """How packets come from the crossing, seen from the agent.
@@ -93,66 +95,80 @@ class Work(wiring.Component):
         m.d.sync += [trap_follows.eq(self.begins), over.eq(Cat(taking.ended, over)), right.eq(self.right)]
         with m.If(taking.ended):
             m.d.sync += good.eq(taking.good)
-        working = Signal()
+        working, at_first = Signal(), Signal()
         with m.If(over[-1] | trap_follows):
-            m.d.sync += [steps.number.eq(0), self.trap.eq(trap_follows), working.eq(trap_follows | (good & right))]
+            m.d.sync += [steps.number.eq(0), steps.of_slot.eq(0), steps.last_slot.eq(0)]
+            m.d.sync += at_first.eq(trap_follows | (good & right))
+            m.d.sync += [self.trap.eq(trap_follows), working.eq(trap_follows | (good & right))]
         m.d.comb += self.not_right.eq(over[-1] & good & ~right)
         with m.If(over[-1] & ~(good & right)):
             m.d.sync += free.eq(1)
 
-        last_slot = Mux(self.task.answers | self.trap, ANSWER_STEPS // SLOT_STEPS - 1, PASS_STEPS // SLOT_STEPS - 1)
-        sets = self.task.is_set | self.trap
-        if self._is_switch:
-            sets &= ~self.task.congestion | self.window.known
-        m.d.comb += [
-            steps.go.eq(working & ~self.hold),
-            steps.first.eq(steps.at(0)),
-            steps.last_slot.eq(steps.slot == last_slot),
-        ]
+        m.d.comb += [steps.go.eq(working & ~self.hold), steps.first.eq(at_first & ~self.hold)]
         self._count_laps(m)
+        following = self._follow(m)
         stays = Signal()  # what is offered is no longer dropped
         with m.If(steps.go):
-            m.d.sync += steps.number.eq(steps.number + 1)
+            m.d.sync += [at_first.eq(0), steps.in_slot.eq(steps.in_slot + 1)]
             with m.If(self.short & (steps.in_slot == SHORT_STEPS - 2)):
-                m.d.sync += steps.number.eq(Cat(Const(SLOT_STEPS - 1, IN_SLOT_BITS), steps.slot))
-            with m.If(steps.again & (steps.in_slot == SLOT_STEPS - 1)):
-                m.d.sync += steps.number.eq(Cat(Const(0, IN_SLOT_BITS), steps.slot))
-            with m.If((steps.number == PASS_STEPS - 1) & ~sets):
-                m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
-            self._go_far(m)
-            if self._is_switch:
-                self._skip_slots(m)
-            with m.If(steps.last_slot & (steps.in_slot == SLOT_STEPS - 1)):
-                m.d.sync += [working.eq(0), stays.eq(~self.task.gmp)]
-                m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]
+                m.d.sync += steps.in_slot.eq(SLOT_STEPS - 1)
+            with m.If((steps.in_slot == SLOT_STEPS - 1) & ~steps.again):
+                last_slot = Mux(self.task.answers | self.trap, _LAST_SLOT, PASS_STEPS // SLOT_STEPS - 1)
+                m.d.sync += [
+                    steps.slot.eq(following),
+                    steps.of_slot.eq(steps.next_slot),
+                    steps.last_slot.eq(following == last_slot),
+                ]
+                with m.If(steps.skips):
+                    m.d.sync += steps.in_slot.eq(SLOT_STEPS - 1)
+                with m.If(steps.last_slot):
+                    m.d.sync += [working.eq(0), stays.eq(~self.task.gmp)]
+                    m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]
         with m.If(self.offering & ~stays):
             m.d.sync += [stays.eq(1), self.offering.eq(self.accepted), free.eq(~self.accepted)]
         with m.If(self.sent):
             m.d.sync += [self.offering.eq(0), free.eq(1)]
         return m
 
-    def _go_far(self, m: Module) -> None:
-        """The slots of words behind a block are behind all others, but follow those of its words."""
-        steps, extra = self.steps, WORDS - BLOCK_WORDS
-        ways = (
-            (SET_SLOT + BLOCK_WORDS - 1, MORE_SET_SLOT, self.long & self.task.is_set),
+    def _follow(self, m: Module) -> Signal:
+        """The slot behind this one, from the second step on. A CC request has one for all words of a Set, and one for
+        those of the answer, or neither; words behind a block have theirs behind all others."""
+        steps, task, extra = self.steps, self.task, WORDS - BLOCK_WORDS
+        following = Signal(range(MORE_ANSWER_SLOT + extra + 1))
+        congestion, sets, known = Const(0), task.is_set | self.trap, Const(1)
+        if self._is_switch:
+            congestion, known = task.congestion, ~task.congestion | self.window.known
+            sets &= known
+        skips = ((steps.slot == PASS_STEPS // SLOT_STEPS - 1) & ~sets) | (congestion & (steps.slot == SET_SLOT))
+        m.d.sync += [steps.skips.eq(skips), following.eq(steps.slot + 1)]
+        with m.If(skips):
+            m.d.sync += following.eq(ANSWER_SLOT - 1)
+        for before, after, goes in (
+            (SET_SLOT + BLOCK_WORDS - 1, MORE_SET_SLOT, self.long & task.is_set),
             (MORE_SET_SLOT + extra - 1, ANSWER_SLOT, 1),
+            (ANSWER_SLOT, _LAST_SLOT, congestion),
             (ANSWER_SLOT + BLOCK_WORDS - 1, MORE_ANSWER_SLOT, self.long),
-            (MORE_ANSWER_SLOT + extra - 1, ANSWER_STEPS // SLOT_STEPS - 1, 1),
-        )
-        with m.If((steps.in_slot == SLOT_STEPS - 1) & ~steps.again):
-            for before, following, goes in ways:
-                with m.If((steps.slot == before) & goes):
-                    m.d.sync += steps.number.eq(SLOT_STEPS * following)
+            (MORE_ANSWER_SLOT + extra - 1, _LAST_SLOT, 1),
+        ):
+            with m.If((steps.slot == before) & goes):
+                m.d.sync += following.eq(after)
+        # A slot of which there is but the last step has no time to find out.
+        with m.If(steps.skips & steps.at_in_slot(SLOT_STEPS - 1) & ~steps.again):
+            m.d.sync += [following.eq(Mux(known, ANSWER_SLOT, _LAST_SLOT)), steps.skips.eq(0)]
 
-    def _skip_slots(self, m: Module) -> None:
-        """A CC request has one slot for all words of a Set, and one for those of the answer, or neither."""
-        steps = self.steps
-        with m.If(self.task.congestion & (steps.in_slot == SLOT_STEPS - 1) & ~steps.again):
-            with m.If(steps.slot == SET_SLOT):
-                m.d.sync += steps.number.eq(SLOT_STEPS * ANSWER_SLOT - 1)
-            with m.If((steps.slot == ANSWER_SLOT) | ((steps.slot == ANSWER_SLOT - 1) & ~self.window.known)):
-                m.d.sync += steps.number.eq(ANSWER_STEPS - SLOT_STEPS)
+        def within(first: int) -> Value:
+            return ((following >= first) & (following < first + BLOCK_WORDS)) | beyond(first)
+
+        def beyond(first: int) -> Value:
+            return (following >= first + BLOCK_WORDS + FAR) & (following < first + WORDS + FAR)
+
+        in_block = (following - SET_SLOT)[: (BLOCK_WORDS - 1).bit_length()]
+        m.d.comb += [
+            steps.next_slot.in_set.eq(within(SET_SLOT)),
+            steps.next_slot.in_answer.eq(within(ANSWER_SLOT)),
+            steps.next_slot.word.eq(Mux(following >= MORE_SET_SLOT, BLOCK_WORDS + following[0], in_block)),
+        ]
+        return following
 
     def _count_laps(self, m: Module) -> None:
         """A PMA's long slots have as many as there are ports, if it is asked about all; a CC request's as it has words.
@@ -164,7 +180,7 @@ class Work(wiring.Component):
         more = all_ports & (steps.lap != self._ports)
         if self._is_switch:
             more = Mux(self.task.congestion, self.more, more)
-        again = more & (steps.within(SET_SLOT) | steps.within(ANSWER_SLOT))
+        again = more & (steps.of_slot.in_set | steps.of_slot.in_answer)
         with m.If(steps.at_in_slot(0)):
             m.d.sync += steps.again.eq(0)
         with m.If(steps.at_in_slot(LAP_STEP)):

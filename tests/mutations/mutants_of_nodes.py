@@ -140,8 +140,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "the counters of all ports are those of the last",
         "management/answer_word.py",
-        "port_sum.clear.eq(steps.at_in_slot(0) & (steps.lap == 1))",
-        "port_sum.clear.eq(steps.at_in_slot(0))",
+        "port_sum.clear.eq(steps.at_in_slot(_SUM_BEGINS) & (steps.lap == 1))",
+        "port_sum.clear.eq(steps.at_in_slot(_SUM_BEGINS))",
         mixed("all_ports", "S"),
         Kind.ROW,
         "S[1]",

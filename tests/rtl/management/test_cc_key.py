@@ -49,7 +49,10 @@ async def read(ctx: Any, dut: CcKey, word: int) -> int:
 
 
 async def judge(ctx: Any, dut: CcKey, key: int, *, get: bool = False) -> bool:
-    ctx.set(dut.given, key)
+    """The key of a request is here before it is judged; that of the same request again takes no cycle more."""
+    if ctx.get(dut.given) != key:
+        ctx.set(dut.given, key)
+        await ctx.tick()
     ctx.set(dut.get, get)
     ctx.set(dut.check, 1)
     answered = bool(ctx.get(dut.answered))
