@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from cosim.scenario.limits import MAX_CYCLES
 from ironband.capture_options import capture_options
@@ -24,12 +25,16 @@ from ironband.common import (
     work_directory,
     write_json,
 )
+from ironband.inputs import topology_asked
 
 __all__ = ["check"]
+
+_TYPED: Final = ParameterSource.COMMANDLINE
 
 
 @click.command()
 @click.option("--ports", type=PORTS, default=4, help="Ports of the switch.")
+@click.option("--topology", metavar="NAME|FILE", help="In place of the switch: a topology file, or a packaged one.")
 @click.option("--vls", type=VLS, default=2, help="Data VLs.")
 @click.option("--mtu", type=MTUS, default=256, help="MTU in bytes.")
 @click.option("--queueing", type=QUEUEINGS, default="voq", help="Of the switch.")
@@ -50,7 +55,7 @@ __all__ = ["check"]
 def check(
     waves: Path | None, capture_file: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
 ) -> int:
-    """Random traffic through one switch: RTL against golden model.
+    """Random traffic through one switch, or a whole fabric: RTL against golden model.
 
     They are compared event by event. Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors
     are random and follow from the seed. Exit status 1 at the first difference, or if a host got what it should not.
@@ -61,8 +66,12 @@ def check(
     from cosim.experiments.check_experiment import CheckOptions, check_experiment
 
     options = CheckOptions(**given)
+    if options.topology is not None and click.get_current_context().get_parameter_source("ports") is _TYPED:
+        raise click.UsageError("--ports with --topology: expected one of the two")
     with input_errors():
         check_waves_file(options.sim, waves)
+        if options.topology is not None:
+            topology_asked(options.topology)
         try:
             topology = check_experiment(options).topology
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What `ironband check` simulates: one switch, random traffic and errors, all drawn from a seed."""
+"""What `ironband check` simulates: a switch or a whole fabric, random traffic and errors, all drawn from a seed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from typing import Literal
 
 from cosim.experiments.experiment import Experiment
 from cosim.scenario.scenario import Scenario
+from cosim.scenario.scenario_file import scenario_of
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
-from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.stimulus.random_packets import MOST_HOSTS, RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
 from cosim.topology.topology import Port
+from cosim.topology.topology_file import TopologyError, find_topology
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, vl_arbitration_entries
@@ -57,9 +59,10 @@ class CheckOptions:
 
     Attributes:
         ports: ports of the switch, each with an adapter.
-        vls: data VLs of the switch; some hosts have less.
-        mtu: MTU in bytes of the switch; that of some hosts is smaller.
-        queueing: of the switch.
+        topology: in place of that switch, a topology file's path, or the name of one that comes with Ironband.
+        vls: data VLs of the first switch and the first host; some others have less.
+        mtu: MTU in bytes of the same; that of some others is smaller.
+        queueing: of the switches.
         cycles: length of the run from reset.
         seed: of all that is random.
         widths: of the links.
@@ -78,22 +81,26 @@ class CheckOptions:
     errors: bool = True
     load: float = 0.7
     sim: str = "verilator"
+    topology: str | None = None
 
     @property
     def command(self) -> str:
         """The line that runs this check again."""
         words = ["ironband", "check"]
-        for name in ("ports", "vls", "mtu", "queueing", "cycles", "seed", "widths", "load", "sim"):
+        fabric = "ports" if self.topology is None else "topology"
+        for name in (fabric, "vls", "mtu", "queueing", "cycles", "seed", "widths", "load", "sim"):
             words += [f"--{name}", str(getattr(self, name))]
         return shlex.join([*words, "--errors" if self.errors else "--no-errors"])
 
 
 def check_scenario(options: CheckOptions) -> Scenario:
-    """One switch and its adapters, with buffers, cables and timers drawn from the seed.
+    """The switch and its adapters, or the topology's, with buffers, cables and timers drawn from the seed.
 
     Raises:
         ValueError: impossible parameters (pydantic's ValidationError, whose text has the reason).
+        TopologyError: there is no such topology, or it cannot be built.
     """
+    shape = _shape(options)
     random = Random(f"{options.seed}/fabric")
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
@@ -104,21 +111,16 @@ def check_scenario(options: CheckOptions) -> Scenario:
             return random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
         return min(_MOST_BLOCKS, random.randint(least, _MAX_BUFFER_PACKETS * least))
 
-    def adapter(vls: int, mtu: int) -> Host:
-        return Host(vls=vls, mtu=mtu, receive_blocks=blocks(), send_blocks=blocks())
+    def some(most: int, choices: tuple[int, ...], *, is_first: bool) -> int:
+        """What a node has: the first the most, others mostly, so that links differ in VLs and MTU."""
+        return most if is_first else random.choice((most, most, *(choice for choice in choices if choice <= most)))
 
-    def other(most: int, choices: tuple[int, ...]) -> int:
-        """What a host has: mostly the most, sometimes less, so that links differ in VLs and MTU."""
-        return random.choice((most, most, *(choice for choice in choices if choice <= most)))
+    count = len(shape.links)
+    widths = [options.widths] * count if options.widths != "mixed" else _mixed(random, count)
 
-    widths = [options.widths] * options.ports if options.widths != "mixed" else _mixed(random, options.ports)
-
-    def link(port: int) -> Link:
-        ends = (f"S[{port}]", f"H{port}")
+    def link(ends: tuple[str, str], width: Literal["1X", "4X"]) -> Link:
         return Link(
-            ends=ends if random.random() < 0.5 else ends[::-1],
-            width=widths[port - 1],
-            flight_cycles=random.choice(_FLIGHTS),
+            ends=ends if random.random() < 0.5 else ends[::-1], width=width, flight_cycles=random.choice(_FLIGHTS)
         )
 
     def settings(end: str) -> PortSettings:
@@ -133,28 +135,67 @@ def check_scenario(options: CheckOptions) -> Scenario:
             overrun_errors=random.choice((0, 1, 2)),
         )
 
-    switch = Switch(
-        ports=options.ports,
-        vls=options.vls,
-        mtu=options.mtu,
-        buffer_blocks=blocks(),
-        queueing=options.queueing,
-        readers=1 if options.queueing == "fifo" else random.choice((1, 2)),
-        forwarding="store-and-forward" if random.random() < _STORED_SHARE else "cut-through",
-    )
-    numbers = range(1, options.ports + 1)
-    # The first host has all VLs and the whole MTU.
-    first = adapter(options.vls, options.mtu)
-    others = [adapter(other(options.vls, DATA_VL_COUNTS), other(options.mtu, _MTUS)) for _ in numbers[1:]]
+    def switch(ports: int, *, is_first: bool) -> Switch:
+        return Switch(
+            ports=ports,
+            vls=some(options.vls, DATA_VL_COUNTS, is_first=is_first),
+            mtu=some(options.mtu, _MTUS, is_first=is_first),
+            buffer_blocks=blocks(),
+            queueing=options.queueing,
+            readers=1 if options.queueing == "fifo" else random.choice((1, 2)),
+            forwarding="store-and-forward" if random.random() < _STORED_SHARE else "cut-through",
+        )
+
+    def host(ports: int, *, is_first: bool) -> Host:
+        return Host(
+            ports=ports,
+            vls=some(options.vls, DATA_VL_COUNTS, is_first=is_first),
+            mtu=some(options.mtu, _MTUS, is_first=is_first),
+            receive_blocks=blocks(),
+            send_blocks=blocks(),
+        )
+
     return Scenario(
         name="check",
         cycles=options.cycles,
         seed=options.seed,
         sl_to_vl=tuple(random.randrange(8) for _ in range(SERVICE_LEVELS)),
-        switches={"S": switch},
-        hosts={f"H{port}": host for port, host in zip(numbers, (first, *others), strict=True)},
-        links=tuple(link(port) for port in numbers),
-        ports=tuple(settings(end) for port in numbers for end in (f"S[{port}]", f"H{port}")),
+        switches={
+            name: switch(ports, is_first=place == 0) for place, (name, ports) in enumerate(shape.switches.items())
+        },
+        hosts={name: host(ports, is_first=place == 0) for place, (name, ports) in enumerate(shape.hosts.items())},
+        links=tuple(link(ends, width) for ends, width in zip(shape.links, widths, strict=True)),
+        ports=tuple(settings(end) for ends in shape.links for end in ends),
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Ports of the switches, and of the hosts, by name, and the ends of the links."""
+
+    switches: dict[str, int]
+    hosts: dict[str, int]
+    links: tuple[tuple[str, str], ...]
+
+
+def _shape(options: CheckOptions) -> _Shape:
+    """One switch with a host at each port, or a topology's nodes and links."""
+    if options.topology is None:
+        numbers = range(1, options.ports + 1)
+        links = tuple((f"S[{port}]", f"H{port}") for port in numbers)
+        return _Shape({"S": options.ports}, {f"H{port}": 1 for port in numbers}, links)
+    file = find_topology(options.topology).resolve()
+    described = scenario_of({"cycles": 1, "topology": file.name}, options.topology, "check", file.parent)
+    if not described.switches:
+        raise TopologyError(f"{options.topology}: no switches, expected at least one")
+    if not 2 <= len(described.lids) <= MOST_HOSTS:
+        raise TopologyError(
+            f"{options.topology}: {len(described.lids)} linked ports of hosts, expected 2..{MOST_HOSTS}"
+        )
+    return _Shape(
+        {name: table.ports for name, table in described.switches.items()},
+        {name: table.ports for name, table in described.hosts.items()},
+        tuple(link.ends for link in described.links),
     )
 
 
@@ -183,6 +224,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
 
     Raises:
         ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
+        TopologyError: there is no such topology, or it cannot be built.
     """
     scenario = check_scenario(options)
     topology = scenario.topology

@@ -9,7 +9,7 @@ from typing import Final
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_settings import random_times, switch_ports
-from cosim.stimulus.random_traps import agent_lid
+from cosim.stimulus.random_traps import agent_lid, switch_of
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS
@@ -26,7 +26,6 @@ from wire.congestion_control import (
 from wire.layout import Layout
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet
-from wire.parameters import SwitchParameters
 from wire.registers import NodeRegister, PortRegister
 from wire.stimulus import Control, Operation
 
@@ -70,22 +69,19 @@ def _is_drawn(seed: int) -> bool:
 
 
 def random_congestion(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
-    """In some runs what is set for congestion control of switches, reads of that and of the log, and an agent's LID."""
+    """In some runs what is set for congestion control of switches, reads of that and of the log, and agents' LIDs."""
     ports = switch_ports(topology)
     if not _is_drawn(seed) or not ports:
         return
     random = Random(f"{seed}/congestion")
-    for cycle in (start, *random_times(random, _GAP, start, end)):
+    for name in dict.fromkeys(port.node for port in ports):
+        yield from _begin(topology, start, name)
+    for cycle in random_times(random, _GAP, start, end):
         port = random.choice(ports)
         node = topology.index[port.node]
-        match 0 if cycle == start else random.randrange(12):
+        match random.randrange(12):
             case 0:
-                lid = agent_lid(topology)
-                yield write(cycle, node, registers.lft_address(lid), 0)
-                yield write(cycle, node, registers.node_address(NodeRegister.LINEAR_FDB_TOP), lid)
-                for word, value in _SOONEST.items():
-                    address = registers.congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, word)
-                    yield write(cycle, node, address, value)
+                yield from _begin(topology, cycle, port.node)
             case 1 | 2 | 3:
                 yield write_port(topology, cycle, port, PortRegister.CONGESTION, _element(random))
             case 4 | 5 | 6 | 7:
@@ -97,6 +93,16 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
             case _:
                 address = _readable(random, port)
                 yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
+
+
+def _begin(topology: Topology, cycle: int, switch: str) -> Iterator[Control]:
+    """Its agent gets a LID, and all is marked that may be."""
+    node, lid = topology.index[switch], agent_lid(topology, switch)
+    yield write(cycle, node, registers.lft_address(lid), 0)
+    yield write(cycle, node, registers.node_address(NodeRegister.LINEAR_FDB_TOP), lid)
+    for word, value in _SOONEST.items():
+        address = registers.congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, word)
+        yield write(cycle, node, address, value)
 
 
 def _element(random: Random) -> int:
@@ -167,14 +173,14 @@ def _readable(random: Random, port: Port) -> int:
 
 
 def random_congestion_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
-    """In the same runs requests of hosts to the agent of the only switch, right and wrong, by cycle."""
-    switches = [name for name, node in topology.fabric.nodes.items() if isinstance(node, SwitchParameters)]
-    if not _is_drawn(seed):
+    """In the same runs requests of hosts to the agents of the switches behind them, right and wrong, by cycle."""
+    behind = {host: switch for host in topology.lids if (switch := switch_of(topology, host)) is not None}
+    if not _is_drawn(seed) or not behind:
         return
     random = Random(f"{seed}/congestion requests")
     for sequence, cycle in enumerate(random_times(random, _REQUEST_GAP, start + _FIRST_REQUEST, end)):
-        host = random.choice(list(topology.lids))
-        vl, data = _request_packet(topology, random, switches[0], host, sequence)
+        host = random.choice(list(behind))
+        vl, data = _request_packet(topology, random, behind[host], host, sequence)
         slot = slot_of_vl(vl, topology.fabric.nodes[host].vls)
         yield Packet(0, sequence, cycle, host, None, slot, vl, data)
 
@@ -186,7 +192,7 @@ def _request_packet(topology: Topology, random: Random, switch: str, host: str, 
     vl = topology.vl(Port(host, 1), sl)
     grh = {"ip_ver": 6, "nxt_hdr": 0x1B, "hop_lmt": 1} if random.random() < 0.2 else None
     mad = _request(topology, random, switch, number)
-    data = gmp_packet(mad, topology.lids[host], agent_lid(topology), vl=vl, sl=sl, psn=number, grh=grh).data
+    data = gmp_packet(mad, topology.lids[host], agent_lid(topology, switch), vl=vl, sl=sl, psn=number, grh=grh).data
     if random.random() < _WRONG_SHARE:
         place = random.choice((random.randrange(_LID_HEADERS, len(data)), len(data) - 1))
         data = data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]

@@ -30,7 +30,7 @@ from wire.codes import (
 from wire.headers import LRH, RWH
 from wire.packet import WORD_BYTES, build_raw
 
-__all__ = ["RandomTraffic", "random_p_key", "random_packets"]
+__all__ = ["MOST_HOSTS", "RandomTraffic", "random_p_key", "random_packets"]
 
 _ETHER_TYPE = 0x88B5  # for local experiments (IEEE 802)
 _VL15_PAYLOAD = 256
@@ -89,6 +89,10 @@ _MULTICAST_SHARE = 0.2
 
 _FLOW_OF_GROUPS = 127
 """A LID that no host has, in the flow of packets to groups."""
+
+MOST_HOSTS = _FLOW_OF_GROUPS - 1
+"""What the flows' numbers have room for."""
+
 _GRH_SHARE = 0.05
 _DEFAULT_KEY_SHARE = 0.5
 _FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, P_KEY_DEFAULT)

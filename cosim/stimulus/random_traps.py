@@ -20,7 +20,7 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, KeyViolation, Operation, WrongKey
 
-__all__ = ["agent_lid", "random_trap_requests", "random_wrong_keys"]
+__all__ = ["agent_lid", "random_trap_requests", "random_wrong_keys", "switch_of"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with traps."""
@@ -43,9 +43,15 @@ def _is_drawn(seed: int) -> bool:
     return Random(f"{seed}/with traps").random() < _SHARE
 
 
-def agent_lid(topology: Topology) -> int:
-    """A LID that no host has: that of the only switch, if it gets one."""
-    return max(topology.lids.values()) + 1
+def agent_lid(topology: Topology, switch: str) -> int:
+    """A LID that no host has: that of this switch, if it gets one. Only its own hosts send there."""
+    return max(topology.lids.values()) + 1 + topology.index[switch]
+
+
+def switch_of(topology: Topology, host: str) -> str | None:
+    """The switch that a host is linked with, if it is one."""
+    far = topology.far_end(Port(host, 1))
+    return far.node if far is not None and isinstance(topology.fabric.nodes[far.node], SwitchParameters) else None
 
 
 def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
@@ -59,21 +65,23 @@ def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> It
 
 
 def random_trap_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
-    """In the same runs, SMPs of hosts to their own adapters and to the only switch, by cycle.
+    """In the same runs, SMPs of hosts to their own adapters and to the switches behind them, by cycle.
 
     The Subnet Manager is at the first host.
     """
     if not _is_drawn(seed):
         return
     random = Random(f"{seed}/trap requests")
-    switch = next(name for name, node in topology.fabric.nodes.items() if isinstance(node, SwitchParameters))
     hosts = list(topology.lids)
-    first = [(start, hosts[0], True), *((start, host, False) for host in hosts)]
+    behind = {host: switch for host in hosts if (switch := switch_of(topology, host)) is not None}
+    managers = {switch: host for host, switch in reversed(behind.items())}
+    first = [*((start, host, True) for host in managers.values()), *((start, host, False) for host in hosts)]
     later = (
-        (cycle, random.choice(hosts), random.random() < 0.5) for cycle in random_times(random, _REQUEST_GAP, start, end)
+        (cycle, host, random.random() < 0.5 and host in behind)
+        for cycle, host in ((cycle, random.choice(hosts)) for cycle in random_times(random, _REQUEST_GAP, start, end))
     )
     for number, (cycle, host, is_of_switch) in enumerate((*first, *later)):
-        node, path = (switch, _SWITCH_PATH) if is_of_switch else (host, _OWN_PATH)
+        node, path = (behind[host], _SWITCH_PATH) if is_of_switch else (host, _OWN_PATH)
         if number < len(first) or random.random() < _SET_SHARE:
             info = _port_info(topology, random, node)
             smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info.pack(), transaction_id=number, path=path)
@@ -91,7 +99,7 @@ def _port_info(topology: Topology, random: Random, node: str) -> Record:
         "subnet_timeout": random.randint(0, _MOST_SUBNET_TIMEOUT),
     }
     if node not in topology.lids:
-        return PORT_INFO.record(lid=agent_lid(topology), **common)
+        return PORT_INFO.record(lid=agent_lid(topology, node), **common)
     return PORT_INFO.record(
         lid=topology.lids[node],
         neighbor_mtu=mtu_code(topology.mtu(Port(node, 1))),

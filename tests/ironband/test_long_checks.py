@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from cosim.topology.topology_file import packaged_topologies
 from ironband import main
 
 pytestmark = pytest.mark.deep
@@ -30,6 +31,13 @@ def test_a_long_check_holds(switch: str) -> None:
 
 def test_a_wide_switch_holds() -> None:
     options = ["--ports", "36", "--cycles", "20000", "--seed", str(random.randrange(1 << 32))]
+    print("ironband check", *options)
+    assert main(["check", "--sim", "verilator", *options]) == 0
+
+
+@pytest.mark.parametrize("topology", sorted(packaged_topologies()))
+def test_a_check_of_each_topology_that_comes_with_ironband_holds(topology: str) -> None:
+    options = ["--topology", topology, "--cycles", "100000", "--seed", str(random.randrange(1 << 32))]
     print("ironband check", *options)
     assert main(["check", "--sim", "verilator", *options]) == 0
 

@@ -81,10 +81,11 @@ SETTINGS = query(
 """Of the hosts and the switch of `star`; the first host is where the programs are."""
 
 
-def test_what_ibccquery_reads_after_our_manager_it_reads_after_opensm(tmp_path):
+@pytest.mark.parametrize("rtl", ["none", pytest.param("all", marks=[pytest.mark.slow, pytest.mark.deep])])
+def test_what_ibccquery_reads_after_our_manager_it_reads_after_opensm(tmp_path, rtl):
     (tmp_path / "cc.conf").write_text(OPTIONS)
-    ours = managed("--qos", "cc.conf", "star", "--", "sh", "-c", SETTINGS, cwd=tmp_path)
-    theirs = served("star", "--", "sh", "-c", f"{_OPENSM}\n{SETTINGS}", cwd=tmp_path)
+    ours = managed("--rtl", rtl, "--qos", "cc.conf", "star", "--", "sh", "-c", SETTINGS, cwd=tmp_path)
+    theirs = served("--rtl", rtl, "star", "--", "sh", "-c", f"{_OPENSM}\n{SETTINGS}", cwd=tmp_path)
     assert "ERR" not in (tmp_path / "opensm.log").read_text()
     assert "sets congestion control of 1 switch and 2 ports of adapters" in ours.stderr
     assert ours.stdout == theirs.stdout

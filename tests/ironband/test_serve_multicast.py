@@ -115,7 +115,11 @@ def transfers(doing: str, mgid: str = MGID) -> list[str]:
 @needs("mckey")
 @pytest.mark.parametrize(
     ("manager", "rtl"),
-    [("Ironband", "none"), ("OpenSM", "none"), pytest.param("Ironband", "all", marks=pytest.mark.deep)],
+    [
+        ("Ironband", "none"),
+        ("OpenSM", "none"),
+        *(pytest.param(one, "all", marks=[pytest.mark.slow, pytest.mark.deep]) for one in ("Ironband", "OpenSM")),
+    ],
 )
 def test_members_of_a_group_hear_what_is_sent_to_it_and_who_has_left_does_not(tmp_path, manager, rtl):
     (tmp_path / "four.net").write_text(FOUR)

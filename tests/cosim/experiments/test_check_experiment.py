@@ -5,7 +5,15 @@ from collections import Counter
 import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment, check_scenario
+from cosim.stimulus.bus_bring_up import multicast_entries
+from cosim.topology.topology import Port
+from wire.codes import LID_MULTICAST_MIN
+from wire.headers import LRH
+from wire.mad_packet import is_mad
+from wire.registers import mft_address
 from wire.stimulus import Operation
+
+_MFT = range(mft_address(LID_MULTICAST_MIN, 0), mft_address(LID_MULTICAST_MIN + 256, 0))
 
 SMALL = CheckOptions(ports=3, vls=2, mtu=256, cycles=12_000, sim="model")
 
@@ -20,6 +28,49 @@ def test_the_same_options_give_the_same_stimulus():
 def test_another_seed_gives_another_fabric_and_other_traffic():
     scenarios = [check_scenario(CheckOptions(seed=seed, ports=4)) for seed in range(5)]
     assert len({str(scenario.fabric) for scenario in scenarios}) == 5
+
+
+def test_a_topology_keeps_its_nodes_and_cables_and_gets_buffers_and_widths_from_the_seed():
+    one, other = (check_scenario(CheckOptions(topology="fat_tree", seed=seed)).fabric for seed in (1, 2))
+    assert {name: type(node) for name, node in one.nodes.items()} == {
+        name: type(node) for name, node in other.nodes.items()
+    }
+    cables = [
+        {frozenset(((link.a, link.a_port), (link.b, link.b_port))) for link in fabric.links} for fabric in (one, other)
+    ]
+    assert cables[0] == cables[1]
+    assert one.nodes != other.nodes
+
+
+@pytest.mark.parametrize("errors", [False, True])
+@pytest.mark.parametrize("topology", ["fat_tree", "parallel"])
+def test_hosts_ask_the_agents_of_the_switches_behind_them(topology, errors):
+    """What is for agents: requests of congestion control by their LIDs, SMPs of hosts with a path of one hop."""
+    experiments = [check_experiment(CheckOptions(topology=topology, seed=seed, errors=errors)) for seed in range(8)]
+    asked = set()
+    for experiment in experiments:
+        lids = experiment.topology.lids
+        for packet in experiment.packets():
+            dlid = LRH["dlid"].read(packet.data)
+            if max(lids.values()) < dlid < LID_MULTICAST_MIN and is_mad(packet.data):
+                asked.add((packet.source, dlid))
+    first = experiments[0].topology
+    assert asked
+    for host, dlid in asked:
+        far = first.far_end(Port(host, 1))
+        assert far is not None
+        assert dlid == max(first.lids.values()) + 1 + first.index[far.node]
+
+
+def test_among_several_switches_no_entry_for_a_group_is_other_than_its_tree():
+    """Copies that came back to a switch would multiply."""
+    for seed in range(12):
+        experiment = check_experiment(CheckOptions(topology="ring_4", seed=seed, cycles=60_000))
+        topology = experiment.topology
+        right = {entry for name in topology.multicast_tables for entry in multicast_entries(topology, name)}
+        for control in experiment.controls():
+            if control.operation == Operation.BUS_WRITE and control.args[0] in _MFT:
+                assert control.args[1] == 0 or (control.target, *control.args[:2]) in right
 
 
 @pytest.mark.parametrize("widths", ["4X", "1X", "mixed"])
