@@ -117,7 +117,9 @@ mpi = needs("mpirun", "mpicc")
 
 
 @mpi
-@pytest.mark.parametrize(("rtl", "length"), [("none", 65_536), ("all", 4_096)])
+@pytest.mark.parametrize(
+    ("rtl", "length"), [("none", 65_536), pytest.param("all", 4_096, marks=(pytest.mark.slow, pytest.mark.deep))]
+)
 def test_an_mpi_program_of_four_ranks_adds_up_over_four_hosts(tmp_path, rtl, length):
     build_mpi(tmp_path)
     counters = "".join(f"{TELL} counters H{host}; " for host in range(1, 5))
