@@ -288,7 +288,6 @@ def edges(seed: int) -> RunSpec:
 @pytest.mark.parametrize(
     ("engine", "rtl", "times"),
     [
-        ("icarus", None, 1),
         ("icarus", "a", 1),
         ("icarus", "b", 1),
         pytest.param("amaranth", None, 1, marks=pytest.mark.deep),
