@@ -64,7 +64,7 @@ FABRIC = FabricParameters(
     },
 )
 SOME = ("S", "B")
-"""A node of each kind, not the simplest: as hardware among models they are built in half the time of the whole fabric."""
+"""A node of each kind, and not the simplest: among models they are built in half the time of the whole fabric."""
 
 NODES = list(FABRIC.nodes)
 ASKED_BY: dict[str, tuple[str, list[int]]] = {
