@@ -40,10 +40,12 @@ COCOTB = ("cocotb_two_hosts.py", "cocotb_open_port.py", "counted_switch/cocotb_c
 @pytest.mark.parametrize(
     ("name", "simulator"),
     [
-        *((name, "icarus") for name in COCOTB),
         ("cocotb_two_hosts.py", "verilator"),
+        ("cocotb_open_port.py", "icarus"),
+        ("counted_switch/cocotb_counted_switch.py", "icarus"),
+        pytest.param("cocotb_two_hosts.py", "icarus", marks=pytest.mark.deep),
         pytest.param("cocotb_open_port.py", "verilator", marks=pytest.mark.deep),
-        ("counted_switch/cocotb_counted_switch.py", "verilator"),
+        pytest.param("counted_switch/cocotb_counted_switch.py", "verilator", marks=pytest.mark.deep),
     ],
 )
 def test_cocotb_tests_pass_in_the_time_that_is_shown_on_every_simulator(name, simulator):

@@ -16,7 +16,7 @@ TWO = ironband.SwitchParameters(ports=2, mtu=256, buffer_blocks=16, lft_size=16)
 ENGINES = [
     ("model", TWO),
     pytest.param("verilator", "star", marks=pytest.mark.slow),
-    pytest.param("icarus", TWO, marks=pytest.mark.slow),
+    pytest.param("icarus", TWO, marks=(pytest.mark.slow, pytest.mark.deep)),
     pytest.param("amaranth", TWO, marks=(pytest.mark.slow, pytest.mark.deep)),
 ]
 """Verilator has the larger switch from other tests."""

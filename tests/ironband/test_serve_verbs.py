@@ -83,12 +83,19 @@ def test_rdma_cores_tests_pass_across_the_model(tmp_path):
 
 
 @needs_pyverbs
-def test_rdma_cores_tests_pass_across_gates(tmp_path):
-    script = f"{PYTHON} {ACROSS} {rdma_core_tests(tmp_path)} test_atomic test_cqex test_cq_events 2>&1"
+@pytest.mark.parametrize(
+    ("modules", "least"),
+    [
+        ("test_cq_events", 2),
+        pytest.param("test_atomic test_cqex test_cq_events", 12, marks=(pytest.mark.slow, pytest.mark.deep)),
+    ],
+)
+def test_rdma_cores_tests_pass_across_gates(tmp_path, modules, least):
+    script = f"{PYTHON} {ACROSS} {rdma_core_tests(tmp_path)} {modules} 2>&1"
     served = serve_script(tmp_path, script, "--at", "H1,H2", "--rtl", "all")
     passed, _skipped, bad = counted(served.output)
     assert (bad, served.status) == (0, 0), served.output[-3000:]
-    assert passed >= 12
+    assert passed >= least
     assert min(served.bytes("H1"), served.bytes("H2")) > 10_000
 
 
@@ -117,7 +124,9 @@ mpi = needs("mpirun", "mpicc")
 
 
 @mpi
-@pytest.mark.parametrize(("rtl", "length"), [("none", 65_536), ("all", 4_096)])
+@pytest.mark.parametrize(
+    ("rtl", "length"), [("none", 65_536), pytest.param("all", 4_096, marks=(pytest.mark.slow, pytest.mark.deep))]
+)
 def test_an_mpi_program_of_four_ranks_adds_up_over_four_hosts(tmp_path, rtl, length):
     build_mpi(tmp_path)
     counters = "".join(f"{TELL} counters H{host}; " for host in range(1, 5))

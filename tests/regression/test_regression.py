@@ -12,8 +12,11 @@ from verilog.design import fabric_design
 
 pytestmark = pytest.mark.slow
 
-ON_BOTH = {"port_states", "port_from_initialize_to_armed"}
-"""Tests that show that cocotb drives Icarus, too: what others say on Verilator they say on Icarus in `make deep`."""
+ON_BOTH = {"port_states"}
+"""Tests that show that cocotb drives Icarus, too: what others say on Verilator they say on Icarus in `make deep`.
+
+That it drives an open port there, an example shows (tests/examples/test_examples.py).
+"""
 
 PAIR_TESTS = "tests.regression.cocotb_pair"
 STAR_TESTS = "tests.regression.cocotb_star"

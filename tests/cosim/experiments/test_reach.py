@@ -56,7 +56,7 @@ def test_beyond_the_credit_window_no_buffer_is_enough(tmp_path):
     assert reach.loop(1).longest() == reach.loop(1).longest(MAX_BLOCKS - 1000)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_rtl_and_model_agree_on_a_cable_of_2_km(tmp_path):
     (point,) = measure_reach(Reach(), [2_000], [128], "verilator", tmp_path)
     assert not point.faults

@@ -279,8 +279,8 @@ ALL_TRANSPORTS = (
 @pytest.mark.parametrize(
     ("engine", "rtl", "cycles"),
     [
-        ("verilator", None, 30_000),
-        ("verilator", ("S", "H2"), 30_000),
+        pytest.param("verilator", ("S", "H2"), 30_000, marks=pytest.mark.slow),
+        pytest.param("verilator", None, 30_000, marks=pytest.mark.deep),
         pytest.param("icarus", None, 3_200, marks=pytest.mark.deep),
     ],
 )

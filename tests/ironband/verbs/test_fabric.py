@@ -337,7 +337,7 @@ def exchanged(engine: str, **more):
 def test_programs_see_the_same_on_rtl_and_on_the_golden_model():
     on_model = exchanged("model")
     assert exchanged("verilator", compared=True) == on_model
-    assert exchanged("verilator", rtl=["SW1"]) == on_model
+    assert exchanged("verilator", rtl=["H1", "H2"]) == on_model
 
 
 def one_message_and(cycles: int) -> None:

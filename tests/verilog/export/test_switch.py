@@ -25,6 +25,12 @@ ONE_BIT_OF_THE_VCRC_WRONG = """
 """
 
 
+@pytest.fixture(scope="module")
+def smallest():
+    """The files of a switch of two ports, where the test bench ends sooner."""
+    return exported(SMALL_FIFO)
+
+
 def changed(files, name, old, new):
     """An export with one text in one file replaced, which is in there once."""
     assert files[name].count(old) == 1
@@ -77,8 +83,8 @@ def test_a_forwarding_table_smaller_than_the_switch_reaches_only_its_ports(bench
 
 
 @pytest.mark.slow
-def test_the_bench_sees_a_wrong_vcrc(small, bench):
-    broken = changed(small, f"{TOP}.v", ".tx__data(tx_1_data)", ".tx__data(right)")
+def test_the_bench_sees_a_wrong_vcrc(smallest, bench):
+    broken = changed(smallest, f"{TOP}.v", ".tx__data(tx_1_data)", ".tx__data(right)")
     head, parenthesis, body = broken[f"{TOP}.v"].partition("\n);\n")
     run = bench({**broken, f"{TOP}.v": f"{head}{parenthesis}{ONE_BIT_OF_THE_VCRC_WRONG}{body}"})
     assert run.status == 1
@@ -88,8 +94,8 @@ def test_the_bench_sees_a_wrong_vcrc(small, bench):
 
 
 @pytest.mark.slow
-def test_the_bench_sees_a_wrong_answer_to_an_smp(small, bench):
-    wrong = changed(small, f"{TEST_BENCH}.v", ".port_guid(port_guid)", ".port_guid(~port_guid)")
+def test_the_bench_sees_a_wrong_answer_to_an_smp(smallest, bench):
+    wrong = changed(smallest, f"{TEST_BENCH}.v", ".port_guid(port_guid)", ".port_guid(~port_guid)")
     run = bench(wrong)
     assert run.status == 1
     assert re.search(r"^FAIL cycle \d+, port 1: NodeInfo is 010102", run.text, re.M)
@@ -106,9 +112,9 @@ def test_the_bench_sees_a_wrong_forwarding_table(small, bench):
 
 
 @pytest.mark.slow
-def test_the_bench_sees_credits_ignored(small, bench):
+def test_the_bench_sees_credits_ignored(smallest, bench):
     """A host that announces too little room finds the switch waiting forever; it must not be fooled by that."""
-    stingy = changed(small, f"{TEST_BENCH}.v", ".BUFFER_BLOCKS(2 * MAX_BLOCKS)", ".BUFFER_BLOCKS(1)")
+    stingy = changed(smallest, f"{TEST_BENCH}.v", ".BUFFER_BLOCKS(2 * MAX_BLOCKS)", ".BUFFER_BLOCKS(1)")
     stingy = changed(stingy, f"{TEST_BENCH}.v", "localparam PATIENCE = 1000", "localparam PATIENCE = 100")
     run = bench(stingy)
     assert run.status == 1
