@@ -143,8 +143,8 @@ class LinkOutput(Output):
         else:
             sending.end = 0
             kernel.at(kernel.now + 1, UPDATE, self._discard, of)
-        self._matcher.release(sending, kernel.now)
-        self._done_early(sending)
+        self._read_early(sending)
+        kernel.at(kernel.now + 1, UPDATE, self._done_early, sending)
 
     def end_early(self, sending: DataTransmission, k: int) -> None:
         """The output is busy until after the last read."""
@@ -290,8 +290,17 @@ class LinkOutput(Output):
             limits.heads_shown()
 
     def rest(self) -> None:
-        """No packet was granted: the output may wait from the next cycle on."""
+        """No packet was offered: the output may wait from the next cycle on."""
         self._rest_from(self._kernel.now + 1)
+
+    def offer_refused(self) -> None:
+        """The output does not wait in the next cycle; it may from the one after it on."""
+        following = self._kernel.now + 1
+        xmit_wait = self._counters.xmit_wait
+        if xmit_wait.since is not None:
+            xmit_wait.end(following)
+        self.busy_until = following
+        self._rest_from(following + 1)
 
     def _rest_from(self, cycle: int) -> None:
         if self._heads and cycle > self.busy_until and self._status.state == _ACTIVE:
