@@ -56,8 +56,8 @@ class Matcher:
         self._awake: dict[int, int] = {}  # outputs to consider in a cycle
         self._reading: dict[int, list[Transmission]] = {}  # by the cycle of the last read
         self._unready = 0  # outputs with heads that wait for a reader
-        self._refused = 0  # outputs whose offers were not accepted,
-        self._refused_at = -1  # those of this cycle
+        self._refused = 0  # outputs whose offers of a cycle were not accepted
+        self._refused_at = -1  # that cycle
         self._rotations = [[(start + turn) % vls for turn in range(vls)] for start in range(vls)]
 
     def add(self, source: Input, output: Output) -> None:
@@ -205,7 +205,7 @@ class Matcher:
                     awake |= self.done(sending)
                     if isinstance(sending, DataTransmission):
                         self.outputs[sending.output].last_read(sending)
-        if self._refused_at == now - 1:  # they are woken in the next cycle
+        if self._refused_at == now - 1:  # they are awake in the next cycle
             awake &= ~self._refused
         offers: list[Packet] = []
         while awake:
@@ -324,7 +324,7 @@ class Matcher:
         return None
 
     def _accepted(self, offers: list[Packet]) -> list[Packet]:
-        """Each input with offers accepts one; the outputs of the others are available again in the next cycle but one."""
+        """Each input with offers accepts one; the outputs of the others are not available in the next cycle."""
         best: dict[int, Packet] = {}
         refused = 0
         for packet in offers:

@@ -56,7 +56,8 @@ class Output(ABC):
         pitch: 1 for 4X, 4 for 1X.
         busy_until: the last of a packet's busy cycles (section 8.3); flow control packets do not count.
         in_ptr, vl_ptr: rotating choices among inputs, for each slot, and among data slots.
-        vl_ptr_from, vl_ptr_before: the cycle from which on the VL order follows from `vl_ptr`; until then from the latter.
+        vl_ptr_from: the cycle from which on the VL order follows from `vl_ptr`.
+        vl_ptr_before: what it follows from until then.
         arbitration: its choice among data slots before that; None if it is no port's, or there is one data VL.
         backlog: what waits for it, if it is a port's of a switch.
         coming: heads that will be visible, or came while the output was busy.

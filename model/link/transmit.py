@@ -133,7 +133,10 @@ class LinkOutput(Output):
             self._matcher.release(sending, now + 1)
 
     def _unsent(self, of: tuple[DataTransmission, int]) -> None:
-        """A packet of which nothing is sent is scrapped in the current cycle, or discarded, as the next one shows."""
+        """A packet of which nothing is sent is scrapped in the current cycle, or discarded, as the next one shows.
+
+        Then output and reader are available.
+        """
         sending, _ = of
         packet = sending.packet
         kernel = self._kernel
@@ -310,7 +313,7 @@ class LinkOutput(Output):
         """A new port state is visible in the current cycle."""
         now = self._kernel.now
         if self._status.state == _ACTIVE:
-            self._rest_from(now)
+            self._rest_from(now + 1 if self.busy_until == now else now)
         else:
             self._counters.xmit_wait.end(now)
         if self._status.state == PortState.INITIALIZE:

@@ -86,7 +86,7 @@ def grants(
             queues[one.input].setdefault(key, Queue(vl)).packets.append(one)
         for pointers, index, value in changes.pop(g, ()):
             pointers[index] = value
-        # Inputs accept the offers of g - 1. What leaves its queue is a visible head to nobody: its output is not available.
+        # Inputs accept the offers of g - 1.
         made_offer = {output for those in offers.values() for output, _, _ in those}
         for i, those in offers.items():
             output, slot, candidates = min(those, key=lambda one: (one[0] - out_ptr[i]) % inputs)
@@ -101,7 +101,7 @@ def grants(
             reader = next(place for place, one in enumerate(reads[i]) if one[0] < g - 1 and one[1] <= g - 1)
             reads[i][reader] = g, last_read
             packet.copies.remove((output, slot))
-            if not packet.copies:
+            if not packet.copies:  # a cycle early, but no output that is available has a copy left of it
                 queue.packets.pop(0)
                 queue.granted = g - 1
         if not waiting and not any(queue.packets for those in queues for queue in those.values()):
