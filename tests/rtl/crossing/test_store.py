@@ -186,7 +186,7 @@ def lives_of(rng: random.Random) -> list[Life]:
 
 
 @pytest.mark.parametrize(
-    ("queueing", "readers", "seed"), [("voq", 2, 0), pytest.param("voq", 1, 1, marks=pytest.mark.deep), ("fifo", 1, 2)]
+    ("queueing", "readers", "seed"), [("voq", 2, 0), pytest.param("voq", 1, 1, marks=pytest.mark.deep), ("fifo", 1, 3)]
 )
 @pytest.mark.parametrize(("pace", "aging"), [("eager", True), ("rare", False), ("late", False), ("late", True)])
 def test_rows_leave_as_they_came_and_blocks_return(
