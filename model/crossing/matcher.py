@@ -1,9 +1,13 @@
 """Matching: who sends next (docs/pipeline.md, section 7).
 
 The contract makes a pass in every cycle. A pass can only do something for an output that became
-available, or for which a head, a reader, credits, a flag or a state changed, or whose offer was
-not accepted in the cycle before: each of these wakes the output, and passes are made for those
-that are awake. What sleeps would have chosen nothing.
+available, as it does after an offer that was not accepted, or for which a head, a reader, credits,
+a flag or a state changed: each of these wakes the output, and passes are made for those that are
+awake. What sleeps would have chosen nothing.
+
+Outputs make offers in a cycle g, inputs accept in the next. What an input goes by then is known at
+g: the heads that were eligible, the readers that were free, and pointers that nothing but
+acceptances moves. So the pass of g does both.
 
 What happens while an output is busy is not looked at before it is available again: heads for it
 are shown then, and its flow control flags computed.
@@ -19,8 +23,10 @@ from .queues import Input
 
 __all__ = ["Matcher"]
 
-_HEAD_LATENCY = 3
-"""Cycles from a head's grant until the packet behind it is a visible head."""
+_OFFER_CYCLES = 2
+"""Cycles from an offer that is not accepted until its output is available again."""
+_ORDER_LATENCY = 5
+"""Cycles from a grant until the VL order follows from the pointer that it moved."""
 _NARROW_PHASE = 0
 """A 1X output is available in cycles g with g mod 4 = 0."""
 
@@ -50,6 +56,8 @@ class Matcher:
         self._awake: dict[int, int] = {}  # outputs to consider in a cycle
         self._reading: dict[int, list[Transmission]] = {}  # by the cycle of the last read
         self._unready = 0  # outputs with heads that wait for a reader
+        self._refused = 0  # outputs whose offers of a cycle were not accepted
+        self._refused_at = -1  # that cycle
         self._rotations = [[(start + turn) % vls for turn in range(vls)] for start in range(vls)]
 
     def add(self, source: Input, output: Output) -> None:
@@ -97,14 +105,14 @@ class Matcher:
     def join(self, packet: Packet, cycle: int) -> None:
         """A packet joins its input's queue in a cycle e, the current one (before its matching) or one ahead."""
         packet.join_at = cycle
-        queue = packet.queue = self.inputs[packet.input].queue_of(packet)
+        source = self.inputs[packet.input]
+        queue = packet.queue = source.queue_of(packet)
         queue.append(packet)
         if packet.copies is None:
             backlog = self.outputs[packet.output].backlog
             if backlog is not None:
                 backlog.join(packet, cycle)
         if len(queue) == 1:
-            packet.visible_from = cycle + 1
             self._first_in_queue(packet)
 
     def ended(self, packet: Packet) -> None:
@@ -129,14 +137,13 @@ class Matcher:
         queue = packet.queue
         assert queue is not None
         queue.popleft()
+        self.inputs[packet.input].left(queue)
         if queue:
-            following = queue[0]
-            now = self.kernel.now
-            following.visible_from = now + _HEAD_LATENCY if following.join_at <= now else following.join_at + 1
-            self._first_in_queue(following)
+            self._first_in_queue(queue[0])
 
     def _first_in_queue(self, packet: Packet) -> None:
         """A packet, or each of its copies, will be a visible head."""
+        packet.visible_from = self.inputs[packet.input].first_visible(packet)
         if packet.copies is None:
             self._coming(packet)
             return
@@ -198,6 +205,8 @@ class Matcher:
                     awake |= self.done(sending)
                     if isinstance(sending, DataTransmission):
                         self.outputs[sending.output].last_read(sending)
+        if self._refused_at == now - 1:  # they are awake in the next cycle
+            awake &= ~self._refused
         offers: list[Packet] = []
         while awake:
             bit = awake & -awake
@@ -276,7 +285,7 @@ class Matcher:
         if flags.urgent:
             self._grant_flow_control(output)
             return None
-        order = self._rotations[output.vl_ptr]
+        order = self._rotations[output.vl_ptr if output.vl_ptr_from <= now else output.vl_ptr_before]
         if output.arbitration is not None:
             order = output.arbitration.order(order)
         for slot in order:
@@ -315,8 +324,9 @@ class Matcher:
         return None
 
     def _accepted(self, offers: list[Packet]) -> list[Packet]:
-        """Each input with offers accepts one; the others try again in the next cycle."""
+        """Each input with offers accepts one; the outputs of the others are not available in the next cycle."""
         best: dict[int, Packet] = {}
+        refused = 0
         for packet in offers:
             rival = best.get(packet.input)
             if rival is None:
@@ -325,17 +335,24 @@ class Matcher:
             first = self.inputs[packet.input].out_ptr
             if (packet.output - first) % self.size < (rival.output - first) % self.size:
                 best[packet.input], packet = packet, rival
-            self.outputs[packet.output].rest()
-            self.wake_at(self.kernel.now + 1, 1 << packet.output)
+            output = self.outputs[packet.output]
+            output.offer_refused()
+            refused |= output.bit
+        if refused:
+            now = self.kernel.now
+            self._refused, self._refused_at = refused, now
+            self.wake_at(now + _OFFER_CYCLES, refused)
         return list(best.values())
 
     def _grant(self, packet: Packet) -> None:
-        """The input accepts: what changes is visible from the next cycle on."""
+        """The input accepts. Of what changes nothing but the VL order is looked at before it is visible."""
         source = self.inputs[packet.input]
         output = self.outputs[packet.output]
         source.out_ptr = (packet.output + 1) % self.size
         output.in_ptr[packet.slot] = (packet.input + 1) % self.size
         if packet.slot != self._vls:
+            output.vl_ptr_before = output.vl_ptr
+            output.vl_ptr_from = self.kernel.now + _ORDER_LATENCY
             output.vl_ptr = (packet.slot + 1) % self._vls
         reader = source.readers & -source.readers
         source.readers ^= reader

@@ -56,6 +56,8 @@ class Output(ABC):
         pitch: 1 for 4X, 4 for 1X.
         busy_until: the last of a packet's busy cycles (section 8.3); flow control packets do not count.
         in_ptr, vl_ptr: rotating choices among inputs, for each slot, and among data slots.
+        vl_ptr_from: the cycle from which on the VL order follows from `vl_ptr`.
+        vl_ptr_before: what it follows from until then.
         arbitration: its choice among data slots before that; None if it is no port's, or there is one data VL.
         backlog: what waits for it, if it is a port's of a switch.
         coming: heads that will be visible, or came while the output was busy.
@@ -70,6 +72,8 @@ class Output(ABC):
         self.busy_until = -1
         self.in_ptr = [0] * (vls + 1)
         self.vl_ptr = 0
+        self.vl_ptr_from = 0
+        self.vl_ptr_before = 0
         self.arbitration: VlArbitration | None = None
         self.backlog: Backlog | None = None
         self.coming: list[Packet] = []
@@ -100,7 +104,11 @@ class Output(ABC):
 
     @abstractmethod
     def rest(self) -> None:
-        """No packet was granted in the current cycle."""
+        """No packet was offered in the current cycle."""
+
+    @abstractmethod
+    def offer_refused(self) -> None:
+        """The input does not accept the packet that was offered in the current cycle."""
 
 
 class LocalOutput(Output):
@@ -116,4 +124,7 @@ class LocalOutput(Output):
         """Waiting is not counted here."""
 
     def rest(self) -> None:
+        """Waiting is not counted here."""
+
+    def offer_refused(self) -> None:
         """Waiting is not counted here."""

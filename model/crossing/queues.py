@@ -15,6 +15,11 @@ from .output import SWALLOWED
 
 __all__ = ["FifoInput", "Input", "VoqInput"]
 
+_HEAD_LATENCY = 4
+"""Cycles from a packet's grant until the one behind it is a visible head."""
+_GRANT_TO_LEAVING = 1
+"""Cycles from a packet's grant until it leaves its queue."""
+
 
 class Input(ABC):
     """One input and its queues. Subclasses say which queue is whose.
@@ -39,6 +44,20 @@ class Input(ABC):
         # Of queues by input slot: the visible heads of each, and the rotation over those of the data VLs.
         self._visible: list[list[Packet]] = [[] for _ in range(slots)]
         self._queue_ptr = 0
+        # The last packet that was granted, with all its copies: its queue, and when.
+        self._granted_of: deque[Packet] | None = None
+        self._granted_at = -1
+
+    def left(self, queue: deque[Packet]) -> None:
+        """A queue's first packet was granted in the current cycle, and is no more in it."""
+        self._granted_of, self._granted_at = queue, self._kernel.now
+
+    def first_visible(self, packet: Packet) -> int:
+        """The first cycle in which a packet that is the first in its queue now is a visible head."""
+        joined = packet.join_at
+        if packet.queue is self._granted_of and joined <= self._granted_at + _GRANT_TO_LEAVING:
+            return self._granted_at + _HEAD_LATENCY
+        return joined + 1
 
     @abstractmethod
     def queue_of(self, packet: Packet) -> deque[Packet]:

@@ -21,6 +21,8 @@ NOT_DISCARDED: Final = -1
 
 _SEEN_AFTER: Final = 2
 """Cycles from what is visible until a head goes by it."""
+_GRANT_SEEN_AFTER: Final = 2
+"""Cycles from a grant until it is visible that its packet goes."""
 _LIFE_TIME_SEEN_AFTER: Final = 2
 """Cycles from a grant until LIFE_TIME and its ticks are looked at, for the packet."""
 _INACTIVE: Final[int] = Discard.INACTIVE
@@ -166,8 +168,8 @@ class TimeLimits:
             DISCARD, or that it is over its life time.
         """
         slot = packet.slot
-        following = self._kernel.now + 1
-        self._after_grant[slot] = following
+        seen = self._kernel.now + _GRANT_SEEN_AFTER
+        self._after_grant[slot] = seen
         if discard == _HOQ_LIFE:
             self._discards[slot] += 1
             if self._discards[slot] == self.stall_count and self.hoq_life <= MAX_EXPONENT:
@@ -176,7 +178,7 @@ class TimeLimits:
             self._discards[slot] = 0
         if self._expired >> slot & 1:
             self._expired ^= 1 << slot
-            self._look_at(slot, self._due(following))
+            self._look_at(slot, self._due(seen))
             self._show()
         if discard != _INACTIVE and self._is_over_life_time(packet):
             return _LIFE_TIME
@@ -192,13 +194,13 @@ class TimeLimits:
     # Stalls.
 
     def _stall(self, slot: int) -> None:
-        """A slot is stalled from the next cycle on: it has discarded so many packets."""
+        """A slot is stalled as soon as a grant in the current cycle is seen: it has discarded so many packets."""
         self._discards[slot] = 0
         self._stalled |= 1 << slot
         self._show()
-        following = self._kernel.now + 1
+        stalled = self._kernel.now + _GRANT_SEEN_AFTER
         exponent = self.hoq_life
-        over = first_tick(following, exponent, self._epoch) + (STALL_TICKS - 1) * self._period(exponent) + 1
+        over = first_tick(stalled, exponent, self._epoch) + (STALL_TICKS - 1) * self._period(exponent) + 1
         self._kernel.at(over + _SEEN_AFTER, UPDATE, self._stall_over, slot)
         self._after_stall[slot] = over
 

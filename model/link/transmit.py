@@ -133,7 +133,10 @@ class LinkOutput(Output):
             self._matcher.release(sending, now + 1)
 
     def _unsent(self, of: tuple[DataTransmission, int]) -> None:
-        """A packet of which nothing is sent is scrapped in the current cycle, or discarded, as the next one shows."""
+        """A packet of which nothing is sent is scrapped in the current cycle, or discarded, as the next one shows.
+
+        Then output and reader are available.
+        """
         sending, _ = of
         packet = sending.packet
         kernel = self._kernel
@@ -143,8 +146,8 @@ class LinkOutput(Output):
         else:
             sending.end = 0
             kernel.at(kernel.now + 1, UPDATE, self._discard, of)
-        self._matcher.release(sending, kernel.now)
-        self._done_early(sending)
+        self._read_early(sending)
+        kernel.at(kernel.now + 1, UPDATE, self._done_early, sending)
 
     def end_early(self, sending: DataTransmission, k: int) -> None:
         """The output is busy until after the last read."""
@@ -290,8 +293,17 @@ class LinkOutput(Output):
             limits.heads_shown()
 
     def rest(self) -> None:
-        """No packet was granted: the output may wait from the next cycle on."""
+        """No packet was offered: the output may wait from the next cycle on."""
         self._rest_from(self._kernel.now + 1)
+
+    def offer_refused(self) -> None:
+        """The output does not wait in the next cycle; it may from the one after it on."""
+        following = self._kernel.now + 1
+        xmit_wait = self._counters.xmit_wait
+        if xmit_wait.since is not None:
+            xmit_wait.end(following)
+        self.busy_until = following
+        self._rest_from(following + 1)
 
     def _rest_from(self, cycle: int) -> None:
         if self._heads and cycle > self.busy_until and self._status.state == _ACTIVE:
@@ -301,7 +313,7 @@ class LinkOutput(Output):
         """A new port state is visible in the current cycle."""
         now = self._kernel.now
         if self._status.state == _ACTIVE:
-            self._rest_from(now)
+            self._rest_from(now + 1 if self.busy_until == now else now)
         else:
             self._counters.xmit_wait.end(now)
         if self._status.state == PortState.INITIALIZE:

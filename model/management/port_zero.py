@@ -75,8 +75,7 @@ class AgentOutput(LocalOutput):
         fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n}
         kernel.record(Scrap.record(kernel.now, self._source, **fields))
         self._matcher.release(sending, kernel.now)
-        self._reader_done(sending)
-        kernel.at(sending.w0, UPDATE, self._scrapped, packet)
+        kernel.at(sending.w0, UPDATE, self._scrapped, sending)
 
     def _last_row_read(self, sending: DataTransmission) -> None:
         """In the cycle of the read of row n; the packet may have ended before."""
@@ -110,7 +109,10 @@ class AgentOutput(LocalOutput):
 
     # What the agent gets, in the current cycle z.
 
-    def _scrapped(self, packet: Packet) -> None:
+    def _scrapped(self, sending: DataTransmission) -> None:
+        """The reader is available as well."""
+        packet = sending.packet
+        self._reader_done(sending)
         self._agent.arrived(None, self._arrivals[packet.input], packet.slot)
 
     def _deliver(self, sending: DataTransmission) -> None:

@@ -216,6 +216,8 @@ class Buffer(wiring.Component):
         """Each has a copy of the rows, in which the row written is stored in this block."""
         write = self.fill.write
         following, verdicts = m.submodules.next, m.submodules.verdicts
+        judge_en_before, judge_addr_before = Signal(), Signal(self.bits)
+        m.d.sync += [judge_en_before.eq(judge.en), judge_addr_before.eq(judge.addr)]
         for number, reader in enumerate(self.reads):
             rows = Memory(shape=StoredRow, depth=self.blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
             m.submodules[f"rows_{number}"] = rows
@@ -224,8 +226,10 @@ class Buffer(wiring.Component):
             next_port = following.read_port()
             verdict_port = verdicts.read_port()
             # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything.
-            judged = Signal(name=f"judged_{number}")
-            m.d.sync += judged.eq(judge.en & (judge.addr == reader.block))
+            # The block that is read comes late in its cycle.
+            judged, block_before = Signal(name=f"judged_{number}"), Signal(self.bits, name=f"block_before_{number}")
+            m.d.sync += block_before.eq(reader.block)
+            m.d.comb += judged.eq(judge_en_before & (judge_addr_before == block_before))
             m.d.comb += [
                 store_port.en.eq(store),
                 store_port.addr.eq(Cat(write.index[:ROW_BITS], block)),

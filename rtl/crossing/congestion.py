@@ -1,5 +1,6 @@
 """Which packets an output of a switch marks for congestion (docs/pipeline.md, section 7.3)."""
 
+from itertools import pairwise
 from typing import Final
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
@@ -31,8 +32,8 @@ def _marking_limits(blocks: int, most: int) -> list[int]:
 class Congestion(wiring.Component):
     """One output, a port's.
 
-    A grant is the last to be known in its cycle (g), and a packet's blocks are known here where its row 0 comes, at
-    g+3 = x_0 + 2. Nothing else is granted before, so all that it meets, also what waits, is as much behind.
+    A packet's blocks are known here where its row 0 comes, at g+3 = x_0 + 2. Nothing else is granted before, so all
+    that it meets, also what waits, is as much behind.
 
     Args:
         inputs: of the crossing.
@@ -41,7 +42,7 @@ class Congestion(wiring.Component):
         arrived: see `Arrivals`.
         available: the output takes a grant in this cycle. `starving`: mask of the data VLs for which a head has not the
             credits.
-        granted, slot: a packet was granted in the cycle before, on this slot, one-hot.
+        granted, slot: a packet was granted two cycles ago, on this slot, one-hot.
         own, common, victim: what has been set: the port's, all ports', the port's bit of Victim_Mask.
         send, scrapped: rows in cycle x_r + 2; a packet is scrapped, in x_0 + 2, and its row 0 is in `send`, not valid.
         charged: the packet whose row 0 is here begins to be sent, on a data VL. `marks`: it is marked.
@@ -109,12 +110,14 @@ class Congestion(wiring.Component):
 
     def _has_waited(self, m: Module) -> Signal:
         """The packet granted last had to wait for credits."""
-        starved, before, waited = Signal(self.vls), Signal(self.vls), Signal()
+        starved, waited = Signal(self.vls), Signal()
         now = Signal(self.vls)
+        before = [Signal(self.vls, name=f"starved_{ago}") for ago in (1, 2)]
         m.d.comb += now.eq(starved & ~Mux(self.granted, self.slot[: self.vls], 0))
-        m.d.sync += [starved.eq(now | Mux(self.available, self.starving, 0)), before.eq(now)]
+        m.d.sync += starved.eq(now | Mux(self.available, self.starving, 0))
+        m.d.sync += [later.eq(earlier) for earlier, later in pairwise([now, *before])]
         with m.If(self.granted):
-            m.d.sync += waited.eq((before & self.slot).any())
+            m.d.sync += waited.eq((before[-1] & self.slot).any())
         return waited
 
     def _take_turns(self, m: Module, eligible: Value, rate: Value) -> None:

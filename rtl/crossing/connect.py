@@ -26,7 +26,7 @@ SinkSignature = wiring.Signature({"available": Out(1), "taken": In(1), "send": I
 """An output of the crossing that needs no credits, seen from it.
 
 Members:
-    available: it takes a grant in this cycle; `taken`: some reader has a packet for it.
+    available: it takes a packet that is granted in this cycle (g); `taken`: some reader has one for it, from g+2 on.
     send: rows of that packet, in cycle x_r + 2; `scrapped`, in cycle x_0 + 2: all of it was dropped.
 """
 
@@ -73,13 +73,13 @@ def connect_crossing(
             side.wide.eq(wide),
             side.causes.eq(causes),
             side.heads.facts.eq(facts),
-            side.heads.grant_output.eq(matcher.output_of[number]),
-            side.heads.grant_slots.eq(matcher.slot_of),
-            side.granted.eq(matcher.matched[number]),
+            side.heads.slots_offered.eq(matcher.slots_offered),
+            side.heads.accepted.eq(matcher.output_of[number]),
+            side.accepts.eq(matcher.matched[number]),
             matcher.inputs_available[number].eq(side.available),
         ]
-        for reader in zip(side.to_output, side.slots, side.rows, strict=True):
-            for place, value in zip((crossbar.to_output, crossbar.slots, crossbar.rows), reader, strict=True):
+        for reader in zip(side.to_output, side.rows, strict=True):
+            for place, value in zip((crossbar.to_output, crossbar.rows), reader, strict=True):
                 m.d.comb += place[source].eq(value)
             source += 1
     held, busy = Signal(count), Signal(count)
@@ -88,7 +88,14 @@ def connect_crossing(
         held.eq(any_of(side.holds for side in inputs)),
         busy.eq(any_of(side.busy for side in inputs)),
         *(visible[slot].eq(any_of(side.heads.visible[slot] for side in inputs)) for slot in range(vls + 1)),
-        matcher.outputs_available.eq(Cat(side.available for side in (*outputs, *sinks))),
+        matcher.outputs_available.eq(
+            Cat(
+                *(output.available for output in outputs),
+                *(sink.available & ~matcher.offered[o] for o, sink in enumerate(sinks, start=len(ports))),
+            )
+        ),
+        crossbar.granted.eq(matcher.granted),
+        crossbar.slots_granted.eq(matcher.slots_granted),
         matcher.urgent.eq(Cat(port.sending.credits.urgent for port in ports)),
         matcher.changed.eq(Cat(port.sending.credits.changed for port in ports)),
     ]
@@ -106,8 +113,10 @@ def connect_crossing(
             output.busy.eq(busy[o]),
             output.heads.eq(Cat(visible[slot][o] for slot in range(vls + 1))),
             output.flow_control.eq(matcher.flow_control[o]),
+            output.offered.eq(matcher.offered[o]),
+            output.slot.eq(matcher.slots_offered[o]),
             output.granted.eq(matcher.granted[o]),
-            output.slot.eq(matcher.slots_granted[o]),
+            output.slot_granted.eq(matcher.slots_granted[o]),
             facts[o].eq(output.facts),
             causes[o].eq(output.cause),
         ]

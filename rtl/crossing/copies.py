@@ -5,9 +5,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.eligibility import data_eligible, send_facts_layout
-from rtl.crossing.queueing import copies_layout, granted_layout
+from rtl.crossing.queueing import copies_layout, copy_layout
 from rtl.crossing.queues import PacketQueues, packet_layout
-from rtl.rotation import RotatingChoice, any_of, select
+from rtl.rotation import any_of, behind, first_from, select
 from rtl.widths import NEED_BITS
 
 __all__ = ["CopyQueues", "CopyReturns"]
@@ -16,7 +16,7 @@ __all__ = ["CopyQueues", "CopyReturns"]
 class CopyQueues(wiring.Component):
     """One queue for each data VL that packets come in on, and perhaps one for VL15, in which a packet has one copy.
 
-    The packet that is first in its queue is a head for each of its copies, until that is granted.
+    The packet that is first in its queue is a head for each of its copies, until that is taken.
 
     Args:
         count: of the queues.
@@ -29,9 +29,9 @@ class CopyQueues(wiring.Component):
         visible: for each slot, the mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go, see `HeadsSignature`.
         following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
-        to: one-hot, the output for which one of these heads is granted in this cycle (g); none if 0.
-        slots: of each output, the slot granted if it is that output, one-hot.
-        granted: that head, in the cycle after (g+1).
+        slots: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
+        to: one-hot, the output for which one of these heads is taken in this cycle (x_0); none if 0.
+        oversize, taken, copy: see `QueueingSignature`.
     """
 
     def __init__(self, count: int, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
@@ -55,14 +55,16 @@ class CopyQueues(wiring.Component):
                 "requests": Out(heads),
                 "following": Out(heads),
                 "starving": Out(data.ArrayLayout(credited, vls)),
-                "to": In(outputs),
                 "slots": In(data.ArrayLayout(vls + 1, outputs)),
-                "granted": Out(granted_layout(block_bits, vls)),
+                "to": In(outputs),
+                "oversize": Out(credited),
+                "taken": Out(block_bits),
+                "copy": Out(copy_layout(vls)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Join; heads and requests, queue by queue; grant; what was granted."""
+        """Join; heads and requests, queue by queue; which of them goes; what was taken."""
         m = Module()
         outputs, numbers = range(self.outputs), range(self.count)
         key = data.StructLayout({"need": NEED_BITS, "copies": copies_layout(self.outputs, self.credited, self.vls)})
@@ -76,7 +78,7 @@ class CopyQueues(wiring.Component):
             queues.ended.eq(self.ended),
         ]
 
-        # What could go is known when its cycle begins, except for a copy granted in the cycle before: its request
+        # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
         left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
@@ -99,20 +101,8 @@ class CopyQueues(wiring.Component):
                 by_queue = [mask & Cat(of[queue][o][slot] for o in outputs) for queue, mask in enumerate(masks)]
                 m.d.comb += mask_of_slot.eq(any_of(by_queue))
 
-        # Grant: of the queues with a head for it, each data VL's in turn.
-        fitting = Signal(self.count)
-        for queue in numbers:
-            fits = Signal(self.outputs, name=f"fits_{queue}")
-            m.d.comb += [
-                fits.eq(going[queue] & Cat((self.slots[o] & slots[queue][o]).any() for o in outputs)),
-                fitting[queue].eq((self.to & fits).any()),
-            ]
-        m.submodules.turn = turn = RotatingChoice(self.vls)
-        served = Cat(turn.chosen, fitting[self.vls :])
+        served = self._serve(m, going, slots, [queues.keys[queue].copies.oversize for queue in numbers])
         m.d.comb += [
-            turn.requests.eq(fitting),
-            turn.serve.eq(turn.requests.any()),
-            turn.served.eq(turn.chosen),
             queues.take.eq(served),
             queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left)),
         ]
@@ -121,8 +111,39 @@ class CopyQueues(wiring.Component):
                 m.d.sync += left[queue].eq(queues.following[queue].copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.to)
-        self._show_granted(m, queues, left, slots)
+        m.d.comb += [
+            self.taken.eq(queues.taken),
+            self.copy.shared.eq(queues.taken_from),
+            self.copy.more.eq(select(queues.taken_from, [mask.any() for mask in left])),
+        ]
         return m
+
+    def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], oversize: list[Value]) -> Signal:
+        """The queue that is served, one-hot: of those that had a head for the output, each data VL's in turn.
+
+        Which output that is comes late, so each has its choice by then, of what could go in the cycle of its offer.
+        """
+        outputs, data_queues = range(self.outputs), range(self.vls)
+        went = [Signal(self.outputs, name=f"went_{queue}") for queue in range(self.count)]
+        m.d.sync += [before.eq(now) for before, now in zip(went, going, strict=True)]
+        last, served = Signal(self.vls), Signal(self.count)
+        place = behind(m, last)
+        choices = []
+        for o in outputs:
+            fits = Cat(went[queue][o] & (self.slots[o] & of[o]).any() for queue, of in enumerate(slots))
+            choices.append(Cat(first_from(m, fits[: self.vls], place), fits[self.vls :]))
+        m.d.comb += [
+            served.eq(select(self.to, choices)),
+            self.oversize.eq(
+                Cat(
+                    Cat(choices[o][queue] & oversize[queue][o] for queue in data_queues).any()
+                    for o in range(self.credited)
+                )
+            ),
+        ]
+        with m.If(served[: self.vls].any()):
+            m.d.sync += last.eq(served)
+        return served
 
     def _slots(self, m: Module, name: str, queue: int, copies: data.View) -> list[Value]:
         """Of a packet in this queue, the slot of its copy for each output, one-hot. Those without credits keep it."""
@@ -167,19 +188,6 @@ class CopyQueues(wiring.Component):
         m.d.comb += [goes.eq(Mux(shown, to & Cat(able), 0)), lacks.eq(Mux(shown, to[: self.credited] & Cat(unable), 0))]
         return goes, lacks
 
-    def _show_granted(self, m: Module, queues: PacketQueues, left: list[Signal], slots: list[list[Value]]) -> None:
-        """In cycle g+1: the queue is known, its packet's key is still there, and the copies that are left are."""
-        to = Signal(self.outputs)
-        m.d.sync += to.eq(self.to)
-        of_queues = [(queues.keys[queue].copies.oversize & to).any() for queue in range(self.count)]
-        m.d.comb += [
-            self.granted.first.eq(queues.taken),
-            self.granted.slot.eq(select(queues.taken_from, [select(to, of_queue) for of_queue in slots])),
-            self.granted.oversize.eq(select(queues.taken_from, of_queues)),
-            self.granted.shared.eq(queues.taken_from),
-            self.granted.more.eq(select(queues.taken_from, [mask.any() for mask in left])),
-        ]
-
 
 class CopyReturns(wiring.Component):
     """Says which reader asks that a packet's blocks return: the last that is done with a copy of it.
@@ -190,9 +198,9 @@ class CopyReturns(wiring.Component):
         readers: of the input, one or two.
 
     Members:
-        grant: mask of the reader that takes a packet in this cycle (g).
-        shared, more: what is known of that in the cycle after, see `granted_layout`.
-        done: mask of the readers that are done with theirs in this cycle (d).
+        grant: mask of the reader that took a packet in the cycle before (this is x_0+1).
+        copy: what is known of that in the cycle after, see `copy_layout`.
+        done: mask of the readers that were done with theirs in the cycle before (this is y).
         returns: mask of those that ask, if they are done.
     """
 
@@ -202,8 +210,7 @@ class CopyReturns(wiring.Component):
         super().__init__(
             {
                 "grant": In(readers),
-                "shared": In(vls),
-                "more": In(1),
+                "copy": In(copy_layout(vls)),
                 "done": In(readers),
                 "returns": Out(readers),
             }
@@ -212,17 +219,17 @@ class CopyReturns(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """What each reader reads, and whether both read the same."""
         m = Module()
-        numbers = range(self.readers)
-        fresh = Signal(self.readers)  # this is g+1
-        left, left_before = Signal(self.readers), Signal(self.readers)  # copies of its packet are not granted yet
+        numbers, shared, more = range(self.readers), self.copy.shared, self.copy.more
+        fresh = Signal(self.readers)  # this is x_0+2
+        left, left_before = Signal(self.readers), Signal(self.readers)  # copies of its packet are not taken yet
         queues = [Signal(self.vls, name=f"queue_{number}") for number in numbers]  # none if idle
         again = Signal(self.readers)  # the grant is of the packet that it reads
         m.d.sync += [fresh.eq(self.grant), left_before.eq(left)]
         for number, queue in enumerate(queues):
-            m.d.sync += queue.eq(Mux(self.done[number], 0, Mux(fresh[number], self.shared, queue)))
+            m.d.sync += queue.eq(Mux(self.done[number], 0, Mux(fresh[number], shared, queue)))
             m.d.comb += [
-                again[number].eq(left_before[number] & (self.shared & queue).any()),
-                left[number].eq(Mux(fresh[number], self.more, left_before[number] & (self.more | ~again[number]))),
+                again[number].eq(left_before[number] & (shared & queue).any()),
+                left[number].eq(Mux(fresh[number], more, left_before[number] & (more | ~again[number]))),
             ]
         if self.readers == 1:
             m.d.comb += self.returns.eq(~left)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,17 +21,18 @@ Scrapped = data.StructLayout({"valid": 1, "slot": SLOT_BITS, "input": PORT_BITS,
 class CrossbarOutput(wiring.Component):
     """One output: at most one reader has a row for it.
 
-    What is known of a row before (whose it is, its slot) comes a cycle earlier and waits here in registers, so
-    only the row itself crosses in the cycle in which the buffer yields it. That a row is a packet's first is known
-    here: the one before was a last.
+    Whose a row is is known a cycle earlier and waits here in a register, so only the row itself crosses in the cycle
+    in which the buffer yields it. Its slot is that of the grant, and that it is a packet's first is known here: the one
+    before was a last.
 
     Args:
         readers: of each input.
         vls: data VLs.
 
     Members:
-        to_here, slots: of all readers, those of input 0 first, in cycle x_r: which of them has a row due for this
-            output, one-hot, or none; the row's slot.
+        to_here: of all readers, those of input 0 first, in cycle x_r: which of them has a row due for this output,
+            one-hot, or none.
+        granted, slot_granted: row 0 crosses in this cycle (x_0 + 1), of a packet on this slot, one-hot.
         rows: of all readers, in cycle x_r + 1.
         send: the row for this output, a cycle later.
         scrapped: a packet dropped, likewise.
@@ -44,7 +45,8 @@ class CrossbarOutput(wiring.Component):
         super().__init__(
             {
                 "to_here": In(sources),
-                "slots": In(data.ArrayLayout(range(vls + 1), sources)),
+                "granted": In(1),
+                "slot_granted": In(vls + 1),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
                 "send": Out(SendRow),
                 "scrapped": Out(Scrapped),
@@ -52,33 +54,32 @@ class CrossbarOutput(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two AND-OR trees, a cycle apart, and a register behind each."""
+        """An AND-OR tree, and a register behind it."""
         m = Module()
         sources = range(sum(self.readers))
 
         # Cycle x_r.
         chosen = Signal(len(sources))
-        slot = Signal(range(self.vls + 1))
-        m.d.sync += [
-            chosen.eq(self.to_here),
-            slot.eq(select(self.to_here, [self.slots[number] for number in sources])),
-        ]
+        m.d.sync += chosen.eq(self.to_here)
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
         scrap = Signal()
         begun = Signal()  # a packet, by the rows before
+        slot, slot_before = Signal(range(self.vls + 1)), Signal(range(self.vls + 1))
         from_input = Signal(len(self.readers))
         firsts = accumulate(self.readers, initial=0)
         of_inputs = [chosen[first:][:count] for first, count in zip(firsts, self.readers, strict=False)]
         m.d.comb += [
             row.eq(select(chosen, [self.rows[number] for number in sources])),
             scrap.eq(row.bad & ~row.last),
+            slot.eq(Mux(self.granted, number_of(self.slot_granted), slot_before)),
             from_input.eq(Cat(of_input.any() for of_input in of_inputs)),
         ]
         with m.If(row.valid & ~scrap):
             m.d.sync += begun.eq(~row.last)
         m.d.sync += [
+            slot_before.eq(slot),
             self.send.valid.eq(row.valid & ~scrap),
             self.send.data.eq(row.data),
             self.send.last.eq(row.last),
@@ -105,8 +106,10 @@ class Crossbar(wiring.Component):
         vls: data VLs.
 
     Members:
-        to_output, slots: of all readers, those of input 0 first, in cycle x_r: the mask of the output to which the row
-            that is due goes, or none; its slot there.
+        to_output: of all readers, those of input 0 first, in cycle x_r: the mask of the output to which the row that
+            is due goes, or none.
+        granted, slots_granted: mask of the outputs for which row 0 of a packet crosses in this cycle (x_0 + 1); of each
+            of them the slot, one-hot.
         rows: of all readers, in cycle x_r + 1.
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
@@ -119,7 +122,8 @@ class Crossbar(wiring.Component):
         super().__init__(
             {
                 "to_output": In(data.ArrayLayout(outputs, sources)),
-                "slots": In(data.ArrayLayout(range(vls + 1), sources)),
+                "granted": In(outputs),
+                "slots_granted": In(data.ArrayLayout(vls + 1, outputs)),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
                 "sends": Out(SendRow).array(outputs),
                 "scrapped": Out(Scrapped).array(outputs),
@@ -133,7 +137,8 @@ class Crossbar(wiring.Component):
         for output in range(self.outputs):
             m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers, self.vls)
             m.d.comb += [
-                column.slots.eq(self.slots),
+                column.granted.eq(self.granted[output]),
+                column.slot_granted.eq(self.slots_granted[output]),
                 column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),
                 column.rows.eq(self.rows),
                 self.sends[output].eq(column.send),

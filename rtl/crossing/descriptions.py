@@ -1,6 +1,6 @@
 """What an input keeps of each packet besides its rows."""
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -12,8 +12,8 @@ __all__ = ["Descriptions", "description_layout", "length_of"]
 
 
 def description_layout(vls: int) -> data.StructLayout:
-    """A packet: the slot it came in on, its blocks, the words (PktLen) in the last of them, whether it is oversize."""
-    return data.StructLayout({"pool": range(vls + 1), "need": NEED_BITS, "rest": ROW_BITS, "oversize": 1})
+    """A packet: the slot it came in on, its blocks, the words (PktLen) in the last of them."""
+    return data.StructLayout({"pool": range(vls + 1), "need": NEED_BITS, "rest": ROW_BITS})
 
 
 def length_of(description: data.View) -> Cat:
@@ -24,10 +24,10 @@ def length_of(description: data.View) -> Cat:
 class Descriptions(wiring.Component):
     """Packets in the buffer, by first block, one written and one read in a cycle.
 
-    A packet is written when it joins its queue and read in the cycle after its grant at the earliest, two later.
+    A packet is written when it joins its queue and read when it is taken (x_0), two cycles later at the earliest.
 
     Members:
-        write, first, words, need, pool, oversize: a packet.
+        write, first, words, need, pool: a packet.
         read: first block of a packet; `description`: that packet, in the cycle after.
     """
 
@@ -41,24 +41,36 @@ class Descriptions(wiring.Component):
                 "pool": In(range(vls + 1)),
                 "words": In(LENGTH_BITS),
                 "need": In(NEED_BITS),
-                "oversize": In(1),
                 "read": In(block_bits),
                 "description": Out(self._layout),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two memories: what crosses with row 0 comes from registers, since a block RAM yields it too late."""
+        """Two memories. What crosses with row 0 comes from registers, since a block RAM yields it too late, and is read
+        in the cycle after, since the block is known too late for that."""
         m = Module()
-        crossing: dict[str, Value] = {"need": self.need, "oversize": self.oversize}
-        staying: dict[str, Value] = {"pool": self.pool, "rest": self.words[:ROW_BITS]}
-        for name, parts, attributes in (("crossing", crossing, LUT_RAM), ("staying", staying, BLOCK_RAM)):
-            layout = data.StructLayout({part: value.shape() for part, value in parts.items()})
-            memory = Memory(shape=layout, depth=self._blocks, init=[], attrs=NO_COLLISION | attributes)
-            m.submodules[name] = memory
-            write = memory.write_port()
-            read = memory.read_port()
-            m.d.comb += [write.en.eq(self.write), write.addr.eq(self.first), read.addr.eq(self.read)]
-            for part, value in parts.items():
-                m.d.comb += [write.data[part].eq(value), self.description[part].eq(read.data[part])]
+        m.submodules.staying = staying = Memory(
+            shape=data.StructLayout({"pool": self.pool.shape(), "rest": ROW_BITS}),
+            depth=self._blocks,
+            init=[],
+            attrs=NO_COLLISION | BLOCK_RAM,
+        )
+        m.submodules.crossing = crossing = Memory(
+            shape=NEED_BITS, depth=self._blocks, init=[], attrs=NO_COLLISION | LUT_RAM
+        )
+        staying_write, staying_read = staying.write_port(), staying.read_port()
+        crossing_write, crossing_read = crossing.write_port(), crossing.read_port(domain="comb")
+        for write in (staying_write, crossing_write):
+            m.d.comb += [write.en.eq(self.write), write.addr.eq(self.first)]
+        m.d.sync += crossing_read.addr.eq(self.read)
+        m.d.comb += [
+            staying_write.data.pool.eq(self.pool),
+            staying_write.data.rest.eq(self.words),
+            staying_read.addr.eq(self.read),
+            crossing_write.data.eq(self.need),
+            self.description.pool.eq(staying_read.data.pool),
+            self.description.rest.eq(staying_read.data.rest),
+            self.description.need.eq(crossing_read.data),
+        ]
         return m

@@ -11,7 +11,7 @@ class FifoQueues(InputQueues):
     """One queue for each slot of the input. A packet that is no multicast packet has one copy."""
 
     def elaborate(self, platform: object) -> Module:
-        """Join, requests, grant."""
+        """Join, requests, what is taken."""
         m = Module()
         port, heads, packet = self.queueing, self.queueing.heads, self.queueing.packet
         queues = self._copy_queues(m, self.vls + 1)
@@ -21,8 +21,10 @@ class FifoQueues(InputQueues):
             copies.to.eq(1 << packet.output),
             copies.oversize.eq(packet.oversize.replicate(self.credited)),
             heads.visible.eq(queues.visible),
-            queues.to.eq(heads.grant_output),
-            port.granted.eq(queues.granted),
+            queues.to.eq(heads.accepted),
+            port.oversize.eq(queues.oversize),
+            port.taken.eq(queues.taken),
+            port.copy.eq(queues.copy),
         ]
         m.d.sync += [heads.requests.eq(queues.following), heads.starving.eq(queues.starving)]
         if self.vls > 1:

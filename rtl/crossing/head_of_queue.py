@@ -1,6 +1,6 @@
 """How long packets stand at the head of the queues for a VL of a port (docs/pipeline.md, section 7.2)."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,13 +16,13 @@ _TICK_BITS = (STALL_TICKS - 1).bit_length()
 class HeadOfQueue(wiring.Component):
     """The limits of one output of a switch.
 
-    A grant is the last to be known in its cycle (g). It is seen here in the next, and yet counts at once.
+    That a packet was granted (g) is known late in the next cycle. It is seen here in g+2, and counts at once.
 
     Members:
         limits: HOQ_LIFE, VL_STALL_COUNT; `life`: LIFE_TIME, and the tick of this cycle.
         heads: mask of the data VLs that have a visible head.
-        granted, discarded: mask of the data VL granted a packet in the cycle before; whether it is swallowed because of
-            HOQ_LIFE.
+        granted, discarded: mask of the data VL that was granted a packet two cycles ago; whether that is swallowed
+            because of HOQ_LIFE.
         expired, stalled: masks of the data VLs of which packets are to be swallowed.
         binding: HOQ_LIFE was at most LIFE_TIME in the cycle before.
     """
@@ -46,18 +46,19 @@ class HeadOfQueue(wiring.Component):
         """Ticks of the smaller exponent, then VL by VL."""
         m = Module()
         limits, life = self.limits, self.life
-        tick, anew, begun_anew = Signal(), Signal(), Signal()
+        tick, anew = Signal(), Signal()
+        begun_anew = Signal(2)  # in this cycle, in the one before
         m.d.comb += [
             tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
             anew.eq(limits.changed | life.changed),
         ]
         limited = Signal()  # in the cycle before, what stalls comes to an end
         m.d.sync += [
-            begun_anew.eq(anew),
+            begun_anew.eq(Cat(anew, begun_anew)),
             self.binding.eq(limits.hoq_life <= life.exponent),
             limited.eq(limits.hoq_life <= MAX_EXPONENT),
         ]
-        counts = self.discarded & ~begun_anew
+        counts = self.discarded & ~begun_anew.any()
         for vl in range(self.vls):
             self._follow(m, vl, tick, counts, limited, anew)
         return m

@@ -64,6 +64,6 @@ class InputQueues(wiring.Component):
             queues.first.eq(self.queueing.first),
             queues.need.eq(self.queueing.packet.need),
             queues.facts.eq(self.queueing.heads.facts),
-            queues.slots.eq(self.queueing.heads.grant_slots),
+            queues.slots.eq(self.queueing.heads.slots_offered),
         ]
         return queues

@@ -12,10 +12,11 @@ __all__ = ["Grant", "Matcher"]
 
 
 class Grant(wiring.Component):
-    """One output: what it sends if it is available, and the input to which it offers a grant.
+    """One output: what it sends if it is available, and the input to which it makes an offer.
 
-    An output whose offer was accepted is not available in the next two cycles, so its pointers, and the order of its
-    VLs, have these to move on.
+    An offer is made in cycle g and accepted, or not, in the next. An output that has made one is not available in the
+    next cycle, and one whose offer was accepted not in the next three, so its pointers, and the order of its VLs, have
+    these to move on.
 
     Args:
         of_port: the output is a port's: its VLs are in the order of VL arbitration, not in turns.
@@ -24,11 +25,13 @@ class Grant(wiring.Component):
         eligible: for each slot, the mask of inputs with an eligible head.
         available: the output is.
         urgent, changed: some VL has a flow control packet, see section 6.2.
-        offer: the input, one-hot; none if there is nothing to send.
-        slot: its slot, one-hot, whenever there is an offer.
-        flow_control: a flow control packet is sent instead.
-        accepted: the input that accepts, one-hot, or none.
-        granted, slot_granted: in the cycle before some input accepted, and this slot, one-hot; else that is anything.
+        flow_control: a flow control packet is sent instead of an offer.
+        offered: it made an offer in the cycle before (this is g+1).
+        offer: to this input, one-hot; none if it made none.
+        slot: on this slot, one-hot; anything if it made none.
+        accepted: the input that accepts in this cycle (g+1), one-hot, or none.
+        granted, slot_granted: in the cycle before some input accepted (this is g+2), and this slot, one-hot; else that
+            is anything.
         vl_arbitration: of the port.
     """
 
@@ -42,9 +45,10 @@ class Grant(wiring.Component):
                 "available": In(1),
                 "urgent": In(1),
                 "changed": In(1),
+                "flow_control": Out(1),
+                "offered": Out(1),
                 "offer": Out(inputs),
                 "slot": Out(vls + 1),
-                "flow_control": Out(1),
                 "accepted": In(inputs),
                 "granted": Out(1),
                 "slot_granted": Out(vls + 1),
@@ -53,7 +57,7 @@ class Grant(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """VL15, urgent flow control, data, other flow control."""
+        """What moves with a grant; then VL15, urgent flow control, data, other flow control."""
         m = Module()
         vls = self.vls
         m.submodules.vl_arbiter = vl_arbiter = VlArbiter(vls) if self.of_port and vls > 1 else VlTurns(vls)
@@ -86,29 +90,32 @@ class Grant(wiring.Component):
         ]
         to_vl15 = first_from(m, self.eligible[vls], places[vls])
         to_data = first_from(m, candidates, place)
-        m.d.comb += [
-            self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
-            self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
+        m.d.comb += self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data)))
+        m.d.sync += [
+            self.offered.eq(self.available & (vl15 | (some_data & ~self.urgent))),
             self.offer.eq(Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)),
+            self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
         ]
         return m
 
 
 class Matcher(wiring.Component):
-    """All inputs and outputs, one pass a cycle.
+    """All inputs and outputs: in every cycle outputs make offers, and inputs accept those of the cycle before.
 
     Members:
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
             availability aside.
-        inputs_available, outputs_available: masks. An output that was matched in a cycle is not
-            available in the next two.
+        inputs_available, outputs_available: masks. An output that made an offer in a cycle is not
+            available in the next; if it was accepted, not in the next three.
         urgent, changed: masks of outputs with flow control packets to send.
         vl_arbitration: of the outputs that are ports', which are the first.
-        matched: mask of inputs that send.
-        output_of: for each input the output that it sends to, one-hot, or none.
-        slot_of: for each output its slot, one-hot; anything if it is not matched.
         flow_control: mask of outputs that send a flow control packet.
-        granted: mask of outputs that were matched in the cycle before; slots_granted: for each of them its slot then.
+        offered: mask of outputs that made an offer in the cycle before (this is g+1); slots_offered: for each of them
+            its slot, one-hot.
+        matched: mask of inputs that accept one in this cycle. They do if there is one.
+        output_of: for each input the output whose offer it accepts, one-hot, or none.
+        granted: mask of outputs whose offer was accepted in the cycle before (this is g+2); slots_granted: for each of
+            them its slot, one-hot.
     """
 
     def __init__(self, inputs: int, outputs: int, ports: int, vls: int) -> None:
@@ -125,17 +132,18 @@ class Matcher(wiring.Component):
                 "urgent": In(outputs),
                 "changed": In(outputs),
                 "vl_arbitration": In(VlArbitrationSignature).array(ports),
+                "flow_control": Out(outputs),
+                "offered": Out(outputs),
+                "slots_offered": Out(data.ArrayLayout(slots, outputs)),
                 "matched": Out(inputs),
                 "output_of": Out(data.ArrayLayout(outputs, inputs)),
-                "slot_of": Out(data.ArrayLayout(slots, outputs)),
-                "flow_control": Out(outputs),
                 "granted": Out(outputs),
                 "slots_granted": Out(data.ArrayLayout(slots, outputs)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Grant at each output, accept at each input."""
+        """Grant at each output, a register, accept at each input."""
         m = Module()
         inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
         grants = [Grant(self.inputs, self.vls, of_port=number < self.ports) for number in outputs]
@@ -153,7 +161,8 @@ class Matcher(wiring.Component):
                 grant.changed.eq(self.changed[number]),
                 grant.accepted.eq(Cat(accept.chosen[number] for accept in accepts)),
                 self.flow_control[number].eq(grant.flow_control),
-                self.slot_of[number].eq(grant.slot),
+                self.offered[number].eq(grant.offered),
+                self.slots_offered[number].eq(grant.slot),
                 self.granted[number].eq(grant.granted),
                 self.slots_granted[number].eq(grant.slot_granted),
             ]

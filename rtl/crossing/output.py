@@ -19,7 +19,7 @@ from wire.trace import Discard
 __all__ = ["Output"]
 
 _X1_GRANT_PHASE = 0
-"""Cycle modulo 4 in which a 1X output takes a grant."""
+"""Cycle modulo 4 in which a 1X output makes offers."""
 
 # Cycles from a flow control packet's grant on in which the output is taken, after that of the grant.
 _FLOW_CONTROL_X4 = 1
@@ -39,9 +39,11 @@ class Output(wiring.Component):
         facts: of the cycle before, what heads must know for the next, see `send_facts_layout`.
         held: a reader holds this output. `busy`: a reader is serving it.
         heads: mask of the slots for which some input has a visible head for it.
-        available: it takes a grant in this cycle.
+        available: it makes an offer in this cycle, if it has one to make.
         flow_control: it sends a flow control packet, granted in this cycle.
-        granted, slot: a packet was granted in the cycle before, on this slot, one-hot. `cause`: why it is swallowed.
+        offered, slot: it made an offer in the cycle before, on this slot, one-hot. `cause`: why what it offered is
+            swallowed.
+        granted, slot_granted: the offer of two cycles ago was accepted, on this slot, one-hot.
         time_limits, life: its own, and the switch's.
     """
 
@@ -58,9 +60,11 @@ class Output(wiring.Component):
                 "heads": In(vls + 1),
                 "available": Out(1),
                 "flow_control": In(1),
-                "granted": In(1),
+                "offered": In(1),
                 "slot": In(vls + 1),
                 "cause": Out(CAUSE_BITS),
+                "granted": In(1),
+                "slot_granted": In(vls + 1),
                 **({"time_limits": In(TimeLimitsSignature), "life": In(LifeLimit)} if limited else {}),
             }
         )
@@ -86,8 +90,8 @@ class Output(wiring.Component):
         with m.If(self.flow_control):
             m.d.sync += taken.eq(Mux(port.wide, (1 << _FLOW_CONTROL_X4) - 1, (1 << _FLOW_CONTROL_X1) - 1))
         m.d.comb += [
-            self.available.eq(~self.held & ~taken[0] & in_pace),
-            port.waiting.eq(self.heads.any() & ~self.busy),
+            self.available.eq(~self.held & ~self.offered & ~taken[0] & in_pace),
+            port.waiting.eq(self.heads.any() & ~self.offered & ~self.busy),
             credits.grant.eq(self.flow_control),
         ]
         return m
@@ -99,11 +103,11 @@ class Output(wiring.Component):
         if self.limited:
             m.submodules.head_of_queue = head_of_queue = HeadOfQueue(self.vls)
             connect(m, flipped(self.time_limits), head_of_queue.limits)
+            m.d.sync += head_of_queue.discarded.eq(self.cause == cause_of(Discard.HOQ_LIFE))
             m.d.comb += [
                 head_of_queue.life.eq(self.life),
                 head_of_queue.heads.eq(self.heads),
-                head_of_queue.granted.eq(Mux(self.granted, self.slot, 0)),
-                head_of_queue.discarded.eq(self.cause == cause_of(Discard.HOQ_LIFE)),
+                head_of_queue.granted.eq(Mux(self.granted, self.slot_granted, 0)),
             ]
             limit = Mux(head_of_queue.binding, cause_of(Discard.HOQ_LIFE), cause_of(Discard.LIFE_TIME))
             causes.append(("stalled", head_of_queue.stalled, Const(cause_of(Discard.STALLED))))
@@ -111,12 +115,12 @@ class Output(wiring.Component):
             beyond = head_of_queue.stalled | head_of_queue.expired
         cause: Value = Const(NOT_SWALLOWED, CAUSE_BITS)
         for name, slots, applies in reversed(causes):
-            cause = Mux(self._granted_one_of(m, name, slots), applies, cause)
+            cause = Mux(self._offered_one_of(m, name, slots), applies, cause)
         m.d.comb += self.cause.eq(cause)
         return beyond
 
-    def _granted_one_of(self, m: Module, name: str, slots: Value) -> Value:
-        """The packet granted is on one of these slots: they are as its head saw them at g-2, this is g+1."""
+    def _offered_one_of(self, m: Module, name: str, slots: Value) -> Value:
+        """The packet offered is on one of these slots: they are as its head saw them at g-2, this is g+1."""
         seen = [Signal(len(slots), name=f"{name}_{ago}") for ago in (1, 2, 3)]
         m.d.sync += [after.eq(before) for before, after in pairwise([slots, *seen])]
         return (seen[-1] & self.slot).any()

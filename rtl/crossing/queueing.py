@@ -9,16 +9,14 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
 
-__all__ = ["HeadsSignature", "QueueingSignature", "copies_layout", "granted_layout", "routed", "routed_layout"]
+__all__ = ["HeadsSignature", "QueueingSignature", "copies_layout", "copy_layout", "routed", "routed_layout"]
 
 
-def granted_layout(block_bits: int, vls: int) -> data.StructLayout:
-    """A head that has been granted: its first block; its slot, one-hot.
-
-    Of a copy: whether it is `oversize`; `shared`: mask of the data VL whose queue it is first in; `more`: other copies
-    of the packet are left.
+def copy_layout(vls: int) -> data.StructLayout:
+    """Whether a head that is taken is a copy, and which: `shared`, mask of the data VL whose queue it is first in, none
+    if it is no copy; `more`: other copies of the packet are left.
     """
-    return data.StructLayout({"first": block_bits, "slot": vls + 1, "oversize": 1, "shared": vls, "more": 1})
+    return data.StructLayout({"shared": vls, "more": 1})
 
 
 def copies_layout(outputs: int, credited: int, vls: int) -> data.StructLayout:
@@ -69,11 +67,11 @@ class HeadsSignature(wiring.Signature):
         facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
         visible: for each slot, the mask of outputs for which a head is visible.
         requests: for each slot, the mask of outputs for which there is a head that could go if
-            input and output were available; anything for an output granted in the cycle before.
+            input and output were available; anything for an output that is taken.
         starving: for each data VL, the mask of outputs for which there is a head that has not the credits, and needs
             them; likewise.
-        grant_output: one-hot, the output granted in this cycle (g); none if 0.
-        grant_slots: of each output, the slot granted if it is that output, one-hot.
+        slots_offered: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
+        accepted: one-hot, the output whose offer is accepted in this cycle (g+1 = x_0); none if 0.
     """
 
     def __init__(self, outputs: int, credited: int, vls: int) -> None:
@@ -83,8 +81,8 @@ class HeadsSignature(wiring.Signature):
                 "visible": Out(data.ArrayLayout(outputs, vls + 1)),
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "starving": Out(data.ArrayLayout(credited, vls)),
-                "grant_output": In(outputs),
-                "grant_slots": In(data.ArrayLayout(vls + 1, outputs)),
+                "slots_offered": In(data.ArrayLayout(vls + 1, outputs)),
+                "accepted": In(outputs),
             }
         )
 
@@ -96,7 +94,8 @@ class QueueingSignature(wiring.Signature):
         join, packet, first: a packet joins (cycle e); its first block. `ended`: its end row is being stored, or was.
         has_copies, copies: it is a multicast packet, and has these; where there are any.
         heads: what they ask for and get.
-        granted: the head that goes, in the cycle after (g+1).
+        oversize: mask of the outputs for which the head that goes, if it is accepted in this cycle (x_0), is oversize.
+        taken: first block of the head that goes. `copy`: the rest of what is known of it, in the cycle after.
     """
 
     def __init__(self, block_bits: int, outputs: int, credited: int, vls: int, *, multicast: bool) -> None:
@@ -109,6 +108,8 @@ class QueueingSignature(wiring.Signature):
                 "packet": In(routed_layout(outputs)),
                 "first": In(block_bits),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
-                "granted": Out(granted_layout(block_bits, vls)),
+                "oversize": Out(credited),
+                "taken": Out(block_bits),
+                "copy": Out(copy_layout(vls)),
             }
         )

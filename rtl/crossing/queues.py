@@ -4,7 +4,8 @@ A queue is a list through the memory `successor`: at a packet's first block it h
 which is its own first block and its *key*, what decides about eligibility. The key of each queue's head is in
 registers; a head's first block is in one of two small memories, one written when a packet joins an empty
 queue, one when a head is followed by its successor, and a bit for each queue says which counts.
-They are read in the cycle after the grant, so that the grant itself ends in a mask of queues.
+What is taken is known late in its cycle (docs/pipeline.md, section 7), so all that can wait for the next waits there:
+its first block is read at once, from these memories, and its successor a cycle later, by a register of that.
 """
 
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -34,10 +35,10 @@ class PacketQueues(wiring.Component):
         following: what `keys` will be in the next cycle, likewise.
         ended: the end row of the packet that joined last is being stored, or was.
         arriving: mask of the queue whose last packet has not ended; from the cycle on in which it joins.
-        take: one-hot, the queue whose head is granted in this cycle (g).
-        stays: mask of the queues whose head stays, though it is granted.
-        taken_from, taken: that queue, one-hot, and the first block of that head, in the cycle after (g+1). Its key is
-            among `keys` then.
+        take: one-hot, the queue whose head is taken in this cycle (g+1 = x_0, g the cycle of its grant).
+        stays: mask of the queues whose head stays, though it is taken.
+        taken: the first block of that head.
+        taken_from: that queue, one-hot, in the cycle after. The head's key is among `keys` then, for the last time.
     """
 
     def __init__(self, count: int, blocks: int, packet: data.StructLayout) -> None:
@@ -61,14 +62,14 @@ class PacketQueues(wiring.Component):
                 "arriving": Out(count),
                 "take": In(count),
                 "stays": In(count),
-                "taken_from": Out(count),
                 "taken": Out(packet["first"].shape),
+                "taken_from": Out(count),
                 **key_members,
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Join, take, then two cycles to fetch the successor."""
+        """Join, take, then two cycles more to fetch the successor."""
         m = Module()
         count = self.count
         visible = self.visible
@@ -117,17 +118,23 @@ class PacketQueues(wiring.Component):
 
         taken_queue = self._take(m, joined, fetched, followed)
 
-        # Fetch: the successor is read at g+1, after a packet that joined at g was written; it becomes
-        # the head at the end of g+2.
+        # Fetch: the successor is read at x_0+1, after a packet that joined at x_0 was written; it becomes
+        # the head at the end of x_0+2.
+        taken_before, taken_queue_before = Signal(first_block), Signal.like(taken_queue)
         load_mask = Signal(count)
         load_queue = Signal(range(depth))
         successor_read = successor.read_port()
         fetched_write = fetched.write_port()
         tail_loaded = tails.read_port(domain="comb")
         more_behind = Signal()
-        m.d.sync += [load_mask.eq(self.taken_from & fetching), load_queue.eq(taken_queue)]
+        m.d.sync += [
+            taken_before.eq(self.taken),
+            taken_queue_before.eq(taken_queue),
+            load_mask.eq(self.taken_from & fetching),
+            load_queue.eq(taken_queue_before),
+        ]
         m.d.comb += [
-            successor_read.addr.eq(self.taken),
+            successor_read.addr.eq(taken_before),
             fetched_write.addr.eq(load_queue),
             fetched_write.data.eq(successor_read.data.first),
             fetched_write.en.eq(load_mask.any()),
@@ -157,15 +164,15 @@ class PacketQueues(wiring.Component):
         return m
 
     def _take(self, m: Module, joined: Memory, fetched: Memory, followed: Value) -> Signal:
-        """The head granted, in cycle g+1, and the number of its queue."""
+        """The head taken, and the number of its queue."""
         taken_queue = Signal(range(max(2, self.count)))
         joined_read = joined.read_port(domain="comb")
         fetched_read = fetched.read_port(domain="comb")
         m.d.sync += self.taken_from.eq(self.take)
         m.d.comb += [
-            taken_queue.eq(number_of(self.taken_from)),
+            taken_queue.eq(number_of(self.take)),
             joined_read.addr.eq(taken_queue),
             fetched_read.addr.eq(taken_queue),
-            self.taken.eq(Mux((followed & self.taken_from).any(), fetched_read.data, joined_read.data)),
+            self.taken.eq(Mux((followed & self.take).any(), fetched_read.data, joined_read.data)),
         ]
         return taken_queue

@@ -17,15 +17,12 @@ _X1_PHASE = 1
 """Cycle modulo 4 in which rows for a 1X output are read: three before they are on the wire."""
 
 
-def job_layout(block_bits: int, vls: int) -> data.StructLayout:
-    """What is known of a granted packet at once: its first block, its slot at its output, the output's width (4X).
+def job_layout(block_bits: int) -> data.StructLayout:
+    """What is known of a packet at once: its first block, its output's width (4X).
 
-    `cause`: why its output swallows it, for another reason than its length or its life time. `oversize`: a copy is too
-    long for its output.
+    `ages`: it has a life time there. `cause`: why its output swallows it, for another reason than its life time.
     """
-    return data.StructLayout(
-        {"first": block_bits, "slot": range(vls + 1), "wide": 1, "cause": CAUSE_BITS, "oversize": 1}
-    )
+    return data.StructLayout({"first": block_bits, "wide": 1, "ages": 1, "cause": CAUSE_BITS})
 
 
 PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
@@ -46,45 +43,45 @@ class Reader(wiring.Component):
         block_bits: bits of a block's number.
         outputs: how many there are.
         vls: data VLs.
-        aging: data for so many of them, from the first on, have a life time.
+        aging: packets may have a life time.
 
     Members:
         phase: the cycle modulo 4.
-        grant, to: a packet is granted, for the output of this mask (cycle g); only when available.
-        job: that packet, in the cycle after (g+1 = x_0); description: the rest of it, in the cycle after that.
-        available: idle, or this is the last read.
-        stays_available: it is available in the next cycle unless it is granted something in this one.
-        busy: mask of the output being served, from g+1 to the last busy cycle (section 8.3).
+        ready: it may take up a packet in this cycle.
+        grant, to, job: a packet is taken up, for the output of this mask (x_0 = g+1). Which output and packet these are
+            comes late in the cycle. description: the rest of it, in the cycle after.
+        free: idle, or it takes up a packet in this cycle, or this is the last read.
+        stays_free: it is free in the next cycle unless it takes up a packet in this one.
+        busy: mask of the output being served, from x_0+1 to the last busy cycle (section 8.3).
         leaves: mask of the output that was not available to others, and is from the next cycle on.
         memory: the buffer's read interface, seen from here.
-        to_output, slot: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due), and its
-            slot there.
+        to_output: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due).
         row: that row in the cycle after.
-        done: the packet is done in this cycle (d); `returns`: then its blocks return.
-        release: a request from cycle y on until `released`.
+        done: the packet was done in the cycle before; `returns`: then its blocks return.
+        release: a request from this cycle (y) on until `released`.
         clock: of life time.
     """
 
-    def __init__(self, block_bits: int, outputs: int, vls: int, aging: int) -> None:
+    def __init__(self, block_bits: int, outputs: int, vls: int, *, aging: bool) -> None:
         self.block_bits = block_bits
         self.outputs = outputs
         self.vls = vls
         self.aging = aging
-        self.job_layout = job_layout(block_bits, vls)
+        self.job_layout = job_layout(block_bits)
         super().__init__(
             {
                 "phase": In(2),
+                "ready": Out(1, init=1),
                 "grant": In(1),
                 "to": In(outputs),
                 "job": In(self.job_layout),
                 "description": In(description_layout(vls)),
-                "available": Out(1, init=1),
-                "stays_available": Out(1),
+                "free": Out(1, init=1),
+                "stays_free": Out(1),
                 "busy": Out(outputs),
                 "leaves": Out(outputs),
-                "memory": In(BufferReadSignature(block_bits, stamped=aging > 0)),
+                "memory": In(BufferReadSignature(block_bits, stamped=aging)),
                 "to_output": Out(outputs),
-                "slot": Out(range(vls + 1)),
                 "row": Out(PassingRow),
                 "done": Out(1),
                 "returns": In(1),
@@ -95,85 +92,76 @@ class Reader(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Read in x_r, look at the row in x_r + 1."""
+        """Read in x_r, look at the row in x_r + 1; what follows from that is done in x_r + 2."""
         m = Module()
         memory = self.memory
-        end = Signal()  # the packet is over early: the row read last was flagged, or nothing of it is sent
-        scrap = Signal()
-        swallowed = Signal()
+        dropped = Signal()  # nothing of the packet is sent: this is x_0 + 2
+        early = Signal()  # the row read two cycles ago ended the packet early
 
-        fresh = Signal()  # this is g+1
-        described = Signal()  # this is g+2
-        m.d.sync += [fresh.eq(self.grant), described.eq(fresh)]
-        job, job_kept, description, words = self._packet(m, fresh, described)
-        is_data = job.slot != self.vls
-        too_long = Signal()
+        described = Signal()  # this is x_0 + 1
+        m.d.sync += described.eq(self.grant)
+        job, description, words = self._packet(m, described)
 
-        # Cycle x_r: read a row. A packet's row 0 is read at g+1, at any width of its output.
-        active = Signal()
+        # Cycle x_r: read a row. A packet's row 0 is read at once, at any width of its output.
+        active = Signal()  # from x_0 + 1 on
         served = Signal(self.outputs)  # mask of the output of the packet that is read
         block = Signal(self.block_bits)
         block_kept = Signal(self.block_bits)
         row = Signal(ROW_BITS)
         following = Signal(LENGTH_BITS)  # index of the row behind the one that is due
         final_due = Signal()  # the row that is due is the last
+        goes_on = Signal()  # a row is due, and not the first
         turn = Signal()  # a row is due
-        reading = Signal()
         last_read = Signal()
+        over_early = dropped | early
         m.d.comb += [
-            block.eq(Mux(fresh, self.job.first, block_kept)),
-            turn.eq(active & (fresh | job_kept.wide | (self.phase == _X1_PHASE))),
-            reading.eq(turn & ~end),
-            last_read.eq(turn & final_due),
+            block.eq(Mux(self.grant, self.job.first, block_kept)),
+            goes_on.eq(active & ~over_early & (job.wide | (self.phase == _X1_PHASE))),
+            turn.eq(self.grant | goes_on),
+            last_read.eq(goes_on & final_due),
             memory.block.eq(block),
             memory.row.eq(row),
         ]
         m.d.sync += block_kept.eq(block)
-        with m.If(turn):
+        with m.If(goes_on & (row == ROWS_OF_BLOCK - 1)):
+            m.d.sync += block_kept.eq(memory.next)
+        with m.If(self.free):
+            m.d.sync += [row.eq(self.grant), following.eq(Mux(self.grant, 2, 1)), final_due.eq(0)]
+        with m.Elif(goes_on):
             m.d.sync += [row.eq(row + 1), following.eq(following + 1), final_due.eq(following == words)]
-            with m.If(row == ROWS_OF_BLOCK - 1):
-                m.d.sync += block_kept.eq(memory.next)
-        # A grant comes late in its cycle: what it does not decide is made ready without it. Behind a last read nothing
-        # but the next packet looks at these.
-        with m.If(self.available):
-            m.d.sync += [served.eq(self.to), row.eq(0), following.eq(1), final_due.eq(0)]
         with m.If(self.grant):
-            m.d.sync += active.eq(1)
-        with m.Elif(last_read | end):
+            m.d.sync += [served.eq(self.to), active.eq(1)]
+        with m.Elif(last_read | over_early):
             m.d.sync += active.eq(0)
         m.d.comb += [
-            self.busy.eq(Mux(active, served, 0)),
-            self.to_output.eq(Mux(turn, served, 0)),
-            self.slot.eq(job.slot),
+            self.busy.eq(Mux(active & ~over_early, served, 0)),
+            self.to_output.eq(Mux(self.grant, self.to, Mux(goes_on, served, 0))),
         ]
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
-        passing = Signal()
-        passing_block = Signal(self.block_bits)
+        read = Signal()
         first = Signal()
         final = Signal()
-        early = Signal()
-        m.d.sync += passing.eq(reading)
+        passing = Signal()
+        scrap = Signal()
+        swallowed = Signal()
+        ends_early = Signal()
+        m.d.sync += read.eq(turn)
         with m.If(turn):
-            m.d.sync += [
-                passing_block.eq(block),
-                first.eq(fresh),
-                final.eq(final_due),
-            ]
-        too_old = self._is_too_old(served) & is_data
+            m.d.sync += [first.eq(self.grant), final.eq(final_due)]
+        too_old = job.ages & self._is_too_old()
         m.d.comb += [
+            passing.eq(read & ~over_early),
             scrap.eq(passing & first & memory.bad),
-            too_long.eq((description.oversize | job_kept.oversize) & is_data),
-            swallowed.eq(passing & first & ~memory.bad & (job_kept.cause.any() | too_long | too_old)),
-            early.eq(passing & ~first & ~final & memory.stored.last),
-            end.eq(scrap | swallowed | early),
+            swallowed.eq(passing & first & ~memory.bad & (job.cause.any() | too_old)),
+            ends_early.eq(passing & ~first & ~final & memory.stored.last),
             self.row.valid.eq(passing),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
             self.row.bad.eq(Mux(first, scrap, memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
-        reason = self._reason(job_kept.cause, too_long, too_old)
-        self._fill_row(m, described, Mux(swallowed, reason, self.description.need))
+        self._fill_row(m, described, Mux(swallowed, self._reason(job.cause, too_old), self.description.need))
+        m.d.sync += [dropped.eq(scrap | swallowed), early.eq(ends_early)]
 
         # What comes behind the last read.
         turn_follows = Signal()
@@ -182,71 +170,69 @@ class Reader(wiring.Component):
             turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
             last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
         ]
-        self._become_available(m, ~active | last_read | scrap | swallowed | last_follows, served)
-        last = Mux(scrap | swallowed, memory.end, Mux(early, passing_block, block))
-        m.d.comb += self.done.eq(last_read | end)
-        self._give_back(m, self.done & self.returns, job.first, last, description)
+        self._become_free(m, ~active | last_read | over_early | last_follows, served)
+        self._give_back(m, last_read, dropped, early, block, job.first, description)
         return m
 
-    def _packet(self, m: Module, fresh: Value, described: Value) -> tuple[data.View, data.View, data.View, Signal]:
-        """The packet's job, the same of the cycle before, the rest of it, and its length.
+    def _packet(self, m: Module, described: Value) -> tuple[data.View, data.View, Signal]:
+        """The packet's job, from x_0 + 1 on, the rest of it likewise, and its length.
 
-        Its width and cause are not needed before g+2, and the length not before g+3: the shortest packet has more rows
-        than that.
+        Of the job only the first block is needed before, and the length not before x_0 + 2: the shortest packet has
+        more rows than that. In x_0 all this is still of the packet before.
         """
         job = Signal(self.job_layout)
-        job_kept = Signal(self.job_layout)
         description = Signal(self.description.shape())
         description_kept = Signal(self.description.shape())
         words = Signal(LENGTH_BITS)
-        m.d.comb += [
-            job.eq(Mux(fresh, self.job, job_kept)),
-            description.eq(Mux(described, self.description, description_kept)),
-        ]
-        m.d.sync += [
-            job_kept.eq(job),
-            description_kept.eq(description),
-            words.eq(length_of(description)),
-        ]
-        return job, job_kept, description, words
+        m.d.comb += description.eq(Mux(described, self.description, description_kept))
+        m.d.sync += [description_kept.eq(description), words.eq(length_of(description))]
+        with m.If(self.grant):
+            m.d.sync += job.eq(self.job)
+        return job, description, words
 
-    def _is_too_old(self, served: Value) -> Value:
-        """Data for this output would be over its life time, in cycle x_0 + 1."""
+    def _is_too_old(self) -> Value:
+        """What has a life time is beyond it, in cycle x_0 + 1."""
         if not self.aging:
             return Const(0, 1)
-        return served[: self.aging].any() & self.memory.ended & outlived(self.clock, self.memory.stamp)
+        return self.memory.ended & outlived(self.clock, self.memory.stamp)
 
-    def _reason(self, cause: Value, too_long: Value, too_old: Value) -> Value:
+    def _reason(self, cause: Value, too_old: Value) -> Value:
         """The first that applies."""
-        inactive = cause == cause_of(Discard.INACTIVE)
-        of_output = Mux(too_old & ~inactive, Discard.LIFE_TIME, reason_of(cause))
-        return Mux(too_long, Discard.NEIGHBOR_MTU, of_output)[:REASON_BITS]
+        before = (cause == cause_of(Discard.NEIGHBOR_MTU)) | (cause == cause_of(Discard.INACTIVE))
+        return Mux(too_old & ~before, Discard.LIFE_TIME, reason_of(cause))[:REASON_BITS]
 
     def _fill_row(self, m: Module, described: Value, in_place_of_sdp: Value) -> None:
         """The row as stored, except what crosses in place of SDP."""
         stored = self.memory.stored.data
         m.d.comb += self.row.data.eq(Cat(stored[:24], Mux(described, in_place_of_sdp, stored[24:])))
 
-    def _become_available(self, m: Module, is_over: Value, served: Value) -> None:
+    def _become_free(self, m: Module, is_over: Value, served: Value) -> None:
         """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""
         over = Signal()
         m.d.comb += [
             over.eq(is_over),
-            self.leaves.eq(Mux(over & ~self.available, served, 0)),
-            self.stays_available.eq(self.available | over),
+            self.leaves.eq(Mux(over & ~self.free, served, 0)),
+            self.stays_free.eq(self.free | over),
         ]
-        m.d.sync += self.available.eq(self.stays_available & ~self.grant)
+        m.d.sync += [self.free.eq(self.stays_free & ~self.grant), self.ready.eq(self.free & ~self.grant)]
 
-    def _give_back(self, m: Module, returns: Value, first: Value, last: Value, description: data.View) -> None:
-        """The blocks first..last of the packet are asked to be released."""
-        release = self.release
-        with m.If(returns):
-            m.d.sync += [
-                release.valid.eq(1),
-                release.slot.eq(description.pool),
-                release.need.eq(description.need),
-                release.first.eq(first),
-                release.last.eq(last),
-            ]
-        with m.Elif(self.released):
-            m.d.sync += release.valid.eq(0)
+    def _give_back(
+        self, m: Module, last_read: Value, dropped: Value, early: Value, block: Value, first: Value, of: data.View
+    ) -> None:
+        """The packet's blocks are asked to be released, from its first to that of its last row. It was done in the
+        cycle before; if its reader takes up the next packet now, what is known of that follows later."""
+        ended = Signal()  # the last read was in the cycle before
+        end = Signal(self.block_bits)  # of the packet whose row 0 was read two cycles ago
+        blocks = [Signal(self.block_bits, name=f"block_{ago}") for ago in (1, 2)]  # that were read
+        m.d.sync += [ended.eq(last_read), end.eq(self.memory.end), blocks[0].eq(block), blocks[1].eq(blocks[0])]
+        now, kept = Signal(self.release.shape()), Signal(self.release.shape())
+        m.d.comb += [
+            self.done.eq(ended | dropped | early),
+            now.valid.eq(self.returns),
+            now.slot.eq(of.pool),
+            now.need.eq(of.need),
+            now.first.eq(first),
+            now.last.eq(Mux(dropped, end, Mux(early, blocks[1], blocks[0]))),
+            self.release.eq(Mux(self.done, now, kept)),
+        ]
+        m.d.sync += [kept.eq(self.release), kept.valid.eq(self.release.valid & ~self.released)]

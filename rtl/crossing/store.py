@@ -1,23 +1,24 @@
 """The packets of one input: their buffer, their queues and the readers that take them out."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.arrivals import joining_layout
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
-from rtl.crossing.causes import CAUSE_BITS
+from rtl.crossing.causes import CAUSE_BITS, cause_of
 from rtl.crossing.copies import CopyReturns
 from rtl.crossing.descriptions import Descriptions
 from rtl.crossing.fifo import FifoQueues
 from rtl.crossing.queueing import HeadsSignature, copies_layout, routed_layout
-from rtl.crossing.reader import PassingRow, Reader
+from rtl.crossing.reader import PassingRow, Reader, job_layout
 from rtl.crossing.time_limits import LifeClock
 from rtl.crossing.voq import VirtualOutputQueues
-from rtl.rotation import any_of, lowest, number_of, select
+from rtl.rotation import any_of, lowest, select
+from wire.trace import Discard
 
 __all__ = ["InputSignature", "PacketStore"]
 
@@ -27,15 +28,15 @@ class InputSignature(wiring.Signature):
 
     Members:
         phase: the cycle modulo 4.
-        heads: what the heads of its queues ask for and get; a request is granted only if `available`.
+        heads: what the heads of its queues ask for and get; outputs make it offers only if `available`.
         joining: a packet joins one of its queues (cycle e).
-        granted: there is a grant in this cycle.
-        causes: of each output that needs credits, why the packet granted in the cycle before is swallowed.
+        accepts: it accepts an offer in this cycle, known early. Which it is, `heads.accepted`, comes late.
+        causes: of each output that needs credits, why what it offered in the cycle before is swallowed.
         wide: mask of 4X outputs.
-        available: some reader is.
+        available: of its readers more are free than it accepts offers.
         busy: mask of the outputs being served, see `Reader`.
-        holds: mask of the outputs that are not available because of that.
-        to_output, slots, rows: of each reader, see `Reader`.
+        holds: mask of the outputs that are not available because of that, from x_0 + 1 on.
+        to_output, rows: of each reader, see `Reader`.
     """
 
     def __init__(self, outputs: int, credited: int, vls: int, readers: int) -> None:
@@ -44,14 +45,13 @@ class InputSignature(wiring.Signature):
                 "phase": In(2),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
                 "joining": Out(joining_layout(outputs)),
-                "granted": In(1),
+                "accepts": In(1),
                 "causes": In(data.ArrayLayout(CAUSE_BITS, credited)),
                 "wide": In(outputs),
-                "available": Out(1, init=1),
+                "available": Out(1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
                 "to_output": Out(outputs).array(readers),
-                "slots": Out(range(vls + 1)).array(readers),
                 "rows": Out(PassingRow).array(readers),
             }
         )
@@ -142,61 +142,71 @@ class PacketStore(wiring.Component):
             descriptions.pool.eq(self.packet.pool),
             descriptions.words.eq(self.packet.words),
             descriptions.need.eq(self.packet.need),
-            descriptions.oversize.eq(self.packet.oversize),
-            descriptions.read.eq(queues.granted.first),
+            descriptions.read.eq(queues.taken),
         ]
 
-        # The lowest-numbered available reader takes the head that is granted; where it is follows in the next
-        # cycle, with the width that the output had and why it is swallowed, and the rest of it in the one after.
-        aging = self.credited if self.aging else 0
-        readers = [Reader(self.block_bits, self.outputs, self.vls, aging) for _ in range(self.readers)]
+        # The lowest-numbered reader that may takes the head that is accepted (x_0); the rest of it follows in the next
+        # cycle. Which reader that is, and whether there is one, is known early.
+        readers = [Reader(self.block_bits, self.outputs, self.vls, aging=self.aging) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
         if self.aging:
             m.d.comb += [buffer.clock.eq(self.clock), *(reader.clock.eq(self.clock) for reader in readers)]
-        taker = lowest(m, Cat(reader.available for reader in readers))
-        granted_output = Signal(self.outputs)
-        wide = Signal(self.outputs)
-        m.d.sync += [granted_output.eq(crossing.heads.grant_output), wide.eq(crossing.wide)]
-        cause = select(granted_output[: self.credited], [crossing.causes[output] for output in range(self.credited)])
+        taker = Signal(self.readers)
+        ready = Cat(reader.ready for reader in readers)
+        m.d.comb += taker.eq(Mux(crossing.accepts, lowest(m, ready), 0))
+        job = self._find_job(m, queues)
         for number, reader in enumerate(readers):
             m.d.comb += [
                 crossing.to_output[number].eq(reader.to_output),
-                crossing.slots[number].eq(reader.slot),
                 crossing.rows[number].eq(reader.row),
                 reader.phase.eq(crossing.phase),
-                reader.grant.eq(taker[number] & crossing.granted),
-                reader.to.eq(crossing.heads.grant_output),
-                reader.job.first.eq(queues.granted.first),
-                reader.job.slot.eq(number_of(queues.granted.slot)),
-                reader.job.wide.eq((granted_output & wide).any()),
-                reader.job.cause.eq(cause),
-                reader.job.oversize.eq(queues.granted.oversize),
+                reader.grant.eq(taker[number]),
+                reader.to.eq(crossing.heads.accepted),
+                reader.job.eq(job),
                 reader.description.eq(descriptions.description),
             ]
         m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))
         # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
-        stays = Cat(reader.stays_available for reader in readers)
+        free = Cat(reader.stays_free for reader in readers) & ~taker
+        some_free, several_free = Signal(init=1), Signal(init=self.readers > 1)
+        m.d.comb += crossing.available.eq(Mux(crossing.accepts, several_free, some_free))
         m.d.sync += [
-            crossing.holds.eq((crossing.holds & ~left) | crossing.heads.grant_output),
-            crossing.available.eq(Mux(crossing.granted, (stays & ~taker).any(), stays.any())),
+            crossing.holds.eq((crossing.holds & ~left) | crossing.heads.accepted),
+            some_free.eq(free.any()),
+            several_free.eq((free & (free - 1)).any()),
         ]
 
-        self._return_blocks(m, buffer, readers, queues.granted)
+        self._return_blocks(m, buffer, readers, taker, queues.copy)
         return m
 
-    def _return_blocks(self, m: Module, buffer: Buffer, readers: Sequence[Reader], granted: data.View) -> None:
+    def _find_job(self, m: Module, queues: Any) -> data.View:
+        """The packet that is accepted. All that an output has to say of it is ready before it is known which it is."""
+        heads, credited = self.crossing.heads, range(self.credited)
+        job = Signal(job_layout(self.block_bits))
+        wide = Signal(self.outputs)  # in the cycle of the offer
+        m.d.sync += wide.eq(self.crossing.wide)
+        too_long = cause_of(Discard.NEIGHBOR_MTU)
+        causes = [Mux(queues.oversize[output], too_long, self.crossing.causes[output]) for output in credited]
+        on_data_vl = Cat(~heads.slots_offered[output][self.vls] for output in credited)
+        m.d.comb += [
+            job.first.eq(queues.taken),
+            job.wide.eq((heads.accepted & wide).any()),
+            job.ages.eq((heads.accepted[: self.credited] & on_data_vl).any()),
+            job.cause.eq(select(heads.accepted[: self.credited], causes)),
+        ]
+        return job
+
+    def _return_blocks(
+        self, m: Module, buffer: Buffer, readers: Sequence[Reader], taker: Value, copy: data.View
+    ) -> None:
         """One packet's in a cycle, the lowest-numbered reader's first; behind the last read of any copy."""
         if self.multicast:
             m.submodules.copy_returns = returns = CopyReturns(self.readers, self.vls)
-            m.d.comb += [
-                returns.grant.eq(Cat(reader.grant for reader in readers)),
-                returns.shared.eq(granted.shared),
-                returns.more.eq(granted.more),
-                returns.done.eq(Cat(reader.done for reader in readers)),
-            ]
+            m.d.sync += [returns.grant.eq(taker), returns.copy.eq(copy)]
+            m.d.comb += returns.done.eq(Cat(reader.done for reader in readers))
         releaser = lowest(m, Cat(reader.release.valid for reader in readers))
         m.d.comb += buffer.release.eq(select(releaser, [reader.release for reader in readers]))
         for number, reader in enumerate(readers):

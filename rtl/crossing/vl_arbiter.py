@@ -26,7 +26,8 @@ class VlTurns(wiring.Component):
     Members:
         eligible: data VLs with a packet and the credits for the whole of it.
         chosen: one of them, one-hot, in the same cycle; anything if there is none.
-        serve, served: a data VL sends, this one (one-hot); the next cycle chooses from behind it.
+        serve, served: what was chosen two cycles ago was granted, on this VL (one-hot; g+2); the next cycle chooses
+            from behind it.
     """
 
     def __init__(self, vls: int) -> None:
@@ -126,13 +127,12 @@ class VlArbiter(wiring.Component):
     """The VLs of a port with several, by its two lists.
 
     g is the cycle of a choice. The order of the VLs is made before: each VL has its key at g-1, and all that is left
-    for g is which of two VLs comes before the other. Between g-2 and g nothing that the order follows from moves but by
-    a write of an entry.
+    for g is which of two VLs comes before the other.
 
     Members:
         eligible, chosen: see `VlTurns` (cycle g).
-        serve, served: likewise (g+1). The next choice that counts is at g+3 at the earliest.
-        port: entries as they are written, the limit, and what is charged (g+3).
+        serve, served: likewise (g+2). The next choice that counts is at g+4 at the earliest.
+        port: entries as they are written, the limit, and what is charged, just in g+3.
     """
 
     def __init__(self, vls: int) -> None:
@@ -156,10 +156,10 @@ class VlArbiter(wiring.Component):
         spent = Signal()
 
         # g-2: keys.
-        last, last_now = Signal(self.vls), Signal(self.vls)
-        m.d.comb += last_now.eq(Mux(self.serve, self.served, last))
-        m.d.sync += last.eq(last_now)
-        in_turn = behind(m, last_now)
+        last = Signal(self.vls)
+        with m.If(self.serve):
+            m.d.sync += last.eq(self.served)
+        in_turn = behind(m, last)
         at_reset = [{"number": vl, "wrapped": 1, "unlisted": 1} for vl in vls]
         keys = Signal(data.ArrayLayout(layout, self.vls), init=at_reset)
         for vl in vls:
@@ -177,11 +177,13 @@ class VlArbiter(wiring.Component):
             higher = Cat(self.eligible[u] & ~before[v, u] for u in range(v + 1, self.vls))
             m.d.comb += self.chosen[v].eq(self.eligible[v] & ~Cat(lower, higher).any())
 
-        # g+1: its key, to be kept until g+3.
-        key, goes = Signal(layout), Signal(layout)
-        m.d.sync += key.eq(select(self.chosen, [keys_before[vl].as_value() for vl in vls]))
-        with m.If(self.serve):
-            m.d.sync += goes.eq(key)
+        # g+1: its key. g+3: that of the packet that is charged, if one is.
+        key, key_before, goes = Signal(layout), Signal(layout), Signal(layout)
+        m.d.sync += [
+            key.eq(select(self.chosen, [keys_before[vl].as_value() for vl in vls])),
+            key_before.eq(key),
+            goes.eq(key_before),
+        ]
         self._charge(m, goes, spent)
         return m
 

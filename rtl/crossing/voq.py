@@ -5,9 +5,7 @@ from amaranth.lib import data
 
 from rtl.crossing.eligibility import data_eligible
 from rtl.crossing.input_queues import InputQueues
-from rtl.crossing.queueing import granted_layout
 from rtl.crossing.queues import PacketQueues
-from rtl.rotation import any_of
 from rtl.widths import NEED_BITS
 
 __all__ = ["VirtualOutputQueues"]
@@ -22,34 +20,42 @@ class VirtualOutputQueues(InputQueues):
     """
 
     def elaborate(self, platform: object) -> Module:
-        """Join, requests, grant."""
+        """Join, requests, what is taken."""
         m = Module()
         port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
         joins = port.packet.output * slots + port.packet.slot
         queues = self._packet_queues(m, self.outputs * slots, None if self.one_each else _KEY, joins)
-        granted = Signal(granted_layout(self.block_bits, self.vls))
-        m.d.comb += [
-            granted.first.eq(queues.taken),
-            granted.slot.eq(any_of(queues.taken_from[o * slots :][:slots] for o in range(self.outputs))),
-        ]
 
-        # What could go is known when its cycle begins, except for a head granted in the cycle before: its
+        # What could go is known when its cycle begins, except for a head taken in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.
         requests, starving = self._following(m, queues)
         visible = Cat(queues.visible[o * slots + slot] for slot in range(slots) for o in range(self.outputs))
+        oversize = self._oversize(queues)
         if self.multicast:
-            self._add_multicast(m, queues, requests, starving, visible, granted)
+            self._add_multicast(m, queues, requests, starving, visible, oversize)
         else:
-            takes = (heads.grant_output[o].replicate(slots) & heads.grant_slots[o] for o in range(self.outputs))
+            takes = (heads.accepted[o].replicate(slots) & heads.slots_offered[o] for o in range(self.outputs))
             m.d.comb += [
                 queues.join.eq(port.join),
                 queues.take.eq(Cat(takes)),
                 heads.visible.eq(visible),
-                port.granted.eq(granted),
+                port.oversize.eq(oversize),
+                port.taken.eq(queues.taken),
             ]
             m.d.sync += [heads.requests.eq(requests), heads.starving.eq(starving)]
         return m
+
+    def _oversize(self, queues: PacketQueues) -> Value:
+        """Of each output that needs credits, whether the head of the queue that it offers to is oversize."""
+        if self.one_each:
+            return Const(0, self.credited)
+        data_slots, slots = range(self.vls), self.vls + 1
+        offered = self.queueing.heads.slots_offered
+        return Cat(
+            Cat(offered[o][vl] & queues.keys[o * slots + vl].oversize for vl in data_slots).any()
+            for o in range(self.credited)
+        )
 
     def _following(self, m: Module, queues: PacketQueues) -> tuple[Signal, Signal]:
         """What these queues ask for in the next cycle, and what they want credits for: see `HeadsSignature`."""
@@ -84,9 +90,9 @@ class VirtualOutputQueues(InputQueues):
         return requests, starving
 
     def _add_multicast(
-        self, m: Module, queues: PacketQueues, requests: Value, starving: Value, visible: Value, granted: data.View
+        self, m: Module, queues: PacketQueues, requests: Value, starving: Value, visible: Value, oversize: Value
     ) -> None:
-        """Multicast packets have no part in QUEUES. A turn passes a cycle late: its output takes no grant meanwhile."""
+        """Multicast packets have no part in QUEUES."""
         port, heads = self.queueing, self.queueing.heads
         outputs, slots = range(self.outputs), self.vls + 1
         copies = self._copy_queues(m, self.vls)
@@ -103,29 +109,25 @@ class VirtualOutputQueues(InputQueues):
             heads.starving.eq(Value.cast(starving) | copies.starving.as_value()),
         ]
 
-        # Of each output and slot: whether a copy goes if it is granted.
+        # Of each output and slot: whether a copy goes, by what could go in the cycle of the offer. Until that is
+        # accepted no turn passes there, for its output has taken nothing for some cycles.
         copy_goes = Signal(data.ArrayLayout(slots, self.outputs))
         turn = Signal(data.ArrayLayout(slots, self.outputs))
-        copy_granted = Signal(self.outputs)
         for o in outputs:
             for slot in range(self.vls):
-                m.d.comb += copy_goes[o][slot].eq(copies.requests[slot][o] & (turn[o][slot] | ~others[slot][o]))
-        to_copies = Cat((copy_goes[o] & heads.grant_slots[o]).any() for o in outputs)
+                m.d.sync += copy_goes[o][slot].eq(copies.requests[slot][o] & (turn[o][slot] | ~others[slot][o]))
+        to_copies = Signal(self.outputs)
+        m.d.comb += to_copies.eq(Cat((copy_goes[o] & heads.slots_offered[o]).any() for o in outputs))
+
         m.d.comb += [
-            copies.to.eq(heads.grant_output & to_copies),
-            queues.take.eq(
-                Cat(heads.grant_output[o].replicate(slots) & heads.grant_slots[o] & ~copy_goes[o] for o in outputs)
-            ),
+            copies.to.eq(heads.accepted & to_copies),
+            port.oversize.eq((copies.oversize & to_copies) | (oversize & ~to_copies)),
+            port.taken.eq(Mux(copies.to.any(), copies.taken, queues.taken)),
+            port.copy.eq(copies.copy),
         ]
-        m.d.sync += copy_granted.eq(copies.to)
-        for o in outputs:
-            taken = queues.taken_from[o * slots :][:slots]
-            passed = copy_granted[o].replicate(slots) & copies.granted.slot
-            m.d.sync += turn[o].eq((turn[o] & ~passed) | taken)
-        with m.If(copies.granted.shared.any()):
-            m.d.comb += port.granted.eq(copies.granted)
-        with m.Else():
-            m.d.comb += port.granted.eq(granted)
+        takes = [heads.accepted[o].replicate(slots) & heads.slots_offered[o] for o in outputs]
+        m.d.comb += queues.take.eq(Cat(take & ~copy_goes[o] for o, take in enumerate(takes)))
+        m.d.sync += [turn[o].eq((turn[o] & ~take) | (take & ~copy_goes[o])) for o, take in enumerate(takes)]
 
     def _one_each_needs(self, m: Module) -> list[Signal]:
         """Blocks of the only packet of each data VL, from the cycle on in which it joins."""

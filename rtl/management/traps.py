@@ -32,7 +32,7 @@ class Traps(Stage):
         settings: see `Settings`.
         node_state: makes the first trap pending, `violation` the second, `told` the others.
         represses: the packet ends the trap of its TransactionID.
-        due: some trap is. `begins`: its work begins in this cycle.
+        due: some trap is. `begins`: it took the agent in the cycle before.
         sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of the others is in this cycle.
         write: to the packet: all of a trap's but its data and LIDs; in the cycle after the step that it belongs to.
     """
@@ -75,8 +75,10 @@ class Traps(Stage):
         sent = self.sent[:traps]
         self._write_head(m, select(sent, counts))
 
+        first = Signal(traps)  # in the cycle before
+        m.d.sync += first.eq(first_from(m, pending, behind(m, sent)))
         with m.If(self.begins):
-            m.d.sync += sent.eq(first_from(m, pending, behind(m, sent)))
+            m.d.sync += sent.eq(first)
         m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))
 
         waits = Signal()

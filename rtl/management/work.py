@@ -33,8 +33,8 @@ _LAST_SLOT: Final = ANSWER_STEPS // SLOT_STEPS - 1
 Taking: Final = wiring.Signature({"available": Out(1), "taken": In(1), "ended": In(1), "good": In(1)})
 """How packets come from the crossing, seen from the agent.
 
-`available`: it takes one in this cycle; `taken`: one was granted in a cycle before, and some of its rows are yet to be
-read; `ended`: it is over (cycle z); `good`: it is whole and not flagged bad."""
+`available`: it takes one in this cycle (g); `taken`: one was granted, two cycles before or more, and some of its rows
+are yet to be read; `ended`: it is over (cycle z); `good`: it is whole and not flagged bad."""
 
 
 class Work(wiring.Component):
@@ -43,7 +43,7 @@ class Work(wiring.Component):
     Members:
         taking: a packet is taken. `right`: it is for the agent and its ICRC is right, from z+1 on; `not_right`: it is
             not so, though it came whole and good, in cycle T-1.
-        due: a trap is due. `begins`: it takes the agent in this cycle.
+        due: a trap is due. `begins`: it took the agent in the cycle before.
         hold: this cycle has no step.
         steps: of the work; `trap`: it is a trap's. `short`: the slot of this step has few, from the slot's second on.
         task: the work. What is only passed on has few steps; VL15 alone is waited for.
@@ -82,17 +82,22 @@ class Work(wiring.Component):
         m = Module()
         steps, taking = self.steps, self.taking
         free = Signal(init=1)
-        idle = free & ~taking.taken
-        m.d.comb += [taking.available.eq(idle & ~self.due), self.begins.eq(idle & self.due)]
+        trap_waits = Signal()  # the cycle before was a trap's, unless a packet was granted before that
+        trap_follows = Signal()
+        idle = free & ~taking.taken & ~trap_waits
+        m.d.comb += [
+            taking.available.eq(idle & ~self.due),
+            trap_follows.eq(trap_waits & ~taking.taken),
+            self.begins.eq(trap_follows),
+        ]
         with m.If(taking.taken | self.begins):
             m.d.sync += free.eq(0)
 
         # A packet's step 0 is in cycle z+4, a trap's in the second after it took the agent.
-        trap_follows = Signal()
         over = Signal(3)  # it was so many cycles ago, less 1
         good = Signal()
         right = Signal()
-        m.d.sync += [trap_follows.eq(self.begins), over.eq(Cat(taking.ended, over)), right.eq(self.right)]
+        m.d.sync += [trap_waits.eq(idle & self.due), over.eq(Cat(taking.ended, over)), right.eq(self.right)]
         with m.If(taking.ended):
             m.d.sync += good.eq(taking.good)
         working, at_first = Signal(), Signal()

@@ -7,7 +7,8 @@ sent is given.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
+from typing import Any
 
 __all__ = ["Arrival", "Grant", "grants"]
 
@@ -40,7 +41,7 @@ class Queue:
         if not self.packets:
             return None
         first = self.packets[0]
-        visible = first.joins + 1 if first.joins > self.granted else self.granted + 3
+        visible = first.joins + 1 if first.joins > self.granted + 1 else self.granted + 4
         return first if visible <= g and (output, slot) in first.copies else None
 
 
@@ -51,22 +52,31 @@ def grants(
     waiting = sorted(arrivals, key=lambda one: one.joins)
     queues: list[dict[object, Queue]] = [{} for _ in range(inputs)]
     in_ptr: defaultdict[tuple[int, int], int] = defaultdict(int)
-    out_ptr, queue_ptr, vl_ptr = [0] * inputs, [0] * inputs, [0] * inputs
+    out_ptr: defaultdict[int, int] = defaultdict(int)
+    queue_ptr: defaultdict[int, int] = defaultdict(int)
+    vl_ptr: defaultdict[int, int] = defaultdict(int)
     turn: defaultdict[tuple[int, int, int], int] = defaultdict(int)
-    output_free, reader_free = [0] * inputs, [[0] * readers for _ in range(inputs)]
+    changes: defaultdict[int, list[tuple[Any, Any, int]]] = defaultdict(list)  # of pointers, when they are visible
+    output_busy = [0] * inputs  # until the last read, which is in that cycle
+    reads = [[(-1, -1)] * readers for _ in range(inputs)]  # first and last
+    offers: defaultdict[int, list[tuple[int, int, list[tuple[Queue, Arrival]]]]] = defaultdict(list)
     done: list[Grant] = []
 
-    def choose(g: int, i: int, output: int, slot: int) -> tuple[Queue, Arrival] | None:
-        if min(reader_free[i]) > g:
-            return None
-        heads = [(queue, head) for queue in queues[i].values() if (head := queue.head(g, output, slot))]
-        own = [one for one in heads if one[0].vl is None]
+    def heads(g: int, i: int, output: int, slot: int) -> list[tuple[Queue, Arrival]]:
+        """Those that are eligible, if the input is available."""
+        free = sum(not first < g < last for first, last in reads[i])
+        if free <= (i in offers):
+            return []
+        return [(queue, head) for queue in queues[i].values() if (head := queue.head(g, output, slot))]
+
+    def choose(i: int, output: int, slot: int, those: list[tuple[Queue, Arrival]]) -> tuple[Queue, Arrival]:
+        own = [one for one in those if one[0].vl is None]
         others = sorted(
-            (one for one in heads if one[0].vl is not None), key=lambda one: ((one[0].vl or 0) - queue_ptr[i]) % vls
+            (one for one in those if one[0].vl is not None), key=lambda one: ((one[0].vl or 0) - queue_ptr[i]) % vls
         )
         if own and others:
             return (others if turn[i, output, slot] else own)[0]
-        return (own or others or [None])[0]
+        return (own or others)[0]
 
     for g in count(waiting[0].joins):
         while waiting and waiting[0].joins < g:
@@ -74,38 +84,42 @@ def grants(
             key: object = one.vl if fifo else ("multicast", one.vl) if one.is_multicast else next(iter(one.copies))
             vl = one.vl if fifo or one.is_multicast else None
             queues[one.input].setdefault(key, Queue(vl)).packets.append(one)
-        offers: defaultdict[int, list[tuple[int, int, Queue, Arrival]]] = defaultdict(list)
-        for output in range(inputs):
-            if (g, output) in flow_control:
-                output_free[output] = g + 2
-                continue
-            if output_free[output] > g:
-                continue
-            found = None
-            for slot in ((vl_ptr[output] + step) % vls for step in range(vls)):
-                for i in ((in_ptr[output, slot] + step) % inputs for step in range(inputs)):
-                    chosen = choose(g, i, output, slot)
-                    if chosen:
-                        found = i, output, slot, *chosen
-                        break
-                if found:
-                    offers[found[0]].append(found[1:])
-                    break
+        for pointers, index, value in changes.pop(g, ()):
+            pointers[index] = value
+        # Inputs accept the offers of g - 1.
+        made_offer = {output for those in offers.values() for output, _, _ in those}
         for i, those in offers.items():
-            output, slot, queue, packet = min(those, key=lambda one: (one[0] - out_ptr[i]) % inputs)
-            done.append((g, output, i, slot, packet.number))
-            in_ptr[output, slot], out_ptr[i], vl_ptr[output] = (i + 1) % inputs, (output + 1) % inputs, (slot + 1) % vls
-            turn[i, output, slot] = int(queue.vl is None)
+            output, slot, candidates = min(those, key=lambda one: (one[0] - out_ptr[i]) % inputs)
+            queue, packet = choose(i, output, slot, candidates)
+            done.append((g - 1, output, i, slot, packet.number))
+            changes[g + 1] += [(out_ptr, i, (output + 1) % inputs), (turn, (i, output, slot), int(queue.vl is None))]
             if queue.vl is not None:
-                queue_ptr[i] = (queue.vl + 1) % vls
-            last_read = g + 1 + packet.n
-            output_free[output] = last_read
-            reader = next(place for place, free in enumerate(reader_free[i]) if free <= g)
-            reader_free[i][reader] = last_read
+                changes[g + 1].append((queue_ptr, i, (queue.vl + 1) % vls))
+            changes[g + 2] += [(in_ptr, (output, slot), (i + 1) % inputs), (vl_ptr, output, (slot + 1) % vls)]
+            last_read = g + packet.n
+            output_busy[output] = last_read
+            reader = next(place for place, one in enumerate(reads[i]) if one[0] < g - 1 and one[1] <= g - 1)
+            reads[i][reader] = g, last_read
             packet.copies.remove((output, slot))
-            if not packet.copies:
+            if not packet.copies:  # a cycle early, but no output that is available has a copy left of it
                 queue.packets.pop(0)
-                queue.granted = g
+                queue.granted = g - 1
         if not waiting and not any(queue.packets for those in queues for queue in those.values()):
             return done
+        made: list[tuple[int, int, int, list[tuple[Queue, Arrival]]]] = []
+        for output in range(inputs):
+            if (g, output) in flow_control:
+                output_busy[output] = g + 2
+                continue
+            if output in made_offer or output_busy[output] > g:
+                continue
+            slots = ((vl_ptr[output] + step) % vls for step in range(vls))
+            places = (
+                (slot, i) for slot in slots for i in ((in_ptr[output, slot] + step) % inputs for step in range(inputs))
+            )
+            found = ((i, output, slot, these) for slot, i in places if (these := heads(g, i, output, slot)))
+            made += islice(found, 1)
+        offers.clear()
+        for i, output, slot, these in made:
+            offers[i].append((output, slot, these))
     raise AssertionError

@@ -39,8 +39,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "an output prefers the same VL for ever",
         "crossing/vl_arbiter.py",
-        "last_now.eq(Mux(self.serve, self.served, last))",
-        "last_now.eq(last)",
+        "m.d.sync += last.eq(self.served)",
+        "m.d.sync += last.eq(last)",
         mixed("crowd", "S"),
         Kind.ROW,
         "S[1]",
@@ -66,8 +66,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a FIFO input prefers the same queue for ever",
         "crossing/copies.py",
-        "turn.serve.eq(turn.requests.any())",
-        "turn.serve.eq(0)",
+        "m.d.sync += last.eq(served)",
+        "m.d.sync += last.eq(last)",
         mixed("two_queues", "S"),
         Kind.ROW,
         "S[2]",
@@ -85,8 +85,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a release forgets a block",
         "crossing/reader.py",
-        " release.need.eq(description.need)",
-        " release.need.eq(description.need - 1)",
+        " now.need.eq(of.need)",
+        " now.need.eq(of.need - 1)",
         mixed("credits_run_out", "S"),
         Kind.TX_FCP,
         "S[1]",
@@ -103,8 +103,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a packet scrapped gives back its first block only",
         "crossing/reader.py",
-        "Mux(scrap | swallowed, memory.end, ",
-        "Mux(scrap | swallowed, job.first, ",
+        "now.last.eq(Mux(dropped, end, ",
+        "now.last.eq(Mux(dropped, first, ",
         mixed("bad_packets_wait", "S"),
         Kind.ROW,
         "S[2]",

@@ -164,9 +164,9 @@ LINK_MUTANTS: Final = (
     ),
     Mutant(
         "a packet too large for the next link is sent",
-        "crossing/reader.py",
-        "too_long.eq((description.oversize | job_kept.oversize) & is_data)",
-        "too_long.eq(0)",
+        "crossing/store.py",
+        "Mux(queues.oversize[output], too_long, self.crossing.causes[output])",
+        "self.crossing.causes[output]",
         mixed("relay", "S"),
         Kind.TX_DISCARD,
         "S[1]",
@@ -174,8 +174,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet for a dead port is read to its end",
         "crossing/reader.py",
-        "(job_kept.cause.any() | too_long | too_old)",
-        "(too_long | too_old)",
+        "(job.cause.any() | too_old)",
+        "((job.cause == cause_of(Discard.NEIGHBOR_MTU)) | too_old)",
         mixed("dead_port", "S"),
         Kind.TX_DISCARD,
         "S[2]",

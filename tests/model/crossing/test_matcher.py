@@ -72,17 +72,41 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
         key = (source, queue) if load.fifo else (source, output, slot)
         queues.setdefault(key, []).append(place)
     granted: dict[int, int] = {}
-    output_free = [0] * size
-    reader_free = [[0] * load.readers for _ in range(size)]
+    output_busy = [0] * size  # until the last read, which is in that cycle
+    reads = [[(-1, -1)] * load.readers for _ in range(size)]  # first and last
     vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size
     in_ptr = [[0] * (vls + 1) for _ in range(size)]
+    changes: dict[int, list[tuple[list[int], int, int]]] = {}  # of pointers, by the cycle in which they count
     room: list[list[int | None]] = [[*[0] * vls, None] for _ in range(size)]
     credits = {cycle: (output, slot, value) for cycle, output, slot, value in load.credits}
+    offers: dict[int, list[tuple[int, int, dict[int, int]]]] = {}  # of the cycle before, by input
     result = []
     for g in range(load.cycles):
         if g in credits:
             output, slot, value = credits[g]
             room[output][slot] = value
+        for pointers, index, value in changes.pop(g, []):
+            pointers[index] = value
+
+        made_offer = {offer[0] for offered in offers.values() for offer in offered}
+        accepts = dict.fromkeys(offers, 1)
+        for source, offered in offers.items():
+            output, slot, candidates = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
+            number = min(candidates, key=lambda q: (q - queue_ptr[source]) % vls if slot < vls else 0)
+            place = candidates[number]
+            granted[place] = g - 1
+            result.append((g - 1, output, source, place))
+            last_read = g + load.packets[place][5] * (4 if output in load.narrow else 1)
+            output_busy[output] = last_read
+            free = [r for r, (first, last) in enumerate(reads[source]) if first < g - 1 and last <= g - 1]
+            reads[source][free[0]] = (g, last_read)
+            changes.setdefault(g + 1, []).append((out_ptr, source, (output + 1) % size))
+            changes.setdefault(g + 2, []).append((in_ptr[output], slot, (source + 1) % size))
+            if slot < vls:
+                changes.setdefault(g + 1, []).append((queue_ptr, source, (number + 1) % vls))
+                # The VL order at g follows from what is visible two cycles before.
+                changes.setdefault(g + 4, []).append((vl_ptr, output, (slot + 1) % vls))
+
         heads: dict[tuple[int, int, int], dict[int, int]] = {}
         for queue in queues.values():
             waiting = [place for place in queue if place not in granted]
@@ -90,8 +114,9 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             if not waiting:
                 continue
             joined, source, output, slot, number, _, need = load.packets[waiting[0]]
-            visible = joined + 1 if all(cycle < joined for cycle in before) else before[-1] + 3
-            if g < visible or min(reader_free[source]) > g:
+            visible = joined + 1 if all(cycle < joined - 1 for cycle in before) else before[-1] + 4
+            readers = sum(not first < g < last for first, last in reads[source])
+            if g < visible or readers <= accepts.get(source, 0):
                 continue
             left = room[output][slot]
             if left == SWALLOWED or waiting[0] in load.oversize:
@@ -101,33 +126,17 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             elif left is not None and (left - need) % MODULUS > WINDOW:
                 continue
             heads.setdefault((source, output, slot), {})[number] = waiting[0]
-        offers: dict[int, list[tuple[int, int]]] = {}
+        offers = {}
         for output in range(size):
-            if output_free[output] > g or (output in load.narrow and g % 4 != 0):
+            if output in made_offer or output_busy[output] > g or (output in load.narrow and g % 4 != 0):
                 continue
             slots = [vls] + [(vl_ptr[output] + turn) % vls for turn in range(vls)]
             for slot in slots:
                 sources = [(in_ptr[output][slot] + turn) % size for turn in range(size)]
                 source = next((i for i in sources if (i, output, slot) in heads), None)
                 if source is not None:
-                    offers.setdefault(source, []).append((output, slot))
+                    offers.setdefault(source, []).append((output, slot, heads[source, output, slot]))
                     break
-        for source, offered in offers.items():
-            output, slot = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
-            candidates = heads[source, output, slot]
-            number = min(candidates, key=lambda q: (q - queue_ptr[source]) % vls if slot < vls else 0)
-            place = candidates[number]
-            n = load.packets[place][5]
-            granted[place] = g
-            result.append((g, output, source, place))
-            last_read = g + 1 + n * (4 if output in load.narrow else 1)
-            output_free[output] = last_read
-            reader = min(r for r in range(load.readers) if reader_free[source][r] <= g)
-            reader_free[source][reader] = last_read
-            in_ptr[output][slot], out_ptr[source] = (source + 1) % size, (output + 1) % size
-            if slot < vls:
-                vl_ptr[output] = (slot + 1) % vls
-                queue_ptr[source] = (number + 1) % vls
     return result
 
 
@@ -170,6 +179,9 @@ class LoggedOutput(Output):
         """Waiting is not counted here."""
 
     def rest(self):
+        """Waiting is not counted here."""
+
+    def offer_refused(self):
         """Waiting is not counted here."""
 
     def credit(self, change):

@@ -96,6 +96,22 @@ def test_without_lists_all_vls_take_turns(star, ready):
     assert congested(star, ready)[FULL] in "012" * 30
 
 
+def test_what_follows_at_once_after_a_packet_that_is_not_sent_goes_by_the_turn_before_it(star, ready):
+    """A packet of VL 1 is on a slow link; behind it are two of VL 0, the first too long, and one of VL 1."""
+    bench = star(5, **SWITCH | {"vls": 2}, bring_up=False)
+    narrow(bench)
+    bench.bring_up()
+    bench.write_port(0, SINK, PortRegister.NEIGHBOR_MTU, 1, ready)
+    for late, source, vl, payload in ((0, 5, 1, 256), (0, 1, 0, 512), (150, 2, 0, 64), (150, 4, 1, 64)):
+        bench.post(ready + 50 + late, source, SINK, slot=vl, vl=vl, sl=vl, payload=payload)
+    bench.run(4000)
+    (discarded,) = bench.of(Kind.TX_DISCARD, 0, SINK)
+    _, second, third = bench.of(Kind.TX_DATA, 0, SINK)
+    grant = discarded.cycle - GRANT_TO_WIRE
+    assert second.c == grant + 4 + GRANT_TO_WIRE
+    assert [TxData.slot.read(record) for record in (second, third)] == [0, 1]
+
+
 def test_a_vl_in_neither_list_sends_when_no_other_can(star, ready):
     vls = congested(star, ready, counts=(60, 20, 60), high=[(0, 255)], low=[(1, 255)], limit=255)
     assert "2" not in vls[FULL]

@@ -163,9 +163,12 @@ class _Slot:
 
     def __init__(self) -> None:
         self.head_since: int | None = None  # in every cycle from it on there has been a visible head
-        self.granted = -1
+        self.granted = -2
+        self.written = 0
         self.begun = 0  # by the last write, or by the end of a stall
         self.discards = 0
+        self.next_discards: int | None = None  # visible in the next cycle, after a grant
+        self.is_stalled_next = False
         self.stall_ticks: int | None = None  # of the stall, so far
 
 
@@ -176,15 +179,22 @@ class _Reading:
         self.hoq_life = [_NO_LIMIT] * ports
         self.stall_count = [0] * ports
         self.slots = {(output, slot): _Slot() for output in range(ports) for slot in range(load.vls)}
-        # Of the last three cycles: the slots that are expired, and stalled.
-        self.expired: list[set[tuple[int, int]]] = [set()] * 3
-        self.stalled: list[set[tuple[int, int]]] = [set()] * 3
+        self.hoq_life_before = [_NO_LIMIT] * ports  # visible in the cycle before
+        # Of the current cycle and those before it, the current one last: the slots that are expired, and stalled.
+        self.expired: list[set[tuple[int, int]]] = [set()] * 4
+        self.stalled: list[set[tuple[int, int]]] = [set()] * 4
 
     def limit(self, output: int, cycle: int) -> int:
         return min(self.hoq_life[output], self.load.life_times[cycle])
 
     def begin(self, cycle: int) -> None:
-        """Writes that are visible in a cycle; then what is expired and stalled in it."""
+        """What a grant and writes make visible in a cycle; then what is expired and stalled in it."""
+        self.hoq_life_before = list(self.hoq_life)
+        for state in self.slots.values():
+            if state.next_discards is not None:
+                state.discards, state.next_discards = state.next_discards, None
+            if state.is_stalled_next:
+                state.stall_ticks, state.is_stalled_next = 0, False
         for write in self.load.writes:
             if write.visible == cycle:
                 if write.register == LIFE_TIME:
@@ -197,7 +207,8 @@ class _Reading:
                     held[write.output] = write.value
                 for (output, _), state in self.slots.items():
                     if write.register == LIFE_TIME or output == write.output:
-                        state.begun, state.discards, state.stall_ticks = cycle, 0, None
+                        state.written = state.begun = cycle
+                        state.discards, state.stall_ticks = 0, None
         self.expired = [*self.expired[1:], {key for key in self.slots if self._is_expired(*key, cycle)}]
         self.stalled = [*self.stalled[1:], {key for key, state in self.slots.items() if state.stall_ticks is not None}]
 
@@ -205,7 +216,7 @@ class _Reading:
         state = self.slots[output, slot]
         if state.head_since is None:
             return False
-        t0 = max(state.head_since, state.granted + 1, state.begun)
+        t0 = max(state.head_since, state.granted + 2, state.begun)
         exponent = self.limit(output, cycle)
         if exponent > 19 or cycle - t0 <= 3 * 256 << exponent:
             return False
@@ -222,31 +233,30 @@ class _Reading:
     def is_swallowed(self, packet: Offered) -> bool:
         """By what was visible two cycles before."""
         key = packet.output, packet.slot
-        return packet.oversize or key in self.expired[0] or key in self.stalled[0]
+        return packet.oversize or key in self.expired[-3] or key in self.stalled[-3]
 
-    def granted(self, packet: Offered, cycle: int) -> Discard | None:
-        """Also what the grant changes, which the next cycle shows."""
+    def granted_before(self, packet: Offered, g: int) -> Discard | None:
+        """Of a packet granted in the cycle before; also what the grant changes, which the next cycle shows."""
         key = packet.output, packet.slot
         state = self.slots[key]
         load = self.load
-        of_hoq_life = self.hoq_life[packet.output] <= load.life_times[cycle]
+        of_hoq_life = self.hoq_life_before[packet.output] <= load.life_times[g]
         reason = None
-        if key in self.stalled[0]:
+        if key in self.stalled[-4]:
             reason = Discard.STALLED
-        elif key in self.expired[0]:
+        elif key in self.expired[-4]:
             reason = Discard.HOQ_LIFE if of_hoq_life else Discard.LIFE_TIME
-        state.granted = cycle
-        if reason == Discard.HOQ_LIFE:
-            state.discards += 1
-            if state.discards == self.stall_count[packet.output] and self.hoq_life[packet.output] <= 19:
-                state.stall_ticks = 0
-        else:
-            state.discards = 0
-        seen = cycle + 2
+        state.granted = g
+        if state.written != g + 1:
+            state.next_discards = state.discards + 1 if reason == Discard.HOQ_LIFE else 0
+            count, limit = self.stall_count[packet.output], self.hoq_life[packet.output]
+            if state.next_discards == count > 0 and limit <= 19:
+                state.next_discards, state.is_stalled_next = 0, True
+        seen = g + 2
         is_over = (
             packet.input != load.inputs - 1
             and load.life_times[seen] <= 19
-            and cycle + 1 >= packet.ended
+            and g + 1 >= packet.ended
             and (load.life_ticks[seen] - load.life_ticks[packet.ended - 1]) % 32 >= 4
         )
         if packet.oversize:
@@ -256,7 +266,7 @@ class _Reading:
     def end(self, cycle: int) -> None:
         """Stalls of which this is the last cycle."""
         for (output, slot), state in self.slots.items():
-            if (output, slot) in self.stalled[2] and state.stall_ticks is not None:
+            if (output, slot) in self.stalled[-1] and state.stall_ticks is not None:
                 state.stall_ticks += self.load.is_tick(self.limit(output, cycle), cycle)
                 if state.stall_ticks == 32:
                     state.stall_ticks, state.discards, state.begun = None, 0, cycle + 1
@@ -270,10 +280,13 @@ def grants_of(load: Load) -> list[Grant]:
         queues.setdefault(key, []).append(place)
     first = dict.fromkeys(queues, 0)
     granted_before = dict.fromkeys(queues, -9)
-    output_free = [0] * size
-    reader_free = [[0] * load.readers for _ in range(size)]
+    output_busy = [0] * size  # until it is available, which is in that cycle
+    reads = [[(-9, -9)] * load.readers for _ in range(size)]  # x_0, and when the reader is free again
     vl_ptr, out_ptr, queue_ptr = [0] * size, [0] * size, [0] * size
     in_ptr = [[0] * vls for _ in range(size)]
+    changes: dict[int, list[tuple[list[int], int, int]]] = {}  # of pointers, by the cycle in which they count
+    left: list[tuple[tuple[int, ...], int]] = []  # queues that a packet has left, and when it was granted
+    offers: dict[int, list[tuple[int, int, dict[int, tuple[int, ...]]]]] = {}  # of the cycle before, by input
     rooms = [[NO_ROOM] * vls for _ in range(agent)]
     rooms_at = {cycle: (output, slot, room) for cycle, output, slot, room in load.rooms}
     limits = _Reading(load)
@@ -283,6 +296,36 @@ def grants_of(load: Load) -> list[Grant]:
         if g in rooms_at:
             output, slot, room = rooms_at[g]
             rooms[output][slot] = room
+        for pointers, index, value in changes.pop(g, []):
+            pointers[index] = value
+        for key, cycle in left:
+            first[key] += 1
+            granted_before[key] = cycle
+        left = []
+
+        made_offer = {offer[0] for offered in offers.values() for offer in offered}
+        accepts = dict.fromkeys(offers, 1)
+        for source, offered in offers.items():
+            output, slot, candidates = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
+            number = min(candidates, key=lambda q: (q - queue_ptr[source]) % vls)
+            key = candidates[number]
+            place = queues[key][first[key]]
+            packet = load.packets[place]
+            left.append((key, g - 1))
+            reason = None if output == agent else limits.granted_before(packet, g - 1)
+            result.append(Grant(g - 1, output, source, place, reason))
+            over = g + packet.n * (4 if output in load.narrow else 1)
+            if reason is not None or (packet.bad and g >= packet.ended):
+                over = g + 3
+            output_busy[output] = over
+            free = [r for r, (x_0, last) in enumerate(reads[source]) if x_0 < g - 1 and last <= g - 1]
+            reads[source][free[0]] = (g, over)
+            changes.setdefault(g + 1, []).append((out_ptr, source, (output + 1) % size))
+            changes.setdefault(g + 1, []).append((queue_ptr, source, (number + 1) % vls))
+            changes.setdefault(g + 2, []).append((in_ptr[output], slot, (source + 1) % size))
+            # The VL order follows from what is visible two cycles before.
+            changes.setdefault(g + 4, []).append((vl_ptr, output, (slot + 1) % vls))
+
         visible: set[tuple[int, int]] = set()
         heads: dict[tuple[int, int, int], dict[int, tuple[int, ...]]] = {}
         for key, queue in queues.items():
@@ -290,10 +333,11 @@ def grants_of(load: Load) -> list[Grant]:
                 continue
             packet = load.packets[queue[first[key]]]
             before = granted_before[key]
-            if g < (packet.joins + 1 if before < packet.joins else before + 3):
+            if g < (packet.joins + 1 if before < packet.joins - 1 else before + 4):
                 continue
             visible.add((packet.output, packet.slot))
-            if min(reader_free[packet.input]) > g:
+            readers = sum(not x_0 < g < last for x_0, last in reads[packet.input])
+            if readers <= accepts.get(packet.input, 0):
                 continue
             if packet.output == agent:
                 pass
@@ -305,35 +349,16 @@ def grants_of(load: Load) -> list[Grant]:
                 continue
             heads.setdefault((packet.input, packet.output, packet.slot), {})[packet.queue] = key
         limits.heads(g, visible)
-        offers: dict[int, list[tuple[int, int]]] = {}
+        offers = {}
         for output in range(size):
-            if output_free[output] > g or (output in load.narrow and (g - load.epoch) % 4 != 0):
+            is_phase = output not in load.narrow or (g - load.epoch) % 4 == 0
+            if output in made_offer or output_busy[output] > g or not is_phase:
                 continue
             for slot in ((vl_ptr[output] + turn) % vls for turn in range(vls)):
                 sources = [(in_ptr[output][slot] + turn) % size for turn in range(size)]
                 source = next((i for i in sources if (i, output, slot) in heads), None)
                 if source is not None:
-                    offers.setdefault(source, []).append((output, slot))
+                    offers.setdefault(source, []).append((output, slot, heads[source, output, slot]))
                     break
-        for source, offered in offers.items():
-            output, slot = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
-            candidates = heads[source, output, slot]
-            number = min(candidates, key=lambda q: (q - queue_ptr[source]) % vls)
-            key = candidates[number]
-            place = queues[key][first[key]]
-            packet = load.packets[place]
-            first[key] += 1
-            granted_before[key] = g
-            reason = None if output == agent else limits.granted(packet, g)
-            result.append(Grant(g, output, source, place, reason))
-            over = g + 1 + packet.n * (4 if output in load.narrow else 1)
-            if reason is not None or (packet.bad and g + 1 >= packet.ended):
-                over = g + 3
-            output_free[output] = over
-            reader = min(r for r in range(load.readers) if reader_free[source][r] <= g)
-            reader_free[source][reader] = over
-            in_ptr[output][slot], out_ptr[source] = (source + 1) % size, (output + 1) % size
-            vl_ptr[output] = (slot + 1) % vls
-            queue_ptr[source] = (number + 1) % vls
         limits.end(g)
     return result

@@ -54,7 +54,7 @@ class LoggedOutput(Output):
         sending = DataTransmission(packet, now, packet.slot, self.pitch, reader)
         if packet.bad or reason is not None:
             self.busy_until = now + 2
-            self.kernel.at(now + 3, UPDATE, self.unsent, sending)
+            self.kernel.at(now + 4, UPDATE, self.unsent, sending)
         else:
             self.busy_until = sending.last_read
             self.matcher.reads(sending)
@@ -76,6 +76,9 @@ class LoggedOutput(Output):
             self.limits.heads_shown()
 
     def rest(self):
+        """Waiting is not counted here."""
+
+    def offer_refused(self):
         """Waiting is not counted here."""
 
     def set_room(self, change):

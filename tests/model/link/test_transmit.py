@@ -2,8 +2,8 @@
 
 import pytest
 
-from wire.codes import PortState
-from wire.registers import Counter, PortRegister
+from wire.codes import VL15, PortState
+from wire.registers import Counter, PortRegister, mft_address
 from wire.stimulus import Injection, Trigger
 from wire.trace import Kind, Verdict
 from wire.trace_layout import RxData, RxFcp, Scrap, TxData, TxFcp
@@ -192,6 +192,65 @@ def test_an_output_that_scraps_waits_again_from_the_cycle_of_its_scrap_on(star, 
     assert scrap.cycle == sent.c - 3 + TxData.end_row.read(sent) + 3
     # The cycle in which the first packet was granted counts too: it was a visible head.
     assert bench.values() == [1 + 1800 - scrap.cycle]
+
+
+def test_an_output_that_scraps_is_available_in_the_cycle_after_its_scrap(star, ready):
+    """Behind the first packet are a bad one and a good one, from two hosts."""
+    bench = star(4)
+    bench.inject(ready + 2, 0, 1, Injection(Trigger.DATA, first=5, last=5, flip=1))
+    bench.post(ready + 100, 4, 2, payload=256)
+    bench.post(ready + 170, 1, 2, payload=64)
+    bench.post(ready + 170, 3, 2, payload=64)
+    bench.run(2000)
+    (scrap,) = bench.of(Kind.SCRAP, 0, 2)
+    first, second = bench.of(Kind.TX_DATA, 0, 2)
+    last_read = first.cycle - 3
+    assert (scrap.cycle, second.c) == (last_read + 3, last_read + 4 + 4)
+
+
+def test_an_output_does_not_wait_in_the_cycle_after_an_offer(star, ready):
+    """Ticks of one cycle. A packet goes to three ports, two at a time."""
+    bench = star(4, mft_size=32)
+    bench.write(0, mft_address(0xC000, 0), 0b11100)
+    for port in (2, 3, 4):
+        bench.write_port(0, port, PortRegister.TICK, 0, ready + port)
+        bench.read_port(0, port, Counter.XMIT_WAIT, 1800 + port)
+    bench.post(ready + 100, 1, 0xC000, payload=256)
+    bench.run(2000)
+    at_once, second, third = (bench.of(Kind.TX_DATA, 0, port)[0].c for port in (2, 3, 4))
+    # Each head has been visible since the first was granted, and all have been offered every two cycles until both
+    # readers had a packet: the second twice, the third twice and when a reader was free.
+    waits = [1, second - at_once, third - at_once - 1]
+    assert second - at_once == 2
+    assert bench.values() == waits
+
+
+@pytest.mark.parametrize("active", range(-2, 4))
+def test_an_output_waits_as_soon_as_it_is_active_but_for_the_cycle_after_an_offer(star, ready, active):
+    """Ticks of one cycle. Two VL15 packets are for ports in ActiveDefer; a slow one keeps their input's only reader."""
+
+    def run(up):
+        bench = star(4, readers=1)
+        for node, port, cycle in ((0, 4, ready - 20), (4, 1, ready - 19)):
+            bench.write_port(node, port, PortRegister.WIDTH, 1, cycle)
+        bench.write_port(0, 3, PortRegister.TICK, 0, ready + 1)
+        for link in (1, 2):
+            bench.link(ready + link + 1, link, False)
+        bench.post(ready + 10, 1, 4, payload=256)
+        for target in (2, 3):
+            bench.post(ready + 10, 1, target, slot=1, vl=VL15, payload=256)
+        bench.link(up, 2, True)
+        bench.read_port(0, 3, Counter.XMIT_WAIT, 1800 - 2)
+        return bench.run(2000)
+
+    (discarded,) = run(1700).of(Kind.TX_DISCARD, 0, 2)
+    offered = discarded.cycle - 4  # by both ports
+    bench = run(offered + active - 2)
+    assert bench.states(0, 3, since=ready)[-1] == (offered + active, ACTIVE)
+    gone = bench.of(Kind.TX_DISCARD, 0, 3) if active > 2 else bench.of(Kind.TX_DATA, 0, 3)
+    granted = offered + 4
+    assert [record.c if active <= 2 else record.cycle for record in gone] == [granted + 4]
+    assert bench.values() == [len({*range(offered + active, granted + 1)} - {offered + 1})]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 4, 10])

@@ -100,20 +100,22 @@ def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
                     waiting.append((slot, need))
 
             # Heads without credits.
-            available, starving = rng.random() < 0.3, rng.randrange(1 << VLS) & rng.randrange(1 << VLS)
+            available = cycle - 1 not in due and rng.random() < 0.3
+            starving = rng.randrange(1 << VLS) & rng.randrange(1 << VLS)
             ctx.set(dut.available, available)
             ctx.set(dut.starving, starving)
             for slot in range(VLS):
-                if slot in output.starved[cycle] or (available and starving >> slot & 1):
+                granted = cycle - 1 in due and due[cycle - 1][0] == slot  # which ends it, visible two cycles later
+                if (slot in output.starved[cycle] and not granted) or (available and starving >> slot & 1):
                     output.starved[cycle + 1].add(slot)
 
             # A packet is granted, and is at the transmit stage in the third cycle after that.
             ctx.set(dut.granted, 0)
-            if cycle - 1 in due:
+            if cycle - 2 in due:
                 ctx.set(dut.granted, 1)
-                ctx.set(dut.slot, 1 << due[cycle - 1][0])
+                ctx.set(dut.slot, 1 << due[cycle - 2][0])
             if cycle >= next_grant and (waiting or rng.random() < 0.1):
-                next_grant = cycle + rng.choice((3, 3, 4, 9))
+                next_grant = cycle + rng.choice((4, 4, 5, 9))
                 multicast = not waiting or rng.random() < 0.1
                 slot, need = (rng.randrange(VLS), rng.randint(1, 5)) if multicast else waiting.pop(0)
                 fate = rng.choice(("sent", "sent", "sent", "refused", "swallowed", "scrapped"))
@@ -121,7 +123,6 @@ def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
                 due[cycle] = slot, need, multicast, fate, lnh
                 if not multicast:
                     output.granted.append((cycle, slot, need))
-                output.starved[cycle + 1].discard(slot)
             begins = due.get(cycle - 3)
             row = {"valid": 0, "first": rng.random() < 0.5, "slot": 0}
             ctx.set(dut.charged, 0)

@@ -77,7 +77,7 @@ class Reference:
         self.queueing = queueing
         self.queues: dict[Queue, list[Packet]] = defaultdict(list)
         self.last: dict[Queue, Packet] = {}
-        self.emptied: dict[Queue, int] = defaultdict(lambda: -10)  # when the packet before was granted
+        self.emptied: dict[Queue, int] = defaultdict(lambda: -10)  # g of the packet before
         self.turn: dict[Place, int] = defaultdict(int)
         self.queue_ptr = 0
 
@@ -95,7 +95,7 @@ class Reference:
         for queue, packets in self.queues.items():
             if packets and packets[0].left.get(output) == slot:
                 joined, emptied = packets[0].joined, self.emptied[queue]
-                if cycle >= (joined + 1 if emptied < joined else emptied + 3):
+                if cycle >= (joined + 1 if emptied < joined - 1 else emptied + 4):
                     found.append(queue)
         return found
 
@@ -106,7 +106,8 @@ class Reference:
 
         return [queue for queue in self.heads(cycle, place) if may_go(queue)]
 
-    def grant(self, cycle: int, place: Place, eligible: list[Queue]) -> Packet:
+    def accept(self, cycle: int, place: Place, eligible: list[Queue]) -> Packet:
+        """In the cycle after the offer, by what was eligible then."""
         output, slot = place
         of_vl = [queue for queue in eligible if queue[0] == "of VL"]
         own = [queue for queue in eligible if queue[0] == "of output"]
@@ -122,7 +123,7 @@ class Reference:
         del packet.left[output]
         if not packet.left:
             self.queues[queue].pop(0)
-            self.emptied[queue] = cycle
+            self.emptied[queue] = cycle - 1
         return packet
 
 
@@ -159,34 +160,52 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
         free, leaving = list(range(BLOCKS)), []
         coming: Packet | None = None
         facts = [Facts() for _ in range(CREDITED)]
-        granted: tuple[Packet, int, int] | None = None
+        taken: Packet | None = None
+        offers: dict[int, tuple[int, list[Queue]]] = {}  # of the cycle before, by output: the slot, eligible queues
         not_available: dict[int, int] = defaultdict(lambda: -10)
-        for cycle in range(1200):
-            # What was granted in the cycle before.
-            if granted is not None:
-                packet, output, slot = granted
-                shows = port.granted
-                assert (ctx.get(shows.first), ctx.get(shows.slot)) == (packet.first, 1 << slot)
-                has_queue = (packet.multicast or queueing == "fifo") and slot != VL15
-                assert ctx.get(shows.shared) == (has_queue and 1 << packet.pool)
-                assert ctx.get(shows.more) == bool(packet.left)
-                assert not has_queue or ctx.get(shows.oversize) == (output in packet.oversize)
-                if not packet.left:
-                    leaving.append((cycle + 3, packet.first))
+        for cycle in range(1800):
+            # What was taken in the cycle before.
+            if taken is not None:
+                has_queue = (taken.multicast or queueing == "fifo") and taken.pool != VL15
+                assert ctx.get(port.copy.shared) == (has_queue and 1 << taken.pool)
+                assert not has_queue or ctx.get(port.copy.more) == bool(taken.left)
+                if not taken.left:
+                    leaving.append((cycle + 3, taken.first))
+            else:
+                assert not ctx.get(port.copy.shared)
 
             # What is visible, and what could go by the facts of the cycle before.
-            choices = []
+            choices = {}
             for output, slot in places:
                 expected = reference.heads(cycle, (output, slot))
                 assert ctx.get(heads.visible[slot]) >> output & 1 == bool(expected), (cycle, output, slot)
                 eligible = reference.eligible(cycle, (output, slot), facts)
-                if not_available[output] < cycle - 1:
+                if not_available[output] < cycle - 2:
                     assert ctx.get(heads.requests[slot]) >> output & 1 == bool(eligible), (cycle, output, slot)
-                if eligible and not_available[output] < cycle - 2:
-                    choices.append((output, slot, eligible))
+                if eligible and output not in offers and not_available[output] < cycle - 3:
+                    choices[output] = slot, eligible
                     seen["several"] += len(eligible) > 1
 
-            ctx.set(heads.grant_output, 0)
+            # An offer is accepted. Slots of outputs that made none are anything.
+            for o in range(OUTPUTS):
+                ctx.set(heads.slots_offered[o], 1 << (offers[o][0] if o in offers else rng.randrange(VLS + 1)))
+            ctx.set(heads.accepted, 0)
+            taken = None
+            if offers:
+                output = rng.choice(sorted(offers))
+                slot, eligible = offers[output]
+                ctx.set(heads.accepted, 1 << output)
+                taken = reference.accept(cycle, (output, slot), eligible)
+                assert ctx.get(port.taken) == taken.first
+                oversize = slot != VL15 and output in taken.oversize
+                assert output >= CREDITED or ctx.get(port.oversize) >> output & 1 == oversize
+                not_available[output] = cycle - 1
+                seen["last" if not taken.left else "copy"] += 1
+            offers = {}
+            if choices and rng.random() < 0.5:
+                offering = rng.sample(sorted(choices), rng.randint(1, len(choices)))
+                offers = {output: choices[output] for output in offering}
+
             # The packet that is coming ends, then the next joins.
             ctx.set(port.ended, 0)
             if coming is not None and rng.random() < 0.3:
@@ -206,16 +225,6 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
                 ctx.set(port.copies.oversize, sum(1 << o for o in joins.oversize))
                 for o in range(CREDITED):
                     ctx.set(port.copies.slots[o], joins.left.get(o, 0) % VLS)
-            granted = None
-            if choices and rng.random() < 0.5:
-                output, slot, eligible = rng.choice(choices)
-                packet = reference.grant(cycle, (output, slot), eligible)
-                granted = packet, output, slot
-                not_available[output] = cycle
-                seen["last" if not packet.left else "copy"] += 1
-                ctx.set(heads.grant_output, 1 << output)
-                for o in range(OUTPUTS):  # of the others anything
-                    ctx.set(heads.grant_slots[o], 1 << (slot if o == output else rng.randrange(VLS + 1)))
             if joins is not None:
                 reference.join(joins)
             free += [first for at, first in leaving if at <= cycle]
@@ -235,7 +244,7 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
 
 @dataclass
 class Copy:
-    packet: list[int]  # when its copies were granted, and how many there are to be
+    packet: list[int]  # x_0 of its copies, and how many there are to be
     of: int
     reader: int
     done: int
@@ -250,42 +259,47 @@ def test_the_last_reader_that_is_done_with_a_packet_returns_its_blocks(readers: 
     async def bench(ctx: Any) -> None:
         heads: list[tuple[list[int], int]] = [([], 3) for _ in range(VLS)]  # first in each queue
         reading: list[Copy | None] = [None] * readers
-        taken: tuple[int, bool] | None = None
-        returned = 0
+        taken: list[tuple[int, bool] | None] = [None, None]  # one and two cycles ago
+        grant = 0
+        asked: list[tuple[int, bool]] = []  # in the cycle before, of each reader that was done
         for cycle in range(2500):
-            ctx.set(dut.shared, 0 if taken is None else 1 << taken[0])
-            ctx.set(dut.more, taken is not None and taken[1])
+            # What is seen of the cycles before.
+            shown = taken[1]
+            ctx.set(dut.grant, grant)
+            ctx.set(dut.copy, {"shared": 1 << shown[0], "more": shown[1]} if shown else {})
+            ctx.set(dut.done, sum(1 << reader for reader, _ in asked))
+            await ctx.delay(0)
+            for reader, expected in asked:
+                assert ctx.get(dut.returns) >> reader & 1 == expected, cycle
+
+            # Who is done in this one, and asks in the next.
             busy = [copy for copy in reading if copy is not None]
             over = [copy for copy in busy if copy.done == cycle]
-            ctx.set(dut.done, sum(1 << copy.reader for copy in over))
-            asks = []
+            asked = []
             for copy in over:
-                before = [granted for granted in copy.packet if granted < cycle]
+                before = [x_0 for x_0 in copy.packet if x_0 < cycle]
                 others = [other for other in busy if other is not copy and other.packet is copy.packet]
                 later = [other for other in others if other.done > cycle]
                 lower = [other for other in others if other.done == cycle and other.reader < copy.reader]
-                asks.append(len(before) == copy.of and not later and not lower)
+                asked.append((copy.reader, len(before) == copy.of and not later and not lower))
                 seen["together"] += bool(others)
                 seen["both done"] += bool(lower)
-            await ctx.delay(0)
-            for copy, expected in zip(over, asks, strict=True):
-                assert ctx.get(dut.returns) >> copy.reader & 1 == expected, cycle
-                returned += expected
-                reading[copy.reader] = None
             idle = [number for number in range(readers) if reading[number] is None]
-            ctx.set(dut.grant, 0)
-            taken = None
+            for copy in over:
+                reading[copy.reader] = None
+            grant = 0
+            taken = [None, taken[0]]
             if idle and rng.random() < 0.6:
-                ctx.set(dut.grant, 1 << idle[0])
+                grant = 1 << idle[0]
                 queue = rng.randrange(VLS + 1)
-                done = cycle + rng.choice((2, 3, 4, rng.randrange(5, 20)))
+                done = cycle + rng.choice((1, 2, 3, rng.randrange(5, 20)))
                 if queue == VLS:  # not a multicast packet
                     reading[idle[0]] = Copy([cycle], 1, idle[0], done)
                 else:
                     packet, of = heads[queue]
                     packet.append(cycle)
                     reading[idle[0]] = Copy(packet, of, idle[0], done)
-                    taken = queue, len(packet) < of
+                    taken[0] = queue, len(packet) < of
                     if len(packet) == of:
                         heads[queue] = [], rng.randrange(1, 4)
             await ctx.tick()
@@ -308,10 +322,6 @@ def test_a_stored_packet_gives_back_its_blocks_once_behind_its_last_copy() -> No
         for output in range(CREDITED):
             ctx.set(crossing.heads.facts[output].room[0], AMPLE)
         for cycle in range(100):
-            for reader, to in enumerate(due):
-                if to and ctx.get(crossing.rows[reader].valid):
-                    rows[to].append(ctx.get(crossing.rows[reader].data))
-            due = [ctx.get(to) for to in crossing.to_output]
             ctx.set(fill.write.valid, cycle <= n)
             row = {"data": cycle, "index": cycle, "first": cycle == 0, "last": cycle == n, "n": n, "need": need}
             for member, value in {**row, "accepted": cycle > 1}.items():
@@ -324,10 +334,15 @@ def test_a_stored_packet_gives_back_its_blocks_once_behind_its_last_copy() -> No
             ctx.set(dut.copies, {"to": 0b0111})
             to = grants.get(cycle)
             assert to is None or ctx.get(crossing.heads.requests[0]) >> to & 1
-            ctx.set(crossing.heads.grant_output, 0 if to is None else 1 << to)
-            ctx.set(crossing.granted, to is not None)
+            accepted = grants.get(cycle - 1)
+            ctx.set(crossing.heads.accepted, 0 if accepted is None else 1 << accepted)
+            ctx.set(crossing.accepts, accepted is not None)
             for output in range(OUTPUTS):
-                ctx.set(crossing.heads.grant_slots[output], 1)
+                ctx.set(crossing.heads.slots_offered[output], 1)
+            for reader, to in enumerate(due):
+                if to and ctx.get(crossing.rows[reader].valid):
+                    rows[to].append(ctx.get(crossing.rows[reader].data))
+            due = [ctx.get(to) for to in crossing.to_output]
             # x_n = g + 1 + n; the release, asked for at x_n + 1, shows in the cycle after.
             assert ctx.get(fill.free[0]) == (pool - need if 1 < cycle < 60 + 1 + n + 2 else pool), cycle
             await ctx.tick()

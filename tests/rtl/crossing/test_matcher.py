@@ -11,36 +11,65 @@ from amaranth.sim import Simulator
 from rtl.crossing.matcher import Matcher
 from tests.rtl.quick_engine import QuickEngine
 
+Move = tuple[list[int], int, int]
+"""Of the pointer at this place of a list to this value."""
+
+PACKET_CYCLES = 6
+"""From a grant to the next of the same output, if its packet is sent."""
+
 
 @dataclass
 class Reference:
     inputs: int
     outputs: int
+    ports: int
     vls: int
     in_ptr: list[list[int]] = field(init=False)
     out_ptr: list[int] = field(init=False)
     vl_ptr: list[int] = field(init=False)
+    offers: dict[int, dict[int, int]] = field(default_factory=dict)
+    """Of the cycle before: by input the slot of each output that made it one."""
+    vl_ptr_before: list[list[int]] = field(init=False)
+    """In the cycles before, the earlier first: what lists are made from at ports."""
+    moves: list[list[Move]] = field(default_factory=lambda: [[], []])
+    """Of pointers, that are visible in the next cycle and in the one after."""
 
     def __post_init__(self) -> None:
         self.in_ptr = [[0] * (self.vls + 1) for _ in range(self.outputs)]
         self.out_ptr = [0] * self.inputs
         self.vl_ptr = [0] * self.outputs
+        self.vl_ptr_before = [self.vl_ptr.copy() for _ in range(2)]
 
-    def match(
+    def accept(self) -> dict[int, tuple[int, int]]:
+        """What inputs accept of the offers of the cycle before, (output, slot) by input; then pointers move."""
+        accepted = {}
+        soon, later = self.moves
+        for i, offered in self.offers.items():
+            o = next(o for step in range(self.outputs) if (o := (self.out_ptr[i] + step) % self.outputs) in offered)
+            slot = offered[o]
+            accepted[i] = (o, slot)
+            soon.append((self.out_ptr, i, (o + 1) % self.outputs))
+            later.append((self.in_ptr[o], slot, (i + 1) % self.inputs))
+            if slot < self.vls:
+                later.append((self.vl_ptr, o, (slot + 1) % self.vls))
+        return accepted
+
+    def offer(
         self,
         requests: set[tuple[int, int, int]],
         urgent: set[int],
         changed: set[int],
         free_inputs: set[int],
         free_outputs: set[int],
-    ) -> tuple[dict[int, tuple[int, int]], set[int]]:
-        """Requests are (input, output, slot); returns (output, slot) by input, and who sends flow control."""
+    ) -> set[int]:
+        """Outputs make offers, of requests (input, output, slot). Returns who sends flow control; ends the cycle."""
         eligible = {(i, o, s) for i, o, s in requests if i in free_inputs and o in free_outputs}
-        offers: dict[int, dict[int, int]] = {}
+        self.offers = {}
         flow_control = set()
         for o in free_outputs:
             slots = {s for _, out, s in eligible if out == o}
-            data = [vl for step in range(self.vls) if (vl := (self.vl_ptr[o] + step) % self.vls) in slots]
+            first_vl = (self.vl_ptr_before[0] if o < self.ports else self.vl_ptr)[o]
+            data = [vl for step in range(self.vls) if (vl := (first_vl + step) % self.vls) in slots]
             if self.vls in slots:
                 slot = self.vls
             elif o in urgent:
@@ -57,17 +86,13 @@ class Reference:
                 for step in range(self.inputs)
                 if ((i := (self.in_ptr[o][slot] + step) % self.inputs), o, slot) in eligible
             )
-            offers.setdefault(i, {})[o] = slot
-        accepted = {}
-        for i, offered in offers.items():
-            o = next(o for step in range(self.outputs) if (o := (self.out_ptr[i] + step) % self.outputs) in offered)
-            slot = offered[o]
-            accepted[i] = (o, slot)
-            self.in_ptr[o][slot] = (i + 1) % self.inputs
-            self.out_ptr[i] = (o + 1) % self.outputs
-            if slot < self.vls:
-                self.vl_ptr[o] = (slot + 1) % self.vls
-        return accepted, flow_control
+            self.offers.setdefault(i, {})[o] = slot
+        soon, later = self.moves
+        self.vl_ptr_before = [self.vl_ptr_before[1], self.vl_ptr.copy()]
+        for pointers, place, value in soon:
+            pointers[place] = value
+        self.moves = [later, []]
+        return flow_control
 
 
 def subset(rng: random.Random, size: int, chance: float) -> set[int]:
@@ -91,18 +116,20 @@ def result(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
         assert bool(output) == bool(ctx.get(dut.matched) >> i & 1)
         if output:
             number = output.bit_length() - 1
-            slot = ctx.get(dut.slot_of[number])
+            slot = ctx.get(dut.slots_offered[number])
             assert output.bit_count() == slot.bit_count() == 1
             accepted[i] = (number, slot.bit_length() - 1)
     return accepted
 
 
-async def packet_goes(ctx: Any, dut: Matcher) -> None:
-    """End a cycle; for two more no output is available."""
+async def one_pass(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
+    """Offers in a cycle in which all outputs are available, and what is accepted in the next. Then packets go."""
+    ctx.set(dut.outputs_available, (1 << dut.outputs) - 1)
     await ctx.tick()
     ctx.set(dut.outputs_available, 0)
-    await ctx.tick().repeat(2)
-    ctx.set(dut.outputs_available, (1 << dut.outputs) - 1)
+    accepted = result(ctx, dut)
+    await ctx.tick().repeat(PACKET_CYCLES - 1)
+    return accepted
 
 
 def simulate(dut: Matcher, bench: Any) -> None:
@@ -121,11 +148,11 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, ports: in
     print(f"seed {seed}")
     rng = random.Random(seed)
     dut = Matcher(inputs, outputs, ports, vls)
-    reference = Reference(inputs, outputs, vls)
+    reference = Reference(inputs, outputs, ports, vls)
 
     async def bench(ctx: Any) -> None:
-        matched: list[set[int]] = [set(), set()]
-        for cycle in range(600):
+        matched: list[set[int]] = [set(), set()]  # in the two cycles before
+        for cycle in range(800):
             load = rng.random()
             requests = {
                 (i, o, s)
@@ -135,14 +162,19 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, ports: in
                 if rng.random() < (load if s < vls else load / 8)
             }
             urgent, changed = subset(rng, outputs, 0.1), subset(rng, outputs, 0.5)
-            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7).difference(*matched)
+            offered = {o for of_input in reference.offers.values() for o in of_input}
+            free_inputs, free_outputs = subset(rng, inputs, 0.7), subset(rng, outputs, 0.7)
+            free_outputs = free_outputs.difference(offered, *matched)
             await give(ctx, dut, requests)
             ctx.set(dut.urgent, mask(urgent))
             ctx.set(dut.changed, mask(changed))
             ctx.set(dut.inputs_available, mask(free_inputs))
             ctx.set(dut.outputs_available, mask(free_outputs))
-            accepted, flow_control = reference.match(requests, urgent, changed, free_inputs, free_outputs)
+            assert ctx.get(dut.offered) == mask(offered), f"cycle {cycle}"
+            assert ctx.get(dut.granted) == mask(matched[0]), f"cycle {cycle}"
+            accepted = reference.accept()
             assert result(ctx, dut) == accepted, f"cycle {cycle}"
+            flow_control = reference.offer(requests, urgent, changed, free_inputs, free_outputs)
             assert ctx.get(dut.flow_control) == mask(flow_control), f"cycle {cycle}"
             matched = [{o for o, _ in accepted.values()}, matched[0]]
             await ctx.tick()
@@ -157,10 +189,8 @@ def test_inputs_that_all_want_one_output_have_it_in_turn() -> None:
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(i, 2, 0) for i in range(4)})
         ctx.set(dut.inputs_available, 0b1111)
-        ctx.set(dut.outputs_available, 0b1111)
         for _ in range(40):
-            grants.update(list(result(ctx, dut)))
-            await packet_goes(ctx, dut)
+            grants.update(list(await one_pass(ctx, dut)))
 
     simulate(dut, bench)
     assert grants == dict.fromkeys(range(4), 10)
@@ -173,10 +203,7 @@ def test_with_all_requests_every_output_is_matched_after_a_while() -> None:
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(i, o, 0) for i in range(4) for o in range(4)})
         ctx.set(dut.inputs_available, 0b1111)
-        ctx.set(dut.outputs_available, 0b1111)
-        for _ in range(20):
-            matched.append(len(result(ctx, dut)))
-            await packet_goes(ctx, dut)
+        matched.extend([len(await one_pass(ctx, dut)) for _ in range(20)])
 
     simulate(dut, bench)
     assert matched[0] == 1
@@ -190,10 +217,8 @@ def test_vls_of_an_output_have_it_in_turn() -> None:
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(0, 1, 0), (0, 1, 1), (1, 1, 3)})
         ctx.set(dut.inputs_available, 0b11)
-        ctx.set(dut.outputs_available, 0b11)
         for _ in range(6):
-            slots.extend(slot for _, slot in result(ctx, dut).values())
-            await packet_goes(ctx, dut)
+            slots.extend(slot for _, slot in (await one_pass(ctx, dut)).values())
 
     simulate(dut, bench)
     assert slots == [0, 1, 3, 0, 1, 3]
@@ -209,10 +234,8 @@ def test_inputs_with_heads_on_every_vl_are_served_alike_on_each(inputs: int, vls
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(i, 1, vl) for i, vl in flows})
         ctx.set(dut.inputs_available, mask(set(range(inputs))))
-        ctx.set(dut.outputs_available, 0b11)
         for _ in range(3 * len(flows)):
-            grants.update((i, slot) for i, (_, slot) in result(ctx, dut).items())
-            await packet_goes(ctx, dut)
+            grants.update((i, slot) for i, (_, slot) in (await one_pass(ctx, dut)).items())
 
     simulate(dut, bench)
     assert grants == dict.fromkeys(flows, 3)

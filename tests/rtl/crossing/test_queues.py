@@ -17,11 +17,11 @@ PACKET = packet_layout(5, data.StructLayout({"need": 7}))
 
 
 class Reference:
-    """Each queue as a list of packets with the cycle from which each is a visible head."""
+    """Each queue as a list of packets; a head is granted at g, and leaves at g+1."""
 
     def __init__(self) -> None:
         self.queues: dict[int, deque[tuple[int, int]]] = defaultdict(deque)  # (packet, joined in cycle)
-        self.last_take: dict[int, int] = defaultdict(lambda: -10)
+        self.last_grant: dict[int, int] = defaultdict(lambda: -10)
 
     def join(self, cycle: int, queue: int, packet: int) -> None:
         self.queues[queue].append((packet, cycle))
@@ -30,12 +30,12 @@ class Reference:
         if not self.queues[queue]:
             return None
         packet, joined = self.queues[queue][0]
-        taken = self.last_take[queue]
-        visible_from = joined + 1 if taken < joined else taken + 3
+        granted = self.last_grant[queue]
+        visible_from = joined + 1 if granted < joined - 1 else granted + 4
         return packet if cycle >= visible_from else None
 
-    def take(self, cycle: int, queue: int) -> int:
-        self.last_take[queue] = cycle
+    def leave(self, granted_at: int, queue: int) -> int:
+        self.last_grant[queue] = granted_at
         return self.queues[queue].popleft()[0]
 
 
@@ -48,16 +48,11 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
     free = list(range(BLOCKS))
     gone: deque[tuple[int, int]] = deque()
     takes = 0
-    taken: int | None = None
 
     async def bench(ctx: Any) -> None:
-        nonlocal takes, taken
+        nonlocal takes
+        granted: int | None = None
         for cycle in range(1500):
-            if taken is not None:
-                assert ctx.get(dut.taken) == taken, "the head granted follows in the cycle after"
-                gone.append((cycle + 3, taken))
-                taken = None
-
             visible = ctx.get(dut.visible)
             expected = {queue: reference.head(cycle, queue) for queue in range(QUEUES)}
             for queue, head in expected.items():
@@ -69,12 +64,11 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
             while gone and gone[0][0] <= cycle:
                 free.append(gone.popleft()[1])
 
-            heads = [queue for queue, head in expected.items() if head is not None]
-            ctx.set(dut.take, 0)
-            take = None
-            if heads and rng.random() < 0.6:
-                take = rng.choice(heads)
-                ctx.set(dut.take, 1 << take)
+            # What was granted in the cycle before is taken, and something is granted.
+            take = granted
+            ctx.set(dut.take, 0 if take is None else 1 << take)
+            heads = [queue for queue, head in expected.items() if head is not None and queue != take]
+            granted = rng.choice(heads) if heads and rng.random() < 0.6 else None
             ctx.set(dut.join, 0)
             if free and rng.random() < 0.7:
                 first = free.pop(rng.randrange(len(free)))
@@ -86,7 +80,9 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
                 reference.join(cycle, queue, first)
             if take is not None:
                 takes += 1
-                taken = reference.take(cycle, take)
+                taken = reference.leave(cycle - 1, take)
+                assert ctx.get(dut.taken) == taken, "the head taken is known at once"
+                gone.append((cycle + 4, taken))
             await ctx.tick()
 
     simulator = Simulator(dut, engine=QuickEngine)

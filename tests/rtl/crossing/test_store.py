@@ -21,7 +21,7 @@ WIDE = 0b011
 CYCLES = 4000
 
 # Of a packet that is over before its last read, the cycles from that row's read on until its reader is available.
-AFTER_SCRAP = 2
+AFTER_SCRAP = 3
 AFTER_EARLY_END = 3
 X1_GRANT_PHASE = 0
 
@@ -114,35 +114,36 @@ class Reading:
 
 @dataclass
 class Reference:
-    """What the store must do in each cycle, given what was stored and granted."""
+    """What the store must do in each cycle, given what was stored and taken up."""
 
     readers: list[Reading | None]
     lives: list[Life]
-    free: list[int] = field(default_factory=lambda: list(POOLS))
+    room: list[int] = field(default_factory=lambda: list(POOLS))
     rows: dict[int, list[tuple[int, int, int, bool, bool, bool]]] = field(default_factory=lambda: defaultdict(list))
     releases: dict[int, tuple[int, Packet]] = field(default_factory=dict)  # by reader: asked for in cycle y
     scraps: int = 0
     swallowed: set[Discard] = field(default_factory=set)
     early_ends: set[tuple[int, int]] = field(default_factory=set)  # (step, rows that did not come)
 
-    def available(self, cycle: int) -> int | None:
-        """The reader that a grant in this cycle goes to."""
-        for number, reading in enumerate(self.readers):
-            if reading is None or cycle >= reading.available_from:
-                return number
-        return None
+    def free(self, cycle: int) -> list[int]:
+        """Readers that are idle, take up a packet in this cycle, or issue their last read."""
+        return [
+            number
+            for number, reading in enumerate(self.readers)
+            if reading is None or cycle == reading.first_read or cycle >= reading.available_from
+        ]
 
     def held(self, cycle: int) -> set[int]:
-        """Outputs that are not available."""
+        """Outputs that are not available from the cycle after x_0 on."""
         readings = (reading for reading in self.readers if reading is not None)
-        return {reading.packet.output for reading in readings if cycle < reading.available_from}
+        return {reading.packet.output for reading in readings if reading.first_read < cycle < reading.available_from}
 
     def step(self, cycle: int) -> None:
-        """What happens in a cycle besides a grant."""
+        """What happens in a cycle in which packets have been taken up."""
         for number in sorted(self.releases):
             asked, packet = self.releases[number]
             if asked <= cycle:
-                self.free[packet.slot] += packet.need
+                self.room[packet.slot] += packet.need
                 del self.releases[number]
                 break
         for number, reading in enumerate(self.readers):
@@ -185,7 +186,7 @@ def lives_of(rng: random.Random) -> list[Life]:
 
 
 @pytest.mark.parametrize(
-    ("queueing", "readers", "seed"), [("voq", 2, 0), pytest.param("voq", 1, 1, marks=pytest.mark.deep), ("fifo", 1, 2)]
+    ("queueing", "readers", "seed"), [("voq", 2, 0), pytest.param("voq", 1, 1, marks=pytest.mark.deep), ("fifo", 1, 3)]
 )
 @pytest.mark.parametrize(("pace", "aging"), [("eager", True), ("rare", False), ("late", False), ("late", True)])
 def test_rows_leave_as_they_came_and_blocks_return(
@@ -207,11 +208,12 @@ def test_rows_leave_as_they_came_and_blocks_return(
         nonlocal packet, to_write
         fill, crossing, heads = dut.fill, dut.crossing, dut.crossing.heads
         number = 0
-        before: Packet | None = None
         joining: Packet | None = None
         accepting: Packet | None = None
         idle = 0
         narrow = False
+        offers: dict[int, int] = {}  # of the cycle before: the slot of each output that made one
+        ready: list[int] = []  # readers that were free then, and took up nothing
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
         ctx.set(crossing.wide, WIDE)
         for output in range(CREDITED):
@@ -220,13 +222,29 @@ def test_rows_leave_as_they_came_and_blocks_return(
             ctx.set(crossing.phase, cycle % 4)
             if aging:
                 ctx.set(dut.clock, lives[cycle]._asdict())
-            for output in range(CREDITED):
-                # Of the packet granted in the cycle before, and anything of others.
-                causes = crossing.causes[output]
-                ctx.set(causes, before.cause if before and before.output == output else rng.randrange(1 << len(causes)))
-            for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid, heads.grant_output, crossing.granted):
+            for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid, heads.accepted, crossing.accepts):
                 ctx.set(signal, 0)
-            assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.free, f"cycle {cycle}"
+            assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.room, f"cycle {cycle}"
+
+            # One of the offers is accepted: x_0. Causes and slots of outputs that made none are anything.
+            accepted: Packet | None = None
+            if offers:
+                output = rng.choice(sorted(offers))
+                queue = queues[offers[output], output if queueing == "voq" else 0]
+                assert queue[0].output == output, "a head of another output was requested"
+                accepted = queue.pop(0)
+                ctx.set(heads.accepted, 1 << output)
+                ctx.set(crossing.accepts, 1)
+                # What is swallowed at its output has ended.
+                if output < CREDITED and accepted.cycle_of_end < cycle - 1 and rng.random() < 0.5:
+                    accepted.cause = cause_of(rng.choice(AT_OUTPUT if accepted.slot == 0 else AT_OUTPUT[:1]))
+                assert reference.readers[ready[0]] is None
+                reference.readers[ready[0]] = Reading(accepted, cycle, 1 if WIDE >> output & 1 else 4)
+            for output in range(OUTPUTS):
+                ctx.set(heads.slots_offered[output], 1 << offers.get(output, rng.randrange(2)))
+            for output, cause in enumerate(crossing.causes):
+                is_taken = accepted is not None and accepted.output == output
+                ctx.set(cause, accepted.cause if is_taken else rng.randrange(1 << len(cause)))
 
             # What the readers give.
             seen = []
@@ -242,45 +260,35 @@ def test_rows_leave_as_they_came_and_blocks_return(
             assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
             assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
 
-            # A grant, if the input and the output are available.
+            # Offers, if the input and the output are available.
             held = reference.held(cycle)
             assert {output for output in range(OUTPUTS) if ctx.get(crossing.holds) >> output & 1} == held
-            taker = reference.available(cycle)
-            assert bool(ctx.get(crossing.available)) == (taker is not None), f"cycle {cycle}"
-            choices = [
-                (output, slot)
+            free = reference.free(cycle)
+            is_available = len(free) > bool(offers)
+            assert bool(ctx.get(crossing.available)) == is_available, f"cycle {cycle}"
+            choices = {
+                output: slot
                 for output in range(OUTPUTS)
                 for slot in range(2)
                 if ctx.get(heads.requests[slot]) >> output & 1
                 and output not in held
+                and output not in offers
                 and (WIDE >> output & 1 or cycle % 4 == X1_GRANT_PHASE)
-            ]
-            granted = None
-            if choices and taker is not None and rng.random() < grant_chance:
-                output, slot = rng.choice(choices)
-                ctx.set(heads.grant_output, 1 << output)
-                ctx.set(heads.grant_slots[output], 1 << slot)
-                ctx.set(crossing.granted, 1)
-                queue = queues[slot, output if queueing == "voq" else 0]
-                assert queue[0].output == output, "a head of another output was requested"
-                granted = queue.pop(0)
-                # What is swallowed at its output has ended.
-                if granted.output < CREDITED and granted.cycle_of_end < cycle and rng.random() < 0.3:
-                    granted.cause = cause_of(rng.choice(AT_OUTPUT if granted.slot == 0 else AT_OUTPUT[:1]))
-            before = granted
+            }
+            ready = [number for number in free if accepted is None or number != ready[0]]
+            offers = {}
+            if choices and is_available and rng.random() < grant_chance:
+                offering = rng.sample(sorted(choices), rng.randint(1, len(choices)))
+                offers = {output: choices[output] for output in offering}
 
             # A packet comes in, row by row.
-            free_now = list(reference.free)
+            room_now = list(reference.room)
             reference.step(cycle)
-            if granted is not None and taker is not None:
-                step = 1 if WIDE >> granted.output & 1 else 4
-                assert reference.readers[taker] is None
-                reference.readers[taker] = Reading(granted, cycle + 1, step)
             if accepting is not None:
                 ctx.set(fill.accept, 1)
                 ctx.set(fill.accept_slot, accepting.slot)
                 ctx.set(fill.accept_need, accepting.need)
-                reference.free[accepting.slot] -= accepting.need
+                reference.room[accepting.slot] -= accepting.need
                 accepting = None
             if joining is not None:
                 ctx.set(dut.join, 1)
@@ -309,7 +317,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
             if packet is not None:
                 since = cycle - arrival
                 header_at = 3 if narrow else 0  # h+1, row 0 being written two cycles after it came
-                if since == header_at and packet.end > 1 and packet.need <= free_now[packet.slot]:
+                if since == header_at and packet.end > 1 and packet.need <= room_now[packet.slot]:
                     packet.accepted = rng.random() < 0.9
                     if packet.accepted:
                         accepting = packet
@@ -335,7 +343,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
                         if packet.accepted and narrow and packet.bad:
                             counts["cancelled"] += 1
                             ctx.set(fill.cancel, 1)
-                            reference.free[packet.slot] += packet.need
+                            reference.room[packet.slot] += packet.need
                         elif packet.accepted and narrow:
                             joining = packet
                         ends.append(packet)

@@ -108,16 +108,17 @@ def test_every_choice_is_that_of_the_contract(vls: int) -> None:
                 vl = next(vl for vl in order if eligible >> vl & 1)
                 assert ctx.get(dut.chosen) == 1 << vl, f"cycle {cycle}"
                 if rng.random() < 0.6:
-                    served[cycle + 1] = vl
-                    following.append(partial(state.turn, vl))
+                    served[cycle + 2] = vl
                     is_charged = rng.random() < 0.8
-                    free_from = cycle + (6 if is_charged else 3)
+                    free_from = cycle + (6 if is_charged else 4)
                     if is_charged:
                         charged[cycle + 3] = order[vl], rng.choice((1, 5, 33, 66))
+            if cycle in served:
+                following.append(partial(state.turn, served[cycle]))
             ctx.set(dut.serve, cycle in served)
             ctx.set(dut.served, 1 << served[cycle] if cycle in served else rng.getrandbits(vls))
 
-            # What is charged, the limit and entries: visible in the next cycle.
+            # The turn, what is charged, the limit and entries: visible in the next cycle.
             by, need = charged.get(cycle, (None, rng.randrange(128)))
             ctx.set(dut.port.charged, cycle in charged)
             ctx.set(dut.port.blocks, need)
@@ -162,12 +163,11 @@ def sent(
         for _ in range(count):
             chosen = ctx.get(dut.chosen)
             found.append(chosen.bit_length() - 1)
-            await ctx.tick()
+            await ctx.tick().repeat(2)
             ctx.set(dut.serve, 1)
             ctx.set(dut.served, chosen)
             await ctx.tick()
             ctx.set(dut.serve, 0)
-            await ctx.tick()
             ctx.set(dut.port.charged, 1)
             await ctx.tick()
             ctx.set(dut.port.charged, 0)

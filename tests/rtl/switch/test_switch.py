@@ -176,8 +176,8 @@ def test_a_packet_to_a_group_passes_in_eight_cycles_to_each_other_port_in_turn()
     fabric.run(ready + 300)
     assert [fabric.delivered[node] for node in range(3)] == [[], *[[(0, packet) for packet in packets]] * 2]
     (into, *_), *out = (starts(rows, Control.SDP) for rows in fabric.rows.values())
-    # An input accepts one grant a cycle.
-    assert [begun[0] - FLIGHT - into for begun in out] == [LATENCY, LATENCY + 1]
+    # An input accepts one offer a cycle, and an output makes one in every second.
+    assert [begun[0] - FLIGHT - into for begun in out] == [LATENCY, LATENCY + 2]
 
 
 def test_a_port_without_credits_keeps_only_its_own_copies() -> None:
