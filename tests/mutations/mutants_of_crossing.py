@@ -16,7 +16,7 @@ CROSSING_MUTANTS: Final = (
         "m.d.sync += places[slot].eq(places[slot])",
         mixed("crowd", "S"),
         Kind.ROW,
-        "S[3]",
+        "S[2]",
     ),
     Mutant(
         "the VLs of an output share one turn among the inputs",
