@@ -81,7 +81,7 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
     credits = {cycle: (output, slot, value) for cycle, output, slot, value in load.credits}
     offers: dict[int, list[tuple[int, int, dict[int, int]]]] = {}  # of the cycle before, by input
     result = []
-    for g in range(load.cycles):
+    for g in range(load.cycles + 1):  # offers of the last cycle are accepted after it
         if g in credits:
             output, slot, value = credits[g]
             room[output][slot] = value

@@ -291,7 +291,7 @@ def grants_of(load: Load) -> list[Grant]:
     rooms_at = {cycle: (output, slot, room) for cycle, output, slot, room in load.rooms}
     limits = _Reading(load)
     result: list[Grant] = []
-    for g in range(load.epoch, load.cycles):
+    for g in range(load.epoch, load.cycles + 1):  # offers of the last cycle are accepted after it
         limits.begin(g)
         if g in rooms_at:
             output, slot, room = rooms_at[g]
