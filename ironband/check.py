@@ -55,7 +55,7 @@ _TYPED: Final = ParameterSource.COMMANDLINE
 def check(
     waves: Path | None, capture_file: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
 ) -> int:
-    """Random traffic through one switch, or a whole fabric: RTL against golden model.
+    """Random traffic in a switch or a fabric: RTL against golden model.
 
     They are compared event by event. Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors
     are random and follow from the seed. Exit status 1 at the first difference, or if a host got what it should not.

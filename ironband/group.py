@@ -15,7 +15,7 @@ _BAD_USE = 2
 
 SUBCOMMANDS: Final = {
     "bench": "Latency, throughput, speed and memory, each beside its target.",
-    "check": "Random traffic through one switch: RTL against golden model.",
+    "check": "Random traffic in a switch or a fabric: RTL against golden model.",
     "curves": "Throughput and latency over offered load, of VOQs and of FIFOs.",
     "export": "Write a switch as Verilog, with test bench and FuseSoC core.",
     "measure": "Measure credits, times and buffers of a fabric from captures.",

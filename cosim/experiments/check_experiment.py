@@ -155,15 +155,15 @@ def check_scenario(options: CheckOptions) -> Scenario:
             send_blocks=blocks(),
         )
 
+    switches = {name: switch(ports, is_first=place == 0) for place, (name, ports) in enumerate(shape.switches.items())}
+    hosts = {name: host(ports, is_first=place == 0) for place, (name, ports) in enumerate(shape.hosts.items())}
     return Scenario(
         name="check",
         cycles=options.cycles,
         seed=options.seed,
         sl_to_vl=tuple(random.randrange(8) for _ in range(SERVICE_LEVELS)),
-        switches={
-            name: switch(ports, is_first=place == 0) for place, (name, ports) in enumerate(shape.switches.items())
-        },
-        hosts={name: host(ports, is_first=place == 0) for place, (name, ports) in enumerate(shape.hosts.items())},
+        switches=switches,
+        hosts=hosts,
         links=tuple(link(ends, width) for ends, width in zip(shape.links, widths, strict=True)),
         ports=tuple(settings(end) for ends in shape.links for end in ends),
     )

@@ -56,9 +56,7 @@ class Descriptions(wiring.Component):
             init=[],
             attrs=NO_COLLISION | BLOCK_RAM,
         )
-        m.submodules.crossing = crossing = Memory(
-            shape=NEED_BITS, depth=self._blocks, init=[], attrs=NO_COLLISION | LUT_RAM
-        )
+        m.submodules.crossing = crossing = Memory(shape=NEED_BITS, depth=self._blocks, init=[], attrs=LUT_RAM)
         staying_write, staying_read = staying.write_port(), staying.read_port()
         crossing_write, crossing_read = crossing.write_port(), crossing.read_port(domain="comb")
         for write in (staying_write, crossing_write):

@@ -10,7 +10,9 @@ __all__ = ["with_rubbish"]
 _PROMISE = re.compile(
     r"\(\* no_rw_check = 32'd1 \*\)\n(?:  \(\* .* \*\)\n)*  reg \[(?P<high>\d+):0\] (?P<name>\\?\S+) +\["
 )
-_WRITE = r"\n    (?:if \((?P<enable>.+)\)\n +)?{name} *\[(?P<address>.+)\] <= .+;"
+_WRITE = r"\n    (?:if \((?P<enable>.+)\)\n +)?{name} *\[(?P<address>.+?)\](?: *\[\d+(?::\d+)?\])? <= .+;"
+"""Of a word, or of some bits of it."""
+
 _READ = r"(?P<target>\S+ ?) <= {name} *\[(?P<address>.+)\];"
 
 
@@ -28,8 +30,11 @@ def with_rubbish(design: Design) -> tuple[Design, int]:
 def _rubbish(module: str, name: str, width: int) -> str:
     pattern = re.escape(name)
     writes = list(re.finditer(_WRITE.format(name=pattern), module))
-    assert len(writes) == 1, f"{name}: {len(writes)} writes, expected one"
-    enable, address = writes[0]["enable"] or "1'b1", writes[0]["address"]
+    addresses = {write["address"] for write in writes}
+    assert len(addresses) == 1, f"{name}: written at {addresses}, expected one address"
+    (address,) = addresses
+    always = "1'b1"
+    enable = " || ".join(f"({write['enable'] or always})" for write in writes)
     random = f"{{{-(-width // 32)}{{$urandom}}}}"
 
     def read(found: re.Match[str]) -> str:
