@@ -211,10 +211,10 @@ def _arbitration(options: CheckOptions) -> VlArbitration:
 
 
 def _mixed(random: Random, count: int) -> list[Literal["1X", "4X"]]:
-    """Widths of so many links, both at least once."""
+    """Widths of so many links, both at least once if there are two."""
     widths: list[Literal["1X", "4X"]] = ["1X", "4X", *random.choices(("1X", "4X"), (1, 2), k=count - 2)]
     random.shuffle(widths)
-    return widths
+    return widths[:count]
 
 
 def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = None) -> Experiment:
@@ -228,6 +228,12 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     """
     scenario = check_scenario(options)
     topology = scenario.topology
+    first, *others = topology.lids
+    for host in others:
+        if topology.path(first, host) is None:
+            raise TopologyError(
+                f"{options.topology}: no way from {first} to {host}, expected hosts in reach of each other"
+            )
     size = next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
     groups = random_groups(list(topology.lids), size, Random(f"{options.seed}/groups"))
     topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)

@@ -9,7 +9,7 @@ from typing import Final
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_settings import random_times, switch_ports
-from cosim.stimulus.random_traps import agent_lid, switch_of
+from cosim.stimulus.random_traps import agent_lid, switches_behind
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS
@@ -174,7 +174,7 @@ def _readable(random: Random, port: Port) -> int:
 
 def random_congestion_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
     """In the same runs requests of hosts to the agents of the switches behind them, right and wrong, by cycle."""
-    behind = {host: switch for host in topology.lids if (switch := switch_of(topology, host)) is not None}
+    behind = switches_behind(topology)
     if not _is_drawn(seed) or not behind:
         return
     random = Random(f"{seed}/congestion requests")

@@ -20,7 +20,7 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, KeyViolation, Operation, WrongKey
 
-__all__ = ["agent_lid", "random_trap_requests", "random_wrong_keys", "switch_of"]
+__all__ = ["agent_lid", "random_trap_requests", "random_wrong_keys", "switches_behind"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with traps."""
@@ -48,10 +48,11 @@ def agent_lid(topology: Topology, switch: str) -> int:
     return max(topology.lids.values()) + 1 + topology.index[switch]
 
 
-def switch_of(topology: Topology, host: str) -> str | None:
-    """The switch that a host is linked with, if it is one."""
-    far = topology.far_end(Port(host, 1))
-    return far.node if far is not None and isinstance(topology.fabric.nodes[far.node], SwitchParameters) else None
+def switches_behind(topology: Topology) -> dict[str, str]:
+    """By host the switch that it is linked with, where that is one."""
+    far_ends = ((host, topology.far_end(Port(host, 1))) for host in topology.lids)
+    nodes = topology.fabric.nodes
+    return {host: far.node for host, far in far_ends if far and isinstance(nodes[far.node], SwitchParameters)}
 
 
 def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
@@ -73,7 +74,7 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
         return
     random = Random(f"{seed}/trap requests")
     hosts = list(topology.lids)
-    behind = {host: switch for host in hosts if (switch := switch_of(topology, host)) is not None}
+    behind = switches_behind(topology)
     managers = {switch: host for host, switch in reversed(behind.items())}
     first = [*((start, host, True) for host in managers.values()), *((start, host, False) for host in hosts)]
     later = (

@@ -40,6 +40,17 @@ def test_a_fabric_is_checked_in_place_of_one_switch(capsys):
     assert results["delivered_packets"] > 100
 
 
+def test_hosts_that_do_not_reach_each_other_are_refused(capsys, tmp_path):
+    file = tmp_path / "islands.net"
+    for name in "AB":
+        ends = ((number, f"{name}{number}") for number in (1, 2))
+        switch = [f'Switch 2 "S{name}"', *(f'[{number}] "{host}"' for number, host in ends)]
+        hosts = (f'Hca 1 "{name}{number}"\n[1] "S{name}"[{number}]\n' for number in (1, 2))
+        with file.open("a") as text:
+            text.write("\n".join((*switch, "", *hosts, "")))
+    assert "no way from A1 to B1" in one_line_error(capsys, "check", "--topology", str(file))
+
+
 def test_a_topology_of_adapters_alone_has_nothing_to_check(capsys, tmp_path):
     file = tmp_path / "cable.net"
     file.write_text('Hca 1 "A"\n[1] "B"\n\nHca 1 "B"\n[1] "A"\n')
