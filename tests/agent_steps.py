@@ -38,6 +38,8 @@ LONG_IN_PMA_SET: dict[int, Collection[int]] = {
     PmaAttribute.PORT_COUNTERS_EXTENDED: range(3, 18, 2),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
+    PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS: {1},
+    PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS: range(1, 9),
 }
 LONG_FOR_PMA_ANSWER: dict[int, Collection[int]] = {
     PmaAttribute.PORT_SAMPLES_CONTROL: {0},
@@ -45,6 +47,8 @@ LONG_FOR_PMA_ANSWER: dict[int, Collection[int]] = {
     PmaAttribute.PORT_COUNTERS_EXTENDED: range(2, 18),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: {1, 2, 3},
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: {1, 2},
+    PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS: {1},
+    PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS: range(1, 9),
 }
 CC_WORDS: dict[int, range] = {
     CcAttribute.CLASS_PORT_INFO: range(8, 26),

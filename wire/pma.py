@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import IntEnum, IntFlag
 from typing import Final
 
+from .codes import VL15
 from .layout import Field, Layout, Record
 from .mad import (
     CLASS_PORT_INFO,
@@ -30,12 +31,15 @@ __all__ = [
     "PMA_DATA_BYTES",
     "PMA_RCV_ERROR_DETAILS",
     "PMA_RESP_TIME",
+    "PMA_VL_XMIT_WAIT",
     "PMA_XMIT_DISCARD_DETAILS",
     "PORT_COUNTERS",
     "PORT_COUNTERS_EXTENDED",
     "PORT_RCV_ERROR_DETAILS",
     "PORT_SAMPLES_CONTROL",
     "PORT_SAMPLES_RESULT",
+    "PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS",
+    "PORT_VL_XMIT_WAIT_COUNTERS",
     "PORT_XMIT_DISCARD_DETAILS",
     "PerfCapability",
     "PmaAttribute",
@@ -66,6 +70,8 @@ class PmaAttribute(IntEnum):
     PORT_COUNTERS = 0x0012
     PORT_RCV_ERROR_DETAILS = 0x0015
     PORT_XMIT_DISCARD_DETAILS = 0x0016
+    PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS = 0x001B
+    PORT_VL_XMIT_WAIT_COUNTERS = 0x001C
     PORT_COUNTERS_EXTENDED = 0x001D
 
 
@@ -217,6 +223,28 @@ PORT_XMIT_DISCARD_DETAILS: Final = Layout(
 )
 """12 bytes (IBTA vol 1, 16.1.4.2): why packets are PortXmitDiscards."""
 
+PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS: Final = Layout(
+    "PortVLXmitFlowCtlUpdateErrors",
+    8,
+    [
+        Field("port_select", 8, 8),
+        Field("counter_select", 16, 16, meaning=HEX),
+        *(Field(f"port_vl_xmit_flow_ctl_update_errors{vl}", 32 + 2 * vl, 2) for vl in range(VL15 + 1)),
+    ],
+)
+"""8 bytes (IBTA vol 1, 16.1.4.7): how often each VL had no flow control packet for too long."""
+
+PORT_VL_XMIT_WAIT_COUNTERS: Final = Layout(
+    "PortVLXmitWaitCounters",
+    36,
+    [
+        Field("port_select", 8, 8),
+        Field("counter_select", 16, 16, meaning=HEX),
+        *(Field(f"port_vl_xmit_wait{vl}", 32 + 16 * vl, 16, meaning=_TICKS) for vl in range(VL15 + 1)),
+    ],
+)
+"""36 bytes (IBTA vol 1, 16.1.4.8): PortXmitWait by VL."""
+
 _SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
 
 PMA_COUNTERS: Final = tuple(field for field in PORT_COUNTERS.fields if field.name not in _SELECTORS)
@@ -230,6 +258,7 @@ PMA_RCV_ERROR_DETAILS: Final = tuple(field for field in PORT_RCV_ERROR_DETAILS.f
 PMA_XMIT_DISCARD_DETAILS: Final = tuple(
     field for field in PORT_XMIT_DISCARD_DETAILS.fields if field.name not in _SELECTORS
 )
+PMA_VL_XMIT_WAIT: Final = tuple(field for field in PORT_VL_XMIT_WAIT_COUNTERS.fields if field.name not in _SELECTORS)
 """The counters of those attributes, likewise."""
 
 PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
@@ -241,6 +270,8 @@ PMA_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
         Attribute(PmaAttribute.PORT_COUNTERS, PORT_COUNTERS, GET_SET),
         Attribute(PmaAttribute.PORT_RCV_ERROR_DETAILS, PORT_RCV_ERROR_DETAILS, GET_SET),
         Attribute(PmaAttribute.PORT_XMIT_DISCARD_DETAILS, PORT_XMIT_DISCARD_DETAILS, GET_SET),
+        Attribute(PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS, PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS, GET_SET),
+        Attribute(PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS, PORT_VL_XMIT_WAIT_COUNTERS, GET_SET),
         Attribute(PmaAttribute.PORT_COUNTERS_EXTENDED, PORT_COUNTERS_EXTENDED, GET_SET),
     )
 }

@@ -9,7 +9,7 @@ the SL-to-VL tables.
 from enum import IntEnum, IntFlag
 from typing import Final
 
-from .codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
+from .codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, VL15
 from .congestion_control import CC_DATA_BYTES, CcAttribute
 from .forwarding_tables import MULTICAST_FORWARDING_TABLE
 from .pma import PMA_COUNTERS
@@ -31,6 +31,7 @@ __all__ = [
     "VL_ARBITRATION_HIGH",
     "VL_ARBITRATION_LOW",
     "VL_ARBITRATION_SPAN",
+    "VL_XMIT_WAIT",
     "Counter",
     "CounterHigh",
     "Detail",
@@ -47,6 +48,7 @@ __all__ = [
     "port_address",
     "sl_to_vl_address",
     "vl_arbitration_address",
+    "vl_xmit_wait_address",
 ]
 
 ADDRESS_BITS = 24
@@ -60,6 +62,8 @@ VL_ARBITRATION_LOW = 0x80
 VL_ARBITRATION_HIGH = 0xA0
 """Offsets in a port's page of the first entry of its lists, each of up to `VL_ARBITRATION_SPAN`; they are not read."""
 VL_ARBITRATION_SPAN = 0x20
+VL_XMIT_WAIT = 0x70
+"""Offset in a port's page of the counter of ticks that VL 0 waited, 16 bits; data VL v's is v above it, VL15's 15."""
 P_KEYS = 0xC0
 """Offset in a port's page of the first entry of its P_Key table, in a switch; they are not read."""
 
@@ -93,12 +97,13 @@ class PortRegister(IntEnum):
     LOCAL_PHY_ERRORS = 0x09  # 4 bits
     OVERRUN_ERRORS = 0x0A  # 4 bits
     PHYSICAL_STATE = 0x0B  # read: PortPhysicalState; write: Sleep, Polling or Disabled (others ignored)
-    EXTENDED_LOW = 0x0C  # the lower half of the counter of 64 bits whose upper half is read or will be written
+    EXTENDED_LOW = 0x0C  # the lower half of the counter of 64 bits whose upper half is read or will be written; VLs
     VL_HIGH_LIMIT = 0x0D  # 8 bits, x 4096 bytes, 255 no limit; 0 at reset; not where there is one data VL
     HOQ_LIFE = 0x0E  # switch; exponent of the head of queue limit, 5 bits; 31 at reset, above 19 no limit
     VL_STALL_COUNT = 0x0F  # switch; 3 bits, 0 at reset: never stalls
     PARTITION = 0x10  # switch; of `PartitionCheck`, 0 at reset
     CONGESTION = 0x11  # switch; an element of SwitchPortCongestionSetting, 0 at reset
+    FLOW_CTL_UPDATE_ERRORS = 0x12  # of each data VL 2 bits, VL 0's the highest; EXTENDED_LOW says which a write sets
 
 
 class PartitionCheck(IntFlag):
@@ -270,3 +275,10 @@ def vl_arbitration_address(port: int, list_offset: int, entry: int) -> int:
     if not (1 <= port <= 64 and 0 <= entry < VL_ARBITRATION_SPAN):
         raise ValueError(f"port {port}, entry {entry}: expected 1..64, 0..{VL_ARBITRATION_SPAN - 1}")
     return port << 16 | list_offset + entry
+
+
+def vl_xmit_wait_address(port: int, vl: int) -> int:
+    """Bus address of the counter of the ticks that a VL of a port waited: a data VL of the node's, or VL15."""
+    if not (1 <= port <= 64 and 0 <= vl <= VL15):
+        raise ValueError(f"port {port}, VL {vl}: expected 1..64, 0..{VL15}")
+    return port << 16 | VL_XMIT_WAIT + vl
