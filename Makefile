@@ -23,9 +23,11 @@ LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 demo: installed
 	$(BIN)/ironband run jam
 
-# Lint says what it finds while the tests run, which seldom keep every core busy.
+# Lint says what it finds while the tests run, which seldom keep every core busy. What pytest makes of the test modules is
+# kept by a first process, beside which lint has begun: each worker would make it anew.
 test: setup
-	@($(LINT)) & lint=$$!; \
+	@unset PYTHONDONTWRITEBYTECODE; ($(LINT)) & lint=$$!; \
+	$(BIN)/pytest --collect-only -qqq $(PYTEST_ARGS) > /dev/null; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 	wait $$lint && exit $$tests
 
