@@ -373,7 +373,7 @@ NODE_MUTANTS: Final = (
         "(words[1] & words[2] & new_entries)",
         mixed("partitions", "S"),
         Kind.RX_DATA,
-        "S[1]",
+        "S[2]",
     ),
     Mutant(
         "limited members' packets do not come in",

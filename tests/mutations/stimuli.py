@@ -295,15 +295,15 @@ def partitions() -> RunSpec:
 
 
 def p_keys_in_turns() -> RunSpec:
-    """The entry by which packets come in is written around the cycle in which its table is looked into, with each packet
-    a cycle later; to another P_Key and back, and then as it is. A write of another port's has its turn before that."""
+    """The entry by which packets come in is written around the cycle in which its table is looked into, with each packet a
+    cycle later; to another P_Key and back, and then as it is. A write of another port's has its turn before that."""
     star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
     star.write(0, SWITCH, port_address(1, PortRegister.PARTITION), PartitionCheck.INBOUND)
     star.write(0, SWITCH, p_key_address(1, 31), 0x8001)
     offsets = 23
     for number in range(3 * offsets):
         begin = START + 30 * number
-        star.post(begin, 1, 2, 0, p_key=0x8001)
+        star.post(begin + 8, 1, 2, 0, p_key=0x8001)
         given, changes = begin + number % offsets, number < 2 * offsets
         star.write(given, SWITCH, p_key_address(2, 31), number)
         star.write(given + 1, SWITCH, p_key_address(1, 31), 0x8021 if changes and number % 2 == 0 else 0x8001)
