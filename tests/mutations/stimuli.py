@@ -295,8 +295,8 @@ def partitions() -> RunSpec:
 
 
 def p_keys_in_turns() -> RunSpec:
-    """The entry by which packets come in is written around the cycle in which its table is looked into, with each packet a
-    cycle later; to another P_Key and back, and then as it is. A write of another port's has its turn before that."""
+    """The entry by which packets come in is written around the cycle in which its table is looked into, with each
+    packet a cycle later; to another P_Key and back, and then as it is. Another port's entry has its turn before."""
     star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
     star.write(0, SWITCH, port_address(1, PortRegister.PARTITION), PartitionCheck.INBOUND)
     star.write(0, SWITCH, p_key_address(1, 31), 0x8001)
