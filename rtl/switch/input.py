@@ -11,7 +11,8 @@ from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import LifeClock
 from rtl.link.packet_check import AdmissionSignature
 from rtl.management.told_events import WrongPKey
-from rtl.switch.partition import Partition, p_key_write_layout
+from rtl.switch.p_key_tables import p_key_change_layout
+from rtl.switch.partition import Partition
 from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.parameters import SwitchParameters
@@ -32,7 +33,7 @@ class Input(wiring.Component):
         routing: see `Route`.
         admission: the packets; one that neither port nor route refuses is accepted.
         free: free blocks of each slot.
-        p_key_write: to the port's P_Key table, or to another port's.
+        p_key_change: see `PKeyTables`.
         xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
         wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle.
         crossing: how the packets leave.
@@ -46,7 +47,7 @@ class Input(wiring.Component):
             {
                 "routing": In(RoutingSignature(ports, vls)),
                 "admission": In(AdmissionSignature),
-                "p_key_write": In(p_key_write_layout(ports)),
+                "p_key_change": In(p_key_change_layout(ports)),
                 "xmit_constraint": Out(ports),
                 "wrong_p_key": Out(WrongPKey),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
@@ -78,7 +79,7 @@ class Input(wiring.Component):
         checked = route.arrival | route.departure
         m.d.comb += [
             partition.port.eq(self.routing.port),
-            partition.write.eq(self.p_key_write),
+            partition.change.eq(self.p_key_change),
             partition.header.eq(header),
             partition.arrival.eq(route.arrival),
             partition.departure.eq(route.departure),

@@ -21,7 +21,7 @@ from rtl.switch.congestion_log import CongestionLog
 from rtl.switch.congestion_registers import CongestionRegisters
 from rtl.switch.input import Input, input_pools
 from rtl.switch.multicast import multicast_settings_layout, multicast_written, output_named
-from rtl.switch.partition import p_key_written
+from rtl.switch.p_key_turns import PKeyTurns, p_key_words
 from rtl.switch.route import port_facts_layout
 from rtl.switch.tables import (
     ForwardingTable,
@@ -50,8 +50,8 @@ def restoration_cycles(parameters: SwitchParameters) -> int:
     """Words of the deepest memory that a reset restores."""
     stores = (input_pools(parameters), agent_pools(parameters))
     buffers = [sum(pools) + len(pools) for pools in stores]
-    tables = table_depth(parameters.lft_size), parameters.mft_size, len(AttributeMap(parameters).init)
-    return max(*buffers, *tables)
+    tables = table_depth(parameters.lft_size), parameters.mft_size, p_key_words(parameters.ports)
+    return max(*buffers, *tables, len(AttributeMap(parameters).init))
 
 
 class Switch(wiring.Component):
@@ -209,12 +209,13 @@ class Switch(wiring.Component):
             forwarding.lid.eq(access.offset),
             reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
         ]
-        p_key_write = p_key_written(m, access, count)
+        m.submodules.p_key_turns = p_key_turns = PKeyTurns(count)
+        m.d.comb += p_key_turns.access.eq(access)
         multicast_write = multicast_written(m, access, count, self.parameters.mft_size)
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             routing = side.routing
             m.d.comb += [
-                side.p_key_write.eq(p_key_write),
+                side.p_key_change.eq(p_key_turns.change),
                 port.reg.eq(of_page(bus.given, i + 1)),
                 routing.forwarding_top.eq(registers.linear_fdb_top),
                 routing.forwarding_write.eq(forwarding_write),

@@ -294,6 +294,22 @@ def partitions() -> RunSpec:
     return star.spec(START + 600)
 
 
+def p_keys_in_turns() -> RunSpec:
+    """The entry by which packets come in is written around the cycle in which its table is looked into, with each
+    packet a cycle later; to another P_Key and back, and then as it is. Another port's entry has its turn before."""
+    star = Star(TRIO, replace(SMALL, vls=2, receive_blocks=24))
+    star.write(0, SWITCH, port_address(1, PortRegister.PARTITION), PartitionCheck.INBOUND)
+    star.write(0, SWITCH, p_key_address(1, 31), 0x8001)
+    offsets = 23
+    for number in range(3 * offsets):
+        begin = START + 30 * number
+        star.post(begin + 8, 1, 2, 0, p_key=0x8001)
+        given, changes = begin + number % offsets, number < 2 * offsets
+        star.write(given, SWITCH, p_key_address(2, 31), number)
+        star.write(given + 1, SWITCH, p_key_address(1, 31), 0x8021 if changes and number % 2 == 0 else 0x8001)
+    return star.spec(START + 90 * offsets + 60)
+
+
 def two_readers() -> RunSpec:
     """Two packets of one input, to a 1X and a 4X output, that end at the same time."""
     star = Star(replace(TRIO, vls=1, readers=2), replace(SMALL, receive_blocks=24))
@@ -519,6 +535,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         limits,
         groups,
         partitions,
+        p_keys_in_turns,
         two_readers,
         two_outputs,
         two_queues,

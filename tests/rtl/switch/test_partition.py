@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from amaranth.hdl import ClockDomain, Module, Signal
+from amaranth.hdl import Module
 
-from rtl.registers.bus import NodeAccess
-from rtl.switch.partition import Partition, PKeyTables, p_key_written
+from rtl.switch.p_key_turns import PKeyTurns
+from rtl.switch.partition import Partition
 from tests.rtl.simulation import Simulation
+from tests.rtl.switch.written_tables import ENTRIES, WAITING, WrittenTables, access_of
 from wire.codes import LNH
-from wire.registers import P_KEYS, p_key_address, place_of_address
+from wire.registers import P_KEYS
 from wire.trace import Verdict
-
-ENTRIES = 32
-STEPS = (range(11), range(11, 22), range(22, 32))
-"""The entries looked at in c_K + 1, c_K + 2 and c_K + 3."""
 
 ROW = {LNH.IBA_LOCAL: 3, LNH.IBA_GLOBAL: 13}
 """K: the row with the last byte of the P_Key."""
@@ -31,13 +27,13 @@ POOL = [base | full for base in (0, 1, 2, 0x1234, 0x7FFF) for full in (0, 0x8000
 
 
 class _Design:
-    """The component, and in front of it what decodes the register bus."""
+    """The component, and in front of it what writes to its tables."""
 
     def __init__(self, ports: int) -> None:
         m = Module()
         m.submodules.partition = self.partition = Partition(ports)
-        self.access = Signal(NodeAccess)
-        m.d.comb += self.partition.write.eq(p_key_written(m, self.access, ports))
+        m.submodules.turns = self.turns = PKeyTurns(ports)
+        m.d.comb += self.partition.change.eq(self.turns.change)
         self.simulation = Simulation(m)
 
 
@@ -101,39 +97,13 @@ class Packet:
         }
 
 
-Write = tuple[int, int, int, int]
-"""Cycle in which it is at the node's stage, port, entry, key."""
-
-
-def tables_at(writes: list[Write], ports: int, cycle: int) -> dict[int, list[int]]:
-    """The P_Key tables as visible in a cycle."""
-    tables = {port: [0xFFFF] + [0] * (ENTRIES - 1) for port in range(1, ports + 1)}
-    for given, port, entry, key in writes:
-        if given < cycle:
-            tables[port][entry] = key
-    return tables
-
-
-def table_has(writes: list[Write], ports: int, port: int, p_key: int, c_k: int, *, departs: bool) -> bool:
-    for after, entries in enumerate(STEPS, start=1):
-        table = tables_at(writes, ports, c_k + after)[port]
-        for entry in entries:
-            same = table[entry] & 0x7FFF == p_key & 0x7FFF != 0
-            if same and (not departs or (table[entry] | p_key) & 0x8000):
-                return True
-    return False
-
-
-def expected(packet: Packet, writes: list[Write], ports: int, own: int) -> Verdict:
-    def passes(port: int, *, departs: bool) -> bool:
-        c_k = packet.searched
-        return c_k is not None and table_has(writes, ports, port, packet.p_key, c_k, departs=departs)
-
-    if packet.arrival and not passes(own, departs=False):
+def expected(packet: Packet, tables: WrittenTables, own: int) -> Verdict:
+    c_k = packet.searched
+    arrives = c_k is not None and tables.has(own, packet.p_key, c_k + 1, departs=False)
+    departs = c_k is not None and tables.has(packet.output + 1, packet.p_key, c_k + 2, departs=True)
+    if packet.arrival and not arrives:
         return Verdict.RCV_CONSTRAINT
-    if packet.departure and not passes(packet.output + 1, departs=True):
-        return Verdict.XMIT_CONSTRAINT
-    return Verdict.GOOD
+    return Verdict.XMIT_CONSTRAINT if packet.departure and not departs else Verdict.GOOD
 
 
 def judge(packets: list[Packet], accesses: dict[int, dict[str, int]], ports: int, own: int, seed: int) -> list[Verdict]:
@@ -157,17 +127,12 @@ def judge(packets: list[Packet], accesses: dict[int, dict[str, int]], ports: int
             if cycle in outputs:
                 ctx.set(dut.output, outputs[cycle])
             ctx.set(dut.received, rows.get(cycle, {"data": rng.getrandbits(32), "index": rng.choice((3, 13))}))
-            ctx.set(design.access, accesses.get(cycle, {}))
+            ctx.set(design.turns.access, accesses.get(cycle, {}))
             found.append(Verdict(ctx.get(dut.verdict)))
             await ctx.tick()
 
     design.simulation.run(bench)
     return found
-
-
-def write_of(port: int, entry: int, key: int) -> dict[str, int]:
-    page, offset = place_of_address(p_key_address(port, entry))
-    return {"write": 1, "page": page, "offset": offset, "wdata": key}
 
 
 @pytest.mark.parametrize("ports", [2, 5, 36])
@@ -177,16 +142,13 @@ def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: 
     rng = random.Random(f"{seed}/{ports}")
     own = rng.randint(1, ports)
     used = sorted({own, *(rng.randint(1, ports) for _ in range(3))})
-    writes: list[Write] = []
-    accesses: dict[int, dict[str, int]] = {}
-    for cycle in range(4000):
-        if rng.random() < (0.1, 0.4, 0.9)[seed]:
-            write = (rng.choice(used), rng.randrange(ENTRIES), rng.choice([0, 0, 0, *POOL]))
-            accesses[cycle] = write_of(*write)
-            writes.append((cycle, *write))
+    tables, written = WrittenTables(), rng.sample(range(ENTRIES), 6)
+    for cycle in range(6000):
+        if rng.random() < (0.05, 0.1, 0.9)[seed] and tables.waiting(cycle) < WAITING:
+            tables.write(cycle, rng.choice(used), rng.choice(written), rng.choice([0, 0, 0, *POOL]))
     packets: list[Packet] = []
     start = 5
-    while start < 3500:
+    while start < 5500:
         lnh = rng.choice(list(LNH))
         shortest = 6 if lnh in ROW else 5
         packet = Packet(
@@ -205,10 +167,10 @@ def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: 
         packets.append(packet)
         # What is cut by a row that begins no packet is followed by another row at least.
         start = packet.end + packet.step * (1 if packet.cut is None else 2) + rng.choice([0, 0, 0, 1, 7])
-    found = judge(packets, accesses, ports, own, seed)
+    found = judge(packets, tables.accesses, ports, own, seed)
     seen: dict[Verdict, int] = defaultdict(int)
     for packet, following in pairwise(packets):
-        verdict = expected(packet, writes, ports, own)
+        verdict = expected(packet, tables, own)
         if packet.searched is None:
             begins = packet.header + 1
         elif packet.cut is None or packet.cut > ROW[packet.lnh]:
@@ -222,9 +184,21 @@ def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: 
     assert min(seen[verdict] for verdict in (Verdict.GOOD, Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT)) > 10
 
 
-def verdict_of(packet: Packet, writes: Iterable[Write] = (), own: int = 1) -> Verdict:
-    accesses = {cycle: write_of(*write) for cycle, *write in writes}
+def verdict_of(packet: Packet, tables: WrittenTables | None = None, own: int = 1) -> Verdict:
+    accesses = {} if tables is None else tables.accesses
     return judge([packet], accesses, 3, own, 0)[packet.end + 1]
+
+
+SETTLED = 40
+"""Cycles in which two writes have long taken effect."""
+
+
+def table_with(port: int, place: int, entry: int) -> WrittenTables:
+    """A table that has this alone."""
+    tables = WrittenTables()
+    tables.write(0, port, 0, 0)
+    tables.write(1, port, place, entry)
+    return tables
 
 
 @pytest.mark.parametrize(("entry", "p_key", "has"), [
@@ -241,10 +215,11 @@ def verdict_of(packet: Packet, writes: Iterable[Write] = (), own: int = 1) -> Ve
     (0x0000, 0x0000, False),
 ])  # fmt: skip
 def test_of_two_members_of_a_partition_one_has_to_be_a_full_one(entry: int, p_key: int, has: bool) -> None:
-    for place in (0, 10, 11, 21, 22, 31):
-        writes = [(0, 2, 0, 0), (1, 2, place, entry)]
-        packet = Packet(5, 6, LNH.IBA_LOCAL, p_key, 1, arrival=False, departure=True)
-        assert verdict_of(packet, writes) == (Verdict.GOOD if has else Verdict.XMIT_CONSTRAINT), place
+    for place in (0, 1, 30, 31):
+        packet = Packet(SETTLED, 6, LNH.IBA_LOCAL, p_key, 1, arrival=False, departure=True)
+        assert verdict_of(packet, table_with(2, place, entry)) == (Verdict.GOOD if has else Verdict.XMIT_CONSTRAINT), (
+            place
+        )
 
 
 @pytest.mark.parametrize(("entry", "p_key", "has"), [
@@ -256,10 +231,11 @@ def test_of_two_members_of_a_partition_one_has_to_be_a_full_one(entry: int, p_ke
     (0x0000, 0x0000, False),
 ])  # fmt: skip
 def test_on_arrival_a_limited_member_s_port_takes_its_packets(entry: int, p_key: int, has: bool) -> None:
-    for place in (0, 10, 11, 21, 22, 31):
-        writes = [(0, 1, 0, 0), (1, 1, place, entry)]
-        packet = Packet(5, 6, LNH.IBA_LOCAL, p_key, 1, arrival=True, departure=False)
-        assert verdict_of(packet, writes) == (Verdict.GOOD if has else Verdict.RCV_CONSTRAINT), place
+    for place in (0, 1, 30, 31):
+        packet = Packet(SETTLED, 6, LNH.IBA_LOCAL, p_key, 1, arrival=True, departure=False)
+        assert verdict_of(packet, table_with(1, place, entry)) == (Verdict.GOOD if has else Verdict.RCV_CONSTRAINT), (
+            place
+        )
 
 
 def test_at_reset_every_table_has_the_default_partition() -> None:
@@ -267,42 +243,6 @@ def test_at_reset_every_table_has_the_default_partition() -> None:
         for p_key, has in ((0xFFFF, True), (0x7FFF, True), (0x8001, False)):
             packet = Packet(5, 6, LNH.IBA_LOCAL, p_key, port - 1, arrival=False, departure=True)
             assert verdict_of(packet) == (Verdict.GOOD if has else Verdict.XMIT_CONSTRAINT)
-
-
-@pytest.mark.parametrize(("tables", "columns"), [(1, 11), (5, 16)])
-def test_after_a_reset_they_have_it_again(tables: int, columns: int) -> None:
-    m = Module()
-    m.domains.sync = sync = ClockDomain()
-    m.submodules.dut = dut = PKeyTables(tables, columns, departs=True)
-    places = [(table, step) for table in range(tables) for step in range(len(STEPS))]
-
-    async def places_with(ctx: Any, key: int) -> list[tuple[int, int]]:
-        found = []
-        for table, step in places:
-            ctx.set(dut.table_number, table)
-            ctx.set(dut.step, step)
-            ctx.set(dut.key, key)
-            if ctx.get(dut.has):
-                found.append((table, step))
-        return found
-
-    async def bench(ctx: Any) -> None:
-        at_reset = [(table, 0) for table in range(tables)]
-        assert await places_with(ctx, 0xFFFF) == at_reset
-        for table in range(tables):
-            for entry in range(ENTRIES):
-                place = {"row": entry // columns, "column": 1 << entry % columns}
-                ctx.set(dut.write, {"table_number": table, "place": place, "key": 0x9234})
-                await ctx.tick()
-        ctx.set(dut.write.place.column, 0)
-        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == ([], places)
-        ctx.set(sync.rst, 1)
-        for _word in range(len(places)):
-            await ctx.tick()
-        ctx.set(sync.rst, 0)
-        assert (await places_with(ctx, 0xFFFF), await places_with(ctx, 0x9234)) == (at_reset, [])
-
-    Simulation(m).run(bench)
 
 
 @pytest.mark.parametrize("n", [6, 15, 16, 17])
@@ -321,22 +261,26 @@ def test_a_raw_packet_that_is_checked_is_rejected_whatever_is_in_it(lnh: LNH) ->
         assert verdict_of(Packet(5, 20, lnh, 0xFFFF, 1, arrival, departure)) == verdict
 
 
-@pytest.mark.parametrize("entry", [0, 10, 11, 21, 22, 31])
+@pytest.mark.parametrize("departs", [False, True])
 @pytest.mark.parametrize("step", [1, 4])
 @pytest.mark.parametrize("lnh", list(ROW))
-def test_the_cycle_in_which_an_entry_is_looked_at(lnh: LNH, step: int, entry: int) -> None:
-    packet = Packet(5, ROW[lnh] + 3, lnh, 0x9234, 1, arrival=False, departure=True, step=step)
+def test_the_cycles_in_which_the_tables_are_looked_into(lnh: LNH, step: int, departs: bool) -> None:
+    packet = Packet(SETTLED, ROW[lnh] + 3, lnh, 0x9234, 1, not departs, departs, step)
     assert packet.searched is not None
-    looked_at = packet.searched + 1 + entry // 11
-    for given, has in ((looked_at - 1, True), (looked_at, False)):
-        # A write at the node's stage is visible in the next cycle.
-        assert (verdict_of(packet, [(given, 2, entry, 0x1234)]) == Verdict.GOOD) == has
-        missing = [(1, 2, entry, 0x1234), (given, 2, entry, 0x1235)]
-        assert (verdict_of(packet, missing) == Verdict.GOOD) != has
+    looked_into = packet.searched + (2 if departs else 1)
+    port = 2 if departs else 1
+    for new_from, has in ((looked_into, True), (looked_into + 1, False)):
+        tables = WrittenTables()
+        tables.write(new_from - 13, port, 20, 0x1234)
+        assert (verdict_of(packet, tables) == Verdict.GOOD) == has
+    for old_until, has in ((looked_into, True), (looked_into - 1, False)):
+        tables = table_with(port, 20, 0x1234)
+        tables.write(old_until - 5, port, 20, 0x1235)
+        assert (verdict_of(packet, tables) == Verdict.GOOD) == has
 
 
 def test_what_is_no_entry_of_a_table_is_not_written() -> None:
-    accesses = {cycle: write_of(2, 0, 0x9234) | change for cycle, change in enumerate((
+    accesses = {cycle: access_of(2, 0, 0x9234) | change for cycle, change in enumerate((
         {"write": 0, "read": 1},
         {"wdata": 0x1_9234},
         {"page": 0},
@@ -346,8 +290,8 @@ def test_what_is_no_entry_of_a_table_is_not_written() -> None:
         {"offset": P_KEYS + ENTRIES},
         {"offset": P_KEYS | 0x100},
     ))}  # fmt: skip
-    packet = Packet(20, 6, LNH.IBA_LOCAL, 0x1234, 1, arrival=True, departure=True)
+    packet = Packet(2 * SETTLED, 6, LNH.IBA_LOCAL, 0x1234, 1, arrival=True, departure=True)
     for own in (1, 2, 3):
         assert judge([packet], accesses, 3, own, 0)[packet.end + 1] == Verdict.RCV_CONSTRAINT
-    right = {3: write_of(1, 0, 0x9234), 4: write_of(2, 5, 0x9234)}
+    right = {3: access_of(1, 0, 0x9234), 4: access_of(2, 5, 0x9234)}
     assert judge([packet], right, 3, 1, 0)[packet.end + 1] == Verdict.GOOD
