@@ -5,7 +5,7 @@ What `--bring-up bus` and tests use in place of the Subnet Manager: docs/pipelin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
@@ -14,9 +14,11 @@ from cosim.topology.topology import Port, Topology
 from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
-from wire.port_tables import VL_ARBITRATION_ENTRY
+from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import (
+    CONGESTION_PAGE,
     LFT_PAGE,
+    P_KEYS,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
@@ -64,6 +66,9 @@ BUS_READ_CYCLES = 4
 
 WRITE_SHOWS = 2
 """Cycles until a register write is visible (section 10)."""
+
+_P_KEY_TURN = 10
+"""Cycles from turn to turn of what is written into a switch's P_Key tables (section 3.6)."""
 
 _FCP_ROWS = 2
 _VL15_PACKET_ROWS = 96
@@ -137,9 +142,9 @@ def bus_bring_up(
     # The first flow control packets cross at 4X: a width that changes under them would cut them short.
     first = max((topology.flight(port) + _PIPELINE + _FCP_ROWS * topology.vls(port) for port in ports), default=0)
     writes = (*_nodes(topology), *_ports(topology))
-    controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
+    controls = _one_a_cycle(writes, first)
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
-    start = max(first + len(controls), exchange) + WRITE_SHOWS
+    start = max(controls[-1].cycle + 1 if controls else first, exchange) + WRITE_SHOWS
     # Sections 5 and 6.2: in Initialize a port sends Op 1 packets on entering and each period after that. None may
     # be in flight when an end is armed.
     window = 2 * exchange + len(ports)
@@ -155,14 +160,28 @@ def bus_bring_up(
 
 
 def node_writes(topology: Topology, node: str, cycle: int) -> list[Control]:
-    """What `bus_bring_up` writes to one node, which has been reset, one a cycle from `cycle` on.
+    """What `bus_bring_up` writes to one node, which has been reset, from `cycle` on.
 
     Widths first: at 1X they have to be right before a packet comes. Forwarding tables last: nothing goes astray.
     """
     index = topology.index[node]
-    writes = [(address, value) for at, address, value in (*_ports(topology), *_nodes(topology)) if at == index]
-    writes.sort(key=lambda one: LFT_PAGE <= place_of_address(one[0])[0] < SL_TO_VL_PAGE)
-    return [write(now, index, address, value) for now, (address, value) in enumerate(writes, cycle)]
+    writes = [one for one in (*_ports(topology), *_nodes(topology)) if one[0] == index]
+    writes.sort(key=lambda one: LFT_PAGE <= place_of_address(one[1])[0] < SL_TO_VL_PAGE)
+    return _one_a_cycle(writes, cycle)
+
+
+def _one_a_cycle(writes: Iterable[tuple[int, int, int]], cycle: int) -> list[Control]:
+    """Writes of (node, address, value), one a cycle from `cycle` on; a P_Key when its turn would be at once."""
+    controls: list[Control] = []
+    turns: dict[int, int] = {}
+    for node, address, value in writes:
+        page, offset = place_of_address(address)
+        if page < CONGESTION_PAGE and P_KEYS <= offset < P_KEYS + P_KEY_TABLE.count:
+            cycle = max(cycle, turns.get(node, cycle))
+            turns[node] = cycle + _P_KEY_TURN
+        controls.append(write(cycle, node, address, value))
+        cycle += 1
+    return controls
 
 
 def settings_writes(topology: Topology, settings: Settings, cycle: int) -> list[Control]:

@@ -1,6 +1,7 @@
 """Bring-up: what a Subnet Manager would write, in an order that takes every link to Active."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -130,6 +131,19 @@ def test_switch_ports_check_by_the_p_keys_of_the_hosts_at_them():
     assert unchecked.keys() == {place for place in written if place[1] & 0xFFFF != PARTITION} - {
         (0, p_key_address(*place)) for place in ((1, 0), (1, 1), (2, 0))
     }
+
+
+def test_no_p_key_waits_for_its_turn():
+    """What one switch's ports are given takes effect ten cycles after one another."""
+    p_keys = {f"h{number}": tuple(range(0x8001, 0x8021)) for number in range(4)}
+    brought_up = bus_bring_up(replace(star(4), p_keys=p_keys))
+    keys = {p_key_address(port, entry) for port in range(1, 5) for entry in range(32)}
+    given = [control.cycle for control in brought_up.controls if control.args[0] in keys]
+    assert len(given) == len(keys)
+    assert min(later - earlier for earlier, later in pairwise(given)) == 10
+    assert given[-1] + 13 < brought_up.start
+    cycles = [control.cycle for control in brought_up.controls]
+    assert cycles == sorted(set(cycles))
 
 
 def test_settings_are_written_after_the_links_are_active():
