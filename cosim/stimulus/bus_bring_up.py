@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import TypeAlias
 
 from cosim.topology.topology import Port, Topology
-from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
+from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
@@ -36,6 +35,7 @@ from wire.registers import (
     port_address,
     sl_to_vl_address,
     vl_arbitration_address,
+    vl_xmit_wait_address,
 )
 from wire.stimulus import Control, Operation
 from wire.vl_arbitration import VlArbitration
@@ -207,11 +207,24 @@ def group_writes(topology: Topology, cycle: int) -> list[Control]:
 
 def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:
     """Reads of every counter of every linked port, one a cycle from `cycle` on, and of those that split others up."""
-    places = product(topology.linked_ports(), (*Counter, *Detail) if details else Counter)
+    addresses = (
+        (topology.index[port.node], address)
+        for port in topology.linked_ports()
+        for address in _counters(port.number, topology.fabric.nodes[port.node].vls, details=details)
+    )
     return [
-        Control(now, Operation.BUS_READ, topology.index[port.node], (port_address(port.number, counter), 0, 0, 0))
-        for now, (port, counter) in enumerate(places, cycle)
+        Control(now, Operation.BUS_READ, node, (address, 0, 0, 0))
+        for now, (node, address) in enumerate(addresses, cycle)
     ]
+
+
+def _counters(port: int, vls: int, *, details: bool) -> Iterator[int]:
+    """The addresses of a port's counters."""
+    yield from (port_address(port, counter) for counter in Counter)
+    if details:
+        yield from (port_address(port, detail) for detail in Detail)
+        yield port_address(port, PortRegister.FLOW_CTL_UPDATE_ERRORS)
+        yield from (vl_xmit_wait_address(port, vl) for vl in (*range(vls), VL15))
 
 
 def multicast_entries(topology: Topology, switch: str) -> Iterator[tuple[int, int, int]]:

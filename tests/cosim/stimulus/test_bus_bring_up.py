@@ -22,6 +22,7 @@ from wire.registers import (
     p_key_address,
     port_address,
     sl_to_vl_address,
+    vl_xmit_wait_address,
 )
 from wire.stimulus import Operation
 
@@ -155,12 +156,17 @@ def test_settings_are_written_after_the_links_are_active():
 
 
 def test_every_counter_of_every_linked_port_is_read():
-    topology = star(2)
+    """And, with details, those by VL: of the VLs that there are, and of VL15."""
+    topology = star(2, vls=2)
     assert len(read_counters(topology, 100)) == 4 * len(Counter)
     reads = read_counters(topology, 100, details=True)
-    assert [control.cycle for control in reads] == list(range(100, 100 + 4 * len([*Counter, *Detail])))
-    assert {(control.target, control.args[0]) for control in reads} == {
-        (topology.index[port.node], port_address(port.number, counter))
+    assert [control.cycle for control in reads] == list(range(100, 100 + len(reads)))
+    assert sorted((control.target, control.args[0]) for control in reads) == sorted(
+        (topology.index[port.node], address)
         for port in topology.linked_ports()
-        for counter in (*Counter, *Detail)
-    }
+        for address in (
+            *(port_address(port.number, counter) for counter in (*Counter, *Detail)),
+            port_address(port.number, PortRegister.FLOW_CTL_UPDATE_ERRORS),
+            *(vl_xmit_wait_address(port.number, vl) for vl in (0, 1, 15)),
+        )
+    )
